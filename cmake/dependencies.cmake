@@ -1,0 +1,21 @@
+# Everything the C++ side uses: the system's package where there is one, else fetched.
+# docs/dependencies.md says why each is here.
+include(FetchContent)
+find_package(Threads REQUIRED)
+
+macro(polypath_dependency name repository tag)
+  find_package(${name} QUIET)
+  if(NOT ${name}_FOUND)
+    FetchContent_Declare(${name} GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW TRUE)
+    FetchContent_MakeAvailable(${name})
+  endif()
+endmacro()
+
+polypath_dependency(fmt https://github.com/fmtlib/fmt 9.1.0)
+polypath_dependency(nlohmann_json https://github.com/nlohmann/json v3.11.2)
+if(POLYPATH_BUILD_TESTS)
+  polypath_dependency(GTest https://github.com/google/googletest release-1.12.1)
+endif()
+if(POLYPATH_BUILD_BENCHMARKS)
+  polypath_dependency(benchmark https://github.com/google/benchmark v1.7.1)
+endif()

@@ -1,0 +1,17 @@
+# polypath_layer(NAME [USES LAYER...]): the static library polypath_NAME of all sources below
+# src/NAME, with src/ as the include folder. CONFIGURE_DEPENDS: a new file needs no edit here.
+function(polypath_layer name)
+  cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  add_library(polypath_${name} STATIC ${sources})
+  target_include_directories(polypath_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(polypath_${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+  target_link_libraries(polypath_${name} PUBLIC Threads::Threads
+                        PRIVATE fmt::fmt-header-only nlohmann_json::nlohmann_json)
+  foreach(layer IN LISTS LAYER_USES)
+    target_link_libraries(polypath_${name} PUBLIC polypath_${layer})
+  endforeach()
+  if(EXISTS ${PROJECT_SOURCE_DIR}/src/${name}/CMakeLists.txt)
+    add_subdirectory(src/${name})
+  endif()
+endfunction()

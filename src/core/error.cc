@@ -1,0 +1,26 @@
+#include "core/error.h"
+
+namespace polypath {
+
+const char* name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return "invalid argument";
+    case ErrorCode::invalid_machine: return "invalid machine";
+    case ErrorCode::invalid_setting: return "invalid setting";
+    case ErrorCode::out_of_memory: return "out of memory";
+    case ErrorCode::driver: return "driver error";
+    case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::internal: return "internal error";
+  }
+  return "unknown error";
+}
+
+void fail(ErrorCode code, const std::string& problem, const std::string& why,
+          const std::string& remedy) {
+  std::string message = problem;
+  if (!why.empty()) message += " (" + why + ")";
+  if (!remedy.empty()) message += " " + remedy;
+  throw Error(code, message);
+}
+
+}  // namespace polypath

@@ -1,0 +1,37 @@
+#pragma once
+// What goes wrong, and how it is said: *problem (why it is one) what to do*.
+// Inside the library errors are exceptions of this one type; each way in (C, Python, CLI) turns
+// them into its own form at its border. docs/errors.md lists which call uses which code.
+
+#include <stdexcept>
+#include <string>
+
+namespace polypath {
+
+enum class ErrorCode {
+  invalid_argument,   ///< a size, offset, address, place, path or option that cannot be used
+  invalid_machine,    ///< a machine file that is damaged or says something impossible
+  invalid_setting,    ///< a POLYPATH_* setting that cannot be read or is out of range
+  out_of_memory,      ///< the driver or the host has no memory left for us
+  driver,             ///< a driver call failed; the message names it
+  unsupported,        ///< meaningful, but not possible on this machine or driver
+  internal,           ///< a broken promise of this library: always a bug
+};
+
+/// The code's name as it appears in messages and in the C interface.
+const char* name_of(ErrorCode code);
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] ErrorCode code() const { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+/// Throws an Error that reads "problem (why) remedy"; `why` and `remedy` may be empty.
+[[noreturn]] void fail(ErrorCode code, const std::string& problem, const std::string& why = {},
+                       const std::string& remedy = {});
+
+}  // namespace polypath

@@ -1,0 +1,31 @@
+#pragma once
+// Sizes as people write them: "64M", "1GiB", "4096".
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+
+namespace polypath {
+
+/// Reads a size: a non-negative integer, then optionally K, M, G or T (powers of 1024), each
+/// optionally followed by B or iB. `what` names the value in the error (invalid_argument).
+Bytes parse_bytes(std::string_view text, std::string_view what = "size");
+
+/// The shortest exact form that parse_bytes reads back: "64M", "4097".
+std::string format_bytes(Bytes bytes);
+
+/// For sentences: "64 MiB", "1.5 MiB", "123 B".
+std::string describe_bytes(Bytes bytes);
+/// For sentences: "12.3 us", "4.56 ms".
+std::string describe_seconds(Seconds seconds);
+/// For sentences: "393 GB/s" (1 GB = 1e9 bytes).
+std::string describe_bandwidth(BytesPerSecond bandwidth);
+
+/// The parts of `text` between separators, with surrounding blanks removed; empty parts are kept.
+std::vector<std::string> split(std::string_view text, char separator);
+/// `parts` with `separator` between them.
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+}  // namespace polypath

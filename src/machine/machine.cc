@@ -1,0 +1,122 @@
+#include "machine/machine.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath {
+namespace {
+
+[[noreturn]] void fail_machine(const Machine& machine, const std::string& problem,
+                               const std::string& why) {
+  fail(ErrorCode::invalid_machine, fmt::format("machine '{}': {}", machine.name, problem), why,
+       "Correct the machine file; docs/machines.md describes it.");
+}
+
+void check_duration(const Machine& machine, const std::string& what, Seconds seconds) {
+  if (std::isfinite(seconds.value) && seconds.value >= 0 && seconds.value <= 1) return;
+  fail_machine(machine, fmt::format("{} is {} s", what, seconds.value),
+               "a latency or cost lies between 0 and 1 s");
+}
+
+void check_places(const Machine& machine) {
+  if (machine.places.empty()) fail_machine(machine, "it has no places", "nothing can be copied");
+  std::set<std::string> names;
+  for (const Place& place : machine.places) {
+    if (place.name.empty() || !names.insert(place.name).second)
+      fail_machine(machine, fmt::format("place name '{}' is empty or used twice", place.name),
+                   "places are told apart by name");
+    check_duration(machine, place.name + ".staging_latency", place.staging_latency);
+  }
+}
+
+void check_resources(const Machine& machine) {
+  std::set<std::string> names;
+  for (const Resource& resource : machine.resources) {
+    if (resource.name.empty() || !names.insert(resource.name).second)
+      fail_machine(machine, fmt::format("resource name '{}' is empty or used twice", resource.name),
+                   "resources are told apart by name");
+    if (!(resource.capacity.value > 0) || resource.copies_at_once < 0)
+      fail_machine(machine, fmt::format("resource '{}' has no capacity", resource.name),
+                   "a copy that uses it would never end");
+  }
+}
+
+void check_hop(const Machine& machine, const Hop& hop) {
+  const auto known = [&](PlaceId id) { return id.valid() && id.index() < machine.places.size(); };
+  if (!known(hop.source) || !known(hop.destination) || hop.source == hop.destination)
+    fail_machine(machine, "a hop does not join two different places", "a hop is one copy");
+  const std::string name =
+      machine.place(hop.source).name + " -> " + machine.place(hop.destination).name;
+  check_duration(machine, name + " latency", hop.latency);
+  if (!(hop.bandwidth.value > 0) || !std::isfinite(hop.bandwidth.value))
+    fail_machine(machine, name + " has no finite bandwidth", "a copy over it would never end");
+  for (const Use& use : hop.uses) {
+    const bool in_range =
+        use.resource.valid() && use.resource.index() < machine.resources.size();
+    if (!in_range || !(use.weight > 0) || !std::isfinite(use.weight))
+      fail_machine(machine, name + " uses an unknown resource or has no positive weight",
+                   "its share of the resource cannot be computed");
+  }
+}
+
+}  // namespace
+
+PlaceId Machine::find_place(std::string_view wanted) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].name == wanted) return {static_cast<std::int32_t>(i)};
+    names.push_back(places[i].name);
+  }
+  const auto hosts = places_of(PlaceKind::host);
+  if (wanted == "host" && !hosts.empty()) return hosts.front();
+  fail(ErrorCode::invalid_argument, fmt::format("place '{}' is unknown", wanted),
+       fmt::format("machine '{}' has {}", this->name, join(names, ", ")), "Name one of them.");
+}
+
+std::optional<HopId> Machine::find_hop(PlaceId source, PlaceId destination) const {
+  for (std::size_t i = 0; i < hops.size(); ++i)
+    if (hops[i].source == source && hops[i].destination == destination)
+      return HopId{static_cast<std::int32_t>(i)};
+  return std::nullopt;
+}
+
+PlaceId Machine::nearest_host(PlaceId near) const {
+  const auto hosts = places_of(PlaceKind::host);
+  for (const PlaceId host : hosts)
+    if (place(host).numa_node == place(near).numa_node) return host;
+  return hosts.empty() ? PlaceId{} : hosts.front();
+}
+
+std::vector<PlaceId> Machine::places_of(PlaceKind kind) const {
+  std::vector<PlaceId> found;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (places[i].kind == kind) found.push_back({static_cast<std::int32_t>(i)});
+  return found;
+}
+
+void validate(const Machine& machine) {
+  check_places(machine);
+  check_resources(machine);
+  std::set<std::pair<PlaceId, PlaceId>> joined;
+  for (const Hop& hop : machine.hops) {
+    check_hop(machine, hop);
+    if (!joined.emplace(hop.source, hop.destination).second)
+      fail_machine(machine, fmt::format("two hops from {} to {}", machine.place(hop.source).name,
+                                        machine.place(hop.destination).name),
+                   "an ordered pair has at most one");
+  }
+  const CallCosts& costs = machine.costs;
+  for (const Seconds cost :
+       {costs.copy, costs.event_record, costs.event_wait, costs.synchronize, costs.graph_launch,
+        costs.graph_launch_node, costs.graph_instantiate, costs.graph_instantiate_node,
+        costs.graph_update_node})
+    check_duration(machine, "a call cost", cost);
+}
+
+}  // namespace polypath

@@ -1,0 +1,101 @@
+#pragma once
+// A machine as data: the places that hold bytes, the resources that copies share, the hops that
+// connect places, and what driver calls cost. docs/machines.md describes the file format.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/units.h"
+
+namespace polypath {
+
+enum class PlaceKind { gpu, host };
+
+/// A memory that can hold bytes.
+struct Place {
+  std::string name;  ///< "gpu0", "host0"
+  PlaceKind kind = PlaceKind::gpu;
+  std::string model;  ///< what it is, for people: "H200", "Xeon, DDR4"
+  int numa_node = 0;
+  /// ε of 001 eq. 2: from the end of a copy into this place until a copy out of it that waits for
+  /// it may start.
+  Seconds staging_latency;
+};
+
+/// Something that copies share.
+struct Resource {
+  std::string name;  ///< "gpu0.egress"
+  std::string kind;  ///< "port", "link", "pcie", "memory", "socket", "engine": for people
+  /// Total rate of all copies that use it; infinite for an engine.
+  BytesPerSecond capacity = BytesPerSecond::infinity();
+  /// How many copies it works on at a time, the others waiting in order of readiness; 0 = any.
+  int copies_at_once = 0;
+};
+
+/// A hop's claim on a resource: a copy at rate x takes weight·x of its capacity.
+struct Use {
+  ResourceId resource;
+  double weight = 1;
+};
+
+enum class HopKind {
+  peer,           ///< between two GPUs by peer access
+  host,           ///< between a GPU and a host memory
+  driver_staged,  ///< between two GPUs without peer access: the driver goes through the host
+};
+
+/// One copy between two places: α + bytes/β when alone (001 eq. 1).
+struct Hop {
+  PlaceId source;
+  PlaceId destination;
+  HopKind kind = HopKind::peer;
+  Seconds latency;           ///< α: from ready to the first byte, spent by every copy
+  BytesPerSecond bandwidth;  ///< β: of one copy with the machine to itself
+  std::vector<Use> uses;
+};
+
+/// What driver calls cost the calling thread, and graphs the device.
+struct CallCosts {
+  Seconds copy;                    ///< enqueue one copy
+  Seconds event_record;            ///< record an event
+  Seconds event_wait;              ///< make a stream wait for an event
+  Seconds synchronize;             ///< from completion until a waiting thread runs again
+  Seconds graph_launch;            ///< g0: launch of a graph, without its nodes
+  Seconds graph_launch_node;       ///< g1: added per node
+  Seconds graph_instantiate;       ///< instantiate, without its nodes
+  Seconds graph_instantiate_node;  ///< added per node
+  Seconds graph_update_node;       ///< new parameters for one node of an executable graph
+};
+
+/// The machine. Every number came from a file that says where it was taken from.
+struct Machine {
+  std::string name;
+  std::string description;
+  std::vector<Place> places;
+  std::vector<Resource> resources;
+  std::vector<Hop> hops;
+  CallCosts costs;
+
+  [[nodiscard]] const Place& place(PlaceId id) const { return places[id.index()]; }
+  [[nodiscard]] const Resource& resource(ResourceId id) const { return resources[id.index()]; }
+  [[nodiscard]] const Hop& hop(HopId id) const { return hops[id.index()]; }
+
+  /// The place called `name`; "host" is the first host place. Error (invalid_argument) lists the
+  /// places there are.
+  [[nodiscard]] PlaceId find_place(std::string_view name) const;
+  /// The hop from `source` to `destination`, if there is one.
+  [[nodiscard]] std::optional<HopId> find_hop(PlaceId source, PlaceId destination) const;
+  /// The host place in the same NUMA node as `place`, else the first one; invalid if none.
+  [[nodiscard]] PlaceId nearest_host(PlaceId place) const;
+  /// Ids of all places of one kind, in order.
+  [[nodiscard]] std::vector<PlaceId> places_of(PlaceKind kind) const;
+};
+
+/// Checks what the other layers rely on: unique names, ids in range, positive finite numbers, at
+/// most one hop per ordered pair, no hop to itself. Error (invalid_machine) names the culprit.
+void validate(const Machine& machine);
+
+}  // namespace polypath
