@@ -1,0 +1,30 @@
+#pragma once
+// When the calling thread issues each copy of a transfer (001, algorithm 1, adds up α for this).
+//
+// Streams: record the fork event; the direct copy; then chunk by chunk, all paths in turn: the first
+// chunk waits for the fork, a chunk that reuses a slot waits for it; copy, record, wait, copy; at the
+// end record and wait once per staged path. Graph: one launch, whose nodes start one after another
+// in the same order.
+
+#include <vector>
+
+#include "model/predict.h"
+
+namespace polypath {
+
+/// Issue times of one path, from the call.
+struct PathIssue {
+  std::vector<Seconds> first;   ///< per chunk, its copy over the first hop
+  std::vector<Seconds> second;  ///< per chunk, its copy over the second hop; empty if direct
+};
+
+struct TransferIssue {
+  std::vector<PathIssue> paths;
+  Seconds done;  ///< when the call returns
+};
+
+/// Issue times when the call is made at `start`.
+TransferIssue issue_times(const Machine& machine, const TransferShape& transfer, int slots,
+                          Seconds start);
+
+}  // namespace polypath

@@ -1,0 +1,128 @@
+#include "model/linear_program.h"
+
+#include <cmath>
+#include <cstddef>
+
+namespace polypath {
+namespace {
+
+constexpr double kTolerance = 1e-11;
+
+// Dictionary form: each row states basic = constant − Σ coefficient·nonbasic; the objective row
+// states T likewise. Columns: one per nonbasic variable. Variables 0..n-1 are b, n is T, n+1.. are
+// the slacks.
+class Dictionary {
+ public:
+  Dictionary(std::size_t variables, const std::vector<DeadlineRow>& rows, double total)
+      : time_(variables), columns_(variables + 1) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c] = c;
+    for (const DeadlineRow& row : rows) {
+      std::vector<double> cells = row.coefficients;
+      cells.push_back(-1);
+      add(std::move(cells), row.constant);
+    }
+    std::vector<double> all(variables, 1.0);
+    all.push_back(0);
+    add(std::move(all), total);
+    objective_.assign(columns_.size(), 0.0);
+    objective_[variables] = 1;
+  }
+
+  void solve() {
+    const std::size_t worst = most_negative_row();
+    if (constants_[worst] < 0) pivot(worst, time_);
+    for (int step = 0; step < 10000; ++step) {
+      const std::size_t column = entering();
+      if (column == columns_.size()) return;
+      const std::size_t row = leaving(column);
+      if (row == cells_.size()) return;
+      pivot(row, column);
+    }
+  }
+
+  [[nodiscard]] double value_of(std::size_t variable) const {
+    for (std::size_t r = 0; r < basis_.size(); ++r)
+      if (basis_[r] == variable) return constants_[r];
+    return 0;
+  }
+
+ private:
+  void add(std::vector<double> cells, double constant) {
+    basis_.push_back(columns_.size() + cells_.size());
+    cells_.push_back(std::move(cells));
+    constants_.push_back(constant);
+  }
+
+  [[nodiscard]] std::size_t most_negative_row() const {
+    std::size_t worst = 0;
+    for (std::size_t r = 1; r < constants_.size(); ++r)
+      if (constants_[r] < constants_[worst]) worst = r;
+    return worst;
+  }
+
+  // Bland: of the columns that lower T when raised, the one with the lowest variable.
+  [[nodiscard]] std::size_t entering() const {
+    std::size_t best = columns_.size();
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (objective_[c] < -kTolerance && (best == columns_.size() || columns_[c] < columns_[best]))
+        best = c;
+    return best;
+  }
+
+  // The row that reaches zero first; Bland again among equals.
+  [[nodiscard]] std::size_t leaving(std::size_t column) const {
+    std::size_t best = cells_.size();
+    double best_ratio = 0;
+    for (std::size_t r = 0; r < cells_.size(); ++r) {
+      if (cells_[r][column] <= kTolerance) continue;
+      const double ratio = constants_[r] / cells_[r][column];
+      const bool better = best == cells_.size() || ratio < best_ratio - kTolerance ||
+                          (ratio <= best_ratio + kTolerance && basis_[r] < basis_[best]);
+      if (better) best = r, best_ratio = ratio;
+    }
+    return best;
+  }
+
+  void pivot(std::size_t row, std::size_t column) {
+    const double scale = cells_[row][column];
+    for (double& cell : cells_[row]) cell /= scale;
+    constants_[row] /= scale;
+    cells_[row][column] = 1 / scale;
+    for (std::size_t r = 0; r < cells_.size(); ++r)
+      if (r != row) constants_[r] -= eliminate(cells_[r], row, column);
+    eliminate(objective_, row, column);
+    std::swap(basis_[row], columns_[column]);
+  }
+
+  // Replaces the entering variable in `cells`; returns what the row's constant changes by.
+  double eliminate(std::vector<double>& cells, std::size_t row, std::size_t column) const {
+    const double factor = cells[column];
+    if (factor == 0) return 0;
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      if (c != column) cells[c] -= factor * cells_[row][c];
+    cells[column] = -factor * cells_[row][column];
+    return factor * constants_[row];
+  }
+
+  std::size_t time_;
+  std::vector<std::size_t> columns_;
+  std::vector<std::size_t> basis_;
+  std::vector<std::vector<double>> cells_;
+  std::vector<double> constants_;
+  std::vector<double> objective_;
+};
+
+}  // namespace
+
+DeadlineSolution minimise_deadline(std::size_t variables, const std::vector<DeadlineRow>& rows,
+                                   double total) {
+  Dictionary dictionary(variables, rows, total);
+  dictionary.solve();
+  DeadlineSolution solution;
+  solution.time = dictionary.value_of(variables);
+  for (std::size_t i = 0; i < variables; ++i)
+    solution.amounts.push_back(dictionary.value_of(i));
+  return solution;
+}
+
+}  // namespace polypath
