@@ -1,0 +1,14 @@
+#include <benchmark/benchmark.h>
+
+#include "core/text.h"
+
+namespace polypath {
+namespace {
+
+void parse_size(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(parse_bytes("512MiB"));
+}
+BENCHMARK(parse_size);
+
+}  // namespace
+}  // namespace polypath

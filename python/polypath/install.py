@@ -1,0 +1,27 @@
+"""Where the installed package keeps what C and C++ programs build against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PREFIX = Path(__file__).resolve().parent
+
+
+def include_dir() -> Path:
+    """Return the folder of ``polypath.h``."""
+    return _PREFIX / "include"
+
+
+def library_dir() -> Path:
+    """Return the folder of ``libpolypath.so``."""
+    return _PREFIX / "lib"
+
+
+def cmake_dir() -> Path:
+    """Return the folder of the CMake package: the value for ``-Dpolypath_DIR=``."""
+    return library_dir() / "cmake" / "polypath"
+
+
+def pkgconfig_dir() -> Path:
+    """Return the folder of ``polypath.pc``: an entry for ``PKG_CONFIG_PATH``."""
+    return library_dir() / "pkgconfig"
