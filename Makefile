@@ -1,0 +1,58 @@
+# `make help` lists the targets. Each fetches what it needs by itself (scripts/bootstrap).
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup build package demo test lint format bench clean bootstrap-build bootstrap-test \
+        bootstrap-lint bootstrap-bench
+
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+PACKAGE := .venv/.stamp-package
+# Folders are listed as well: their time changes when a file is removed.
+PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml cmake include machines python src \
+                     -name __pycache__ -prune -o -print 2>/dev/null)
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: bootstrap-build bootstrap-test bootstrap-lint bootstrap-bench  ## fetch everything that any target needs
+
+build: bootstrap-test  ## build the C++ side with its tests, and install the package into .venv
+	cmake --preset default
+	cmake --build --preset default --parallel $(JOBS)
+	@$(MAKE) --no-print-directory package
+
+demo: $(PACKAGE)  ## show what multi-path transfers gain on several simulated machines
+	@.venv/bin/polypath demo
+
+test: bootstrap-test  ## run every test: C++, with sanitizers, Python (SUITES="default python" for some)
+	@.venv/bin/python scripts/run_tests.py $(SUITES)
+
+lint: bootstrap-lint  ## check formatting, clang-tidy, ruff, mypy, function lengths
+	@scripts/lint
+
+format: bootstrap-lint  ## format the sources
+	@scripts/lint --fix
+
+bench: bootstrap-bench  ## run the microbenchmarks of the library's own costs
+	cmake --preset bench
+	cmake --build --preset bench --parallel $(JOBS)
+	build/bench/benchmarks/microbenchmarks
+
+clean:  ## remove the build folder and the virtual environment
+	rm -rf build .venv
+
+package: $(PACKAGE)
+
+$(PACKAGE): $(PACKAGE_SOURCES) | bootstrap-build
+	@echo "Building and installing the package (the first time takes minutes)"
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	  -Cbuild-dir=build/python .
+	@touch $@
+
+bootstrap-build:
+	@scripts/bootstrap build
+bootstrap-test:
+	@scripts/bootstrap build test
+bootstrap-lint:
+	@scripts/bootstrap build test lint
+bootstrap-bench:
+	@scripts/bootstrap build bench

@@ -1,0 +1,151 @@
+"""Runs the test suites one after another and sums up: what `make test` does.
+
+Usage: run_tests.py [SUITE...], the suites being default, asan, tsan and python (all of them when
+none is named). A suite that cannot be configured or built counts as one failure. Exit status 1 if
+anything failed; the last line reads "N passed, N failed".
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / "build" / "reports"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+
+
+@dataclass
+class Outcome:
+    """What one suite came to."""
+
+    suite: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    problem: str = ""
+
+    def line(self) -> str:
+        """Return the suite's line of the summary."""
+        text = f"{self.suite:<8} {self.passed:>5} passed, {self.failed} failed"
+        if self.skipped:
+            text += f", {self.skipped} skipped"
+        return f"{text}, {self.seconds:.0f} s" + (f"  ({self.problem})" if self.problem else "")
+
+
+def heading(text: str) -> None:
+    """Print a section heading."""
+    print(f"\n==== {text}", flush=True)
+
+
+def run(*command: str) -> bool:
+    """Run a command in the project's folder; true if it succeeded."""
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
+def without_address_randomisation() -> list[str]:
+    """Return a command prefix that the thread sanitizer needs on kernels that randomise a lot."""
+    prefix = ["setarch", platform.machine(), "-R"]
+    if shutil.which("setarch") and run(*prefix, "true"):
+        return prefix
+    return []
+
+
+def count(report: Path, outcome: Outcome) -> None:
+    """Add the test cases of a JUnit report to the outcome."""
+    for case in ElementTree.parse(report).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            outcome.failed += 1
+        elif case.find("skipped") is not None or case.get("status") == "disabled":
+            outcome.skipped += 1
+        else:
+            outcome.passed += 1
+
+
+def run_and_count(outcome: Outcome, report: Path, command: list[str]) -> None:
+    """Run a test command that writes a JUnit report, and count what is in it."""
+    report.unlink(missing_ok=True)
+    succeeded = run(*command)
+    if report.exists():
+        count(report, outcome)
+    if not succeeded and outcome.failed == 0:
+        outcome.failed, outcome.problem = 1, "the test command itself failed"
+
+
+def run_preset(preset: str, outcome: Outcome) -> None:
+    """Configure, build and test one CMake preset."""
+    prefix = without_address_randomisation() if preset == "tsan" else []
+    heading(f"{preset}: build")
+    built = run("cmake", "--preset", preset) and run(
+        *prefix, "cmake", "--build", "--preset", preset, "--parallel", str(os.cpu_count() or 2)
+    )
+    if not built:
+        outcome.failed, outcome.problem = 1, "does not build"
+        return
+    heading(f"{preset}: tests")
+    report = REPORTS / f"{preset}.xml"
+    command = [*prefix, "ctest", "--preset", preset, "--output-junit", str(report)]
+    run_and_count(outcome, report, command)
+
+
+def run_python(outcome: Outcome) -> None:
+    """Install the package into the virtual environment and test it there."""
+    heading("python: install the package")
+    if not run("make", "--no-print-directory", "package"):
+        outcome.failed, outcome.problem = 1, "does not install"
+        return
+    heading("python: tests")
+    report = REPORTS / "python.xml"
+    pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", "tests/python"]
+    run_and_count(outcome, report, pytest)
+
+
+def suite_runner(suite: str) -> Callable[[Outcome], None]:
+    """Return what runs the suite of that name."""
+    if suite == "python":
+        return run_python
+    return lambda outcome: run_preset(suite, outcome)
+
+
+def summarise(outcomes: list[Outcome]) -> int:
+    """Print the summary; return the exit status."""
+    heading("Summary")
+    for outcome in outcomes:
+        print(outcome.line())
+    passed = sum(outcome.passed for outcome in outcomes)
+    failed = sum(outcome.failed for outcome in outcomes)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed or not passed else 0
+
+
+SUITES = ("default", "asan", "tsan", "python")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the named suites, or all."""
+    unknown = [name for name in arguments if name not in SUITES]
+    if unknown:
+        print(f"no suite '{unknown[0]}' (there are {', '.join(SUITES)})", file=sys.stderr)
+        return 2
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    outcomes = []
+    for suite in arguments or SUITES:
+        outcome = Outcome(suite)
+        start = time.monotonic()
+        suite_runner(suite)(outcome)
+        outcome.seconds = time.monotonic() - start
+        outcomes.append(outcome)
+    return summarise(outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
