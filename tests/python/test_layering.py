@@ -1,0 +1,80 @@
+"""The layers only look down, and the checker that says so can say no."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import layering
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_sources_keep_to_the_layers() -> None:
+    assert layering.source_files(ROOT)
+
+    assert layering.layering_problems(ROOT) == []
+
+
+def test_public_header_stands_alone() -> None:
+    assert layering.public_header_problems(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("src/engine/a.cc", '#include "plan/plan.h"'),
+        ("src/engine/a.cc", '#include "engine/a.h"'),
+        ("src/engine/a.cc", "#include <vector>"),
+        ("src/machine/read.json.cc", "#include <nlohmann/json.hpp>"),
+        ("src/capi/a.cc", '#include "polypath.h"'),
+        ("src/driver/sim/a.cc", '#include "driver/sim/clock.h"'),
+        ("src/core/a.cc", '// #include "engine/a.h"'),
+    ],
+)
+def test_good_include_passes(tmp_path: Path, file: str, line: str) -> None:
+    write(tmp_path, file, line + "\n")
+
+    assert layering.layering_problems(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "reason"),
+    [
+        ("src/core/a.h", '#include "machine/machine.h"', "core may not use machine"),
+        ("src/model/a.cc", '#include "driver/driver.h"', "model may not use driver"),
+        ("src/model/deep/a.cc", '  #  include "plan/plan.h"', "model may not use plan"),
+        ("src/engine/a.cc", '#include "capi/handle.h"', "engine may not use capi"),
+        ("src/capi/a.cc", '#include "python/module.h"', "capi may not use python"),
+        ("src/plan/a.cc", '#include "../engine/engine.h"', "not a relative one"),
+        ("src/engine/a.cc", '#include "polypath.h"', "only a way in"),
+        ("src/machine/a.cc", "#include <nlohmann/json.hpp>", "only *.json.cc"),
+        ("src/machine/a.h", "#include <nlohmann/json_fwd.hpp>", "only *.json.cc"),
+        ("src/driver/sim/a.cc", '#include "driver/cuda/api.h"', "may not use driver/cuda"),
+        ("src/helpers/a.cc", "#include <vector>", "no known layer"),
+    ],
+)
+def test_bad_include_is_named(tmp_path: Path, file: str, line: str, reason: str) -> None:
+    write(tmp_path, file, f"#include <string>\n{line}\n")
+
+    problems = layering.layering_problems(tmp_path)
+
+    assert len(problems) == 1
+    assert problems[0].startswith(file)
+    assert reason in problems[0]
+
+
+@pytest.mark.parametrize("line", ['#include "core/units.h"', "#include <fmt/format.h>"])
+def test_public_header_with_a_foreign_include_is_named(tmp_path: Path, line: str) -> None:
+    write(tmp_path, "include/polypath.h", f"#include <stdint.h>\n{line}\n")
+
+    problems = layering.public_header_problems(tmp_path)
+
+    assert len(problems) == 1
+    assert "stands alone" in problems[0]
