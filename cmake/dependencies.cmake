@@ -3,6 +3,12 @@
 include(FetchContent)
 find_package(Threads REQUIRED)
 
+# Fetched sources are built for us alone: not installed, not tested.
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # their options take these values
+set(INSTALL_GTEST OFF)
+set(BENCHMARK_ENABLE_INSTALL OFF)
+set(BENCHMARK_ENABLE_TESTING OFF)
+
 macro(polypath_dependency name repository tag)
   find_package(${name} QUIET)
   if(NOT ${name}_FOUND)
