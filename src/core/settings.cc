@@ -1,0 +1,174 @@
+#include "core/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/text.h"
+
+extern "C" char** environ;
+
+namespace polypath {
+namespace {
+
+// How one setting is read from text and shown as text.
+struct Entry {
+  std::string variable;
+  std::string meaning;
+  std::function<void(Settings&, const std::string&)> read;
+  std::function<std::string(const Settings&)> show;
+};
+
+[[noreturn]] void fail_setting(const std::string& variable, const std::string& text,
+                               const std::string& why) {
+  fail(ErrorCode::invalid_setting, fmt::format("{}='{}' cannot be used", variable, text), why,
+       "'polypath info --settings' lists all settings.");
+}
+
+template <class Number>
+Number parse_number(const std::string& variable, const std::string& text, Number low, Number high) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool complete = error == std::errc{} && end == text.data() + text.size();
+  if (!complete || !(number >= low) || !(number <= high))
+    fail_setting(variable, text, fmt::format("it must be a number from {} to {}", low, high));
+  return number;
+}
+
+template <class Number>
+Entry number(const char* variable, Number Settings::* member, Number low, Number high,
+             const char* meaning) {
+  return {variable, meaning,
+          [=](Settings& s, const std::string& t) { s.*member = parse_number(variable, t, low, high); },
+          [=](const Settings& s) { return fmt::format("{}", s.*member); }};
+}
+
+Entry bytes(const char* variable, Bytes Settings::* member, Bytes low, Bytes high,
+            const char* meaning) {
+  const auto read = [=](Settings& s, const std::string& text) {
+    const Bytes value = parse_bytes(text, variable);
+    if (value < low || value > high || value.value % 512 != 0)
+      fail_setting(variable, text,
+                   fmt::format("it must be a multiple of 512 from {} to {}", format_bytes(low),
+                               format_bytes(high)));
+    s.*member = value;
+  };
+  return {variable, meaning, read, [=](const Settings& s) { return format_bytes(s.*member); }};
+}
+
+Entry text(const char* variable, std::string Settings::* member, const char* meaning) {
+  return {variable, meaning, [=](Settings& s, const std::string& t) { s.*member = t; },
+          [=](const Settings& s) { return s.*member; }};
+}
+
+Entry choice(const char* variable, std::string Settings::* member,
+             const std::vector<std::string>& allowed, const char* meaning) {
+  const auto read = [=](Settings& s, const std::string& t) {
+    if (std::find(allowed.begin(), allowed.end(), t) == allowed.end())
+      fail_setting(variable, t, "it must be one of " + join(allowed, ", "));
+    s.*member = t;
+  };
+  return {variable, meaning, read, [=](const Settings& s) { return s.*member; }};
+}
+
+Entry names(const char* variable, std::vector<std::string> Settings::* member,
+            const char* meaning) {
+  const auto read = [=](Settings& s, const std::string& t) {
+    s.*member = split(t, ',');
+    std::erase(s.*member, "");
+  };
+  return {variable, meaning, read, [=](const Settings& s) { return join(s.*member, ","); }};
+}
+
+Entry flag(const char* variable, bool Settings::* member, const char* meaning) {
+  const auto read = [=](Settings& s, const std::string& t) {
+    if (t != "0" && t != "1") fail_setting(variable, t, "it must be 0 or 1");
+    s.*member = t == "1";
+  };
+  return {variable, meaning, read, [=](const Settings& s) { return s.*member ? "1" : "0"; }};
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> table = {
+      text("POLYPATH_MACHINE", &Settings::machine,
+           "machine to simulate: a zoo name, synthetic:SEED or a file; empty = choose"),
+      names("POLYPATH_PATHS", &Settings::include,
+            "paths that automatic plans may use besides the direct one, by place; empty = all"),
+      names("POLYPATH_EXCLUDE", &Settings::exclude, "paths that automatic plans never use"),
+      number("POLYPATH_MAX_PATHS", &Settings::max_paths, 1, 16, "most paths in one plan"),
+      bytes("POLYPATH_MIN_MESSAGE", &Settings::min_message, 512_B, 1024_GiB,
+            "smaller messages are always one native copy"),
+      bytes("POLYPATH_MIN_CHUNK", &Settings::min_chunk, 512_B, 1_GiB, "smallest chunk"),
+      bytes("POLYPATH_STAGING_SLOT", &Settings::staging_slot, 4_KiB, 1_GiB,
+            "bytes of one staging slot: the largest chunk"),
+      number("POLYPATH_STAGING_SLOTS", &Settings::staging_slots, 2, 64,
+             "staging slots per hop into a staging place"),
+      number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
+             "predicted gain (0.02 = 2 %) below which a plan is one native copy"),
+      choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},
+             "how plans run"),
+      number("POLYPATH_GRAPH_AFTER", &Settings::graph_after, 0, 1000000,
+             "uses of a plan as streams before an automatic plan becomes a graph"),
+      number("POLYPATH_GRAPH_CACHE", &Settings::graph_cache, 1, 65536, "executable graphs kept"),
+      number("POLYPATH_PLAN_CACHE", &Settings::plan_cache, 1, 1048576, "plans kept"),
+      text("POLYPATH_TUNED", &Settings::tuned,
+           "file written by 'polypath tune' whose plans are used where it has them"),
+      choice("POLYPATH_LOG", &Settings::log_level, {"off", "error", "warning", "info", "debug"},
+             "what is written to stderr"),
+      flag("POLYPATH_STATS", &Settings::statistics, "1 = print statistics at exit"),
+  };
+  return table;
+}
+
+void check_known(const std::string& variable) {
+  for (const Entry& entry : entries())
+    if (entry.variable == variable) return;
+  std::vector<std::string> known;
+  for (const Entry& entry : entries()) known.push_back(entry.variable);
+  fail(ErrorCode::invalid_setting, fmt::format("{} is not a setting", variable),
+       "the settings are " + join(known, ", "), "Correct its name or unset it.");
+}
+
+void check_consistent(const Settings& settings) {
+  if (settings.min_chunk > settings.staging_slot)
+    fail_setting("POLYPATH_MIN_CHUNK", format_bytes(settings.min_chunk),
+                 fmt::format("a chunk must fit POLYPATH_STAGING_SLOT={}",
+                             format_bytes(settings.staging_slot)));
+}
+
+}  // namespace
+
+Settings read_settings(const Environment& environment) {
+  Settings settings;
+  for (const Entry& entry : entries()) {
+    const std::string value = environment(entry.variable);
+    if (!value.empty()) entry.read(settings, value);
+  }
+  check_consistent(settings);
+  return settings;
+}
+
+Settings read_settings() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (text.starts_with("POLYPATH_")) check_known(text.substr(0, text.find('=')));
+  }
+  return read_settings([](const std::string& variable) {
+    const char* value = std::getenv(variable.c_str());
+    return std::string(value == nullptr ? "" : value);
+  });
+}
+
+std::vector<SettingDescription> describe_settings(const Settings& settings) {
+  const Settings defaults;
+  std::vector<SettingDescription> descriptions;
+  for (const Entry& entry : entries())
+    descriptions.push_back(
+        {entry.variable, entry.show(settings), entry.show(defaults), entry.meaning});
+  return descriptions;
+}
+
+}  // namespace polypath

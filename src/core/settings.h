@@ -1,0 +1,52 @@
+#pragma once
+// Every POLYPATH_* environment variable, read here and nowhere else.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace polypath {
+
+/// The settings, with their defaults. `polypath info --settings` lists them with meaning and value.
+struct Settings {
+  std::string machine;                  ///< POLYPATH_MACHINE
+  std::vector<std::string> include;     ///< POLYPATH_PATHS
+  std::vector<std::string> exclude;     ///< POLYPATH_EXCLUDE
+  int max_paths = 16;                   ///< POLYPATH_MAX_PATHS
+  Bytes min_message = 1_MiB;            ///< POLYPATH_MIN_MESSAGE
+  Bytes min_chunk = 64_KiB;             ///< POLYPATH_MIN_CHUNK
+  Bytes staging_slot = 8_MiB;           ///< POLYPATH_STAGING_SLOT
+  int staging_slots = 4;                ///< POLYPATH_STAGING_SLOTS
+  double min_gain = 0.02;               ///< POLYPATH_MIN_GAIN
+  std::string executor = "auto";        ///< POLYPATH_EXECUTOR
+  int graph_after = 2;                  ///< POLYPATH_GRAPH_AFTER
+  int graph_cache = 64;                 ///< POLYPATH_GRAPH_CACHE
+  int plan_cache = 1024;                ///< POLYPATH_PLAN_CACHE
+  std::string tuned;                    ///< POLYPATH_TUNED
+  std::string log_level = "warning";    ///< POLYPATH_LOG
+  bool statistics = false;              ///< POLYPATH_STATS
+};
+
+/// One setting for people: its variable, value now, default and meaning.
+struct SettingDescription {
+  std::string variable;
+  std::string value;
+  std::string default_value;
+  std::string meaning;
+};
+
+/// Looks a variable up; empty if it is not set.
+using Environment = std::function<std::string(const std::string& variable)>;
+
+/// The settings from the process environment. Error (invalid_setting) names the variable, its value
+/// and what it may be; an unknown POLYPATH_* variable is an error too, with the nearest known name.
+Settings read_settings();
+/// The same from any source of variables, for tests; does not look for unknown ones.
+Settings read_settings(const Environment& environment);
+
+/// All settings with the values of `settings`, in the order of the struct.
+std::vector<SettingDescription> describe_settings(const Settings& settings);
+
+}  // namespace polypath

@@ -1,0 +1,147 @@
+#include "plan/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath {
+namespace {
+
+BytesPerSecond path_rate(const Machine& machine, const Path& path) {
+  const BytesPerSecond first = machine.hop(path.first).bandwidth;
+  return path.staged() ? std::min(first, machine.hop(path.second).bandwidth) : first;
+}
+
+}  // namespace
+
+std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId source,
+                                                 PlaceId destination,
+                                                 const std::map<std::string, double>& numbers) {
+  std::vector<std::pair<Path, double>> found;
+  std::set<std::string> known;
+  const bool from_gpu = machine.place(source).kind == PlaceKind::gpu;
+  const PlaceId host = machine.nearest_host(from_gpu ? source : destination);
+  for (const Path& path : find_paths(machine, source, destination)) {
+    const std::string name = name_of(machine, path);
+    known.insert(name);
+    auto entry = numbers.find(name);
+    if (entry == numbers.end() && host.valid() && name == machine.place(host).name) {
+      entry = numbers.find("host");
+      known.insert("host");
+    }
+    if (entry != numbers.end()) found.emplace_back(path, entry->second);
+  }
+  for (const auto& [name, number] : numbers)
+    if (!known.contains(name))
+      fail(ErrorCode::invalid_argument, fmt::format("path '{}' cannot be used", name),
+           fmt::format("from {} to {} there are {}", machine.place(source).name,
+                       machine.place(destination).name,
+                       join({known.begin(), known.end()}, ", ")),
+           "Name some of them.");
+  return found;
+}
+
+bool overloads(const Predictor& predictor, const Path& path, const std::vector<int>& load_signature,
+               const std::vector<BytesPerSecond>& available) {
+  if (load_signature.empty() || !path.staged()) return false;
+  const double rate = path_rate(predictor.machine(), path).value;
+  for (const Use& claim : predictor.resources().claims(path)) {
+    const std::size_t r = claim.resource.index();
+    if (load_signature[r] > 0 && claim.weight * rate > available[r].value) return true;
+  }
+  return false;
+}
+
+PathDecision Explainer::decide(const Path& path, const Draft& chosen, bool loaded,
+                               bool forced) const {
+  const Machine& machine = predictor_.machine();
+  PathDecision decision;
+  decision.path = path;
+  decision.name = name_of(machine, path);
+  for (std::size_t p = 0; p < plan_.shape.paths.size(); ++p) {
+    const PathShape& part = plan_.shape.paths[p];
+    if (part.path != path) continue;
+    decision.included = true;
+    for (const Bytes chunk : part.chunks) decision.bytes += chunk;
+    decision.share = decision.bytes.real() / plan_.bytes.real();
+    decision.chunks = static_cast<int>(part.chunks.size());
+    decision.predicted = chosen.prediction.path_finish[p];
+  }
+  if (!decision.included) decision.predicted = time_with(path, chosen);
+  decision.reason = decision.included ? reason_in(decision, forced)
+                                      : reason_out(decision, chosen, loaded, forced);
+  return decision;
+}
+
+// What the plan would take with this path carrying its uncontended share.
+Seconds Explainer::time_with(const Path& path, const Draft& chosen) const {
+  std::vector<Path> paths;
+  for (const PathDraft& part : chosen.paths) paths.push_back(part.path);
+  paths.push_back(path);
+  return optimiser_.closed_form(paths).prediction.time;
+}
+
+std::string Explainer::reason_in(const PathDecision& decision, bool forced) const {
+  const BytesPerSecond rate = path_rate(predictor_.machine(), decision.path);
+  const std::string amount = fmt::format("{:.1f} % of the message", 100 * decision.share);
+  const std::string by_request = forced ? "by request, " : "";
+  if (!decision.path.staged() && plan_.shape.paths.size() == 1)
+    return fmt::format("{}carries everything at up to {}: {}", by_request, describe_bandwidth(rate),
+                       describe_seconds(plan_.predicted));
+  if (!decision.path.staged())
+    return fmt::format("{}carries {} at up to {}; alone it would take {}", by_request, amount,
+                       describe_bandwidth(rate), describe_seconds(plan_.native_predicted));
+  return fmt::format("{}carries {} in {} chunk{} at up to {} and ends after {}", by_request, amount,
+                     decision.chunks, decision.chunks == 1 ? "" : "s", describe_bandwidth(rate),
+                     describe_seconds(decision.predicted));
+}
+
+std::string Explainer::reason_out(const PathDecision& decision, const Draft& chosen, bool loaded,
+                                  bool forced) const {
+  if (forced) return "not among the paths asked for";
+  const std::string verdict =
+      fmt::format("with it {}, without {}", describe_seconds(decision.predicted),
+                  describe_seconds(plan_.predicted));
+  if (plan_.bytes < settings_.min_message)
+    return fmt::format("messages below {} are one native copy; {}",
+                       describe_bytes(settings_.min_message), verdict);
+  if (loaded) return "a transfer in flight already fills what it would use; " + verdict;
+  const std::string shared = contention(decision.path, chosen);
+  if (!shared.empty() && decision.predicted >= plan_.predicted)
+    return fmt::format("{}: {}", shared, verdict);
+  if (decision.predicted >= plan_.predicted)
+    return "its latency and chunks cost more than it carries; " + verdict;
+  return fmt::format("gains less than the {:.1f} % that planning asks for; {}",
+                     100 * settings_.min_gain, verdict);
+}
+
+// The resource that this path and the chosen ones together would overfill most, as a phrase.
+std::string Explainer::contention(const Path& path, const Draft& chosen) const {
+  const Machine& machine = predictor_.machine();
+  double worst = 1.02;
+  std::string phrase;
+  for (const Use& claim : predictor_.resources().claims(path)) {
+    double wanted = claim.weight * path_rate(machine, path).value;
+    double taken = 0;
+    for (const PathDraft& part : chosen.paths)
+      for (const Use& other : predictor_.resources().claims(part.path))
+        if (other.resource == claim.resource)
+          taken += other.weight * path_rate(machine, part.path).value;
+    const double fill = (wanted + taken) / available_[claim.resource.index()].value;
+    if (taken <= 0 || fill <= worst) continue;
+    worst = fill;
+    const Resource& resource = machine.resource(claim.resource);
+    phrase = resource.copies_at_once > 0
+                 ? fmt::format("{} copies one thing at a time and is already busy", resource.name)
+                 : fmt::format("{} ({}) is already used at {}", resource.name,
+                               describe_bandwidth(resource.capacity),
+                               describe_bandwidth({std::min(taken, resource.capacity.value)}));
+  }
+  return phrase;
+}
+
+}  // namespace polypath

@@ -1,0 +1,51 @@
+#pragma once
+// Why each path is in a plan or out of it, in one sentence with its numbers.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/settings.h"
+#include "plan/optimiser.h"
+#include "plan/plan.h"
+
+namespace polypath {
+
+/// The paths that `numbers` names ("direct", "gpu2", "host"), with their numbers, the direct one
+/// first and then in the machine's order. Error (invalid_argument) for a name that is no path
+/// between the two places lists those that are.
+std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId source,
+                                                 PlaceId destination,
+                                                 const std::map<std::string, double>& numbers);
+
+/// True if a staged path at its full rate would take more of some loaded resource than is left.
+bool overloads(const Predictor& predictor, const Path& path, const std::vector<int>& load_signature,
+               const std::vector<BytesPerSecond>& available);
+
+/// Writes the decisions of one plan.
+class Explainer {
+ public:
+  Explainer(const Predictor& predictor, const Optimiser& optimiser, const Settings& settings,
+            const std::vector<BytesPerSecond>& available, const Plan& plan)
+      : predictor_(predictor), optimiser_(optimiser), settings_(settings), available_(available),
+        plan_(plan) {}
+
+  [[nodiscard]] PathDecision decide(const Path& path, const Draft& chosen, bool loaded,
+                                    bool forced) const;
+
+ private:
+  [[nodiscard]] std::string reason_in(const PathDecision& decision, bool forced) const;
+  [[nodiscard]] std::string reason_out(const PathDecision& decision, const Draft& chosen,
+                                       bool loaded, bool forced) const;
+  [[nodiscard]] std::string contention(const Path& path, const Draft& chosen) const;
+  [[nodiscard]] Seconds time_with(const Path& path, const Draft& chosen) const;
+
+  const Predictor& predictor_;
+  const Optimiser& optimiser_;
+  const Settings& settings_;
+  const std::vector<BytesPerSecond>& available_;
+  const Plan& plan_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "plan/plan.h"
+
+namespace polypath {
+namespace {
+
+// Lays out the copies of all paths chunk by chunk and remembers, per path, where each chunk's second
+// copy is, because the chunk that reuses its slot must wait for it.
+class NodeBuilder {
+ public:
+  NodeBuilder(const TransferShape& shape, int slots)
+      : shape_(shape), slots_(slots), offsets_(shape.paths.size()), last_(shape.paths.size()) {
+    Bytes offset;
+    for (std::size_t p = 0; p < shape.paths.size(); ++p) {
+      offsets_[p] = offset;
+      for (const Bytes chunk : shape.paths[p].chunks) offset += chunk;
+    }
+  }
+
+  std::vector<CopyNode> build() {
+    std::size_t rounds = 0;
+    for (const PathShape& path : shape_.paths) rounds = std::max(rounds, path.chunks.size());
+    for (std::size_t chunk = 0; chunk < rounds; ++chunk)
+      for (std::size_t p = 0; p < shape_.paths.size(); ++p)
+        if (chunk < shape_.paths[p].chunks.size()) add(p, chunk);
+    return std::move(nodes_);
+  }
+
+ private:
+  void add(std::size_t p, std::size_t chunk) {
+    const PathShape& path = shape_.paths[p];
+    CopyNode node;
+    node.hop = path.path.first;
+    node.offset = offsets_[p];
+    node.bytes = path.chunks[chunk];
+    node.path = static_cast<int>(p);
+    node.chunk = static_cast<int>(chunk);
+    offsets_[p] += node.bytes;
+    if (path.path.staged()) return add_staged(node, path.path.second);
+    nodes_.push_back(node);
+  }
+
+  void add_staged(CopyNode node, HopId second_hop) {
+    auto& drained = last_[static_cast<std::size_t>(node.path)];
+    node.slot = node.chunk % slots_;
+    node.to = End::slot;
+    if (node.chunk >= slots_)
+      wait_for(node, drained[static_cast<std::size_t>(node.chunk - slots_)]);
+    nodes_.push_back(node);
+
+    CopyNode second = node;
+    second.hop = second_hop;
+    second.from = End::slot;
+    second.to = End::destination;
+    second.after.clear();
+    wait_for(second, static_cast<int>(nodes_.size()) - 1);
+    drained.push_back(static_cast<int>(nodes_.size()));
+    nodes_.push_back(second);
+  }
+
+  void wait_for(CopyNode& node, int earlier) {
+    node.after.push_back(earlier);
+    nodes_[static_cast<std::size_t>(earlier)].awaited = true;
+  }
+
+  const TransferShape& shape_;
+  int slots_;
+  std::vector<Bytes> offsets_;
+  std::vector<std::vector<int>> last_;
+  std::vector<CopyNode> nodes_;
+};
+
+}  // namespace
+
+std::vector<CopyNode> build_nodes(const TransferShape& shape, int slots) {
+  return NodeBuilder(shape, slots).build();
+}
+
+}  // namespace polypath

@@ -1,0 +1,216 @@
+#include "plan/optimiser.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace polypath {
+namespace {
+
+constexpr int kProgramRounds = 4;    // chunk counts settle to within a per cent in three
+constexpr int kEqualiseRounds = 4;   // each roughly squares the relative difference of ends
+constexpr double kWorthAPath = 0.998;  // another path must save 0.2 %, or it is left idle
+
+Bytes share_of(Bytes bytes, double share) {
+  return {static_cast<std::uint64_t>(std::llround(bytes.real() * share))};
+}
+
+}  // namespace
+
+Optimiser::Optimiser(const Predictor& predictor, const OptimiserLimits& limits,
+                     std::vector<BytesPerSecond> available, Executor executor, Bytes bytes)
+    : predictor_(predictor), limits_(limits), available_(std::move(available)),
+      executor_(executor), bytes_(bytes) {}
+
+Seconds Optimiser::chunk_issue_cost() const {
+  const CallCosts& costs = predictor_.machine().costs;
+  if (executor_ == Executor::graph) return costs.graph_launch_node * 2;
+  return costs.copy * 2 + costs.event_record + costs.event_wait;
+}
+
+double Optimiser::chunk_count(const Path& path, Bytes bytes) const {
+  const HockneyPath hockney = hockney_path(predictor_.machine(), path);
+  return exact_chunk_count(hockney, bytes, chunk_issue_cost());
+}
+
+TransferShape Optimiser::shape_of(const Draft& draft) const {
+  TransferShape shape{executor_, {}};
+  Bytes left = bytes_;
+  for (std::size_t p = 1; p < draft.paths.size(); ++p) {
+    const Bytes wanted = share_of(bytes_, draft.paths[p].share);
+    left -= std::min(left, Bytes{wanted.value / 512 * 512});
+  }
+  Bytes staged_left = bytes_ - left;
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    const PathDraft& path = draft.paths[p];
+    Bytes bytes = left;
+    if (p > 0) {
+      bytes = std::min(staged_left, Bytes{share_of(bytes_, path.share).value / 512 * 512});
+      staged_left -= bytes;
+    }
+    if (bytes.value == 0) continue;
+    PathShape part{path.path, {bytes}};
+    if (path.path.staged())
+      part.chunks = chunk_sizes(hockney_path(predictor_.machine(), path.path), bytes, path.chunks,
+                                path.taper, limits_.chunks);
+    shape.paths.push_back(std::move(part));
+  }
+  return shape;
+}
+
+// Paths without bytes have no place in the shape, nor then in the draft.
+void Optimiser::drop_idle(Draft& draft) const {
+  const PathDraft first = draft.paths.front();
+  std::erase_if(draft.paths, [&](const PathDraft& path) {
+    return share_of(bytes_, path.share).value < 512;
+  });
+  if (draft.paths.empty()) draft.paths.push_back(first);
+}
+
+void Optimiser::evaluate(Draft& draft) const {
+  drop_idle(draft);
+  const TransferShape shape = shape_of(draft);
+  draft.prediction = predictor_.predict({&shape, 1}, available_, limits_.slots).front();
+}
+
+// T = Ω·b + Δ for a fixed chunk count: eq. 13 with ε once, plus the calls issued before.
+LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) const {
+  const Machine& machine = predictor_.machine();
+  const HockneyPath path = hockney_path(machine, draft.path);
+  const double first = 1 / path.first.bandwidth.value;
+  const Seconds issued = machine.costs.copy + chunk_issue_cost() * static_cast<double>(order);
+  if (!path.second) return {first, path.first.latency + issued};
+  const double second = 1 / path.second->bandwidth.value;
+  const double k = draft.chunks;
+  const Seconds arrival = machine.place(machine.hop(draft.path.second).destination).staging_latency;
+  const Seconds fixed = issued + path.staging + arrival;
+  if (first >= second)
+    return {first + second / k, path.first.latency * k + path.second->latency + fixed};
+  return {first / k + second, path.first.latency + path.second->latency * k + fixed};
+}
+
+Draft Optimiser::program_draft(const std::vector<Path>& paths) const {
+  double bandwidth_sum = 0;
+  Draft draft;
+  for (const Path& path : paths) {
+    const HockneyPath hockney = hockney_path(predictor_.machine(), path);
+    const double bandwidth =
+        std::min(hockney.first.bandwidth, hockney.second.value_or(hockney.first).bandwidth).value;
+    draft.paths.push_back({path, bandwidth, 1, 0});
+    bandwidth_sum += bandwidth;
+  }
+  for (PathDraft& path : draft.paths) path.share /= bandwidth_sum;
+  for (int round = 0; round < kProgramRounds; ++round) {
+    std::vector<SharedPath> problem;
+    for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+      PathDraft& path = draft.paths[p];
+      const Bytes bytes = share_of(bytes_, path.share);
+      if (bytes.value > 0) path.chunks = std::max(1.0, chunk_count(path.path, bytes));
+      problem.push_back(
+          {linear_time_of(path, p), predictor_.resources().claims(path.path)});
+    }
+    const auto solution = solve_shares(problem, available_, bytes_, limits_.chunks.smallest);
+    for (std::size_t p = 0; p < draft.paths.size(); ++p)
+      draft.paths[p].share = solution.shares[p];
+  }
+  drop_idle(draft);
+  std::stable_sort(draft.paths.begin(), draft.paths.end(),
+                   [](const PathDraft& a, const PathDraft& b) {
+                     if (a.path.staged() != b.path.staged()) return !a.path.staged();
+                     return a.share > b.share;
+                   });
+  return draft;
+}
+
+void Optimiser::equalise(Draft& draft, int rounds) const {
+  evaluate(draft);
+  Draft trial = draft;
+  for (int round = 0; round < rounds && trial.paths.size() > 1; ++round) {
+    if (trial.prediction.path_finish.size() != trial.paths.size()) return;
+    double weight_sum = 0, end_sum = 0;
+    std::vector<double> weights;
+    for (std::size_t p = 0; p < trial.paths.size(); ++p) {
+      const LinearTime alone = linear_time_of(trial.paths[p], p);
+      const double finish = trial.prediction.path_finish[p].value;
+      const double busy = std::max(finish - alone.offset.value, 0.25 * finish);
+      weights.push_back(trial.paths[p].share / busy);
+      weight_sum += weights.back();
+      end_sum += weights.back() * finish;
+    }
+    const double end = end_sum / weight_sum;
+    for (std::size_t p = 0; p < trial.paths.size(); ++p) {
+      const double finish = trial.prediction.path_finish[p].value;
+      trial.paths[p].share = std::max(0.0, trial.paths[p].share + weights[p] * (end - finish));
+    }
+    evaluate(trial);
+    if (trial.prediction.time < draft.prediction.time) draft = trial;
+  }
+}
+
+void Optimiser::vary_chunks(Draft& draft) const {
+  static constexpr double kFactors[] = {0.5, 0.71, 0.84, 1.19, 1.41, 2.0};
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    if (!draft.paths[p].path.staged()) continue;
+    Draft best = draft;
+    const auto consider = [&](double chunks, int taper) {
+      Draft trial = draft;
+      trial.paths[p].chunks = std::max(1.0, chunks);
+      trial.paths[p].taper = taper;
+      evaluate(trial);
+      if (trial.paths.size() != draft.paths.size()) return;
+      equalise(trial, 1);
+      if (trial.prediction.time < best.prediction.time) best = trial;
+    };
+    for (const double factor : kFactors) consider(draft.paths[p].chunks * factor, 0);
+    for (const int taper : {1, 2}) consider(best.paths[p].chunks, taper);
+    if (best.paths.size() == draft.paths.size()) draft = best;
+  }
+}
+
+Draft Optimiser::polish(Draft draft) const {
+  equalise(draft, kEqualiseRounds);
+  vary_chunks(draft);
+  equalise(draft, 2);
+  return draft;
+}
+
+Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
+  const Draft program = program_draft(paths);
+  Draft best{{PathDraft{paths.front(), 1, 1, 0}}, {}};
+  evaluate(best);
+  const std::size_t most =
+      std::min(program.paths.size(), static_cast<std::size_t>(limits_.max_paths));
+  for (std::size_t count = 1; count <= most; ++count) {
+    std::vector<Path> subset;
+    for (std::size_t p = 0; p < count; ++p) subset.push_back(program.paths[p].path);
+    if (subset == std::vector<Path>{paths.front()}) continue;
+    Draft draft = polish(program_draft(subset));
+    if (draft.prediction.time.value < best.prediction.time.value * kWorthAPath)
+      best = std::move(draft);
+  }
+  return best;
+}
+
+Draft Optimiser::closed_form(const std::vector<Path>& paths) const {
+  Draft draft;
+  for (const Path& path : paths)
+    draft.paths.push_back({path, 1.0 / static_cast<double>(paths.size()), 1, 0});
+  for (int round = 0; round < kProgramRounds; ++round) {
+    std::vector<LinearTime> times;
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      PathDraft& part = draft.paths[p];
+      part.chunks = chunk_count(part.path, share_of(bytes_, part.share));
+      times.push_back(linear_time_of(part, p));
+    }
+    const auto shares = closed_form_shares(times, bytes_);
+    const double least = std::min(limits_.chunks.smallest.real() / bytes_.real(),
+                                  0.5 / static_cast<double>(paths.size()));
+    double sum = 0;
+    for (std::size_t p = 0; p < paths.size(); ++p)
+      sum += draft.paths[p].share = std::max(shares[p], least);
+    for (PathDraft& part : draft.paths) part.share /= sum;
+  }
+  evaluate(draft);
+  return draft;
+}
+
+}  // namespace polypath

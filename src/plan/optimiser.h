@@ -1,0 +1,70 @@
+#pragma once
+// Finds shares and chunk counts for a given set of paths and a way to execute them.
+//
+// The share program (share_problem.h) needs T = Ω·b + Δ, and Ω and Δ depend on the chunk count,
+// which depends on b: a few rounds settle it. The exact prediction then says when each path really
+// ends; moving bytes from late paths to early ones, b += (T − t)/Ω, makes them end together. Chunk
+// counts around the closed form's are tried last.
+
+#include <vector>
+
+#include "model/chunks.h"
+#include "model/predict.h"
+#include "model/share_problem.h"
+
+namespace polypath {
+
+/// One path's part of a draft.
+struct PathDraft {
+  Path path;
+  double share = 0;
+  double chunks = 1;
+  int taper = 0;
+};
+
+/// A set of paths with shares and chunk counts, and what it is predicted to take.
+struct Draft {
+  std::vector<PathDraft> paths;
+  Prediction prediction;
+};
+
+/// What a draft must respect.
+struct OptimiserLimits {
+  ChunkBounds chunks;
+  int slots = 4;
+  int max_paths = 16;
+};
+
+class Optimiser {
+ public:
+  Optimiser(const Predictor& predictor, const OptimiserLimits& limits,
+            std::vector<BytesPerSecond> available, Executor executor, Bytes bytes);
+
+  /// The best draft over subsets of `paths`; paths[0] alone is what it must beat.
+  [[nodiscard]] Draft best_subset(const std::vector<Path>& paths) const;
+  /// The papers' closed-form shares without contention: every path carries something.
+  [[nodiscard]] Draft closed_form(const std::vector<Path>& paths) const;
+  /// Predicts a draft whose shares and chunk counts are set.
+  void evaluate(Draft& draft) const;
+  /// The shape that a draft stands for: staged paths rounded to 512 bytes, the first path the rest.
+  [[nodiscard]] TransferShape shape_of(const Draft& draft) const;
+  /// The chunk count that the exact pipeline asks for.
+  [[nodiscard]] double chunk_count(const Path& path, Bytes bytes) const;
+
+ private:
+  [[nodiscard]] LinearTime linear_time_of(const PathDraft& draft, std::size_t order) const;
+  [[nodiscard]] Draft program_draft(const std::vector<Path>& paths) const;
+  [[nodiscard]] Draft polish(Draft draft) const;
+  void drop_idle(Draft& draft) const;
+  void equalise(Draft& draft, int rounds) const;
+  void vary_chunks(Draft& draft) const;
+  [[nodiscard]] Seconds chunk_issue_cost() const;
+
+  const Predictor& predictor_;
+  OptimiserLimits limits_;
+  std::vector<BytesPerSecond> available_;
+  Executor executor_;
+  Bytes bytes_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,28 @@
+#include "plan/plan.h"
+
+namespace polypath {
+namespace {
+
+// A copy that the driver itself stages through the host gains nothing as part of a path.
+std::optional<HopId> real_hop(const Machine& machine, PlaceId source, PlaceId destination) {
+  const auto hop = machine.find_hop(source, destination);
+  if (hop && machine.hop(*hop).kind == HopKind::driver_staged) return std::nullopt;
+  return hop;
+}
+
+}  // namespace
+
+std::vector<Path> find_paths(const Machine& machine, PlaceId source, PlaceId destination) {
+  std::vector<Path> paths;
+  if (const auto direct = machine.find_hop(source, destination)) paths.push_back({*direct, {}});
+  for (const PlaceKind kind : {PlaceKind::gpu, PlaceKind::host})
+    for (const PlaceId via : machine.places_of(kind)) {
+      if (via == source || via == destination) continue;
+      const auto first = real_hop(machine, source, via);
+      const auto second = real_hop(machine, via, destination);
+      if (first && second) paths.push_back({*first, *second});
+    }
+  return paths;
+}
+
+}  // namespace polypath

@@ -1,0 +1,268 @@
+#include "plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "plan/explain.h"
+
+namespace polypath {
+
+/// A request with everything that follows from it.
+struct Planner::Request {
+  PlaceId source;
+  PlaceId destination;
+  Bytes bytes;
+  const PlanOptions* options = nullptr;
+  std::vector<int> load_signature;
+  std::vector<BytesPerSecond> available;
+  std::vector<Path> paths;  // all there are, direct first
+};
+
+namespace {
+
+// Load is told apart in sixteenths of a capacity: finer steps would make plans of noise.
+constexpr double kLoadSteps = 16;
+
+std::vector<int> signature_of(const Load& load, const std::vector<BytesPerSecond>& capacities) {
+  std::vector<int> signature;
+  for (std::size_t r = 0; r < load.size(); ++r)
+    signature.push_back(static_cast<int>(std::ceil(kLoadSteps * load[r].value / capacities[r].value)));
+  if (std::all_of(signature.begin(), signature.end(), [](int step) { return step == 0; })) return {};
+  return signature;
+}
+
+// What the load leaves; never less than a sixteenth, because fair sharing never starves anyone.
+std::vector<BytesPerSecond> available_under(const std::vector<int>& signature,
+                                            std::vector<BytesPerSecond> capacities) {
+  for (std::size_t r = 0; r < signature.size(); ++r)
+    capacities[r].value *= std::max(1.0, kLoadSteps - signature[r]) / kLoadSteps;
+  return capacities;
+}
+
+// Recipes are made for sizes with three significant binary digits, eight to a power of two.
+Bytes size_class(Bytes bytes) {
+  const int width = static_cast<int>(std::bit_width(bytes.value));
+  const int dropped = std::max(0, width - 4);
+  return {bytes.value >> dropped << dropped};
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "host" means the host place nearest to the GPU that sends, else to the one that receives.
+std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
+                    const std::string& name) {
+  if (name != "host") return name;
+  const bool from_gpu = machine.place(source).kind == PlaceKind::gpu;
+  const PlaceId host = machine.nearest_host(from_gpu ? source : destination);
+  return host.valid() ? machine.place(host).name : name;
+}
+
+}  // namespace
+
+Planner::Planner(const Machine& machine, const Settings& settings)
+    : settings_(settings), predictor_(machine),
+      plans_(static_cast<std::size_t>(settings.plan_cache)),
+      recipes_(static_cast<std::size_t>(settings.plan_cache)) {
+  for (const auto* names : {&settings.include, &settings.exclude})
+    for (const std::string& name : *names)
+      if (name != "direct") (void)machine.find_place(name);
+  if (!settings.tuned.empty()) tuned_ = read_tuned(settings.tuned);
+}
+
+PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,
+                          const PlanOptions& options, const Load& load) {
+  const auto& capacities = predictor_.resources().capacities();
+  auto signature = signature_of(load, capacities);
+  PlanKey key{source, destination, bytes, options, signature};
+  if (const PlanPointer* cached = plans_.find(key)) return *cached;
+  Request request{source, destination, bytes, &options, std::move(signature), {}, {}};
+  request.available = available_under(request.load_signature, capacities);
+  return plans_.insert(key, make_plan(request));
+}
+
+PlanPointer Planner::make_plan(const Request& wanted) {
+  Request request = wanted;
+  const Machine& machine = predictor_.machine();
+  if (request.bytes.value == 0)
+    fail(ErrorCode::invalid_argument, "size is 0", "there is nothing to plan",
+         "Give a size of at least one byte.");
+  request.paths = find_paths(machine, request.source, request.destination);
+  if (request.paths.empty() || request.paths.front().staged())
+    fail(ErrorCode::invalid_argument,
+         fmt::format("no copy leads from {} to {}", machine.place(request.source).name,
+                     machine.place(request.destination).name),
+         fmt::format("machine '{}' has no hop between them", machine.name),
+         "Choose two different places that its 'info' lists as joined.");
+  auto plan = std::make_shared<Plan>();
+  plan->source = request.source, plan->destination = request.destination;
+  plan->bytes = request.bytes;
+  plan->slots = settings_.staging_slots, plan->slot_bytes = settings_.staging_slot;
+
+  Draft native{{PathDraft{request.paths.front(), 1, 1, 0}}, {}};
+  const Optimiser plain = optimiser(request, Executor::native, request.bytes);
+  plain.evaluate(native);
+  plan->native_predicted = native.prediction.time;
+  Executor executor = Executor::native;
+  const Draft chosen = choose(request, executor);
+  plan->shape = optimiser(request, executor, request.bytes).shape_of(chosen);
+  plan->nodes = build_nodes(plan->shape, plan->slots);
+  plan->predicted = chosen.prediction.time;
+  explain(request, chosen, *plan);
+  return plan;
+}
+
+Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes bytes) const {
+  const OptimiserLimits limits{{settings_.min_chunk, settings_.staging_slot},
+                               settings_.staging_slots, settings_.max_paths};
+  return {predictor_, limits, request.available, executor, bytes};
+}
+
+// The fastest of what the options allow; `executor` becomes the one it needs.
+Draft Planner::choose(const Request& request, Executor& executor) {
+  Draft native{{PathDraft{request.paths.front(), 1, 1, 0}}, {}};
+  optimiser(request, Executor::native, request.bytes).evaluate(native);
+  const ExecutorChoice wanted = request.options->executor;
+  executor = Executor::native;
+  const bool small = request.bytes < settings_.min_message;
+  if (wanted == ExecutorChoice::native || (small && !request.options->forced())) return native;
+
+  Draft best = native;
+  bool first = request.options->forced();
+  double to_beat = native.prediction.time.value / (1 + settings_.min_gain);
+  for (const Executor option : {Executor::stream, Executor::graph}) {
+    if (wanted == ExecutorChoice::stream && option != Executor::stream) continue;
+    if (wanted == ExecutorChoice::graph && option != Executor::graph) continue;
+    Draft draft = first || request.options->forced() ? forced(request, option)
+                                                     : automatic(request, option);
+    if (!first && draft.prediction.time.value >= to_beat) continue;
+    first = false;
+    to_beat = draft.prediction.time.value;
+    best = std::move(draft);
+    executor = option;
+  }
+  return best;
+}
+
+Draft Planner::automatic(const Request& request, Executor executor) {
+  if (auto draft = tuned(request, executor)) return *std::move(draft);
+  Draft draft = recipe(request, executor);
+  const Optimiser exact = optimiser(request, executor, request.bytes);
+  apply_chunks(request, exact, draft);
+  exact.evaluate(draft);
+  return draft;
+}
+
+Draft Planner::recipe(const Request& request, Executor executor) {
+  const Bytes bytes = size_class(request.bytes);
+  const PlanKey key{request.source, request.destination, bytes, PlanOptions{},
+                    request.load_signature};
+  if (const Draft* cached = recipes_.find({key, executor})) return *cached;
+  Draft best = optimiser(request, executor, bytes).best_subset(candidates(request));
+  return recipes_.insert({key, executor}, std::move(best));
+}
+
+// The direct path and every other that the settings allow and that would not slow down a transfer
+// already in flight: on a loaded resource there must be room for the path's whole rate.
+std::vector<Path> Planner::candidates(const Request& request) const {
+  const Machine& machine = predictor_.machine();
+  std::vector<Path> allowed{request.paths.front()};
+  for (const Path& path : request.paths) {
+    if (!path.staged()) continue;
+    const std::string name = name_of(machine, path);
+    const auto listed = [&](const std::vector<std::string>& names) {
+      return contains(names, name) ||
+             (contains(names, "host") && name == resolve(machine, request.source,
+                                                         request.destination, "host"));
+    };
+    if (!settings_.include.empty() && !listed(settings_.include)) continue;
+    if (listed(settings_.exclude) || overloads(predictor_, path, request.load_signature,
+                                               request.available))
+      continue;
+    allowed.push_back(path);
+  }
+  return allowed;
+}
+
+std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
+  const Machine& machine = predictor_.machine();
+  if (tuned_.machine != machine.name || !request.load_signature.empty()) return std::nullopt;
+  const TunedEntry* entry = tuned_.find(machine.place(request.source).name,
+                                        machine.place(request.destination).name, request.bytes,
+                                        executor);
+  if (entry == nullptr) return std::nullopt;
+  return with_shares(request, optimiser(request, executor, request.bytes), entry->shares,
+                     entry->chunks);
+}
+
+Draft Planner::forced(const Request& request, Executor executor) const {
+  const Optimiser exact = optimiser(request, executor, request.bytes);
+  const PlanOptions& options = *request.options;
+  if (!options.shares.empty()) return with_shares(request, exact, options.shares, options.chunks);
+  std::map<std::string, double> marks;
+  for (const std::string& name : options.paths) marks[name] = 1;
+  std::vector<Path> paths;
+  for (const auto& [path, mark] :
+       named_paths(predictor_.machine(), request.source, request.destination, marks))
+    paths.push_back(path);
+  Draft draft = exact.closed_form(paths);
+  apply_chunks(request, exact, draft);
+  exact.evaluate(draft);
+  return draft;
+}
+
+Draft Planner::with_shares(const Request& request, const Optimiser& exact,
+                           const std::map<std::string, double>& shares,
+                           const std::map<std::string, int>& chunks) const {
+  double sum = 0;
+  for (const auto& [name, share] : shares) sum += share >= 0 && share <= 1 ? share : 2;
+  if (std::abs(sum - 1) > 1e-6)
+    fail(ErrorCode::invalid_argument, "the shares do not add up to 1",
+         "each path carries its share of the message", "Correct them: each lies in 0 to 1.");
+  Draft draft;
+  const auto paths =
+      named_paths(predictor_.machine(), request.source, request.destination, shares);
+  for (const auto& [path, share] : paths) {
+    const Bytes bytes{static_cast<std::uint64_t>(share * request.bytes.real())};
+    draft.paths.push_back({path, share, exact.chunk_count(path, bytes), 0});
+  }
+  Request with_chunks = request;
+  PlanOptions options = *request.options;
+  options.chunks = chunks;
+  with_chunks.options = &options;
+  apply_chunks(with_chunks, exact, draft);
+  exact.evaluate(draft);
+  return draft;
+}
+
+void Planner::apply_chunks(const Request& request, const Optimiser&, Draft& draft) const {
+  const Machine& machine = predictor_.machine();
+  for (const auto& [name, count] : request.options->chunks) {
+    const std::string resolved = resolve(machine, request.source, request.destination, name);
+    if (count < 1 || count > 1 << 20)
+      fail(ErrorCode::invalid_argument, fmt::format("chunk count {}={} cannot be used", name, count),
+           "a path carries at least one chunk", "Give a count from 1 to 1048576.");
+    if (resolved != "direct") (void)machine.find_place(resolved);
+    for (PathDraft& part : draft.paths)
+      if (name_of(machine, part.path) == resolved) part.chunks = count, part.taper = 0;
+  }
+}
+
+void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) const {
+  const Optimiser exact = optimiser(
+      request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
+      request.bytes);
+  Explainer explainer(predictor_, exact, settings_, request.available, plan);
+  for (const Path& path : request.paths) {
+    const bool loaded = overloads(predictor_, path, request.load_signature, request.available);
+    plan.decisions.push_back(explainer.decide(path, chosen, loaded, request.options->forced()));
+  }
+}
+
+}  // namespace polypath

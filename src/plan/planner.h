@@ -1,0 +1,64 @@
+#pragma once
+// From a request to a plan: which paths, which shares and chunks, which executor, and why.
+
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "plan/lru_cache.h"
+#include "plan/optimiser.h"
+#include "plan/options.h"
+#include "plan/plan.h"
+#include "plan/tuned.h"
+
+namespace polypath {
+
+/// Rates that other transfers in flight take of each resource, in the units of
+/// ResourceModel::capacities. Empty: none.
+using Load = std::vector<BytesPerSecond>;
+
+/// Plans transfers on one machine. Not thread-safe; the engine guards it.
+class Planner {
+ public:
+  /// Error (invalid_argument) if the settings name a path or file that does not exist.
+  Planner(const Machine& machine, const Settings& settings);
+
+  /// The plan for `bytes` from `source` to `destination`. Plans are cached; the same request under
+  /// the same load (in sixteenths of each capacity) gives the same object.
+  /// Errors (invalid_argument): no hop between the places, zero bytes, unknown or unusable paths,
+  /// shares that do not add up to 1.
+  PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes, const PlanOptions& options = {},
+                   const Load& load = {});
+
+  [[nodiscard]] const Predictor& predictor() const { return predictor_; }
+  [[nodiscard]] const Machine& machine() const { return predictor_.machine(); }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] std::size_t cached_plans() const { return plans_.size(); }
+
+ private:
+  struct Request;
+  using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, std::vector<int>>;
+
+  [[nodiscard]] PlanPointer make_plan(const Request& request);
+  [[nodiscard]] Draft choose(const Request& request, Executor& executor);
+  [[nodiscard]] Draft automatic(const Request& request, Executor executor);
+  [[nodiscard]] Draft recipe(const Request& request, Executor executor);
+  [[nodiscard]] std::optional<Draft> tuned(const Request& request, Executor executor) const;
+  [[nodiscard]] Draft forced(const Request& request, Executor executor) const;
+  [[nodiscard]] Draft with_shares(const Request& request, const Optimiser& optimiser,
+                                  const std::map<std::string, double>& shares,
+                                  const std::map<std::string, int>& chunks) const;
+  void apply_chunks(const Request& request, const Optimiser& optimiser, Draft& draft) const;
+  [[nodiscard]] std::vector<Path> candidates(const Request& request) const;
+  [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
+  void explain(const Request& request, const Draft& chosen, Plan& plan) const;
+
+  Settings settings_;
+  Predictor predictor_;
+  TunedTable tuned_;
+  LruCache<PlanKey, PlanPointer> plans_;
+  LruCache<std::tuple<PlanKey, Executor>, Draft> recipes_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/error.h"
+#include "plan/tuned.h"
+
+namespace polypath {
+namespace {
+
+using Json = nlohmann::json;
+
+Executor executor_of(const std::string& name) {
+  if (name == "stream") return Executor::stream;
+  if (name == "graph") return Executor::graph;
+  throw std::invalid_argument("executor '" + name + "' is neither stream nor graph");
+}
+
+TunedEntry entry_of(const Json& json) {
+  TunedEntry entry;
+  entry.source = json.at("source");
+  entry.destination = json.at("destination");
+  entry.bytes = {json.at("bytes").get<std::uint64_t>()};
+  entry.executor = executor_of(json.at("executor"));
+  entry.shares = json.at("shares").get<std::map<std::string, double>>();
+  entry.chunks = json.at("chunks").get<std::map<std::string, int>>();
+  entry.speedup = json.at("speedup");
+  if (entry.bytes.value == 0 || entry.shares.empty())
+    throw std::invalid_argument("an entry has no bytes or no shares");
+  return entry;
+}
+
+}  // namespace
+
+const TunedEntry* TunedTable::find(const std::string& source, const std::string& destination,
+                                   Bytes bytes, Executor executor) const {
+  const TunedEntry* nearest = nullptr;
+  double nearest_distance = 1.0 + 1e-9;  // a factor 2, as a logarithm to base 2
+  for (const TunedEntry& entry : entries) {
+    if (entry.source != source || entry.destination != destination || entry.executor != executor)
+      continue;
+    const double distance = std::abs(std::log2(entry.bytes.real() / bytes.real()));
+    if (distance < nearest_distance) nearest = &entry, nearest_distance = distance;
+  }
+  return nearest;
+}
+
+TunedTable parse_tuned(const std::string& text, const std::string& origin) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("schema") != "polypath.tuned/1")
+      throw std::invalid_argument("its schema is not polypath.tuned/1");
+    TunedTable table{json.at("machine"), {}};
+    for (const Json& entry : json.at("entries")) table.entries.push_back(entry_of(entry));
+    return table;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(ErrorCode::invalid_argument, fmt::format("tuned file '{}' cannot be used", origin),
+         error.what(), "Write it anew with 'polypath tune --output'.");
+  }
+}
+
+TunedTable read_tuned(const std::string& path) {
+  std::ifstream file(path);
+  if (!file)
+    fail(ErrorCode::invalid_argument, fmt::format("tuned file '{}' cannot be opened", path),
+         "there is no such file or it is not readable", "Correct POLYPATH_TUNED.");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_tuned(text.str(), path);
+}
+
+std::string tuned_to_json(const TunedTable& table) {
+  Json entries = Json::array();
+  for (const TunedEntry& entry : table.entries)
+    entries.push_back({{"source", entry.source},
+                       {"destination", entry.destination},
+                       {"bytes", entry.bytes.value},
+                       {"executor", name_of(entry.executor)},
+                       {"shares", entry.shares},
+                       {"chunks", entry.chunks},
+                       {"speedup", entry.speedup}});
+  return Json{{"schema", "polypath.tuned/1"}, {"machine", table.machine}, {"entries", entries}}
+      .dump(2);
+}
+
+}  // namespace polypath
