@@ -93,6 +93,11 @@ PlaceId Machine::nearest_host(PlaceId near) const {
   return hosts.empty() ? PlaceId{} : hosts.front();
 }
 
+PlaceId Machine::executing_gpu(HopId id) const {
+  const Hop& executed = hop(id);
+  return place(executed.source).kind == PlaceKind::gpu ? executed.source : executed.destination;
+}
+
 std::vector<PlaceId> Machine::places_of(PlaceKind kind) const {
   std::vector<PlaceId> found;
   for (std::size_t i = 0; i < places.size(); ++i)

@@ -90,6 +90,9 @@ struct Machine {
   [[nodiscard]] std::optional<HopId> find_hop(PlaceId source, PlaceId destination) const;
   /// The host place in the same NUMA node as `place`, else the first one; invalid if none.
   [[nodiscard]] PlaceId nearest_host(PlaceId place) const;
+  /// The GPU whose copy engine does the hop's copies: the source if it is one (GPUs push), else the
+  /// destination.
+  [[nodiscard]] PlaceId executing_gpu(HopId hop) const;
   /// Ids of all places of one kind, in order.
   [[nodiscard]] std::vector<PlaceId> places_of(PlaceKind kind) const;
 };

@@ -1,0 +1,13 @@
+# cmake -DFILES=a.json;b.json -DOUTPUT=zoo_data.cc -P embed.cmake
+set(text "// Written by embed.cmake from machines/*.json.\n#include \"machine/zoo.h\"\n\n")
+string(APPEND text "#include <array>\n\nnamespace polypath {\n\n")
+string(APPEND text "std::span<const ZooFile> zoo_files() {\n")
+list(LENGTH FILES count)
+string(APPEND text "  static constexpr std::array<ZooFile, ${count}> kFiles = {{\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} json)
+  string(APPEND text "      {\"${name}\", R\"~zoo~(${json})~zoo~\"},\n")
+endforeach()
+string(APPEND text "  }};\n  return kFiles;\n}\n\n}  // namespace polypath\n")
+file(WRITE ${OUTPUT} "${text}")

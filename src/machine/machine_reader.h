@@ -1,0 +1,66 @@
+#pragma once
+// The reader of machine files, one function per kind of entry. Internal to src/machine, and like
+// json_reader.h only for *.json.cc files.
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "machine/json_reader.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+// Far above any real machine, low enough that a hostile file costs milliseconds.
+inline constexpr std::size_t kMostPlaces = 64;
+inline constexpr std::size_t kMostEntries = 4096;
+inline constexpr std::size_t kMostExpansions = 65536;
+inline constexpr std::size_t kMostUses = 16;
+inline constexpr std::size_t kLongestName = 192;
+inline constexpr std::size_t kLongestSentence = 4096;
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+class MachineReader {
+ public:
+  explicit MachineReader(const Field& file) : file_(file) {}
+  Machine read();
+
+ private:
+  // parse.json.cc
+  void read_head();
+  void read_place(const Field& field);
+  void add_places(const Field& field, Place place, bool numbered);
+  void read_resource(const Field& field);
+  void add_resource(const Field& field, const Resource& resource);
+  void read_costs(const Field& field);
+  // A quantity such as {"value": 393, "unit": "GB/s", "source": "nvlink"}, in SI units.
+  double quantity(const Field& field, const char* what, std::span<const Unit> units);
+  Seconds duration(const Field& field);
+  BytesPerSecond rate(const Field& field);
+
+  // parse_hops.json.cc
+  void read_hop_entry(const Field& field);
+  void add_hop(const Field& field, Hop hop);
+  HopKind kind_of(const Field& field, const Hop& hop);
+  void read_use(const Field& field, Hop& hop);
+  ResourceId resource_at(const Field& field, const Hop& hop);
+  std::vector<PlaceId> places_at(const Field& field);
+  const std::string& name(PlaceId id) { return machine_.place(id).name; }
+
+  const Field& file_;
+  Machine machine_;
+  std::set<std::string> sources_;
+  std::unordered_map<std::string, ResourceId> resources_;
+  std::map<std::pair<PlaceId, PlaceId>, Hop> hops_;
+  std::size_t expansions_ = 0;
+};
+
+}  // namespace polypath

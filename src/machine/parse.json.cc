@@ -1,0 +1,181 @@
+// From the text of a machine file to a Machine: everything but the hops. docs/machines.md describes
+// the format, machines/schema.json says the same to other tools.
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/error.h"
+#include "machine/library.h"
+#include "machine/machine_reader.h"
+#include "machine/pattern.h"
+
+namespace polypath {
+namespace {
+
+constexpr std::string_view kSchema = "polypath.machine/1";
+// 1 MB/s to 100 TB/s: what lies outside is a slip of the unit.
+constexpr double kSlowest = 1e6;
+constexpr double kFastest = 1e14;
+
+constexpr std::array kTimes = {Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"ns", 1e-9}};
+constexpr std::array kRates = {Unit{"B/s", 1}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9},
+                               Unit{"GiB/s", 1073741824.0}};
+
+}  // namespace
+
+Machine MachineReader::read() {
+  file_.allow_only(
+      {"schema", "name", "description", "sources", "places", "resources", "hops", "costs"});
+  read_head();
+  for (const Field& place : file_.at("places").elements(kMostPlaces)) read_place(place);
+  for (const Field& entry : file_.at("resources").elements(kMostEntries)) read_resource(entry);
+  for (const Field& entry : file_.at("hops").elements(kMostEntries)) read_hop_entry(entry);
+  for (auto& [pair, hop] : hops_) machine_.hops.push_back(std::move(hop));
+  read_costs(file_.at("costs"));
+  return std::move(machine_);
+}
+
+void MachineReader::read_head() {
+  const Field schema = file_.at("schema");
+  const std::string said = schema.text(kLongestName);
+  if (said != kSchema)
+    schema.reject(fmt::format("is '{}'", printable(said)),
+                  fmt::format("this version reads {}", kSchema));
+  machine_.name = file_.at("name").text(kLongestName);
+  if (!is_machine_name(machine_.name))
+    file_.at("name").reject(fmt::format("is '{}'", printable(machine_.name)),
+                            "a machine's name has letters, digits and _.-:");
+  machine_.description = file_.at("description").text(kLongestSentence);
+  for (const auto& [key, source] : file_.at("sources").members()) {
+    source.check_text(kLongestSentence);
+    sources_.insert(key);
+  }
+}
+
+double MachineReader::quantity(const Field& field, const char* what, std::span<const Unit> units) {
+  field.allow_only({"value", "unit", "source", "note"});
+  field.check_note(kLongestSentence);
+  const std::string source = field.at("source").text(kLongestName);
+  if (!sources_.contains(source))
+    field.at("source").reject(fmt::format("is '{}'", printable(source)),
+                              "it must be one of the keys of /sources");
+  const std::string wanted = field.at("unit").text(kLongestName);
+  std::vector<std::string_view> names;
+  for (const Unit& unit : units) {
+    if (unit.name == wanted) return field.at("value").number() * unit.factor;
+    names.push_back(unit.name);
+  }
+  field.at("unit").reject(fmt::format("is '{}'", printable(wanted)),
+                          fmt::format("the units of a {} are {}", what, fmt::join(names, ", ")));
+}
+
+Seconds MachineReader::duration(const Field& field) {
+  const double seconds = quantity(field, "time", kTimes);
+  if (!(seconds >= 0 && seconds <= 1))
+    field.at("value").reject(fmt::format("is {} s", seconds), "a time lies between 0 and 1 s");
+  return {seconds};
+}
+
+BytesPerSecond MachineReader::rate(const Field& field) {
+  const double rate = quantity(field, "bandwidth", kRates);
+  if (!(rate >= kSlowest && rate <= kFastest))
+    field.at("value").reject(fmt::format("is {} B/s", rate),
+                             "a bandwidth lies between 1 MB/s and 100 TB/s");
+  return {rate};
+}
+
+void MachineReader::read_place(const Field& field) {
+  field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "note"});
+  field.check_note(kLongestSentence);
+  Place place;
+  const std::string kind = field.at("kind").text(kLongestName);
+  if (kind != "gpu" && kind != "host")
+    field.at("kind").reject(fmt::format("is '{}'", printable(kind)), "a place is a gpu or a host");
+  place.kind = kind == "gpu" ? PlaceKind::gpu : PlaceKind::host;
+  place.model = field.at("model").text(kLongestName);
+  place.staging_latency = duration(field.at("staging_latency"));
+  const Field node = field.at("numa_node");
+  const bool numbered = node.is_text() && node.text(kLongestName) == "{index}";
+  if (!numbered) place.numa_node = node.integer(0, 1023);
+  add_places(field.at("name"), std::move(place), numbered);
+}
+
+void MachineReader::add_places(const Field& field, Place place, bool numbered) {
+  const auto names = expand_range(field.text(kLongestName), kMostPlaces);
+  if (names.empty() || machine_.places.size() + names.size() > kMostPlaces)
+    field.reject("stands for no place or for too many",
+                 "write gpu0 or gpu[0-3]; a machine has at most 64 places");
+  for (const auto& [name, number] : names) {
+    // "host" is short for the first host place and "direct" for the path without a stage.
+    const bool reserved = name == "host" || name == "direct";
+    if (!is_place_name(name) || reserved)
+      field.reject(fmt::format("is '{}'", printable(name)),
+                   "a place has a name such as gpu0; host and direct are taken");
+    if (!select_places(machine_.places, name).empty())
+      field.reject(fmt::format("is '{}' again", name), "places are told apart by name");
+    place.name = name;
+    if (numbered) place.numa_node = number;
+    machine_.places.push_back(place);
+  }
+}
+
+void MachineReader::read_resource(const Field& field) {
+  field.allow_only({"name", "kind", "capacity", "copies_at_once", "note"});
+  field.check_note(kLongestSentence);
+  Resource resource;
+  resource.kind = field.at("kind").text(kLongestName);
+  if (field.has("copies_at_once"))
+    resource.copies_at_once = field.at("copies_at_once").integer(1, 1024);
+  if (field.has("capacity")) resource.capacity = rate(field.at("capacity"));
+  if (!field.has("capacity") && !field.has("copies_at_once"))
+    field.reject("has neither capacity nor copies_at_once", "it would limit nothing");
+  const Field name = field.at("name");
+  const auto names = expand_resource_name(machine_.places, name.text(kLongestName));
+  if (names.empty())
+    name.reject("stands for no resource", "no place matches what is before the dot");
+  for (const std::string& each : names) {
+    resource.name = each;
+    add_resource(name, resource);
+  }
+}
+
+void MachineReader::add_resource(const Field& field, const Resource& resource) {
+  if (!is_resource_name(resource.name))
+    field.reject(fmt::format("is '{}'", printable(resource.name)),
+                 "a resource's name has letters, digits and _.-");
+  const ResourceId id{static_cast<std::int32_t>(machine_.resources.size())};
+  if (id.index() >= kMostEntries)
+    field.reject("is one too many", "a machine has at most 4096 resources");
+  if (!resources_.emplace(resource.name, id).second)
+    field.reject(fmt::format("gives '{}' again", printable(resource.name)),
+                 "resources are told apart by name");
+  machine_.resources.push_back(resource);
+}
+
+void MachineReader::read_costs(const Field& field) {
+  CallCosts& costs = machine_.costs;
+  field.allow_only({"copy", "event_record", "event_wait", "synchronize", "graph_launch",
+                    "graph_launch_node", "graph_instantiate", "graph_instantiate_node",
+                    "graph_update_node", "note"});
+  field.check_note(kLongestSentence);
+  costs.copy = duration(field.at("copy"));
+  costs.event_record = duration(field.at("event_record"));
+  costs.event_wait = duration(field.at("event_wait"));
+  costs.synchronize = duration(field.at("synchronize"));
+  costs.graph_launch = duration(field.at("graph_launch"));
+  costs.graph_launch_node = duration(field.at("graph_launch_node"));
+  costs.graph_instantiate = duration(field.at("graph_instantiate"));
+  costs.graph_instantiate_node = duration(field.at("graph_instantiate_node"));
+  costs.graph_update_node = duration(field.at("graph_update_node"));
+}
+
+Machine parse_machine(std::string_view json, std::string_view origin) {
+  const nlohmann::json document = parse_untrusted(json, origin);
+  const Field file(document, origin);
+  Machine machine = MachineReader(file).read();
+  validate(machine);
+  return machine;
+}
+
+}  // namespace polypath

@@ -1,0 +1,93 @@
+// The hops of a machine file. An entry stands for every ordered pair of different places that its
+// patterns name; a later entry for the same pair replaces an earlier one.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "machine/machine_reader.h"
+#include "machine/pattern.h"
+
+namespace polypath {
+
+std::vector<PlaceId> MachineReader::places_at(const Field& field) {
+  const std::string pattern = field.text(kLongestName);
+  auto places = select_places(machine_.places, pattern);
+  if (places.empty())
+    field.reject(fmt::format("is '{}'", printable(pattern)), "no place has such a name");
+  return places;
+}
+
+void MachineReader::read_hop_entry(const Field& field) {
+  field.allow_only({"from", "to", "absent", "kind", "latency", "bandwidth", "uses", "note"});
+  field.check_note(kLongestSentence);
+  const bool absent = field.has("absent") && field.at("absent").flag();
+  Hop hop;
+  if (!absent) hop.latency = duration(field.at("latency"));
+  if (!absent) hop.bandwidth = rate(field.at("bandwidth"));
+  const auto destinations = places_at(field.at("to"));
+  for (const PlaceId from : places_at(field.at("from"))) {
+    for (const PlaceId to : destinations) {
+      if (from == to) continue;
+      if (++expansions_ > kMostExpansions)
+        field.reject("stands for too many pairs", "all hops together may name 65536");
+      hops_.erase({from, to});
+      hop.source = from;
+      hop.destination = to;
+      if (!absent) add_hop(field, hop);
+    }
+  }
+}
+
+void MachineReader::add_hop(const Field& field, Hop hop) {
+  hop.kind = kind_of(field, hop);
+  for (const Field& use : field.at("uses").elements(kMostUses)) read_use(use, hop);
+  hops_.emplace(std::pair(hop.source, hop.destination), std::move(hop));
+}
+
+HopKind MachineReader::kind_of(const Field& field, const Hop& hop) {
+  const bool from_host = machine_.place(hop.source).kind == PlaceKind::host;
+  const bool to_host = machine_.place(hop.destination).kind == PlaceKind::host;
+  const std::string pair = fmt::format("{} to {}", name(hop.source), name(hop.destination));
+  if (from_host && to_host)
+    field.reject(fmt::format("joins {}", pair), "a copy between hosts needs no GPU driver");
+  const HopKind usual = from_host || to_host ? HopKind::host : HopKind::peer;
+  if (!field.has("kind")) return usual;
+  const std::string kind = field.at("kind").text(kLongestName);
+  if (kind == "driver_staged" && usual == HopKind::peer) return HopKind::driver_staged;
+  if (kind == "peer" && usual == HopKind::peer) return HopKind::peer;
+  if (kind == "host" && usual == HopKind::host) return HopKind::host;
+  field.at("kind").reject(fmt::format("is '{}' for {}", printable(kind), pair),
+                          "between GPUs it is peer or driver_staged, to or from a host it is host");
+}
+
+ResourceId MachineReader::resource_at(const Field& field, const Hop& hop) {
+  const std::string wanted =
+      substitute(field.text(kLongestName), name(hop.source), name(hop.destination));
+  const auto found = resources_.find(wanted);
+  if (found == resources_.end())
+    field.reject(fmt::format("names '{}'", printable(wanted)),
+                 "there is no such resource in /resources");
+  const ResourceId id = found->second;
+  if (std::any_of(hop.uses.begin(), hop.uses.end(), [&](Use use) { return use.resource == id; }))
+    field.reject(fmt::format("names '{}' again", wanted), "give it one weight instead");
+  return id;
+}
+
+void MachineReader::read_use(const Field& field, Hop& hop) {
+  const bool plain = field.is_text();
+  if (!plain) field.allow_only({"resource", "weight"});
+  const Field named = plain ? field : field.at("resource");
+  const double weight = plain || !field.has("weight") ? 1 : field.at("weight").number();
+  if (!(weight >= 1e-3 && weight <= 1e3))
+    field.at("weight").reject(fmt::format("is {}", weight), "a weight lies from 0.001 to 1000");
+  const Use use{resource_at(named, hop), weight};
+  const Resource& resource = machine_.resource(use.resource);
+  if (hop.bandwidth.value * weight > resource.capacity.value * (1 + 1e-9))
+    named.reject(fmt::format("names '{}' of {:.4g} GB/s", resource.name,
+                             resource.capacity.value / 1e9),
+                 "one copy alone would exceed it at the hop's bandwidth");
+  hop.uses.push_back(use);
+}
+
+}  // namespace polypath

@@ -1,0 +1,68 @@
+#pragma once
+// Two machines compared field by field, so that a failure names the field.
+
+#include <gtest/gtest.h>
+
+#include "machine/machine.h"
+
+namespace polypath {
+
+inline void expect_equal(const Place& a, const Place& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.kind, b.kind);
+  EXPECT_EQ(a.model, b.model);
+  EXPECT_EQ(a.numa_node, b.numa_node);
+  EXPECT_EQ(a.staging_latency, b.staging_latency);
+}
+
+inline void expect_equal(const Resource& a, const Resource& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.kind, b.kind);
+  EXPECT_EQ(a.capacity, b.capacity);
+  EXPECT_EQ(a.copies_at_once, b.copies_at_once);
+}
+
+inline void expect_equal(const Hop& a, const Hop& b) {
+  EXPECT_EQ(a.source, b.source);
+  EXPECT_EQ(a.destination, b.destination);
+  EXPECT_EQ(a.kind, b.kind);
+  EXPECT_EQ(a.latency, b.latency);
+  EXPECT_EQ(a.bandwidth, b.bandwidth);
+  ASSERT_EQ(a.uses.size(), b.uses.size());
+  for (std::size_t i = 0; i < a.uses.size(); ++i) {
+    EXPECT_EQ(a.uses[i].resource, b.uses[i].resource);
+    EXPECT_EQ(a.uses[i].weight, b.uses[i].weight);
+  }
+}
+
+template <class Item>
+void expect_equal(const std::vector<Item>& a, const std::vector<Item>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_equal(a[i], b[i]);
+  }
+}
+
+inline void expect_equal(const CallCosts& a, const CallCosts& b) {
+  EXPECT_EQ(a.copy, b.copy);
+  EXPECT_EQ(a.event_record, b.event_record);
+  EXPECT_EQ(a.event_wait, b.event_wait);
+  EXPECT_EQ(a.synchronize, b.synchronize);
+  EXPECT_EQ(a.graph_launch, b.graph_launch);
+  EXPECT_EQ(a.graph_launch_node, b.graph_launch_node);
+  EXPECT_EQ(a.graph_instantiate, b.graph_instantiate);
+  EXPECT_EQ(a.graph_instantiate_node, b.graph_instantiate_node);
+  EXPECT_EQ(a.graph_update_node, b.graph_update_node);
+}
+
+inline void expect_equal(const Machine& a, const Machine& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.description, b.description);
+  expect_equal(a.places, b.places);
+  expect_equal(a.resources, b.resources);
+  expect_equal(a.hops, b.hops);
+  expect_equal(a.costs, b.costs);
+}
+
+}  // namespace polypath
