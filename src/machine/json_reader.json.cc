@@ -57,12 +57,9 @@ std::string position_of(std::string_view text, std::size_t byte) {
 std::string escape_pointer(std::string_view key) {
   std::string escaped;
   for (const char letter : printable(key)) {
-    if (letter == '~')
-      escaped += "~0";
-    else if (letter == '/')
-      escaped += "~1";
-    else
-      escaped += letter;
+    if (letter == '~') escaped += "~0";
+    else if (letter == '/') escaped += "~1";
+    else escaped += letter;
   }
   return escaped;
 }
@@ -108,8 +105,8 @@ void Field::allow_only(std::initializer_list<std::string_view> keys) const {
   demand_object();
   for (const auto& [key, value] : value_.items()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    child(key, value).reject("is unknown", fmt::format("the fields here are {}",
-                                                       fmt::join(keys, ", ")));
+    child(key, value)
+        .reject("is unknown", fmt::format("the fields here are {}", fmt::join(keys, ", ")));
   }
 }
 

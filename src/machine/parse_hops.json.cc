@@ -84,9 +84,9 @@ void MachineReader::read_use(const Field& field, Hop& hop) {
   const Use use{resource_at(named, hop), weight};
   const Resource& resource = machine_.resource(use.resource);
   if (hop.bandwidth.value * weight > resource.capacity.value * (1 + 1e-9))
-    named.reject(fmt::format("names '{}' of {:.4g} GB/s", resource.name,
-                             resource.capacity.value / 1e9),
-                 "one copy alone would exceed it at the hop's bandwidth");
+    named.reject(
+        fmt::format("names '{}' of {:.4g} GB/s", resource.name, resource.capacity.value / 1e9),
+        "one copy alone would exceed it at the hop's bandwidth");
   hop.uses.push_back(use);
 }
 

@@ -25,8 +25,7 @@ bool matches(std::string_view pattern, std::string_view name) {
   if (star == std::string_view::npos) return pattern == name;
   const std::string_view head = pattern.substr(0, star);
   const std::string_view tail = pattern.substr(star + 1);
-  return name.size() >= head.size() + tail.size() && name.starts_with(head) &&
-         name.ends_with(tail);
+  return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
 }
 
 bool all_of(std::string_view text, std::string_view allowed) {
@@ -47,9 +46,9 @@ std::vector<NumberedName> expand_range(std::string_view pattern, std::size_t lim
   if (!sound || static_cast<std::size_t>(last - first) >= limit) return {};
   std::vector<NumberedName> names;
   for (int number = first; number <= last; ++number)
-    names.push_back({fmt::format("{}{}{}", pattern.substr(0, open), number,
-                                 pattern.substr(close + 1)),
-                     number});
+    names.push_back(
+        {fmt::format("{}{}{}", pattern.substr(0, open), number, pattern.substr(close + 1)),
+         number});
   return names;
 }
 
@@ -96,10 +95,8 @@ std::string substitute(std::string_view text, std::string_view from, std::string
   while (!text.empty()) {
     const bool is_from = text.starts_with("{from}");
     const bool is_to = text.starts_with("{to}");
-    if (is_from || is_to)
-      result += is_from ? from : to;
-    else
-      result += text.front();
+    if (is_from || is_to) result += is_from ? from : to;
+    else result += text.front();
     text.remove_prefix(is_from ? 6 : is_to ? 4 : 1);
   }
   return result;

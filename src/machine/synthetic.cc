@@ -54,8 +54,8 @@ class Builder {
     gpus_ = random_.between(2, 8);
     hosts_ = random_.between(1, std::min(4, gpus_));
     machine_.name = fmt::format("synthetic:{}", seed);
-    machine_.description =
-        fmt::format("Made from seed {}: {} GPUs, {}, {} host memories.", seed, gpus_, words, hosts_);
+    machine_.description = fmt::format("Made from seed {}: {} GPUs, {}, {} host memories.", seed,
+                                       gpus_, words, hosts_);
   }
 
   Machine build() {
@@ -150,9 +150,9 @@ void Builder::add_host_resources() {
     added.write = resource(name + ".write", "memory", writing);
     added.total = resource(name + ".total", "memory", memory);
     for (int other = 0; other < hosts_; ++other)
-      added.to.push_back(other == host ? Use{}
-                                       : resource(fmt::format("socket.{}-{}", host, other),
-                                                  "socket", socket));
+      added.to.push_back(
+          other == host ? Use{}
+                        : resource(fmt::format("socket.{}-{}", host, other), "socket", socket));
   }
 }
 
@@ -198,14 +198,11 @@ void Builder::connect_gpus(int from, int to) {
   const bool same_island = (from < (gpus_ + 1) / 2) == (to < (gpus_ + 1) / 2);
   const bool linked = family_ == Family::mesh || (family_ == Family::ring && neighbours) ||
                       (family_ == Family::islands && same_island);
-  if (linked)
-    connect_link(from, to);
-  else if (family_ == Family::nvswitch)
-    connect_switch(from, to);
+  if (linked) connect_link(from, to);
+  else if (family_ == Family::nvswitch) connect_switch(from, to);
   else if (family_ == Family::pcie_peers || (family_ == Family::islands && serial_peers_))
     connect_pcie(from, to);
-  else
-    connect_staged(from, to);
+  else connect_staged(from, to);
 }
 
 // One copy engine per linked peer, as on machines whose GPUs are joined directly.

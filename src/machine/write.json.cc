@@ -81,8 +81,7 @@ std::string machine_to_json(const Machine& machine) {
   json["resources"] = Json::array();
   json["hops"] = Json::array();
   for (const Place& place : machine.places) json["places"].push_back(json_of(place));
-  for (const Resource& resource : machine.resources)
-    json["resources"].push_back(json_of(resource));
+  for (const Resource& resource : machine.resources) json["resources"].push_back(json_of(resource));
   for (const Hop& hop : machine.hops) json["hops"].push_back(json_of(machine, hop));
   json["costs"] = json_of(machine.costs);
   return json.dump(1) + "\n";

@@ -36,9 +36,9 @@ json sound() {
 }
 
 json with_costs(json file) {
-  for (const char* cost : {"copy", "event_record", "event_wait", "synchronize", "graph_launch",
-                           "graph_launch_node", "graph_instantiate", "graph_instantiate_node",
-                           "graph_update_node"})
+  for (const char* cost :
+       {"copy", "event_record", "event_wait", "synchronize", "graph_launch", "graph_launch_node",
+        "graph_instantiate", "graph_instantiate_node", "graph_update_node"})
     file["costs"][cost] = {{"value", 1}, {"unit", "us"}, {"source", "guess"}};
   return file;
 }
@@ -57,10 +57,8 @@ std::string complaint_about(const std::string& text) {
 std::string complaint(const char* pointer, const json& value) {
   json file = with_costs(sound());
   const json::json_pointer where(pointer);
-  if (value.is_null())
-    file[where.parent_pointer()].erase(where.back());
-  else
-    file[where] = value;
+  if (value.is_null()) file[where.parent_pointer()].erase(where.back());
+  else file[where] = value;
   return complaint_about(file.dump());
 }
 
@@ -163,7 +161,8 @@ TEST(ParseMachine, PointsAtTheOffendingField) {
       {"/hops/0/uses/0", "{from}.port2", "/hops/0/uses/0 names 'gpu0.port2'"},
       {"/hops/0/uses/1/weight", 0, "/hops/0/uses/1/weight is 0"},
       {"/hops/0/uses/1/weight", 4, "/hops/0/uses/1/resource names 'gpu1.port' of 100 GB/s"},
-      {"/hops/0/uses/1/resource", "{from}.engine", "/hops/0/uses/1/resource names 'gpu0.engine' ag"},
+      {"/hops/0/uses/1/resource", "{from}.engine",
+       "/hops/0/uses/1/resource names 'gpu0.engine' ag"},
       {"/hops/0/absent", 1, "/hops/0/absent is of type number"},
       {"/costs/copy", nullptr, "/costs has no 'copy'"},
       {"/costs/copy", dear, "/costs/copy/value is 2 s (a time lies between 0 and 1 s)"}};

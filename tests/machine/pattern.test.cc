@@ -35,8 +35,8 @@ TEST(ExpandRange, CountsFromFirstToLast) {
 TEST(ExpandRange, KeepsAPlainName) { EXPECT_THAT(names_of("host0"), ElementsAre("host0")); }
 
 TEST(ExpandRange, RefusesWhatIsNoRange) {
-  for (const char* pattern : {"gpu[", "gpu[]", "gpu[0]", "gpu[3-1]", "gpu[-1-2]", "gpu[a-b]",
-                              "gpu[0-9999999]", "gpu[0-"})
+  for (const char* pattern :
+       {"gpu[", "gpu[]", "gpu[0]", "gpu[3-1]", "gpu[-1-2]", "gpu[a-b]", "gpu[0-9999999]", "gpu[0-"})
     EXPECT_THAT(names_of(pattern), IsEmpty()) << pattern;
 }
 

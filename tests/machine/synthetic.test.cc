@@ -22,7 +22,8 @@ TEST(SyntheticMachine, IsTheSameOnEveryPlatform) {
   const Machine machine = load_machine("synthetic:7");
 
   EXPECT_EQ(machine.name, "synthetic:7");
-  EXPECT_EQ(machine.description, "Made from seed 7: 5 GPUs, peer access over PCIe, 3 host memories.");
+  EXPECT_EQ(machine.description,
+            "Made from seed 7: 5 GPUs, peer access over PCIe, 3 host memories.");
   EXPECT_EQ(machine.hops.front().bandwidth.value, 54e9);
 }
 

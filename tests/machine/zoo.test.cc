@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "core/error.h"
 #include "machine/equal.h"
@@ -85,6 +88,18 @@ TEST(LoadMachine, ReadsAFileByItsPath) {
   const Machine machine = load_machine(POLYPATH_SOURCE_DIR "/machines/beluga.json");
 
   expect_equal(machine, load_machine("beluga"));
+}
+
+// The page promises that someone can write a file by hand from its example.
+TEST(ParseMachine, ReadsTheExampleOfTheDocumentation) {
+  std::ifstream file(POLYPATH_SOURCE_DIR "/docs/machines.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const auto begin = page.find("```json\n") + 8;
+
+  const Machine machine = parse_machine(page.substr(begin, page.find("```", begin) - begin), "docs");
+
+  EXPECT_EQ(machine.name, "pair");
+  EXPECT_EQ(machine.hops.size(), 6U);
 }
 
 TEST(LoadMachine, ListsTheZooForAnUnknownName) {
