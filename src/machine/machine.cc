@@ -57,8 +57,7 @@ void check_hop(const Machine& machine, const Hop& hop) {
   if (!(hop.bandwidth.value > 0) || !std::isfinite(hop.bandwidth.value))
     fail_machine(machine, name + " has no finite bandwidth", "a copy over it would never end");
   for (const Use& use : hop.uses) {
-    const bool in_range =
-        use.resource.valid() && use.resource.index() < machine.resources.size();
+    const bool in_range = use.resource.valid() && use.resource.index() < machine.resources.size();
     if (!in_range || !(use.weight > 0) || !std::isfinite(use.weight))
       fail_machine(machine, name + " uses an unknown resource or has no positive weight",
                    "its share of the resource cannot be computed");
@@ -112,15 +111,15 @@ void validate(const Machine& machine) {
   for (const Hop& hop : machine.hops) {
     check_hop(machine, hop);
     if (!joined.emplace(hop.source, hop.destination).second)
-      fail_machine(machine, fmt::format("two hops from {} to {}", machine.place(hop.source).name,
-                                        machine.place(hop.destination).name),
+      fail_machine(machine,
+                   fmt::format("two hops from {} to {}", machine.place(hop.source).name,
+                               machine.place(hop.destination).name),
                    "an ordered pair has at most one");
   }
   const CallCosts& costs = machine.costs;
-  for (const Seconds cost :
-       {costs.copy, costs.event_record, costs.event_wait, costs.synchronize, costs.graph_launch,
-        costs.graph_launch_node, costs.graph_instantiate, costs.graph_instantiate_node,
-        costs.graph_update_node})
+  for (const Seconds cost : {costs.copy, costs.event_record, costs.event_wait, costs.synchronize,
+                             costs.graph_launch, costs.graph_launch_node, costs.graph_instantiate,
+                             costs.graph_instantiate_node, costs.graph_update_node})
     check_duration(machine, "a call cost", cost);
 }
 

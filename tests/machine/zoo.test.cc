@@ -96,7 +96,8 @@ TEST(ParseMachine, ReadsTheExampleOfTheDocumentation) {
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const auto begin = page.find("```json\n") + 8;
 
-  const Machine machine = parse_machine(page.substr(begin, page.find("```", begin) - begin), "docs");
+  const Machine machine =
+      parse_machine(page.substr(begin, page.find("```", begin) - begin), "docs");
 
   EXPECT_EQ(machine.name, "pair");
   EXPECT_EQ(machine.hops.size(), 6U);
