@@ -53,20 +53,24 @@ TransferIssue issue_streams(const Machine& machine, const TransferShape& transfe
     issue.paths[p].second.push_back(clock.copy());
     if (chunk + ring < shape.chunks.size()) clock.record();
   });
-  for (std::ptrdiff_t i = 0; i < staged; ++i) clock.record(), clock.wait();
+  for (std::ptrdiff_t i = 0; i < staged; ++i) clock.record(), clock.wait(), clock.wait();
   issue.done = clock.now();
   return issue;
 }
 
 TransferIssue issue_graph(const Machine& machine, const TransferShape& transfer, Seconds start) {
   TransferIssue issue{std::vector<PathIssue>(transfer.paths.size()), {}};
-  Seconds now = start + machine.costs.graph_launch;
+  const CallCosts& costs = machine.costs;
+  const auto staged = static_cast<double>(std::count_if(
+      transfer.paths.begin(), transfer.paths.end(),
+      [](const PathShape& shape) { return shape.path.staged(); }));
+  Seconds now = start + costs.event_wait * staged + costs.graph_launch;
   in_issue_order(transfer, [&](std::size_t p, std::size_t) {
-    issue.paths[p].first.push_back(now += machine.costs.graph_launch_node);
+    issue.paths[p].first.push_back(now += costs.graph_launch_node);
     if (transfer.paths[p].path.staged())
-      issue.paths[p].second.push_back(now += machine.costs.graph_launch_node);
+      issue.paths[p].second.push_back(now += costs.graph_launch_node);
   });
-  issue.done = now;
+  issue.done = now + (costs.event_record + costs.event_wait) * staged;
   return issue;
 }
 

@@ -3,8 +3,8 @@
 //
 // Streams: record the fork event; the direct copy; then chunk by chunk, all paths in turn: the first
 // chunk waits for the fork, a chunk that reuses a slot waits for it; copy, record, wait, copy; at the
-// end record and wait once per staged path. Graph: one launch, whose nodes start one after another
-// in the same order.
+// end one record and two waits per staged path. Graph: a wait per staged path for its staging ring,
+// one launch, whose nodes start one after another in the same order, a record and a wait per ring.
 
 #include <vector>
 

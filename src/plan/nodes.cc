@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "plan/plan.h"
 
@@ -75,6 +78,15 @@ class NodeBuilder {
 
 std::vector<CopyNode> build_nodes(const TransferShape& shape, int slots) {
   return NodeBuilder(shape, slots).build();
+}
+
+std::string structure_of(const std::vector<CopyNode>& nodes) {
+  std::string structure;
+  for (const CopyNode& node : nodes)
+    fmt::format_to(std::back_inserter(structure), "{}:{}{}:{}+{}@{}<{};", node.hop.value,
+                   static_cast<int>(node.from), static_cast<int>(node.to), node.offset.value,
+                   node.bytes.value, node.slot, fmt::join(node.after, ","));
+  return structure;
 }
 
 }  // namespace polypath

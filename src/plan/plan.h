@@ -57,6 +57,8 @@ struct Plan {
   std::vector<PathDecision> decisions;  ///< all paths there are, the direct one first
   int slots = 0;                        ///< slots per staging ring that the nodes assume
   Bytes slot_bytes;
+  /// Equal for plans whose nodes are equal: what a graph of the plan is found by.
+  std::string structure;
 
   [[nodiscard]] Executor executor() const { return shape.executor; }
 };
@@ -66,6 +68,9 @@ using PlanPointer = std::shared_ptr<const Plan>;
 /// The copies of a shape in issue order: chunk by chunk, all paths in turn. Byte ranges are handed
 /// out path by path in the order of `shape`, so that each path's range is contiguous.
 std::vector<CopyNode> build_nodes(const TransferShape& shape, int slots);
+
+/// The nodes as a string that is equal exactly for equal nodes.
+std::string structure_of(const std::vector<CopyNode>& nodes);
 
 /// The paths between two places that the machine offers: the direct hop first if there is one, then
 /// through every place that has a real hop to both ends, GPUs before hosts.

@@ -113,6 +113,7 @@ PlanPointer Planner::make_plan(const Request& wanted) {
   const Draft chosen = choose(request, executor);
   plan->shape = optimiser(request, executor, request.bytes).shape_of(chosen);
   plan->nodes = build_nodes(plan->shape, plan->slots);
+  plan->structure = structure_of(plan->nodes);
   plan->predicted = chosen.prediction.time;
   explain(request, chosen, *plan);
   return plan;

@@ -1,0 +1,120 @@
+#pragma once
+// What Polypath needs of a GPU driver, as one interface. driver/sim implements it in virtual time;
+// the engine and everything above it know nothing else.
+//
+// Every call that can fail throws Error with code driver, out_of_memory or invalid_argument. All
+// calls may be made from any thread. Work is ordered by streams and events only.
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/units.h"
+
+namespace polypath {
+
+/// An address in any of the machine's memories, as the driver's user sees it.
+struct Address {
+  std::uintptr_t value = 0;
+  constexpr auto operator<=>(const Address&) const = default;
+};
+constexpr Address operator+(Address base, Bytes offset) { return {base.value + offset.value}; }
+
+/// Handles are opaque numbers; zero is none (for streams: the driver's default stream).
+struct StreamHandle {
+  std::uintptr_t value = 0;
+  constexpr auto operator<=>(const StreamHandle&) const = default;
+};
+struct EventHandle {
+  std::uintptr_t value = 0;
+  constexpr auto operator<=>(const EventHandle&) const = default;
+};
+struct GraphHandle {
+  std::uintptr_t value = 0;
+  constexpr auto operator<=>(const GraphHandle&) const = default;
+};
+
+/// Which part of which transfer a copy is, for traces and reports; -1 and 0 where it is none.
+struct CopyLabel {
+  std::uint64_t transfer = 0;
+  int path = -1;
+  int chunk = -1;
+};
+
+/// One asynchronous copy.
+struct CopyRequest {
+  Address destination;
+  PlaceId destination_place;
+  Address source;
+  PlaceId source_place;
+  Bytes bytes;
+  CopyLabel label;
+};
+
+/// A copy in a graph, after the nodes in `after` (indices of earlier nodes).
+struct GraphNode {
+  CopyRequest copy;
+  std::vector<int> after;
+};
+
+/// An allocation of the driver.
+struct MemoryInfo {
+  PlaceId place;
+  Address base;
+  Bytes size;
+};
+
+class Driver {
+ public:
+  Driver() = default;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+  virtual ~Driver() = default;
+
+  /// "sim" or "cuda".
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// The calling thread's clock; its origin is the driver's creation.
+  [[nodiscard]] virtual Seconds now() = 0;
+
+  /// Memory of a place: device memory of a GPU, pinned memory of a host. Aligned to 512 bytes.
+  virtual Address allocate(PlaceId place, Bytes bytes) = 0;
+  /// Frees what allocate returned, once nothing queued uses it.
+  virtual void free(Address address) = 0;
+  /// The allocation that contains `address`, if the driver made it.
+  [[nodiscard]] virtual std::optional<MemoryInfo> find_memory(Address address) = 0;
+
+  /// A stream of a GPU. Work on one stream runs in order.
+  virtual StreamHandle create_stream(PlaceId gpu) = 0;
+  /// Work still queued on the stream runs to its end.
+  virtual void destroy_stream(StreamHandle stream) = 0;
+  /// True while the stream's calls are being captured into a graph of the caller.
+  [[nodiscard]] virtual bool is_capturing(StreamHandle stream) = 0;
+
+  virtual EventHandle create_event(PlaceId gpu) = 0;
+  virtual void destroy_event(EventHandle event) = 0;
+  /// The event stands for all work now on the stream; an earlier record is forgotten.
+  virtual void record(EventHandle event, StreamHandle stream) = 0;
+  /// Later work on the stream starts after what the event stands for now.
+  virtual void wait(StreamHandle stream, EventHandle event) = 0;
+  /// True if what the event stands for has finished, or it was never recorded.
+  [[nodiscard]] virtual bool is_done(EventHandle event) = 0;
+
+  /// Enqueues a copy. The ranges must not overlap.
+  virtual void copy(const CopyRequest& request, StreamHandle stream) = 0;
+
+  /// An executable graph of copies.
+  virtual GraphHandle instantiate(const std::vector<GraphNode>& nodes) = 0;
+  /// Gives one node other addresses, for later launches; places and bytes stay.
+  virtual void update_node(GraphHandle graph, int node, Address destination, Address source) = 0;
+  virtual void launch(GraphHandle graph, StreamHandle stream) = 0;
+  /// A launch still running goes on to its end.
+  virtual void destroy_graph(GraphHandle graph) = 0;
+
+  /// Blocks the calling thread until all work on the stream has finished.
+  virtual void synchronize(StreamHandle stream) = 0;
+};
+
+}  // namespace polypath

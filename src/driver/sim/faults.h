@@ -1,0 +1,50 @@
+#pragma once
+// Which driver calls there are, how often each was made, and which one is to fail.
+
+#include <array>
+#include <string>
+
+namespace polypath::sim {
+
+enum class Call {
+  allocate,
+  free,
+  create_stream,
+  destroy_stream,
+  create_event,
+  destroy_event,
+  record,
+  wait,
+  is_done,
+  copy,
+  instantiate,
+  update_node,
+  launch,
+  destroy_graph,
+  synchronize,
+};
+inline constexpr int kCallKinds = static_cast<int>(Call::synchronize) + 1;
+
+const char* name_of(Call call);
+
+/// Counts calls and makes chosen ones fail.
+class Faults {
+ public:
+  /// Makes the `nth` use (from 1, counted from now) of a kind of call fail once.
+  void fail_nth(Call call, int nth);
+  /// As fail_nth, and every use after it too.
+  void fail_from(Call call, int nth);
+  /// No call fails any more.
+  void clear();
+  /// Counts one use; throws Error (driver, or out_of_memory for allocate) if it is to fail.
+  void count(Call call);
+  [[nodiscard]] int uses(Call call) const { return uses_[static_cast<std::size_t>(call)]; }
+
+ private:
+  std::array<int, kCallKinds> uses_ = {};
+  Call call_ = Call::allocate;
+  int fails_at_ = 0;
+  bool for_good_ = false;
+};
+
+}  // namespace polypath::sim

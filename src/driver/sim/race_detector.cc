@@ -1,0 +1,96 @@
+#include "driver/sim/race_detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace polypath::sim {
+namespace {
+
+// Accesses are looked up by the blocks they touch: large, because so are copies.
+constexpr std::uintptr_t kBlock = std::uintptr_t{32} << 20;
+
+}  // namespace
+
+void Clock::set(std::size_t thread, std::uint32_t stamp) {
+  if (stamps_.size() <= thread) stamps_.resize(thread + 1, 0);
+  stamps_[thread] = stamp;
+}
+
+void Clock::join(const Clock& other) {
+  if (stamps_.size() < other.stamps_.size()) stamps_.resize(other.stamps_.size(), 0);
+  for (std::size_t t = 0; t < other.stamps_.size(); ++t)
+    stamps_[t] = std::max(stamps_[t], other.stamps_[t]);
+}
+
+std::size_t RaceDetector::add_thread() {
+  // A number is used again only when the host comes after all that its last owner did.
+  for (std::size_t i = 0; i < retired_.size(); ++i) {
+    const std::size_t thread = retired_[i];
+    if (host_[thread] < steps_[thread]) continue;
+    retired_.erase(retired_.begin() + static_cast<std::ptrdiff_t>(i));
+    clocks_[thread] = host_;
+    return thread;
+  }
+  clocks_.push_back(host_);
+  steps_.push_back(0);
+  return clocks_.size() - 1;
+}
+
+void RaceDetector::retire_thread(std::size_t thread) { retired_.push_back(thread); }
+
+const Clock& RaceDetector::step(std::size_t thread) {
+  clocks_[thread].join(host_);
+  clocks_[thread].set(thread, ++steps_[thread]);
+  return clocks_[thread];
+}
+
+std::string RaceDetector::access(std::size_t thread, Address begin, Bytes bytes, bool write,
+                                 const std::string& what) {
+  const Access now{begin.value, begin.value + bytes.value, write, thread, steps_[thread], what};
+  const Clock& clock = clocks_[thread];
+  std::string race;
+  for (std::uintptr_t block = now.begin / kBlock; block <= (now.end - 1) / kBlock; ++block) {
+    Accesses& earlier = accesses_[block];
+    std::erase_if(earlier, [&](const Access& other) {
+      if (host_[other.thread] >= other.stamp) return true;
+      if (other.end <= now.begin || now.end <= other.begin) return false;
+      const bool ordered = clock[other.thread] >= other.stamp;
+      if (!ordered && (write || other.write) && race.empty())
+        race = fmt::format("race: {} ({}) and {} ({}) touch the same bytes, and nothing orders them",
+                           other.what, other.write ? "writes" : "reads", what,
+                           write ? "writes" : "reads");
+      // What comes after this access comes after the other one too: keep only this one.
+      return ordered && (write || !other.write) && now.begin <= other.begin &&
+             other.end <= now.end && other.begin / kBlock == (other.end - 1) / kBlock;
+    });
+    earlier.push_back(now);
+  }
+  return race;
+}
+
+bool RaceDetector::in_use(Address begin, Bytes bytes) const {
+  const std::uintptr_t end = begin.value + bytes.value;
+  for (std::uintptr_t block = begin.value / kBlock; block <= (end - 1) / kBlock; ++block) {
+    const auto found = accesses_.find(block);
+    if (found == accesses_.end()) continue;
+    for (const Access& access : found->second)
+      if (access.begin < end && begin.value < access.end && host_[access.thread] < access.stamp)
+        return true;
+  }
+  return false;
+}
+
+void RaceDetector::forget(Address begin, Bytes bytes) {
+  const std::uintptr_t end = begin.value + bytes.value;
+  for (std::uintptr_t block = begin.value / kBlock; block <= (end - 1) / kBlock; ++block) {
+    const auto found = accesses_.find(block);
+    if (found == accesses_.end()) continue;
+    std::erase_if(found->second, [&](const Access& access) {
+      return access.begin < end && begin.value < access.end;
+    });
+    if (found->second.empty()) accesses_.erase(found);
+  }
+}
+
+}  // namespace polypath::sim

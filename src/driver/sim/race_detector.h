@@ -1,0 +1,74 @@
+#pragma once
+// Finds accesses that no chain of stream order and events puts in order.
+//
+// Each stream and each branch of a graph is a logical thread with a vector clock (Fidge, Mattern):
+// an access stamped (t, s) happens before an operation with clock C if C[t] >= s. Two accesses to
+// overlapping bytes, at least one a write, neither before the other, are a race, whatever the
+// timing. The order of the host program counts through what it has synchronised with; several host
+// threads count as one, so that an order between them that the driver cannot see is never reported.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "driver/driver.h"
+
+namespace polypath::sim {
+
+/// What a logical thread knows of the others: element t is the last stamp of t it comes after.
+class Clock {
+ public:
+  [[nodiscard]] std::uint32_t operator[](std::size_t thread) const {
+    return thread < stamps_.size() ? stamps_[thread] : 0;
+  }
+  void set(std::size_t thread, std::uint32_t stamp);
+  void join(const Clock& other);
+
+ private:
+  std::vector<std::uint32_t> stamps_;
+};
+
+class RaceDetector {
+ public:
+  /// A new logical thread that comes after all the host has synchronised with.
+  std::size_t add_thread();
+  /// Gives a thread's number back for reuse.
+  void retire_thread(std::size_t thread);
+
+  /// The thread's clock after one more step of it; joins what the host knows first.
+  const Clock& step(std::size_t thread);
+  [[nodiscard]] const Clock& clock(std::size_t thread) const { return clocks_[thread]; }
+  /// `thread` comes after everything in `clock`.
+  void join(std::size_t thread, const Clock& clock) { clocks_[thread].join(clock); }
+  /// The host comes after everything in `clock`.
+  void join_host(const Clock& clock) { host_.join(clock); }
+
+  /// The thread's current step reads or writes; `what` names it. Returns a message if it races.
+  std::string access(std::size_t thread, Address begin, Bytes bytes, bool write,
+                     const std::string& what);
+  /// True if an access to these bytes is not known to the host to have finished.
+  [[nodiscard]] bool in_use(Address begin, Bytes bytes) const;
+  /// Forgets all accesses to these bytes.
+  void forget(Address begin, Bytes bytes);
+
+ private:
+  struct Access {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+    bool write;
+    std::size_t thread;
+    std::uint32_t stamp;
+    std::string what;
+  };
+  using Accesses = std::vector<Access>;
+
+  std::vector<Clock> clocks_;
+  std::vector<std::uint32_t> steps_;
+  std::vector<std::size_t> retired_;
+  Clock host_;
+  std::map<std::uintptr_t, Accesses> accesses_;  // by block of kBlock bytes
+};
+
+}  // namespace polypath::sim

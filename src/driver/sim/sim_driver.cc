@@ -1,0 +1,300 @@
+#include "driver/sim/sim_driver.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "driver/sim/sim_graph.h"
+
+namespace polypath::sim {
+namespace {
+
+[[noreturn]] void fail_handle(const char* what, std::uintptr_t value) {
+  fail(ErrorCode::invalid_argument, fmt::format("{} {} does not exist", what, value),
+       "it was never created here, or has been destroyed", "Pass one that is alive.");
+}
+
+}  // namespace
+
+SimDriver::SimDriver(Machine machine, Options options)
+    : machine_(std::move(machine)), options_(options), fluid_(machine_),
+      memory_(options.move_bytes) {
+  validate(machine_);
+  const auto gpus = machine_.places_of(PlaceKind::gpu);
+  streams_[StreamHandle{}] = {gpus.empty() ? PlaceId{} : gpus.front(), nullptr,
+                              races_.add_thread()};
+}
+
+SimDriver::~SimDriver() { fluid_.drain(); }
+
+Seconds SimDriver::now() {
+  const std::scoped_lock lock(mutex_);
+  return host_;
+}
+
+Address SimDriver::allocate(PlaceId place, Bytes bytes) {
+  const std::scoped_lock lock(mutex_);
+  if (!place.valid() || place.index() >= machine_.places.size() || bytes.value == 0)
+    fail(ErrorCode::invalid_argument, fmt::format("{} bytes at place {} cannot be allocated",
+                                                  bytes.value, place.value),
+         "a size is at least 1 and a place is one of the machine's", "Correct it.");
+  count(Call::allocate);
+  return memory_.allocate(place, bytes);
+}
+
+void SimDriver::free(Address address) {
+  const std::scoped_lock lock(mutex_);
+  const BlockPointer block = memory_.remove(address);
+  if (!block) fail_handle("allocation", address.value);
+  const MemoryInfo info = block->info();
+  if (options_.check_races && races_.in_use(info.base, info.size))
+    report(fmt::format("use after free: {} at {} freed while queued work uses it",
+                       describe_bytes(info.size), machine_.place(info.place).name));
+  races_.forget(info.base, info.size);
+  count(Call::free);
+}
+
+std::optional<MemoryInfo> SimDriver::find_memory(Address address) {
+  const std::scoped_lock lock(mutex_);
+  const BlockPointer block = memory_.find(address);
+  return block ? std::optional(block->info()) : std::nullopt;
+}
+
+void SimDriver::check_gpu(PlaceId place) const {
+  const bool known = place.valid() && place.index() < machine_.places.size();
+  if (!known || machine_.place(place).kind != PlaceKind::gpu)
+    fail(ErrorCode::invalid_argument, fmt::format("place {} is no GPU", place.value),
+         "streams and events belong to GPUs", "Pass a GPU of the machine.");
+}
+
+StreamHandle SimDriver::create_stream(PlaceId gpu) {
+  const std::scoped_lock lock(mutex_);
+  check_gpu(gpu);
+  count(Call::create_stream);
+  const StreamHandle handle{next_handle_++};
+  streams_[handle] = {gpu, nullptr, races_.add_thread()};
+  return handle;
+}
+
+void SimDriver::destroy_stream(StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  races_.retire_thread(stream_of(stream).thread);
+  streams_.erase(stream);
+  count(Call::destroy_stream);
+}
+
+EventHandle SimDriver::create_event(PlaceId gpu) {
+  const std::scoped_lock lock(mutex_);
+  check_gpu(gpu);
+  count(Call::create_event);
+  const EventHandle handle{next_handle_++};
+  events_[handle] = {};
+  return handle;
+}
+
+void SimDriver::destroy_event(EventHandle event) {
+  const std::scoped_lock lock(mutex_);
+  (void)event_of(event);
+  events_.erase(event);
+  count(Call::destroy_event);
+}
+
+void SimDriver::record(EventHandle event, StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  Event& recorded = event_of(event);
+  const Stream& source = stream_of(stream);
+  count(Call::record);
+  spend(machine_.costs.event_record);
+  recorded = {true, source.tail, races_.clock(source.thread)};
+}
+
+void SimDriver::wait(StreamHandle stream, EventHandle event) {
+  const std::scoped_lock lock(mutex_);
+  Stream& waiting = stream_of(stream);
+  const Event& awaited = event_of(event);
+  count(Call::wait);
+  spend(machine_.costs.event_wait);
+  if (!awaited.recorded) {
+    report(fmt::format("stream {} waits for event {}, which was never recorded", stream.value,
+                       event.value));
+    return;
+  }
+  const OperationPointer marker = make_marker();
+  Fluid::order(waiting.tail, marker, {});
+  Fluid::order(awaited.operation, marker, crossing_delay(awaited.operation));
+  fluid_.submit(marker);
+  waiting.tail = marker;
+  races_.join(waiting.thread, awaited.clock);
+}
+
+bool SimDriver::is_done(EventHandle event) {
+  const std::scoped_lock lock(mutex_);
+  const Event& asked = event_of(event);
+  count(Call::is_done);
+  spend(machine_.costs.event_record);  // a query and a record are both one look at the channel
+  fluid_.advance_to(host_);
+  const bool done = !asked.operation || asked.operation->done;
+  if (done) races_.join_host(asked.clock);
+  return done;
+}
+
+void SimDriver::synchronize(StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  const Stream& awaited = stream_of(stream);
+  count(Call::synchronize);
+  if (awaited.tail) host_ = std::max(host_, fluid_.advance_until(*awaited.tail));
+  spend(machine_.costs.synchronize);
+  races_.join_host(races_.clock(awaited.thread));
+}
+
+void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  Stream& target = stream_of(stream);
+  check_copy(request);
+  const HopId hop = hop_of(request);
+  count(Call::copy);
+  spend(machine_.costs.copy);
+  races_.step(target.thread);
+  check_accesses(request, target.thread);
+  const OperationPointer operation = make_copy(request, hop);
+  Fluid::order(target.tail, operation, {});
+  fluid_.submit(operation);
+  target.tail = operation;
+}
+
+void SimDriver::check_copy(const CopyRequest& request) const {
+  if (request.bytes.value == 0)
+    fail(ErrorCode::invalid_argument, "a copy of 0 bytes", "there is nothing to copy");
+  (void)memory_.check(request.source, request.bytes, request.source_place, "source");
+  (void)memory_.check(request.destination, request.bytes, request.destination_place, "destination");
+}
+
+// No hop within one place: such a copy takes no time here.
+HopId SimDriver::hop_of(const CopyRequest& request) const {
+  if (request.source_place == request.destination_place) return {};
+  const auto hop = machine_.find_hop(request.source_place, request.destination_place);
+  if (hop) return *hop;
+  fail(ErrorCode::invalid_argument,
+       fmt::format("no copy leads from {} to {}", machine_.place(request.source_place).name,
+                   machine_.place(request.destination_place).name),
+       "the machine has no hop between them");
+}
+
+OperationPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
+  auto operation = std::make_shared<Operation>();
+  operation->hop = hop;
+  operation->bytes = request.bytes;
+  operation->issued = host_;
+  operation->lands_at = request.destination_place;
+  if (!options_.move_bytes && !options_.record_trace) return operation;
+  // The blocks are kept so that the bytes outlive a premature free, which is reported.
+  operation->on_done = [this, request, from = memory_.find(request.source),
+                        to = memory_.find(request.destination)](const Operation& done) {
+    if (options_.move_bytes)
+      std::memmove(reinterpret_cast<void*>(request.destination.value),
+                   reinterpret_cast<const void*>(request.source.value), request.bytes.value);
+    if (options_.record_trace)
+      trace_.push_back(
+          {request.label, done.hop, done.bytes, done.ready, done.started, done.finished});
+  };
+  return operation;
+}
+
+void SimDriver::check_accesses(const CopyRequest& request, std::size_t thread) {
+  if (!options_.check_races) return;
+  const std::string what =
+      fmt::format("copy of {} bytes from {} to {} (path {}, chunk {})", request.bytes.value,
+                  machine_.place(request.source_place).name,
+                  machine_.place(request.destination_place).name, request.label.path,
+                  request.label.chunk);
+  for (const bool write : {false, true}) {
+    const Address begin = write ? request.destination : request.source;
+    const std::string race = races_.access(thread, begin, request.bytes, write, what);
+    if (!race.empty()) report(race);
+  }
+}
+
+OperationPointer SimDriver::make_marker() const {
+  auto marker = std::make_shared<Operation>();
+  marker->issued = host_;
+  return marker;
+}
+
+// What it costs to learn, in another stream, that `earlier` has finished.
+Seconds SimDriver::crossing_delay(const OperationPointer& earlier) const {
+  if (!earlier || !earlier->lands_at.valid()) return {};
+  return machine_.place(earlier->lands_at).staging_latency;
+}
+
+SimDriver::Stream& SimDriver::stream_of(StreamHandle handle) {
+  const auto found = streams_.find(handle);
+  if (found == streams_.end()) fail_handle("stream", handle.value);
+  return found->second;
+}
+
+SimDriver::Event& SimDriver::event_of(EventHandle handle) {
+  const auto found = events_.find(handle);
+  if (found == events_.end()) fail_handle("event", handle.value);
+  return found->second;
+}
+
+SimDriver::Graph& SimDriver::graph_of(GraphHandle handle) {
+  const auto found = graphs_.find(handle);
+  if (found == graphs_.end()) fail_handle("graph", handle.value);
+  return *found->second;
+}
+
+void SimDriver::report(const std::string& violation) {
+  if (violations_.size() < kMostViolations) violations_.push_back(violation);
+}
+
+std::vector<std::string> SimDriver::violations() const {
+  const std::scoped_lock lock(mutex_);
+  return violations_;
+}
+
+std::vector<std::string> SimDriver::leaks() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::string> leaks;
+  for (const auto& [address, block] : memory_.blocks())
+    leaks.push_back(fmt::format("{} bytes at {}", block->info().size.value,
+                                machine_.place(block->info().place).name));
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count > 0) leaks.push_back(fmt::format("{} {}", count, what));
+  };
+  add(streams_.size() - 1, "streams");  // the default stream is the driver's own
+  add(events_.size(), "events");
+  add(graphs_.size(), "graphs");
+  return leaks;
+}
+
+std::vector<Span> SimDriver::trace() {
+  const std::scoped_lock lock(mutex_);
+  fluid_.drain();
+  host_ = std::max(host_, fluid_.now());
+  return trace_;
+}
+
+void SimDriver::fail_nth(Call call, int nth) {
+  const std::scoped_lock lock(mutex_);
+  faults_.fail_nth(call, nth);
+}
+
+void SimDriver::fail_from(Call call, int nth) {
+  const std::scoped_lock lock(mutex_);
+  faults_.fail_from(call, nth);
+}
+
+void SimDriver::clear_faults() {
+  const std::scoped_lock lock(mutex_);
+  faults_.clear();
+}
+
+int SimDriver::uses(Call call) const {
+  const std::scoped_lock lock(mutex_);
+  return faults_.uses(call);
+}
+
+}  // namespace polypath::sim

@@ -1,0 +1,126 @@
+#pragma once
+// The simulated driver: the Driver interface over a machine description, in virtual time and with
+// real bytes. Every call costs the host clock what the machine says; copies share resources as in
+// fluid.h. It also checks (violations()): races, memory freed while in use, waiting for an event
+// that was never recorded; and what was not given back (leaks()).
+//
+// All host threads share one virtual clock. Allocating, creating and destroying cost no time.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "driver/driver.h"
+#include "driver/sim/faults.h"
+#include "driver/sim/fluid.h"
+#include "driver/sim/memory.h"
+#include "driver/sim/race_detector.h"
+
+namespace polypath::sim {
+
+struct Options {
+  bool move_bytes = true;    ///< false: timing only, memory cannot be touched
+  bool check_races = true;   ///< find unordered accesses
+  bool record_trace = false;
+};
+
+/// One finished copy.
+struct Span {
+  CopyLabel label;
+  HopId hop;
+  Bytes bytes;
+  Seconds ready;     ///< all it waited for had finished
+  Seconds started;   ///< its engines were free
+  Seconds finished;
+};
+
+class SimDriver final : public Driver {
+ public:
+  explicit SimDriver(Machine machine, Options options = {});
+  ~SimDriver() override;
+
+  std::string name() const override { return "sim"; }
+  Seconds now() override;
+  Address allocate(PlaceId place, Bytes bytes) override;
+  void free(Address address) override;
+  std::optional<MemoryInfo> find_memory(Address address) override;
+  StreamHandle create_stream(PlaceId gpu) override;
+  void destroy_stream(StreamHandle stream) override;
+  bool is_capturing(StreamHandle) override { return false; }
+  EventHandle create_event(PlaceId gpu) override;
+  void destroy_event(EventHandle event) override;
+  void record(EventHandle event, StreamHandle stream) override;
+  void wait(StreamHandle stream, EventHandle event) override;
+  bool is_done(EventHandle event) override;
+  void copy(const CopyRequest& request, StreamHandle stream) override;
+  GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
+  void update_node(GraphHandle graph, int node, Address destination, Address source) override;
+  void launch(GraphHandle graph, StreamHandle stream) override;
+  void destroy_graph(GraphHandle graph) override;
+  void synchronize(StreamHandle stream) override;
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  /// What was found wrong so far, at most kMostViolations messages.
+  [[nodiscard]] std::vector<std::string> violations() const;
+  /// What exists now and was not given back: "3 streams", "16777216 bytes at gpu0", ...
+  [[nodiscard]] std::vector<std::string> leaks() const;
+  /// Copies finished so far, if options.record_trace; plays all queued work first.
+  std::vector<Span> trace();
+  void fail_nth(Call call, int nth);
+  void fail_from(Call call, int nth);
+  void clear_faults();
+  [[nodiscard]] int uses(Call call) const;
+
+  static constexpr std::size_t kMostViolations = 100;
+
+ private:
+  struct Stream {
+    PlaceId gpu;
+    OperationPointer tail;
+    std::size_t thread = 0;
+  };
+  struct Event {
+    bool recorded = false;
+    OperationPointer operation;
+    Clock clock;
+  };
+  struct Graph;
+
+  Stream& stream_of(StreamHandle handle);
+  Event& event_of(EventHandle handle);
+  Graph& graph_of(GraphHandle handle);
+  void spend(Seconds cost) { host_ += cost; }
+  void count(Call call) { faults_.count(call); }
+  void report(const std::string& violation);
+  void check_gpu(PlaceId place) const;
+  void check_copy(const CopyRequest& request) const;
+  [[nodiscard]] HopId hop_of(const CopyRequest& request) const;
+  OperationPointer make_copy(const CopyRequest& request, HopId hop);
+  void check_accesses(const CopyRequest& request, std::size_t thread);
+  OperationPointer make_marker() const;
+  [[nodiscard]] Seconds crossing_delay(const OperationPointer& earlier) const;
+  OperationPointer launch_node(Graph& graph, std::size_t index,
+                               const std::vector<OperationPointer>& done,
+                               const OperationPointer& start);
+  void join_graph(Graph& graph, Stream& stream, const std::vector<OperationPointer>& done);
+  void check_graph_accesses(Graph& graph, Stream& stream);
+
+  Machine machine_;
+  Options options_;
+  mutable std::mutex mutex_;
+  Fluid fluid_;
+  Seconds host_;
+  Memory memory_;
+  RaceDetector races_;
+  Faults faults_;
+  std::map<StreamHandle, Stream> streams_;
+  std::map<EventHandle, Event> events_;
+  std::map<GraphHandle, std::unique_ptr<Graph>> graphs_;
+  std::uintptr_t next_handle_ = 1;
+  std::vector<std::string> violations_;
+  std::vector<Span> trace_;
+};
+
+}  // namespace polypath::sim

@@ -1,0 +1,22 @@
+#pragma once
+// An executable graph of the simulated driver.
+
+#include <vector>
+
+#include "driver/sim/sim_driver.h"
+
+namespace polypath::sim {
+
+struct SimDriver::Graph {
+  std::vector<GraphNode> nodes;
+  std::vector<HopId> hops;              ///< per node
+  std::vector<std::size_t> threads;     ///< per node: the logical thread of its branch
+  std::vector<std::size_t> all_threads; ///< each branch once
+  std::vector<bool> leaves;             ///< per node: no other waits for it
+  OperationPointer last_launch;         ///< launches of one graph run one after another
+};
+
+/// Cuts the nodes into branches, each a chain of dependencies; returns the branch of each node.
+std::vector<int> branches_of(const std::vector<GraphNode>& nodes);
+
+}  // namespace polypath::sim

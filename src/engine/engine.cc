@@ -1,0 +1,154 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace polypath {
+namespace {
+
+[[noreturn]] void fail_argument(const std::string& problem, const std::string& why,
+                                const std::string& remedy) {
+  fail(ErrorCode::invalid_argument, problem, why, remedy);
+}
+
+// The place of `bytes` at `address`, which must lie in one allocation.
+PlaceId place_of(Driver& driver, Address address, Bytes bytes, const char* what) {
+  if (address.value == 0)
+    fail_argument(fmt::format("{} is null", what), "there is no memory there", "Pass an address.");
+  const auto memory = driver.find_memory(address);
+  if (!memory)
+    fail_argument(fmt::format("{} 0x{:x} is not known to the driver", what, address.value),
+                  "it is in no live allocation of this machine",
+                  "Allocate it at one of the machine's places.");
+  const std::uint64_t left = memory->base.value + memory->size.value - address.value;
+  if (bytes.value > left)
+    fail_argument(fmt::format("{} is too short", what),
+                  fmt::format("{} bytes are left in its allocation, {} were asked for", left,
+                              bytes.value),
+                  "Correct the size or the offset.");
+  return memory->place;
+}
+
+ExecutorChoice choice_of(const PlanOptions& options, const Settings& settings) {
+  return options.executor == ExecutorChoice::automatic ? parse_executor(settings.executor)
+                                                       : options.executor;
+}
+
+}  // namespace
+
+Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings)
+    : driver_(driver), machine_(machine), settings_(settings), planner_(machine_, settings_),
+      hops_(driver, machine_, settings_), streams_(driver, machine_, hops_),
+      graphs_(driver, machine_, hops_, settings_, statistics_),
+      load_(planner_.predictor().resources()),
+      uses_(static_cast<std::size_t>(settings.plan_cache)) {
+  (void)parse_executor(settings.executor);
+}
+
+Engine::~Engine() = default;
+
+Engine::Ends Engine::check(const CopyCall& call) {
+  const Ends ends{place_of(driver_, call.source, call.bytes, "source"),
+                  place_of(driver_, call.destination, call.bytes, "destination")};
+  const bool apart = call.source.value + call.bytes.value <= call.destination.value ||
+                     call.destination.value + call.bytes.value <= call.source.value;
+  if (!apart)
+    fail_argument("source and destination overlap", "the result would depend on the order of bytes",
+                  "Copy through a third buffer.");
+  return ends;
+}
+
+CopyResult Engine::copy(const CopyCall& call) {
+  const std::scoped_lock lock(mutex_);
+  if (call.bytes.value == 0) return {};
+  const Ends ends = check(call);
+  ++statistics_.transfers;
+  statistics_.bytes += call.bytes;
+  const bool plain = call.bytes < settings_.min_message && !call.options.forced();
+  if (!plain && ends.source != ends.destination && !driver_.is_capturing(call.stream))
+    return planned_copy(call, ends);
+  native_copy(call, ends);
+  ++statistics_.native;
+  return {};
+}
+
+void Engine::native_copy(const CopyCall& call, const Ends& ends) {
+  try {
+    driver_.copy({call.destination, ends.destination, call.source, ends.source, call.bytes,
+                  {next_transfer_++, 0, 0}},
+                 call.stream);
+  } catch (const Error&) {
+    ++statistics_.errors;
+    throw;
+  }
+}
+
+CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
+  PlanOptions options = call.options;
+  options.executor = choice_of(options, settings_);
+  const Seconds now = driver_.now();
+  const PlanPointer plan = planner_.plan(ends.source, ends.destination, call.bytes, options,
+                                         load_.load_beside(call.stream, now));
+  const Executor executor = executor_for(call, *plan);
+  if (executor != Executor::native) {
+    const Transfer transfer{plan.get(),      call.destination, call.source,
+                            call.stream,     call.stream_gpu,  next_transfer_++};
+    try {
+      run(transfer, executor);
+      load_.add(call.stream, *plan, now);
+      count(*plan, executor);
+      return {executor, plan};
+    } catch (const Error&) {
+      ++statistics_.fallbacks;
+    }
+  }
+  native_copy(call, ends);
+  load_.add(call.stream, *plan, now);
+  if (executor == Executor::native) ++statistics_.native;
+  return {Executor::native, executor == Executor::native ? plan : nullptr};
+}
+
+// A graph pays only when launched again: an automatic plan runs as streams the first times.
+Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
+  if (plan.executor() != Executor::graph) return plan.executor();
+  if (choice_of(call.options, settings_) == ExecutorChoice::graph) return Executor::graph;
+  int* uses = uses_.find(plan.structure);
+  if (uses == nullptr) uses = &uses_.insert(plan.structure, 0);
+  return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
+}
+
+void Engine::run(const Transfer& transfer, Executor executor) {
+  if (executor == Executor::graph) graphs_.prepare(transfer);
+  else streams_.prepare(transfer);
+  try {
+    if (executor == Executor::graph) graphs_.run(transfer);
+    else streams_.run(transfer);
+  } catch (const Error&) {
+    // Part of it may be queued. The native copy that follows must not be overtaken by it.
+    hops_.settle(transfer);
+    throw;
+  }
+}
+
+void Engine::count(const Plan& plan, Executor executor) {
+  ++(executor == Executor::graph ? statistics_.graphs : statistics_.streams);
+  for (const PathShape& part : plan.shape.paths)
+    if (part.path.staged())
+      for (const Bytes chunk : part.chunks) statistics_.staged_bytes += chunk;
+}
+
+PlanPointer Engine::plan(PlaceId source, PlaceId destination, Bytes bytes,
+                         const PlanOptions& options) {
+  const std::scoped_lock lock(mutex_);
+  PlanOptions chosen = options;
+  chosen.executor = choice_of(options, settings_);
+  return planner_.plan(source, destination, bytes, chosen);
+}
+
+Statistics Engine::statistics() const {
+  const std::scoped_lock lock(mutex_);
+  return statistics_;
+}
+
+}  // namespace polypath

@@ -1,0 +1,87 @@
+#pragma once
+// The engine: copies between memories of one machine, by plan.
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "core/settings.h"
+#include "driver/driver.h"
+#include "engine/graph_executor.h"
+#include "engine/hops.h"
+#include "engine/load_tracker.h"
+#include "engine/statistics.h"
+#include "engine/stream_executor.h"
+#include "plan/planner.h"
+
+namespace polypath {
+
+/// One copy to be made.
+struct CopyCall {
+  Address destination;
+  Address source;
+  Bytes bytes;
+  StreamHandle stream;
+  PlaceId stream_gpu;  ///< the GPU the stream belongs to
+  PlanOptions options;
+};
+
+/// How a copy was done.
+struct CopyResult {
+  Executor executor = Executor::native;
+  PlanPointer plan;  ///< null for a native copy that needed no plan, or stands in for a failed one
+};
+
+/// Thread-safe: calls from several threads are enqueued one after another.
+class Engine {
+ public:
+  /// The driver must outlive the engine. Nothing is created on it before the first copy needs it.
+  Engine(Driver& driver, const Machine& machine, const Settings& settings);
+  /// Waits for the engine's own queued work.
+  ~Engine();
+
+  /// Enqueues a copy: it starts after what is in the stream and is complete before what comes next.
+  /// Never blocks while the driver works. Returns how it was done.
+  /// Errors: invalid_argument (null, unknown memory, a range beyond its allocation, overlapping
+  /// ranges, unusable options), before anything is enqueued; driver, if not even a native copy could
+  /// be enqueued. If several paths fail but a native copy works, that is a success (`fallbacks`).
+  CopyResult copy(const CopyCall& call);
+
+  /// The plan that copy would use on an idle machine. Errors as Planner::plan.
+  PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes, const PlanOptions& options = {});
+
+  [[nodiscard]] Statistics statistics() const;
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] Driver& driver() { return driver_; }
+  [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
+
+ private:
+  struct Ends {
+    PlaceId source;
+    PlaceId destination;
+  };
+
+  [[nodiscard]] Ends check(const CopyCall& call);
+  void native_copy(const CopyCall& call, const Ends& ends);
+  CopyResult planned_copy(const CopyCall& call, const Ends& ends);
+  [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
+  void run(const Transfer& transfer, Executor executor);
+  void count(const Plan& plan, Executor executor);
+
+  Driver& driver_;
+  Machine machine_;
+  Settings settings_;
+  mutable std::mutex mutex_;
+  Planner planner_;
+  Statistics statistics_;
+  Hops hops_;
+  StreamExecutor streams_;
+  GraphExecutor graphs_;
+  LoadTracker load_;
+  LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
+  std::uint64_t next_transfer_ = 1;
+};
+
+}  // namespace polypath

@@ -1,0 +1,90 @@
+#pragma once
+// The engine's own streams, staging memory and events, per directed hop.
+//
+// Every hop has one stream, so that copies over it run in the order of issue (002, section 3.3). The
+// hop into a staging place owns the ring of slots there. Whoever uses the ring next is ordered
+// after its last use in two ways: the hop's stream waits for it, and `last` names it.
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/settings.h"
+#include "driver/driver.h"
+#include "engine/transfer.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+/// An event per GPU that records it, created when first asked for.
+class EventSet {
+ public:
+  explicit EventSet(Driver& driver) : driver_(driver) {}
+  EventSet(const EventSet&) = delete;
+  EventSet& operator=(const EventSet&) = delete;
+  ~EventSet();
+  EventHandle on(PlaceId gpu);
+
+ private:
+  Driver& driver_;
+  std::map<PlaceId, EventHandle> events_;
+};
+
+/// A hop's stream and the event that a copy over it has arrived.
+struct HopStream {
+  HopStream(Driver& used_driver, PlaceId executing_gpu);
+  HopStream(const HopStream&) = delete;
+  HopStream& operator=(const HopStream&) = delete;
+  ~HopStream();
+
+  Driver& driver;
+  PlaceId gpu;
+  StreamHandle stream;
+  EventSet arrived;
+};
+
+/// The staging slots behind one hop.
+struct StagingRing {
+  StagingRing(Driver& used_driver, PlaceId staging_place, Bytes slot, int slot_count);
+  StagingRing(const StagingRing&) = delete;
+  StagingRing& operator=(const StagingRing&) = delete;
+  ~StagingRing();
+
+  [[nodiscard]] Address slot(int index) const;
+
+  Driver& driver;
+  PlaceId place;
+  Bytes slot_bytes;
+  Address base;
+  std::vector<std::unique_ptr<EventSet>> drained;  ///< per slot: its second copy has finished
+  EventSet last_use;
+  EventHandle last;   ///< of `last_use`, the one recorded last; none before the first use
+  bool lost = false;  ///< work that uses it may be queued, but cannot be waited for: keep off
+};
+
+/// All hops used so far. Not thread-safe; the engine guards it.
+class Hops {
+ public:
+  Hops(Driver& driver, const Machine& machine, const Settings& settings);
+  /// Waits for everything queued on its streams, then gives everything back.
+  ~Hops();
+
+  /// Created when first asked for; errors of the driver pass through and leave nothing behind.
+  HopStream& stream(HopId hop);
+  StagingRing& ring(HopId first_hop);
+  /// Blocks until everything queued for the transfer has finished, on the caller's stream and the
+  /// hops'; marks as lost the rings of what it cannot wait for.
+  void settle(const Transfer& transfer) noexcept;
+
+ private:
+  [[nodiscard]] bool wait_for(StreamHandle stream) noexcept;
+
+  Driver& driver_;
+  const Machine& machine_;
+  Bytes slot_bytes_;
+  int slots_;
+  std::map<HopId, std::unique_ptr<HopStream>> streams_;
+  std::map<HopId, std::unique_ptr<StagingRing>> rings_;
+};
+
+}  // namespace polypath
