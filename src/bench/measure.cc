@@ -1,0 +1,118 @@
+#include "bench/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace polypath::bench {
+namespace {
+
+// Runs before the measured one: plans are made, rings allocated, graphs instantiated.
+int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
+
+TransferShape shape_of(const Machine& machine, const Lane& lane, Bytes bytes,
+                       const CopyResult& result) {
+  if (result.plan) {
+    TransferShape shape = result.plan->shape;
+    shape.executor = result.executor;
+    return shape;
+  }
+  const auto hop = machine.find_hop(lane.source, lane.destination);
+  if (!hop)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("no copy leads from {} to {}", machine.place(lane.source).name,
+                     machine.place(lane.destination).name),
+         "the machine has no hop between them", "Choose another pair.");
+  return {Executor::native, {{Path{*hop, {}}, {bytes}}}};
+}
+
+Machine with_free_calls(Machine machine) {
+  machine.costs = {};
+  return machine;
+}
+
+bool verified_run(const Machine& machine, const Operation& operation, const Request& request,
+                  Bytes bytes) {
+  Session session(machine, operation, bytes, request.settings, {});
+  for (int i = 0; i < warm_up_runs(request.settings); ++i) {
+    session.fill();
+    session.run(request.options, i == 0 ? request.window : 1);
+    if (!session.verify()) return false;
+    // Large messages: once as planned first, and once as a graph if that is what repeats become.
+    if (bytes > 64_MiB && session.results()[0].executor != Executor::stream) break;
+  }
+  return session.driver().violations().empty();
+}
+
+}  // namespace
+
+Seconds predict_operation(const Machine& machine, const Operation& operation, Bytes bytes,
+                          const std::vector<CopyResult>& lanes, int window, int slots) {
+  std::vector<TransferShape> shapes;
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+    shapes.push_back(shape_of(machine, operation.lanes[lane], bytes, lanes[lane]));
+  const Predictor predictor(machine);
+  if (operation.in_turn) {
+    Seconds sum;
+    for (const TransferShape& shape : shapes) sum += predictor.predict(shape, slots).time;
+    return sum * window;
+  }
+  const auto together = [&](const Predictor& used) {
+    Seconds last;
+    for (const Prediction& each : used.predict(shapes, used.resources().capacities(), slots))
+      last = std::max(last, each.time);
+    return last;
+  };
+  Seconds calls;
+  for (const TransferShape& shape : shapes) calls += predictor.predict(shape, slots).call;
+  const Machine free_calls = with_free_calls(machine);
+  const Seconds further = std::max(together(Predictor(free_calls)), calls);
+  // Every stream is waited for, one after another.
+  const double waits = static_cast<double>(lanes.size() - 1);
+  return together(predictor) + further * (window - 1) + machine.costs.synchronize * waits;
+}
+
+Result measure(const Machine& machine, const Operation& operation, const Request& request,
+               Bytes bytes) {
+  Session session(machine, operation, bytes, request.settings, {false, false, false});
+  PlanOptions native;
+  native.executor = ExecutorChoice::native;
+  Result result;
+  result.bytes = bytes;
+  result.window = request.window;
+  result.source = operation.lanes[0].source;
+  result.destination = operation.lanes[0].destination;
+  result.native_seconds = session.run(native, request.window);
+  for (int i = 0; i < warm_up_runs(request.settings); ++i) session.run(request.options, 1);
+  result.seconds = session.run(request.options, request.window);
+  result.plan = session.results()[0].plan;
+  result.executor = session.results()[0].executor;
+  result.copies = static_cast<double>(operation.lanes.size()) * request.window;
+  result.predicted = predict_operation(machine, operation, bytes, session.results(),
+                                       request.window, request.settings.staging_slots);
+  result.verified = request.verify && verified_run(machine, operation, request, bytes);
+  return result;
+}
+
+std::vector<Result> measure_all(const Machine& machine, const Request& request,
+                                const Progress& progress) {
+  if (request.window < 1 || request.window > 1024)
+    fail(ErrorCode::invalid_argument, fmt::format("window {} cannot be used", request.window),
+         "it is the number of copies in flight", "Give a window from 1 to 1024.");
+  const Operation operation =
+      find_operation(machine, request.operation, machine.find_place(request.source),
+                     machine.find_place(request.destination));
+  std::vector<Result> results;
+  for (const Bytes bytes : request.sizes) {
+    if (bytes.value == 0 || bytes > 64_GiB)
+      fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be measured", bytes.value),
+           "sizes lie between 1 byte and 64 GiB", "Correct it.");
+    results.push_back(measure(machine, operation, request, bytes));
+    if (progress) progress(static_cast<int>(results.size()), static_cast<int>(request.sizes.size()));
+  }
+  return results;
+}
+
+}  // namespace polypath::bench

@@ -1,0 +1,57 @@
+#pragma once
+// Measures one operation at one size beside the native copy.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/session.h"
+
+namespace polypath::bench {
+
+/// Called with (done, total); may throw to give up.
+using Progress = std::function<void(int, int)>;
+
+struct Request {
+  std::string machine;
+  std::string operation = "put";
+  std::string source;
+  std::string destination;
+  std::vector<Bytes> sizes;
+  int window = 1;
+  PlanOptions options;
+  Settings settings;
+  bool verify = true;
+};
+
+struct Result {
+  Bytes bytes;
+  int window = 1;
+  PlaceId source;
+  PlaceId destination;
+  PlanPointer plan;  ///< of the first lane; null if it needed none
+  Executor executor = Executor::native;
+  Seconds seconds;         ///< one window of the operation
+  Seconds native_seconds;  ///< the same with native copies
+  Seconds predicted;
+  double copies = 1;  ///< copies of `bytes` that `seconds` stands for: lanes × window
+  bool verified = false;
+};
+
+/// Measures `request` at one size. Timing runs move no bytes; then the same operation runs again
+/// with bytes and race checks, which is what `verified` means: every byte compared, no violation,
+/// nothing leaked. Simulated time repeats exactly, so the median is any of the runs.
+Result measure(const Machine& machine, const Operation& operation, const Request& request,
+               Bytes bytes);
+
+/// All sizes of the request, in order.
+std::vector<Result> measure_all(const Machine& machine, const Request& request,
+                                const Progress& progress);
+
+/// Predicted time of the operation: `first` is the time of a window of one with these plans (per
+/// lane; null = native) and each further copy of the window adds what it takes without issue and
+/// synchronisation, or the time of its calls if that is longer.
+Seconds predict_operation(const Machine& machine, const Operation& operation, Bytes bytes,
+                          const std::vector<CopyResult>& lanes, int window, int slots);
+
+}  // namespace polypath::bench

@@ -1,0 +1,53 @@
+#include "bench/operation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath::bench {
+namespace {
+
+void require(const Machine& machine, const std::string& operation, PlaceId place, PlaceKind kind,
+             const char* role) {
+  if (machine.place(place).kind == kind) return;
+  fail(ErrorCode::invalid_argument,
+       fmt::format("{} cannot be the {} of {}", machine.place(place).name, role, operation),
+       fmt::format("it must be a {}", kind == PlaceKind::gpu ? "GPU" : "host memory"),
+       "Name another place.");
+}
+
+std::vector<Lane> neighbour_pairs(const Machine& machine) {
+  const auto gpus = machine.places_of(PlaceKind::gpu);
+  std::vector<Lane> lanes;
+  for (std::size_t i = 0; i + 1 < gpus.size(); i += 2) lanes.push_back({gpus[i], gpus[i + 1]});
+  return lanes;
+}
+
+}  // namespace
+
+const std::vector<std::string>& operation_names() {
+  static const std::vector<std::string> names = {"put", "bw", "bibw", "latency",
+                                                 "mbw", "h2d", "d2h"};
+  return names;
+}
+
+Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
+                         PlaceId destination) {
+  const auto& names = operation_names();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fail(ErrorCode::invalid_argument, fmt::format("operation '{}' is unknown", name),
+         "the operations are " + join(names, ", "), "Name one of them.");
+  const PlaceKind from = name == "h2d" ? PlaceKind::host : PlaceKind::gpu;
+  const PlaceKind to = name == "d2h" ? PlaceKind::host : PlaceKind::gpu;
+  require(machine, name, source, from, "source");
+  require(machine, name, destination, to, "destination");
+  if (name == "mbw") return {name, neighbour_pairs(machine), false};
+  Operation operation{name, {{source, destination}}, name == "latency"};
+  if (name == "bibw" || name == "latency") operation.lanes.push_back({destination, source});
+  return operation;
+}
+
+}  // namespace polypath::bench

@@ -1,0 +1,35 @@
+#pragma once
+// What a benchmark copies: lanes, each a pair of places with buffers and a stream of its own.
+
+#include <string>
+#include <vector>
+
+#include "machine/machine.h"
+
+namespace polypath::bench {
+
+struct Lane {
+  PlaceId source;
+  PlaceId destination;
+};
+
+/// One operation on one machine.
+struct Operation {
+  std::string name;
+  std::vector<Lane> lanes;
+  /// The lanes take turns, each waiting for the one before (latency), instead of running together.
+  bool in_turn = false;
+};
+
+/// Names of all operations, in the order of the documentation.
+const std::vector<std::string>& operation_names();
+
+/// Lanes of `name` between the two places:
+///   put, h2d, d2h  one copy per measurement, one lane      bw     the same with a window
+///   bibw           one lane each way                       mbw    lanes 0->1, 2->3, ... of all GPUs
+///   latency        there and back, in turn; half the time counts
+/// Errors (invalid_argument): unknown operation; places of the wrong kind for it.
+Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
+                         PlaceId destination);
+
+}  // namespace polypath::bench

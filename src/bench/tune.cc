@@ -1,0 +1,232 @@
+#include "bench/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/error.h"
+
+namespace polypath::bench {
+namespace {
+
+// Shares in whole per cent and chunk counts, per path; they identify a candidate.
+struct Candidate {
+  std::vector<int> percents;
+  std::vector<int> chunks;
+  auto operator<=>(const Candidate&) const = default;
+};
+
+struct Found {
+  Candidate candidate;
+  Seconds time = Seconds::infinity();
+};
+
+bool alike(const Machine& machine, const Path& a, const Path& b) {
+  if (a.staged() != b.staged()) return false;
+  const HockneyPath x = hockney_path(machine, a), y = hockney_path(machine, b);
+  const auto same = [](const Leg& p, const Leg& q) {
+    return p.latency == q.latency && p.bandwidth == q.bandwidth;
+  };
+  return same(x.first, y.first) && x.second.has_value() == y.second.has_value() &&
+         (!x.second || same(*x.second, *y.second)) && x.staging == y.staging;
+}
+
+class Search {
+ public:
+  Search(const Machine& machine, const Lane& pair, Bytes bytes, Executor executor,
+         const Settings& settings)
+      : machine_(machine), paths_(find_paths(machine, pair.source, pair.destination)),
+        session_(machine, {"put", {pair}, false}, bytes, settings, {false, false, false}),
+        executor_(executor), bytes_(bytes), settings_(settings) {
+    for (std::size_t p = 0; p < paths_.size(); ++p) {
+      const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& members) {
+        return alike(machine_, paths_[members.front()], paths_[p]);
+      });
+      if (group == groups_.end()) groups_.push_back({p});
+      else group->push_back(p);
+    }
+  }
+
+  Tuned run() {
+    Tuned tuned;
+    PlanOptions native, automatic;
+    native.executor = ExecutorChoice::native;
+    tuned.native_seconds = session_.run(native, 1);
+    for (int i = 0; i <= settings_.graph_after; ++i) session_.run(automatic, 1);
+    tuned.automatic_seconds = session_.run(automatic, 1);
+    const PlanPointer plan = session_.results()[0].plan;
+
+    search_grid();
+    refine();
+    Found best = best_;
+    if (plan && plan->executor() != Executor::native) {
+      best_ = {};
+      try_candidate(candidate_of(*plan));
+      refine();
+      if (best_.time < best.time) best = best_;
+    }
+    tuned.seconds = best.time;
+    tuned.tried = static_cast<int>(known_.size());
+    tuned.entry = entry_of(best.candidate);
+    tuned.entry.speedup = tuned.native_seconds / best.time;
+    return tuned;
+  }
+
+ private:
+  // All splits of 100 % over the groups in coarse steps, times chunk counts per group.
+  void search_grid() {
+    const std::size_t staged_groups = groups_.size() - 1;
+    step_ = staged_groups >= 3 ? 10 : 5;
+    Candidate candidate{std::vector<int>(paths_.size(), 0), std::vector<int>(paths_.size(), 1)};
+    split_group(1, 100, candidate);
+  }
+
+  // Group 0 is the direct path alone and takes what is left.
+  void split_group(std::size_t group, int left, Candidate& candidate) {
+    if (group == groups_.size()) {
+      candidate.percents[0] = left;
+      return count_chunks(1, candidate);
+    }
+    split_group(group + 1, left, candidate);
+    const auto& members = groups_[group];
+    for (std::size_t used = 1; used <= members.size(); ++used) {
+      const int count = static_cast<int>(used);
+      candidate.percents[members[used - 1]] = 0;
+      for (int each = std::max(1, step_ / count); each * count <= left;
+           each += std::max(1, step_ / count)) {
+        for (std::size_t m = 0; m < used; ++m) candidate.percents[members[m]] = each;
+        split_group(group + 1, left - each * count, candidate);
+      }
+    }
+    for (const std::size_t p : members) candidate.percents[p] = 0;
+  }
+
+  void count_chunks(std::size_t group, Candidate& candidate) {
+    if (group == groups_.size()) return try_candidate(candidate);
+    const auto& members = groups_[group];
+    if (candidate.percents[members.front()] == 0) return count_chunks(group + 1, candidate);
+    for (const int count : {2, 4, 8, 16, 32, 64}) {
+      if (bytes_.value / 100 * static_cast<std::uint64_t>(candidate.percents[members.front()]) <
+          settings_.min_chunk.value * static_cast<std::uint64_t>(count) / 2)
+        break;
+      for (const std::size_t p : members) candidate.chunks[p] = count;
+      count_chunks(group + 1, candidate);
+    }
+    for (const std::size_t p : members) candidate.chunks[p] = 1;
+  }
+
+  void refine() {
+    bool better = true;
+    while (better) {
+      better = false;
+      const Found start = best_;
+      for (std::size_t a = 0; a < paths_.size(); ++a) {
+        for (std::size_t b = 0; b < paths_.size(); ++b)
+          for (const int percent : {1, 2, 4, 8}) move_share(start.candidate, a, b, percent);
+        for (const double factor : {0.5, 0.75, 0.9, 1.1, 1.33, 2.0})
+          change_chunks(start.candidate, a, factor);
+      }
+      better = best_.time.value < start.time.value * (1 - 1e-4);
+    }
+  }
+
+  void move_share(Candidate candidate, std::size_t from, std::size_t to, int percent) {
+    if (from == to || candidate.percents[from] < percent) return;
+    candidate.percents[from] -= percent;
+    candidate.percents[to] += percent;
+    try_candidate(candidate);
+  }
+
+  void change_chunks(Candidate candidate, std::size_t path, double factor) {
+    if (!paths_[path].staged() || candidate.percents[path] == 0) return;
+    const int before = candidate.chunks[path];
+    int after = static_cast<int>(std::lround(before * factor));
+    if (after == before) after += factor > 1 ? 1 : -1;
+    candidate.chunks[path] = std::clamp(after, 1, 512);
+    try_candidate(candidate);
+  }
+
+  void try_candidate(const Candidate& candidate) {
+    const auto [known, first_time] = known_.emplace(candidate, Seconds{});
+    if (first_time) known->second = time_of(candidate);
+    if (known->second < best_.time) best_ = {candidate, known->second};
+  }
+
+  Seconds time_of(const Candidate& candidate) {
+    const TunedEntry entry = entry_of(candidate);
+    PlanOptions options;
+    options.executor = executor_ == Executor::graph ? ExecutorChoice::graph : ExecutorChoice::stream;
+    options.shares = entry.shares;
+    options.chunks = entry.chunks;
+    session_.run(options, 1);  // creates streams, rings, graphs
+    return session_.run(options, 1);
+  }
+
+  TunedEntry entry_of(const Candidate& candidate) const {
+    TunedEntry entry;
+    entry.bytes = bytes_;
+    entry.executor = executor_;
+    for (std::size_t p = 0; p < paths_.size(); ++p) {
+      if (candidate.percents[p] == 0) continue;
+      const std::string name = name_of(machine_, paths_[p]);
+      entry.shares[name] = candidate.percents[p] / 100.0;
+      if (paths_[p].staged()) entry.chunks[name] = candidate.chunks[p];
+    }
+    return entry;
+  }
+
+  // The plan in whole per cent; the direct path takes the rounding.
+  Candidate candidate_of(const Plan& plan) const {
+    Candidate candidate{std::vector<int>(paths_.size(), 0), std::vector<int>(paths_.size(), 1)};
+    int left = 100;
+    for (std::size_t p = 0; p < paths_.size(); ++p)
+      for (const PathDecision& decision : plan.decisions) {
+        if (decision.path != paths_[p] || !decision.included || p == 0) continue;
+        candidate.percents[p] = std::min(left, static_cast<int>(std::lround(decision.share * 100)));
+        candidate.chunks[p] = decision.chunks;
+        left -= candidate.percents[p];
+      }
+    candidate.percents[0] = left;
+    return candidate;
+  }
+
+  const Machine& machine_;
+  std::vector<Path> paths_;
+  std::vector<std::vector<std::size_t>> groups_;
+  Session session_;
+  Executor executor_;
+  Bytes bytes_;
+  Settings settings_;
+  int step_ = 5;
+  std::map<Candidate, Seconds> known_;
+  Found best_;
+};
+
+}  // namespace
+
+Tuned tune_one(const Machine& machine, const Lane& pair, Bytes bytes, Executor executor,
+               const Settings& settings) {
+  Settings search_settings = settings;
+  search_settings.plan_cache = 16;  // candidates are not met again
+  search_settings.graph_cache = 4;
+  Tuned tuned = Search(machine, pair, bytes, executor, search_settings).run();
+  tuned.entry.source = machine.place(pair.source).name;
+  tuned.entry.destination = machine.place(pair.destination).name;
+  return tuned;
+}
+
+std::vector<Tuned> tune_all(const Machine& machine, const TuneRequest& request,
+                            const Progress& progress) {
+  std::vector<Tuned> results;
+  const std::size_t total =
+      request.pairs.size() * request.sizes.size() * request.executors.size();
+  for (const Lane& pair : request.pairs)
+    for (const Bytes bytes : request.sizes)
+      for (const Executor executor : request.executors) {
+        results.push_back(tune_one(machine, pair, bytes, executor, request.settings));
+        if (progress) progress(static_cast<int>(results.size()), static_cast<int>(total));
+      }
+  return results;
+}
+
+}  // namespace polypath::bench

@@ -1,0 +1,39 @@
+#pragma once
+// The static search that the papers tune with (002, section 3.2): the best shares and chunk counts
+// of one transfer, found by running candidates on the simulated machine.
+//
+// First every combination on a coarse grid: paths that are alike (same hops' numbers) carry equal
+// shares; shares in steps of 5 % (10 % with three groups or more); chunk counts 1, 2, 4, ... 64.
+// Then, from the best of the grid and from the automatic plan, every change of one path's share by
+// 1 to 8 % against every other path's, and of one chunk count, until none is faster: the result
+// is optimal within its neighbourhood in 1 % steps.
+
+#include "bench/measure.h"
+#include "plan/tuned.h"
+
+namespace polypath::bench {
+
+struct TuneRequest {
+  std::string machine;
+  std::vector<Lane> pairs;
+  std::vector<Bytes> sizes;
+  std::vector<Executor> executors;
+  Settings settings;
+};
+
+struct Tuned {
+  TunedEntry entry;
+  Seconds seconds;            ///< of the best found
+  Seconds automatic_seconds;  ///< of the automatic plan on the same machine
+  Seconds native_seconds;
+  int tried = 0;  ///< candidates run
+};
+
+/// Searches one pair, size and executor.
+Tuned tune_one(const Machine& machine, const Lane& pair, Bytes bytes, Executor executor,
+               const Settings& settings);
+
+std::vector<Tuned> tune_all(const Machine& machine, const TuneRequest& request,
+                            const Progress& progress);
+
+}  // namespace polypath::bench
