@@ -1,0 +1,7 @@
+"""`python -m polypath.cli` is the command `polypath`."""
+
+import sys
+
+from polypath.cli import main
+
+sys.exit(main())

@@ -1,0 +1,58 @@
+"""`polypath info`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from polypath import _core
+from polypath.cli.arguments import JsonOption, MachineOption, PlotOption, choose_machine
+from polypath.cli.machine_tables import (
+    bandwidth_table,
+    costs_table,
+    hops_table,
+    places_table,
+    resources_table,
+)
+from polypath.cli.output import Document, check_writable, console_for, write_json
+from polypath.cli.plots import check_picture, write_machine
+from polypath.cli.tables import heading, settings_table
+
+
+def info(
+    machine: MachineOption = None,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="List the POLYPATH_* settings instead.")
+    ] = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Show a machine: places, hops, what copies share, and what driver calls cost."""
+    check_writable(json_target)
+    check_picture(plot)
+    if settings:
+        _show_settings(json_target)
+        return
+    choice = choose_machine(machine)
+    document = json.loads(_core.machine(choice.name))
+    choice.announce()
+    write_json(document, json_target)
+    write_machine(document, plot)
+    _show_machine(console_for(json_target), document)
+
+
+def _show_settings(json_target: str | None) -> None:
+    settings = json.loads(_core.settings())
+    write_json({"schema": "polypath.settings/1", "settings": settings}, json_target)
+    console_for(json_target).print(settings_table(settings))
+
+
+def _show_machine(console: Console, machine: Document) -> None:
+    heading(console, f"{machine['name']} (simulated): {machine['description']}")
+    tables = (places_table, bandwidth_table, hops_table, resources_table, costs_table)
+    for table in tables:
+        console.print(table(machine))
+        console.print()

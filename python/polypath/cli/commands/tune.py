@@ -1,0 +1,72 @@
+"""`polypath tune [SRC DST]`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from polypath import _core
+from polypath.cli.arguments import (
+    JsonOption,
+    MachineOption,
+    OptionalDestination,
+    OptionalSource,
+    SizesOption,
+    TunedOption,
+    choose_machine,
+    executors,
+    pair,
+)
+from polypath.cli.output import (
+    STDOUT,
+    Document,
+    check_writable,
+    console_for,
+    progress_bar,
+    write_json,
+)
+from polypath.cli.sizes import parse_sizes
+from polypath.cli.tables import heading, tuned_table
+
+
+def tune(
+    source: OptionalSource = None,
+    destination: OptionalDestination = None,
+    machine: MachineOption = None,
+    sizes: SizesOption = "8M,64M,512M",
+    executor: Annotated[
+        str, typer.Option("--executor", metavar="LIST", help="Search for these executors.")
+    ] = "stream,graph",
+    json_target: JsonOption = None,
+    output: TunedOption = None,
+) -> None:
+    """Search all static plans exhaustively, and set the best beside the automatic plan."""
+    check_writable(json_target)
+    check_writable(output)
+    choice = choose_machine(machine)
+    request: dict[str, Any] = {
+        "machine": choice.name,
+        "sizes": parse_sizes(sizes),
+        "executors": executors(executor),
+    }
+    places = pair(source, destination)
+    if places:
+        request["pairs"] = [places]
+    with progress_bar(f"tune {choice.name}") as progress:
+        document = json.loads(_core.tune(json.dumps(request), progress))
+    choice.announce()
+    write_json(document, json_target)
+    write_json(document, output)
+    show_tuned(console_for(STDOUT if STDOUT in (json_target, output) else None), document, output)
+
+
+def show_tuned(console: Console, tuned: Document, output: str | None) -> None:
+    """Print the best static plans as a table."""
+    heading(console, f"{tuned['machine']} (simulated): best static plans")
+    console.print(tuned_table(tuned["entries"]))
+    console.print("\nBest and automatic: bandwidth over that of one native copy.")
+    if output and output != STDOUT:
+        console.print(f"To use these plans by default: export POLYPATH_TUNED={output}")

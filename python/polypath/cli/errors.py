@@ -1,0 +1,61 @@
+"""What went wrong, as one line: *problem (why it is one) what to do*."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from polypath import _core
+
+# Exit statuses.
+REQUEST_ERROR = 2  # the request cannot be carried out as it is written
+RUN_ERROR = 1  # the request was fine, carrying it out failed
+INTERRUPTED = 130
+
+_REQUEST_CODES = ("invalid argument", "invalid machine", "invalid setting", "unsupported")
+
+
+class UserError(Exception):
+    """A request that cannot be carried out as it is written."""
+
+    def __init__(self, problem: str, why: str, remedy: str) -> None:
+        super().__init__(f"{problem} ({why}) {remedy}")
+
+
+def describe(error: Exception) -> tuple[str, int]:
+    """Return the line to show for an error and the exit status; raise it again if it is a bug."""
+    if isinstance(error, UserError):
+        return _one_line(str(error)), REQUEST_ERROR
+    if isinstance(error, _core.Error):
+        status = REQUEST_ERROR if error.code in _REQUEST_CODES else RUN_ERROR
+        return _one_line(with_suggestion(str(error))), status
+    if hasattr(error, "format_message"):  # of the command line: typer's, or click's under it
+        return _usage_line(error), REQUEST_ERROR
+    if isinstance(error, MemoryError):
+        return "out of memory (buffers of all sizes are real) Ask for smaller sizes.", RUN_ERROR
+    if isinstance(error, OSError):
+        return _one_line(f"{error.strerror or error} ({error.filename or 'no file'})"), RUN_ERROR
+    raise error
+
+
+def with_suggestion(message: str) -> str:
+    """Add the nearest of the names that a message lists in brackets to the one it quotes."""
+    quoted = re.search(r"'([^']+)'|^(POLYPATH_\w*)", message)
+    listed = re.search(r"\((.*)\)", message, re.DOTALL)
+    if not quoted or not listed:
+        return message
+    names = re.findall(r"[\w-]+", listed[1])
+    nearest = difflib.get_close_matches(quoted[1] or quoted[2], names, n=1, cutoff=0.7)
+    return f"{message} Did you mean {nearest[0]}?" if nearest else message
+
+
+def _usage_line(error: Exception) -> str:
+    message = _one_line(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "polypath"
+    return f"{message[:1].lower()}{message[1:]}. '{command} --help' lists what there is."
+
+
+def _one_line(text: str) -> str:
+    """Return the text without line breaks and control characters, which a name may contain."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())

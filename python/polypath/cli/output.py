@@ -1,0 +1,118 @@
+"""Where results go: tables to the terminal, JSON and pictures to files, notices to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from polypath.cli.errors import UserError
+
+Document = dict[str, Any]
+STDOUT = "-"
+
+
+def console_for(json_target: str | None) -> Console:
+    """Return the console of the tables: stdout, or stderr where JSON takes stdout."""
+    return Console(stderr=json_target == STDOUT, highlight=False, markup=False, emoji=False)
+
+
+def notice(text: str) -> None:
+    """Print one line about the run to stderr."""
+    print(f"polypath: {text}", file=sys.stderr)
+
+
+def write_json(document: Document, target: str | None) -> None:
+    """Write a document to a file or, for "-", to stdout; do nothing without a target."""
+    if target is None:
+        return
+    text = json.dumps(document, indent=1) + "\n"
+    if target == STDOUT:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        write_file(target, text.encode())
+
+
+def check_writable(target: str | None) -> None:
+    """Refuse a file that cannot be written, before any work is done for it."""
+    if target is None or target == STDOUT:
+        return
+    path = Path(target)
+    with _refusal(target):
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(None, "this user may not write it")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(None, f"there is no folder {path.parent}")
+        if _is_replaceable(path) and not os.access(path.resolve().parent, os.W_OK | os.X_OK):
+            raise PermissionError(None, f"this user may not write to {path.resolve().parent}")
+
+
+def write_file(target: str, content: bytes) -> None:
+    """Write a file completely or not at all; a device or pipe is written to as it is."""
+    path = Path(target)
+    with _refusal(target):
+        if _is_replaceable(path):
+            _replace(path.resolve(), content)
+        else:
+            path.write_bytes(content)
+
+
+def _is_replaceable(path: Path) -> bool:
+    return path.is_file() or not path.exists()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:32]}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def _refusal(target: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UserError(
+            f"file '{target}' cannot be written", why, "Name a file in a folder you may write to."
+        ) from None
+
+
+@contextlib.contextmanager
+def progress_bar(description: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on stderr while the body runs, fed by the function that it gets.
+
+    Where stderr is no terminal there is no bar, and the body gets None.
+    """
+    console = Console(stderr=True, markup=False)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,0 +1,47 @@
+"""Pictures of results. Matplotlib is loaded when a picture is drawn, not before."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from polypath.cli.errors import UserError
+from polypath.cli.output import Document, check_writable, write_file
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_picture(target: str | None) -> None:
+    """Refuse a picture that cannot be written, before any work is done for it."""
+    if target is None:
+        return
+    if PurePath(target).suffix.lower() not in FORMATS:
+        raise UserError(
+            f"picture '{target}' has no known format",
+            f"the formats are {', '.join(FORMATS)}",
+            "End its name with one of them.",
+        )
+    check_writable(target)
+
+
+def write_machine(machine: Document, target: str | None) -> None:
+    """Draw the places and hops of a machine, schema polypath.machine/1."""
+    if target:
+        from polypath.cli.plots.machine import draw
+
+        write_file(target, draw(machine, PurePath(target).suffix[1:].lower()))
+
+
+def write_timeline(plan: Document, target: str | None) -> None:
+    """Draw when each chunk of a plan is on which hop, schema polypath.plan/1."""
+    if target:
+        from polypath.cli.plots.timeline import draw
+
+        write_file(target, draw(plan, PurePath(target).suffix[1:].lower()))
+
+
+def write_curves(bench: Document, target: str | None) -> None:
+    """Draw bandwidth and speed-up over size, schema polypath.bench/1."""
+    if target:
+        from polypath.cli.plots.curves import draw
+
+        write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))

@@ -1,0 +1,76 @@
+"""Bandwidth and speed-up over message size."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+
+from polypath.cli.output import Document
+from polypath.cli.plots.style import COLOURS, FAINT, INK, NATIVE, new_figure, render
+from polypath.cli.units import size_text
+
+MOST_LABELS = 12
+
+
+def draw(bench: Document, file_format: str) -> bytes:
+    """Return the picture of a benchmark, schema polypath.bench/1, as a file."""
+    results = sorted(bench["results"], key=lambda result: result["bytes"])
+    figure = new_figure(8, 6.5)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    first = results[0]
+    figure.suptitle(
+        f"{bench['machine']}: {bench['operation']} {first['source']} → {first['destination']}, "
+        f"window {first['window']}",
+        fontweight="bold",
+    )
+    _draw_bandwidth(upper, results)
+    _draw_speedup(lower, results)
+    _label_sizes(lower, [result["bytes"] for result in results])
+    return render(figure, file_format)
+
+
+def _draw_bandwidth(axes: Axes, results: list[Document]) -> None:
+    sizes = [result["bytes"] for result in results]
+    planned = [result["bytes_per_second"] / 1e9 for result in results]
+    native = [result["native_bytes_per_second"] / 1e9 for result in results]
+    predicted = [
+        rate * result["seconds"] / result["predicted_seconds"]
+        for rate, result in zip(planned, results)
+    ]
+    axes.plot(sizes, planned, color=COLOURS[0], marker="o", markersize=5, label="Polypath")
+    axes.plot(sizes, predicted, color=COLOURS[1], linestyle=":", linewidth=2, label="predicted")
+    axes.plot(sizes, native, color=NATIVE, marker="s", markersize=4, label="native copy")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("bandwidth, GB/s")
+    axes.grid(color=FAINT)
+    axes.legend(frameon=False)
+
+
+def _draw_speedup(axes: Axes, results: list[Document]) -> None:
+    sizes = [result["bytes"] for result in results]
+    speedups = [result["speedup"] for result in results]
+    axes.axhline(1, color=NATIVE, linewidth=1.2)
+    axes.plot(sizes, speedups, color=COLOURS[0], marker="o", markersize=5)
+    best = max(range(len(results)), key=speedups.__getitem__)
+    axes.annotate(
+        f"{speedups[best]:.2f}x",
+        (sizes[best], speedups[best]),
+        xytext=(0, 7),
+        textcoords="offset points",
+        ha="center",
+        color=INK,
+        fontweight="bold",
+    )
+    low, high = min(*speedups, 1.0), max(*speedups, 1.0)
+    margin = max(0.05, 0.2 * (high - low))
+    axes.set_ylim(low - margin, high + 1.5 * margin)
+    axes.set_ylabel("speed-up over native")
+    axes.grid(color=FAINT)
+
+
+def _label_sizes(axes: Axes, sizes: list[int]) -> None:
+    axes.set_xscale("log", base=2)
+    step = -(-len(sizes) // MOST_LABELS)
+    shown = sizes[::-1][::step]
+    axes.set_xticks(shown, [size_text(size) for size in shown], rotation=30, ha="right")
+    axes.minorticks_off()
+    axes.set_xlabel("message size")

@@ -1,0 +1,41 @@
+"""What all pictures have in common."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import matplotlib
+from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which stay apart for colour-blind readers.
+NATIVE = "#777777"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#5b3a8c")
+INK = "#222222"
+FAINT = "#dddddd"
+
+
+def colour_of(index: int) -> str:
+    """Return the colour of the path with that index."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of that size in inches; it needs no display."""
+    matplotlib.rc("font", size=10)
+    matplotlib.rc("axes.spines", top=False, right=False)
+    matplotlib.rc("axes", axisbelow=True)
+    matplotlib.rc("text", parse_math=False)  # a name may contain a dollar sign
+    matplotlib.rc("svg", hashsalt="polypath")  # the same picture has the same bytes
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def render(figure: Figure, file_format: str) -> bytes:
+    """Return the figure as a file of that format: png, svg or pdf."""
+    buffer = io.BytesIO()
+    # Without a date: the same picture has the same bytes.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format, {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of characters that the font lacks
+        figure.savefig(buffer, format=file_format, dpi=150, metadata=metadata)
+    return buffer.getvalue()

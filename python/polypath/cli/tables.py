@@ -1,0 +1,145 @@
+"""Results as tables that are readable in 80 columns and without a terminal."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from polypath.cli.output import Document
+from polypath.cli.units import (
+    factor_text,
+    gigabytes,
+    percent_text,
+    size_text,
+    time_text,
+)
+
+WIDE = 110  # columns from which on a row has room for the share of every path
+
+
+def new_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """Return an empty table with these columns, some aligned to the right."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),  # with the space between columns: two
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+    )
+    for column in columns:
+        justify = "right" if column in right else "left"
+        table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
+def heading(console: Console, text: str) -> None:
+    """Print the line above a table."""
+    console.print(Text(text, style="bold"))
+    console.print()
+
+
+def machines_table(machines: list[Document]) -> Table:
+    """Return the machines that come along."""
+    table = new_table("machine", "GPUs", "hosts", "what it is", right=("GPUs", "hosts"))
+    for machine in machines:
+        table.add_row(
+            machine["name"], str(machine["gpus"]), str(machine["hosts"]), machine["description"]
+        )
+    return table
+
+
+def settings_table(settings: list[Document]) -> Table:
+    """Return the POLYPATH_* settings."""
+    table = new_table("variable", "value", "default", "meaning")
+    for entry in settings:
+        value = Text(entry["value"], style="" if entry["value"] == entry["default"] else "bold")
+        table.add_row(entry["variable"], value, entry["default"], entry["meaning"])
+    return table
+
+
+def paths_table(plan: Document) -> Table:
+    """Return what a plan decided about each path, in numbers."""
+    numbers = ("share", "bytes", "chunks", "done after")
+    table = new_table("path", "used", *numbers, right=numbers)
+    for path in plan["paths"]:
+        done = time_text(path["predicted_seconds"])
+        if path["included"]:
+            table.add_row(
+                Text(path["via"], style="bold green"),
+                "yes",
+                percent_text(path["share"]),
+                size_text(path["bytes"]),
+                str(path["chunks"]),
+                done,
+            )
+        else:
+            table.add_row(Text(path["via"], style="dim"), "no", "-", "-", "-", f"({done})")
+    return table
+
+
+def reasons_grid(plan: Document) -> Table:
+    """Return one sentence on each path: why it is in or out."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for path in plan["paths"]:
+        grid.add_row(Text(path["via"], style="" if path["included"] else "dim"), path["reason"])
+    return grid
+
+
+def bench_table(results: list[Document], wide: bool) -> Table:
+    """Return measurements; with the share of every path if there is room for it."""
+    numbers = ("size", "time", "GB/s", "native", "speed-up", "model")
+    paths = "paths and shares" if wide else "paths"
+    table = new_table(
+        "size", "runs as", *numbers[1:], "verified", paths, right=(*numbers, "" if wide else paths)
+    )
+    for result in results:
+        gain = result["speedup"]
+        style = "green" if gain >= 1.01 else "red" if gain < 0.99 else ""
+        table.add_row(
+            size_text(result["bytes"]),
+            result["executor"],
+            time_text(result["seconds"]),
+            gigabytes(result["bytes_per_second"]),
+            gigabytes(result["native_bytes_per_second"]),
+            Text(factor_text(gain), style=style),
+            percent_text(result["predicted_seconds"] / result["seconds"] - 1, sign=True),
+            "yes" if result["verified"] else "no",
+            shares_text(result["paths"]) if wide else str(len(result["paths"])),
+        )
+    return table
+
+
+def shares_text(paths: list[Document]) -> str:
+    """Return the shares of a plan's paths as "direct 90 %, host0 10 %"."""
+    return ", ".join(f"{path['via']} {100 * path['share']:.0f} %" for path in paths)
+
+
+def tuned_table(entries: list[Document]) -> Table:
+    """Return the best static plans beside the automatic ones."""
+    numbers = ("size", "best", "automatic")
+    table = new_table(
+        "from", "to", "size", "runs as", *numbers[1:], "shares (chunks)", right=numbers
+    )
+    for entry in entries:
+        table.add_row(
+            entry["source"],
+            entry["destination"],
+            size_text(entry["bytes"]),
+            entry["executor"],
+            factor_text(entry["speedup"]),
+            factor_text(entry["automatic_speedup"]),
+            _recipe_text(entry),
+        )
+    return table
+
+
+def _recipe_text(entry: Document) -> str:
+    parts = []
+    for via, share in entry["shares"].items():
+        chunks = entry["chunks"].get(via, 1)
+        parts.append(f"{via} {100 * share:.0f} %" + (f" ({chunks})" if chunks > 1 else ""))
+    return ", ".join(parts)
