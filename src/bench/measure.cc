@@ -61,17 +61,18 @@ Seconds predict_operation(const Machine& machine, const Operation& operation, By
   }
   const auto together = [&](const Predictor& used) {
     Seconds last;
-    for (const Prediction& each : used.predict(shapes, used.resources().capacities(), slots))
+    for (const Prediction& each :
+         used.predict_well(shapes, used.resources().capacities(), slots))
       last = std::max(last, each.time);
     return last;
   };
+  if (window == 1) return together(predictor);
   Seconds calls;
-  for (const TransferShape& shape : shapes) calls += predictor.predict(shape, slots).call;
+  for (const TransferShape& shape : shapes)
+    calls = std::max(calls, predictor.predict(shape, slots).call);
   const Machine free_calls = with_free_calls(machine);
   const Seconds further = std::max(together(Predictor(free_calls)), calls);
-  // Every stream is waited for, one after another.
-  const double waits = static_cast<double>(lanes.size() - 1);
-  return together(predictor) + further * (window - 1) + machine.costs.synchronize * waits;
+  return together(predictor) + further * (window - 1);
 }
 
 Result measure(const Machine& machine, const Operation& operation, const Request& request,

@@ -21,12 +21,15 @@ void write_pattern(Address begin, Bytes bytes, std::uint64_t seed) {
 
 Session::Session(const Machine& machine, const Operation& operation, Bytes bytes,
                  const Settings& settings, sim::Options driver_options)
-    : driver_(machine, driver_options), engine_(driver_, machine, settings), operation_(operation),
-      bytes_(bytes), results_(operation.lanes.size()) {
+    : driver_(machine, driver_options), operation_(operation), bytes_(bytes),
+      results_(operation.lanes.size()) {
+  const auto load = std::make_shared<LoadTracker>(machine);
   for (const Lane& lane : operation.lanes) {
     const PlaceId gpu = gpu_of(lane);
+    engines_.push_back(std::make_unique<Engine>(driver_, machine, settings, load));
     buffers_.push_back({driver_.allocate(lane.source, bytes),
                         driver_.allocate(lane.destination, bytes), driver_.create_stream(gpu), gpu});
+    driver_.use_host_thread(buffers_.size() - 1);
   }
 }
 
@@ -47,20 +50,25 @@ PlaceId Session::gpu_of(const Lane& lane) const {
 
 void Session::copy(std::size_t lane, const PlanOptions& options, bool first) {
   const Buffers& buffers = buffers_[lane];
-  const CopyResult result = engine_.copy(
+  const CopyResult result = engines_[lane]->copy(
       {buffers.destination, buffers.source, bytes_, buffers.stream, buffers.gpu, options});
   if (first) results_[lane] = result;
 }
 
 Seconds Session::run(const PlanOptions& options, int window) {
+  driver_.align_host_threads();
   const Seconds start = driver_.now();
   for (int i = 0; i < window; ++i)
     for (std::size_t lane = 0; lane < buffers_.size(); ++lane) {
+      if (!operation_.in_turn) driver_.use_host_thread(lane);
       copy(lane, options, i == 0);
       if (operation_.in_turn) driver_.synchronize(buffers_[lane].stream);
     }
-  if (!operation_.in_turn)
-    for (const Buffers& buffers : buffers_) driver_.synchronize(buffers.stream);
+  for (std::size_t lane = 0; lane < buffers_.size() && !operation_.in_turn; ++lane) {
+    driver_.use_host_thread(lane);
+    driver_.synchronize(buffers_[lane].stream);
+  }
+  driver_.align_host_threads();
   return driver_.now() - start;
 }
 

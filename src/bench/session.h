@@ -1,6 +1,8 @@
 #pragma once
-// Buffers and streams for an operation on a simulated machine, and the engine under test.
+// Buffers and streams for an operation on a simulated machine, and the engines under test: one per
+// lane, each called by its own virtual CPU thread and knowing the others' load, as ranks would be.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,7 +34,8 @@ class Session {
   /// How each lane's first copy was done in the last run.
   [[nodiscard]] const std::vector<CopyResult>& results() const { return results_; }
   [[nodiscard]] sim::SimDriver& driver() { return driver_; }
-  [[nodiscard]] Engine& engine() { return engine_; }
+  /// The first lane's engine.
+  [[nodiscard]] Engine& engine() { return *engines_.front(); }
 
  private:
   struct Buffers {
@@ -46,7 +49,7 @@ class Session {
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
   sim::SimDriver driver_;
-  Engine engine_;
+  std::vector<std::unique_ptr<Engine>> engines_;
   Operation operation_;
   Bytes bytes_;
   std::vector<Buffers> buffers_;

@@ -37,11 +37,12 @@ ExecutorChoice choice_of(const PlanOptions& options, const Settings& settings) {
 
 }  // namespace
 
-Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings)
+Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
+               std::shared_ptr<LoadTracker> load)
     : driver_(driver), machine_(machine), settings_(settings), planner_(machine_, settings_),
       hops_(driver, machine_, settings_), streams_(driver, machine_, hops_),
       graphs_(driver, machine_, hops_, settings_, statistics_),
-      load_(planner_.predictor().resources()),
+      load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
       uses_(static_cast<std::size_t>(settings.plan_cache)) {
   (void)parse_executor(settings.executor);
 }
@@ -89,14 +90,14 @@ CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
   options.executor = choice_of(options, settings_);
   const Seconds now = driver_.now();
   const PlanPointer plan = planner_.plan(ends.source, ends.destination, call.bytes, options,
-                                         load_.load_beside(call.stream, now));
+                                         load_->load_beside(call.stream, now));
   const Executor executor = executor_for(call, *plan);
   if (executor != Executor::native) {
     const Transfer transfer{plan.get(),      call.destination, call.source,
                             call.stream,     call.stream_gpu,  next_transfer_++};
     try {
       run(transfer, executor);
-      load_.add(call.stream, *plan, now);
+      load_->add(call.stream, *plan, now);
       count(*plan, executor);
       return {executor, plan};
     } catch (const Error&) {
@@ -104,7 +105,7 @@ CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
     }
   }
   native_copy(call, ends);
-  load_.add(call.stream, *plan, now);
+  load_->add(call.stream, *plan, now);
   if (executor == Executor::native) ++statistics_.native;
   return {Executor::native, executor == Executor::native ? plan : nullptr};
 }

@@ -2,7 +2,7 @@
 // The engine: copies between memories of one machine, by plan.
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -37,7 +37,9 @@ struct CopyResult {
 class Engine {
  public:
   /// The driver must outlive the engine. Nothing is created on it before the first copy needs it.
-  Engine(Driver& driver, const Machine& machine, const Settings& settings);
+  /// Engines that share a `load` know of each other's transfers; without one it is the engine's own.
+  Engine(Driver& driver, const Machine& machine, const Settings& settings,
+         std::shared_ptr<LoadTracker> load = nullptr);
   /// Waits for the engine's own queued work.
   ~Engine();
 
@@ -79,7 +81,7 @@ class Engine {
   Hops hops_;
   StreamExecutor streams_;
   GraphExecutor graphs_;
-  LoadTracker load_;
+  std::shared_ptr<LoadTracker> load_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::uint64_t next_transfer_ = 1;
 };

@@ -3,6 +3,7 @@
 // whether they are done would cost more than it is worth.
 
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include "driver/driver.h"
@@ -10,10 +11,10 @@
 
 namespace polypath {
 
-/// Not thread-safe; the engine guards it.
+/// Thread-safe; engines may share one.
 class LoadTracker {
  public:
-  explicit LoadTracker(const ResourceModel& resources) : resources_(resources) {}
+  explicit LoadTracker(const Machine& machine) : machine_(machine), resources_(machine_) {}
 
   /// Notes a transfer that has been enqueued on `stream` at `now`.
   void add(StreamHandle stream, const Plan& plan, Seconds now);
@@ -27,7 +28,9 @@ class LoadTracker {
     Seconds end;
   };
 
-  const ResourceModel& resources_;
+  Machine machine_;
+  ResourceModel resources_;
+  std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
 };
 

@@ -11,13 +11,18 @@ std::size_t most_chunks(const TransferShape& transfer) {
   return most;
 }
 
-// Calls on_chunk(path index, chunk index) in the order of issue: chunk by chunk, all paths in turn.
-template <class OnChunk>
-void in_issue_order(const TransferShape& transfer, OnChunk on_chunk) {
+// Calls on_first(path, chunk) and on_second(path, chunk) in the order of issue: chunk by chunk, the
+// first copies of all paths and then their second ones. plan/nodes.cc lays the copies out alike.
+template <class OnFirst, class OnSecond>
+void in_issue_order(const TransferShape& transfer, OnFirst on_first, OnSecond on_second) {
   const std::size_t rounds = most_chunks(transfer);
-  for (std::size_t chunk = 0; chunk < rounds; ++chunk)
+  for (std::size_t chunk = 0; chunk < rounds; ++chunk) {
     for (std::size_t p = 0; p < transfer.paths.size(); ++p)
-      if (chunk < transfer.paths[p].chunks.size()) on_chunk(p, chunk);
+      if (chunk < transfer.paths[p].chunks.size()) on_first(p, chunk);
+    for (std::size_t p = 0; p < transfer.paths.size(); ++p)
+      if (chunk < transfer.paths[p].chunks.size() && transfer.paths[p].path.staged())
+        on_second(p, chunk);
+  }
 }
 
 // Stream calls that come with one chunk of a staged path, besides its two copies.
@@ -42,17 +47,19 @@ TransferIssue issue_streams(const Machine& machine, const TransferShape& transfe
   const auto staged = std::count_if(transfer.paths.begin(), transfer.paths.end(),
                                     [](const PathShape& shape) { return shape.path.staged(); });
   if (staged > 0) clock.record();
-  in_issue_order(transfer, [&](std::size_t p, std::size_t chunk) {
-    const PathShape& shape = transfer.paths[p];
-    if (!shape.path.staged()) return issue.paths[p].first.push_back(clock.copy());
-    const auto ring = static_cast<std::size_t>(slots);
-    if (chunk == 0 || chunk >= ring) clock.wait();
+  const auto ring = static_cast<std::size_t>(slots);
+  const auto first = [&](std::size_t p, std::size_t chunk) {
+    const bool is_staged = transfer.paths[p].path.staged();
+    if (is_staged && (chunk == 0 || chunk >= ring)) clock.wait();
     issue.paths[p].first.push_back(clock.copy());
-    clock.record();
+    if (is_staged) clock.record();
+  };
+  const auto second = [&](std::size_t p, std::size_t chunk) {
     clock.wait();
     issue.paths[p].second.push_back(clock.copy());
-    if (chunk + ring < shape.chunks.size()) clock.record();
-  });
+    if (chunk + ring < transfer.paths[p].chunks.size()) clock.record();
+  };
+  in_issue_order(transfer, first, second);
   for (std::ptrdiff_t i = 0; i < staged; ++i) clock.record(), clock.wait(), clock.wait();
   issue.done = clock.now();
   return issue;
@@ -65,11 +72,13 @@ TransferIssue issue_graph(const Machine& machine, const TransferShape& transfer,
       transfer.paths.begin(), transfer.paths.end(),
       [](const PathShape& shape) { return shape.path.staged(); }));
   Seconds now = start + costs.event_wait * staged + costs.graph_launch;
-  in_issue_order(transfer, [&](std::size_t p, std::size_t) {
+  const auto first = [&](std::size_t p, std::size_t) {
     issue.paths[p].first.push_back(now += costs.graph_launch_node);
-    if (transfer.paths[p].path.staged())
-      issue.paths[p].second.push_back(now += costs.graph_launch_node);
-  });
+  };
+  const auto second = [&](std::size_t p, std::size_t) {
+    issue.paths[p].second.push_back(now += costs.graph_launch_node);
+  };
+  in_issue_order(transfer, first, second);
   issue.done = now + (costs.event_record + costs.event_wait) * staged;
   return issue;
 }

@@ -22,25 +22,52 @@ HockneyPath hockney_path(const Machine& machine, const Path& path) {
   return hockney;
 }
 
-ResourceModel::ResourceModel(const Machine& machine) {
+ResourceModel::ResourceModel(const Machine& machine) : machine_(&machine) {
   for (const Resource& resource : machine.resources) {
     const bool engine = resource.copies_at_once > 0;
     capacities_.push_back(engine ? BytesPerSecond{double(resource.copies_at_once)}
                                  : resource.capacity);
   }
-  for (const Hop& hop : machine.hops) {
-    std::vector<Use> claims = hop.uses;
-    for (Use& claim : claims)
-      if (machine.resource(claim.resource).copies_at_once > 0)
-        claim.weight /= hop.bandwidth.value;
-    claims_.push_back(std::move(claims));
-  }
+}
+
+// The rate at which both hops of a staged path together fill a resource that both use.
+BytesPerSecond ResourceModel::shared_limit(const Path& path) const {
+  BytesPerSecond limit = BytesPerSecond::infinity();
+  if (!path.staged()) return limit;
+  for (const Use& use : machine_->hop(path.first).uses)
+    for (const Use& other : machine_->hop(path.second).uses)
+      if (use.resource == other.resource)
+        limit = std::min(limit, {machine_->resource(use.resource).capacity.value /
+                                 (use.weight + other.weight)});
+  return limit;
+}
+
+BytesPerSecond ResourceModel::own_rate(const Path& path) const {
+  const BytesPerSecond first = machine_->hop(path.first).bandwidth;
+  if (!path.staged()) return first;
+  return std::min({first, machine_->hop(path.second).bandwidth, shared_limit(path)});
+}
+
+bool ResourceModel::exclude_each_other(HopId a, HopId b) const {
+  for (const Use& use : machine_->hop(a).uses)
+    for (const Use& other : machine_->hop(b).uses)
+      if (use.resource == other.resource && machine_->resource(use.resource).copies_at_once == 1)
+        return true;
+  return false;
+}
+
+std::vector<Use> ResourceModel::claims(const Path& path, HopId hop) const {
+  std::vector<Use> claims = machine_->hop(hop).uses;
+  const double rate = std::min(machine_->hop(hop).bandwidth, shared_limit(path)).value;
+  for (Use& claim : claims)
+    if (machine_->resource(claim.resource).copies_at_once > 0) claim.weight /= rate;
+  return claims;
 }
 
 std::vector<Use> ResourceModel::claims(const Path& path) const {
-  std::vector<Use> sum = claims(path.first);
+  std::vector<Use> sum = claims(path, path.first);
   if (!path.staged()) return sum;
-  for (const Use& use : claims(path.second)) {
+  for (const Use& use : claims(path, path.second)) {
     const auto same = std::find_if(sum.begin(), sum.end(), [&](const Use& other) {
       return other.resource == use.resource;
     });

@@ -28,20 +28,27 @@ std::string name_of(const Machine& machine, const Path& path);
 HockneyPath hockney_path(const Machine& machine, const Path& path);
 
 /// The machine's resources as the model sees them: an engine that works on m copies at a time is a
-/// capacity of m seconds of work per second, and a hop claims 1/β of it per byte.
+/// capacity of m seconds of work per second, and a copy at rate x claims 1/x of it per byte.
 class ResourceModel {
  public:
   explicit ResourceModel(const Machine& machine);
 
-  /// What a copy over `hop` takes, per byte, of each resource.
-  [[nodiscard]] const std::vector<Use>& claims(HopId hop) const { return claims_[hop.index()]; }
-  /// What a path takes per byte: the sum over its hops.
+  /// What a path takes of each resource, per byte it carries: the sum over its hops.
   [[nodiscard]] std::vector<Use> claims(const Path& path) const;
+  /// The part of it that one of its hops takes.
+  [[nodiscard]] std::vector<Use> claims(const Path& path, HopId hop) const;
   /// Indexed by resource; in bytes per second, or in copies for engines.
   [[nodiscard]] const std::vector<BytesPerSecond>& capacities() const { return capacities_; }
+  /// The rate of the path on an idle machine with both hops at work: less than either hop's where
+  /// they share a resource, as the two halves of a host path share a host's memory.
+  [[nodiscard]] BytesPerSecond own_rate(const Path& path) const;
+  /// True if the two hops need the same engine and it works on one copy at a time.
+  [[nodiscard]] bool exclude_each_other(HopId a, HopId b) const;
 
  private:
-  std::vector<std::vector<Use>> claims_;
+  [[nodiscard]] BytesPerSecond shared_limit(const Path& path) const;
+
+  const Machine* machine_;
   std::vector<BytesPerSecond> capacities_;
 };
 

@@ -10,15 +10,18 @@
 namespace polypath {
 namespace {
 
-// One path in flight: what is left of it, and its hops' average rates so far.
+// One path in flight. It flows from `start` on at its fair rate until nothing is left; `tail` passes
+// from then until its last byte has arrived.
 struct ActivePath {
   const PathShape* shape = nullptr;
-  std::array<HopId, 2> hops;
-  int hop_count = 1;
-  double left = 0;         // bytes
-  double steady_rate = 0;  // bytes per second, alone
-  std::array<double, 2> moved_at_rate = {};  // ∫ rate dt per hop
-  double lifetime = 0;
+  std::size_t hop_count = 1;
+  std::array<std::vector<Use>, 2> claims;
+  ActivePath* behind = nullptr;  // a path whose one copy holds an engine that this one needs
+  double left = 0;               // bytes
+  double steady_rate = 0;        // bytes per second, alone
+  double start = 0;              // seconds from the call, as all times here
+  double tail = 0;
+  double end = 0;
 };
 
 // The rate that a hop sustains in chunks of this size: c / (α + c/β).
@@ -26,106 +29,132 @@ double chunked_rate(const Hop& hop, double chunk) {
   return chunk / (hop.latency.value + chunk / hop.bandwidth.value);
 }
 
-ActivePath activate(const Machine& machine, const PathShape& shape) {
+Leg leg_of(const Hop& hop) { return {hop.latency, hop.bandwidth}; }
+
+// When the path would end with the machine to itself.
+Seconds finish_alone(const Machine& machine, const PathShape& shape, const PathIssue& issue,
+                     int slots) {
+  const Hop& first = machine.hop(shape.path.first);
+  if (!shape.path.staged())
+    return issue.first[0] + first.latency + shape.chunks[0] / first.bandwidth;
+  const Hop& second = machine.hop(shape.path.second);
+  const Seconds staging = machine.place(second.source).staging_latency;
+  const Seconds arrival = machine.place(second.destination).staging_latency;
+  StagedPipeline pipeline(leg_of(first), leg_of(second), staging, arrival, slots);
+  Seconds finish;
+  for (std::size_t j = 0; j < shape.chunks.size(); ++j)
+    finish = pipeline.add(shape.chunks[j], issue.first[j], issue.second[j]);
+  return finish + arrival;
+}
+
+// The slower hop decides when the path flows: from the first copy on, or once a chunk has arrived.
+ActivePath activate(const Machine& machine, const ResourceModel& resources, const PathShape& shape,
+                    const PathIssue& issue, int slots) {
   ActivePath path;
   path.shape = &shape;
-  path.hops = {shape.path.first, shape.path.second};
-  path.hop_count = shape.path.staged() ? 2 : 1;
+  path.claims[0] = resources.claims(shape.path, shape.path.first);
   for (const Bytes chunk : shape.chunks) path.left += chunk.real();
   const double chunk = path.left / static_cast<double>(shape.chunks.size());
-  path.steady_rate = chunked_rate(machine.hop(path.hops[0]), chunk);
-  if (path.hop_count == 2)
-    path.steady_rate = std::min(path.steady_rate, chunked_rate(machine.hop(path.hops[1]), chunk));
+  const Hop& first = machine.hop(shape.path.first);
+  path.steady_rate = chunked_rate(first, chunk);
+  path.start = issue.first[0].value;
+  if (shape.path.staged()) {
+    path.hop_count = 2;
+    path.claims[1] = resources.claims(shape.path, shape.path.second);
+    const double second_rate = chunked_rate(machine.hop(shape.path.second), chunk);
+    if (second_rate < path.steady_rate) {
+      path.steady_rate = second_rate;
+      path.start += (first.latency + shape.chunks[0] / first.bandwidth).value +
+                    machine.place(first.destination).staging_latency.value;
+    }
+  }
+  const double alone = finish_alone(machine, shape, issue, slots).value;
+  path.tail = alone - path.start - path.left / path.steady_rate;
   return path;
 }
 
-// Rates of all hops of the paths still active, found twice: once with each path's own steady rate
-// as cap, then with what its slower hop got, which frees capacity on the other.
-class SharedRates {
- public:
-  SharedRates(const ResourceModel& resources, std::span<const BytesPerSecond> available)
-      : resources_(resources), available_(available) {}
-
-  void find(const std::vector<ActivePath*>& active) {
+// Rates of all paths in flight, found twice: once with each path's own steady rate as the cap of
+// both hops, then with what its slower hop got, which frees capacity on the other.
+std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
+                                 std::span<const BytesPerSecond> available) {
+  std::vector<double> caps;
+  for (const ActivePath* path : active) caps.push_back(path->steady_rate);
+  for (int round = 0; round < 2; ++round) {
     std::vector<Flow> flows;
-    for (const ActivePath* path : active)
-      for (int h = 0; h < path->hop_count; ++h)
-        flows.push_back({{path->steady_rate}, resources_.claims(path->hops[std::size_t(h)])});
-    rates_ = fair_rates(flows, available_);
-    if (!lower_caps(active, flows)) return;
-    rates_ = fair_rates(flows, available_);
+    for (std::size_t p = 0; p < active.size(); ++p)
+      for (std::size_t h = 0; h < active[p]->hop_count; ++h)
+        flows.push_back({{caps[p]}, active[p]->claims[h]});
+    const auto rates = fair_rates(flows, available);
+    std::size_t flow = 0;
+    for (std::size_t p = 0; p < active.size(); ++p)
+      for (std::size_t h = 0; h < active[p]->hop_count; ++h, ++flow)
+        caps[p] = std::min(caps[p], rates[flow].value);
   }
+  return caps;
+}
 
-  [[nodiscard]] double operator[](std::size_t flow) const { return rates_[flow].value; }
+// The fluid phases: rates are constant until the next path starts or ends.
+class Phases {
+ public:
+  Phases(std::vector<ActivePath>& paths, std::span<const BytesPerSecond> available)
+      : paths_(paths), available_(available) {}
+
+  void run() {
+    while (true) {
+      std::vector<ActivePath*> active;
+      double next_start = Seconds::infinity().value;
+      for (ActivePath& path : paths_) {
+        if (path.left <= 0 || (path.behind != nullptr && path.behind->left > 0)) continue;
+        if (path.start <= now_) active.push_back(&path);
+        else next_start = std::min(next_start, path.start);
+      }
+      if (active.empty() && next_start == Seconds::infinity().value) return;
+      if (active.empty()) now_ = next_start;
+      else play(active, next_start);
+    }
+  }
 
  private:
-  // Caps each hop at its path's slower one; false if nothing changed.
-  bool lower_caps(const std::vector<ActivePath*>& active, std::vector<Flow>& flows) {
-    bool changed = false;
-    std::size_t f = 0;
-    for (const ActivePath* path : active) {
-      const auto count = static_cast<std::size_t>(path->hop_count);
-      BytesPerSecond slower = rates_[f];
-      for (std::size_t h = 1; h < count; ++h) slower = std::min(slower, rates_[f + h]);
-      for (std::size_t h = 0; h < count; ++h, ++f) {
-        changed |= slower.value < flows[f].cap.value * (1 - 1e-9);
-        flows[f].cap = slower;
-      }
+  void play(const std::vector<ActivePath*>& active, double next_start) {
+    const auto rates = shared_rates(active, available_);
+    double step = next_start - now_;
+    for (std::size_t p = 0; p < active.size(); ++p)
+      step = std::min(step, active[p]->left / rates[p]);
+    now_ += step;
+    for (std::size_t p = 0; p < active.size(); ++p) {
+      active[p]->left -= rates[p] * step;
+      if (active[p]->left < 0.5) active[p]->left = 0, active[p]->end = now_;
     }
-    return changed;
   }
 
-  const ResourceModel& resources_;
+  std::vector<ActivePath>& paths_;
   std::span<const BytesPerSecond> available_;
-  std::vector<BytesPerSecond> rates_;
+  double now_ = 0;
 };
 
-// Runs the fluid phases: constant rates until the next path is done.
-void run_phases(const Machine& machine, SharedRates& rates, std::vector<ActivePath*> active) {
-  while (!active.empty()) {
-    rates.find(active);
-    double step = Seconds::infinity().value;
-    std::vector<double> path_rates;
-    std::size_t f = 0;
-    for (const ActivePath* path : active) {
-      double rate = rates[f];
-      if (path->hop_count == 2) rate = std::min(rate, rates[f + 1]);
-      f += static_cast<std::size_t>(path->hop_count);
-      path_rates.push_back(rate);
-      step = std::min(step, path->left / rate);
+// True if some resource could be asked for more than it has while all copies flow at once.
+bool may_contend(const Machine& machine, const std::vector<ActivePath>& paths,
+                 std::span<const BytesPerSecond> available) {
+  std::vector<double> asked(available.size(), 0);
+  for (const ActivePath& path : paths)
+    for (std::size_t h = 0; h < path.hop_count; ++h) {
+      const HopId hop = h == 0 ? path.shape->path.first : path.shape->path.second;
+      for (const Use& claim : path.claims[h])
+        asked[claim.resource.index()] += claim.weight * machine.hop(hop).bandwidth.value;
     }
-    f = 0;
-    for (std::size_t p = 0; p < active.size(); ++p) {
-      ActivePath& path = *active[p];
-      for (std::size_t h = 0; h < static_cast<std::size_t>(path.hop_count); ++h, ++f) {
-        const bool throttled = rates[f] < path.steady_rate * (1 - 1e-9);
-        const double full = machine.hop(path.hops[h]).bandwidth.value;
-        path.moved_at_rate[h] += step * (throttled ? rates[f] : full);
-      }
-      path.lifetime += step;
-      path.left -= path_rates[p] * step;
-    }
-    std::erase_if(active, [](const ActivePath* path) { return path->left < 0.5; });
-  }
+  for (std::size_t r = 0; r < asked.size(); ++r)
+    if (asked[r] > available[r].value * 1.001) return true;
+  return false;
 }
 
-Leg leg_of(const Machine& machine, const ActivePath& path, std::size_t h) {
-  return {machine.hop(path.hops[h]).latency, {path.moved_at_rate[h] / path.lifetime}};
-}
-
-Seconds finish_of(const Machine& machine, const ActivePath& path, const PathIssue& issue,
-                  int slots) {
-  const auto& chunks = path.shape->chunks;
-  const Leg first = leg_of(machine, path, 0);
-  if (path.hop_count == 1) return issue.first[0] + first.latency + chunks[0] / first.bandwidth;
-  const Hop& second = machine.hop(path.hops[1]);
-  const Seconds staging = machine.place(second.source).staging_latency;
-  const Seconds arrival = machine.place(second.destination).staging_latency;
-  StagedPipeline pipeline(first, leg_of(machine, path, 1), staging, arrival, slots);
-  Seconds finish;
-  for (std::size_t j = 0; j < chunks.size(); ++j)
-    finish = pipeline.add(chunks[j], issue.first[j], issue.second[j]);
-  return finish + arrival;
+// A copy that is issued first and takes everything at once keeps its engines until it is done.
+void find_blockers(const ResourceModel& resources, std::span<ActivePath> transfer) {
+  for (ActivePath& path : transfer)
+    for (ActivePath& other : transfer) {
+      if (path.hop_count == 1 || other.hop_count == 2) continue;
+      for (const HopId hop : {path.shape->path.first, path.shape->path.second})
+        if (resources.exclude_each_other(hop, other.shape->path.first)) path.behind = &other;
+    }
 }
 
 }  // namespace
@@ -146,39 +175,52 @@ Bytes TransferShape::total() const {
   return sum;
 }
 
-Predictor::Predictor(const Machine& machine) : machine_(&machine), resources_(machine) {}
+Predictor::Predictor(const Machine& machine)
+    : machine_(&machine), resources_(machine), idle_rates_(std::make_unique<HopRates>(machine)) {}
 
 std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transfers,
                                            std::span<const BytesPerSecond> available,
                                            int slots) const {
   std::vector<ActivePath> paths;
-  for (const TransferShape& transfer : transfers)
-    for (const PathShape& shape : transfer.paths) paths.push_back(activate(*machine_, shape));
-  std::vector<ActivePath*> active;
-  for (ActivePath& path : paths)
-    if (path.left > 0) active.push_back(&path);
-  SharedRates rates(resources_, available);
-  run_phases(*machine_, rates, active);
-
   std::vector<Prediction> predictions;
-  Seconds start;
-  std::size_t p = 0;
   for (const TransferShape& transfer : transfers) {
-    const TransferIssue issue = issue_times(*machine_, transfer, slots, start);
-    Prediction prediction{issue.done, issue.done - start, {}};
-    for (std::size_t i = 0; i < transfer.paths.size(); ++i, ++p) {
-      prediction.path_finish.push_back(finish_of(*machine_, paths[p], issue.paths[i], slots));
+    const TransferIssue issue = issue_times(*machine_, transfer, slots, {});
+    predictions.push_back({issue.done, issue.done, {}, false});
+    for (std::size_t i = 0; i < transfer.paths.size(); ++i)
+      paths.push_back(activate(*machine_, resources_, transfer.paths[i], issue.paths[i], slots));
+  }
+  std::size_t begin = 0;
+  for (const TransferShape& transfer : transfers) {
+    find_blockers(resources_, std::span(paths).subspan(begin, transfer.paths.size()));
+    begin += transfer.paths.size();
+  }
+  const bool contended = may_contend(*machine_, paths, available);
+  Phases(paths, available).run();
+
+  const ActivePath* path = paths.data();
+  for (std::size_t t = 0; t < transfers.size(); ++t) {
+    Prediction& prediction = predictions[t];
+    for (std::size_t i = 0; i < transfers[t].paths.size(); ++i, ++path) {
+      prediction.path_finish.push_back({path->end + path->tail});
       prediction.time = std::max(prediction.time, prediction.path_finish.back());
     }
+    prediction.contended = contended;
     prediction.time += machine_->costs.synchronize;
-    start = issue.done;
-    predictions.push_back(std::move(prediction));
   }
   return predictions;
 }
 
+std::vector<Prediction> Predictor::predict_well(std::span<const TransferShape> transfers,
+                                                std::span<const BytesPerSecond> available,
+                                                int slots) const {
+  auto quick = predict(transfers, available, slots);
+  const bool contended = std::any_of(quick.begin(), quick.end(),
+                                     [](const Prediction& each) { return each.contended; });
+  return contended ? replay(transfers, available, slots) : quick;
+}
+
 Prediction Predictor::predict(const TransferShape& transfer, int slots) const {
-  return predict({&transfer, 1}, resources_.capacities(), slots).front();
+  return predict_well({&transfer, 1}, resources_.capacities(), slots).front();
 }
 
 }  // namespace polypath

@@ -1,16 +1,23 @@
 #pragma once
 // Predicted time of transfers whose paths, shares and chunks are given.
 //
-// Three things decide it: when each copy is issued (one CPU thread, one call after another), at what
-// rate each hop runs while hops share resources, and how the chunks of a staged path overlap.
-// Rates: every active hop is a flow with its path's steady rate as cap; the max-min fair rates hold
-// until the first path ends, then are found again without it; a hop's rate is the average over the
-// path's life. With these rates each path follows the exact recursion of pipeline.h.
+// Three things decide it: when each copy is issued (one CPU thread, one call after another), how the
+// chunks of a staged path overlap, and at what rate each path flows while hops share resources.
+//
+// Alone, path i ends at Fᵢ (the recursion of pipeline.h), of which bᵢ/ρᵢ is flow at its steady rate
+// ρᵢ = c/(α + c/β) of the slower hop; the rest is the time sᵢ before it flows and a tail after. Not
+// alone, it flows from sᵢ on at its max-min fair rate (fair_rates.h, both hops, cap ρᵢ), found anew
+// whenever a path starts or ends, and ends a tail after its last byte has flowed. Without contention
+// that is Fᵢ again, exactly. With contention it leaves out how latencies of one path leave room for
+// others chunk by chunk, and is a few per cent off; replay() plays every copy (fluid.h) instead, at
+// some tens of microseconds instead of a few.
 
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "machine/machine.h"
+#include "model/fluid.h"
 #include "model/path.h"
 
 namespace polypath {
@@ -37,10 +44,11 @@ struct Prediction {
   Seconds time;                      ///< from the call until the calling thread knows it is done
   Seconds call;                      ///< the part of it spent in the call
   std::vector<Seconds> path_finish;  ///< per path, from the call until its last byte has arrived
+  bool contended = false;            ///< paths got in each other's way: replay() knows better
 };
 
-/// Predicts transfers that start together on an otherwise idle machine, or one whose resources have
-/// `available` left. `slots` is the size of a staging ring.
+/// Predicts transfers that start together, each issued by its own thread, on an otherwise idle
+/// machine, or one whose resources have `available` left. `slots` is the size of a staging ring.
 class Predictor {
  public:
   explicit Predictor(const Machine& machine);
@@ -48,7 +56,15 @@ class Predictor {
   [[nodiscard]] std::vector<Prediction> predict(std::span<const TransferShape> transfers,
                                                 std::span<const BytesPerSecond> available,
                                                 int slots) const;
-  /// One transfer on an idle machine.
+  /// The same by playing every copy.
+  [[nodiscard]] std::vector<Prediction> replay(std::span<const TransferShape> transfers,
+                                               std::span<const BytesPerSecond> available,
+                                               int slots) const;
+  /// predict(), then replay() if any transfer is contended.
+  [[nodiscard]] std::vector<Prediction> predict_well(std::span<const TransferShape> transfers,
+                                                     std::span<const BytesPerSecond> available,
+                                                     int slots) const;
+  /// One transfer on an idle machine, predicted well.
   [[nodiscard]] Prediction predict(const TransferShape& transfer, int slots) const;
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
@@ -57,6 +73,7 @@ class Predictor {
  private:
   const Machine* machine_;
   ResourceModel resources_;
+  std::unique_ptr<HopRates> idle_rates_;  ///< rates on an idle machine, remembered across replays
 };
 
 }  // namespace polypath

@@ -24,14 +24,17 @@ class NodeBuilder {
   std::vector<CopyNode> build() {
     std::size_t rounds = 0;
     for (const PathShape& path : shape_.paths) rounds = std::max(rounds, path.chunks.size());
-    for (std::size_t chunk = 0; chunk < rounds; ++chunk)
+    for (std::size_t chunk = 0; chunk < rounds; ++chunk) {
+      arriving_.clear();
       for (std::size_t p = 0; p < shape_.paths.size(); ++p)
-        if (chunk < shape_.paths[p].chunks.size()) add(p, chunk);
+        if (chunk < shape_.paths[p].chunks.size()) add_first(p, chunk);
+      for (const int first : arriving_) add_second(first);
+    }
     return std::move(nodes_);
   }
 
  private:
-  void add(std::size_t p, std::size_t chunk) {
+  void add_first(std::size_t p, std::size_t chunk) {
     const PathShape& path = shape_.paths[p];
     CopyNode node;
     node.hop = path.path.first;
@@ -40,26 +43,26 @@ class NodeBuilder {
     node.path = static_cast<int>(p);
     node.chunk = static_cast<int>(chunk);
     offsets_[p] += node.bytes;
-    if (path.path.staged()) return add_staged(node, path.path.second);
-    nodes_.push_back(node);
+    if (path.path.staged()) {
+      node.slot = node.chunk % slots_;
+      node.to = End::slot;
+      if (node.chunk >= slots_) wait_for(node, last_[p][static_cast<std::size_t>(node.chunk - slots_)]);
+      arriving_.push_back(static_cast<int>(nodes_.size()));
+    }
+    nodes_.push_back(std::move(node));
   }
 
-  void add_staged(CopyNode node, HopId second_hop) {
-    auto& drained = last_[static_cast<std::size_t>(node.path)];
-    node.slot = node.chunk % slots_;
-    node.to = End::slot;
-    if (node.chunk >= slots_)
-      wait_for(node, drained[static_cast<std::size_t>(node.chunk - slots_)]);
-    nodes_.push_back(node);
-
-    CopyNode second = node;
-    second.hop = second_hop;
-    second.from = End::slot;
-    second.to = End::destination;
-    second.after.clear();
-    wait_for(second, static_cast<int>(nodes_.size()) - 1);
-    drained.push_back(static_cast<int>(nodes_.size()));
-    nodes_.push_back(second);
+  void add_second(int first) {
+    CopyNode node = nodes_[static_cast<std::size_t>(first)];
+    const auto p = static_cast<std::size_t>(node.path);
+    node.hop = shape_.paths[p].path.second;
+    node.from = End::slot;
+    node.to = End::destination;
+    node.after.clear();
+    node.awaited = false;
+    wait_for(node, first);
+    last_[p].push_back(static_cast<int>(nodes_.size()));
+    nodes_.push_back(std::move(node));
   }
 
   void wait_for(CopyNode& node, int earlier) {
@@ -71,6 +74,7 @@ class NodeBuilder {
   int slots_;
   std::vector<Bytes> offsets_;
   std::vector<std::vector<int>> last_;
+  std::vector<int> arriving_;  ///< first copies of this round whose second copies are to come
   std::vector<CopyNode> nodes_;
 };
 

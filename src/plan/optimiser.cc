@@ -8,7 +8,16 @@ namespace {
 
 constexpr int kProgramRounds = 4;    // chunk counts settle to within a per cent in three
 constexpr int kEqualiseRounds = 4;   // each roughly squares the relative difference of ends
+// A second of the calling thread is worth this much transfer time: among splits that are as good,
+// the one with fewer calls leaves the thread to the program and to its other transfers.
+constexpr double kCallWeight = 0.05;
+constexpr int kReplayRounds = 4;     // the same, from a start that is a few per cent off
+constexpr std::size_t kReplayedDrafts = 3;  // quick predictions order the rest reliably
 constexpr double kWorthAPath = 0.998;  // another path must save 0.2 %, or it is left idle
+
+Seconds cost_of(const Draft& draft) {
+  return draft.prediction.time + draft.prediction.call * kCallWeight;
+}
 
 Bytes share_of(Bytes bytes, double share) {
   return {static_cast<std::uint64_t>(std::llround(bytes.real() * share))};
@@ -66,11 +75,16 @@ void Optimiser::drop_idle(Draft& draft) const {
   if (draft.paths.empty()) draft.paths.push_back(first);
 }
 
-void Optimiser::evaluate(Draft& draft) const {
+void Optimiser::predict(Draft& draft, Effort effort) const {
   drop_idle(draft);
   const TransferShape shape = shape_of(draft);
-  draft.prediction = predictor_.predict({&shape, 1}, available_, limits_.slots).front();
+  draft.prediction =
+      effort == Effort::quick
+          ? predictor_.predict({&shape, 1}, available_, limits_.slots).front()
+          : predictor_.predict_well({&shape, 1}, available_, limits_.slots).front();
 }
+
+void Optimiser::evaluate(Draft& draft) const { predict(draft, Effort::replay); }
 
 // T = Ω·b + Δ for a fixed chunk count: eq. 13 with ε once, plus the calls issued before.
 LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) const {
@@ -121,8 +135,8 @@ Draft Optimiser::program_draft(const std::vector<Path>& paths) const {
   return draft;
 }
 
-void Optimiser::equalise(Draft& draft, int rounds) const {
-  evaluate(draft);
+void Optimiser::equalise(Draft& draft, int rounds, Effort effort) const {
+  predict(draft, effort);
   Draft trial = draft;
   for (int round = 0; round < rounds && trial.paths.size() > 1; ++round) {
     if (trial.prediction.path_finish.size() != trial.paths.size()) return;
@@ -141,8 +155,8 @@ void Optimiser::equalise(Draft& draft, int rounds) const {
       const double finish = trial.prediction.path_finish[p].value;
       trial.paths[p].share = std::max(0.0, trial.paths[p].share + weights[p] * (end - finish));
     }
-    evaluate(trial);
-    if (trial.prediction.time < draft.prediction.time) draft = trial;
+    predict(trial, effort);
+    if (cost_of(trial) < cost_of(draft)) draft = trial;
   }
 }
 
@@ -155,10 +169,10 @@ void Optimiser::vary_chunks(Draft& draft) const {
       Draft trial = draft;
       trial.paths[p].chunks = std::max(1.0, chunks);
       trial.paths[p].taper = taper;
-      evaluate(trial);
+      predict(trial, Effort::quick);
       if (trial.paths.size() != draft.paths.size()) return;
-      equalise(trial, 1);
-      if (trial.prediction.time < best.prediction.time) best = trial;
+      equalise(trial, 1, Effort::quick);
+      if (cost_of(trial) < cost_of(best)) best = trial;
     };
     for (const double factor : kFactors) consider(draft.paths[p].chunks * factor, 0);
     for (const int taper : {1, 2}) consider(best.paths[p].chunks, taper);
@@ -167,24 +181,64 @@ void Optimiser::vary_chunks(Draft& draft) const {
 }
 
 Draft Optimiser::polish(Draft draft) const {
-  equalise(draft, kEqualiseRounds);
+  equalise(draft, kEqualiseRounds, Effort::quick);
   vary_chunks(draft);
-  equalise(draft, 2);
+  equalise(draft, 2, Effort::quick);
   return draft;
 }
 
+// Tries smaller last or first chunks and all chunk counts larger or smaller together, by replay.
+void Optimiser::scale_chunks(Draft& draft) const {
+  const auto consider = [&](double factor, int taper) {
+    Draft trial = draft;
+    for (PathDraft& part : trial.paths) {
+      part.chunks = std::max(1.0, part.chunks * factor);
+      if (taper >= 0) part.taper = taper;
+    }
+    equalise(trial, 2, Effort::replay);
+    if (cost_of(trial) < cost_of(draft)) draft = trial;
+  };
+  for (const int taper : {0, 1, 2}) consider(1, taper);
+  for (const double factor : {0.7, 1.4}) consider(factor, -1);
+}
+
+Draft Optimiser::replayed(Draft draft) const {
+  if (!draft.prediction.contended) return draft;
+  equalise(draft, kReplayRounds, Effort::replay);
+  scale_chunks(draft);
+  return draft;
+}
+
+// The program's paths by share, then those it left out: candidates for spreading the same bytes over
+// more links, which shortens each path's pipeline even where a shared resource is the limit.
+std::vector<Path> Optimiser::ranked(const std::vector<Path>& paths) const {
+  std::vector<Path> order;
+  for (const PathDraft& part : program_draft(paths).paths) order.push_back(part.path);
+  for (const Path& path : paths)
+    if (std::find(order.begin(), order.end(), path) == order.end()) order.push_back(path);
+  return order;
+}
+
 Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
-  const Draft program = program_draft(paths);
+  const std::vector<Path> order = ranked(paths);
+  std::vector<Draft> drafts;
+  const std::size_t most = std::min(order.size(), static_cast<std::size_t>(limits_.max_paths));
+  for (std::size_t count = 1; count <= most; ++count) {
+    const std::vector<Path> subset(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
+    if (subset == std::vector<Path>{paths.front()}) continue;
+    const Draft program = program_draft(subset);
+    drafts.push_back(polish(program));
+    if (program.paths.size() < count) drafts.push_back(polish(closed_form(subset)));
+  }
+  std::stable_sort(drafts.begin(), drafts.end(), [](const Draft& a, const Draft& b) {
+    return cost_of(a) < cost_of(b);
+  });
+  if (drafts.size() > kReplayedDrafts) drafts.resize(kReplayedDrafts);
   Draft best{{PathDraft{paths.front(), 1, 1, 0}}, {}};
   evaluate(best);
-  const std::size_t most =
-      std::min(program.paths.size(), static_cast<std::size_t>(limits_.max_paths));
-  for (std::size_t count = 1; count <= most; ++count) {
-    std::vector<Path> subset;
-    for (std::size_t p = 0; p < count; ++p) subset.push_back(program.paths[p].path);
-    if (subset == std::vector<Path>{paths.front()}) continue;
-    Draft draft = polish(program_draft(subset));
-    if (draft.prediction.time.value < best.prediction.time.value * kWorthAPath)
+  for (const Draft& promising : drafts) {
+    Draft draft = replayed(promising);
+    if (cost_of(draft).value < cost_of(best).value * kWorthAPath)
       best = std::move(draft);
   }
   return best;

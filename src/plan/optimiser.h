@@ -2,9 +2,10 @@
 // Finds shares and chunk counts for a given set of paths and a way to execute them.
 //
 // The share program (share_problem.h) needs T = Ω·b + Δ, and Ω and Δ depend on the chunk count,
-// which depends on b: a few rounds settle it. The exact prediction then says when each path really
-// ends; moving bytes from late paths to early ones, b += (T − t)/Ω, makes them end together. Chunk
-// counts around the closed form's are tried last.
+// which depends on b: a few rounds settle it. The prediction then says when each path really ends;
+// moving bytes from late paths to early ones, b += (T − t)/Ω, makes them end together. Chunk counts
+// around the closed form's are tried next. Of the drafts for different numbers of paths, the best few
+// whose paths contend are replayed copy by copy and made to end together once more.
 
 #include <vector>
 
@@ -44,7 +45,7 @@ class Optimiser {
   [[nodiscard]] Draft best_subset(const std::vector<Path>& paths) const;
   /// The papers' closed-form shares without contention: every path carries something.
   [[nodiscard]] Draft closed_form(const std::vector<Path>& paths) const;
-  /// Predicts a draft whose shares and chunk counts are set.
+  /// Predicts a draft whose shares and chunk counts are set, by replay where paths contend.
   void evaluate(Draft& draft) const;
   /// The shape that a draft stands for: staged paths rounded to 512 bytes, the first path the rest.
   [[nodiscard]] TransferShape shape_of(const Draft& draft) const;
@@ -54,10 +55,16 @@ class Optimiser {
  private:
   [[nodiscard]] LinearTime linear_time_of(const PathDraft& draft, std::size_t order) const;
   [[nodiscard]] Draft program_draft(const std::vector<Path>& paths) const;
+  [[nodiscard]] std::vector<Path> ranked(const std::vector<Path>& paths) const;
   [[nodiscard]] Draft polish(Draft draft) const;
+  enum class Effort { quick, replay };  ///< which prediction to steer by
+
   void drop_idle(Draft& draft) const;
-  void equalise(Draft& draft, int rounds) const;
+  void predict(Draft& draft, Effort effort) const;
+  void equalise(Draft& draft, int rounds, Effort effort) const;
   void vary_chunks(Draft& draft) const;
+  void scale_chunks(Draft& draft) const;
+  [[nodiscard]] Draft replayed(Draft draft) const;
   [[nodiscard]] Seconds chunk_issue_cost() const;
 
   const Predictor& predictor_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -19,7 +20,8 @@ namespace {
 }  // namespace
 
 SimDriver::SimDriver(Machine machine, Options options)
-    : machine_(std::move(machine)), options_(options), fluid_(machine_),
+    : machine_(std::move(machine)), options_(options), rates_(machine_),
+      fluid_(machine_, rates_),
       memory_(options.move_bytes) {
   validate(machine_);
   const auto gpus = machine_.places_of(PlaceKind::gpu);
@@ -31,7 +33,7 @@ SimDriver::~SimDriver() { fluid_.drain(); }
 
 Seconds SimDriver::now() {
   const std::scoped_lock lock(mutex_);
-  return host_;
+  return host();
 }
 
 Address SimDriver::allocate(PlaceId place, Bytes bytes) {
@@ -121,9 +123,9 @@ void SimDriver::wait(StreamHandle stream, EventHandle event) {
                        event.value));
     return;
   }
-  const OperationPointer marker = make_marker();
+  const ActivityPointer marker = make_marker();
   Fluid::order(waiting.tail, marker, {});
-  Fluid::order(awaited.operation, marker, crossing_delay(awaited.operation));
+  Fluid::order(awaited.activity, marker, crossing_delay(awaited.activity));
   fluid_.submit(marker);
   waiting.tail = marker;
   races_.join(waiting.thread, awaited.clock);
@@ -134,8 +136,8 @@ bool SimDriver::is_done(EventHandle event) {
   const Event& asked = event_of(event);
   count(Call::is_done);
   spend(machine_.costs.event_record);  // a query and a record are both one look at the channel
-  fluid_.advance_to(host_);
-  const bool done = !asked.operation || asked.operation->done;
+  fluid_.advance_to(host());
+  const bool done = !asked.activity || asked.activity->done;
   if (done) races_.join_host(asked.clock);
   return done;
 }
@@ -144,7 +146,7 @@ void SimDriver::synchronize(StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   const Stream& awaited = stream_of(stream);
   count(Call::synchronize);
-  if (awaited.tail) host_ = std::max(host_, fluid_.advance_until(*awaited.tail));
+  if (awaited.tail) host() = std::max(host(), fluid_.advance_until(*awaited.tail));
   spend(machine_.costs.synchronize);
   races_.join_host(races_.clock(awaited.thread));
 }
@@ -158,10 +160,10 @@ void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
   spend(machine_.costs.copy);
   races_.step(target.thread);
   check_accesses(request, target.thread);
-  const OperationPointer operation = make_copy(request, hop);
-  Fluid::order(target.tail, operation, {});
-  fluid_.submit(operation);
-  target.tail = operation;
+  const ActivityPointer activity = make_copy(request, hop);
+  Fluid::order(target.tail, activity, {});
+  fluid_.submit(activity);
+  target.tail = activity;
 }
 
 void SimDriver::check_copy(const CopyRequest& request) const {
@@ -182,16 +184,16 @@ HopId SimDriver::hop_of(const CopyRequest& request) const {
        "the machine has no hop between them");
 }
 
-OperationPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
-  auto operation = std::make_shared<Operation>();
-  operation->hop = hop;
-  operation->bytes = request.bytes;
-  operation->issued = host_;
-  operation->lands_at = request.destination_place;
-  if (!options_.move_bytes && !options_.record_trace) return operation;
+ActivityPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
+  auto activity = std::make_shared<Activity>();
+  activity->hop = hop;
+  activity->bytes = request.bytes;
+  activity->issued = host();
+  activity->lands_at = request.destination_place;
+  if (!options_.move_bytes && !options_.record_trace) return activity;
   // The blocks are kept so that the bytes outlive a premature free, which is reported.
-  operation->on_done = [this, request, from = memory_.find(request.source),
-                        to = memory_.find(request.destination)](const Operation& done) {
+  activity->on_done = [this, request, from = memory_.find(request.source),
+                        to = memory_.find(request.destination)](const Activity& done) {
     if (options_.move_bytes)
       std::memmove(reinterpret_cast<void*>(request.destination.value),
                    reinterpret_cast<const void*>(request.source.value), request.bytes.value);
@@ -199,7 +201,7 @@ OperationPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
       trace_.push_back(
           {request.label, done.hop, done.bytes, done.ready, done.started, done.finished});
   };
-  return operation;
+  return activity;
 }
 
 void SimDriver::check_accesses(const CopyRequest& request, std::size_t thread) {
@@ -216,14 +218,14 @@ void SimDriver::check_accesses(const CopyRequest& request, std::size_t thread) {
   }
 }
 
-OperationPointer SimDriver::make_marker() const {
-  auto marker = std::make_shared<Operation>();
-  marker->issued = host_;
+ActivityPointer SimDriver::make_marker() const {
+  auto marker = std::make_shared<Activity>();
+  marker->issued = host();
   return marker;
 }
 
 // What it costs to learn, in another stream, that `earlier` has finished.
-Seconds SimDriver::crossing_delay(const OperationPointer& earlier) const {
+Seconds SimDriver::crossing_delay(const ActivityPointer& earlier) const {
   if (!earlier || !earlier->lands_at.valid()) return {};
   return machine_.place(earlier->lands_at).staging_latency;
 }
@@ -273,8 +275,21 @@ std::vector<std::string> SimDriver::leaks() const {
 std::vector<Span> SimDriver::trace() {
   const std::scoped_lock lock(mutex_);
   fluid_.drain();
-  host_ = std::max(host_, fluid_.now());
+  host() = std::max(host(), fluid_.now());
   return trace_;
+}
+
+void SimDriver::use_host_thread(std::size_t thread) {
+  const std::scoped_lock lock(mutex_);
+  const Seconds now = host();
+  if (host_clocks_.size() <= thread) host_clocks_.resize(thread + 1, now);
+  host_thread_ = thread;
+}
+
+void SimDriver::align_host_threads() {
+  const std::scoped_lock lock(mutex_);
+  const Seconds latest = *std::max_element(host_clocks_.begin(), host_clocks_.end());
+  std::fill(host_clocks_.begin(), host_clocks_.end(), latest);
 }
 
 void SimDriver::fail_nth(Call call, int nth) {

@@ -4,7 +4,8 @@
 // fluid.h. It also checks (violations()): races, memory freed while in use, waiting for an event
 // that was never recorded; and what was not given back (leaks()).
 //
-// All host threads share one virtual clock. Allocating, creating and destroying cost no time.
+// Real threads share one virtual CPU thread unless use_host_thread says otherwise. Allocating,
+// creating and destroying cost no time.
 
 #include <map>
 #include <memory>
@@ -14,9 +15,9 @@
 
 #include "driver/driver.h"
 #include "driver/sim/faults.h"
-#include "driver/sim/fluid.h"
 #include "driver/sim/memory.h"
 #include "driver/sim/race_detector.h"
+#include "model/fluid.h"
 
 namespace polypath::sim {
 
@@ -68,6 +69,11 @@ class SimDriver final : public Driver {
   [[nodiscard]] std::vector<std::string> leaks() const;
   /// Copies finished so far, if options.record_trace; plays all queued work first.
   std::vector<Span> trace();
+  /// Calls from now on are made by this virtual CPU thread (0 at first), which has its own clock: as
+  /// if that many ranks ran beside each other. Whichever real thread makes them.
+  void use_host_thread(std::size_t thread);
+  /// All virtual CPU threads meet: their clocks go on from the latest.
+  void align_host_threads();
   void fail_nth(Call call, int nth);
   void fail_from(Call call, int nth);
   void clear_faults();
@@ -78,12 +84,12 @@ class SimDriver final : public Driver {
  private:
   struct Stream {
     PlaceId gpu;
-    OperationPointer tail;
+    ActivityPointer tail;
     std::size_t thread = 0;
   };
   struct Event {
     bool recorded = false;
-    OperationPointer operation;
+    ActivityPointer activity;
     Clock clock;
   };
   struct Graph;
@@ -91,27 +97,31 @@ class SimDriver final : public Driver {
   Stream& stream_of(StreamHandle handle);
   Event& event_of(EventHandle handle);
   Graph& graph_of(GraphHandle handle);
-  void spend(Seconds cost) { host_ += cost; }
+  void spend(Seconds cost) { host() += cost; }
+  [[nodiscard]] Seconds& host() { return host_clocks_[host_thread_]; }
+  [[nodiscard]] Seconds host() const { return host_clocks_[host_thread_]; }
   void count(Call call) { faults_.count(call); }
   void report(const std::string& violation);
   void check_gpu(PlaceId place) const;
   void check_copy(const CopyRequest& request) const;
   [[nodiscard]] HopId hop_of(const CopyRequest& request) const;
-  OperationPointer make_copy(const CopyRequest& request, HopId hop);
+  ActivityPointer make_copy(const CopyRequest& request, HopId hop);
   void check_accesses(const CopyRequest& request, std::size_t thread);
-  OperationPointer make_marker() const;
-  [[nodiscard]] Seconds crossing_delay(const OperationPointer& earlier) const;
-  OperationPointer launch_node(Graph& graph, std::size_t index,
-                               const std::vector<OperationPointer>& done,
-                               const OperationPointer& start);
-  void join_graph(Graph& graph, Stream& stream, const std::vector<OperationPointer>& done);
+  ActivityPointer make_marker() const;
+  [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier) const;
+  ActivityPointer launch_node(Graph& graph, std::size_t index,
+                               const std::vector<ActivityPointer>& done,
+                               const ActivityPointer& start);
+  void join_graph(Graph& graph, Stream& stream, const std::vector<ActivityPointer>& done);
   void check_graph_accesses(Graph& graph, Stream& stream);
 
   Machine machine_;
   Options options_;
   mutable std::mutex mutex_;
+  HopRates rates_;
   Fluid fluid_;
-  Seconds host_;
+  std::vector<Seconds> host_clocks_ = {Seconds{}};
+  std::size_t host_thread_ = 0;
   Memory memory_;
   RaceDetector races_;
   Faults faults_;

@@ -90,37 +90,37 @@ void SimDriver::launch(GraphHandle handle, StreamHandle stream_handle) {
   for (const GraphNode& node : graph.nodes) check_copy(node.copy);
   count(Call::launch);
   spend(machine_.costs.graph_launch);
-  const OperationPointer start = make_marker();
+  const ActivityPointer start = make_marker();
   Fluid::order(stream.tail, start, {});
   Fluid::order(graph.last_launch, start, {});
   fluid_.submit(start);
   check_graph_accesses(graph, stream);
-  std::vector<OperationPointer> done;
+  std::vector<ActivityPointer> done;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     done.push_back(launch_node(graph, i, done, start));
   join_graph(graph, stream, done);
 }
 
 // The driver hands the nodes to the GPUs one after another while the launch call runs.
-OperationPointer SimDriver::launch_node(Graph& graph, std::size_t index,
-                                        const std::vector<OperationPointer>& done,
-                                        const OperationPointer& start) {
+ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
+                                        const std::vector<ActivityPointer>& done,
+                                        const ActivityPointer& start) {
   spend(machine_.costs.graph_launch_node);
   const GraphNode& node = graph.nodes[index];
-  const OperationPointer operation = make_copy(node.copy, graph.hops[index]);
-  Fluid::order(start, operation, {});
+  const ActivityPointer activity = make_copy(node.copy, graph.hops[index]);
+  Fluid::order(start, activity, {});
   for (const int before : node.after) {
     const auto b = static_cast<std::size_t>(before);
     const bool same_hop = graph.hops[b] == graph.hops[index];
-    Fluid::order(done[b], operation, same_hop ? Seconds{} : crossing_delay(done[b]));
+    Fluid::order(done[b], activity, same_hop ? Seconds{} : crossing_delay(done[b]));
   }
-  fluid_.submit(operation);
-  return operation;
+  fluid_.submit(activity);
+  return activity;
 }
 
 void SimDriver::join_graph(Graph& graph, Stream& stream,
-                           const std::vector<OperationPointer>& done) {
-  const OperationPointer end = make_marker();
+                           const std::vector<ActivityPointer>& done) {
+  const ActivityPointer end = make_marker();
   for (std::size_t i = 0; i < done.size(); ++i) {
     if (!graph.leaves[i]) continue;
     const HopId hop = graph.hops[i];

@@ -1,0 +1,186 @@
+#include "model/fluid.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace polypath {
+namespace {
+
+// A flow this close to its end has ended: far below a byte, far above rounding.
+constexpr double kNothingLeft = 1e-3;
+// Sets of concurrent hops repeat; their rates are kept, up to a bound.
+constexpr std::size_t kMostKnownRates = 4096;
+
+}  // namespace
+
+HopRates::HopRates(const Machine& machine, std::vector<BytesPerSecond> capacities)
+    : machine_(machine), capacities_(std::move(capacities)) {}
+
+HopRates::HopRates(const Machine& machine) : HopRates(machine, capacities_of(machine)) {}
+
+const std::vector<BytesPerSecond>& HopRates::of(const std::vector<HopId>& hops) {
+  const auto known = known_.find(hops);
+  if (known != known_.end()) return known->second;
+  if (known_.size() >= kMostKnownRates) known_.clear();
+  std::vector<Flow> flows;
+  for (const HopId hop : hops) flows.push_back({machine_.hop(hop).bandwidth, machine_.hop(hop).uses});
+  return known_[hops] = fair_rates(flows, capacities_);
+}
+
+Fluid::Fluid(const Machine& machine, HopRates& hop_rates)
+    : machine_(machine), hop_rates_(hop_rates) {
+  for (std::size_t r = 0; r < machine.resources.size(); ++r)
+    if (machine.resources[r].copies_at_once > 0)
+      free_engines_[{static_cast<std::int32_t>(r)}] = machine.resources[r].copies_at_once;
+}
+
+void Fluid::order(const ActivityPointer& earlier, const ActivityPointer& activity,
+                  Seconds delay) {
+  if (!earlier) return;
+  if (earlier->done) {
+    activity->issued = std::max(activity->issued, earlier->finished + delay);
+    return;
+  }
+  ++activity->unfinished;
+  earlier->successors.emplace_back(activity, delay);
+}
+
+void Fluid::submit(const ActivityPointer& activity) {
+  activity->id = next_id_++;
+  activity->ready = std::max(activity->issued, now_);
+  activity->left = activity->bytes.real();
+  if (activity->unfinished == 0) schedule(activity->ready, Step::ready, activity);
+}
+
+void Fluid::schedule(Seconds time, Step step, const ActivityPointer& activity) {
+  events_.push({time, activity->id, step, activity});
+}
+
+void Fluid::advance_to(Seconds time) {
+  while (play_next(time)) {
+  }
+  if (time > now_) flow_for(time - now_), now_ = time;
+}
+
+Seconds Fluid::advance_until(const Activity& activity) {
+  while (!activity.done)
+    if (!play_next(Seconds::infinity()))
+      fail(ErrorCode::internal, "an activity waits for ever", "nothing is left that could end it");
+  return activity.finished;
+}
+
+void Fluid::drain() {
+  while (play_next(Seconds::infinity())) {
+  }
+}
+
+// Plays the next thing that happens, if it happens by `limit`.
+bool Fluid::play_next(Seconds limit) {
+  const Seconds completion = next_completion();
+  const Seconds event = events_.empty() ? Seconds::infinity() : events_.top().time;
+  const Seconds next = std::min(completion, event);
+  if (next > limit || next == Seconds::infinity()) return false;
+  flow_for(next - now_);
+  now_ = std::max(now_, next);
+  if (event <= completion) {
+    const Event top = events_.top();
+    events_.pop();
+    if (top.step == Step::ready) become_ready(top.activity);
+    else if (top.step == Step::flow) start_flow(top.activity);
+    else finish(top.activity);
+    return true;
+  }
+  std::vector<ActivityPointer> ended;
+  for (const auto& activity : flowing_)
+    if (activity->left <= kNothingLeft) ended.push_back(activity);
+  for (const auto& activity : ended) finish(activity);
+  return true;
+}
+
+void Fluid::find_rates() {
+  rates_stale_ = false;
+  std::vector<HopId> hops;
+  for (const auto& activity : flowing_) hops.push_back(activity->hop);
+  rates_ = hop_rates_.of(hops);
+}
+
+Seconds Fluid::next_completion() {
+  if (rates_stale_) find_rates();
+  double soonest = Seconds::infinity().value;
+  for (std::size_t f = 0; f < flowing_.size(); ++f)
+    soonest = std::min(soonest, std::max(flowing_[f]->left, 0.0) / rates_[f].value);
+  return now_ + Seconds{soonest};
+}
+
+void Fluid::flow_for(Seconds duration) {
+  if (flowing_.empty() || duration.value <= 0) return;
+  if (rates_stale_) find_rates();
+  for (std::size_t f = 0; f < flowing_.size(); ++f)
+    flowing_[f]->left -= rates_[f].value * duration.value;
+}
+
+void Fluid::become_ready(const ActivityPointer& activity) {
+  activity->ready = now_;
+  if (!activity->hop.valid() || take_engines(*activity)) start(activity);
+  else waiting_.push_back(activity);
+}
+
+// Takes all engines that the copy needs, or none.
+bool Fluid::take_engines(const Activity& activity) {
+  if (free_engines_.empty()) return true;
+  const auto& uses = machine_.hop(activity.hop).uses;
+  for (const Use& use : uses) {
+    const auto engine = free_engines_.find(use.resource);
+    if (engine != free_engines_.end() && engine->second == 0) return false;
+  }
+  for (const Use& use : uses) {
+    const auto engine = free_engines_.find(use.resource);
+    if (engine != free_engines_.end()) --engine->second;
+  }
+  return true;
+}
+
+void Fluid::start(const ActivityPointer& activity) {
+  activity->started = now_;
+  if (!activity->hop.valid()) return finish(activity);
+  schedule(now_ + machine_.hop(activity->hop).latency, Step::flow, activity);
+}
+
+void Fluid::start_flow(const ActivityPointer& activity) {
+  if (activity->left <= kNothingLeft) return finish(activity);
+  flowing_.push_back(activity);
+  rates_stale_ = true;
+}
+
+void Fluid::finish(const ActivityPointer& activity) {
+  if (std::erase(flowing_, activity) > 0) rates_stale_ = true;
+  activity->finished = now_;
+  activity->done = true;
+  if (activity->on_done) activity->on_done(*activity);
+  if (activity->hop.valid()) release_engines(*activity);
+  for (auto& [successor, delay] : activity->successors) {
+    successor->ready = std::max(successor->ready, now_ + delay);
+    if (--successor->unfinished == 0) schedule(successor->ready, Step::ready, successor);
+  }
+  activity->successors.clear();
+  activity->on_done = nullptr;
+}
+
+// Gives the engines back, and starts every waiting copy that can start now, first come first served.
+void Fluid::release_engines(const Activity& activity) {
+  if (free_engines_.empty()) return;
+  for (const Use& use : machine_.hop(activity.hop).uses) {
+    const auto engine = free_engines_.find(use.resource);
+    if (engine != free_engines_.end()) ++engine->second;
+  }
+  std::vector<ActivityPointer> starting;
+  std::erase_if(waiting_, [&](const ActivityPointer& waiting) {
+    if (!take_engines(*waiting)) return false;
+    starting.push_back(waiting);
+    return true;
+  });
+  for (const auto& next : starting) start(next);
+}
+
+}  // namespace polypath

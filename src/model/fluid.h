@@ -1,0 +1,116 @@
+#pragma once
+// Discrete-event simulation of copies that share resources, in virtual time: what the simulated
+// driver runs on, and how plans are predicted whose paths contend for something.
+//
+// An activity becomes ready when all it waits for has finished and it has been issued. A copy then
+// takes a place at each of its engines (first ready, first served), spends its hop's latency, and
+// flows at its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are
+// through. Everything else takes a fixed time. Equal times are taken in order of issue, so that the
+// same calls give the same times.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "machine/machine.h"
+#include "model/fair_rates.h"
+
+namespace polypath {
+
+/// One activity on the timeline.
+struct Activity {
+  std::uint64_t id = 0;
+  HopId hop;       ///< the hop a copy goes over; invalid for anything that is no copy
+  Bytes bytes;     ///< of a copy
+  Seconds issued;  ///< it does not start before
+  Seconds ready;
+  Seconds started;
+  Seconds finished = Seconds::infinity();
+  bool done = false;
+  PlaceId lands_at;  ///< whose staging latency a later activity pays that waits for this one
+  std::function<void(const Activity&)> on_done;
+
+  int unfinished = 0;  ///< activities it still waits for
+  std::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
+  double left = 0;  ///< bytes still to flow
+};
+
+using ActivityPointer = std::shared_ptr<Activity>;
+
+/// The max-min fair rates of copies over given hops at the same time, remembered per set of hops.
+class HopRates {
+ public:
+  /// `capacities`, indexed by resource, stand in for the machine's.
+  HopRates(const Machine& machine, std::vector<BytesPerSecond> capacities);
+  explicit HopRates(const Machine& machine);
+
+  /// One rate per element of `hops`.
+  const std::vector<BytesPerSecond>& of(const std::vector<HopId>& hops);
+
+ private:
+  const Machine& machine_;
+  std::vector<BytesPerSecond> capacities_;
+  std::map<std::vector<HopId>, std::vector<BytesPerSecond>> known_;
+};
+
+/// The timeline of one machine. Not thread-safe.
+class Fluid {
+ public:
+  Fluid(const Machine& machine, HopRates& hop_rates);
+
+  /// Makes `activity` start at least `delay` after `earlier` has finished. Call before submit.
+  static void order(const ActivityPointer& earlier, const ActivityPointer& activity,
+                    Seconds delay);
+  /// Hands the activity over; its `issued` must not lie before now().
+  void submit(const ActivityPointer& activity);
+
+  /// Plays everything that happens up to `time`.
+  void advance_to(Seconds time);
+  /// Plays until `activity` has finished; returns when that was.
+  Seconds advance_until(const Activity& activity);
+  /// Plays until nothing is left.
+  void drain();
+
+  [[nodiscard]] Seconds now() const { return now_; }
+
+ private:
+  enum class Step { ready, flow, finish };
+  struct Event {
+    Seconds time;
+    std::uint64_t id;
+    Step step;
+    ActivityPointer activity;
+    bool operator>(const Event& other) const {
+      return std::tie(time, id) > std::tie(other.time, other.id);
+    }
+  };
+  bool play_next(Seconds limit);
+  void flow_for(Seconds duration);
+  [[nodiscard]] Seconds next_completion();
+  void find_rates();
+  void schedule(Seconds time, Step step, const ActivityPointer& activity);
+  void become_ready(const ActivityPointer& activity);
+  [[nodiscard]] bool take_engines(const Activity& activity);
+  void release_engines(const Activity& activity);
+  void start(const ActivityPointer& activity);
+  void start_flow(const ActivityPointer& activity);
+  void finish(const ActivityPointer& activity);
+
+  const Machine& machine_;
+  HopRates& hop_rates_;
+  Seconds now_;
+  std::uint64_t next_id_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<ActivityPointer> flowing_;
+  std::vector<BytesPerSecond> rates_;
+  bool rates_stale_ = false;
+  std::map<ResourceId, int> free_engines_;  ///< of those that work on few copies at a time
+  std::deque<ActivityPointer> waiting_;    ///< ready copies without their engines, in that order
+};
+
+}  // namespace polypath

@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include "model/issue.h"
+#include "model/predict.h"
+
+namespace polypath {
+namespace {
+
+// Puts the copies of transfers on a timeline, in the order and with the waits of the executors.
+class Player {
+ public:
+  Player(const Machine& machine, HopRates& rates, int slots)
+      : machine_(machine), fluid_(machine, rates), slots_(static_cast<std::size_t>(slots)) {}
+
+  // The last copy of each path.
+  std::vector<ActivityPointer> add(const TransferShape& transfer, const TransferIssue& issue) {
+    std::size_t rounds = 0;
+    for (const PathShape& path : transfer.paths) rounds = std::max(rounds, path.chunks.size());
+    std::vector<Lane> lanes(transfer.paths.size());
+    for (std::size_t chunk = 0; chunk < rounds; ++chunk)
+      for (std::size_t p = 0; p < lanes.size(); ++p)
+        if (chunk < transfer.paths[p].chunks.size())
+          add_chunk(transfer.paths[p], issue.paths[p], chunk, lanes[p]);
+    std::vector<ActivityPointer> last;
+    for (const Lane& lane : lanes) last.push_back(lane.seconds.empty() ? lane.first : lane.seconds.back());
+    return last;
+  }
+
+  Fluid& fluid() { return fluid_; }
+
+ private:
+  // What has been put on the two hops of one path so far.
+  struct Lane {
+    ActivityPointer first;
+    std::vector<ActivityPointer> seconds;
+  };
+
+  [[nodiscard]] Seconds staging(PlaceId place) const { return machine_.place(place).staging_latency; }
+
+  static ActivityPointer copy(HopId hop, Bytes bytes, Seconds issued) {
+    auto activity = std::make_shared<Activity>();
+    activity->hop = hop;
+    activity->bytes = bytes;
+    activity->issued = issued;
+    return activity;
+  }
+
+  void add_chunk(const PathShape& shape, const PathIssue& issue, std::size_t chunk, Lane& lane) {
+    const auto first = copy(shape.path.first, shape.chunks[chunk], issue.first[chunk]);
+    Fluid::order(lane.first, first, {});
+    if (shape.path.staged() && chunk >= slots_)
+      Fluid::order(lane.seconds[chunk - slots_], first,
+                   staging(machine_.hop(shape.path.second).destination));
+    fluid_.submit(first);
+    lane.first = first;
+    if (!shape.path.staged()) return;
+    const auto second = copy(shape.path.second, shape.chunks[chunk], issue.second[chunk]);
+    Fluid::order(first, second, staging(machine_.hop(shape.path.first).destination));
+    if (!lane.seconds.empty()) Fluid::order(lane.seconds.back(), second, {});
+    fluid_.submit(second);
+    lane.seconds.push_back(second);
+  }
+
+  const Machine& machine_;
+  Fluid fluid_;
+  std::size_t slots_;
+};
+
+// Capacities for a timeline, where engines are queues and not capacities.
+std::vector<BytesPerSecond> timeline_capacities(const Machine& machine,
+                                                std::span<const BytesPerSecond> available) {
+  std::vector<BytesPerSecond> capacities(available.begin(), available.end());
+  for (std::size_t r = 0; r < capacities.size(); ++r)
+    if (machine.resources[r].copies_at_once > 0) capacities[r] = machine.resources[r].capacity;
+  return capacities;
+}
+
+}  // namespace
+
+std::vector<Prediction> Predictor::replay(std::span<const TransferShape> transfers,
+                                          std::span<const BytesPerSecond> available,
+                                          int slots) const {
+  const bool idle = std::equal(available.begin(), available.end(), resources_.capacities().begin(),
+                               resources_.capacities().end());
+  HopRates loaded_rates(*machine_, timeline_capacities(*machine_, available));
+  Player player(*machine_, idle ? *idle_rates_ : loaded_rates, slots);
+  std::vector<Prediction> predictions;
+  std::vector<std::vector<ActivityPointer>> last;
+  for (const TransferShape& transfer : transfers) {
+    const TransferIssue issue = issue_times(*machine_, transfer, slots, {});
+    predictions.push_back({issue.done, issue.done, {}, true});
+    last.push_back(player.add(transfer, issue));
+  }
+  player.fluid().drain();
+  for (std::size_t t = 0; t < transfers.size(); ++t) {
+    Prediction& prediction = predictions[t];
+    for (std::size_t p = 0; p < transfers[t].paths.size(); ++p) {
+      const Path& path = transfers[t].paths[p].path;
+      Seconds finish = last[t][p]->finished;
+      if (path.staged())
+        finish += machine_->place(machine_->hop(path.second).destination).staging_latency;
+      prediction.path_finish.push_back(finish);
+      prediction.time = std::max(prediction.time, finish);
+    }
+    prediction.time += machine_->costs.synchronize;
+  }
+  return predictions;
+}
+
+}  // namespace polypath
