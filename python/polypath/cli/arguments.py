@@ -1,7 +1,6 @@
 """What the commands take: their options, and how those become a request to the library."""
 
 # No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
-import difflib
 import json
 import math
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Annotated, Any, Callable, Optional, TypeVar
 import typer
 
 from polypath import _core
-from polypath.cli.errors import UserError
+from polypath.cli.errors import UserError, did_you_mean
 from polypath.cli.output import notice
 
 DEFAULT_MACHINE = "h200x4"
@@ -129,19 +128,13 @@ def pair(source: Optional[str], destination: Optional[str]) -> Optional[tuple[st
     return source, destination
 
 
-def nearest(name: str, names: tuple[str, ...]) -> str:
-    """Return " Did you mean NAME?" for the closest of the names, or nothing."""
-    found = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {found[0]}?" if found else ""
-
-
 def _choice(what: str, name: str, names: tuple[str, ...]) -> str:
     if name in names:
         return name
     raise UserError(
         f"{what} '{name}' is unknown",
         f"the {what}s are {', '.join(names)}",
-        f"Name one of them.{nearest(name, names)}",
+        f"Name one of them.{did_you_mean(name, names)}",
     )
 
 
@@ -167,7 +160,9 @@ def _pairs(
             number = None
         if not name or number is None:
             raise UserError(
-                f"{what} '{part}' cannot be read", "each is PATH=NUMBER", f"Write {example}."
+                f"{what} '{part}' cannot be read",
+                "each is PATH=NUMBER, a count from 1 on",
+                f"Write for example {example}.",
             )
         if name in pairs:
             raise UserError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 
 from polypath import _core
 
@@ -11,6 +12,8 @@ from polypath import _core
 REQUEST_ERROR = 2  # the request cannot be carried out as it is written
 RUN_ERROR = 1  # the request was fine, carrying it out failed
 INTERRUPTED = 130
+
+LEAST_LIKENESS = 0.7  # of two names, where 1 is equal; below, a suggestion would be a guess
 
 _REQUEST_CODES = ("invalid argument", "invalid machine", "invalid setting", "unsupported")
 
@@ -45,15 +48,28 @@ def with_suggestion(message: str) -> str:
     if not quoted or not listed:
         return message
     names = re.findall(r"[\w-]+", listed[1])
-    nearest = difflib.get_close_matches(quoted[1] or quoted[2], names, n=1, cutoff=0.7)
-    return f"{message} Did you mean {nearest[0]}?" if nearest else message
+    return message + did_you_mean(quoted[1] or quoted[2], names)
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return " Did you mean NAME?" for the one of the names that is closest, if there is one."""
+
+    def likeness(other: str) -> float:
+        return difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()
+
+    ranked = sorted({*names} - {name}, key=lambda other: (-likeness(other), other))
+    if not ranked or likeness(ranked[0]) < LEAST_LIKENESS:
+        return ""
+    ambiguous = len(ranked) > 1 and likeness(ranked[1]) == likeness(ranked[0])
+    return "" if ambiguous else f" Did you mean {ranked[0]}?"
 
 
 def _usage_line(error: Exception) -> str:
-    message = _one_line(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+    message = _one_line(error.format_message())  # type: ignore[attr-defined]
+    message += "" if message.endswith((".", "?")) else "."
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "polypath"
-    return f"{message[:1].lower()}{message[1:]}. '{command} --help' lists what there is."
+    return f"{message[:1].lower()}{message[1:]} '{command} --help' lists what there is."
 
 
 def _one_line(text: str) -> str:

@@ -21,11 +21,10 @@ from polypath.cli.arguments import (
     SharesOption,
     SizesOption,
     choose_machine,
-    nearest,
     overrides,
     pair,
 )
-from polypath.cli.errors import RUN_ERROR, UserError
+from polypath.cli.errors import RUN_ERROR, UserError, did_you_mean
 from polypath.cli.output import (
     Document,
     check_writable,
@@ -88,9 +87,9 @@ def bench(
         **overrides(executor, paths, shares, chunks),
     }
     document = run_bench(request)
-    choice.announce()
     write_json(document, json_target)
     write_curves(document, plot)
+    choice.announce()
     show_bench(console_for(json_target), document)
     check_verified(document, verify)
 
@@ -103,7 +102,7 @@ def default_places(operation: str) -> tuple[str, str]:
     raise UserError(
         f"operation '{operation}' {what}",
         f"the operations are {', '.join(PLACES)}",
-        f"Name one of them.{nearest(operation, tuple(PLACES))}",
+        f"Name one of them.{did_you_mean(operation, PLACES)}",
     )
 
 

@@ -38,9 +38,9 @@ def info(
         return
     choice = choose_machine(machine)
     document = json.loads(_core.machine(choice.name))
-    choice.announce()
     write_json(document, json_target)
     write_machine(document, plot)
+    choice.announce()
     _show_machine(console_for(json_target), document)
 
 

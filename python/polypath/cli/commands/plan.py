@@ -51,9 +51,9 @@ def plan(
         **overrides(executor, paths, shares, chunks),
     }
     document = json.loads(_core.plan(json.dumps(request)))
-    choice.announce()
     write_json(document, json_target)
     write_timeline(document, plot)
+    choice.announce()
     show_plan(console_for(json_target), document)
 
 

@@ -47,8 +47,8 @@ def trace(
         **overrides(executor, paths, shares, chunks),
     }
     document = json.loads(_core.trace(json.dumps(request)))
-    choice.announce()
     write_json(document, output)
+    choice.announce()
     if output != STDOUT:
         console = console_for(None)
         console.print(f"{len(document['traceEvents'])} events are in {output}.")

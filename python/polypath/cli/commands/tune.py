@@ -57,9 +57,9 @@ def tune(
         request["pairs"] = [places]
     with progress_bar(f"tune {choice.name}") as progress:
         document = json.loads(_core.tune(json.dumps(request), progress))
-    choice.announce()
     write_json(document, json_target)
     write_json(document, output)
+    choice.announce()
     show_tuned(console_for(STDOUT if STDOUT in (json_target, output) else None), document, output)
 
 

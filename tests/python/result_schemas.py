@@ -1,0 +1,109 @@
+"""JSON Schemas of what the commands write, as docs/cli.md promises it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string", "minLength": 1}
+TIME: Schema = {"type": "number", "exclusiveMinimum": 0}
+RATE: Schema = {"type": "number", "exclusiveMinimum": 0}
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+EXECUTOR: Schema = {"enum": ["native", "stream", "graph"]}
+VIA: Schema = {"type": "string", "pattern": "^(direct|[a-z][a-z0-9_]*)$"}
+
+
+def record(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def list_of(items: Schema, least: int = 1) -> Schema:
+    return {"type": "array", "items": items, "minItems": least}
+
+
+PLAN = record(
+    schema={"const": "polypath.plan/1"},
+    machine=TEXT,
+    source=TEXT,
+    destination=TEXT,
+    bytes=COUNT,
+    executor=EXECUTOR,
+    predicted_seconds=TIME,
+    native_seconds=TIME,
+    paths=list_of(
+        record(
+            via=VIA,
+            included={"type": "boolean"},
+            share=SHARE,
+            bytes=COUNT,
+            chunks=COUNT,
+            predicted_seconds=TIME,
+            reason=TEXT,
+        )
+    ),
+    timeline=list_of(
+        record(hop=TEXT, path=VIA, chunk=COUNT, start={"type": "number", "minimum": 0}, end=TIME)
+    ),
+)
+
+BENCH = record(
+    schema={"const": "polypath.bench/1"},
+    machine=TEXT,
+    driver={"enum": ["sim", "cuda"]},
+    operation=TEXT,
+    host={"type": "object"},
+    results=list_of(
+        record(
+            bytes=COUNT,
+            window={"type": "integer", "minimum": 1},
+            source=TEXT,
+            destination=TEXT,
+            paths=list_of(record(via=VIA, share=SHARE, chunks=COUNT)),
+            executor=EXECUTOR,
+            seconds=TIME,
+            bytes_per_second=RATE,
+            native_bytes_per_second=RATE,
+            speedup={"type": "number", "exclusiveMinimum": 0},
+            predicted_seconds=TIME,
+            verified={"type": "boolean"},
+        )
+    ),
+)
+
+TUNED = record(
+    schema={"const": "polypath.tuned/1"},
+    machine=TEXT,
+    entries=list_of(
+        record(
+            source=TEXT,
+            destination=TEXT,
+            bytes=COUNT,
+            executor=EXECUTOR,
+            shares={"type": "object", "additionalProperties": SHARE, "minProperties": 1},
+            chunks={"type": "object", "additionalProperties": COUNT},
+            speedup=RATE,
+            automatic_speedup=RATE,
+        )
+    ),
+)
+
+TRACE = record(traceEvents=list_of({"type": "object", "required": ["ph", "name"]}))
+
+SETTINGS = record(
+    schema={"const": "polypath.settings/1"},
+    settings=list_of(
+        record(
+            variable={"type": "string", "pattern": "^POLYPATH_"},
+            value={"type": "string"},
+            default={"type": "string"},
+            meaning=TEXT,
+        )
+    ),
+)
+
+MACHINES = record(
+    schema={"const": "polypath.machines/1"},
+    machines=list_of(record(name=TEXT, description=TEXT, gpus=COUNT, hosts=COUNT)),
+)

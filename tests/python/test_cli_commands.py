@@ -1,0 +1,248 @@
+"""Every command: exit status, the JSON that docs/cli.md promises, and what people see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import result_schemas
+from cli_runner import polypath, succeed
+
+ZOO = [machine["name"] for machine in succeed("machines", "--json", "-").json()["machines"]]
+MACHINE_SCHEMA = json.loads((Path(__file__).parents[2] / "machines" / "schema.json").read_text())
+MIB = 1 << 20
+
+
+def check(document: object, schema: result_schemas.Schema) -> None:
+    jsonschema.Draft202012Validator(schema).validate(document)
+
+
+# The issue's list of commands, with smaller sizes where only their number differs.
+
+
+def test_plan_explains_every_path():
+    run = succeed("plan", "gpu0", "gpu1", "512M", "--machine", "h200x4")
+
+    for word in ("direct", "gpu2", "gpu3", "host0", "512 MiB", "predicted"):
+        assert word in run.stdout
+    assert run.stderr == ""
+
+
+def test_bench_put_with_paths_and_graphs():
+    bench = succeed(
+        "bench", "put", "gpu0", "gpu1", "--machine", "beluga", "--sizes", "1M:64M",
+        "--paths", "direct,gpu2,gpu3,host", "--executor", "graph", "--json", "-",
+    ).json()  # fmt: skip
+
+    check(bench, result_schemas.BENCH)
+    assert [result["bytes"] for result in bench["results"]] == [MIB << i for i in range(7)]
+    assert all(result["verified"] for result in bench["results"])
+    assert {path["via"] for path in bench["results"][-1]["paths"]} == {
+        "direct", "gpu2", "gpu3", "host0",
+    }  # fmt: skip
+
+
+def test_bench_from_the_host_with_a_picture(tmp_path: Path):
+    picture = tmp_path / "h2d.png"
+
+    run = succeed(
+        "bench", "h2d", "host", "gpu0", "--machine", "h200x4", "--sizes", "1M:64M",
+        "--json", "-", "--plot", picture,
+    )  # fmt: skip
+
+    check(run.json(), result_schemas.BENCH)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert run.json()["results"][-1]["speedup"] > 2
+
+
+def test_bench_both_ways_with_a_window():
+    bench = succeed(
+        "bench", "bibw", "gpu0", "gpu1", "--machine", "beluga", "--window", "16",
+        "--sizes", "1M:16M", "--json", "-",
+    ).json()  # fmt: skip
+
+    check(bench, result_schemas.BENCH)
+    assert all(result["window"] == 16 and result["verified"] for result in bench["results"])
+
+
+def test_tune_writes_the_same_plans_to_both_files(tmp_path: Path):
+    output = tmp_path / "tuned.json"
+
+    run = succeed(
+        "tune", "gpu0", "gpu1", "--machine", "narval", "--sizes", "8M", "--json", "-",
+        "--output", output,
+    )  # fmt: skip
+
+    check(run.json(), result_schemas.TUNED)
+    assert json.loads(output.read_text()) == run.json()
+    assert {entry["executor"] for entry in run.json()["entries"]} == {"stream", "graph"}
+
+
+def test_tuned_plans_are_used_where_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    output = tmp_path / "tuned.json"
+    succeed(
+        "tune", "gpu0", "gpu1", "--machine", "narval", "--sizes", "8M", "--executor", "stream",
+        "--output", output,
+    )  # fmt: skip
+    shares = json.loads(output.read_text())["entries"][0]["shares"]
+
+    monkeypatch.setenv("POLYPATH_TUNED", str(output))
+    plan = succeed(
+        "plan", "gpu0", "gpu1", "8M", "--machine", "narval", "--executor", "stream", "--json", "-"
+    ).json()
+
+    planned = {path["via"]: path["share"] for path in plan["paths"] if path["included"]}
+    assert planned == pytest.approx({k: v for k, v in shares.items() if v > 0}, abs=0.005)
+
+
+def test_trace_opens_in_perfetto(tmp_path: Path):
+    output = tmp_path / "trace.json"
+
+    run = succeed("trace", "gpu0", "gpu1", "64M", "--machine", "beluga", "--output", output)
+
+    check(json.loads(output.read_text()), result_schemas.TRACE)
+    assert "ui.perfetto.dev" in run.stdout
+
+
+@pytest.mark.parametrize("operation", ["put", "bw", "bibw", "latency", "mbw", "h2d", "d2h"])
+def test_every_operation_has_default_places(operation: str):
+    run = succeed("bench", operation, "--machine", "beluga", "--sizes", "64K,4M", "--json", "-")
+
+    check(run.json(), result_schemas.BENCH)
+    assert all(result["verified"] for result in run.json()["results"])
+
+
+@pytest.mark.parametrize("machine", [*ZOO, "synthetic:7"])
+def test_every_machine_is_shown_and_drawn(machine: str, tmp_path: Path):
+    picture = tmp_path / "machine.svg"
+
+    run = succeed("info", "--machine", machine, "--json", "-", "--plot", picture)
+
+    check(run.json(), MACHINE_SCHEMA)
+    assert picture.read_text().startswith("<?xml")
+    for place in run.json()["places"]:
+        assert place["name"] in run.stderr  # the tables, as JSON has stdout
+
+
+@pytest.mark.parametrize("machine", ZOO)
+def test_plans_of_every_machine_satisfy_the_schema(machine: str):
+    for pair in (("gpu0", "gpu1"), ("host", "gpu0"), ("gpu1", "host")):
+        plan = succeed("plan", *pair, "64M", "--machine", machine, "--json", "-").json()
+
+        check(plan, result_schemas.PLAN)
+        used = [path for path in plan["paths"] if path["included"]]
+        assert sum(path["bytes"] for path in used) == 64 * MIB
+        assert sum(path["share"] for path in used) == pytest.approx(1)
+        assert plan["predicted_seconds"] <= 1.001 * plan["native_seconds"]
+
+
+def test_shares_and_chunks_fix_the_plan():
+    plan = succeed(
+        "plan", "gpu0", "gpu1", "64M", "--machine", "h200x4",
+        "--shares", "direct=0.9,host=0.1", "--chunks", "host=8", "--json", "-",
+    ).json()  # fmt: skip
+
+    used = {path["via"]: path for path in plan["paths"] if path["included"]}
+    assert set(used) == {"direct", "host0"}
+    assert used["host0"]["share"] == pytest.approx(0.1, abs=0.001)
+    assert used["host0"]["chunks"] == 8
+
+
+def test_a_machine_that_was_shown_can_be_read_back(tmp_path: Path):
+    copy = tmp_path / "copy.json"
+    succeed("info", "--machine", "cedar", "--json", copy)
+
+    original = succeed("plan", "gpu0", "gpu1", "64M", "--machine", "cedar", "--json", "-")
+    again = succeed("plan", "gpu0", "gpu1", "64M", "--machine", copy, "--json", "-")
+
+    assert again.json() == original.json()
+
+
+def test_settings_are_listed_with_their_values(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POLYPATH_MIN_CHUNK", "128K")
+
+    settings = succeed("info", "--settings", "--json", "-").json()
+
+    check(settings, result_schemas.SETTINGS)
+    values = {entry["variable"]: entry for entry in settings["settings"]}
+    assert values["POLYPATH_MIN_CHUNK"]["value"] == "128K"
+    assert values["POLYPATH_MIN_CHUNK"]["default"] == "64K"
+
+
+def test_the_machine_comes_from_the_option_then_the_setting_then_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    default = succeed("info")
+    monkeypatch.setenv("POLYPATH_MACHINE", "narval")
+    setting = succeed("info")
+    option = succeed("info", "--machine", "mist")
+
+    assert default.stdout.startswith("h200x4") and "no GPU" in default.stderr
+    assert setting.stdout.startswith("narval") and "POLYPATH_MACHINE" in setting.stderr
+    assert option.stdout.startswith("mist") and option.stderr == ""
+
+
+DETERMINISTIC = [
+    ("plan", "gpu0", "gpu1", "64M", "--machine", "beluga"),
+    ("bench", "put", "--machine", "h200x8", "--sizes", "1M,16M"),
+    ("bench", "bibw", "--machine", "mist", "--sizes", "4M", "--window", "3"),
+    ("tune", "gpu0", "gpu1", "--machine", "cedar", "--sizes", "8M"),
+    ("info", "--machine", "synthetic:3"),
+]
+
+
+@pytest.mark.parametrize("arguments", DETERMINISTIC, ids=" ".join)
+def test_the_same_command_gives_the_same_output(arguments: tuple[str, ...]):
+    assert succeed(*arguments, "--json", "-") == succeed(*arguments, "--json", "-")
+    assert succeed(*arguments) == succeed(*arguments)
+
+
+@pytest.mark.parametrize("command", ["plan", "bench", "info"])
+def test_the_same_command_draws_the_same_picture(command: str, tmp_path: Path):
+    arguments = {
+        "plan": ("gpu0", "gpu1", "64M"),
+        "bench": ("put", "--sizes", "1M,8M"),
+        "info": (),
+    }[command]
+    pictures = []
+    for name in ("one.svg", "two.svg", "one.png", "two.png"):
+        succeed(command, *arguments, "--machine", "beluga", "--plot", tmp_path / name)
+        pictures.append((tmp_path / name).read_bytes())
+
+    assert pictures[0] == pictures[1]
+    assert pictures[2] == pictures[3]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_tables_fit_their_width_and_cut_nothing(columns: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for arguments in (
+        ("machines",),
+        ("info", "--machine", "dgx-a100"),
+        ("info", "--settings"),
+        ("plan", "gpu0", "gpu1", "512M", "--machine", "h200x8"),
+        ("bench", "h2d", "--machine", "h200x4", "--sizes", "4M,16M"),
+    ):
+        output = succeed(*arguments).stdout
+
+        assert max(map(len, output.splitlines())) <= columns
+        assert "…" not in output and "\x1b" not in output
+
+
+def test_the_demo_verifies_everything_and_says_what_is_next():
+    run = succeed("demo")
+
+    for word in ("beluga", "narval", "mist", "h200x4", "every byte verified", "Try next"):
+        assert word in run.stdout
+
+
+def test_help_and_version():
+    assert "plan" in succeed().stdout
+    assert "bench" in succeed("--help").stdout
+    assert succeed("--version").stdout.startswith("polypath ")
+    for command in ("machines", "info", "plan", "bench", "tune", "trace", "demo"):
+        assert "Usage" in polypath(command, "--help").stdout

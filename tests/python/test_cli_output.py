@@ -1,0 +1,187 @@
+"""Files whole or not at all, JSON alone on stdout, quiet ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli_runner import polypath, succeed
+from polypath import _core
+from polypath.cli import output
+from polypath.cli.errors import UserError
+from polypath.cli.machine_tables import compress
+from polypath.cli.units import size_text, time_text
+
+COMMAND = (sys.executable, "-m", "polypath.cli")
+
+
+def test_json_is_alone_on_stdout_and_the_table_on_stderr():
+    run = succeed("plan", "gpu0", "gpu1", "64M", "--machine", "beluga", "--json", "-")
+
+    assert json.loads(run.stdout)["bytes"] == 64 << 20
+    assert "direct" in run.stderr
+
+
+def test_json_to_a_file_keeps_the_table_on_stdout(tmp_path: Path):
+    file = tmp_path / "plan.json"
+
+    run = succeed("plan", "gpu0", "gpu1", "64M", "--machine", "beluga", "--json", file)
+
+    assert json.loads(file.read_text())["bytes"] == 64 << 20
+    assert "direct" in run.stdout
+
+
+def test_a_file_is_replaced_with_its_mode_kept_and_nothing_left_beside_it(tmp_path: Path):
+    file = tmp_path / "result"
+    file.write_text("old")
+    file.chmod(0o640)
+
+    output.write_file(str(file), b"new")
+
+    assert file.read_bytes() == b"new"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path: Path):
+    usual = tmp_path / "usual"
+    usual.touch()
+
+    output.write_file(str(tmp_path / "new"), b"")
+
+    assert (tmp_path / "new").stat().st_mode == usual.stat().st_mode
+
+
+def test_a_link_stays_a_link(tmp_path: Path):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+
+    output.write_file(str(tmp_path / "link"), b"new")
+
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def test_a_device_is_written_to_and_stays():
+    succeed("machines", "--json", os.devnull)
+
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "result"
+    file.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+
+    with pytest.raises(UserError, match="No space left"):
+        output.write_file(str(file), b"new")
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_unwritable_file_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch):
+    def never(*_: object) -> str:
+        raise AssertionError("measured for nothing")
+
+    monkeypatch.setattr(_core, "bench", never)
+
+    assert polypath("bench", "put", "--json", "/no/such/folder/x").status == 2
+    assert polypath("bench", "put", "--plot", "/no/such/folder/x.png").status == 2
+
+
+def test_wrong_bytes_are_an_error(monkeypatch: pytest.MonkeyPatch):
+    bench = json.loads(succeed("bench", "put", "--sizes", "64K", "--json", "-").stdout)
+    bench["results"][0]["verified"] = False
+    monkeypatch.setattr(_core, "bench", lambda *_: json.dumps(bench))
+
+    run = polypath("bench", "put", "--machine", "beluga")
+
+    assert run.status == 1
+    assert "wrong bytes at 64 KiB" in run.stderr
+    assert succeed("bench", "put", "--no-verify", "--machine", "beluga").stderr == ""
+
+
+def test_without_verification_nothing_claims_to_be_verified():
+    run = succeed("bench", "put", "--sizes", "1M", "--no-verify", "--json", "-")
+
+    assert run.json()["results"][0]["verified"] is False
+
+
+def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_core, "bench", interrupted)
+
+    run = polypath("bench", "put", "--machine", "beluga")
+
+    assert (run.status, run.stdout, run.stderr) == (130, "", "")
+
+
+def test_a_running_benchmark_can_be_interrupted():
+    arguments = (
+        "bench",
+        "put",
+        "--machine",
+        "beluga",
+        "--sizes",
+        "1M,2M,3M,4M:512M",
+        "--window",
+        "64",
+    )
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(2)
+
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+
+    assert process.returncode in (0, 130)  # 0 on a machine that is done within two seconds
+    assert "Traceback" not in errors
+
+
+def test_a_closed_pipe_is_quiet():
+    for arguments in ("machines", "info --machine dgx-a100 --json -"):
+        shell = f"{' '.join(COMMAND)} {arguments} | true"
+        run = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+
+        assert "Error" not in run.stderr and "Traceback" not in run.stderr
+
+
+def test_a_terminal_without_unicode_gets_plain_characters():
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+
+    run = subprocess.run(
+        [*COMMAND, "plan", "gpu0", "gpu1", "64M", "--machine", "beluga"],
+        env=environment, capture_output=True, check=False,
+    )  # fmt: skip
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.isascii()
+
+
+def test_units():
+    assert [size_text(n) for n in (0, 1023, 1536, 512 << 20)] == [
+        "0 B", "1023 B", "1.5 KiB", "512 MiB",
+    ]  # fmt: skip
+    assert [time_text(t) for t in (0, 1.25e-6, 123.4e-6, 1.2345e-3, 2)] == [
+        "0.00 us", "1.25 us", "123 us", "1.234 ms", "2.000 s",
+    ]  # fmt: skip
+
+
+def test_names_that_end_in_numbers_are_shown_in_short():
+    assert compress(["gpu0", "gpu1", "gpu3", "host0"]) == "gpu[0-1,3],host0"
+    assert compress(["gpu2"]) == "gpu2"
+    assert compress(["link"]) == "link"
