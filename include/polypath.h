@@ -1,6 +1,16 @@
 #ifndef POLYPATH_H
 #define POLYPATH_H
-/* The C interface of Polypath. */
+/*
+ * The C interface of Polypath: copies between the memories of one machine over every path that
+ * helps.
+ *
+ * Every function that can fail returns a polypath_status; polypath_last_error() then has the
+ * message, which says what is wrong and what to do. A failed call changes nothing. All functions may
+ * be called from any thread; a handle may not be used while another thread destroys it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,8 +22,140 @@ extern "C" {
 #define POLYPATH_API
 #endif
 
+typedef enum polypath_status {
+  POLYPATH_SUCCESS = 0,
+  POLYPATH_INVALID_ARGUMENT = 1, /**< a null, a size, an address, a name: the message names it */
+  POLYPATH_INVALID_MACHINE = 2,  /**< a damaged machine file: the message points at the field */
+  POLYPATH_INVALID_SETTING = 3,  /**< a POLYPATH_* variable that cannot be used */
+  POLYPATH_OUT_OF_MEMORY = 4,
+  POLYPATH_DRIVER_ERROR = 5, /**< a driver call failed */
+  POLYPATH_UNSUPPORTED = 6,
+  POLYPATH_INTERNAL_ERROR = 7 /**< always a bug of the library */
+} polypath_status;
+
+/** How a copy runs. */
+typedef enum polypath_executor {
+  POLYPATH_AUTO = 0,   /**< whatever is predicted to be fastest */
+  POLYPATH_NATIVE = 1, /**< one plain copy */
+  POLYPATH_STREAM = 2, /**< several paths, tied together by streams and events */
+  POLYPATH_GRAPH = 3   /**< several paths, as one cached graph */
+} polypath_executor;
+
+/** A machine with its driver, engine, streams and memory. */
+typedef struct polypath_context polypath_context;
+
+/** A stream of a GPU: work on it runs in order. */
+typedef uint64_t polypath_stream;
+
+/** Counters since the context was created; bytes in bytes. */
+typedef struct polypath_statistics {
+  uint64_t transfers;            /**< copies asked for */
+  uint64_t native_copies;        /**< done as one native copy by decision */
+  uint64_t stream_copies;        /**< done over several paths by streams */
+  uint64_t graph_copies;         /**< done over several paths by a graph */
+  uint64_t fallbacks;            /**< done as one native copy because something failed */
+  uint64_t errors;               /**< not done */
+  uint64_t graph_hits;           /**< launches of a cached graph as it was */
+  uint64_t graph_updates;        /**< launches of a cached graph with new addresses */
+  uint64_t graph_instantiations;
+  uint64_t graph_evictions;
+  uint64_t bytes;                /**< of all transfers */
+  uint64_t staged_bytes;         /**< of these, over staged paths */
+} polypath_statistics;
+
 /** The version of the library in use, "MAJOR.MINOR.PATCH". Never null; valid for ever. */
 POLYPATH_API const char* polypath_version(void);
+
+/** A status as text: "success", "invalid argument", ... Never null; valid for ever. */
+POLYPATH_API const char* polypath_status_name(polypath_status status);
+
+/** What the last failed call of this thread had to say; "" before the first. Valid until this
+ *  thread's next failing call. */
+POLYPATH_API const char* polypath_last_error(void);
+
+/**
+ * Opens a machine.
+ * @param machine  a machine of the zoo ("h200x4"), "synthetic:SEED" or a machine file, which is
+ *                 simulated; NULL: the POLYPATH_MACHINE setting, else "h200x4"
+ * @param context  receives the context
+ */
+POLYPATH_API polypath_status polypath_context_create(const char* machine,
+                                                     polypath_context** context);
+
+/** As polypath_context_create, and keeps the timeline of all copies for polypath_trace. */
+POLYPATH_API polypath_status polypath_context_create_traced(const char* machine,
+                                                            polypath_context** context);
+
+/** Waits for all work, gives everything back and closes the context. NULL is allowed. */
+POLYPATH_API polypath_status polypath_context_destroy(polypath_context* context);
+
+/**
+ * Allocates device memory of a GPU or pinned memory of a host, aligned to 512 bytes.
+ * @param place    "gpu0", "host0"; "host" is the first host memory
+ * @param bytes    at least 1
+ * @param address  receives the address; of a simulated machine it can be read and written by the CPU
+ */
+POLYPATH_API polypath_status polypath_allocate(polypath_context* context, const char* place,
+                                               size_t bytes, void** address);
+
+/** Waits for all work of the context, then frees what polypath_allocate returned. */
+POLYPATH_API polypath_status polypath_free(polypath_context* context, void* address);
+
+/** Creates a stream of a GPU ("gpu0"). */
+POLYPATH_API polypath_status polypath_stream_create(polypath_context* context, const char* gpu,
+                                                    polypath_stream* stream);
+
+/** Waits for the stream's work, then destroys it. */
+POLYPATH_API polypath_status polypath_stream_destroy(polypath_context* context,
+                                                     polypath_stream stream);
+
+/** Blocks until all work on the stream has finished. */
+POLYPATH_API polypath_status polypath_stream_synchronize(polypath_context* context,
+                                                         polypath_stream stream);
+
+/**
+ * Enqueues a copy and returns. It starts after what is in the stream and is complete before what
+ * comes next in it. 0 bytes are allowed and do nothing. If several paths cannot be used, the copy is
+ * one native copy and counts as a fallback.
+ * Errors: POLYPATH_INVALID_ARGUMENT (null or unknown address, a range beyond its allocation,
+ * overlapping ranges, unknown stream); POLYPATH_DRIVER_ERROR if not even a native copy could be
+ * enqueued: then nothing of it remains queued.
+ */
+POLYPATH_API polypath_status polypath_copy(polypath_context* context, void* destination,
+                                           const void* source, size_t bytes,
+                                           polypath_stream stream);
+
+/**
+ * As polypath_copy, with a choice of executor.
+ * @param used  if not NULL receives how the copy runs (never POLYPATH_AUTO)
+ */
+POLYPATH_API polypath_status polypath_copy_with(polypath_context* context, void* destination,
+                                                const void* source, size_t bytes,
+                                                polypath_stream stream, polypath_executor executor,
+                                                polypath_executor* used);
+
+/**
+ * What a copy between two places would do on the idle machine, and why: JSON of schema
+ * polypath.plan/1.
+ * @param json   receives the text with its final 0, if `capacity` bytes are enough; may be NULL if
+ *               capacity is 0
+ * @param needed if not NULL receives the bytes that the text needs with its final 0
+ * Errors: POLYPATH_INVALID_ARGUMENT also if capacity is not 0 and not enough.
+ */
+POLYPATH_API polypath_status polypath_plan(polypath_context* context, const char* source,
+                                           const char* destination, size_t bytes, char* json,
+                                           size_t capacity, size_t* needed);
+
+/** Reads the counters. */
+POLYPATH_API polypath_status polypath_get_statistics(polypath_context* context,
+                                                     polypath_statistics* statistics);
+
+/** Seconds on the machine's clock, from the creation of the context; virtual when simulated. */
+POLYPATH_API polypath_status polypath_now(polypath_context* context, double* seconds);
+
+/** Waits for all work and writes the timeline of all copies so far to a file that Perfetto opens.
+ *  Needs a context of polypath_context_create_traced. */
+POLYPATH_API polypath_status polypath_trace(polypath_context* context, const char* path);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,67 @@
+#pragma once
+// Everything a program needs for copies on one machine: the driver, the engine, its streams.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "driver/sim/sim_driver.h"
+#include "engine/engine.h"
+
+namespace polypath {
+
+/// Thread-safe. What was allocated and created through it and not given back goes with it.
+class Context {
+ public:
+  /// Opens the simulated machine `machine` (a zoo name, "synthetic:SEED" or a file; empty: the
+  /// POLYPATH_MACHINE setting, else "h200x4"). `trace` keeps the timeline of all copies.
+  /// Errors: invalid_argument, invalid_machine, invalid_setting.
+  Context(const std::string& machine, const Settings& settings, bool trace);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context();
+
+  /// Memory at a place ("gpu0", "host"); device memory or pinned host memory.
+  Address allocate(const std::string& place, Bytes bytes);
+  /// Waits for all work on the context's streams, then frees what allocate returned.
+  void free(Address address);
+  /// A stream of a GPU.
+  StreamHandle create_stream(const std::string& gpu);
+  /// Waits for the stream's work, then destroys it.
+  void destroy_stream(StreamHandle stream);
+  /// Blocks until the stream's work has finished.
+  void synchronize(StreamHandle stream);
+  /// Enqueues a copy as Engine::copy does.
+  CopyResult copy(Address destination, Address source, Bytes bytes, StreamHandle stream,
+                  const PlanOptions& options = {});
+  /// The plan for a copy between two places on the idle machine.
+  PlanPointer plan(const std::string& source, const std::string& destination, Bytes bytes,
+                   const PlanOptions& options = {});
+  /// Seconds on the machine's clock: virtual time, from the context's creation.
+  Seconds now();
+  /// The copies finished so far; needs `trace`. Waits for all queued work.
+  std::vector<sim::Span> trace();
+  /// Races and other misuse that the simulated driver has found.
+  [[nodiscard]] std::vector<std::string> violations() const { return driver_.violations(); }
+
+  [[nodiscard]] Statistics statistics() const { return engine_->statistics(); }
+  [[nodiscard]] const Machine& machine() const { return driver_.machine(); }
+
+ private:
+  [[nodiscard]] PlaceId gpu_of(StreamHandle stream);
+
+  Settings settings_;
+  bool traced_;
+  sim::SimDriver driver_;
+  std::unique_ptr<Engine> engine_;
+  std::mutex mutex_;
+  std::map<StreamHandle, PlaceId> streams_;
+  std::map<Address, PlaceId> allocations_;
+};
+
+/// The machine that a name, or none, stands for: see Context.
+Machine choose_machine(const std::string& name, const Settings& settings);
+
+}  // namespace polypath

@@ -1,0 +1,107 @@
+#include "python/buffer.h"
+
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+
+#include "bench/reports.h"
+#include "core/error.h"
+
+namespace nb = nanobind;
+
+namespace polypath::python {
+namespace {
+
+// The copy's length: what was asked for, else what fits into both buffers behind their offsets.
+Bytes length_of(const Buffer& destination, const Buffer& source, std::optional<std::uint64_t> bytes,
+                std::uint64_t destination_offset, std::uint64_t source_offset) {
+  const auto left = [](const Buffer& buffer, std::uint64_t offset, const char* what) {
+    if (offset > buffer.size.value)
+      fail(ErrorCode::invalid_argument,
+           std::string(what) + " offset " + std::to_string(offset) + " cannot be used",
+           "the buffer has " + std::to_string(buffer.size.value) + " bytes", "Correct it.");
+    return buffer.size.value - offset;
+  };
+  const std::uint64_t fits = std::min(left(destination, destination_offset, "destination"),
+                                      left(source, source_offset, "source"));
+  return {bytes.value_or(fits)};
+}
+
+}  // namespace
+
+Stream::Stream(ContextPointer used_context, StreamHandle made)
+    : context(std::move(used_context)), handle(made) {}
+
+Stream::~Stream() {
+  try {
+    context->destroy_stream(handle);
+  } catch (const Error&) {
+    // It goes with the context.
+  }
+}
+
+void Stream::synchronize() const { context->synchronize(handle); }
+
+Buffer::Buffer(ContextPointer used_context, const std::string& at, Bytes bytes)
+    : context(std::move(used_context)), place(at), size(bytes),
+      address(context->allocate(at, bytes)) {}
+
+Buffer::~Buffer() {
+  try {
+    context->free(address);
+  } catch (const Error&) {
+    // It goes with the context.
+  }
+}
+
+nb::object Buffer::array(nb::handle self) {
+  auto& buffer = nb::cast<Buffer&>(self);
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
+      reinterpret_cast<void*>(buffer.address.value), {buffer.size.value}, self));
+}
+
+Holder::Holder(const std::string& machine, bool trace)
+    : context_(std::make_shared<Context>(machine, read_settings(), trace)) {}
+
+std::unique_ptr<Buffer> Holder::allocate(const std::string& place, std::uint64_t bytes) {
+  return std::make_unique<Buffer>(context_, place, Bytes{bytes});
+}
+
+std::unique_ptr<Stream> Holder::stream(const std::string& gpu) {
+  return std::make_unique<Stream>(context_, context_->create_stream(gpu));
+}
+
+// The stream for calls without one: of the GPU that sends, else of the one that receives.
+const Stream& Holder::own_stream(const Buffer& destination, const Buffer& source) {
+  const Machine& machine = context_->machine();
+  const bool from_gpu = machine.place(machine.find_place(source.place)).kind == PlaceKind::gpu;
+  auto& stream = own_streams_[from_gpu ? source.place : destination.place];
+  if (!stream) stream = this->stream(from_gpu ? source.place : destination.place);
+  return *stream;
+}
+
+std::string Holder::copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
+                         std::uint64_t destination_offset, std::uint64_t source_offset,
+                         const Stream* stream, const PlanOptions& options) {
+  if (destination.context != context_ || source.context != context_ ||
+      (stream != nullptr && stream->context != context_))
+    fail(ErrorCode::invalid_argument, "a buffer or stream belongs to another context",
+         "a copy stays within one machine", "Allocate both buffers and the stream with this one.");
+  const Bytes length = length_of(destination, source, bytes, destination_offset, source_offset);
+  const Stream& used = stream != nullptr ? *stream : own_stream(destination, source);
+  const nb::gil_scoped_release unlocked;
+  const CopyResult result =
+      context_->copy(destination.address + Bytes{destination_offset},
+                     source.address + Bytes{source_offset}, length, used.handle, options);
+  if (stream == nullptr) used.synchronize();
+  return name_of(result.executor);
+}
+
+std::string Holder::plan(const std::string& source, const std::string& destination,
+                         std::uint64_t bytes) {
+  return bench::plan_report(context_->machine(), *context_->plan(source, destination, {bytes}));
+}
+
+std::string Holder::trace() { return bench::trace_report(context_->machine(), context_->trace()); }
+
+}  // namespace polypath::python

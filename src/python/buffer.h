@@ -1,0 +1,65 @@
+#pragma once
+// Python's view of a context: buffers and streams that keep it alive.
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/context.h"
+
+namespace polypath::python {
+
+using ContextPointer = std::shared_ptr<Context>;
+
+struct Stream {
+  Stream(ContextPointer used_context, StreamHandle made);
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+  void synchronize() const;
+
+  ContextPointer context;
+  StreamHandle handle;
+};
+
+struct Buffer {
+  Buffer(ContextPointer used_context, const std::string& at, Bytes bytes);
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
+  /// A NumPy array over the bytes of `self`, which it keeps alive.
+  static nanobind::object array(nanobind::handle self);
+
+  ContextPointer context;
+  std::string place;
+  Bytes size;
+  Address address;
+};
+
+/// The class Context of the Python package.
+class Holder {
+ public:
+  Holder(const std::string& machine, bool trace);
+
+  std::unique_ptr<Buffer> allocate(const std::string& place, std::uint64_t bytes);
+  std::unique_ptr<Stream> stream(const std::string& gpu);
+  std::string copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
+                   std::uint64_t destination_offset, std::uint64_t source_offset,
+                   const Stream* stream, const PlanOptions& options);
+  std::string plan(const std::string& source, const std::string& destination, std::uint64_t bytes);
+  std::string trace();
+  double now() { return context_->now().value; }
+  std::vector<std::string> violations() { return context_->violations(); }
+  Statistics statistics() { return context_->statistics(); }
+
+ private:
+  const Stream& own_stream(const Buffer& destination, const Buffer& source);
+
+  ContextPointer context_;
+  std::map<std::string, std::unique_ptr<Stream>> own_streams_;
+};
+
+}  // namespace polypath::python
