@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "core/error.h"
 
@@ -11,6 +13,20 @@ namespace {
 
 // Runs before the measured one: plans are made, rings allocated, graphs instantiated.
 int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
+
+// The time of the operation once it repeats: lanes that see each other's load settle on their plans,
+// and with them on their graphs, only after a few runs more.
+Seconds steady_time(Session& session, const Request& request) {
+  constexpr int kMostRuns = 10;
+  for (int i = 0; i < warm_up_runs(request.settings); ++i)
+    session.run(request.options, request.window);
+  Seconds time = Seconds::infinity(), before;
+  for (int i = 0; i < kMostRuns; ++i) {
+    before = std::exchange(time, session.run(request.options, request.window));
+    if (std::abs(time / before - 1) < 1e-6) break;
+  }
+  return time;
+}
 
 TransferShape shape_of(const Machine& machine, const Lane& lane, Bytes bytes,
                        const CopyResult& result) {
@@ -86,8 +102,7 @@ Result measure(const Machine& machine, const Operation& operation, const Request
   result.source = operation.lanes[0].source;
   result.destination = operation.lanes[0].destination;
   result.native_seconds = session.run(native, request.window);
-  for (int i = 0; i < warm_up_runs(request.settings); ++i) session.run(request.options, 1);
-  result.seconds = session.run(request.options, request.window);
+  result.seconds = steady_time(session, request);
   result.plan = session.results()[0].plan;
   result.executor = session.results()[0].executor;
   result.copies = static_cast<double>(operation.lanes.size()) * request.window;

@@ -86,7 +86,8 @@ void Optimiser::predict(Draft& draft, Effort effort) const {
 
 void Optimiser::evaluate(Draft& draft) const { predict(draft, Effort::replay); }
 
-// T = Ω·b + Δ for a fixed chunk count: eq. 13 with ε once, plus the calls issued before.
+// T = Ω·b + Δ for a fixed chunk count: eq. 13 with ε once, plus the calls issued before. Once both
+// hops are at work the slower one goes no faster than what they share allows the path.
 LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) const {
   const Machine& machine = predictor_.machine();
   const HockneyPath path = hockney_path(machine, draft.path);
@@ -94,12 +95,13 @@ LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) 
   const Seconds issued = machine.costs.copy + chunk_issue_cost() * static_cast<double>(order);
   if (!path.second) return {first, path.first.latency + issued};
   const double second = 1 / path.second->bandwidth.value;
+  const double slow = std::max({first, second, 1 / predictor_.resources().own_rate(draft.path).value});
   const double k = draft.chunks;
   const Seconds arrival = machine.place(machine.hop(draft.path.second).destination).staging_latency;
   const Seconds fixed = issued + path.staging + arrival;
   if (first >= second)
-    return {first + second / k, path.first.latency * k + path.second->latency + fixed};
-  return {first / k + second, path.first.latency + path.second->latency * k + fixed};
+    return {slow + second / k, path.first.latency * k + path.second->latency + fixed};
+  return {first / k + slow, path.first.latency + path.second->latency * k + fixed};
 }
 
 Draft Optimiser::program_draft(const std::vector<Path>& paths) const {

@@ -43,6 +43,8 @@ struct Buffer {
 class Holder {
  public:
   Holder(const std::string& machine, bool trace);
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
 
   std::unique_ptr<Buffer> allocate(const std::string& place, std::uint64_t bytes);
   std::unique_ptr<Stream> stream(const std::string& gpu);
