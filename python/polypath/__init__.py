@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from polypath._core import Error, format_bytes, parse_bytes, version
+from polypath._core import Buffer, Context, Error, Stream, format_bytes, parse_bytes, version
 
 __version__ = version()
 
-__all__ = ["Error", "__version__", "format_bytes", "parse_bytes", "version"]
+__all__ = [
+    "Buffer",
+    "Context",
+    "Error",
+    "Stream",
+    "__version__",
+    "format_bytes",
+    "parse_bytes",
+    "version",
+]

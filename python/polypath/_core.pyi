@@ -3,7 +3,11 @@
 Requests and results are JSON; docs/cli.md describes the results.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Callable
+
+import numpy as np
+import numpy.typing as npt
 
 Progress = Callable[[int, int], None]
 
@@ -41,3 +45,81 @@ def parse_bytes(text: str) -> int:
 
 def format_bytes(count: int) -> str:
     """Return the shortest exact form that parse_bytes reads back: "64M", "4097"."""
+
+class Stream:
+    """A stream of a GPU: work on it runs in order. Made by Context.stream."""
+
+    def synchronize(self) -> None:
+        """Wait until all work on the stream has finished."""
+
+class Buffer:
+    """Memory at a place of the machine. Made by Context.allocate.
+
+    Freed with the last reference, once nothing queued uses it.
+    """
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, such as "gpu0"."""
+
+    @property
+    def address(self) -> int:
+        """Where it starts."""
+
+    def numpy(self) -> npt.NDArray[np.uint8]:
+        """Return the bytes as an array, without a copy; only for simulated machines.
+
+        Synchronize the streams that use the buffer first.
+        """
+
+class Context:
+    """Copies on one machine: "h200x4", "synthetic:7", a file; "" for the default.
+
+    With trace=True it keeps the timeline of all copies.
+    """
+
+    def __init__(self, machine: str = "", trace: bool = False) -> None: ...
+    def allocate(self, place: str, nbytes: int) -> Buffer:
+        """Return memory of a GPU, or pinned memory of a host."""
+
+    def stream(self, gpu: str) -> Stream:
+        """Return a new stream of a GPU."""
+
+    def copy(
+        self,
+        destination: Buffer,
+        source: Buffer,
+        nbytes: int | None = None,
+        *,
+        destination_offset: int = 0,
+        source_offset: int = 0,
+        stream: Stream | None = None,
+        executor: str = "auto",
+        paths: Sequence[str] = (),
+        shares: Mapping[str, float] = ...,
+        chunks: Mapping[str, int] = ...,
+    ) -> str:
+        """Enqueue a copy of `nbytes` (default: as much as fits).
+
+        Return how it runs: "native", "stream" or "graph". On `stream` it starts after what is there
+        and ends before what comes next; without one the call waits until it is done.
+        """
+
+    def plan(self, source: str, destination: str, nbytes: int) -> str:
+        """Return the plan between two places as JSON of schema polypath.plan/1."""
+
+    def now(self) -> float:
+        """Return seconds on the machine's clock; virtual when simulated."""
+
+    def trace(self) -> str:
+        """Return the timeline so far as JSON that Perfetto opens."""
+
+    def violations(self) -> list[str]:
+        """Return races and other misuse that the simulated driver has found."""
+
+    def statistics(self) -> dict[str, int]:
+        """Return counts of transfers, executors, graph-cache hits, bytes and so on."""

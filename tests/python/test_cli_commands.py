@@ -71,7 +71,7 @@ def test_tune_writes_the_same_plans_to_both_files(tmp_path: Path):
     output = tmp_path / "tuned.json"
 
     run = succeed(
-        "tune", "gpu0", "gpu1", "--machine", "narval", "--sizes", "8M", "--json", "-",
+        "tune", "gpu0", "gpu1", "--machine", "nop2p4", "--sizes", "8M", "--json", "-",
         "--output", output,
     )  # fmt: skip
 
@@ -85,14 +85,14 @@ def test_tuned_plans_are_used_where_they_are_asked_for(
 ):
     output = tmp_path / "tuned.json"
     succeed(
-        "tune", "gpu0", "gpu1", "--machine", "narval", "--sizes", "8M", "--executor", "stream",
+        "tune", "gpu0", "gpu1", "--machine", "nop2p4", "--sizes", "64M", "--executor", "stream",
         "--output", output,
     )  # fmt: skip
     shares = json.loads(output.read_text())["entries"][0]["shares"]
 
     monkeypatch.setenv("POLYPATH_TUNED", str(output))
     plan = succeed(
-        "plan", "gpu0", "gpu1", "8M", "--machine", "narval", "--executor", "stream", "--json", "-"
+        "plan", "gpu0", "gpu1", "64M", "--machine", "nop2p4", "--executor", "stream", "--json", "-"
     ).json()
 
     planned = {path["via"]: path["share"] for path in plan["paths"] if path["included"]}
@@ -190,7 +190,7 @@ DETERMINISTIC = [
     ("plan", "gpu0", "gpu1", "64M", "--machine", "beluga"),
     ("bench", "put", "--machine", "h200x8", "--sizes", "1M,16M"),
     ("bench", "bibw", "--machine", "mist", "--sizes", "4M", "--window", "3"),
-    ("tune", "gpu0", "gpu1", "--machine", "cedar", "--sizes", "8M"),
+    ("tune", "gpu0", "gpu1", "--machine", "h200x4", "--sizes", "2M"),
     ("info", "--machine", "synthetic:3"),
 ]
 

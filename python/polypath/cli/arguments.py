@@ -87,6 +87,8 @@ class MachineChoice:
 
 def choose_machine(option: Optional[str]) -> MachineChoice:
     """Return the machine asked for, by option or setting, else the default one."""
+    if option == "":
+        raise UserError("the machine has no name", "--machine is empty", "See 'polypath machines'.")
     if option is not None:
         return MachineChoice(option)
     settings = {entry["variable"]: entry["value"] for entry in json.loads(_core.settings())}

@@ -103,16 +103,17 @@ def _refusal(target: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[int, int], None] | None]:
+def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on stderr while the body runs, fed by the function that it gets.
 
-    Where stderr is no terminal there is no bar, and the body gets None.
+    Where stderr is no terminal there is no bar. The function is then called all the same: that is
+    when Python sees an interrupt.
     """
     console = Console(stderr=True, markup=False)
     if not console.is_terminal:
-        yield None
+        yield lambda *_: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(description, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        yield lambda done, total: progress.update(task, completed=done, total=total, refresh=True)

@@ -49,4 +49,5 @@ def factor_text(factor: float) -> str:
 
 def percent_text(fraction: float, sign: bool = False) -> str:
     """Return a fraction as "89.7 %"; with its sign as "+0.3 %"."""
-    return f"{100 * fraction:+.1f} %" if sign else f"{100 * fraction:.1f} %"
+    percent = round(100 * fraction, 1) + 0.0  # no negative zero
+    return f"{percent:+.1f} %" if sign else f"{percent:.1f} %"
