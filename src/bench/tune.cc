@@ -36,9 +36,11 @@ class Search {
   Search(const Machine& machine, const Lane& pair, Bytes bytes, Executor executor,
          const Settings& settings)
       : machine_(machine), paths_(find_paths(machine, pair.source, pair.destination)),
+        resources_(machine),
         session_(machine, {"put", {pair}, false}, bytes, settings, {false, false, false}),
         executor_(executor), bytes_(bytes), settings_(settings) {
     for (std::size_t p = 0; p < paths_.size(); ++p) {
+      claims_.push_back(resources_.claims(paths_[p]));
       const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& members) {
         return alike(machine_, paths_[members.front()], paths_[p]);
       });
@@ -56,19 +58,17 @@ class Search {
     tuned.automatic_seconds = session_.run(automatic, 1);
     const PlanPointer plan = session_.results()[0].plan;
 
+    Candidate direct{std::vector<int>(paths_.size(), 0), std::vector<int>(paths_.size(), 1)};
+    direct.percents[0] = 100;
+    try_candidate(direct);
+    if (plan && plan->executor() != Executor::native) try_candidate(candidate_of(*plan));
+    refine();
     search_grid();
     refine();
-    Found best = best_;
-    if (plan && plan->executor() != Executor::native) {
-      best_ = {};
-      try_candidate(candidate_of(*plan));
-      refine();
-      if (best_.time < best.time) best = best_;
-    }
-    tuned.seconds = best.time;
+    tuned.seconds = best_.time;
     tuned.tried = static_cast<int>(known_.size());
-    tuned.entry = entry_of(best.candidate);
-    tuned.entry.speedup = tuned.native_seconds / best.time;
+    tuned.entry = entry_of(best_.candidate);
+    tuned.entry.speedup = tuned.native_seconds / best_.time;
     return tuned;
   }
 
@@ -146,7 +146,22 @@ class Search {
     try_candidate(candidate);
   }
 
+  // No run can be shorter: each path at its full rate, each resource at its capacity.
+  [[nodiscard]] double least_time(const Candidate& candidate) const {
+    double least = 0;
+    std::vector<double> claimed(resources_.capacities().size(), 0);
+    for (std::size_t p = 0; p < paths_.size(); ++p) {
+      const double carried = bytes_.real() * candidate.percents[p] / 100;
+      least = std::max(least, carried / resources_.own_rate(paths_[p]).value);
+      for (const Use& claim : claims_[p]) claimed[claim.resource.index()] += claim.weight * carried;
+    }
+    for (std::size_t r = 0; r < claimed.size(); ++r)
+      least = std::max(least, claimed[r] / resources_.capacities()[r].value);
+    return least;
+  }
+
   void try_candidate(const Candidate& candidate) {
+    if (least_time(candidate) >= best_.time.value) return;
     const auto [known, first_time] = known_.emplace(candidate, Seconds{});
     if (first_time) known->second = time_of(candidate);
     if (known->second < best_.time) best_ = {candidate, known->second};
@@ -193,6 +208,8 @@ class Search {
   const Machine& machine_;
   std::vector<Path> paths_;
   std::vector<std::vector<std::size_t>> groups_;
+  ResourceModel resources_;
+  std::vector<std::vector<Use>> claims_;
   Session session_;
   Executor executor_;
   Bytes bytes_;

@@ -2,11 +2,12 @@
 // The static search that the papers tune with (002, section 3.2): the best shares and chunk counts
 // of one transfer, found by running candidates on the simulated machine.
 //
-// First every combination on a coarse grid: paths that are alike (same hops' numbers) carry equal
-// shares; shares in steps of 5 % (10 % with three groups or more); chunk counts 1, 2, 4, ... 64.
-// Then, from the best of the grid and from the automatic plan, every change of one path's share by
-// 1 to 8 % against every other path's, and of one chunk count, until none is faster: the result
-// is optimal within its neighbourhood in 1 % steps.
+// Every combination on a coarse grid: paths that are alike (same hops' numbers) carry equal shares;
+// shares in steps of 5 % (10 % with three groups or more); chunk counts 2, 4, ... 64. A combination
+// that even at full rates could not beat the best so far is not run, which loses nothing. Before and
+// after, from the automatic plan and from the best of the grid: every change of one path's share by
+// 1 to 8 % against every other path's, and of one chunk count, until none is faster. The result is
+// the best of the grid and optimal in its neighbourhood in 1 % steps.
 
 #include "bench/measure.h"
 #include "plan/tuned.h"
