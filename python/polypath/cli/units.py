@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 _SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -51,3 +52,12 @@ def percent_text(fraction: float, sign: bool = False) -> str:
     """Return a fraction as "89.7 %"; with its sign as "+0.3 %"."""
     percent = round(100 * fraction, 1) + 0.0  # no negative zero
     return f"{percent:+.1f} %" if sign else f"{percent:.1f} %"
+
+
+def lanes_text(bench: dict[str, Any]) -> str:
+    """Return what a benchmark copies: "put gpu0 -> gpu1", "bibw gpu0 <-> gpu1"."""
+    operation, first = bench["operation"], bench["results"][0]
+    if operation == "mbw":
+        return "mbw, all GPUs in pairs"
+    arrow = "<->" if operation in ("bibw", "latency") else "->"
+    return f"{operation} {first['source']} {arrow} {first['destination']}"

@@ -36,7 +36,7 @@ from polypath.cli.output import (
 from polypath.cli.plots import check_picture, write_curves
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
-from polypath.cli.units import size_text
+from polypath.cli.units import lanes_text, size_text
 
 # The operations, each with the places it runs between unless others are named.
 PLACES = {
@@ -116,12 +116,10 @@ def run_bench(request: dict[str, Any]) -> Document:
 def show_bench(console: Console, bench: Document) -> None:
     """Print measurements as a table."""
     results = bench["results"]
-    first = results[0]
-    pair_text = f"{first['source']} -> {first['destination']}"
     heading(
         console,
-        f"{bench['machine']} ({_driver_text(bench)}): {bench['operation']} {pair_text}, "
-        f"window {first['window']}",
+        f"{bench['machine']} ({_driver_text(bench)}): {lanes_text(bench)}, "
+        f"window {results[0]['window']}",
     )
     wide = console.width >= WIDE
     console.print(bench_table(results, wide))

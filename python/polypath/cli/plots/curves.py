@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from polypath.cli.output import Document
 from polypath.cli.plots.style import COLOURS, FAINT, INK, NATIVE, new_figure, render
-from polypath.cli.units import size_text
+from polypath.cli.units import lanes_text, size_text
 
 MOST_LABELS = 12
 
@@ -16,12 +16,8 @@ def draw(bench: Document, file_format: str) -> bytes:
     results = sorted(bench["results"], key=lambda result: result["bytes"])
     figure = new_figure(8, 6.5)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    first = results[0]
-    figure.suptitle(
-        f"{bench['machine']}: {bench['operation']} {first['source']} → {first['destination']}, "
-        f"window {first['window']}",
-        fontweight="bold",
-    )
+    title = f"{bench['machine']}: {lanes_text(bench)}, window {results[0]['window']}"
+    figure.suptitle(title.replace("<->", "↔").replace("->", "→"), fontweight="bold")
     _draw_bandwidth(upper, results)
     _draw_speedup(lower, results)
     _label_sizes(lower, [result["bytes"] for result in results])
