@@ -95,7 +95,8 @@ class Driver {
 
   virtual EventHandle create_event(PlaceId gpu) = 0;
   virtual void destroy_event(EventHandle event) = 0;
-  /// The event stands for all work now on the stream; an earlier record is forgotten.
+  /// The event stands for all work now on the stream, which belongs to the event's GPU; an earlier
+  /// record is forgotten.
   virtual void record(EventHandle event, StreamHandle stream) = 0;
   /// Later work on the stream starts after what the event stands for now.
   virtual void wait(StreamHandle stream, EventHandle event) = 0;
@@ -109,6 +110,7 @@ class Driver {
   virtual GraphHandle instantiate(const std::vector<GraphNode>& nodes) = 0;
   /// Gives one node other addresses, for later launches; places and bytes stay.
   virtual void update_node(GraphHandle graph, int node, Address destination, Address source) = 0;
+  /// Runs the graph after what is on the stream and after its own earlier launches.
   virtual void launch(GraphHandle graph, StreamHandle stream) = 0;
   /// A launch still running goes on to its end.
   virtual void destroy_graph(GraphHandle graph) = 0;

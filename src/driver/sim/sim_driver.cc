@@ -92,7 +92,7 @@ EventHandle SimDriver::create_event(PlaceId gpu) {
   check_gpu(gpu);
   count(Call::create_event);
   const EventHandle handle{next_handle_++};
-  events_[handle] = {};
+  events_[handle].gpu = gpu;
   return handle;
 }
 
@@ -107,9 +107,15 @@ void SimDriver::record(EventHandle event, StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   Event& recorded = event_of(event);
   const Stream& source = stream_of(stream);
+  if (recorded.gpu != source.gpu)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("event {} of {} cannot be recorded on stream {} of {}", event.value,
+                     machine_.place(recorded.gpu).name, stream.value,
+                     machine_.place(source.gpu).name),
+         "an event is recorded by the GPU it was created for", "Use one event per GPU.");
   count(Call::record);
   spend(machine_.costs.event_record);
-  recorded = {true, source.tail, races_.clock(source.thread)};
+  recorded = {recorded.gpu, true, source.tail, races_.clock(source.thread)};
 }
 
 void SimDriver::wait(StreamHandle stream, EventHandle event) {
@@ -171,6 +177,11 @@ void SimDriver::check_copy(const CopyRequest& request) const {
     fail(ErrorCode::invalid_argument, "a copy of 0 bytes", "there is nothing to copy");
   (void)memory_.check(request.source, request.bytes, request.source_place, "source");
   (void)memory_.check(request.destination, request.bytes, request.destination_place, "destination");
+  if (request.source + request.bytes <= request.destination ||
+      request.destination + request.bytes <= request.source)
+    return;
+  fail(ErrorCode::invalid_argument, "the source and the destination of a copy overlap",
+       "the result would depend on the order of bytes", "Copy through a third buffer.");
 }
 
 // No hop within one place: such a copy takes no time here.

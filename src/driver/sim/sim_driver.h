@@ -88,6 +88,7 @@ class SimDriver final : public Driver {
     std::size_t thread = 0;
   };
   struct Event {
+    PlaceId gpu;
     bool recorded = false;
     ActivityPointer activity;
     Clock clock;

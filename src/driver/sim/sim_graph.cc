@@ -134,6 +134,7 @@ void SimDriver::join_graph(Graph& graph, Stream& stream,
 
 void SimDriver::check_graph_accesses(Graph& graph, Stream& stream) {
   races_.step(stream.thread);
+  races_.join(stream.thread, graph.after_last_launch);
   for (const std::size_t thread : graph.all_threads)
     races_.join(thread, races_.clock(stream.thread));
   std::vector<Clock> after;
@@ -146,6 +147,7 @@ void SimDriver::check_graph_accesses(Graph& graph, Stream& stream) {
   }
   for (const std::size_t thread : graph.all_threads)
     races_.join(stream.thread, races_.clock(thread));
+  graph.after_last_launch = races_.clock(stream.thread);
 }
 
 }  // namespace polypath::sim

@@ -1,0 +1,91 @@
+#pragma once
+// What every driver must do, as one suite. A driver joins it in a file of its own:
+//
+//   class CudaUnderTest final : public DriverUnderTest { ... };
+//   INSTANTIATE_TEST_SUITE_P(Cuda, DriverConformance, testing::Values(DriverFactory{"cuda", make}),
+//                            factory_name);
+//
+// The tests speak of ordered work only, so that they hold on any machine: whatever its speed, an
+// ordered reader sees what the writer before it wrote. DriverArguments are those tests that need a
+// driver which looks its arguments up before it uses them.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "driver/driver.h"
+#include "machine/machine.h"
+#include "support/bytes.h"
+
+namespace polypath::test {
+
+/// A driver, its machine, and a way for the host to reach the memories.
+class DriverUnderTest {
+ public:
+  DriverUnderTest() = default;
+  DriverUnderTest(const DriverUnderTest&) = delete;
+  DriverUnderTest& operator=(const DriverUnderTest&) = delete;
+  virtual ~DriverUnderTest() = default;
+
+  virtual Driver& driver() = 0;
+  [[nodiscard]] virtual const Machine& machine() const = 0;
+  /// Writes and reads memory of any place at once; nothing queued may use it.
+  virtual void write(Address address, const Contents& contents) = 0;
+  virtual Contents read(Address address, std::size_t bytes) = 0;
+  /// What the driver itself has found wrong with the calls; empty if it does not look.
+  virtual std::vector<std::string> complaints() { return {}; }
+};
+
+struct DriverFactory {
+  std::string name;
+  /// Null if there is no such driver here: the tests are skipped.
+  std::function<std::unique_ptr<DriverUnderTest>()> make;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const DriverFactory& factory) {
+  return out << factory.name;
+}
+
+inline std::string factory_name(const testing::TestParamInfo<DriverFactory>& info) {
+  return info.param.name;
+}
+
+class DriverConformance : public testing::TestWithParam<DriverFactory> {
+ protected:
+  void SetUp() override;
+  /// Gives everything back and expects no complaints.
+  void TearDown() override;
+
+  Driver& driver() { return subject_->driver(); }
+  const Machine& machine() { return subject_->machine(); }
+  /// The first GPU; the second one; the first host.
+  PlaceId gpu() { return machine().places_of(PlaceKind::gpu).front(); }
+  PlaceId peer() { return machine().places_of(PlaceKind::gpu)[1]; }
+  PlaceId host() { return machine().places_of(PlaceKind::host).front(); }
+
+  Address allocate(PlaceId place, Bytes bytes);
+  Address allocate(PlaceId place, const Contents& contents);
+  StreamHandle stream(PlaceId gpu);
+  EventHandle event(PlaceId gpu);
+  GraphHandle graph(const std::vector<GraphNode>& nodes);
+  /// The contents once everything queued on the test's streams has finished.
+  Contents read(Address address, std::size_t bytes);
+
+  /// A copy between places that the driver knows the addresses to be at.
+  CopyRequest request(Address destination, Address source, std::size_t bytes);
+  void copy(Address destination, Address source, std::size_t bytes, StreamHandle stream);
+
+  std::unique_ptr<DriverUnderTest> subject_;
+  std::vector<Address> memory_;
+  std::vector<StreamHandle> streams_;
+  std::vector<EventHandle> events_;
+  std::vector<GraphHandle> graphs_;
+};
+
+class DriverArguments : public DriverConformance {};
+
+}  // namespace polypath::test
