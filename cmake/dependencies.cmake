@@ -18,6 +18,8 @@ macro(polypath_dependency name repository tag)
 endmacro()
 
 polypath_dependency(fmt https://github.com/fmtlib/fmt 9.1.0)
+set(SPDLOG_FMT_EXTERNAL_HO ON)  # with the fmt above, header-only
+polypath_dependency(spdlog https://github.com/gabime/spdlog v1.10.0)
 polypath_dependency(nlohmann_json https://github.com/nlohmann/json v3.11.2)
 if(POLYPATH_BUILD_TESTS)
   polypath_dependency(GTest https://github.com/google/googletest release-1.12.1)

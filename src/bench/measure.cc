@@ -49,8 +49,28 @@ Machine with_free_calls(Machine machine) {
   return machine;
 }
 
+// There and back counts as twice one way.
+void halve(Result& result) {
+  for (Seconds* time : {&result.seconds, &result.native_seconds, &result.predicted})
+    *time = *time * 0.5;
+  result.copies /= 2;
+}
+
+// Verification touches every byte of every buffer; better refused than out of memory.
+void check_memory(const Operation& operation, Bytes bytes) {
+  const double needed = 2.0 * static_cast<double>(operation.lanes.size()) * bytes.real();
+  const double free = static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) *
+                      static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed <= 0.8 * free) return;
+  fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be verified", format_bytes(bytes)),
+       fmt::format("its buffers need {:.1f} GB and {:.1f} GB of memory are free", needed / 1e9,
+                   free / 1e9),
+       "Use smaller sizes, or do not verify (--no-verify).");
+}
+
 bool verified_run(const Machine& machine, const Operation& operation, const Request& request,
                   Bytes bytes) {
+  check_memory(operation, bytes);
   Session session(machine, operation, bytes, request.settings, {});
   for (int i = 0; i < warm_up_runs(request.settings); ++i) {
     session.fill();
@@ -105,9 +125,10 @@ Result measure(const Machine& machine, const Operation& operation, const Request
   result.seconds = steady_time(session, request);
   result.plan = session.results()[0].plan;
   result.executor = session.results()[0].executor;
-  result.copies = static_cast<double>(operation.lanes.size()) * request.window;
   result.predicted = predict_operation(machine, operation, bytes, session.results(),
                                        request.window, request.settings.staging_slots);
+  result.copies = static_cast<double>(operation.lanes.size()) * request.window;
+  if (operation.in_turn) halve(result);
   result.verified = request.verify && verified_run(machine, operation, request, bytes);
   return result;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "machine/library.h"
 
 namespace polypath {
@@ -14,6 +15,17 @@ sim::Options driver_options(bool trace) {
   sim::Options options;
   options.record_trace = trace;
   return options;
+}
+
+// What POLYPATH_STATS prints when the context goes.
+std::string describe(const Statistics& counted) {
+  return fmt::format(
+      "polypath: {} transfers, {}; {} native, {} by streams, {} by graphs, {} fallbacks, {} errors; "
+      "{} over staged paths; graphs: {} as they were, {} updated, {} instantiated, {} evicted\n",
+      counted.transfers, describe_bytes(counted.bytes), counted.native, counted.streams,
+      counted.graphs, counted.fallbacks, counted.errors, describe_bytes(counted.staged_bytes),
+      counted.graph_hits, counted.graph_updates, counted.graph_instantiations,
+      counted.graph_evictions);
 }
 
 }  // namespace
@@ -29,6 +41,7 @@ Context::Context(const std::string& machine, const Settings& settings, bool trac
       engine_(std::make_unique<Engine>(driver_, driver_.machine(), settings)) {}
 
 Context::~Context() {
+  if (settings_.statistics) fmt::print(stderr, "{}", describe(engine_->statistics()));
   try {
     for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
     engine_.reset();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/log.h"
+#include "core/text.h"
 
 namespace polypath {
 namespace {
@@ -30,6 +32,17 @@ PlaceId place_of(Driver& driver, Address address, Bytes bytes, const char* what)
   return memory->place;
 }
 
+std::string describe(const Machine& machine, const Plan& plan, Executor executor) {
+  std::string text = fmt::format("{} from {} to {} as {}, predicted {}:", describe_bytes(plan.bytes),
+                                 machine.place(plan.source).name,
+                                 machine.place(plan.destination).name, name_of(executor),
+                                 describe_seconds(plan.predicted));
+  for (const PathDecision& decision : plan.decisions)
+    if (decision.included)
+      text += fmt::format(" {} {:.1f} % in {}", decision.name, 100 * decision.share, decision.chunks);
+  return text;
+}
+
 ExecutorChoice choice_of(const PlanOptions& options, const Settings& settings) {
   return options.executor == ExecutorChoice::automatic ? parse_executor(settings.executor)
                                                        : options.executor;
@@ -45,6 +58,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
       uses_(static_cast<std::size_t>(settings.plan_cache)) {
   (void)parse_executor(settings.executor);
+  set_log_level(settings.log_level);
 }
 
 Engine::~Engine() = default;
@@ -92,6 +106,7 @@ CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
   const PlanPointer plan = planner_.plan(ends.source, ends.destination, call.bytes, options,
                                          load_->load_beside(call.stream, now));
   const Executor executor = executor_for(call, *plan);
+  if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
   if (executor != Executor::native) {
     const Transfer transfer{plan.get(),      call.destination, call.source,
                             call.stream,     call.stream_gpu,  next_transfer_++};
@@ -100,8 +115,10 @@ CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
       load_->add(call.stream, *plan, now);
       count(*plan, executor);
       return {executor, plan};
-    } catch (const Error&) {
+    } catch (const Error& error) {
       ++statistics_.fallbacks;
+      log(LogLevel::warning, fmt::format("one native copy instead of {} paths: {}",
+                                         plan->shape.paths.size(), error.what()));
     }
   }
   native_copy(call, ends);
