@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <fstream>
 #include <cmath>
 #include <utility>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace polypath::bench {
 namespace {
@@ -56,12 +59,21 @@ void halve(Result& result) {
   result.copies /= 2;
 }
 
+// What the system can give without swapping, in bytes; infinite if it does not tell.
+double available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string field;
+  double kibibytes = 0;
+  for (std::string rest; file >> field >> kibibytes; std::getline(file, rest))
+    if (field == "MemAvailable:") return kibibytes * 1024;
+  return std::numeric_limits<double>::infinity();
+}
+
 // Verification touches every byte of every buffer; better refused than out of memory.
 void check_memory(const Operation& operation, Bytes bytes) {
   const double needed = 2.0 * static_cast<double>(operation.lanes.size()) * bytes.real();
-  const double free = static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) *
-                      static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (needed <= 0.8 * free) return;
+  const double free = available_memory();
+  if (needed <= 0.9 * free) return;
   fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be verified", format_bytes(bytes)),
        fmt::format("its buffers need {:.1f} GB and {:.1f} GB of memory are free", needed / 1e9,
                    free / 1e9),
