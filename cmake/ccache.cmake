@@ -1,5 +1,7 @@
 # Compile through ccache where it is installed; a launcher chosen by the caller wins.
 find_program(POLYPATH_CCACHE ccache)
 if(POLYPATH_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${POLYPATH_CCACHE})
+  # Without this sloppiness ccache gives up on precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${POLYPATH_CCACHE})
 endif()

@@ -27,3 +27,13 @@ endif()
 if(POLYPATH_BUILD_BENCHMARKS)
   polypath_dependency(benchmark https://github.com/google/benchmark v1.7.1)
 endif()
+
+# Header-only, fmt is compiled into every file and nobody has to install it; shared, files compile
+# three times as fast, which is what the test presets want.
+option(POLYPATH_SHARED_FMT "Link fmt's library instead of compiling its headers into every file" OFF)
+add_library(polypath_fmt INTERFACE)
+if(POLYPATH_SHARED_FMT)
+  target_link_libraries(polypath_fmt INTERFACE fmt::fmt)
+else()
+  target_link_libraries(polypath_fmt INTERFACE fmt::fmt-header-only)
+endif()

@@ -7,7 +7,7 @@ function(polypath_layer name)
   target_include_directories(polypath_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(polypath_${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
   target_link_libraries(polypath_${name} PUBLIC Threads::Threads
-                        PRIVATE fmt::fmt-header-only nlohmann_json::nlohmann_json)
+                        PRIVATE polypath_fmt nlohmann_json::nlohmann_json)
   foreach(layer IN LISTS LAYER_USES)
     target_link_libraries(polypath_${name} PUBLIC polypath_${layer})
   endforeach()
