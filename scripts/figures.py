@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Measures the simulated figures of the documentation, and writes them into it.
+
+scripts/figures.py           writes the tables of README.md and docs/performance.md from results/simulated
+scripts/figures.py --run     first measures everything anew with the installed `polypath`; minutes
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "simulated"
+IMAGES = ROOT / "docs" / "images"
+BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
+
+MACHINES = ("beluga", "narval", "mist", "cedar", "h200x4", "dgx-a100")
+PLACES = {
+    "put": ("gpu0", "gpu1"),
+    "bibw": ("gpu0", "gpu1"),
+    "h2d": ("host", "gpu0"),
+    "d2h": ("gpu0", "host"),
+}
+SIZES = "2M,8M,32M,128M,512M"
+PAPER_SIZES = "32M:512M"
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A speed-up that a paper states for one GPU-to-GPU put."""
+
+    machine: str
+    paths: str
+    executor: str
+    stated: str
+    source: str
+
+    @property
+    def file(self) -> str:
+        """The name of its measurement."""
+        return f"{self.machine}-put-as-in-paper-{self.executor}"
+
+
+ALL_PATHS, HOST_PATH = "direct,gpu2,gpu3,host", "direct,host"
+CLAIMS = (
+    Claim("beluga", ALL_PATHS, "stream", "2.85", "2024, 2026"),
+    Claim("beluga", ALL_PATHS, "graph", "2.95", "2026"),
+    Claim("narval", ALL_PATHS, "stream", "2.75", "2024, 2026"),
+    Claim("narval", ALL_PATHS, "graph", "2.85", "2026"),
+    Claim("mist", HOST_PATH, "stream", "1.67", "2021"),
+    Claim("cedar", HOST_PATH, "stream", "1.18", "2021"),
+)
+
+PICTURES = (
+    ("info", "--machine", "h200x4", "--plot", "machine-h200x4.png"),
+    ("plan", "gpu0", "gpu1", "64M", "--machine", "beluga", "--executor", "stream",
+     "--plot", "plan-beluga.png"),
+    ("bench", "put", "gpu0", "gpu1", "--machine", "beluga", "--sizes", "1M:512M",
+     "--no-verify", "--plot", "bench-beluga.png"),
+)  # fmt: skip
+
+
+def polypath(*arguments: str) -> None:
+    """Run the command that is installed beside this Python."""
+    command = Path(sys.executable).parent / "polypath"
+    print("polypath", *arguments, flush=True)
+    subprocess.run([str(command), *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def measure(file: str, operation: str, machine: str, *options: str) -> None:
+    """Run one benchmark and keep its JSON, without what depends on the host it ran on."""
+    path = RESULTS / f"{file}.json"
+    polypath(
+        "bench", operation, *PLACES[operation], "--machine", machine, *options, "--json", str(path)
+    )
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["host"] = {"simulated": True}
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def run() -> None:
+    """Measure everything that the documentation shows, and draw its pictures."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    for machine in MACHINES:
+        for operation in PLACES:
+            measure(f"{machine}-{operation}", operation, machine, "--sizes", SIZES)
+    for claim in CLAIMS:
+        options = ("--sizes", PAPER_SIZES, "--paths", claim.paths, "--executor", claim.executor)
+        measure(claim.file, "put", claim.machine, *options)
+    for *arguments, name in PICTURES:
+        polypath(*arguments, str(IMAGES / name))
+
+
+def results_of(file: str) -> list[Document]:
+    """Return the results of one measurement; refuse unverified ones."""
+    document = json.loads((RESULTS / f"{file}.json").read_text(encoding="utf-8"))
+    results: list[Document] = document["results"]
+    if not all(result["verified"] for result in results):
+        raise SystemExit(f"{file}.json holds a result that is not verified")
+    return results
+
+
+def factor(result: Document) -> str:
+    """Return a speed-up as text; bold where several paths gain."""
+    text = f"{result['speedup']:.2f}"
+    return f"**{text}**" if result["speedup"] >= 1.005 else text
+
+
+def size_text(count: int) -> str:
+    """Return a size in MiB."""
+    return f"{count >> 20} MiB"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
+    return "\n".join(lines)
+
+
+def summary_table() -> str:
+    """Return the speed-ups of automatic plans at two sizes, a machine per row."""
+    sizes = (32 << 20, 512 << 20)
+    rows = []
+    for machine in MACHINES:
+        row = [f"`{machine}`"]
+        for operation in PLACES:
+            by_size = {result["bytes"]: result for result in results_of(f"{machine}-{operation}")}
+            row.append(" / ".join(factor(by_size[size]) for size in sizes))
+        rows.append(row)
+    return table(["machine", *(f"`{operation}`" for operation in PLACES)], rows)
+
+
+def claims_table() -> str:
+    """Return the papers' stated speed-ups beside ours under the same paths."""
+    rows = []
+    for claim in CLAIMS:
+        best = max(results_of(claim.file), key=lambda result: float(result["speedup"]))
+        rows.append([
+            f"`{claim.machine}`", claim.paths.replace(",", ", "), claim.executor, claim.stated,
+            claim.source, f"{best['speedup']:.2f}", size_text(best["bytes"]),
+        ])  # fmt: skip
+    head = ["machine", "paths", "executor", "paper, measured", "paper", "ours, simulated", "at"]
+    return table(head, rows)
+
+
+def shares_text(result: Document) -> str:
+    """Return the shares of a result: "direct 68 %, gpu2 32 %"."""
+    return ", ".join(f"{path['via']} {100 * path['share']:.0f} %" for path in result["paths"])
+
+
+def full_table(machine: str) -> str:
+    """Return every automatic result of one machine."""
+    rows = []
+    for operation in PLACES:
+        for result in results_of(f"{machine}-{operation}"):
+            rows.append([
+                f"`{operation}`", size_text(result["bytes"]),
+                f"{result['native_bytes_per_second'] / 1e9:.1f}",
+                f"{result['bytes_per_second'] / 1e9:.1f}", factor(result), result["executor"],
+                shares_text(result),
+            ])  # fmt: skip
+    head = ["operation", "size", "native GB/s", "GB/s", "speed-up", "runs as", "shares"]
+    return table(head, rows)
+
+
+def readme_block() -> str:
+    """Return what stands between the markers of README.md."""
+    return f"""\
+Simulated speed-up over one native copy, at 32 MiB / 512 MiB, as planned automatically, every byte verified:
+
+{summary_table()}
+
+Beside the speed-ups that the papers state, under the paths that they used (the best of 32 to 512 MiB):
+
+{claims_table()}"""
+
+
+def performance_block() -> str:
+    """Return what stands between the markers of docs/performance.md."""
+    return "\n\n".join(f"### {machine}\n\n{full_table(machine)}" for machine in MACHINES)
+
+
+BLOCKS = {"README.md": readme_block, "docs/performance.md": performance_block}
+
+
+def with_block(text: str, block: str) -> str:
+    """Return a document with another text between its markers."""
+    before, _, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"the markers {BEGIN} and {END} are missing")
+    return f"{before}{BEGIN}\n{block}\n{END}{after}"
+
+
+def render() -> None:
+    """Write the tables into the documents."""
+    for name, block in BLOCKS.items():
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(with_block(text, block()), encoding="utf-8")
+
+
+def main() -> None:
+    """Do what the command line asks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--run", action="store_true", help="measure anew and draw the pictures")
+    if parser.parse_args().run:
+        run()
+    render()
+
+
+if __name__ == "__main__":
+    main()

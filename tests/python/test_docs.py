@@ -1,0 +1,154 @@
+"""What the documentation says can be followed: links, names, commands and examples."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runner import polypath, succeed
+
+from polypath import _core, install
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SOURCE_PATH = re.compile(r"`((?:src|tests|docs|python|machines|scripts|include|cmake)/[\w./-]+)`")
+VARIABLE = re.compile(r"\bPOLYPATH_[A-Z_]+\b")
+DEFAULT = re.compile(r"`(POLYPATH_[A-Z_]+)` \(default ([^)]+)\)")
+# The C header's constants start alike.
+CONSTANTS = set(VARIABLE.findall((ROOT / "include" / "polypath.h").read_text(encoding="utf-8")))
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def anchors_of(text: str) -> set[str]:
+    """Return the anchors that headings make: lower case, blanks as hyphens, no punctuation."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(CODE_BLOCK, "", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(document: Path) -> list[str]:
+    broken = []
+    for link in LINK.findall(CODE_BLOCK.sub("", text_of(document))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (document.parent / name).resolve() if name else document
+        if not target.exists() or (anchor and anchor not in anchors_of(text_of(target))):
+            broken.append(link)
+    return broken
+
+
+def code_blocks(language: str, text: str = README) -> list[str]:
+    return [code for kind, code in CODE_BLOCK.findall(text) if kind == language]
+
+
+def settings() -> dict[str, str]:
+    return {entry["variable"]: entry["default"] for entry in json.loads(_core.settings())}
+
+
+def command_names(text: str) -> set[str]:
+    """Return the words after "polypath" where it is called in code."""
+    code = "\n".join(code for _, code in CODE_BLOCK.findall(text))
+    code += "\n" + "\n".join(re.findall(r"`(polypath [^`]*)`", CODE_BLOCK.sub("", text)))
+    return set(re.findall(r"^polypath ([a-z]\w+)", code, re.MULTILINE))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    assert broken_links(document) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    document = tmp_path / "a.md"
+    document.write_text("# One two\n[b](b.md) [here](#one-two) [not](#three) [web](https://x.y)\n")
+
+    assert broken_links(document) == ["b.md", "#three"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_named_files_exist(document: Path) -> None:
+    named = SOURCE_PATH.findall(text_of(document))
+
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_settings_exist_and_have_the_stated_default(document: Path) -> None:
+    known = settings()
+    text = text_of(document)
+
+    mentioned = {name for name in VARIABLE.findall(text) if not name.endswith("_")}
+    assert mentioned - set(known) - CONSTANTS == set()
+    assert {name: known[name] for name, _ in DEFAULT.findall(text)} == dict(DEFAULT.findall(text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_named_commands_exist(document: Path) -> None:
+    listed = succeed("--help").stdout
+
+    missing = [name for name in command_names(text_of(document)) if f" {name} " not in listed]
+
+    assert missing == []
+
+
+def test_readme_names_most_commands() -> None:
+    assert command_names(README) >= {"plan", "bench", "tune", "trace", "info", "machines"}
+
+
+def test_readme_options_exist() -> None:
+    for line in "\n".join(code_blocks("")).splitlines():
+        if not line.startswith("polypath "):
+            continue
+        command, *words = line.split()[1:]
+        help_text = polypath(command, "--help").stdout
+        for option in (word for word in words if word.startswith("--")):
+            assert option in help_text, line
+
+
+@pytest.mark.parametrize(
+    "code",
+    [code for document in DOCUMENTS for code in code_blocks("python", text_of(document))],
+)
+def test_python_examples_run(code: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+    assert result.returncode == 0, result.stderr
+
+
+def test_python_example_prints_what_the_readme_says() -> None:
+    (code,) = code_blocks("python")
+
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+    for line in printed.splitlines():
+        assert f"`{line}`" in README
+
+
+def test_c_example_compiles_and_runs(tmp_path: Path) -> None:
+    (code,) = code_blocks("c")
+    (tmp_path / "copy.c").write_text(code, encoding="utf-8")
+    program = tmp_path / "copy"
+    include, library = install.include_dir(), install.library_dir()
+
+    subprocess.run(
+        ["cc", "-Wall", "-Wextra", "-Werror", tmp_path / "copy.c", "-o", program, f"-I{include}",
+         f"-L{library}", "-lpolypath", f"-Wl,-rpath,{library}"],
+        check=True,
+    )  # fmt: skip
+    result = subprocess.run([program], capture_output=True, text=True, check=False)
+
+    assert (result.returncode, result.stdout) == (0, "64 MiB in 502 us\n")

@@ -1,0 +1,56 @@
+"""The tables of the documentation are what scripts/figures.py makes of the stored results."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import jsonschema
+import pytest
+from result_schemas import BENCH
+
+ROOT = Path(__file__).resolve().parents[2]
+LARGEST_PICTURE = 150_000  # bytes: a clone should stay small
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("figures", ROOT / "scripts" / "figures.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["figures"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+figures = load_script()
+
+
+@pytest.mark.parametrize("name", sorted(figures.BLOCKS))
+def test_document_holds_the_rendered_tables(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+
+    assert text == figures.with_block(text, figures.BLOCKS[name]())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "results" / "simulated").glob("*.json")), ids=str)
+def test_results_are_verified_simulations(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+
+    jsonschema.validate(document, BENCH)
+    assert document["driver"] == "sim"
+    assert all(result["verified"] for result in document["results"])
+
+
+def test_a_document_without_markers_is_refused() -> None:
+    with pytest.raises(SystemExit, match="markers"):
+        figures.with_block("no markers here", "text")
+
+
+def test_pictures_are_small() -> None:
+    pictures = list((ROOT / "docs" / "images").glob("*.png"))
+
+    assert pictures
+    assert [p.name for p in pictures if p.stat().st_size > LARGEST_PICTURE] == []
