@@ -5,8 +5,9 @@
  * helps.
  *
  * Every function that can fail returns a polypath_status; polypath_last_error() then has the
- * message, which says what is wrong and what to do. A failed call changes nothing. All functions may
- * be called from any thread; a handle may not be used while another thread destroys it.
+ * message, which says what is wrong and what to do. A call with a bad argument changes nothing. All
+ * functions may be called from any thread; a handle may not be used while another thread destroys
+ * it. A forked child may not use its parent's contexts: its calls fail.
  */
 
 #include <stddef.h>
@@ -119,7 +120,8 @@ POLYPATH_API polypath_status polypath_stream_synchronize(polypath_context* conte
  * one native copy and counts as a fallback.
  * Errors: POLYPATH_INVALID_ARGUMENT (null or unknown address, a range beyond its allocation,
  * overlapping ranges, unknown stream); POLYPATH_DRIVER_ERROR if not even a native copy could be
- * enqueued: then nothing of it remains queued.
+ * enqueued, or if part of a copy over several paths could be neither finished nor waited for: then
+ * the destination's bytes are undefined.
  */
 POLYPATH_API polypath_status polypath_copy(polypath_context* context, void* destination,
                                            const void* source, size_t bytes,

@@ -1,6 +1,6 @@
 """Types of the extension module; src/python has the implementation.
 
-Requests and results are JSON; docs/cli.md describes the results.
+Requests and results are JSON; docs/json.md describes both.
 """
 
 from collections.abc import Mapping, Sequence

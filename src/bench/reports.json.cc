@@ -6,6 +6,7 @@
 #include "bench/request_reader.h"
 #include "bench/timeline.h"
 #include "bench/tune.h"
+#include "core/error.h"
 #include "engine/context.h"
 #include "machine/library.h"
 
@@ -82,6 +83,8 @@ PlanRequest read_plan_request(const std::string& text) {
                   request.machine.find_place(reader.text("destination"))};
   request.bytes = reader.bytes("bytes");
   request.options = reader.options();
+  if (request.options.executor == ExecutorChoice::automatic)
+    request.options.executor = parse_executor(request.settings.executor);
   reader.finish();
   return request;
 }
@@ -113,6 +116,13 @@ Request read_bench_request(const std::string& text) {
   return request;
 }
 
+Executor searched_executor(const std::string& name) {
+  if (name == "stream") return Executor::stream;
+  if (name == "graph") return Executor::graph;
+  fail(ErrorCode::invalid_argument, "executor '" + name + "' cannot be tuned",
+       "only plans of several paths have shares to search", "Name stream or graph.");
+}
+
 // All ordered pairs that are worth a search: of two GPUs or a GPU and its nearest host.
 std::vector<Lane> all_pairs(const Machine& machine) {
   std::vector<Lane> pairs;
@@ -137,8 +147,7 @@ TuneRequest read_tune_request(const std::string& text, Machine& machine) {
   if (request.pairs.empty()) request.pairs = all_pairs(machine);
   request.sizes = reader.sizes("sizes");
   for (const std::string& name : reader.names("executors"))
-    request.executors.push_back(parse_executor(name) == ExecutorChoice::graph ? Executor::graph
-                                                                              : Executor::stream);
+    request.executors.push_back(searched_executor(name));
   if (request.executors.empty()) request.executors = {Executor::stream, Executor::graph};
   reader.finish();
   return request;
@@ -175,14 +184,11 @@ std::string plan_report(const Machine& machine, const Plan& plan) {
 std::string plan_report(const std::string& text) {
   const PlanRequest request = read_plan_request(text);
   Planner planner(request.machine, request.settings);
-  PlanOptions options = request.options;
-  if (options.executor == ExecutorChoice::automatic)
-    options.executor = parse_executor(request.settings.executor);
   const PlanPointer plan =
-      planner.plan(request.lane.source, request.lane.destination, request.bytes, options);
+      planner.plan(request.lane.source, request.lane.destination, request.bytes, request.options);
   const Timeline timeline =
       simulate_transfer(request.machine, request.lane, request.bytes, plan, request.settings,
-                        options);
+                        request.options);
   Json report = plan_object(request.machine, *plan);
   report["timeline"] = timeline_object(request.machine, timeline);
   return report.dump(kIndent);

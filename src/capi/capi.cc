@@ -224,8 +224,9 @@ polypath_status polypath_now(polypath_context* context, double* seconds) {
 polypath_status polypath_trace(polypath_context* context, const char* path) {
   return guarded([&] {
     polypath::Context& used = context_of(context);
+    const std::string text = polypath::bench::trace_report(used.machine(), used.trace());
     std::ofstream file(given(path, "path"));
-    file << polypath::bench::trace_report(used.machine(), used.trace()) << '\n';
+    file << text << '\n';
     if (!file.flush())
       fail(ErrorCode::invalid_argument, std::string("trace file '") + path + "' cannot be written",
            "its folder does not exist or is not writable", "Name another file.");

@@ -49,7 +49,12 @@ Entry number(const char* variable, Number Settings::* member, Number low, Number
 Entry bytes(const char* variable, Bytes Settings::* member, Bytes low, Bytes high,
             const char* meaning) {
   const auto read = [=](Settings& s, const std::string& text) {
-    const Bytes value = parse_bytes(text, variable);
+    Bytes value;
+    try {
+      value = parse_bytes(text);
+    } catch (const Error&) {
+      fail_setting(variable, text, "it must be a size such as 4096, 64K or 8M");
+    }
     if (value < low || value > high || value.value % 512 != 0)
       fail_setting(variable, text,
                    fmt::format("it must be a multiple of 512 from {} to {}", format_bytes(low),

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -52,7 +53,7 @@ ExecutorChoice choice_of(const PlanOptions& options, const Settings& settings) {
 
 Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
                std::shared_ptr<LoadTracker> load)
-    : driver_(driver), machine_(machine), settings_(settings), planner_(machine_, settings_),
+    : driver_(driver), machine_(machine), settings_(settings), process_(getpid()), planner_(machine_, settings_),
       hops_(driver, machine_, settings_), streams_(driver, machine_, hops_),
       graphs_(driver, machine_, hops_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
@@ -74,15 +75,22 @@ Engine::Ends Engine::check(const CopyCall& call) {
   return ends;
 }
 
+// A forked child has its parent's memory but not its driver: handles mean nothing there.
+void Engine::check_process() const {
+  if (getpid() == process_) return;
+  fail(ErrorCode::unsupported, fmt::format("this context belongs to process {}", process_),
+       "a forked child cannot use its parent's streams and memory", "Open one in the child.");
+}
+
 CopyResult Engine::copy(const CopyCall& call) {
+  check_process();
   const std::scoped_lock lock(mutex_);
   if (call.bytes.value == 0) return {};
   const Ends ends = check(call);
-  ++statistics_.transfers;
-  statistics_.bytes += call.bytes;
   const bool plain = call.bytes < settings_.min_message && !call.options.forced();
   if (!plain && ends.source != ends.destination && !driver_.is_capturing(call.stream))
     return planned_copy(call, ends);
+  count_asked(call);
   native_copy(call, ends);
   ++statistics_.native;
   return {};
@@ -105,26 +113,19 @@ CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
   const Seconds now = driver_.now();
   const PlanPointer plan = planner_.plan(ends.source, ends.destination, call.bytes, options,
                                          load_->load_beside(call.stream, now));
+  count_asked(call);
   const Executor executor = executor_for(call, *plan);
   if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
-  if (executor != Executor::native) {
-    const Transfer transfer{plan.get(),      call.destination, call.source,
-                            call.stream,     call.stream_gpu,  next_transfer_++};
-    try {
-      run(transfer, executor);
-      load_->add(call.stream, *plan, now);
-      count(*plan, executor);
-      return {executor, plan};
-    } catch (const Error& error) {
-      ++statistics_.fallbacks;
-      log(LogLevel::warning, fmt::format("one native copy instead of {} paths: {}",
-                                         plan->shape.paths.size(), error.what()));
-    }
+  const bool planned_native = executor == Executor::native;
+  if (!planned_native && run(call, *plan, executor)) {
+    load_->add(call.stream, *plan, now);
+    count(*plan, executor);
+    return {executor, plan};
   }
   native_copy(call, ends);
   load_->add(call.stream, *plan, now);
-  if (executor == Executor::native) ++statistics_.native;
-  return {Executor::native, executor == Executor::native ? plan : nullptr};
+  ++(planned_native ? statistics_.native : statistics_.fallbacks);
+  return {Executor::native, planned_native ? plan : nullptr};
 }
 
 // A graph pays only when launched again: an automatic plan runs as streams the first times.
@@ -136,17 +137,32 @@ Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
   return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
 }
 
-void Engine::run(const Transfer& transfer, Executor executor) {
-  if (executor == Executor::graph) graphs_.prepare(transfer);
-  else streams_.prepare(transfer);
+// True if enqueued; false if it failed and nothing of it is queued any more.
+bool Engine::run(const CopyCall& call, const Plan& plan, Executor executor) {
+  const Transfer transfer{&plan,       call.destination, call.source,
+                          call.stream, call.stream_gpu,  next_transfer_++};
+  const bool graph = executor == Executor::graph;
+  bool queued = false;
   try {
-    if (executor == Executor::graph) graphs_.run(transfer);
-    else streams_.run(transfer);
-  } catch (const Error&) {
-    // Part of it may be queued. The native copy that follows must not be overtaken by it.
-    hops_.settle(transfer);
-    throw;
+    graph ? graphs_.prepare(transfer) : streams_.prepare(transfer);
+    queued = true;
+    graph ? graphs_.run(transfer) : streams_.run(transfer);
+    return true;
+  } catch (const Error& error) {
+    // A native copy must not be overtaken by what is queued, nor may what follows it in the stream.
+    if (queued && !hops_.settle(transfer)) {
+      ++statistics_.errors;
+      throw;
+    }
+    log(LogLevel::warning, fmt::format("one native copy instead of {} paths: {}",
+                                       plan.shape.paths.size(), error.what()));
+    return false;
   }
+}
+
+void Engine::count_asked(const CopyCall& call) {
+  ++statistics_.transfers;
+  statistics_.bytes += call.bytes;
 }
 
 void Engine::count(const Plan& plan, Executor executor) {

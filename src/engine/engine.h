@@ -44,10 +44,13 @@ class Engine {
   ~Engine();
 
   /// Enqueues a copy: it starts after what is in the stream and is complete before what comes next.
-  /// Never blocks while the driver works. Returns how it was done.
+  /// Never blocks, except after a driver failure in the middle: then until what was queued is done.
+  /// Returns how it was done. If several paths fail but a native copy works, that is a success and
+  /// counted in `fallbacks`.
   /// Errors: invalid_argument (null, unknown memory, a range beyond its allocation, overlapping
-  /// ranges, unusable options), before anything is enqueued; driver, if not even a native copy could
-  /// be enqueued. If several paths fail but a native copy works, that is a success (`fallbacks`).
+  /// ranges, unusable options) and unsupported (in a forked child), before anything is enqueued;
+  /// driver, if not even a native copy could be enqueued, or part of a failed transfer is queued and
+  /// cannot be waited for.
   CopyResult copy(const CopyCall& call);
 
   /// The plan that copy would use on an idle machine. Errors as Planner::plan.
@@ -65,16 +68,19 @@ class Engine {
     PlaceId destination;
   };
 
+  void check_process() const;
   [[nodiscard]] Ends check(const CopyCall& call);
   void native_copy(const CopyCall& call, const Ends& ends);
   CopyResult planned_copy(const CopyCall& call, const Ends& ends);
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
-  void run(const Transfer& transfer, Executor executor);
+  [[nodiscard]] bool run(const CopyCall& call, const Plan& plan, Executor executor);
+  void count_asked(const CopyCall& call);
   void count(const Plan& plan, Executor executor);
 
   Driver& driver_;
   Machine machine_;
   Settings settings_;
+  int process_;  ///< the one that made the engine
   mutable std::mutex mutex_;
   Planner planner_;
   Statistics statistics_;

@@ -98,8 +98,9 @@ bool Hops::wait_for(StreamHandle stream) noexcept {
   }
 }
 
-void Hops::settle(const Transfer& transfer) noexcept {
+bool Hops::settle(const Transfer& transfer) noexcept {
   const bool caller_done = wait_for(transfer.stream);
+  bool all_done = caller_done;
   for (const PathShape& part : transfer.plan->shape.paths) {
     if (!part.path.staged()) continue;
     bool done = caller_done;
@@ -109,7 +110,9 @@ void Hops::settle(const Transfer& transfer) noexcept {
     }
     const auto ring = rings_.find(part.path.first);
     if (!done && ring != rings_.end() && ring->second) ring->second->lost = true;
+    all_done &= done;
   }
+  return all_done;
 }
 
 }  // namespace polypath

@@ -73,8 +73,8 @@ class Hops {
   HopStream& stream(HopId hop);
   StagingRing& ring(HopId first_hop);
   /// Blocks until everything queued for the transfer has finished, on the caller's stream and the
-  /// hops'; marks as lost the rings of what it cannot wait for.
-  void settle(const Transfer& transfer) noexcept;
+  /// hops'; marks as lost the rings of what it cannot wait for, and returns false if there is any.
+  [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
 
  private:
   [[nodiscard]] bool wait_for(StreamHandle stream) noexcept;

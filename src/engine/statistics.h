@@ -8,7 +8,7 @@
 namespace polypath {
 
 struct Statistics {
-  std::uint64_t transfers = 0;             ///< copies asked for
+  std::uint64_t transfers = 0;             ///< copies asked for: the sum of the next five
   std::uint64_t native = 0;                ///< done as one native copy by decision
   std::uint64_t streams = 0;               ///< done over several paths by streams
   std::uint64_t graphs = 0;                ///< done over several paths by a graph

@@ -51,6 +51,18 @@ Bytes size_class(Bytes bytes) {
   return {bytes.value >> dropped << dropped};
 }
 
+void check_places(const Machine& machine, const char* variable,
+                  const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    try {
+      if (name != "direct") (void)machine.find_place(name);
+    } catch (const Error& error) {
+      fail(ErrorCode::invalid_setting, fmt::format("{} cannot be used", variable), error.what(),
+           "Correct or unset it.");
+    }
+  }
+}
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -70,9 +82,8 @@ Planner::Planner(const Machine& machine, const Settings& settings)
     : settings_(settings), predictor_(machine),
       plans_(static_cast<std::size_t>(settings.plan_cache)),
       recipes_(static_cast<std::size_t>(settings.plan_cache)) {
-  for (const auto* names : {&settings.include, &settings.exclude})
-    for (const std::string& name : *names)
-      if (name != "direct") (void)machine.find_place(name);
+  check_places(machine, "POLYPATH_PATHS", settings.include);
+  check_places(machine, "POLYPATH_EXCLUDE", settings.exclude);
   if (!settings.tuned.empty()) tuned_ = read_tuned(settings.tuned);
 }
 

@@ -21,7 +21,7 @@ using Load = std::vector<BytesPerSecond>;
 /// Plans transfers on one machine. Not thread-safe; the engine guards it.
 class Planner {
  public:
-  /// Error (invalid_argument) if the settings name a path or file that does not exist.
+  /// Error (invalid_setting) if the settings name a path or file that cannot be used.
   Planner(const Machine& machine, const Settings& settings);
 
   /// The plan for `bytes` from `source` to `destination`. Plans are cached; the same request under

@@ -32,7 +32,7 @@ struct TunedTable {
                                        Bytes bytes, Executor executor) const;
 };
 
-/// Reads a file that tuned_to_json wrote; errors (invalid_argument) name the file and the field.
+/// Reads a file that tuned_to_json wrote; errors (invalid_setting) name the file and the field.
 TunedTable read_tuned(const std::string& path);
 TunedTable parse_tuned(const std::string& json, const std::string& origin);
 std::string tuned_to_json(const TunedTable& table);

@@ -59,7 +59,7 @@ TunedTable parse_tuned(const std::string& text, const std::string& origin) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    fail(ErrorCode::invalid_argument, fmt::format("tuned file '{}' cannot be used", origin),
+    fail(ErrorCode::invalid_setting, fmt::format("tuned file '{}' cannot be used", origin),
          error.what(), "Write it anew with 'polypath tune --output'.");
   }
 }
@@ -67,7 +67,7 @@ TunedTable parse_tuned(const std::string& text, const std::string& origin) {
 TunedTable read_tuned(const std::string& path) {
   std::ifstream file(path);
   if (!file)
-    fail(ErrorCode::invalid_argument, fmt::format("tuned file '{}' cannot be opened", path),
+    fail(ErrorCode::invalid_setting, fmt::format("tuned file '{}' cannot be opened", path),
          "there is no such file or it is not readable", "Correct POLYPATH_TUNED.");
   std::ostringstream text;
   text << file.rdbuf();

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
@@ -141,6 +143,34 @@ TEST_F(CInterface, TraceIsWrittenToAFile) {
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(text, HasSubstr("gpu0 -> gpu2"));
   EXPECT_EQ(bad, POLYPATH_INVALID_ARGUMENT);
+}
+
+TEST(CInterfaceWithoutTrace, FailedTraceLeavesTheFileAlone) {
+  const std::string path = testing::TempDir() + "polypath_capi_kept.json";
+  std::ofstream(path) << "kept";
+  polypath_context* context = nullptr;
+  ASSERT_EQ(polypath_context_create("beluga", &context), POLYPATH_SUCCESS);
+
+  const polypath_status status = polypath_trace(context, path.c_str());
+
+  std::string text;
+  std::ifstream(path) >> text;
+  EXPECT_EQ(status, POLYPATH_INVALID_ARGUMENT);
+  EXPECT_EQ(text, "kept");
+  EXPECT_EQ(polypath_context_destroy(context), POLYPATH_SUCCESS);
+}
+
+TEST_F(CInterface, ForkedChildCannotUseItsParentsContext) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto status = polypath_copy(context_, destination_, source_, kBytes, stream_);
+    _exit(status == POLYPATH_UNSUPPORTED ? 0 : 1);
+  }
+  int exit_status = -1;
+  ASSERT_EQ(waitpid(child, &exit_status, 0), child);
+
+  EXPECT_TRUE(WIFEXITED(exit_status));
+  EXPECT_EQ(WEXITSTATUS(exit_status), 0);
 }
 
 TEST_F(CInterface, ClockRunsWithTheWork) {

@@ -510,6 +510,7 @@ TEST_P(DriverArguments, UnknownStreamsAreRefused) {
   expect_invalid_argument([&] { driver().record(recorded, gone); }, named);
   expect_invalid_argument([&] { driver().wait(gone, recorded); }, named);
   expect_invalid_argument([&] { driver().synchronize(gone); }, named);
+  expect_invalid_argument([&] { (void)driver().is_capturing(gone); }, named);
   expect_invalid_argument([&] { driver().launch(one, gone); }, named);
   expect_invalid_argument([&] { copy(memory, memory + 2048_B, 8, gone); }, named);
 }

@@ -1,4 +1,4 @@
-"""JSON Schemas of what the commands write, as docs/cli.md promises it."""
+"""JSON Schemas of what the commands write, as docs/json.md promises it."""
 
 from __future__ import annotations
 

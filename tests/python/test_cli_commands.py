@@ -1,4 +1,4 @@
-"""Every command: exit status, the JSON that docs/cli.md promises, and what people see."""
+"""Every command: exit status, the JSON that docs/json.md promises, and what people see."""
 
 from __future__ import annotations
 

@@ -38,10 +38,13 @@ Seconds SimDriver::now() {
 
 Address SimDriver::allocate(PlaceId place, Bytes bytes) {
   const std::scoped_lock lock(mutex_);
-  if (!place.valid() || place.index() >= machine_.places.size() || bytes.value == 0)
-    fail(ErrorCode::invalid_argument, fmt::format("{} bytes at place {} cannot be allocated",
-                                                  bytes.value, place.value),
-         "a size is at least 1 and a place is one of the machine's", "Correct it.");
+  if (!place.valid() || place.index() >= machine_.places.size())
+    fail(ErrorCode::invalid_argument, fmt::format("place number {} cannot be used", place.value),
+         fmt::format("the machine has {} places", machine_.places.size()), "Correct it.");
+  if (bytes.value == 0)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("0 bytes cannot be allocated at {}", machine_.place(place).name),
+         "a size is at least 1", "Correct it.");
   count(Call::allocate);
   return memory_.allocate(place, bytes);
 }
@@ -66,9 +69,11 @@ std::optional<MemoryInfo> SimDriver::find_memory(Address address) {
 
 void SimDriver::check_gpu(PlaceId place) const {
   const bool known = place.valid() && place.index() < machine_.places.size();
-  if (!known || machine_.place(place).kind != PlaceKind::gpu)
-    fail(ErrorCode::invalid_argument, fmt::format("place {} is no GPU", place.value),
-         "streams and events belong to GPUs", "Pass a GPU of the machine.");
+  if (known && machine_.place(place).kind == PlaceKind::gpu) return;
+  const std::string name =
+      known ? machine_.place(place).name : fmt::format("place number {}", place.value);
+  fail(ErrorCode::invalid_argument, name + " is no GPU", "streams and events belong to GPUs",
+       "Pass a GPU of the machine.");
 }
 
 StreamHandle SimDriver::create_stream(PlaceId gpu) {
@@ -85,6 +90,12 @@ void SimDriver::destroy_stream(StreamHandle stream) {
   races_.retire_thread(stream_of(stream).thread);
   streams_.erase(stream);
   count(Call::destroy_stream);
+}
+
+bool SimDriver::is_capturing(StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  (void)stream_of(stream);
+  return false;  // nothing here can be captured
 }
 
 EventHandle SimDriver::create_event(PlaceId gpu) {

@@ -49,7 +49,7 @@ class SimDriver final : public Driver {
   std::optional<MemoryInfo> find_memory(Address address) override;
   StreamHandle create_stream(PlaceId gpu) override;
   void destroy_stream(StreamHandle stream) override;
-  bool is_capturing(StreamHandle) override { return false; }
+  bool is_capturing(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override;
   void record(EventHandle event, StreamHandle stream) override;

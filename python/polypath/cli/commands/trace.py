@@ -36,7 +36,7 @@ def trace(
     shares: SharesOption = None,
     chunks: ChunksOption = None,
 ) -> None:
-    """Run one transfer and write a timeline of its copies and calls, which Perfetto opens."""
+    """Run one transfer and write a timeline of its copies, which Perfetto opens."""
     check_writable(output)
     choice = choose_machine(machine)
     request = {
