@@ -1,0 +1,402 @@
+// What one engine promises of one copy: the right bytes, at the right time, nothing else.
+
+#include <gmock/gmock.h>
+
+#include "machine/library.h"
+#include "support/errors.h"
+#include "support/rig.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+const std::vector<std::string> kAllBeluga{"direct", "gpu2", "gpu3", "host"};
+
+// --- every kind of copy, every size ---
+
+struct Kind {
+  std::string name;
+  std::string machine;
+  std::string source;
+  std::string destination;
+};
+
+class EveryKind : public testing::TestWithParam<Kind> {};
+
+std::string kind_name(const testing::TestParamInfo<Kind>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind,
+                         testing::Values(Kind{"gpu_to_gpu", "beluga", "gpu0", "gpu1"},
+                                         Kind{"behind_a_switch", "h200x4", "gpu2", "gpu0"},
+                                         Kind{"over_pcie", "pcie4", "gpu3", "gpu1"},
+                                         Kind{"without_peer_access", "nop2p4", "gpu0", "gpu1"},
+                                         Kind{"host_to_gpu", "h200x4", "host", "gpu1"},
+                                         Kind{"gpu_to_host", "h200x4", "gpu1", "host"},
+                                         Kind{"within_a_gpu", "beluga", "gpu0", "gpu0"},
+                                         Kind{"within_a_host", "beluga", "host", "host"}),
+                         kind_name);
+
+void copy_sizes(const Kind& kind, const Settings& settings, const PlanOptions& options,
+                const std::vector<std::size_t>& sizes) {
+  constexpr std::size_t kGuard = 4096;
+  Rig rig(kind.machine, settings);
+  const StreamHandle stream = rig.stream("gpu0");
+  for (const std::size_t size : sizes) {
+    Buffer& source = rig.buffer(kind.source, size + 2 * kGuard);
+    Buffer& destination = rig.buffer(kind.destination, size + 2 * kGuard);
+    rig.copy(destination, kGuard + 1, source, kGuard + 3, size, stream, options);
+    EXPECT_TRUE(rig.intact()) << size << " bytes";
+  }
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+const std::vector<std::size_t> kSmallSizes{0,    1,    2,    511,   512,   513,   4095,
+                                           4096, 4097, 8191, 65535, 65537, 99991, 1 << 18};
+
+TEST_P(EveryKind, CopiesExactlyAsPlanned) {
+  for (const ExecutorChoice executor : {ExecutorChoice::automatic, ExecutorChoice::native,
+                                        ExecutorChoice::stream, ExecutorChoice::graph}) {
+    PlanOptions options;
+    options.executor = executor;
+    copy_sizes(GetParam(), small_settings(), options, kSmallSizes);
+  }
+}
+
+TEST_P(EveryKind, CopiesExactlyOverAllPaths) {
+  const auto& [name, machine, source, destination] = GetParam();
+  for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph})
+    copy_sizes(GetParam(), small_settings(),
+               over_all_paths(load_machine(machine), source, destination, executor), kSmallSizes);
+}
+
+TEST_P(EveryKind, CopiesExactlyAroundTheThresholds) {
+  const Settings settings;
+  const std::size_t least = settings.min_message.value;
+  for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph}) {
+    PlanOptions options;
+    options.executor = executor;
+    copy_sizes(GetParam(), settings, options,
+               {least - 1, least, least + 1, settings.staging_slot.value + 1, 40 * kMiB + 13});
+  }
+}
+
+TEST(Copy, GoesOverSeveralPathsWhereThatPays) {
+  Rig rig("beluga");
+  Buffer& source = rig.buffer("gpu0", 64 * kMiB);
+  Buffer& destination = rig.buffer("gpu1", 64 * kMiB);
+
+  const CopyResult result = rig.copy(destination, source, rig.stream("gpu0"));
+
+  EXPECT_TRUE(rig.intact());
+  EXPECT_EQ(result.executor, Executor::stream);
+  ASSERT_TRUE(result.plan);
+  EXPECT_GT(result.plan->shape.paths.size(), 1U);
+  EXPECT_GT(rig.statistics().staged_bytes, 0_B);
+}
+
+TEST(Copy, SmallMessagesAreOneNativeCopy) {
+  Rig rig("beluga");
+  Buffer& source = rig.buffer("gpu0", kMiB);
+  Buffer& destination = rig.buffer("gpu1", kMiB);
+  const StreamHandle stream = rig.stream("gpu0");
+  const int streams = rig.driver().uses(sim::Call::create_stream);
+
+  const CopyResult result = rig.copy(destination, 0, source, 0, kMiB - 1, stream);
+
+  EXPECT_EQ(result.executor, Executor::native);
+  EXPECT_EQ(rig.driver().uses(sim::Call::copy), 1);
+  EXPECT_EQ(rig.driver().uses(sim::Call::create_stream), streams);
+  EXPECT_EQ(rig.driver().uses(sim::Call::create_event), 0);
+}
+
+TEST(Copy, NothingIsCopiedForZeroBytes) {
+  Rig rig("beluga");
+  Buffer& source = rig.buffer("gpu0", 64);
+  Buffer& destination = rig.buffer("gpu1", 64);
+
+  rig.copy(destination, 0, source, 0, 0, rig.stream("gpu0"));
+
+  EXPECT_TRUE(rig.intact());
+  EXPECT_EQ(rig.driver().uses(sim::Call::copy), 0);
+  EXPECT_EQ(rig.statistics().transfers, 0U);
+}
+
+// --- stream order, without blocking ---
+
+class Order : public testing::TestWithParam<ExecutorChoice> {};
+
+std::string executor_name(const testing::TestParamInfo<ExecutorChoice>& info) {
+  return info.param == ExecutorChoice::graph ? "graph" : "stream";
+}
+
+INSTANTIATE_TEST_SUITE_P(Executors, Order,
+                         testing::Values(ExecutorChoice::stream, ExecutorChoice::graph),
+                         executor_name);
+
+TEST_P(Order, ATransferComesAfterWhatIsInTheStreamAndBeforeWhatFollows) {
+  Rig rig("beluga", small_settings());
+  Buffer& first = rig.buffer("host", kMiB);
+  Buffer& source = rig.buffer("gpu0", kMiB);
+  Buffer& destination = rig.buffer("gpu1", kMiB);
+  Buffer& last = rig.buffer("gpu2", kMiB);
+  const StreamHandle stream = rig.stream("gpu0");
+  const PlanOptions native = forced({"direct"}, ExecutorChoice::native);
+
+  rig.copy(source, first, stream, native);
+  rig.copy(destination, source, stream, forced(kAllBeluga, GetParam()));
+  rig.copy(last, destination, stream, native);
+
+  EXPECT_TRUE(rig.intact());
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+TEST_P(Order, WhatFollowsMayOverwriteTheSource) {
+  Rig rig("beluga", small_settings());
+  Buffer& source = rig.buffer("gpu0", kMiB);
+  Buffer& destination = rig.buffer("gpu1", kMiB);
+  Buffer& other = rig.buffer("host", kMiB);
+  const StreamHandle stream = rig.stream("gpu0");
+
+  rig.copy(destination, source, stream, forced(kAllBeluga, GetParam()));
+  rig.copy(source, other, stream, forced({"direct"}, ExecutorChoice::native));
+
+  EXPECT_TRUE(rig.intact());
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+TEST_P(Order, TransfersOnOneStreamFollowEachOther) {
+  Rig rig("beluga", small_settings());
+  Buffer& a = rig.buffer("gpu0", kMiB);
+  Buffer& b = rig.buffer("gpu1", kMiB);
+  Buffer& c = rig.buffer("gpu2", kMiB);
+  const StreamHandle stream = rig.stream("gpu3");
+  PlanOptions options;
+  options.executor = GetParam();
+
+  for (int round = 0; round < 4; ++round) {
+    rig.copy(b, a, stream, options);
+    rig.copy(c, b, stream, options);
+    rig.copy(a, 0, c, 1, kMiB - 1, stream, options);
+  }
+
+  EXPECT_TRUE(rig.intact());
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+TEST_P(Order, EventsOfTheCallerOrderTransfersOfTwoStreams) {
+  Rig rig("beluga", small_settings());
+  Buffer& a = rig.buffer("gpu0", kMiB);
+  Buffer& b = rig.buffer("gpu1", kMiB);
+  Buffer& c = rig.buffer("gpu2", kMiB);
+  const StreamHandle first = rig.stream("gpu0");
+  const StreamHandle second = rig.stream("gpu1");
+  const EventHandle event = rig.driver().create_event({0});
+
+  rig.copy(b, a, first, forced(kAllBeluga, GetParam()));
+  rig.driver().record(event, first);
+  rig.driver().wait(second, event);
+  rig.copy(c, b, second, forced({"direct", "gpu0", "gpu3"}, GetParam()));
+
+  EXPECT_TRUE(rig.intact());
+  rig.driver().destroy_event(event);
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+TEST_P(Order, TransfersOfTwoStreamsShareTheStagingMemoryInTurn) {
+  Rig rig("beluga", small_settings());
+  const std::vector<StreamHandle> streams{rig.stream("gpu0"), rig.stream("gpu1")};
+
+  for (int i = 0; i < 8; ++i)
+    rig.copy(rig.buffer("gpu1", kMiB / 8), rig.buffer("gpu0", kMiB / 8),
+             streams[static_cast<std::size_t>(i % 2)], forced(kAllBeluga, GetParam()));
+
+  EXPECT_TRUE(rig.intact());
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+TEST_P(Order, TheCallerIsNeverBlocked) {
+  Rig rig("beluga", small_settings());
+  Buffer& source = rig.buffer("gpu0", 16 * kMiB);
+  Buffer& destination = rig.buffer("gpu1", 16 * kMiB);
+  const StreamHandle stream = rig.stream("gpu0");
+
+  for (int i = 0; i < 8; ++i) rig.copy(destination, source, stream, forced(kAllBeluga, GetParam()));
+
+  EXPECT_EQ(rig.driver().uses(sim::Call::synchronize), 0);
+  EXPECT_EQ(rig.driver().uses(sim::Call::is_done), 0);
+}
+
+// --- staging memory ---
+
+std::uint64_t staged_memory(std::size_t message, int slots) {
+  Settings settings;
+  settings.staging_slot = 256_KiB;
+  settings.staging_slots = slots;
+  Rig rig("beluga", settings);
+  Buffer& source = rig.buffer("gpu0", message);
+  Buffer& destination = rig.buffer("gpu1", message);
+  const StreamHandle stream = rig.stream("gpu0");
+  for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph})
+    rig.copy(destination, source, stream, forced(kAllBeluga, executor));
+  rig.synchronize();
+  // What is left when the buffers and the stream are gone is the engine's own.
+  rig.free(source);
+  rig.free(destination);
+  std::uint64_t bytes = 0;
+  for (const std::string& leak : rig.driver().leaks())
+    if (leak.find("bytes at") != std::string::npos) bytes += std::stoull(leak);
+  return bytes;
+}
+
+// One ring of slots per staging place: gpu2, gpu3 and the host.
+TEST(StagingMemory, IsBoundedWhateverTheMessage) {
+  EXPECT_EQ(staged_memory(4 * kMiB, 4), 3U * 4 * (256 << 10));
+  EXPECT_EQ(staged_memory(64 * kMiB, 4), 3U * 4 * (256 << 10));
+  EXPECT_EQ(staged_memory(64 * kMiB, 2), 3U * 2 * (256 << 10));
+}
+
+// --- arguments ---
+
+class Arguments : public testing::Test {
+ protected:
+  // The message names what is wrong, nothing is enqueued and nothing is counted.
+  template <class... Parts>
+  void expect_refused(const CopyCall& call, const Parts&... parts) {
+    const int copies = rig_.driver().uses(sim::Call::copy);
+    expect_invalid_argument([&] { rig_.engine().copy(call); }, parts...);
+    const Statistics counted = rig_.statistics();
+    EXPECT_EQ(rig_.driver().uses(sim::Call::copy), copies);
+    EXPECT_EQ(counted.transfers, 0U);
+    EXPECT_EQ(counted.errors, 0U);
+    EXPECT_EQ(counted.fallbacks, 0U);
+    EXPECT_EQ(counted.bytes, 0_B);
+  }
+  CopyCall call(std::size_t bytes = 4 * kMiB) {
+    return rig_.call(destination_, 0, source_, 0, bytes, stream_);
+  }
+
+  Rig rig_{"beluga"};
+  Buffer& source_ = rig_.buffer("gpu0", 4 * kMiB);
+  Buffer& destination_ = rig_.buffer("gpu1", 4 * kMiB);
+  StreamHandle stream_ = rig_.stream("gpu0");
+};
+
+TEST_F(Arguments, NullIsRefused) {
+  CopyCall no_source = call();
+  no_source.source = {};
+  CopyCall no_destination = call();
+  no_destination.destination = {};
+
+  expect_refused(no_source, "source is null");
+  expect_refused(no_destination, "destination is null");
+}
+
+TEST_F(Arguments, UnknownAndFreedMemoryIsRefused) {
+  CopyCall unknown = call();
+  unknown.source = {0x10};
+  Buffer& gone = rig_.buffer("gpu1", 4 * kMiB);
+  CopyCall freed = call();
+  freed.destination = gone.address;
+  rig_.free(gone);
+
+  expect_refused(unknown, "source 0x10", "not known");
+  expect_refused(freed, "destination 0x", "no live allocation");
+}
+
+TEST_F(Arguments, RangesBeyondTheirAllocationAreRefused) {
+  expect_refused(call(4 * kMiB + 1), "source is too short", "4194304 bytes are left", "4194305");
+  CopyCall shifted = call();
+  shifted.destination = shifted.destination + 1_B;
+  expect_refused(shifted, "destination is too short", "4194303 bytes are left");
+  CopyCall huge = call();
+  huge.bytes = {~std::uint64_t{0}};
+  expect_refused(huge, "source is too short", "18446744073709551615");
+}
+
+TEST_F(Arguments, OverlapIsRefused) {
+  CopyCall overlapping = call(kMiB);
+  overlapping.destination = overlapping.source + Bytes{kMiB - 1};
+  expect_refused(overlapping, "overlap");
+  overlapping.destination = overlapping.source;
+  expect_refused(overlapping, "overlap");
+
+  overlapping.destination = overlapping.source + Bytes{kMiB};
+  EXPECT_NO_THROW(rig_.engine().copy(overlapping));
+}
+
+TEST_F(Arguments, UnusableOptionsAreRefused) {
+  CopyCall wrong = call();
+  wrong.options.paths = {"direct", "gpu7"};
+  expect_refused(wrong, "gpu7");
+  wrong.options.paths = {"gpu1"};
+  expect_refused(wrong, "gpu1");
+  wrong.options.paths = {};
+  wrong.options.shares = {{"direct", 0.5}, {"gpu2", 0.4}};
+  expect_refused(wrong, "shares do not add up to 1");
+  wrong.options.shares = {};
+  wrong.options.chunks = {{"gpu2", 0}};
+  expect_refused(wrong, "gpu2=0");
+}
+
+TEST_F(Arguments, AnUnknownStreamIsRefused) {
+  CopyCall lost = call();
+  lost.stream = {4711};
+
+  expect_refused(lost, "stream 4711");
+  const CopyResult next =
+      rig_.copy(destination_, source_, stream_, forced({"direct", "gpu2"}, ExecutorChoice::stream));
+
+  EXPECT_EQ(next.executor, Executor::stream);
+  EXPECT_TRUE(rig_.intact());
+}
+
+TEST(Unreachable, PlacesWithoutAHopAreRefused) {
+  Machine machine = load_machine("beluga");
+  std::erase_if(machine.hops, [](const Hop& hop) {
+    return hop.source == PlaceId{0} && hop.destination == PlaceId{1};
+  });
+  Rig rig(machine, {});
+  Buffer& source = rig.buffer("gpu0", 4 * kMiB);
+  Buffer& destination = rig.buffer("gpu1", 4 * kMiB);
+  const StreamHandle stream = rig.stream("gpu0");
+
+  for (const std::size_t bytes : {std::size_t{64}, 4 * kMiB})
+    expect_invalid_argument(
+        [&] { rig.engine().copy(rig.call(destination, 0, source, 0, bytes, stream)); },
+        "no copy leads from gpu0 to gpu1");
+}
+
+// --- statistics ---
+
+TEST(Counted, EveryTransferOnceByHowItWasDone) {
+  Rig rig("beluga", small_settings());
+  Buffer& source = rig.buffer("gpu0", kMiB);
+  Buffer& destination = rig.buffer("gpu1", kMiB);
+  const StreamHandle stream = rig.stream("gpu0");
+
+  rig.copy(destination, source, stream, forced({"direct"}, ExecutorChoice::native));
+  rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::stream));
+  rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::graph));
+  rig.driver().fail_nth(sim::Call::wait, 2);
+  rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::stream));
+  rig.driver().fail_from(sim::Call::copy, 1);
+  EXPECT_THROW(rig.copy(destination, source, stream, forced({"direct"}, ExecutorChoice::native)),
+               Error);
+  EXPECT_THROW(rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::stream)),
+               Error);
+  rig.driver().clear_faults();
+
+  const Statistics counted = rig.statistics();
+  EXPECT_EQ(counted.transfers, 6U);
+  EXPECT_EQ(counted.native, 1U);
+  EXPECT_EQ(counted.streams, 1U);
+  EXPECT_EQ(counted.graphs, 1U);
+  EXPECT_EQ(counted.fallbacks, 1U);
+  EXPECT_EQ(counted.errors, 2U);
+  EXPECT_EQ(counted.bytes, Bytes{6 * kMiB});
+}
+
+}  // namespace
+}  // namespace polypath::test
