@@ -475,8 +475,8 @@ TEST_P(DriverConformance, AGraphDestroyedWhileRunningRunsToItsEnd) {
 
 TEST_P(DriverArguments, AllocationsNeedASizeAndAPlace) {
   expect_invalid_argument([&] { driver().allocate(gpu(), 0_B); }, "0 bytes");
-  expect_invalid_argument([&] { driver().allocate(PlaceId{99}, 1_B); }, "place 99");
-  expect_invalid_argument([&] { driver().allocate(PlaceId{}, 1_B); }, "place -1");
+  expect_invalid_argument([&] { driver().allocate(PlaceId{99}, 1_B); }, "99");
+  expect_invalid_argument([&] { driver().allocate(PlaceId{}, 1_B); }, "-1");
 }
 
 TEST_P(DriverArguments, OnlyWhatAllocateReturnedIsFreedAndOnlyOnce) {
@@ -490,10 +490,11 @@ TEST_P(DriverArguments, OnlyWhatAllocateReturnedIsFreedAndOnlyOnce) {
 }
 
 TEST_P(DriverArguments, StreamsAndEventsBelongToGpus) {
-  for (const PlaceId place : {host(), PlaceId{}, PlaceId{99}}) {
-    const std::string named = "place " + std::to_string(place.value);
-    expect_invalid_argument([&] { driver().create_stream(place); }, named, "GPU");
-    expect_invalid_argument([&] { driver().create_event(place); }, named, "GPU");
+  for (const auto& [place, named] : {std::pair{host(), machine().place(host()).name},
+                                     {PlaceId{}, std::string("-1")},
+                                     {PlaceId{99}, std::string("99")}}) {
+    expect_invalid_argument([&, p = place] { driver().create_stream(p); }, named, "GPU");
+    expect_invalid_argument([&, p = place] { driver().create_event(p); }, named, "GPU");
   }
 }
 
