@@ -50,18 +50,18 @@ typedef uint64_t polypath_stream;
 
 /** Counters since the context was created; bytes in bytes. */
 typedef struct polypath_statistics {
-  uint64_t transfers;            /**< copies asked for */
-  uint64_t native_copies;        /**< done as one native copy by decision */
-  uint64_t stream_copies;        /**< done over several paths by streams */
-  uint64_t graph_copies;         /**< done over several paths by a graph */
-  uint64_t fallbacks;            /**< done as one native copy because something failed */
-  uint64_t errors;               /**< not done */
-  uint64_t graph_hits;           /**< launches of a cached graph as it was */
-  uint64_t graph_updates;        /**< launches of a cached graph with new addresses */
+  uint64_t transfers;     /**< copies asked for */
+  uint64_t native_copies; /**< done as one native copy by decision */
+  uint64_t stream_copies; /**< done over several paths by streams */
+  uint64_t graph_copies;  /**< done over several paths by a graph */
+  uint64_t fallbacks;     /**< done as one native copy because something failed */
+  uint64_t errors;        /**< not done */
+  uint64_t graph_hits;    /**< launches of a cached graph as it was */
+  uint64_t graph_updates; /**< launches of a cached graph with new addresses */
   uint64_t graph_instantiations;
   uint64_t graph_evictions;
-  uint64_t bytes;                /**< of all transfers */
-  uint64_t staged_bytes;         /**< of these, over staged paths */
+  uint64_t bytes;        /**< of all transfers */
+  uint64_t staged_bytes; /**< of these, over staged paths */
 } polypath_statistics;
 
 /** The version of the library in use, "MAJOR.MINOR.PATCH". Never null; valid for ever. */
@@ -94,7 +94,8 @@ POLYPATH_API polypath_status polypath_context_destroy(polypath_context* context)
  * Allocates device memory of a GPU or pinned memory of a host, aligned to 512 bytes.
  * @param place    "gpu0", "host0"; "host" is the first host memory
  * @param bytes    at least 1
- * @param address  receives the address; of a simulated machine it can be read and written by the CPU
+ * @param address  receives the address; of a simulated machine it can be read and written by the
+ * CPU
  */
 POLYPATH_API polypath_status polypath_allocate(polypath_context* context, const char* place,
                                                size_t bytes, void** address);
@@ -116,12 +117,12 @@ POLYPATH_API polypath_status polypath_stream_synchronize(polypath_context* conte
 
 /**
  * Enqueues a copy and returns. It starts after what is in the stream and is complete before what
- * comes next in it. 0 bytes are allowed and do nothing. If several paths cannot be used, the copy is
- * one native copy and counts as a fallback.
- * Errors: POLYPATH_INVALID_ARGUMENT (null or unknown address, a range beyond its allocation,
- * overlapping ranges, unknown stream); POLYPATH_DRIVER_ERROR if not even a native copy could be
- * enqueued, or if part of a copy over several paths could be neither finished nor waited for: then
- * the destination's bytes are undefined.
+ * comes next in it. 0 bytes are allowed and do nothing. If several paths cannot be used, the copy
+ * is one native copy and counts as a fallback. Errors: POLYPATH_INVALID_ARGUMENT (null or unknown
+ * address, a range beyond its allocation, overlapping ranges, unknown stream);
+ * POLYPATH_DRIVER_ERROR if not even a native copy could be enqueued, or if part of a copy over
+ * several paths could be neither finished nor waited for: then the destination's bytes are
+ * undefined.
  */
 POLYPATH_API polypath_status polypath_copy(polypath_context* context, void* destination,
                                            const void* source, size_t bytes,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the simulated figures of the documentation, and writes them into it.
 
-scripts/figures.py           writes the tables of README.md and docs/performance.md from results/simulated
+scripts/figures.py           writes the tables of README.md and docs/performance.md
 scripts/figures.py --run     first measures everything anew with the installed `polypath`; minutes
 """
 
@@ -175,11 +175,13 @@ def full_table(machine: str) -> str:
 def readme_block() -> str:
     """Return what stands between the markers of README.md."""
     return f"""\
-Simulated speed-up over one native copy, at 32 MiB / 512 MiB, as planned automatically, every byte verified:
+Simulated speed-up over one native copy, at 32 MiB / 512 MiB, as planned automatically, every byte
+verified:
 
 {summary_table()}
 
-Beside the speed-ups that the papers state, under the paths that they used (the best of 32 to 512 MiB):
+Beside the speed-ups that the papers state, under the paths that they used (the best of 32 to
+512 MiB):
 
 {claims_table()}"""
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <fstream>
 #include <cmath>
+#include <fstream>
+#include <limits>
 #include <utility>
 
 #include "core/error.h"
@@ -17,8 +17,8 @@ namespace {
 // Runs before the measured one: plans are made, rings allocated, graphs instantiated.
 int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
 
-// The time of the operation once it repeats: lanes that see each other's load settle on their plans,
-// and with them on their graphs, only after a few runs more.
+// The time of the operation once it repeats: lanes that see each other's load settle on their
+// plans, and with them on their graphs, only after a few runs more.
 Seconds steady_time(Session& session, const Request& request) {
   constexpr int kMostRuns = 10;
   for (int i = 0; i < warm_up_runs(request.settings); ++i)
@@ -109,8 +109,7 @@ Seconds predict_operation(const Machine& machine, const Operation& operation, By
   }
   const auto together = [&](const Predictor& used) {
     Seconds last;
-    for (const Prediction& each :
-         used.predict_well(shapes, used.resources().capacities(), slots))
+    for (const Prediction& each : used.predict_well(shapes, used.resources().capacities(), slots))
       last = std::max(last, each.time);
     return last;
   };
@@ -137,8 +136,8 @@ Result measure(const Machine& machine, const Operation& operation, const Request
   result.seconds = steady_time(session, request);
   result.plan = session.results()[0].plan;
   result.executor = session.results()[0].executor;
-  result.predicted = predict_operation(machine, operation, bytes, session.results(),
-                                       request.window, request.settings.staging_slots);
+  result.predicted = predict_operation(machine, operation, bytes, session.results(), request.window,
+                                       request.settings.staging_slots);
   result.copies = static_cast<double>(operation.lanes.size()) * request.window;
   if (operation.in_turn) halve(result);
   result.verified = request.verify && verified_run(machine, operation, request, bytes);
@@ -159,7 +158,8 @@ std::vector<Result> measure_all(const Machine& machine, const Request& request,
       fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be measured", bytes.value),
            "sizes lie between 1 byte and 64 GiB", "Correct it.");
     results.push_back(measure(machine, operation, request, bytes));
-    if (progress) progress(static_cast<int>(results.size()), static_cast<int>(request.sizes.size()));
+    if (progress)
+      progress(static_cast<int>(results.size()), static_cast<int>(request.sizes.size()));
   }
   return results;
 }

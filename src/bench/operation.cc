@@ -29,7 +29,7 @@ std::vector<Lane> neighbour_pairs(const Machine& machine) {
 }  // namespace
 
 const std::vector<std::string>& operation_names() {
-  static const std::vector<std::string> names = {"put", "bw", "bibw", "latency",
+  static const std::vector<std::string> names = {"put", "bw",  "bibw", "latency",
                                                  "mbw", "h2d", "d2h"};
   return names;
 }

@@ -26,8 +26,8 @@ const std::vector<std::string>& operation_names();
 
 /// Lanes of `name` between the two places:
 ///   put, h2d, d2h  one copy per measurement, one lane      bw     the same with a window
-///   bibw           one lane each way                       mbw    lanes 0->1, 2->3, ... of all GPUs
-///   latency        there and back, in turn; half the time counts
+///   bibw           one lane each way                       mbw    lanes 0->1, 2->3, ... of all
+///   GPUs latency        there and back, in turn; half the time counts
 /// Errors (invalid_argument): unknown operation; places of the wrong kind for it.
 Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
                          PlaceId destination);

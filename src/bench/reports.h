@@ -19,12 +19,13 @@ std::string settings_report();
 std::string plan_report(const std::string& request);
 /// polypath.plan/1 of a plan, without the timeline.
 std::string plan_report(const Machine& machine, const Plan& plan);
-/// polypath.bench/1 for a request {machine, operation, source, destination, sizes, window, executor,
-/// paths, shares, chunks, verify}.
+/// polypath.bench/1 for a request {machine, operation, source, destination, sizes, window,
+/// executor, paths, shares, chunks, verify}.
 std::string bench_report(const std::string& request, const Progress& progress);
 /// polypath.tuned/1 for a request {machine, pairs, sizes, executors}.
 std::string tune_report(const std::string& request, const Progress& progress);
-/// The timeline of one transfer, in the trace event format that Perfetto opens; request as for plan.
+/// The timeline of one transfer, in the trace event format that Perfetto opens; request as for
+/// plan.
 std::string trace_report(const std::string& request);
 /// The same for spans that a context has kept.
 std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans);

@@ -22,9 +22,8 @@ Json paths_of(const Plan* plan) {
   if (plan == nullptr) return Json::array({{{"via", "direct"}, {"share", 1.0}, {"chunks", 1}}});
   for (const PathDecision& decision : plan->decisions)
     if (decision.included)
-      paths.push_back({{"via", decision.name},
-                       {"share", decision.share},
-                       {"chunks", decision.chunks}});
+      paths.push_back(
+          {{"via", decision.name}, {"share", decision.share}, {"chunks", decision.chunks}});
   return paths;
 }
 
@@ -186,9 +185,8 @@ std::string plan_report(const std::string& text) {
   Planner planner(request.machine, request.settings);
   const PlanPointer plan =
       planner.plan(request.lane.source, request.lane.destination, request.bytes, request.options);
-  const Timeline timeline =
-      simulate_transfer(request.machine, request.lane, request.bytes, plan, request.settings,
-                        request.options);
+  const Timeline timeline = simulate_transfer(request.machine, request.lane, request.bytes, plan,
+                                              request.settings, request.options);
   Json report = plan_object(request.machine, *plan);
   report["timeline"] = timeline_object(request.machine, timeline);
   return report.dump(kIndent);
@@ -200,13 +198,13 @@ std::string bench_report(const std::string& text, const Progress& progress) {
   const auto results = measure_all(machine, request, progress);
   Json list = Json::array();
   for (const Result& result : results) list.push_back(result_object(machine, result));
-  const Json report = {{"schema", "polypath.bench/1"},
-                       {"machine", machine.name},
-                       {"driver", "sim"},
-                       {"operation", request.operation},
-                       {"host", {{"simulated", true},
-                                 {"cores", std::thread::hardware_concurrency()}}},
-                       {"results", list}};
+  const Json report = {
+      {"schema", "polypath.bench/1"},
+      {"machine", machine.name},
+      {"driver", "sim"},
+      {"operation", request.operation},
+      {"host", {{"simulated", true}, {"cores", std::thread::hardware_concurrency()}}},
+      {"results", list}};
   return report.dump(kIndent);
 }
 
@@ -234,9 +232,8 @@ std::string trace_report(const std::string& text) {
   Planner planner(request.machine, request.settings);
   const PlanPointer plan =
       planner.plan(request.lane.source, request.lane.destination, request.bytes, request.options);
-  const Timeline timeline =
-      simulate_transfer(request.machine, request.lane, request.bytes, plan, request.settings,
-                        request.options);
+  const Timeline timeline = simulate_transfer(request.machine, request.lane, request.bytes, plan,
+                                              request.settings, request.options);
   return trace_report(request.machine, timeline.spans);
 }
 
@@ -262,12 +259,13 @@ std::string trace_report(const Machine& machine, const std::vector<sim::Span>& s
                       {"tid", span.hop.value},
                       {"ts", span.started.value * 1e6},
                       {"dur", busy.value * 1e6},
-                      {"args", {{"transfer", span.label.transfer},
-                                {"path", span.label.path},
-                                {"chunk", span.label.chunk},
-                                {"bytes", span.bytes.value},
-                                {"bytes_per_second", (span.bytes / busy).value},
-                                {"queued_us", (span.started - span.ready).value * 1e6}}}});
+                      {"args",
+                       {{"transfer", span.label.transfer},
+                        {"path", span.label.path},
+                        {"chunk", span.label.chunk},
+                        {"bytes", span.bytes.value},
+                        {"bytes_per_second", (span.bytes / busy).value},
+                        {"queued_us", (span.started - span.ready).value * 1e6}}}});
   }
   const Json report = {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
   return report.dump(kIndent);

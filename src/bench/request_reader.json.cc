@@ -104,8 +104,8 @@ PlanOptions RequestReader::options() {
 void RequestReader::finish() const {
   for (const auto& [field, unused] : json_.items())
     if (!known_.contains(field))
-      fail_field(field, "there is no such field; known are " +
-                            join({known_.begin(), known_.end()}, ", "));
+      fail_field(field,
+                 "there is no such field; known are " + join({known_.begin(), known_.end()}, ", "));
 }
 
 }  // namespace polypath::bench

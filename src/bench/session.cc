@@ -21,14 +21,17 @@ void write_pattern(Address begin, Bytes bytes, std::uint64_t seed) {
 
 Session::Session(const Machine& machine, const Operation& operation, Bytes bytes,
                  const Settings& settings, sim::Options driver_options)
-    : driver_(machine, driver_options), operation_(operation), bytes_(bytes),
+    : driver_(machine, driver_options),
+      operation_(operation),
+      bytes_(bytes),
       results_(operation.lanes.size()) {
   const auto load = std::make_shared<LoadTracker>(machine);
   for (const Lane& lane : operation.lanes) {
     const PlaceId gpu = gpu_of(lane);
     engines_.push_back(std::make_unique<Engine>(driver_, machine, settings, load));
     buffers_.push_back({driver_.allocate(lane.source, bytes),
-                        driver_.allocate(lane.destination, bytes), driver_.create_stream(gpu), gpu});
+                        driver_.allocate(lane.destination, bytes), driver_.create_stream(gpu),
+                        gpu});
     driver_.use_host_thread(buffers_.size() - 1);
   }
 }

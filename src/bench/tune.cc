@@ -35,10 +35,13 @@ class Search {
  public:
   Search(const Machine& machine, const Lane& pair, Bytes bytes, Executor executor,
          const Settings& settings)
-      : machine_(machine), paths_(find_paths(machine, pair.source, pair.destination)),
+      : machine_(machine),
+        paths_(find_paths(machine, pair.source, pair.destination)),
         resources_(machine),
         session_(machine, {"put", {pair}, false}, bytes, settings, {false, false, false}),
-        executor_(executor), bytes_(bytes), settings_(settings) {
+        executor_(executor),
+        bytes_(bytes),
+        settings_(settings) {
     for (std::size_t p = 0; p < paths_.size(); ++p) {
       claims_.push_back(resources_.claims(paths_[p]));
       const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& members) {
@@ -170,7 +173,8 @@ class Search {
   Seconds time_of(const Candidate& candidate) {
     const TunedEntry entry = entry_of(candidate);
     PlanOptions options;
-    options.executor = executor_ == Executor::graph ? ExecutorChoice::graph : ExecutorChoice::stream;
+    options.executor =
+        executor_ == Executor::graph ? ExecutorChoice::graph : ExecutorChoice::stream;
     options.shares = entry.shares;
     options.chunks = entry.chunks;
     session_.run(options, 1);  // creates streams, rings, graphs
@@ -235,8 +239,7 @@ Tuned tune_one(const Machine& machine, const Lane& pair, Bytes bytes, Executor e
 std::vector<Tuned> tune_all(const Machine& machine, const TuneRequest& request,
                             const Progress& progress) {
   std::vector<Tuned> results;
-  const std::size_t total =
-      request.pairs.size() * request.sizes.size() * request.executors.size();
+  const std::size_t total = request.pairs.size() * request.sizes.size() * request.executors.size();
   for (const Lane& pair : request.pairs)
     for (const Bytes bytes : request.sizes)
       for (const Executor executor : request.executors) {

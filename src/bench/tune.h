@@ -4,10 +4,10 @@
 //
 // Every combination on a coarse grid: paths that are alike (same hops' numbers) carry equal shares;
 // shares in steps of 5 % (10 % with three groups or more); chunk counts 2, 4, ... 64. A combination
-// that even at full rates could not beat the best so far is not run, which loses nothing. Before and
-// after, from the automatic plan and from the best of the grid: every change of one path's share by
-// 1 to 8 % against every other path's, and of one chunk count, until none is faster. The result is
-// the best of the grid and optimal in its neighbourhood in 1 % steps.
+// that even at full rates could not beat the best so far is not run, which loses nothing. Before
+// and after, from the automatic plan and from the best of the grid: every change of one path's
+// share by 1 to 8 % against every other path's, and of one chunk count, until none is faster. The
+// result is the best of the grid and optimal in its neighbourhood in 1 % steps.
 
 #include "bench/measure.h"
 #include "plan/tuned.h"

@@ -210,10 +210,10 @@ polypath_status polypath_get_statistics(polypath_context* context,
   return guarded([&] {
     const polypath::Statistics counted = context_of(context).statistics();
     *given(statistics, "statistics") = {
-        counted.transfers,        counted.native,          counted.streams,
-        counted.graphs,           counted.fallbacks,       counted.errors,
-        counted.graph_hits,       counted.graph_updates,   counted.graph_instantiations,
-        counted.graph_evictions,  counted.bytes.value,     counted.staged_bytes.value};
+        counted.transfers,       counted.native,        counted.streams,
+        counted.graphs,          counted.fallbacks,     counted.errors,
+        counted.graph_hits,      counted.graph_updates, counted.graph_instantiations,
+        counted.graph_evictions, counted.bytes.value,   counted.staged_bytes.value};
   });
 }
 

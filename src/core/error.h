@@ -9,13 +9,13 @@
 namespace polypath {
 
 enum class ErrorCode {
-  invalid_argument,   ///< a size, offset, address, place, path or option that cannot be used
-  invalid_machine,    ///< a machine file that is damaged or says something impossible
-  invalid_setting,    ///< a POLYPATH_* setting that cannot be read or is out of range
-  out_of_memory,      ///< the driver or the host has no memory left for us
-  driver,             ///< a driver call failed; the message names it
-  unsupported,        ///< meaningful, but not possible on this machine or driver
-  internal,           ///< a broken promise of this library: always a bug
+  invalid_argument,  ///< a size, offset, address, place, path or option that cannot be used
+  invalid_machine,   ///< a machine file that is damaged or says something impossible
+  invalid_setting,   ///< a POLYPATH_* setting that cannot be read or is out of range
+  out_of_memory,     ///< the driver or the host has no memory left for us
+  driver,            ///< a driver call failed; the message names it
+  unsupported,       ///< meaningful, but not possible on this machine or driver
+  internal,          ///< a broken promise of this library: always a bug
 };
 
 /// The code's name as it appears in messages and in the C interface.

@@ -39,14 +39,15 @@ Number parse_number(const std::string& variable, const std::string& text, Number
 }
 
 template <class Number>
-Entry number(const char* variable, Number Settings::* member, Number low, Number high,
+Entry number(const char* variable, Number Settings::*member, Number low, Number high,
              const char* meaning) {
-  return {variable, meaning,
-          [=](Settings& s, const std::string& t) { s.*member = parse_number(variable, t, low, high); },
-          [=](const Settings& s) { return fmt::format("{}", s.*member); }};
+  return {
+      variable, meaning,
+      [=](Settings& s, const std::string& t) { s.*member = parse_number(variable, t, low, high); },
+      [=](const Settings& s) { return fmt::format("{}", s.*member); }};
 }
 
-Entry bytes(const char* variable, Bytes Settings::* member, Bytes low, Bytes high,
+Entry bytes(const char* variable, Bytes Settings::*member, Bytes low, Bytes high,
             const char* meaning) {
   const auto read = [=](Settings& s, const std::string& text) {
     Bytes value;
@@ -64,12 +65,12 @@ Entry bytes(const char* variable, Bytes Settings::* member, Bytes low, Bytes hig
   return {variable, meaning, read, [=](const Settings& s) { return format_bytes(s.*member); }};
 }
 
-Entry text(const char* variable, std::string Settings::* member, const char* meaning) {
+Entry text(const char* variable, std::string Settings::*member, const char* meaning) {
   return {variable, meaning, [=](Settings& s, const std::string& t) { s.*member = t; },
           [=](const Settings& s) { return s.*member; }};
 }
 
-Entry choice(const char* variable, std::string Settings::* member,
+Entry choice(const char* variable, std::string Settings::*member,
              const std::vector<std::string>& allowed, const char* meaning) {
   const auto read = [=](Settings& s, const std::string& t) {
     if (std::find(allowed.begin(), allowed.end(), t) == allowed.end())
@@ -79,8 +80,7 @@ Entry choice(const char* variable, std::string Settings::* member,
   return {variable, meaning, read, [=](const Settings& s) { return s.*member; }};
 }
 
-Entry names(const char* variable, std::vector<std::string> Settings::* member,
-            const char* meaning) {
+Entry names(const char* variable, std::vector<std::string> Settings::*member, const char* meaning) {
   const auto read = [=](Settings& s, const std::string& t) {
     s.*member = split(t, ',');
     std::erase(s.*member, "");
@@ -88,7 +88,7 @@ Entry names(const char* variable, std::vector<std::string> Settings::* member,
   return {variable, meaning, read, [=](const Settings& s) { return join(s.*member, ","); }};
 }
 
-Entry flag(const char* variable, bool Settings::* member, const char* meaning) {
+Entry flag(const char* variable, bool Settings::*member, const char* meaning) {
   const auto read = [=](Settings& s, const std::string& t) {
     if (t != "0" && t != "1") fail_setting(variable, t, "it must be 0 or 1");
     s.*member = t == "1";

@@ -11,22 +11,22 @@ namespace polypath {
 
 /// The settings, with their defaults. `polypath info --settings` lists them with meaning and value.
 struct Settings {
-  std::string machine;                  ///< POLYPATH_MACHINE
-  std::vector<std::string> include;     ///< POLYPATH_PATHS
-  std::vector<std::string> exclude;     ///< POLYPATH_EXCLUDE
-  int max_paths = 16;                   ///< POLYPATH_MAX_PATHS
-  Bytes min_message = 1_MiB;            ///< POLYPATH_MIN_MESSAGE
-  Bytes min_chunk = 64_KiB;             ///< POLYPATH_MIN_CHUNK
-  Bytes staging_slot = 8_MiB;           ///< POLYPATH_STAGING_SLOT
-  int staging_slots = 4;                ///< POLYPATH_STAGING_SLOTS
-  double min_gain = 0.02;               ///< POLYPATH_MIN_GAIN
-  std::string executor = "auto";        ///< POLYPATH_EXECUTOR
-  int graph_after = 2;                  ///< POLYPATH_GRAPH_AFTER
-  int graph_cache = 64;                 ///< POLYPATH_GRAPH_CACHE
-  int plan_cache = 1024;                ///< POLYPATH_PLAN_CACHE
-  std::string tuned;                    ///< POLYPATH_TUNED
-  std::string log_level = "warning";    ///< POLYPATH_LOG
-  bool statistics = false;              ///< POLYPATH_STATS
+  std::string machine;                ///< POLYPATH_MACHINE
+  std::vector<std::string> include;   ///< POLYPATH_PATHS
+  std::vector<std::string> exclude;   ///< POLYPATH_EXCLUDE
+  int max_paths = 16;                 ///< POLYPATH_MAX_PATHS
+  Bytes min_message = 1_MiB;          ///< POLYPATH_MIN_MESSAGE
+  Bytes min_chunk = 64_KiB;           ///< POLYPATH_MIN_CHUNK
+  Bytes staging_slot = 8_MiB;         ///< POLYPATH_STAGING_SLOT
+  int staging_slots = 4;              ///< POLYPATH_STAGING_SLOTS
+  double min_gain = 0.02;             ///< POLYPATH_MIN_GAIN
+  std::string executor = "auto";      ///< POLYPATH_EXECUTOR
+  int graph_after = 2;                ///< POLYPATH_GRAPH_AFTER
+  int graph_cache = 64;               ///< POLYPATH_GRAPH_CACHE
+  int plan_cache = 1024;              ///< POLYPATH_PLAN_CACHE
+  std::string tuned;                  ///< POLYPATH_TUNED
+  std::string log_level = "warning";  ///< POLYPATH_LOG
+  bool statistics = false;            ///< POLYPATH_STATS
 };
 
 /// One setting for people: its variable, value now, default and meaning.

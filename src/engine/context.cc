@@ -20,7 +20,8 @@ sim::Options driver_options(bool trace) {
 // What POLYPATH_STATS prints when the context goes.
 std::string describe(const Statistics& counted) {
   return fmt::format(
-      "polypath: {} transfers, {}; {} native, {} by streams, {} by graphs, {} fallbacks, {} errors; "
+      "polypath: {} transfers, {}; {} native, {} by streams, {} by graphs, {} fallbacks, {} "
+      "errors; "
       "{} over staged paths; graphs: {} as they were, {} updated, {} instantiated, {} evicted\n",
       counted.transfers, describe_bytes(counted.bytes), counted.native, counted.streams,
       counted.graphs, counted.fallbacks, counted.errors, describe_bytes(counted.staged_bytes),
@@ -36,7 +37,8 @@ Machine choose_machine(const std::string& name, const Settings& settings) {
 }
 
 Context::Context(const std::string& machine, const Settings& settings, bool trace)
-    : settings_(settings), traced_(trace),
+    : settings_(settings),
+      traced_(trace),
       driver_(choose_machine(machine, settings), driver_options(trace)),
       engine_(std::make_unique<Engine>(driver_, driver_.machine(), settings)) {}
 

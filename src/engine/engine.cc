@@ -26,21 +26,22 @@ PlaceId place_of(Driver& driver, Address address, Bytes bytes, const char* what)
                   "Allocate it at one of the machine's places.");
   const std::uint64_t left = memory->base.value + memory->size.value - address.value;
   if (bytes.value > left)
-    fail_argument(fmt::format("{} is too short", what),
-                  fmt::format("{} bytes are left in its allocation, {} were asked for", left,
-                              bytes.value),
-                  "Correct the size or the offset.");
+    fail_argument(
+        fmt::format("{} is too short", what),
+        fmt::format("{} bytes are left in its allocation, {} were asked for", left, bytes.value),
+        "Correct the size or the offset.");
   return memory->place;
 }
 
 std::string describe(const Machine& machine, const Plan& plan, Executor executor) {
-  std::string text = fmt::format("{} from {} to {} as {}, predicted {}:", describe_bytes(plan.bytes),
-                                 machine.place(plan.source).name,
-                                 machine.place(plan.destination).name, name_of(executor),
-                                 describe_seconds(plan.predicted));
+  std::string text =
+      fmt::format("{} from {} to {} as {}, predicted {}:", describe_bytes(plan.bytes),
+                  machine.place(plan.source).name, machine.place(plan.destination).name,
+                  name_of(executor), describe_seconds(plan.predicted));
   for (const PathDecision& decision : plan.decisions)
     if (decision.included)
-      text += fmt::format(" {} {:.1f} % in {}", decision.name, 100 * decision.share, decision.chunks);
+      text +=
+          fmt::format(" {} {:.1f} % in {}", decision.name, 100 * decision.share, decision.chunks);
   return text;
 }
 
@@ -53,8 +54,13 @@ ExecutorChoice choice_of(const PlanOptions& options, const Settings& settings) {
 
 Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
                std::shared_ptr<LoadTracker> load)
-    : driver_(driver), machine_(machine), settings_(settings), process_(getpid()), planner_(machine_, settings_),
-      hops_(driver, machine_, settings_), streams_(driver, machine_, hops_),
+    : driver_(driver),
+      machine_(machine),
+      settings_(settings),
+      process_(getpid()),
+      planner_(machine_, settings_),
+      hops_(driver, machine_, settings_),
+      streams_(driver, machine_, hops_),
       graphs_(driver, machine_, hops_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
       uses_(static_cast<std::size_t>(settings.plan_cache)) {
@@ -98,7 +104,11 @@ CopyResult Engine::copy(const CopyCall& call) {
 
 void Engine::native_copy(const CopyCall& call, const Ends& ends) {
   try {
-    driver_.copy({call.destination, ends.destination, call.source, ends.source, call.bytes,
+    driver_.copy({call.destination,
+                  ends.destination,
+                  call.source,
+                  ends.source,
+                  call.bytes,
                   {next_transfer_++, 0, 0}},
                  call.stream);
   } catch (const Error&) {

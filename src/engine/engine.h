@@ -37,7 +37,8 @@ struct CopyResult {
 class Engine {
  public:
   /// The driver must outlive the engine. Nothing is created on it before the first copy needs it.
-  /// Engines that share a `load` know of each other's transfers; without one it is the engine's own.
+  /// Engines that share a `load` know of each other's transfers; without one it is the engine's
+  /// own.
   Engine(Driver& driver, const Machine& machine, const Settings& settings,
          std::shared_ptr<LoadTracker> load = nullptr);
   /// Waits for the engine's own queued work.
@@ -49,12 +50,13 @@ class Engine {
   /// counted in `fallbacks`.
   /// Errors: invalid_argument (null, unknown memory, a range beyond its allocation, overlapping
   /// ranges, unusable options) and unsupported (in a forked child), before anything is enqueued;
-  /// driver, if not even a native copy could be enqueued, or part of a failed transfer is queued and
-  /// cannot be waited for.
+  /// driver, if not even a native copy could be enqueued, or part of a failed transfer is queued
+  /// and cannot be waited for.
   CopyResult copy(const CopyCall& call);
 
   /// The plan that copy would use on an idle machine. Errors as Planner::plan.
-  PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes, const PlanOptions& options = {});
+  PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
+                   const PlanOptions& options = {});
 
   [[nodiscard]] Statistics statistics() const;
   [[nodiscard]] const Machine& machine() const { return machine_; }

@@ -8,7 +8,10 @@ namespace polypath {
 
 GraphExecutor::GraphExecutor(Driver& driver, const Machine& machine, Hops& hops,
                              const Settings& settings, Statistics& statistics)
-    : driver_(driver), machine_(machine), hops_(hops), statistics_(statistics),
+    : driver_(driver),
+      machine_(machine),
+      hops_(hops),
+      statistics_(statistics),
       cache_(static_cast<std::size_t>(settings.graph_cache),
              [this](Entry& entry) { destroy(entry.graph); }) {}
 

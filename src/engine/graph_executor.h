@@ -3,7 +3,8 @@
 //
 // A graph is found by the plan's structure. If it was last launched with other addresses, its nodes
 // are given the new ones in place, which costs a tenth of instantiating. Staging slots are part of
-// the graph, so a launch is ordered after the last use of every ring it touches, and before the next.
+// the graph, so a launch is ordered after the last use of every ring it touches, and before the
+// next.
 
 #include <string>
 

@@ -27,7 +27,9 @@ EventHandle EventSet::on(PlaceId gpu) {
 }
 
 HopStream::HopStream(Driver& used_driver, PlaceId executing_gpu)
-    : driver(used_driver), gpu(executing_gpu), stream(used_driver.create_stream(executing_gpu)),
+    : driver(used_driver),
+      gpu(executing_gpu),
+      stream(used_driver.create_stream(executing_gpu)),
       arrived(used_driver) {}
 
 HopStream::~HopStream() {
@@ -35,7 +37,9 @@ HopStream::~HopStream() {
 }
 
 StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, Bytes slot, int slot_count)
-    : driver(used_driver), place(staging_place), slot_bytes(slot),
+    : driver(used_driver),
+      place(staging_place),
+      slot_bytes(slot),
       base(used_driver.allocate(staging_place, slot * static_cast<std::uint64_t>(slot_count))),
       last_use(used_driver) {
   for (int i = 0; i < slot_count; ++i) drained.push_back(std::make_unique<EventSet>(used_driver));
@@ -51,7 +55,9 @@ Address StagingRing::slot(int index) const {
 }
 
 Hops::Hops(Driver& driver, const Machine& machine, const Settings& settings)
-    : driver_(driver), machine_(machine), slot_bytes_(settings.staging_slot),
+    : driver_(driver),
+      machine_(machine),
+      slot_bytes_(settings.staging_slot),
       slots_(settings.staging_slots) {}
 
 Hops::~Hops() {

@@ -1,8 +1,8 @@
 #pragma once
 // The engine's own streams, staging memory and events, per directed hop.
 //
-// Every hop has one stream, so that copies over it run in the order of issue (002, section 3.3). The
-// hop into a staging place owns the ring of slots there. Whoever uses the ring next is ordered
+// Every hop has one stream, so that copies over it run in the order of issue (002, section 3.3).
+// The hop into a staging place owns the ring of slots there. Whoever uses the ring next is ordered
 // after its last use in two ways: the hop's stream waits for it, and `last` names it.
 
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
-// How much of each resource the transfers of this process take now, by prediction: asking the driver
-// whether they are done would cost more than it is worth.
+// How much of each resource the transfers of this process take now, by prediction: asking the
+// driver whether they are done would cost more than it is worth.
 
 #include <map>
 #include <mutex>

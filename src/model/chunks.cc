@@ -46,10 +46,12 @@ std::vector<Bytes> chunk_sizes(const HockneyPath& path, Bytes bytes, double coun
   const double least = std::ceil(bytes.real() / bounds.largest.real());
   const double chunks = std::max(std::min(std::round(count), most), least);
   const bool first_slower = path.second && path.first.bandwidth < path.second->bandwidth;
-  const double slow = path.second ? std::min(path.first.bandwidth, path.second->bandwidth).value : 1;
-  const double fast = path.second ? std::max(path.first.bandwidth, path.second->bandwidth).value : 1;
-  auto small = taper_sizes(bytes.real() / chunks, slow / fast, slow < fast ? taper : 0,
-                           bounds.smallest);
+  const double slow =
+      path.second ? std::min(path.first.bandwidth, path.second->bandwidth).value : 1;
+  const double fast =
+      path.second ? std::max(path.first.bandwidth, path.second->bandwidth).value : 1;
+  auto small =
+      taper_sizes(bytes.real() / chunks, slow / fast, slow < fast ? taper : 0, bounds.smallest);
   std::uint64_t tapered = 0;
   for (const std::uint64_t size : small) tapered += size;
   if (tapered >= bytes.value) small.clear(), tapered = 0;

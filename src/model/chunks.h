@@ -4,8 +4,9 @@
 // With k equal chunks and both legs equally fast, T = (k+1)(α + b/kβ) + ε: the best k weighs k·α
 // against b/kβ. Where the legs differ by a ratio q = β_slow/β_fast < 1, only the chunk that crosses
 // the faster leg alone is exposed: the last one if the first leg is slower, else the first one. A
-// series c, c·q, c·q², ... at that end lets each small chunk cross the fast leg in the time the next
-// one takes on the slow leg, so the exposed time falls from c/β_fast by a factor q per extra chunk.
+// series c, c·q, c·q², ... at that end lets each small chunk cross the fast leg in the time the
+// next one takes on the slow leg, so the exposed time falls from c/β_fast by a factor q per extra
+// chunk.
 
 #include <vector>
 

@@ -12,7 +12,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class Filling {
  public:
   Filling(std::span<const Flow> flows, std::span<const BytesPerSecond> capacities)
-      : flows_(flows), rates_(flows.size(), {-1}), left_(capacities.size()),
+      : flows_(flows),
+        rates_(flows.size(), {-1}),
+        left_(capacities.size()),
         rising_weight_(capacities.size(), 0) {
     for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = capacities[r].value;
     for (const Flow& flow : flows)

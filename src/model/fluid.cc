@@ -24,7 +24,8 @@ const std::vector<BytesPerSecond>& HopRates::of(const std::vector<HopId>& hops) 
   if (known != known_.end()) return known->second;
   if (known_.size() >= kMostKnownRates) known_.clear();
   std::vector<Flow> flows;
-  for (const HopId hop : hops) flows.push_back({machine_.hop(hop).bandwidth, machine_.hop(hop).uses});
+  for (const HopId hop : hops)
+    flows.push_back({machine_.hop(hop).bandwidth, machine_.hop(hop).uses});
   return known_[hops] = fair_rates(flows, capacities_);
 }
 
@@ -35,8 +36,7 @@ Fluid::Fluid(const Machine& machine, HopRates& hop_rates)
       free_engines_[{static_cast<std::int32_t>(r)}] = machine.resources[r].copies_at_once;
 }
 
-void Fluid::order(const ActivityPointer& earlier, const ActivityPointer& activity,
-                  Seconds delay) {
+void Fluid::order(const ActivityPointer& earlier, const ActivityPointer& activity, Seconds delay) {
   if (!earlier) return;
   if (earlier->done) {
     activity->issued = std::max(activity->issued, earlier->finished + delay);
@@ -167,7 +167,8 @@ void Fluid::finish(const ActivityPointer& activity) {
   activity->on_done = nullptr;
 }
 
-// Gives the engines back, and starts every waiting copy that can start now, first come first served.
+// Gives the engines back, and starts every waiting copy that can start now, first come first
+// served.
 void Fluid::release_engines(const Activity& activity) {
   if (free_engines_.empty()) return;
   for (const Use& use : machine_.hop(activity.hop).uses) {

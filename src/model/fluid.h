@@ -37,7 +37,7 @@ struct Activity {
 
   int unfinished = 0;  ///< activities it still waits for
   std::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
-  double left = 0;  ///< bytes still to flow
+  double left = 0;                                                        ///< bytes still to flow
 };
 
 using ActivityPointer = std::shared_ptr<Activity>;
@@ -64,8 +64,7 @@ class Fluid {
   Fluid(const Machine& machine, HopRates& hop_rates);
 
   /// Makes `activity` start at least `delay` after `earlier` has finished. Call before submit.
-  static void order(const ActivityPointer& earlier, const ActivityPointer& activity,
-                    Seconds delay);
+  static void order(const ActivityPointer& earlier, const ActivityPointer& activity, Seconds delay);
   /// Hands the activity over; its `issued` must not lie before now().
   void submit(const ActivityPointer& activity);
 
@@ -110,7 +109,7 @@ class Fluid {
   std::vector<BytesPerSecond> rates_;
   bool rates_stale_ = false;
   std::map<ResourceId, int> free_engines_;  ///< of those that work on few copies at a time
-  std::deque<ActivityPointer> waiting_;    ///< ready copies without their engines, in that order
+  std::deque<ActivityPointer> waiting_;     ///< ready copies without their engines, in that order
 };
 
 }  // namespace polypath

@@ -33,8 +33,8 @@ Seconds unpipelined_time(const HockneyPath& path, Bytes bytes) {
 Seconds pipelined_time(const HockneyPath& path, Bytes bytes, double chunks) {
   if (!path.second) return unpipelined_time(path, bytes);
   const Seconds first = path.first.latency + (bytes / path.first.bandwidth) * (1 / chunks);
-  const Seconds second = path.staging + path.second->latency +
-                         (bytes / path.second->bandwidth) * (1 / chunks);
+  const Seconds second =
+      path.staging + path.second->latency + (bytes / path.second->bandwidth) * (1 / chunks);
   return first_is_slower(path) ? chunks * first + second : first + chunks * second;
 }
 

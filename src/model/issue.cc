@@ -68,9 +68,9 @@ TransferIssue issue_streams(const Machine& machine, const TransferShape& transfe
 TransferIssue issue_graph(const Machine& machine, const TransferShape& transfer, Seconds start) {
   TransferIssue issue{std::vector<PathIssue>(transfer.paths.size()), {}};
   const CallCosts& costs = machine.costs;
-  const auto staged = static_cast<double>(std::count_if(
-      transfer.paths.begin(), transfer.paths.end(),
-      [](const PathShape& shape) { return shape.path.staged(); }));
+  const auto staged = static_cast<double>(
+      std::count_if(transfer.paths.begin(), transfer.paths.end(),
+                    [](const PathShape& shape) { return shape.path.staged(); }));
   Seconds now = start + costs.event_wait * staged + costs.graph_launch;
   const auto first = [&](std::size_t p, std::size_t) {
     issue.paths[p].first.push_back(now += costs.graph_launch_node);

@@ -2,9 +2,10 @@
 // When the calling thread issues each copy of a transfer (001, algorithm 1, adds up α for this).
 //
 // Streams: record the fork event; then chunk by chunk the first copies of all paths, the direct one
-// among them (the first chunk waits for the fork, one that reuses a slot waits for it; copy, record),
-// and their second copies (wait, copy, and record if the slot is used again); at the end one record and two waits per staged path. Graph: a wait per staged path for its staging ring,
-// one launch, whose nodes start one after another in the same order, a record and a wait per ring.
+// among them (the first chunk waits for the fork, one that reuses a slot waits for it; copy,
+// record), and their second copies (wait, copy, and record if the slot is used again); at the end
+// one record and two waits per staged path. Graph: a wait per staged path for its staging ring, one
+// launch, whose nodes start one after another in the same order, a record and a wait per ring.
 
 #include <vector>
 

@@ -120,8 +120,7 @@ DeadlineSolution minimise_deadline(std::size_t variables, const std::vector<Dead
   dictionary.solve();
   DeadlineSolution solution;
   solution.time = dictionary.value_of(variables);
-  for (std::size_t i = 0; i < variables; ++i)
-    solution.amounts.push_back(dictionary.value_of(i));
+  for (std::size_t i = 0; i < variables; ++i) solution.amounts.push_back(dictionary.value_of(i));
   return solution;
 }
 

@@ -37,8 +37,8 @@ BytesPerSecond ResourceModel::shared_limit(const Path& path) const {
   for (const Use& use : machine_->hop(path.first).uses)
     for (const Use& other : machine_->hop(path.second).uses)
       if (use.resource == other.resource)
-        limit = std::min(limit, {machine_->resource(use.resource).capacity.value /
-                                 (use.weight + other.weight)});
+        limit = std::min(
+            limit, {machine_->resource(use.resource).capacity.value / (use.weight + other.weight)});
   return limit;
 }
 
@@ -68,9 +68,8 @@ std::vector<Use> ResourceModel::claims(const Path& path) const {
   std::vector<Use> sum = claims(path, path.first);
   if (!path.staged()) return sum;
   for (const Use& use : claims(path, path.second)) {
-    const auto same = std::find_if(sum.begin(), sum.end(), [&](const Use& other) {
-      return other.resource == use.resource;
-    });
+    const auto same = std::find_if(
+        sum.begin(), sum.end(), [&](const Use& other) { return other.resource == use.resource; });
     if (same != sum.end()) same->weight += use.weight;
     else sum.push_back(use);
   }

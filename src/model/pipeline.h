@@ -5,7 +5,8 @@
 // With chunk sizes c_j, issue times i_j and i'_j, and a ring of R staging slots:
 //
 //   f_j = max(f_{j-1}, i_j, s_{j-R} + ε') + α + c_j/β        first leg; slot j mod R must be free
-//   s_j = max(s_{j-1}, i'_j, f_j + ε) + α' + c_j/β'          second leg; the chunk must have arrived
+//   s_j = max(s_{j-1}, i'_j, f_j + ε) + α' + c_j/β'          second leg; the chunk must have
+//   arrived
 //
 // and the path is done at s_{k-1}. ε' is the cost of learning that a slot is free again.
 

@@ -10,8 +10,8 @@
 namespace polypath {
 namespace {
 
-// One path in flight. It flows from `start` on at its fair rate until nothing is left; `tail` passes
-// from then until its last byte has arrived.
+// One path in flight. It flows from `start` on at its fair rate until nothing is left; `tail`
+// passes from then until its last byte has arrived.
 struct ActivePath {
   const PathShape* shape = nullptr;
   std::size_t hop_count = 1;

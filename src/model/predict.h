@@ -1,16 +1,16 @@
 #pragma once
 // Predicted time of transfers whose paths, shares and chunks are given.
 //
-// Three things decide it: when each copy is issued (one CPU thread, one call after another), how the
-// chunks of a staged path overlap, and at what rate each path flows while hops share resources.
+// Three things decide it: when each copy is issued (one CPU thread, one call after another), how
+// the chunks of a staged path overlap, and at what rate each path flows while hops share resources.
 //
 // Alone, path i ends at Fᵢ (the recursion of pipeline.h), of which bᵢ/ρᵢ is flow at its steady rate
 // ρᵢ = c/(α + c/β) of the slower hop; the rest is the time sᵢ before it flows and a tail after. Not
 // alone, it flows from sᵢ on at its max-min fair rate (fair_rates.h, both hops, cap ρᵢ), found anew
-// whenever a path starts or ends, and ends a tail after its last byte has flowed. Without contention
-// that is Fᵢ again, exactly. With contention it leaves out how latencies of one path leave room for
-// others chunk by chunk, and is a few per cent off; replay() plays every copy (fluid.h) instead, at
-// some tens of microseconds instead of a few.
+// whenever a path starts or ends, and ends a tail after its last byte has flowed. Without
+// contention that is Fᵢ again, exactly. With contention it leaves out how latencies of one path
+// leave room for others chunk by chunk, and is a few per cent off; replay() plays every copy
+// (fluid.h) instead, at some tens of microseconds instead of a few.
 
 #include <memory>
 #include <span>

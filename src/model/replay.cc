@@ -22,7 +22,8 @@ class Player {
         if (chunk < transfer.paths[p].chunks.size())
           add_chunk(transfer.paths[p], issue.paths[p], chunk, lanes[p]);
     std::vector<ActivityPointer> last;
-    for (const Lane& lane : lanes) last.push_back(lane.seconds.empty() ? lane.first : lane.seconds.back());
+    for (const Lane& lane : lanes)
+      last.push_back(lane.seconds.empty() ? lane.first : lane.seconds.back());
     return last;
   }
 
@@ -35,7 +36,9 @@ class Player {
     std::vector<ActivityPointer> seconds;
   };
 
-  [[nodiscard]] Seconds staging(PlaceId place) const { return machine_.place(place).staging_latency; }
+  [[nodiscard]] Seconds staging(PlaceId place) const {
+    return machine_.place(place).staging_latency;
+  }
 
   static ActivityPointer copy(HopId hop, Bytes bytes, Seconds issued) {
     auto activity = std::make_shared<Activity>();

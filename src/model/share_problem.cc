@@ -33,7 +33,9 @@ double claim_on(const SharedPath& path, ResourceId resource) {
 class ShareProgram {
  public:
   ShareProgram(std::span<const SharedPath> paths, std::vector<std::size_t> used, double total)
-      : paths_(paths), used_(std::move(used)), total_(total),
+      : paths_(paths),
+        used_(std::move(used)),
+        total_(total),
         unit_(total * paths[used_[0]].time.slope) {}
 
   std::vector<double> solve(std::span<const BytesPerSecond> available) {
@@ -142,8 +144,8 @@ ShareSolution solve_shares(std::span<const SharedPath> paths,
   const double best_time = time_of(paths, available, best, n);
   ShareSolution fair = fair_split(paths, used, available, n);
   constexpr double kAsGood = 1.002;  // half of the smallest gain worth planning for
-  const bool complete = std::all_of(used.begin(), used.end(),
-                                    [&](std::size_t i) { return fair.shares[i] > 0; });
+  const bool complete =
+      std::all_of(used.begin(), used.end(), [&](std::size_t i) { return fair.shares[i] > 0; });
   if (complete && time_of(paths, available, fair.shares, n) <= best_time * kAsGood) return fair;
   return {{best_time}, best};
 }

@@ -34,8 +34,8 @@ struct ShareSolution {
   std::vector<double> shares;  ///< adds up to 1; zero for a path that does not help
 };
 
-/// Solves the program. `available` is C_r, indexed by resource; `smallest` is the least amount worth
-/// sending over a path other than the first (less becomes zero).
+/// Solves the program. `available` is C_r, indexed by resource; `smallest` is the least amount
+/// worth sending over a path other than the first (less becomes zero).
 ShareSolution solve_shares(std::span<const SharedPath> paths,
                            std::span<const BytesPerSecond> available, Bytes total, Bytes smallest);
 

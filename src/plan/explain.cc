@@ -39,8 +39,7 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
     if (!known.contains(name))
       fail(ErrorCode::invalid_argument, fmt::format("path '{}' cannot be used", name),
            fmt::format("from {} to {} there are {}", machine.place(source).name,
-                       machine.place(destination).name,
-                       join({known.begin(), known.end()}, ", ")),
+                       machine.place(destination).name, join({known.begin(), known.end()}, ", ")),
            "Name some of them.");
   return found;
 }

@@ -28,7 +28,10 @@ class Explainer {
  public:
   Explainer(const Predictor& predictor, const Optimiser& optimiser, const Settings& settings,
             const std::vector<BytesPerSecond>& available, const Plan& plan)
-      : predictor_(predictor), optimiser_(optimiser), settings_(settings), available_(available),
+      : predictor_(predictor),
+        optimiser_(optimiser),
+        settings_(settings),
+        available_(available),
         plan_(plan) {}
 
   [[nodiscard]] PathDecision decide(const Path& path, const Draft& chosen, bool loaded,

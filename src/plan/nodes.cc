@@ -8,8 +8,8 @@
 namespace polypath {
 namespace {
 
-// Lays out the copies of all paths chunk by chunk and remembers, per path, where each chunk's second
-// copy is, because the chunk that reuses its slot must wait for it.
+// Lays out the copies of all paths chunk by chunk and remembers, per path, where each chunk's
+// second copy is, because the chunk that reuses its slot must wait for it.
 class NodeBuilder {
  public:
   NodeBuilder(const TransferShape& shape, int slots)
@@ -46,7 +46,8 @@ class NodeBuilder {
     if (path.path.staged()) {
       node.slot = node.chunk % slots_;
       node.to = End::slot;
-      if (node.chunk >= slots_) wait_for(node, last_[p][static_cast<std::size_t>(node.chunk - slots_)]);
+      if (node.chunk >= slots_)
+        wait_for(node, last_[p][static_cast<std::size_t>(node.chunk - slots_)]);
       arriving_.push_back(static_cast<int>(nodes_.size()));
     }
     nodes_.push_back(std::move(node));

@@ -65,9 +65,9 @@ struct Plan {
 
 using PlanPointer = std::shared_ptr<const Plan>;
 
-/// The copies of a shape in issue order: chunk by chunk, the first copies of all paths and then their
-/// second ones, so that every path starts as early as it can. Byte ranges are handed out path by path
-/// in the order of `shape`, so that each path's range is contiguous.
+/// The copies of a shape in issue order: chunk by chunk, the first copies of all paths and then
+/// their second ones, so that every path starts as early as it can. Byte ranges are handed out path
+/// by path in the order of `shape`, so that each path's range is contiguous.
 std::vector<CopyNode> build_nodes(const TransferShape& shape, int slots);
 
 /// The nodes as a string that is equal exactly for equal nodes.

@@ -31,8 +31,10 @@ constexpr double kLoadSteps = 16;
 std::vector<int> signature_of(const Load& load, const std::vector<BytesPerSecond>& capacities) {
   std::vector<int> signature;
   for (std::size_t r = 0; r < load.size(); ++r)
-    signature.push_back(static_cast<int>(std::ceil(kLoadSteps * load[r].value / capacities[r].value)));
-  if (std::all_of(signature.begin(), signature.end(), [](int step) { return step == 0; })) return {};
+    signature.push_back(
+        static_cast<int>(std::ceil(kLoadSteps * load[r].value / capacities[r].value)));
+  if (std::all_of(signature.begin(), signature.end(), [](int step) { return step == 0; }))
+    return {};
   return signature;
 }
 
@@ -79,7 +81,8 @@ std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
 }  // namespace
 
 Planner::Planner(const Machine& machine, const Settings& settings)
-    : settings_(settings), predictor_(machine),
+    : settings_(settings),
+      predictor_(machine),
       plans_(static_cast<std::size_t>(settings.plan_cache)),
       recipes_(static_cast<std::size_t>(settings.plan_cache)) {
   check_places(machine, "POLYPATH_PATHS", settings.include);
@@ -131,8 +134,8 @@ PlanPointer Planner::make_plan(const Request& wanted) {
 }
 
 Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes bytes) const {
-  const OptimiserLimits limits{{settings_.min_chunk, settings_.staging_slot},
-                               settings_.staging_slots, settings_.max_paths};
+  const OptimiserLimits limits{
+      {settings_.min_chunk, settings_.staging_slot}, settings_.staging_slots, settings_.max_paths};
   return {predictor_, limits, request.available, executor, bytes};
 }
 
@@ -151,8 +154,8 @@ Draft Planner::choose(const Request& request, Executor& executor) {
   for (const Executor option : {Executor::stream, Executor::graph}) {
     if (wanted == ExecutorChoice::stream && option != Executor::stream) continue;
     if (wanted == ExecutorChoice::graph && option != Executor::graph) continue;
-    Draft draft = first || request.options->forced() ? forced(request, option)
-                                                     : automatic(request, option);
+    Draft draft =
+        first || request.options->forced() ? forced(request, option) : automatic(request, option);
     if (!first && draft.prediction.time.value >= to_beat) continue;
     first = false;
     to_beat = draft.prediction.time.value;
@@ -190,12 +193,12 @@ std::vector<Path> Planner::candidates(const Request& request) const {
     const std::string name = name_of(machine, path);
     const auto listed = [&](const std::vector<std::string>& names) {
       return contains(names, name) ||
-             (contains(names, "host") && name == resolve(machine, request.source,
-                                                         request.destination, "host"));
+             (contains(names, "host") &&
+              name == resolve(machine, request.source, request.destination, "host"));
     };
     if (!settings_.include.empty() && !listed(settings_.include)) continue;
-    if (listed(settings_.exclude) || overloads(predictor_, path, request.load_signature,
-                                               request.available))
+    if (listed(settings_.exclude) ||
+        overloads(predictor_, path, request.load_signature, request.available))
       continue;
     allowed.push_back(path);
   }
@@ -205,9 +208,9 @@ std::vector<Path> Planner::candidates(const Request& request) const {
 std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
   const Machine& machine = predictor_.machine();
   if (tuned_.machine != machine.name || !request.load_signature.empty()) return std::nullopt;
-  const TunedEntry* entry = tuned_.find(machine.place(request.source).name,
-                                        machine.place(request.destination).name, request.bytes,
-                                        executor);
+  const TunedEntry* entry =
+      tuned_.find(machine.place(request.source).name, machine.place(request.destination).name,
+                  request.bytes, executor);
   if (entry == nullptr) return std::nullopt;
   return with_shares(request, optimiser(request, executor, request.bytes), entry->shares,
                      entry->chunks);
@@ -238,8 +241,7 @@ Draft Planner::with_shares(const Request& request, const Optimiser& exact,
     fail(ErrorCode::invalid_argument, "the shares do not add up to 1",
          "each path carries its share of the message", "Correct them: each lies in 0 to 1.");
   Draft draft;
-  const auto paths =
-      named_paths(predictor_.machine(), request.source, request.destination, shares);
+  const auto paths = named_paths(predictor_.machine(), request.source, request.destination, shares);
   for (const auto& [path, share] : paths) {
     const Bytes bytes{static_cast<std::uint64_t>(share * request.bytes.real())};
     draft.paths.push_back({path, share, exact.chunk_count(path, bytes), 0});
@@ -258,7 +260,8 @@ void Planner::apply_chunks(const Request& request, const Optimiser&, Draft& draf
   for (const auto& [name, count] : request.options->chunks) {
     const std::string resolved = resolve(machine, request.source, request.destination, name);
     if (count < 1 || count > 1 << 20)
-      fail(ErrorCode::invalid_argument, fmt::format("chunk count {}={} cannot be used", name, count),
+      fail(ErrorCode::invalid_argument,
+           fmt::format("chunk count {}={} cannot be used", name, count),
            "a path carries at least one chunk", "Give a count from 1 to 1048576.");
     if (resolved != "direct") (void)machine.find_place(resolved);
     for (PathDraft& part : draft.paths)
@@ -267,9 +270,9 @@ void Planner::apply_chunks(const Request& request, const Optimiser&, Draft& draf
 }
 
 void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) const {
-  const Optimiser exact = optimiser(
-      request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
-      request.bytes);
+  const Optimiser exact =
+      optimiser(request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
+                request.bytes);
   Explainer explainer(predictor_, exact, settings_, request.available, plan);
   for (const Path& path : request.paths) {
     const bool loaded = overloads(predictor_, path, request.load_signature, request.available);

@@ -28,8 +28,8 @@ class Planner {
   /// the same load (in sixteenths of each capacity) gives the same object.
   /// Errors (invalid_argument): no hop between the places, zero bytes, unknown or unusable paths,
   /// shares that do not add up to 1.
-  PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes, const PlanOptions& options = {},
-                   const Load& load = {});
+  PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
+                   const PlanOptions& options = {}, const Load& load = {});
 
   [[nodiscard]] const Predictor& predictor() const { return predictor_; }
   [[nodiscard]] const Machine& machine() const { return predictor_.machine(); }

@@ -1,3 +1,5 @@
+#include "plan/tuned.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,7 +8,6 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "plan/tuned.h"
 
 namespace polypath {
 namespace {

@@ -43,7 +43,9 @@ Stream::~Stream() {
 void Stream::synchronize() const { context->synchronize(handle); }
 
 Buffer::Buffer(ContextPointer used_context, const std::string& at, Bytes bytes)
-    : context(std::move(used_context)), place(at), size(bytes),
+    : context(std::move(used_context)),
+      place(at),
+      size(bytes),
       address(context->allocate(at, bytes)) {}
 
 Buffer::~Buffer() {

@@ -1,4 +1,5 @@
-// The extension module polypath._core: the engine for Python, and JSON reports for the command line.
+// The extension module polypath._core: the engine for Python, and JSON reports for the command
+// line.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -119,9 +120,10 @@ void bind_context(nb::module_& module) {
       .def_prop_ro("nbytes", [](const Buffer& buffer) { return buffer.size.value; })
       .def_prop_ro("place", [](const Buffer& buffer) { return buffer.place; })
       .def_prop_ro("address", [](const Buffer& buffer) { return buffer.address.value; })
-      .def("numpy", [](nb::handle self) { return Buffer::array(self); },
-           "The bytes as a NumPy array of uint8, without a copy. Only for simulated machines; "
-           "synchronize the streams that use the buffer first.");
+      .def(
+          "numpy", [](nb::handle self) { return Buffer::array(self); },
+          "The bytes as a NumPy array of uint8, without a copy. Only for simulated machines; "
+          "synchronize the streams that use the buffer first.");
   nb::class_<Holder>(module, "Context",
                      "Copies on one machine: 'h200x4', 'synthetic:7', a file; '' for the default. "
                      "With trace=True it keeps the timeline of all copies.")
@@ -131,10 +133,11 @@ void bind_context(nb::module_& module) {
       .def("stream", &Holder::stream, "gpu"_a, "A new stream of a GPU.")
       .def(
           "copy",
-          [](Holder& holder, Buffer& destination, Buffer& source, std::optional<std::uint64_t> nbytes,
-             std::uint64_t destination_offset, std::uint64_t source_offset, const Stream* stream,
-             const std::string& executor, const std::vector<std::string>& paths,
-             const std::map<std::string, double>& shares, const std::map<std::string, int>& chunks) {
+          [](Holder& holder, Buffer& destination, Buffer& source,
+             std::optional<std::uint64_t> nbytes, std::uint64_t destination_offset,
+             std::uint64_t source_offset, const Stream* stream, const std::string& executor,
+             const std::vector<std::string>& paths, const std::map<std::string, double>& shares,
+             const std::map<std::string, int>& chunks) {
             return holder.copy(destination, source, nbytes, destination_offset, source_offset,
                                stream, options_of(executor, paths, shares, chunks));
           },
@@ -158,8 +161,8 @@ void bind_context(nb::module_& module) {
 }  // namespace polypath::python
 
 NB_MODULE(_core, module) {
-  static const nb::object error = nb::exception<polypath::Error>(module, "Error",
-                                                                 PyExc_RuntimeError);
+  static const nb::object error =
+      nb::exception<polypath::Error>(module, "Error", PyExc_RuntimeError);
   nb::register_exception_translator(polypath::python::raise_error, error.ptr());
   polypath::python::bind_reports(module);
   polypath::python::bind_context(module);

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from cli_runner import polypath, succeed
-
 from polypath import _core, install
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,8 @@ namespace polypath::sim {
 
 Block::Block(PlaceId place, Bytes size, bool backed) : place_(place), size_(size) {
   const int access = backed ? PROT_READ | PROT_WRITE : PROT_NONE;
-  void* base = mmap(nullptr, size.value, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base =
+      mmap(nullptr, size.value, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
     fail(ErrorCode::out_of_memory, fmt::format("{} cannot be allocated", describe_bytes(size)),
          "the host that simulates has no room for it", "Use smaller sizes.");
@@ -48,7 +49,8 @@ BlockPointer Memory::check(Address begin, Bytes bytes, PlaceId place,
   if (!block)
     fail(ErrorCode::invalid_argument,
          fmt::format("{} 0x{:x} is in no live allocation", what, begin.value),
-         "it was never allocated here, or has been freed", "Pass an address that allocate returned.");
+         "it was never allocated here, or has been freed",
+         "Pass an address that allocate returned.");
   const MemoryInfo info = block->info();
   const std::uint64_t left = info.base.value + info.size.value - begin.value;
   if (bytes.value > left)

@@ -57,9 +57,9 @@ std::string RaceDetector::access(std::size_t thread, Address begin, Bytes bytes,
       if (other.end <= now.begin || now.end <= other.begin) return false;
       const bool ordered = clock[other.thread] >= other.stamp;
       if (!ordered && (write || other.write) && race.empty())
-        race = fmt::format("race: {} ({}) and {} ({}) touch the same bytes, and nothing orders them",
-                           other.what, other.write ? "writes" : "reads", what,
-                           write ? "writes" : "reads");
+        race = fmt::format(
+            "race: {} ({}) and {} ({}) touch the same bytes, and nothing orders them", other.what,
+            other.write ? "writes" : "reads", what, write ? "writes" : "reads");
       // What comes after this access comes after the other one too: keep only this one.
       return ordered && (write || !other.write) && now.begin <= other.begin &&
              other.end <= now.end && other.begin / kBlock == (other.end - 1) / kBlock;

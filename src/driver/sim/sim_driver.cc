@@ -20,7 +20,9 @@ namespace {
 }  // namespace
 
 SimDriver::SimDriver(Machine machine, Options options)
-    : machine_(std::move(machine)), options_(options), rates_(machine_),
+    : machine_(std::move(machine)),
+      options_(options),
+      rates_(machine_),
       fluid_(machine_, rates_),
       memory_(options.move_bytes) {
   validate(machine_);
@@ -215,7 +217,7 @@ ActivityPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
   if (!options_.move_bytes && !options_.record_trace) return activity;
   // The blocks are kept so that the bytes outlive a premature free, which is reported.
   activity->on_done = [this, request, from = memory_.find(request.source),
-                        to = memory_.find(request.destination)](const Activity& done) {
+                       to = memory_.find(request.destination)](const Activity& done) {
     if (options_.move_bytes)
       std::memmove(reinterpret_cast<void*>(request.destination.value),
                    reinterpret_cast<const void*>(request.source.value), request.bytes.value);
@@ -228,11 +230,10 @@ ActivityPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
 
 void SimDriver::check_accesses(const CopyRequest& request, std::size_t thread) {
   if (!options_.check_races) return;
-  const std::string what =
-      fmt::format("copy of {} bytes from {} to {} (path {}, chunk {})", request.bytes.value,
-                  machine_.place(request.source_place).name,
-                  machine_.place(request.destination_place).name, request.label.path,
-                  request.label.chunk);
+  const std::string what = fmt::format(
+      "copy of {} bytes from {} to {} (path {}, chunk {})", request.bytes.value,
+      machine_.place(request.source_place).name, machine_.place(request.destination_place).name,
+      request.label.path, request.label.chunk);
   for (const bool write : {false, true}) {
     const Address begin = write ? request.destination : request.source;
     const std::string race = races_.access(thread, begin, request.bytes, write, what);

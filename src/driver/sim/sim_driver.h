@@ -22,8 +22,8 @@
 namespace polypath::sim {
 
 struct Options {
-  bool move_bytes = true;    ///< false: timing only, memory cannot be touched
-  bool check_races = true;   ///< find unordered accesses
+  bool move_bytes = true;   ///< false: timing only, memory cannot be touched
+  bool check_races = true;  ///< find unordered accesses
   bool record_trace = false;
 };
 
@@ -32,8 +32,8 @@ struct Span {
   CopyLabel label;
   HopId hop;
   Bytes bytes;
-  Seconds ready;     ///< all it waited for had finished
-  Seconds started;   ///< its engines were free
+  Seconds ready;    ///< all it waited for had finished
+  Seconds started;  ///< its engines were free
   Seconds finished;
 };
 
@@ -69,8 +69,8 @@ class SimDriver final : public Driver {
   [[nodiscard]] std::vector<std::string> leaks() const;
   /// Copies finished so far, if options.record_trace; plays all queued work first.
   std::vector<Span> trace();
-  /// Calls from now on are made by this virtual CPU thread (0 at first), which has its own clock: as
-  /// if that many ranks ran beside each other. Whichever real thread makes them.
+  /// Calls from now on are made by this virtual CPU thread (0 at first), which has its own clock:
+  /// as if that many ranks ran beside each other. Whichever real thread makes them.
   void use_host_thread(std::size_t thread);
   /// All virtual CPU threads meet: their clocks go on from the latest.
   void align_host_threads();
@@ -111,8 +111,8 @@ class SimDriver final : public Driver {
   ActivityPointer make_marker() const;
   [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier) const;
   ActivityPointer launch_node(Graph& graph, std::size_t index,
-                               const std::vector<ActivityPointer>& done,
-                               const ActivityPointer& start);
+                              const std::vector<ActivityPointer>& done,
+                              const ActivityPointer& start);
   void join_graph(Graph& graph, Stream& stream, const std::vector<ActivityPointer>& done);
   void check_graph_accesses(Graph& graph, Stream& stream);
 

@@ -103,8 +103,8 @@ void SimDriver::launch(GraphHandle handle, StreamHandle stream_handle) {
 
 // The driver hands the nodes to the GPUs one after another while the launch call runs.
 ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
-                                        const std::vector<ActivityPointer>& done,
-                                        const ActivityPointer& start) {
+                                       const std::vector<ActivityPointer>& done,
+                                       const ActivityPointer& start) {
   spend(machine_.costs.graph_launch_node);
   const GraphNode& node = graph.nodes[index];
   const ActivityPointer activity = make_copy(node.copy, graph.hops[index]);
@@ -118,8 +118,7 @@ ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
   return activity;
 }
 
-void SimDriver::join_graph(Graph& graph, Stream& stream,
-                           const std::vector<ActivityPointer>& done) {
+void SimDriver::join_graph(Graph& graph, Stream& stream, const std::vector<ActivityPointer>& done) {
   const ActivityPointer end = make_marker();
   for (std::size_t i = 0; i < done.size(); ++i) {
     if (!graph.leaves[i]) continue;

@@ -9,12 +9,12 @@ namespace polypath::sim {
 
 struct SimDriver::Graph {
   std::vector<GraphNode> nodes;
-  std::vector<HopId> hops;              ///< per node
-  std::vector<std::size_t> threads;     ///< per node: the logical thread of its branch
-  std::vector<std::size_t> all_threads; ///< each branch once
-  std::vector<bool> leaves;             ///< per node: no other waits for it
-  ActivityPointer last_launch;          ///< launches of one graph run one after another
-  Clock after_last_launch;              ///< what comes after that launch comes after
+  std::vector<HopId> hops;               ///< per node
+  std::vector<std::size_t> threads;      ///< per node: the logical thread of its branch
+  std::vector<std::size_t> all_threads;  ///< each branch once
+  std::vector<bool> leaves;              ///< per node: no other waits for it
+  ActivityPointer last_launch;           ///< launches of one graph run one after another
+  Clock after_last_launch;               ///< what comes after that launch comes after
 };
 
 /// Cuts the nodes into branches, each a chain of dependencies; returns the branch of each node.
