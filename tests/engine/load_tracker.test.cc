@@ -1,0 +1,124 @@
+// Transfers know of those in flight on other streams, and plan around them.
+
+#include "engine/load_tracker.h"
+
+#include "machine/library.h"
+#include "support/rig.h"
+
+namespace polypath::test {
+namespace {
+
+constexpr std::size_t kSize = 64 << 20;
+
+TEST(LoadTracker, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
+  LoadTracker tracker(machine);
+  const Seconds start{1.0};
+
+  tracker.add({1}, *plan, start);
+
+  EXPECT_TRUE(tracker.load_beside({1}, start).empty());
+  EXPECT_FALSE(tracker.load_beside({2}, start).empty());
+  EXPECT_FALSE(tracker.load_beside({2}, start + plan->predicted * 0.99).empty());
+  EXPECT_TRUE(tracker.load_beside({2}, start + plan->predicted * 1.01).empty());
+}
+
+TEST(LoadTracker, TransfersOfOneStreamRunOneAfterAnother) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
+  LoadTracker tracker(machine);
+
+  for (int i = 0; i < 3; ++i) tracker.add({1}, *plan, {});
+
+  EXPECT_FALSE(tracker.load_beside({2}, plan->predicted * 2.9).empty());
+  EXPECT_TRUE(tracker.load_beside({2}, plan->predicted * 3.1).empty());
+}
+
+// The load of a direct copy at its solo rate β, on every resource its hop uses.
+TEST(LoadTracker, ADirectCopyTakesItsRateOfWhatItsHopUses) {
+  const Machine machine = load_machine("h200x4");
+  Planner planner(machine, Settings{});
+  PlanOptions native;
+  native.executor = ExecutorChoice::native;
+  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize}, native);
+  const Hop& hop = machine.hop(plan->shape.paths.at(0).path.first);
+  LoadTracker tracker(machine);
+
+  tracker.add({1}, *plan, {});
+  const Load load = tracker.load_beside({2}, {});
+
+  for (const Use& use : hop.uses) {
+    if (machine.resource(use.resource).copies_at_once > 0) continue;
+    EXPECT_NEAR(load.at(use.resource.index()).value, use.weight * hop.bandwidth.value, 1.0)
+        << machine.resource(use.resource).name;
+  }
+}
+
+class PlansUnderLoad : public testing::Test {
+ protected:
+  PlanPointer copy(const std::string& from, const std::string& to, StreamHandle stream,
+                   std::size_t engine = 0) {
+    return rig_
+        .copy(rig_.buffer(to, kSize), 0, rig_.buffer(from, kSize), 0, kSize, stream, {}, engine)
+        .plan;
+  }
+
+  Rig rig_{"beluga"};
+  StreamHandle first_ = rig_.stream("gpu0");
+  StreamHandle second_ = rig_.stream("gpu1");
+};
+
+TEST_F(PlansUnderLoad, ATransferOnAnotherStreamChangesThePlan) {
+  const PlanPointer alone = copy("gpu0", "gpu1", first_);
+
+  const PlanPointer beside = copy("gpu0", "gpu1", second_);
+
+  EXPECT_NE(alone->structure, beside->structure);
+  EXPECT_TRUE(rig_.intact());
+}
+
+TEST_F(PlansUnderLoad, ATransferOnTheSameStreamDoesNot) {
+  const PlanPointer alone = copy("gpu0", "gpu1", first_);
+
+  const PlanPointer next = copy("gpu0", "gpu1", first_);
+
+  EXPECT_EQ(alone->structure, next->structure);
+}
+
+TEST_F(PlansUnderLoad, ATransferThatIsOverDoesNot) {
+  const PlanPointer alone = copy("gpu0", "gpu1", first_);
+  rig_.synchronize();
+  while (rig_.driver().now() < alone->predicted * 2) rig_.driver().synchronize(first_);
+
+  const PlanPointer later = copy("gpu0", "gpu1", second_);
+
+  EXPECT_EQ(alone->structure, later->structure);
+}
+
+TEST_F(PlansUnderLoad, EnginesThatShareALoadSeeEachOther) {
+  rig_.add_engine();
+  const PlanPointer alone = copy("gpu0", "gpu1", first_, 0);
+
+  const PlanPointer beside = copy("gpu0", "gpu1", second_, 1);
+
+  EXPECT_NE(alone->structure, beside->structure);
+}
+
+TEST_F(PlansUnderLoad, EnginesWithALoadOfTheirOwnDoNot) {
+  Settings settings;
+  settings.log_level = "off";
+  Engine apart(rig_.driver(), rig_.machine(), settings);
+  const PlanPointer alone = copy("gpu0", "gpu1", first_);
+  Buffer& source = rig_.buffer("gpu0", kSize);
+  Buffer& destination = rig_.buffer("gpu1", kSize);
+
+  const CopyResult result = apart.copy(rig_.call(destination, 0, source, 0, kSize, second_));
+
+  EXPECT_EQ(alone->structure, result.plan->structure);
+}
+
+}  // namespace
+}  // namespace polypath::test

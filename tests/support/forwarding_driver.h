@@ -1,0 +1,44 @@
+#pragma once
+// A driver that hands every call on to another one; tests override what they want to go wrong.
+
+#include "driver/driver.h"
+
+namespace polypath::test {
+
+class ForwardingDriver : public Driver {
+ public:
+  explicit ForwardingDriver(Driver& real) : real_(real) {}
+
+  std::string name() const override { return real_.name(); }
+  Seconds now() override { return real_.now(); }
+  Address allocate(PlaceId place, Bytes bytes) override { return real_.allocate(place, bytes); }
+  void free(Address address) override { real_.free(address); }
+  std::optional<MemoryInfo> find_memory(Address address) override {
+    return real_.find_memory(address);
+  }
+  StreamHandle create_stream(PlaceId gpu) override { return real_.create_stream(gpu); }
+  void destroy_stream(StreamHandle stream) override { real_.destroy_stream(stream); }
+  bool is_capturing(StreamHandle stream) override { return real_.is_capturing(stream); }
+  EventHandle create_event(PlaceId gpu) override { return real_.create_event(gpu); }
+  void destroy_event(EventHandle event) override { real_.destroy_event(event); }
+  void record(EventHandle event, StreamHandle stream) override { real_.record(event, stream); }
+  void wait(StreamHandle stream, EventHandle event) override { real_.wait(stream, event); }
+  bool is_done(EventHandle event) override { return real_.is_done(event); }
+  void copy(const CopyRequest& request, StreamHandle stream) override {
+    real_.copy(request, stream);
+  }
+  GraphHandle instantiate(const std::vector<GraphNode>& nodes) override {
+    return real_.instantiate(nodes);
+  }
+  void update_node(GraphHandle graph, int node, Address destination, Address source) override {
+    real_.update_node(graph, node, destination, source);
+  }
+  void launch(GraphHandle graph, StreamHandle stream) override { real_.launch(graph, stream); }
+  void destroy_graph(GraphHandle graph) override { real_.destroy_graph(graph); }
+  void synchronize(StreamHandle stream) override { real_.synchronize(stream); }
+
+ private:
+  Driver& real_;
+};
+
+}  // namespace polypath::test
