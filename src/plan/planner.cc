@@ -69,6 +69,11 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool allows(ExecutorChoice choice, Executor executor) {
+  if (choice == ExecutorChoice::automatic) return true;
+  return (choice == ExecutorChoice::graph) == (executor == Executor::graph);
+}
+
 // "host" means the host place nearest to the GPU that sends, else to the one that receives.
 std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
                     const std::string& name) {
@@ -119,10 +124,7 @@ PlanPointer Planner::make_plan(const Request& wanted) {
   plan->bytes = request.bytes;
   plan->slots = settings_.staging_slots, plan->slot_bytes = settings_.staging_slot;
 
-  Draft native{{PathDraft{request.paths.front(), 1, 1, 0}}, {}};
-  const Optimiser plain = optimiser(request, Executor::native, request.bytes);
-  plain.evaluate(native);
-  plan->native_predicted = native.prediction.time;
+  plan->native_predicted = native(request).prediction.time;
   Executor executor = Executor::native;
   const Draft chosen = choose(request, executor);
   plan->shape = optimiser(request, executor, request.bytes).shape_of(chosen);
@@ -139,26 +141,28 @@ Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes by
   return {predictor_, limits, request.available, executor, bytes};
 }
 
-// The fastest of what the options allow; `executor` becomes the one it needs.
-Draft Planner::choose(const Request& request, Executor& executor) {
-  Draft native{{PathDraft{request.paths.front(), 1, 1, 0}}, {}};
-  optimiser(request, Executor::native, request.bytes).evaluate(native);
-  const ExecutorChoice wanted = request.options->executor;
-  executor = Executor::native;
-  const bool small = request.bytes < settings_.min_message;
-  if (wanted == ExecutorChoice::native || (small && !request.options->forced())) return native;
+Draft Planner::native(const Request& request) const {
+  Draft draft{{PathDraft{request.paths.front(), 1, 1, 0}}, {}};
+  optimiser(request, Executor::native, request.bytes).evaluate(draft);
+  return draft;
+}
 
-  Draft best = native;
-  bool first = request.options->forced();
-  double to_beat = native.prediction.time.value / (1 + settings_.min_gain);
+// The fastest of what the options allow; `executor` becomes the one it needs. Forced paths need not
+// beat the native copy.
+Draft Planner::choose(const Request& request, Executor& executor) {
+  const bool is_forced = request.options->forced();
+  const bool small = request.bytes < settings_.min_message && !is_forced;
+  Draft best = native(request);
+  executor = Executor::native;
+  if (request.options->executor == ExecutorChoice::native || small) return best;
+
+  Seconds to_beat =
+      is_forced ? Seconds::infinity() : best.prediction.time * (1 / (1 + settings_.min_gain));
   for (const Executor option : {Executor::stream, Executor::graph}) {
-    if (wanted == ExecutorChoice::stream && option != Executor::stream) continue;
-    if (wanted == ExecutorChoice::graph && option != Executor::graph) continue;
-    Draft draft =
-        first || request.options->forced() ? forced(request, option) : automatic(request, option);
-    if (!first && draft.prediction.time.value >= to_beat) continue;
-    first = false;
-    to_beat = draft.prediction.time.value;
+    if (!allows(request.options->executor, option)) continue;
+    Draft draft = is_forced ? forced(request, option) : automatic(request, option);
+    if (draft.prediction.time >= to_beat) continue;
+    to_beat = draft.prediction.time;
     best = std::move(draft);
     executor = option;
   }
@@ -169,7 +173,7 @@ Draft Planner::automatic(const Request& request, Executor executor) {
   if (auto draft = tuned(request, executor)) return *std::move(draft);
   Draft draft = recipe(request, executor);
   const Optimiser exact = optimiser(request, executor, request.bytes);
-  apply_chunks(request, exact, draft);
+  apply_chunks(request, draft);
   exact.evaluate(draft);
   return draft;
 }
@@ -227,7 +231,7 @@ Draft Planner::forced(const Request& request, Executor executor) const {
        named_paths(predictor_.machine(), request.source, request.destination, marks))
     paths.push_back(path);
   Draft draft = exact.closed_form(paths);
-  apply_chunks(request, exact, draft);
+  apply_chunks(request, draft);
   exact.evaluate(draft);
   return draft;
 }
@@ -250,12 +254,12 @@ Draft Planner::with_shares(const Request& request, const Optimiser& exact,
   PlanOptions options = *request.options;
   options.chunks = chunks;
   with_chunks.options = &options;
-  apply_chunks(with_chunks, exact, draft);
+  apply_chunks(with_chunks, draft);
   exact.evaluate(draft);
   return draft;
 }
 
-void Planner::apply_chunks(const Request& request, const Optimiser&, Draft& draft) const {
+void Planner::apply_chunks(const Request& request, Draft& draft) const {
   const Machine& machine = predictor_.machine();
   for (const auto& [name, count] : request.options->chunks) {
     const std::string resolved = resolve(machine, request.source, request.destination, name);

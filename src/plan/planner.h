@@ -41,6 +41,7 @@ class Planner {
   using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, std::vector<int>>;
 
   [[nodiscard]] PlanPointer make_plan(const Request& request);
+  [[nodiscard]] Draft native(const Request& request) const;
   [[nodiscard]] Draft choose(const Request& request, Executor& executor);
   [[nodiscard]] Draft automatic(const Request& request, Executor executor);
   [[nodiscard]] Draft recipe(const Request& request, Executor executor);
@@ -49,7 +50,7 @@ class Planner {
   [[nodiscard]] Draft with_shares(const Request& request, const Optimiser& optimiser,
                                   const std::map<std::string, double>& shares,
                                   const std::map<std::string, int>& chunks) const;
-  void apply_chunks(const Request& request, const Optimiser& optimiser, Draft& draft) const;
+  void apply_chunks(const Request& request, Draft& draft) const;
   [[nodiscard]] std::vector<Path> candidates(const Request& request) const;
   [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
   void explain(const Request& request, const Draft& chosen, Plan& plan) const;

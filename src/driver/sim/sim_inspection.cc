@@ -1,0 +1,75 @@
+// What tests and benchmarks ask of the simulated driver, beside the Driver interface.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "driver/sim/sim_driver.h"
+
+namespace polypath::sim {
+
+void SimDriver::report(const std::string& violation) {
+  if (violations_.size() < kMostViolations) violations_.push_back(violation);
+}
+
+std::vector<std::string> SimDriver::violations() const {
+  const std::scoped_lock lock(mutex_);
+  return violations_;
+}
+
+std::vector<std::string> SimDriver::leaks() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::string> leaks;
+  for (const auto& [address, block] : memory_.blocks())
+    leaks.push_back(fmt::format("{} bytes at {}", block->info().size.value,
+                                machine_.place(block->info().place).name));
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count > 0) leaks.push_back(fmt::format("{} {}", count, what));
+  };
+  add(streams_.size() - 1, "streams");  // the default stream is the driver's own
+  add(events_.size(), "events");
+  add(graphs_.size(), "graphs");
+  return leaks;
+}
+
+std::vector<Span> SimDriver::trace() {
+  const std::scoped_lock lock(mutex_);
+  fluid_.drain();
+  host() = std::max(host(), fluid_.now());
+  return trace_;
+}
+
+void SimDriver::use_host_thread(std::size_t thread) {
+  const std::scoped_lock lock(mutex_);
+  const Seconds now = host();
+  if (host_clocks_.size() <= thread) host_clocks_.resize(thread + 1, now);
+  host_thread_ = thread;
+}
+
+void SimDriver::align_host_threads() {
+  const std::scoped_lock lock(mutex_);
+  const Seconds latest = *std::max_element(host_clocks_.begin(), host_clocks_.end());
+  std::fill(host_clocks_.begin(), host_clocks_.end(), latest);
+}
+
+void SimDriver::fail_nth(Call call, int nth) {
+  const std::scoped_lock lock(mutex_);
+  faults_.fail_nth(call, nth);
+}
+
+void SimDriver::fail_from(Call call, int nth) {
+  const std::scoped_lock lock(mutex_);
+  faults_.fail_from(call, nth);
+}
+
+void SimDriver::clear_faults() {
+  const std::scoped_lock lock(mutex_);
+  faults_.clear();
+}
+
+int SimDriver::uses(Call call) const {
+  const std::scoped_lock lock(mutex_);
+  return faults_.uses(call);
+}
+
+}  // namespace polypath::sim
