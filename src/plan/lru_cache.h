@@ -27,7 +27,7 @@ class LruCache {
   /// Adds or replaces; evicts the least recently used when full.
   Value& insert(const Key& key, Value value) {
     erase(key);
-    while (entries_.size() >= capacity_) evict_last();
+    while (entries_.size() >= capacity_) ++evictions_, erase_last();
     entries_.emplace_front(key, std::move(value));
     index_[key] = entries_.begin();
     return entries_.front().second;
@@ -42,7 +42,7 @@ class LruCache {
   }
 
   void clear() {
-    while (!entries_.empty()) evict_last();
+    while (!entries_.empty()) erase_last();
   }
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -50,8 +50,7 @@ class LruCache {
   [[nodiscard]] std::size_t evictions() const { return evictions_; }
 
  private:
-  void evict_last() {
-    ++evictions_;
+  void erase_last() {
     const Key key = entries_.back().first;
     erase(key);
   }

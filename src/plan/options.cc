@@ -19,8 +19,9 @@ std::map<std::string, Number> parse_pairs(const std::string& text, const char* w
     const auto equals = part.find('=');
     const std::string digits = equals == std::string::npos ? "" : part.substr(equals + 1);
     Number number{};
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (equals == 0 || digits.empty() || error != std::errc{} || *end != '\0')
+    const char* all = digits.data() + digits.size();
+    const auto [end, error] = std::from_chars(digits.data(), all, number);
+    if (equals == 0 || digits.empty() || error != std::errc{} || end != all)
       fail(ErrorCode::invalid_argument, fmt::format("{} '{}' cannot be read", what, part),
            "each is PATH=NUMBER", fmt::format("Write for example {}.", example));
     if (!pairs.emplace(part.substr(0, equals), number).second)

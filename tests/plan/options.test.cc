@@ -47,8 +47,8 @@ TEST(ParseShares, QuotesThePartThatCannotBeRead) {
 TEST(ParseShares, RefusesWhatFollowsAnEmbeddedZero) {
   using namespace std::string_literals;
 
-  expect_invalid_argument([] { parse_shares("direct=1\0junk"s); }, "cannot be read");
-  expect_invalid_argument([] { parse_chunks("host=1\0junk"s); }, "cannot be read");
+  expect_invalid_argument([] { parse_shares("direct=1\0junk"s); }, "share 'direct=1");
+  expect_invalid_argument([] { parse_chunks("host=1\0junk"s); }, "chunk count 'host=1");
 }
 
 TEST(ParseShares, RefusesAPathNamedTwice) {
