@@ -25,44 +25,54 @@ std::vector<std::uint64_t> taper_sizes(double body, double ratio, int taper, Byt
   return sizes;
 }
 
-// `bytes` in `count` pieces, as equal as alignment allows.
+// `bytes`, a multiple of the alignment, in `count` pieces as equal as alignment allows.
 std::vector<std::uint64_t> equal_sizes(std::uint64_t bytes, std::uint64_t count) {
   std::vector<std::uint64_t> sizes;
-  for (std::uint64_t left = count; left > 1; --left) {
+  for (std::uint64_t left = count; left > 0; --left) {
     const std::uint64_t size = (bytes / left + kAlignment - 1) / kAlignment * kAlignment;
     sizes.push_back(std::min(size, bytes));
     bytes -= sizes.back();
   }
-  sizes.push_back(bytes);
   std::erase(sizes, 0U);
   return sizes;
+}
+
+// The bounds that aligned chunks can meet.
+ChunkBounds aligned(const ChunkBounds& bounds) {
+  const std::uint64_t up = (bounds.smallest.value + kAlignment - 1) / kAlignment * kAlignment;
+  const std::uint64_t down = bounds.largest.value / kAlignment * kAlignment;
+  return {{std::max(up, kAlignment)}, {std::max(down, kAlignment)}};
 }
 
 }  // namespace
 
 std::vector<Bytes> chunk_sizes(const HockneyPath& path, Bytes bytes, double count, int taper,
                                const ChunkBounds& bounds) {
-  const double most = std::max(1.0, std::floor(bytes.real() / bounds.smallest.real()));
-  const double least = std::ceil(bytes.real() / bounds.largest.real());
+  const auto [smallest, largest] = aligned(bounds);
+  const double most = std::max(1.0, std::floor(bytes.real() / smallest.real()));
+  const double least = std::ceil(bytes.real() / largest.real());
   const double chunks = std::max(std::min(std::round(count), most), least);
   const bool first_slower = path.second && path.first.bandwidth < path.second->bandwidth;
   const double slow =
       path.second ? std::min(path.first.bandwidth, path.second->bandwidth).value : 1;
   const double fast =
       path.second ? std::max(path.first.bandwidth, path.second->bandwidth).value : 1;
-  auto small =
-      taper_sizes(bytes.real() / chunks, slow / fast, slow < fast ? taper : 0, bounds.smallest);
-  std::uint64_t tapered = 0;
-  for (const std::uint64_t size : small) tapered += size;
-  if (tapered >= bytes.value) small.clear(), tapered = 0;
+  auto small = taper_sizes(bytes.real() / chunks, slow / fast, slow < fast ? taper : 0, smallest);
+  double tapered = 0;
+  for (const std::uint64_t size : small) tapered += static_cast<double>(size);
+  if (bytes.real() - tapered < chunks * smallest.real()) small.clear(), tapered = 0;
 
-  auto body = equal_sizes(bytes.value - tapered, static_cast<std::uint64_t>(chunks));
+  const std::uint64_t rest = bytes.value % kAlignment;
+  const std::uint64_t whole = bytes.value - rest - static_cast<std::uint64_t>(tapered);
+  const auto body = equal_sizes(whole, static_cast<std::uint64_t>(chunks));
   std::vector<Bytes> sizes;
   if (!first_slower)
     for (const std::uint64_t size : small) sizes.push_back({size});
   for (const std::uint64_t size : body) sizes.push_back({size});
   if (first_slower)
     for (auto size = small.rbegin(); size != small.rend(); ++size) sizes.push_back({*size});
+  if (sizes.empty() && rest > 0) return {{rest}};
+  if (rest > 0) sizes.back() += Bytes{rest};
   return sizes;
 }
 

@@ -15,8 +15,10 @@
 namespace polypath {
 
 struct ChunkBounds {
-  Bytes smallest;  ///< no chunk is smaller, unless the path carries less in all
-  Bytes largest;   ///< a staging slot
+  /// No chunk is smaller, unless the path carries less in all or `largest`, if it is less than
+  /// twice this, leaves no choice.
+  Bytes smallest;
+  Bytes largest;  ///< a staging slot, at least 512 bytes: no chunk is larger
 };
 
 /// The chunk sizes of a staged path: about `count` chunks, within the bounds, adding up to `bytes`;

@@ -115,21 +115,31 @@ double time_of(std::span<const SharedPath> paths, std::span<const BytesPerSecond
   return time;
 }
 
+// Of the paths but the first that would carry less than `smallest`, the one that starts last; 0 if
+// there is none. Its row Δ <= T may be what keeps the others from sharing, so it goes before them.
+std::size_t to_leave_out(std::span<const SharedPath> paths, const std::vector<std::size_t>& used,
+                         const std::vector<double>& amounts, double smallest) {
+  std::size_t last = 0;
+  for (std::size_t u = 1; u < used.size(); ++u)
+    if (amounts[u] < smallest &&
+        (last == 0 || paths[used[u]].time.offset > paths[used[last]].time.offset))
+      last = u;
+  return last;
+}
+
 // The program's optimum, leaving out one by one the paths that would carry less than `smallest`.
 std::vector<double> program_shares(std::span<const SharedPath> paths,
                                    std::span<const BytesPerSecond> available, double total,
                                    double smallest, std::vector<std::size_t>& used) {
   while (true) {
     const auto amounts = ShareProgram(paths, used, total).solve(available);
-    std::size_t least = 0;
-    for (std::size_t u = 1; u < used.size(); ++u)
-      if (least == 0 || amounts[u] < amounts[least]) least = u;
-    if (least == 0 || amounts[least] * total >= smallest) {
+    const std::size_t out = to_leave_out(paths, used, amounts, smallest / total);
+    if (out == 0) {
       std::vector<double> shares(paths.size(), 0);
       for (std::size_t u = 0; u < used.size(); ++u) shares[used[u]] = std::max(0.0, amounts[u]);
       return shares;
     }
-    used.erase(used.begin() + static_cast<std::ptrdiff_t>(least));
+    used.erase(used.begin() + static_cast<std::ptrdiff_t>(out));
   }
 }
 
