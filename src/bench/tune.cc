@@ -4,17 +4,11 @@
 #include <cmath>
 #include <map>
 
+#include "bench/least_time.h"
 #include "core/error.h"
 
 namespace polypath::bench {
 namespace {
-
-// Shares in whole per cent and chunk counts, per path; they identify a candidate.
-struct Candidate {
-  std::vector<int> percents;
-  std::vector<int> chunks;
-  auto operator<=>(const Candidate&) const = default;
-};
 
 struct Found {
   Candidate candidate;
@@ -37,13 +31,12 @@ class Search {
          const Settings& settings)
       : machine_(machine),
         paths_(find_paths(machine, pair.source, pair.destination)),
-        resources_(machine),
+        least_time_(machine, paths_, bytes, executor, settings),
         session_(machine, {"put", {pair}, false}, bytes, settings, {false, false, false}),
         executor_(executor),
         bytes_(bytes),
         settings_(settings) {
     for (std::size_t p = 0; p < paths_.size(); ++p) {
-      claims_.push_back(resources_.claims(paths_[p]));
       const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& members) {
         return alike(machine_, paths_[members.front()], paths_[p]);
       });
@@ -78,18 +71,21 @@ class Search {
  private:
   // All splits of 100 % over the groups in coarse steps, times chunk counts per group.
   void search_grid() {
-    const std::size_t staged_groups = groups_.size() - 1;
-    step_ = staged_groups >= 3 ? 10 : 5;
+    step_ = many() ? 10 : 5;
     Candidate candidate{std::vector<int>(paths_.size(), 0), std::vector<int>(paths_.size(), 1)};
     split_group(1, 100, candidate);
   }
+
+  [[nodiscard]] bool many() const { return groups_.size() > 3 || paths_.size() > 5; }
 
   // Group 0 is the direct path alone and takes what is left.
   void split_group(std::size_t group, int left, Candidate& candidate) {
     if (group == groups_.size()) {
       candidate.percents[0] = left;
-      return count_chunks(1, candidate);
+      return many() ? count_together(candidate) : count_chunks(1, candidate);
     }
+    candidate.percents[0] = 0;
+    if (least_time_.of_resources(candidate) >= best_.time) return;
     split_group(group + 1, left, candidate);
     const auto& members = groups_[group];
     for (std::size_t used = 1; used <= members.size(); ++used) {
@@ -97,6 +93,7 @@ class Search {
       candidate.percents[members[used - 1]] = 0;
       for (int each = std::max(1, step_ / count); each * count <= left;
            each += std::max(1, step_ / count)) {
+        if (least_time_.of_share(members.front(), each) >= best_.time) break;
         for (std::size_t m = 0; m < used; ++m) candidate.percents[members[m]] = each;
         split_group(group + 1, left - each * count, candidate);
       }
@@ -107,15 +104,27 @@ class Search {
   void count_chunks(std::size_t group, Candidate& candidate) {
     if (group == groups_.size()) return try_candidate(candidate);
     const auto& members = groups_[group];
-    if (candidate.percents[members.front()] == 0) return count_chunks(group + 1, candidate);
-    for (const int count : {2, 4, 8, 16, 32, 64}) {
-      if (bytes_.value / 100 * static_cast<std::uint64_t>(candidate.percents[members.front()]) <
+    const int percent = candidate.percents[members.front()];
+    if (percent == 0) return count_chunks(group + 1, candidate);
+    for (int count = 2; count <= 64; count *= 2) {
+      if (bytes_.value / 100 * static_cast<std::uint64_t>(percent) <
           settings_.min_chunk.value * static_cast<std::uint64_t>(count) / 2)
         break;
+      if (least_time_.of_path(members.front(), percent, count) >= best_.time) continue;
       for (const std::size_t p : members) candidate.chunks[p] = count;
       count_chunks(group + 1, candidate);
     }
     for (const std::size_t p : members) candidate.chunks[p] = 1;
+  }
+
+  // Many paths begin with one count for all; refine() tells them apart.
+  void count_together(Candidate& candidate) {
+    for (int count = 2; count <= 64; count *= 2) {
+      for (std::size_t p = 1; p < paths_.size(); ++p)
+        candidate.chunks[p] = candidate.percents[p] == 0 ? 1 : count;
+      try_candidate(candidate);
+    }
+    std::fill(candidate.chunks.begin(), candidate.chunks.end(), 1);
   }
 
   void refine() {
@@ -149,22 +158,8 @@ class Search {
     try_candidate(candidate);
   }
 
-  // No run can be shorter: each path at its full rate, each resource at its capacity.
-  [[nodiscard]] double least_time(const Candidate& candidate) const {
-    double least = 0;
-    std::vector<double> claimed(resources_.capacities().size(), 0);
-    for (std::size_t p = 0; p < paths_.size(); ++p) {
-      const double carried = bytes_.real() * candidate.percents[p] / 100;
-      least = std::max(least, carried / resources_.own_rate(paths_[p]).value);
-      for (const Use& claim : claims_[p]) claimed[claim.resource.index()] += claim.weight * carried;
-    }
-    for (std::size_t r = 0; r < claimed.size(); ++r)
-      least = std::max(least, claimed[r] / resources_.capacities()[r].value);
-    return least;
-  }
-
   void try_candidate(const Candidate& candidate) {
-    if (least_time(candidate) >= best_.time.value) return;
+    if (least_time_.of(candidate) >= best_.time) return;
     const auto [known, first_time] = known_.emplace(candidate, Seconds{});
     if (first_time) known->second = time_of(candidate);
     if (known->second < best_.time) best_ = {candidate, known->second};
@@ -212,8 +207,7 @@ class Search {
   const Machine& machine_;
   std::vector<Path> paths_;
   std::vector<std::vector<std::size_t>> groups_;
-  ResourceModel resources_;
-  std::vector<std::vector<Use>> claims_;
+  LeastTime least_time_;
   Session session_;
   Executor executor_;
   Bytes bytes_;

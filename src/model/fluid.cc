@@ -92,10 +92,15 @@ bool Fluid::play_next(Seconds limit) {
     return true;
   }
   std::vector<ActivityPointer> ended;
-  for (const auto& activity : flowing_)
-    if (activity->left <= kNothingLeft) ended.push_back(activity);
+  for (std::size_t f = 0; f < flowing_.size(); ++f)
+    if (has_flowed(*flowing_[f], rates_[f])) ended.push_back(flowing_[f]);
   for (const auto& activity : ended) finish(activity);
   return true;
+}
+
+// True if nothing is left, or so little that a clock this late cannot tell its end from now.
+bool Fluid::has_flowed(const Activity& activity, BytesPerSecond rate) const {
+  return activity.left <= kNothingLeft || now_ + Seconds{activity.left / rate.value} <= now_;
 }
 
 void Fluid::find_rates() {

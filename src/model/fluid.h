@@ -91,6 +91,7 @@ class Fluid {
   bool play_next(Seconds limit);
   void flow_for(Seconds duration);
   [[nodiscard]] Seconds next_completion();
+  [[nodiscard]] bool has_flowed(const Activity& activity, BytesPerSecond rate) const;
   void find_rates();
   void schedule(Seconds time, Step step, const ActivityPointer& activity);
   void become_ready(const ActivityPointer& activity);

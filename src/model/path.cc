@@ -58,7 +58,7 @@ bool ResourceModel::exclude_each_other(HopId a, HopId b) const {
 
 std::vector<Use> ResourceModel::claims(const Path& path, HopId hop) const {
   std::vector<Use> claims = machine_->hop(hop).uses;
-  const double rate = std::min(machine_->hop(hop).bandwidth, shared_limit(path)).value;
+  const double rate = machine_->hop(hop).bandwidth.value;
   for (Use& claim : claims)
     if (machine_->resource(claim.resource).copies_at_once > 0) claim.weight /= rate;
   return claims;

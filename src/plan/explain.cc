@@ -29,9 +29,13 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
     const std::string name = name_of(machine, path);
     known.insert(name);
     auto entry = numbers.find(name);
-    if (entry == numbers.end() && host.valid() && name == machine.place(host).name) {
-      entry = numbers.find("host");
+    if (host.valid() && name == machine.place(host).name) {
       known.insert("host");
+      const auto alias = numbers.find("host");
+      if (entry != numbers.end() && alias != numbers.end())
+        fail(ErrorCode::invalid_argument, fmt::format("path '{}' is named twice", name),
+             "'host' is another name of it", "Remove one of them.");
+      if (entry == numbers.end()) entry = alias;
     }
     if (entry != numbers.end()) found.emplace_back(path, entry->second);
   }
@@ -70,7 +74,8 @@ PathDecision Explainer::decide(const Path& path, const Draft& chosen, bool loade
     decision.chunks = static_cast<int>(part.chunks.size());
     decision.predicted = chosen.prediction.path_finish[p];
   }
-  if (!decision.included) decision.predicted = time_with(path, chosen);
+  // Who chose the paths asked no question about the others, and the answer is half of the work.
+  if (!decision.included) decision.predicted = forced ? plan_.predicted : time_with(path, chosen);
   decision.reason = decision.included ? reason_in(decision, forced)
                                       : reason_out(decision, chosen, loaded, forced);
   return decision;

@@ -6,17 +6,30 @@
 namespace polypath {
 namespace {
 
-constexpr int kProgramRounds = 4;    // chunk counts settle to within a per cent in three
-constexpr int kEqualiseRounds = 4;   // each roughly squares the relative difference of ends
+constexpr int kProgramRounds = 4;   // chunk counts settle to within a per cent in three
+constexpr int kEqualiseRounds = 4;  // each roughly squares the relative difference of ends
 // A second of the calling thread is worth this much transfer time: among splits that are as good,
 // the one with fewer calls leaves the thread to the program and to its other transfers.
 constexpr double kCallWeight = 0.05;
-constexpr int kReplayRounds = 4;     // the same, from a start that is a few per cent off
+constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
 constexpr std::size_t kReplayedDrafts = 3;  // quick predictions order the rest reliably
-constexpr double kWorthAPath = 0.998;  // another path must save 0.2 %, or it is left idle
+constexpr double kWorthAPath = 0.998;       // another path must save 0.2 %, or it is left idle
 
 Seconds cost_of(const Draft& draft) {
   return draft.prediction.time + draft.prediction.call * kCallWeight;
+}
+
+// True if one of `drafts` uses the very paths of `other`, whatever it gives them.
+bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
+  const auto paths_of = [](const Draft& draft) {
+    std::vector<Path> paths;
+    for (const PathDraft& part : draft.paths) paths.push_back(part.path);
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  };
+  const auto paths = paths_of(other);
+  return std::any_of(drafts.begin(), drafts.end(),
+                     [&](const Draft& draft) { return paths_of(draft) == paths; });
 }
 
 Bytes share_of(Bytes bytes, double share) {
@@ -27,8 +40,11 @@ Bytes share_of(Bytes bytes, double share) {
 
 Optimiser::Optimiser(const Predictor& predictor, const OptimiserLimits& limits,
                      std::vector<BytesPerSecond> available, Executor executor, Bytes bytes)
-    : predictor_(predictor), limits_(limits), available_(std::move(available)),
-      executor_(executor), bytes_(bytes) {}
+    : predictor_(predictor),
+      limits_(limits),
+      available_(std::move(available)),
+      executor_(executor),
+      bytes_(bytes) {}
 
 Seconds Optimiser::chunk_issue_cost() const {
   const CallCosts& costs = predictor_.machine().costs;
@@ -69,19 +85,17 @@ TransferShape Optimiser::shape_of(const Draft& draft) const {
 // Paths without bytes have no place in the shape, nor then in the draft.
 void Optimiser::drop_idle(Draft& draft) const {
   const PathDraft first = draft.paths.front();
-  std::erase_if(draft.paths, [&](const PathDraft& path) {
-    return share_of(bytes_, path.share).value < 512;
-  });
+  std::erase_if(draft.paths,
+                [&](const PathDraft& path) { return share_of(bytes_, path.share).value < 512; });
   if (draft.paths.empty()) draft.paths.push_back(first);
 }
 
 void Optimiser::predict(Draft& draft, Effort effort) const {
   drop_idle(draft);
   const TransferShape shape = shape_of(draft);
-  draft.prediction =
-      effort == Effort::quick
-          ? predictor_.predict({&shape, 1}, available_, limits_.slots).front()
-          : predictor_.predict_well({&shape, 1}, available_, limits_.slots).front();
+  draft.prediction = effort == Effort::quick
+                         ? predictor_.predict({&shape, 1}, available_, limits_.slots).front()
+                         : predictor_.predict_well({&shape, 1}, available_, limits_.slots).front();
 }
 
 void Optimiser::evaluate(Draft& draft) const { predict(draft, Effort::replay); }
@@ -95,7 +109,8 @@ LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) 
   const Seconds issued = machine.costs.copy + chunk_issue_cost() * static_cast<double>(order);
   if (!path.second) return {first, path.first.latency + issued};
   const double second = 1 / path.second->bandwidth.value;
-  const double slow = std::max({first, second, 1 / predictor_.resources().own_rate(draft.path).value});
+  const double slow =
+      std::max({first, second, 1 / predictor_.resources().own_rate(draft.path).value});
   const double k = draft.chunks;
   const Seconds arrival = machine.place(machine.hop(draft.path.second).destination).staging_latency;
   const Seconds fixed = issued + path.staging + arrival;
@@ -121,12 +136,10 @@ Draft Optimiser::program_draft(const std::vector<Path>& paths) const {
       PathDraft& path = draft.paths[p];
       const Bytes bytes = share_of(bytes_, path.share);
       if (bytes.value > 0) path.chunks = std::max(1.0, chunk_count(path.path, bytes));
-      problem.push_back(
-          {linear_time_of(path, p), predictor_.resources().claims(path.path)});
+      problem.push_back({linear_time_of(path, p), predictor_.resources().claims(path.path)});
     }
     const auto solution = solve_shares(problem, available_, bytes_, limits_.chunks.smallest);
-    for (std::size_t p = 0; p < draft.paths.size(); ++p)
-      draft.paths[p].share = solution.shares[p];
+    for (std::size_t p = 0; p < draft.paths.size(); ++p) draft.paths[p].share = solution.shares[p];
   }
   drop_idle(draft);
   std::stable_sort(draft.paths.begin(), draft.paths.end(),
@@ -211,8 +224,8 @@ Draft Optimiser::replayed(Draft draft) const {
   return draft;
 }
 
-// The program's paths by share, then those it left out: candidates for spreading the same bytes over
-// more links, which shortens each path's pipeline even where a shared resource is the limit.
+// The program's paths by share, then those it left out: candidates for spreading the same bytes
+// over more links, which shortens each path's pipeline even where a shared resource is the limit.
 std::vector<Path> Optimiser::ranked(const std::vector<Path>& paths) const {
   std::vector<Path> order;
   for (const PathDraft& part : program_draft(paths).paths) order.push_back(part.path);
@@ -222,28 +235,42 @@ std::vector<Path> Optimiser::ranked(const std::vector<Path>& paths) const {
 }
 
 Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
-  const std::vector<Path> order = ranked(paths);
-  std::vector<Draft> drafts;
-  const std::size_t most = std::min(order.size(), static_cast<std::size_t>(limits_.max_paths));
-  for (std::size_t count = 1; count <= most; ++count) {
-    const std::vector<Path> subset(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
-    if (subset == std::vector<Path>{paths.front()}) continue;
-    const Draft program = program_draft(subset);
-    drafts.push_back(polish(program));
-    if (program.paths.size() < count) drafts.push_back(polish(closed_form(subset)));
-  }
-  std::stable_sort(drafts.begin(), drafts.end(), [](const Draft& a, const Draft& b) {
-    return cost_of(a) < cost_of(b);
-  });
-  if (drafts.size() > kReplayedDrafts) drafts.resize(kReplayedDrafts);
+  std::vector<Draft> drafts = drafts_of(ranked(paths), paths.front());
+  std::stable_sort(drafts.begin(), drafts.end(),
+                   [](const Draft& a, const Draft& b) { return cost_of(a) < cost_of(b); });
   Draft best{{PathDraft{paths.front(), 1, 1, 0}}, {}};
   evaluate(best);
+  std::size_t replays = 0;
   for (const Draft& promising : drafts) {
+    if (promising.prediction.contended && ++replays > kReplayedDrafts) continue;
     Draft draft = replayed(promising);
-    if (cost_of(draft).value < cost_of(best).value * kWorthAPath)
-      best = std::move(draft);
+    if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
   }
   return best;
+}
+
+// One polished draft for each number of paths in `order`, the program's, and the closed form's
+// where the program leaves some of them out; each set of paths once. A direct hop that the driver
+// stages itself may take what a staged path needs, so there the others are tried without it as
+// well.
+std::vector<Draft> Optimiser::drafts_of(std::vector<Path> order, const Path& direct) const {
+  std::vector<Draft> drafts;
+  const auto add = [&](const std::vector<Path>& subset) {
+    const Draft program = program_draft(subset);
+    if (!has_same_paths(drafts, program)) drafts.push_back(polish(program));
+    if (program.paths.size() < subset.size()) drafts.push_back(polish(closed_form(subset)));
+  };
+  const auto add_all = [&] {
+    const std::size_t most = std::min(order.size(), static_cast<std::size_t>(limits_.max_paths));
+    for (std::size_t count = 1; count <= most; ++count)
+      if (count > 1 || order.front() != direct)
+        add({order.begin(), order.begin() + std::ptrdiff_t(count)});
+  };
+  add_all();
+  if (predictor_.machine().hop(direct.first).kind != HopKind::driver_staged) return drafts;
+  std::erase(order, direct);
+  add_all();
+  return drafts;
 }
 
 Draft Optimiser::closed_form(const std::vector<Path>& paths) const {

@@ -4,8 +4,8 @@
 // The share program (share_problem.h) needs T = Ω·b + Δ, and Ω and Δ depend on the chunk count,
 // which depends on b: a few rounds settle it. The prediction then says when each path really ends;
 // moving bytes from late paths to early ones, b += (T − t)/Ω, makes them end together. Chunk counts
-// around the closed form's are tried next. Of the drafts for different numbers of paths, the best few
-// whose paths contend are replayed copy by copy and made to end together once more.
+// around the closed form's are tried next. Of the drafts for different numbers of paths, the best
+// few whose paths contend are replayed copy by copy and made to end together once more.
 
 #include <vector>
 
@@ -57,6 +57,7 @@ class Optimiser {
   [[nodiscard]] Draft program_draft(const std::vector<Path>& paths) const;
   [[nodiscard]] std::vector<Path> ranked(const std::vector<Path>& paths) const;
   [[nodiscard]] Draft polish(Draft draft) const;
+  [[nodiscard]] std::vector<Draft> drafts_of(std::vector<Path> order, const Path& direct) const;
   enum class Effort { quick, replay };  ///< which prediction to steer by
 
   void drop_idle(Draft& draft) const;

@@ -42,7 +42,9 @@ struct PathDecision {
   double share = 0;
   Bytes bytes;
   int chunks = 0;
-  Seconds predicted;  ///< until its last byte has arrived; with it forced in, if not included
+  /// Until its last byte has arrived. If not included: the transfer's time with it forced in, or as it
+  /// is where the caller chose the paths.
+  Seconds predicted;
   std::string reason;
 };
 

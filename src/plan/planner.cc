@@ -65,6 +65,22 @@ void check_places(const Machine& machine, const char* variable,
   }
 }
 
+// A table of this machine must name paths that it has, or the first copy would stumble.
+void check_tuned(const Machine& machine, const TunedTable& table) {
+  if (table.machine != machine.name) return;
+  for (const TunedEntry& entry : table.entries) {
+    std::map<std::string, double> numbers = entry.shares;
+    numbers.insert(entry.chunks.begin(), entry.chunks.end());
+    try {
+      (void)named_paths(machine, machine.find_place(entry.source),
+                        machine.find_place(entry.destination), numbers);
+    } catch (const Error& error) {
+      fail(ErrorCode::invalid_setting, "POLYPATH_TUNED cannot be used", error.what(),
+           "Write the file anew with 'polypath tune --output'.");
+    }
+  }
+}
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -93,6 +109,7 @@ Planner::Planner(const Machine& machine, const Settings& settings)
   check_places(machine, "POLYPATH_PATHS", settings.include);
   check_places(machine, "POLYPATH_EXCLUDE", settings.exclude);
   if (!settings.tuned.empty()) tuned_ = read_tuned(settings.tuned);
+  check_tuned(machine, tuned_);
 }
 
 PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "core/error.h"
 
@@ -20,17 +21,33 @@ Executor executor_of(const std::string& name) {
   throw std::invalid_argument("executor '" + name + "' is neither stream nor graph");
 }
 
+// A number that is no whole one would be rounded or wrap around.
+template <class Number>
+Number whole_number(const Json& json, const std::string& what) {
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() == 0 ||
+      !std::in_range<Number>(json.get<std::uint64_t>()))
+    throw std::invalid_argument(what + " is not a whole number of at least 1");
+  return json.get<Number>();
+}
+
+void check_shares(const TunedEntry& entry) {
+  double sum = 0;
+  for (const auto& [path, share] : entry.shares) sum += share >= 0 && share <= 1 ? share : 2;
+  if (std::abs(sum - 1) > 1e-6)
+    throw std::invalid_argument("the shares of an entry do not add up to 1");
+}
+
 TunedEntry entry_of(const Json& json) {
   TunedEntry entry;
   entry.source = json.at("source");
   entry.destination = json.at("destination");
-  entry.bytes = {json.at("bytes").get<std::uint64_t>()};
+  entry.bytes = {whole_number<std::uint64_t>(json.at("bytes"), "'bytes'")};
   entry.executor = executor_of(json.at("executor"));
   entry.shares = json.at("shares").get<std::map<std::string, double>>();
-  entry.chunks = json.at("chunks").get<std::map<std::string, int>>();
+  for (const auto& [path, count] : json.at("chunks").items())
+    entry.chunks[path] = whole_number<int>(count, "the chunk count of '" + path + "'");
   entry.speedup = json.at("speedup");
-  if (entry.bytes.value == 0 || entry.shares.empty())
-    throw std::invalid_argument("an entry has no bytes or no shares");
+  check_shares(entry);
   return entry;
 }
 

@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(Blocks, LargePrograms, testing::Range<std::uint64_t>(0,
 TEST_P(LargePrograms, AreRightToTheByte) {
   const std::uint64_t count = kSanitized ? 2 : 12;
   run_programs(1000000 + GetParam() * 1000, count, {std::size_t{64} << 20, 99, 8, large_settings},
-               1);
+               0.3);
 }
 
 // Window after window in both directions over the same pair, as a benchmark would.

@@ -1,0 +1,44 @@
+// Both directions at once: the two halves of each host path meet in the host's memory and PCIe
+// links, and the planner must know.
+
+#include <gtest/gtest.h>
+
+#include "bench/figures.h"
+
+namespace polypath::bench {
+namespace {
+
+const std::vector<std::string> kAllPaths = {"direct", "gpu2", "gpu3", "host"};
+const std::vector<std::string> kGpuPaths = {"direct", "gpu2", "gpu3"};
+
+class BothWays : public testing::TestWithParam<int> {
+ protected:
+  static Result both_ways(const std::vector<std::string>& paths, Bytes bytes) {
+    return best_of({"beluga", "bibw", "gpu0", "gpu1", paths, ExecutorChoice::automatic, GetParam()},
+                   {bytes});
+  }
+};
+
+TEST_P(BothWays, ForcingTheHostPathCosts) {
+  for (const Bytes bytes : {16_MiB, 64_MiB, 256_MiB}) {
+    const Result with_host = both_ways(kAllPaths, bytes);
+    const Result without = both_ways(kGpuPaths, bytes);
+
+    EXPECT_GT(with_host.seconds, without.seconds) << describe_bytes(bytes);
+  }
+}
+
+TEST_P(BothWays, TheAutomaticPlanIsNotWorseThanWithoutTheHostPath) {
+  for (const Bytes bytes : {16_MiB, 64_MiB, 256_MiB}) {
+    const Result automatic = both_ways({}, bytes);
+    const Result without = both_ways(kGpuPaths, bytes);
+
+    EXPECT_LE(automatic.seconds, without.seconds * 1.001) << describe_bytes(bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Windows, BothWays, testing::Values(1, 4, 16),
+                         [](const auto& info) { return "Window" + std::to_string(info.param); });
+
+}  // namespace
+}  // namespace polypath::bench

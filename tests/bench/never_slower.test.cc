@@ -1,0 +1,65 @@
+// The automatic plan is never slower than one native copy, however often it runs: from the first
+// copy (streams, cold) to the repeated one (graphs).
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+
+#include "bench/figures.h"
+
+namespace polypath::bench {
+namespace {
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name;
+  for (const char letter : info.param)
+    if (std::isalnum(static_cast<unsigned char>(letter))) name += letter;
+  return name;
+}
+
+std::vector<Lane> joined_pairs(const Machine& machine) {
+  std::vector<Lane> pairs;
+  for (const Hop& hop : machine.hops) pairs.push_back({hop.source, hop.destination});
+  return pairs;
+}
+
+// The least ratio of native to automatic time over the first runs.
+double least_gain(const Machine& machine, const Lane& pair, Bytes bytes) {
+  const Settings settings;
+  Session session(machine, {"put", {pair}, false}, bytes, settings, {false, false, false});
+  PlanOptions native;
+  native.executor = ExecutorChoice::native;
+  const Seconds native_time = session.run(native, 1);
+  double least = Seconds::infinity().value;
+  for (int run = 0; run < settings.graph_after + 2; ++run) {
+    // The first graph launch pays for the graph itself, once.
+    const Seconds time = session.run({}, 1);
+    if (run != settings.graph_after) least = std::min(least, native_time / time);
+  }
+  return least;
+}
+
+class NeverSlower : public testing::TestWithParam<std::string> {};
+
+TEST_P(NeverSlower, ThanNativeForEveryPairAndSize) {
+  const Machine machine = load_machine(GetParam());
+  double worst = Seconds::infinity().value;
+  std::string where;
+
+  for (const Lane& pair : joined_pairs(machine))
+    for (const Bytes bytes : powers_of_two(4_KiB, 1_GiB)) {
+      const double gain = least_gain(machine, pair, bytes);
+      if (gain >= worst) continue;
+      worst = gain;
+      where = fmt::format("{} to {}, {}", machine.place(pair.source).name,
+                          machine.place(pair.destination).name, describe_bytes(bytes));
+    }
+
+  std::cout << fmt::format("{}: least gain {:.4f} x ({})\n", GetParam(), worst, where);
+  EXPECT_GE(worst, 0.99) << where;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, NeverSlower, testing::ValuesIn(zoo_names()), test_name);
+
+}  // namespace
+}  // namespace polypath::bench
