@@ -69,11 +69,11 @@ void check_places(const Machine& machine, const char* variable,
 void check_tuned(const Machine& machine, const TunedTable& table) {
   if (table.machine != machine.name) return;
   for (const TunedEntry& entry : table.entries) {
-    std::map<std::string, double> numbers = entry.shares;
-    numbers.insert(entry.chunks.begin(), entry.chunks.end());
     try {
-      (void)named_paths(machine, machine.find_place(entry.source),
-                        machine.find_place(entry.destination), numbers);
+      const PlaceId source = machine.find_place(entry.source);
+      const PlaceId destination = machine.find_place(entry.destination);
+      (void)named_paths(machine, source, destination, entry.shares);
+      (void)named_paths(machine, source, destination, {entry.chunks.begin(), entry.chunks.end()});
     } catch (const Error& error) {
       fail(ErrorCode::invalid_setting, "POLYPATH_TUNED cannot be used", error.what(),
            "Write the file anew with 'polypath tune --output'.");

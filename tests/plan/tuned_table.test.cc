@@ -1,8 +1,6 @@
 // Tables of searched splits: which entry serves, what survives a file, and what is said of a
 // damaged one.
 
-#include "plan/tuned.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -10,6 +8,7 @@
 #include "core/error.h"
 #include "machine/library.h"
 #include "plan/planner.h"
+#include "plan/tuned.h"
 #include "support/errors.h"
 #include "support/random.h"
 
