@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "bench/request_reader.h"
+#include "bench/request_reader.json.h"
 #include "bench/timeline.h"
 #include "bench/tune.h"
 #include "core/error.h"

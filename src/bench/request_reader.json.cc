@@ -1,4 +1,4 @@
-#include "bench/request_reader.h"
+#include "bench/request_reader.json.h"
 
 #include <fmt/format.h>
 

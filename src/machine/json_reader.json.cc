@@ -1,4 +1,4 @@
-#include "machine/json_reader.h"
+#include "machine/json_reader.json.h"
 
 #include <fmt/format.h>
 

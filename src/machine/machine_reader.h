@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/json_reader.h"
+#include "machine/json_reader.json.h"
 #include "machine/machine.h"
 
 namespace polypath {

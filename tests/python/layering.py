@@ -63,8 +63,8 @@ def backend_of(path: str) -> str:
 
 def complaint(include: Include) -> str:
     """Say what is wrong with an include line; empty if nothing is."""
-    if "nlohmann" in include.target and not include.file.name.endswith(".json.cc"):
-        return "only *.json.cc files may read or write JSON"
+    if "nlohmann" in include.target and not include.file.name.endswith((".json.cc", ".json.h")):
+        return "only *.json.cc and *.json.h files may read or write JSON"
     if not include.quoted:
         return ""
     if ".." in include.target.split("/"):
