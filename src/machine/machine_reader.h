@@ -1,6 +1,6 @@
 #pragma once
 // The reader of machine files, one function per kind of entry. Internal to src/machine, and like
-// json_reader.h only for *.json.cc files.
+// json_reader.json.h only for *.json.cc files.
 
 #include <map>
 #include <set>
