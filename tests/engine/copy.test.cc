@@ -5,6 +5,7 @@
 #include "machine/library.h"
 #include "support/errors.h"
 #include "support/rig.h"
+#include "support/sanitizers.h"
 
 namespace polypath::test {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 using testing::IsEmpty;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+// More than a slot for each path, where that does not take too long.
+constexpr std::size_t kLargest = kSanitized ? 10 * kMiB + 13 : 40 * kMiB + 13;
 const std::vector<std::string> kAllBeluga{"direct", "gpu2", "gpu3", "host"};
 
 // --- every kind of copy, every size ---
@@ -78,7 +81,7 @@ TEST_P(EveryKind, CopiesExactlyAroundTheThresholds) {
     PlanOptions options;
     options.executor = executor;
     copy_sizes(GetParam(), settings, options,
-               {least - 1, least, least + 1, settings.staging_slot.value + 1, 40 * kMiB + 13});
+               {least - 1, least, least + 1, settings.staging_slot.value + 1, kLargest});
   }
 }
 
@@ -218,8 +221,8 @@ TEST_P(Order, TransfersOfTwoStreamsShareTheStagingMemoryInTurn) {
 
 TEST_P(Order, TheCallerIsNeverBlocked) {
   Rig rig("beluga", small_settings());
-  Buffer& source = rig.buffer("gpu0", 16 * kMiB);
-  Buffer& destination = rig.buffer("gpu1", 16 * kMiB);
+  Buffer& source = rig.buffer("gpu0", kMiB);
+  Buffer& destination = rig.buffer("gpu1", kMiB);
   const StreamHandle stream = rig.stream("gpu0");
 
   for (int i = 0; i < 8; ++i) rig.copy(destination, source, stream, forced(kAllBeluga, GetParam()));

@@ -8,7 +8,7 @@
 namespace polypath::test {
 namespace {
 
-constexpr std::size_t kSize = 64 << 20;
+constexpr std::size_t kSize = 16 << 20;
 
 TEST(LoadTracker, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
   const Machine machine = load_machine("beluga");
