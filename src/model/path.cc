@@ -56,7 +56,7 @@ bool ResourceModel::exclude_each_other(HopId a, HopId b) const {
   return false;
 }
 
-std::vector<Use> ResourceModel::claims(const Path& path, HopId hop) const {
+std::vector<Use> ResourceModel::claims(HopId hop) const {
   std::vector<Use> claims = machine_->hop(hop).uses;
   const double rate = machine_->hop(hop).bandwidth.value;
   for (Use& claim : claims)
@@ -65,9 +65,9 @@ std::vector<Use> ResourceModel::claims(const Path& path, HopId hop) const {
 }
 
 std::vector<Use> ResourceModel::claims(const Path& path) const {
-  std::vector<Use> sum = claims(path, path.first);
+  std::vector<Use> sum = claims(path.first);
   if (!path.staged()) return sum;
-  for (const Use& use : claims(path, path.second)) {
+  for (const Use& use : claims(path.second)) {
     const auto same = std::find_if(
         sum.begin(), sum.end(), [&](const Use& other) { return other.resource == use.resource; });
     if (same != sum.end()) same->weight += use.weight;

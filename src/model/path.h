@@ -35,8 +35,8 @@ class ResourceModel {
 
   /// What a path takes of each resource, per byte it carries: the sum over its hops.
   [[nodiscard]] std::vector<Use> claims(const Path& path) const;
-  /// The part of it that one of its hops takes.
-  [[nodiscard]] std::vector<Use> claims(const Path& path, HopId hop) const;
+  /// The same of one hop.
+  [[nodiscard]] std::vector<Use> claims(HopId hop) const;
   /// Indexed by resource; in bytes per second, or in copies for engines.
   [[nodiscard]] const std::vector<BytesPerSecond>& capacities() const { return capacities_; }
   /// The rate of the path on an idle machine with both hops at work: less than either hop's where

@@ -52,7 +52,7 @@ ActivePath activate(const Machine& machine, const ResourceModel& resources, cons
                     const PathIssue& issue, int slots) {
   ActivePath path;
   path.shape = &shape;
-  path.claims[0] = resources.claims(shape.path, shape.path.first);
+  path.claims[0] = resources.claims(shape.path.first);
   for (const Bytes chunk : shape.chunks) path.left += chunk.real();
   const double chunk = path.left / static_cast<double>(shape.chunks.size());
   const Hop& first = machine.hop(shape.path.first);
@@ -60,7 +60,7 @@ ActivePath activate(const Machine& machine, const ResourceModel& resources, cons
   path.start = issue.first[0].value;
   if (shape.path.staged()) {
     path.hop_count = 2;
-    path.claims[1] = resources.claims(shape.path, shape.path.second);
+    path.claims[1] = resources.claims(shape.path.second);
     const double second_rate = chunked_rate(machine.hop(shape.path.second), chunk);
     if (second_rate < path.steady_rate) {
       path.steady_rate = second_rate;

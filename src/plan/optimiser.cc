@@ -13,7 +13,8 @@ constexpr int kEqualiseRounds = 4;  // each roughly squares the relative differe
 constexpr double kCallWeight = 0.05;
 constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
 constexpr std::size_t kReplayedDrafts = 3;  // quick predictions order the rest reliably
-constexpr double kWorthAPath = 0.998;       // another path must save 0.2 %, or it is left idle
+constexpr double kOutOfStep = 1.04;    // a replay this far above the quick prediction has a cause
+constexpr double kWorthAPath = 0.998;  // another path must save 0.2 %, or it is left idle
 
 Seconds cost_of(const Draft& draft) {
   return draft.prediction.time + draft.prediction.call * kCallWeight;
@@ -217,10 +218,28 @@ void Optimiser::scale_chunks(Draft& draft) const {
   for (const double factor : {0.7, 1.4}) consider(factor, -1);
 }
 
+// Copies that take turns at an engine can fall into step, so that one path waits for the other at
+// every chunk. Another chunk count of one of them breaks the step.
+void Optimiser::break_step(Draft& draft) const {
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    if (!draft.paths[p].path.staged()) continue;
+    Draft best = draft;
+    for (const double factor : {0.6, 0.8, 1.25, 1.7}) {
+      Draft trial = draft;
+      trial.paths[p].chunks = std::max(1.0, trial.paths[p].chunks * factor);
+      equalise(trial, 1, Effort::replay);
+      if (cost_of(trial) < cost_of(best)) best = trial;
+    }
+    if (best.paths.size() == draft.paths.size()) draft = best;
+  }
+}
+
 Draft Optimiser::replayed(Draft draft) const {
   if (!draft.prediction.contended) return draft;
+  const Seconds hoped = draft.prediction.time;
   equalise(draft, kReplayRounds, Effort::replay);
   scale_chunks(draft);
+  if (draft.prediction.time > hoped * kOutOfStep) break_step(draft);
   return draft;
 }
 

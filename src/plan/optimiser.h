@@ -65,6 +65,7 @@ class Optimiser {
   void equalise(Draft& draft, int rounds, Effort effort) const;
   void vary_chunks(Draft& draft) const;
   void scale_chunks(Draft& draft) const;
+  void break_step(Draft& draft) const;
   [[nodiscard]] Draft replayed(Draft draft) const;
   [[nodiscard]] Seconds chunk_issue_cost() const;
 

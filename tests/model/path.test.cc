@@ -89,7 +89,7 @@ TEST(ResourceModel, APathClaimsWhatItsHopsUse) {
 
   const auto direct = resources.claims(path_over(machine, "direct"));
   const auto both = resources.claims(staged);
-  const auto second = resources.claims(staged, staged.second);
+  const auto second = resources.claims(staged.second);
 
   ASSERT_THAT(direct, SizeIs(1));
   EXPECT_EQ(find(direct, machine, "gpu1.ingress")->weight, 1);
@@ -110,7 +110,7 @@ TEST(ResourceModel, AByteOccupiesAnEngineForItsTime) {
 
   ASSERT_THAT(claims, SizeIs(1));
   EXPECT_TRUE(close(find(claims, machine, "gpu1.h2d_engine")->weight, 2e-9));
-  EXPECT_THAT(resources.claims(host, host.first), IsEmpty());
+  EXPECT_THAT(resources.claims(host.first), IsEmpty());
 }
 
 // The slower hop decides: min(0.8, 0.3) through gpu2, 0.5 through the host.
