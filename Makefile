@@ -1,7 +1,7 @@
 # `make help` lists the targets. Each fetches what it needs by itself (scripts/bootstrap).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build package demo test search lint format bench clean bootstrap-build bootstrap-test \
+.PHONY: help setup build package demo test lint format bench clean bootstrap-build bootstrap-test \
         bootstrap-lint bootstrap-bench
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
@@ -25,9 +25,6 @@ demo: $(PACKAGE)  ## show what multi-path transfers gain on several simulated ma
 
 test: bootstrap-test  ## run every test: C++, with sanitizers, Python (SUITES="default python" for some)
 	@.venv/bin/python scripts/run_tests.py $(SUITES)
-
-search: build  ## compare automatic plans with exhaustive search; takes long, not part of `make test`
-	ctest --preset search
 
 lint: bootstrap-lint  ## check formatting, clang-tidy, ruff, mypy, function lengths
 	@scripts/lint

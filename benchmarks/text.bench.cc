@@ -1,6 +1,6 @@
-#include <benchmark/benchmark.h>
-
 #include "core/text.h"
+
+#include <benchmark/benchmark.h>
 
 namespace polypath {
 namespace {

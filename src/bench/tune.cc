@@ -71,7 +71,7 @@ class Search {
  private:
   // All splits of 100 % over the groups in coarse steps, times chunk counts per group.
   void search_grid() {
-    step_ = many() ? 10 : 5;
+    step_ = many() ? 5 : 1;
     Candidate candidate{std::vector<int>(paths_.size(), 0), std::vector<int>(paths_.size(), 1)};
     split_group(1, 100, candidate);
   }

@@ -12,7 +12,7 @@ constexpr int kEqualiseRounds = 4;  // each roughly squares the relative differe
 // the one with fewer calls leaves the thread to the program and to its other transfers.
 constexpr double kCallWeight = 0.05;
 constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
-constexpr std::size_t kReplayedDrafts = 3;  // quick predictions order the rest reliably
+constexpr std::size_t kReplayedDrafts = 5;  // quick predictions order the rest reliably
 constexpr double kOutOfStep = 1.04;    // a replay this far above the quick prediction has a cause
 constexpr double kWorthAPath = 0.998;  // another path must save 0.2 %, or it is left idle
 

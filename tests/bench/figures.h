@@ -54,8 +54,8 @@ inline std::string describe(const Result& result) {
   if (!result.plan) return text;
   for (const PathDecision& decision : result.plan->decisions)
     if (decision.included)
-      text += fmt::format(", {} {:.1f} % in {}", decision.name, 100 * decision.share,
-                          decision.chunks);
+      text +=
+          fmt::format(", {} {:.1f} % in {}", decision.name, 100 * decision.share, decision.chunks);
   return text;
 }
 

@@ -1,0 +1,43 @@
+// Simulated figures are the same on every run, to the last bit.
+
+#include <gtest/gtest.h>
+
+#include "bench/figures.h"
+
+namespace polypath::bench {
+namespace {
+
+struct Figures {
+  Seconds seconds;
+  Seconds native;
+  Seconds predicted;
+  std::string how;
+  auto operator<=>(const Figures&) const = default;
+};
+
+Figures figures_of(const Question& question, Bytes bytes) {
+  const Result result = answer(question, bytes);
+  return {result.seconds, result.native_seconds, result.predicted, describe(result)};
+}
+
+TEST(Determinism, TheSameMeasurementGivesTheSameFigures) {
+  for (const std::string& machine : zoo_names())
+    for (const char* operation : {"put", "bibw", "latency", "mbw"})
+      for (const Bytes bytes : {1_MiB, 64_MiB}) {
+        const Question question{machine, operation};
+
+        EXPECT_EQ(figures_of(question, bytes), figures_of(question, bytes))
+            << machine << " " << operation;
+      }
+}
+
+// t = 2.0 us copy call + 3.3 us latency + 67108864 B / 47.9 GB/s + 1.4 us synchronise = 1407.72 us.
+TEST(Determinism, ANativeCopyTakesWhatTheMachineFileSays) {
+  const Result put = answer({"beluga", "put", "gpu0", "gpu1", {}, ExecutorChoice::native}, 64_MiB);
+
+  EXPECT_NEAR(put.seconds.value, 1407.72e-6, 0.01e-6);
+  EXPECT_NEAR(put.native_seconds.value, put.seconds.value, 1e-12);  // later on the same clock
+}
+
+}  // namespace
+}  // namespace polypath::bench
