@@ -54,17 +54,34 @@ struct CopyRequest {
   CopyLabel label;
 };
 
+/// The same between memories that the driver is to find out about by itself.
+struct NativeCopy {
+  Address destination;
+  Address source;
+  Bytes bytes;
+  CopyLabel label;
+};
+
 /// A copy in a graph, after the nodes in `after` (indices of earlier nodes).
 struct GraphNode {
   CopyRequest copy;
   std::vector<int> after;
 };
 
-/// An allocation of the driver.
+/// What memory is to a driver.
+enum class MemoryKind {
+  device,    ///< of one GPU
+  pinned,    ///< of a host, page-locked: copies to and from it are asynchronous
+  managed,   ///< wherever the driver has moved it
+  pageable,  ///< of a host, not known to the driver
+};
+
+/// An allocation.
 struct MemoryInfo {
   PlaceId place;
-  Address base;
-  Bytes size;
+  Address base;  ///< of the allocation; of pageable memory, the address asked for
+  Bytes size;    ///< of the allocation; of pageable memory, all there could be
+  MemoryKind kind = MemoryKind::device;
 };
 
 class Driver {
@@ -83,7 +100,7 @@ class Driver {
   virtual Address allocate(PlaceId place, Bytes bytes) = 0;
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
-  /// The allocation that contains `address`, if the driver made it.
+  /// The allocation that contains `address`; none if the driver knows that nothing is there.
   [[nodiscard]] virtual std::optional<MemoryInfo> find_memory(Address address) = 0;
 
   /// A stream of a GPU. Work on one stream runs in order.
@@ -105,6 +122,10 @@ class Driver {
 
   /// Enqueues a copy. The ranges must not overlap.
   virtual void copy(const CopyRequest& request, StreamHandle stream) = 0;
+
+  /// The same for memory of any kind, wherever it is: one native copy, as the driver's user would
+  /// make it. With pageable memory it may block until what is before it has finished.
+  virtual void copy_native(const NativeCopy& request, StreamHandle stream) = 0;
 
   /// An executable graph of copies.
   virtual GraphHandle instantiate(const std::vector<GraphNode>& nodes) = 0;

@@ -97,20 +97,15 @@ CopyResult Engine::copy(const CopyCall& call) {
   if (!plain && ends.source != ends.destination && !driver_.is_capturing(call.stream))
     return planned_copy(call, ends);
   count_asked(call);
-  native_copy(call, ends);
+  native_copy(call);
   ++statistics_.native;
   return {};
 }
 
-void Engine::native_copy(const CopyCall& call, const Ends& ends) {
+void Engine::native_copy(const CopyCall& call) {
   try {
-    driver_.copy({call.destination,
-                  ends.destination,
-                  call.source,
-                  ends.source,
-                  call.bytes,
-                  {next_transfer_++, 0, 0}},
-                 call.stream);
+    driver_.copy_native(
+        {call.destination, call.source, call.bytes, {next_transfer_++, 0, 0}}, call.stream);
   } catch (const Error&) {
     ++statistics_.errors;
     throw;
@@ -132,7 +127,7 @@ CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
     count(*plan, executor);
     return {executor, plan};
   }
-  native_copy(call, ends);
+  native_copy(call);
   load_->add(call.stream, *plan, now);
   ++(planned_native ? statistics_.native : statistics_.fallbacks);
   return {Executor::native, planned_native ? plan : nullptr};

@@ -72,7 +72,7 @@ class Engine {
 
   void check_process() const;
   [[nodiscard]] Ends check(const CopyCall& call);
-  void native_copy(const CopyCall& call, const Ends& ends);
+  void native_copy(const CopyCall& call);
   CopyResult planned_copy(const CopyCall& call, const Ends& ends);
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
   [[nodiscard]] bool run(const CopyCall& call, const Plan& plan, Executor executor);

@@ -27,6 +27,9 @@ class ForwardingDriver : public Driver {
   void copy(const CopyRequest& request, StreamHandle stream) override {
     real_.copy(request, stream);
   }
+  void copy_native(const NativeCopy& request, StreamHandle stream) override {
+    real_.copy_native(request, stream);
+  }
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override {
     return real_.instantiate(nodes);
   }

@@ -66,7 +66,11 @@ void SimDriver::free(Address address) {
 std::optional<MemoryInfo> SimDriver::find_memory(Address address) {
   const std::scoped_lock lock(mutex_);
   const BlockPointer block = memory_.find(address);
-  return block ? std::optional(block->info()) : std::nullopt;
+  if (!block) return std::nullopt;
+  MemoryInfo info = block->info();
+  info.kind = machine_.place(info.place).kind == PlaceKind::gpu ? MemoryKind::device
+                                                                : MemoryKind::pinned;
+  return info;
 }
 
 void SimDriver::check_gpu(PlaceId place) const {
@@ -183,6 +187,20 @@ void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
   Fluid::order(target.tail, activity, {});
   fluid_.submit(activity);
   target.tail = activity;
+}
+
+void SimDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
+  const auto place_of = [&](Address address, const char* what) {
+    const auto memory = find_memory(address);
+    if (memory) return memory->place;
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} 0x{:x} is in no live allocation", what, address.value),
+         "it was never allocated here, or has been freed",
+         "Pass an address that allocate returned.");
+  };
+  copy({request.destination, place_of(request.destination, "destination"), request.source,
+        place_of(request.source, "source"), request.bytes, request.label},
+       stream);
 }
 
 void SimDriver::check_copy(const CopyRequest& request) const {

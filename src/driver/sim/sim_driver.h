@@ -56,6 +56,7 @@ class SimDriver final : public Driver {
   void wait(StreamHandle stream, EventHandle event) override;
   bool is_done(EventHandle event) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
+  void copy_native(const NativeCopy& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
   void launch(GraphHandle graph, StreamHandle stream) override;
