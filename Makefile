@@ -45,7 +45,7 @@ package: $(PACKAGE)
 $(PACKAGE): $(PACKAGE_SOURCES) | bootstrap-build
 	@echo "Building and installing the package (the first time takes minutes)"
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-	  -Cbuild-dir=build/python .
+	  --config-settings=build-dir=build/python .
 	@touch $@
 
 bootstrap-build:

@@ -34,13 +34,14 @@ typedef enum polypath_status {
   POLYPATH_INTERNAL_ERROR = 7 /**< always a bug of the library */
 } polypath_status;
 
-/** How a copy runs. */
-typedef enum polypath_executor {
+/** How a copy runs: one of the constants below. Any other int gets POLYPATH_INVALID_ARGUMENT. */
+typedef int polypath_executor;
+enum {
   POLYPATH_AUTO = 0,   /**< whatever is predicted to be fastest */
   POLYPATH_NATIVE = 1, /**< one plain copy */
   POLYPATH_STREAM = 2, /**< several paths, tied together by streams and events */
   POLYPATH_GRAPH = 3   /**< several paths, as one cached graph */
-} polypath_executor;
+};
 
 /** A machine with its driver, engine, streams and memory. */
 typedef struct polypath_context polypath_context;

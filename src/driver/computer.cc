@@ -1,0 +1,58 @@
+#include "driver/computer.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#if POLYPATH_WITH_CUDA
+#include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/gpu_facts.h"
+#endif
+
+namespace polypath {
+namespace {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown processor";
+}
+
+}  // namespace
+
+#if POLYPATH_WITH_CUDA
+
+Computer look_at_computer() {
+  Computer computer;
+  computer.processor = processor_name();
+  const cuda::Library& library = cuda::Library::get();
+  computer.problem = library.problem;
+  if (!computer.problem.empty()) return computer;
+  computer.driver = cuda::driver_version();
+  computer.gpus = cuda::gpu_facts();
+  return computer;
+}
+
+std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access) {
+  return std::make_unique<cuda::CudaDriver>(machine, cuda::Options{peer_access});
+}
+
+#else
+
+Computer look_at_computer() {
+  Computer computer;
+  computer.processor = processor_name();
+  computer.problem = "this build has no CUDA driver layer";
+  return computer;
+}
+
+std::unique_ptr<Driver> open_gpu_driver(const Machine&, bool) {
+  fail(ErrorCode::unsupported, "the GPUs cannot be used", "this build has no CUDA driver layer",
+       "Build with POLYPATH_WITH_CUDA=ON.");
+}
+
+#endif
+
+}  // namespace polypath

@@ -1,0 +1,46 @@
+#pragma once
+// What a computer's drivers say of its GPUs, as plain facts: nothing measured, no judgement. The
+// probe layer makes a machine of them.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "driver/driver.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+/// Facts of one visible GPU; vectors over GPUs are indexed as Computer::gpus.
+struct GpuFacts {
+  std::string model;   ///< "NVIDIA H200"
+  std::string bus_id;  ///< "0000:1b:00.0"
+  Bytes memory;
+  int numa_node = 0;        ///< of the host; 0 if the system does not say
+  int pcie_generation = 0;  ///< of the link as it can run; 0 if unknown
+  int pcie_width = 0;       ///< lanes; 0 if unknown
+  int copy_engines = 0;
+  std::vector<bool> reaches;  ///< by peer access
+  std::vector<int> links_to;  ///< direct NVLinks
+  int links_to_switch = 0;    ///< NVLinks that lead to an NVSwitch
+  BytesPerSecond link_rate;   ///< nominal, of one NVLink in one direction; 0 if it has none
+};
+
+/// The computer as seen through the CUDA driver, in CUDA's order: CUDA_VISIBLE_DEVICES holds.
+struct Computer {
+  std::string problem;  ///< why there are no GPUs, in words; empty if there are
+  std::string driver;   ///< "580.159.04", or what CUDA it brings
+  std::string processor;
+  std::vector<GpuFacts> gpus;
+};
+
+/// Asks the drivers; creates no context. Never throws: see `problem`.
+Computer look_at_computer();
+
+/// The driver of this computer's GPUs for `machine`, whose GPUs are the visible ones in order.
+/// `peer_access`: whether they may reach each other's memory. Error (unsupported) with the
+/// computer's problem if there is one.
+std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access = true);
+
+}  // namespace polypath

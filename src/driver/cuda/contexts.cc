@@ -1,0 +1,75 @@
+#include "driver/cuda/contexts.h"
+
+#include <unistd.h>
+
+namespace polypath::cuda {
+
+Contexts::Contexts(bool peer_access)
+    : cuda_(Library::get().functions), peer_access_(peer_access), process_(getpid()) {}
+
+bool Contexts::usable() const { return getpid() == process_; }
+
+Contexts::~Contexts() {
+  if (!usable()) return;
+  // After CUDA has shut down at exit the call fails, which is all there is to it.
+  for (std::size_t gpu = 0; gpu < kMostGpus; ++gpu)
+    if (contexts_[gpu].load() != nullptr) cuda_.context_release(static_cast<Device>(gpu));
+}
+
+ContextPointer Contexts::of(int gpu) {
+  auto& context = contexts_[static_cast<std::size_t>(gpu)];
+  if (context.load(std::memory_order_acquire) == nullptr) retain(gpu);
+  return context.load(std::memory_order_acquire);
+}
+
+void Contexts::retain(int gpu) {
+  const std::scoped_lock lock(mutex_);
+  auto& slot = contexts_[static_cast<std::size_t>(gpu)];
+  if (slot.load() != nullptr) return;
+  const RelaxedCapture relaxed;
+  ContextPointer context = nullptr;
+  check(cuda_.context_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
+  slot.store(context, std::memory_order_release);
+}
+
+void Contexts::connect(int a, int b) {
+  if (a == b || !peer_access_) return;
+  auto& connected = connected_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+  if (connected.load(std::memory_order_acquire)) return;
+  enable(a, b);
+  enable(b, a);
+  connected.store(true, std::memory_order_release);
+}
+
+// GPUs that cannot reach each other copy all the same: the driver goes through the host.
+void Contexts::enable(int from, int to) {
+  int possible = 0;
+  check(cuda_.device_can_access(&possible, from, to), "cuDeviceCanAccessPeer");
+  if (possible == 0) return;
+  const Current current(of(from));
+  const RelaxedCapture relaxed;
+  const Result result = cuda_.context_enable_peer(of(to), 0);
+  if (result != kPeerAccessAlreadyEnabled) check(result, "cuCtxEnablePeerAccess");
+}
+
+// Asking which context is current costs a third of pushing and popping one.
+Current::Current(ContextPointer context) {
+  const Functions& cuda = Library::get().functions;
+  ContextPointer now = nullptr;
+  if (cuda.context_current(&now) == kSuccess && now == context) return;
+  check(cuda.context_push(context), "cuCtxPushCurrent");
+  pushed_ = true;
+}
+
+Current::~Current() {
+  ContextPointer popped = nullptr;
+  if (pushed_) Library::get().functions.context_pop(&popped);
+}
+
+RelaxedCapture::RelaxedCapture() : mode_(kCaptureModeRelaxed) {
+  Library::get().functions.thread_capture_mode(&mode_);
+}
+
+RelaxedCapture::~RelaxedCapture() { Library::get().functions.thread_capture_mode(&mode_); }
+
+}  // namespace polypath::cuda

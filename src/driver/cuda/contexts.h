@@ -1,0 +1,67 @@
+#pragma once
+// The primary contexts of the GPUs, retained when first used and given back at the end, and peer
+// access between them.
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "driver/cuda/cuda_api.h"
+
+namespace polypath::cuda {
+
+constexpr std::size_t kMostGpus = 64;
+
+class Contexts {
+ public:
+  /// `peer_access`: whether GPUs may be given access to each other's memory.
+  explicit Contexts(bool peer_access);
+  Contexts(const Contexts&) = delete;
+  Contexts& operator=(const Contexts&) = delete;
+  /// Releases what was retained, unless the process is another one now or CUDA has shut down.
+  ~Contexts();
+
+  /// The GPU's primary context. Creating one takes a tenth of a second and half a GB of its memory.
+  ContextPointer of(int gpu);
+  /// Lets two GPUs reach each other's memory, as far as they can; nothing happens the second time.
+  void connect(int a, int b);
+  /// True in the process that made this object.
+  [[nodiscard]] bool usable() const;
+
+ private:
+  void retain(int gpu);
+  void enable(int from, int to);
+
+  const Functions& cuda_;
+  bool peer_access_;
+  int process_;
+  std::mutex mutex_;
+  std::array<std::atomic<ContextPointer>, kMostGpus> contexts_{};
+  std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus> connected_{};
+};
+
+/// Makes a context current for the calling thread as long as it lives.
+class Current {
+ public:
+  explicit Current(ContextPointer context);
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+  ~Current();
+
+ private:
+  bool pushed_ = false;
+};
+
+/// Lets the calling thread allocate and instantiate while another one captures a stream.
+class RelaxedCapture {
+ public:
+  RelaxedCapture();
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture();
+
+ private:
+  int mode_;
+};
+
+}  // namespace polypath::cuda

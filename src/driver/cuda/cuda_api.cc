@@ -1,0 +1,66 @@
+#include "driver/cuda/cuda_api.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace polypath::cuda {
+namespace {
+
+constexpr int kOldestDriver = 11080;
+
+std::string describe_version(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// The exported name, or null.
+template <class Function>
+void resolve(void* library, const char* symbol, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, symbol));
+}
+
+}  // namespace
+
+Library::Library() : problem(open()) {}
+
+const Library& Library::get() {
+  static const Library* library = new Library;  // outlives every static object that may use it
+  return *library;
+}
+
+std::string Library::open() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return "there is no NVIDIA driver (libcuda.so.1 is not found)";
+  std::string missing;
+#define POLYPATH_RESOLVE(member, symbol, introduced, parameters) \
+  resolve(library, #symbol, functions.member);                   \
+  if (functions.member == nullptr && introduced <= kOldestDriver) missing = #symbol;
+  POLYPATH_CUDA_FUNCTIONS(POLYPATH_RESOLVE)
+#undef POLYPATH_RESOLVE
+  if (!missing.empty()) return fmt::format("the NVIDIA driver is too old: it has no {}", missing);
+  if (const Result result = functions.init(0); result != kSuccess)
+    return result == 100 ? "the NVIDIA driver sees no GPU"
+                         : fmt::format("the NVIDIA driver does not start (error {})", result);
+  functions.driver_version(&version);
+  if (version < kOldestDriver)
+    return fmt::format("the NVIDIA driver is too old: it brings CUDA {}, 11.8 is needed",
+                       describe_version(version));
+  functions.device_count(&gpus);
+  return gpus > 0 ? "" : "the NVIDIA driver sees no GPU";
+}
+
+void check(Result result, const char* call) {
+  if (result == kSuccess) return;
+  const Functions& cuda = Library::get().functions;
+  const char* name = "unknown error";
+  const char* why = "";
+  cuda.error_name(result, &name);
+  cuda.error_string(result, &why);
+  const ErrorCode code = result == kOutOfMemory    ? ErrorCode::out_of_memory
+                         : result == kInvalidValue ? ErrorCode::invalid_argument
+                                                   : ErrorCode::driver;
+  fail(code, fmt::format("{} failed with {}", call, name), why == nullptr ? "" : why);
+}
+
+}  // namespace polypath::cuda

@@ -1,0 +1,177 @@
+#include "driver/cuda/cuda_driver.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "driver/cuda/handles.h"
+
+namespace polypath::cuda {
+namespace {
+
+const Library& usable_library() {
+  const Library& library = Library::get();
+  if (!library.problem.empty())
+    fail(ErrorCode::unsupported, "the GPUs cannot be used", library.problem,
+         "Name a machine to simulate.");
+  return library;
+}
+
+}  // namespace
+
+CudaDriver::CudaDriver(const Machine& machine, Options options)
+    : cuda_(usable_library().functions),
+      start_(std::chrono::steady_clock::now()),
+      ordinals_(machine.places.size(), -1),
+      gpus_(machine.places_of(PlaceKind::gpu)),
+      contexts_(options.peer_access) {
+  const auto visible = static_cast<std::size_t>(Library::get().gpus);
+  if (gpus_.size() > visible || gpus_.empty())
+    fail(ErrorCode::invalid_machine,
+         fmt::format("machine {} cannot be this computer", machine.name),
+         fmt::format("it has {} GPUs and {} are visible", gpus_.size(), visible),
+         "Name it with --machine to simulate it.");
+  for (std::size_t i = 0; i < gpus_.size(); ++i) ordinals_[gpus_[i].index()] = static_cast<int>(i);
+  host_ = machine.nearest_host(gpus_.front());
+}
+
+CudaDriver::~CudaDriver() {
+  if (!contexts_.usable()) return;
+  for (const auto& [address, place] : allocations_) {
+    if (!is_gpu(place)) cuda_.host_free(reinterpret_cast<void*>(address.value));
+    else if (cuda_.context_push(contexts_.of(ordinal(place))) == kSuccess) {
+      ContextPointer popped = nullptr;
+      cuda_.free(address.value);
+      cuda_.context_pop(&popped);
+    }
+  }
+}
+
+bool CudaDriver::is_gpu(PlaceId place) const {
+  return place.valid() && place.index() < ordinals_.size() && ordinals_[place.index()] >= 0;
+}
+
+int CudaDriver::ordinal(PlaceId gpu) const {
+  if (is_gpu(gpu)) return ordinals_[gpu.index()];
+  fail(ErrorCode::invalid_argument, fmt::format("place number {} is no GPU", gpu.value),
+       "streams and events belong to GPUs", "Pass a GPU of the machine.");
+}
+
+PlaceId CudaDriver::place_of_gpu(int gpu) const {
+  const auto index = static_cast<std::size_t>(gpu);
+  return index < gpus_.size() ? gpus_[index] : PlaceId{};
+}
+
+ContextPointer CudaDriver::context_of(std::uintptr_t handle) {
+  const int gpu = gpu_in(handle);
+  if (gpu >= 0 && static_cast<std::size_t>(gpu) < gpus_.size()) return contexts_.of(gpu);
+  fail(ErrorCode::invalid_argument, fmt::format("handle 0x{:x} is unknown", handle),
+       "this driver did not make it", "Pass a handle that it returned.");
+}
+
+StreamHandle CudaDriver::handle_of(PlaceId gpu, std::uintptr_t stream) const {
+  return {pack(ordinal(gpu), reinterpret_cast<const void*>(stream))};
+}
+
+Seconds CudaDriver::now() {
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()};
+}
+
+StreamHandle CudaDriver::create_stream(PlaceId gpu) {
+  const int index = ordinal(gpu);
+  const Current current(contexts_.of(index));
+  StreamPointer stream = nullptr;
+  check(cuda_.stream_create(&stream, kStreamNonBlocking), "cuStreamCreate");
+  return {pack(index, stream)};
+}
+
+void CudaDriver::destroy_stream(StreamHandle stream) {
+  const Current current(context_of(stream.value));
+  check(cuda_.stream_destroy(pointer_of(stream)), "cuStreamDestroy");
+}
+
+bool CudaDriver::is_capturing(StreamHandle stream) {
+  const Current current(context_of(stream.value));
+  int status = kCaptureNone;
+  const Result result = cuda_.stream_capturing(pointer_of(stream), &status);
+  if (result == kStreamCaptureImplicit) return true;  // the legacy stream beside a capture
+  check(result, "cuStreamIsCapturing");
+  return status != kCaptureNone;
+}
+
+EventHandle CudaDriver::create_event(PlaceId gpu) {
+  const int index = ordinal(gpu);
+  const Current current(contexts_.of(index));
+  EventPointer event = nullptr;
+  check(cuda_.event_create(&event, kEventDisableTiming), "cuEventCreate");
+  return {pack(index, event)};
+}
+
+void CudaDriver::destroy_event(EventHandle event) {
+  const Current current(context_of(event.value));
+  check(cuda_.event_destroy(pointer_of(event)), "cuEventDestroy");
+}
+
+void CudaDriver::record(EventHandle event, StreamHandle stream) {
+  const Current current(context_of(stream.value));
+  check(cuda_.event_record(pointer_of(event), pointer_of(stream)), "cuEventRecord");
+}
+
+void CudaDriver::wait(StreamHandle stream, EventHandle event) {
+  const Current current(context_of(stream.value));
+  check(cuda_.stream_wait(pointer_of(stream), pointer_of(event), 0), "cuStreamWaitEvent");
+}
+
+bool CudaDriver::is_done(EventHandle event) {
+  const Current current(context_of(event.value));
+  const RelaxedCapture relaxed;
+  const Result result = cuda_.event_query(pointer_of(event));
+  if (result == kNotReady) return false;
+  check(result, "cuEventQuery");
+  return true;
+}
+
+void CudaDriver::synchronize(StreamHandle stream) {
+  const Current current(context_of(stream.value));
+  const RelaxedCapture relaxed;
+  check(cuda_.stream_synchronize(pointer_of(stream)), "cuStreamSynchronize");
+}
+
+// The source's GPU pushes; the host has none, so the destination's pulls.
+int CudaDriver::copying_gpu(const CopyRequest& request) const {
+  return ordinal(is_gpu(request.source_place) ? request.source_place : request.destination_place);
+}
+
+void CudaDriver::copy(const CopyRequest& request, StreamHandle stream) {
+  const Current current(context_of(stream.value));
+  enqueue(request, pointer_of(stream));
+}
+
+void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
+  const std::size_t bytes = request.bytes.value;
+  const bool from_gpu = is_gpu(request.source_place), to_gpu = is_gpu(request.destination_place);
+  if (from_gpu && to_gpu) {
+    contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
+    check(cuda_.copy_between(request.destination.value, request.source.value, bytes, stream),
+          "cuMemcpyDtoDAsync");
+  } else if (to_gpu) {
+    check(cuda_.copy_in(request.destination.value,
+                        reinterpret_cast<const void*>(request.source.value), bytes, stream),
+          "cuMemcpyHtoDAsync");
+  } else if (from_gpu) {
+    check(cuda_.copy_out(reinterpret_cast<void*>(request.destination.value), request.source.value,
+                         bytes, stream),
+          "cuMemcpyDtoHAsync");
+  } else {
+    check(cuda_.copy_any(request.destination.value, request.source.value, bytes, stream),
+          "cuMemcpyAsync");
+  }
+}
+
+void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
+  const Current current(context_of(stream.value));
+  check(cuda_.copy_any(request.destination.value, request.source.value, request.bytes.value,
+                       pointer_of(stream)),
+        "cuMemcpyAsync");
+}
+
+}  // namespace polypath::cuda

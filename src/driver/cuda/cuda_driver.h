@@ -1,0 +1,81 @@
+#pragma once
+// The Driver interface over libcuda. Handles are CUDA's own pointers, with the GPU in the upper 16
+// bits, which user addresses leave free: no table stands between a call and CUDA.
+//
+// Contexts are the GPUs' primary ones, so that memory and streams of the CUDA runtime, PyTorch or
+// CuPy in the same process are at home here. They are made when a GPU is first used. Threads' own
+// current contexts stay as they are.
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "driver/cuda/contexts.h"
+#include "driver/driver.h"
+#include "machine/machine.h"
+
+namespace polypath::cuda {
+
+struct Options {
+  /// false: never give GPUs access to each other's memory (other parts of the process may).
+  bool peer_access = true;
+};
+
+class CudaDriver final : public Driver {
+ public:
+  /// The machine's GPU places are the visible GPUs in CUDA's order. Error (unsupported) if the
+  /// library is not usable, (invalid_machine) if the machine has more GPUs than there are.
+  explicit CudaDriver(const Machine& machine, Options options = {});
+  /// Frees nothing that queued work may use: see the members. Does nothing in a forked child.
+  ~CudaDriver() override;
+
+  std::string name() const override { return "cuda"; }
+  Seconds now() override;
+  Address allocate(PlaceId place, Bytes bytes) override;
+  void free(Address address) override;
+  std::optional<MemoryInfo> find_memory(Address address) override;
+  StreamHandle create_stream(PlaceId gpu) override;
+  void destroy_stream(StreamHandle stream) override;
+  bool is_capturing(StreamHandle stream) override;
+  EventHandle create_event(PlaceId gpu) override;
+  void destroy_event(EventHandle event) override;
+  void record(EventHandle event, StreamHandle stream) override;
+  void wait(StreamHandle stream, EventHandle event) override;
+  bool is_done(EventHandle event) override;
+  void copy(const CopyRequest& request, StreamHandle stream) override;
+  void copy_native(const NativeCopy& request, StreamHandle stream) override;
+  GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
+  void update_node(GraphHandle graph, int node, Address destination, Address source) override;
+  void launch(GraphHandle graph, StreamHandle stream) override;
+  void destroy_graph(GraphHandle graph) override;
+  void synchronize(StreamHandle stream) override;
+
+  /// The handle of a stream of the caller: any of CUDA's, the default ones too.
+  [[nodiscard]] StreamHandle handle_of(PlaceId gpu, std::uintptr_t stream) const;
+
+ private:
+  struct Graph;
+
+  [[nodiscard]] int ordinal(PlaceId gpu) const;
+  [[nodiscard]] bool is_gpu(PlaceId place) const;
+  [[nodiscard]] PlaceId place_of_gpu(int ordinal) const;
+  [[nodiscard]] ContextPointer context_of(std::uintptr_t handle);
+  [[nodiscard]] int copying_gpu(const CopyRequest& request) const;
+  [[nodiscard]] ContextPointer copying_context(const CopyRequest& request);
+  void enqueue(const CopyRequest& request, StreamPointer stream);
+  [[nodiscard]] bool forget(Address address, PlaceId& place);
+  Graph& graph_of(GraphHandle handle);
+
+  const Functions& cuda_;
+  std::chrono::steady_clock::time_point start_;
+  std::vector<int> ordinals_;  ///< by place; -1 for hosts
+  std::vector<PlaceId> gpus_;  ///< by ordinal
+  PlaceId host_;
+  Contexts contexts_;
+  std::mutex mutex_;
+  std::map<Address, PlaceId> allocations_;
+};
+
+}  // namespace polypath::cuda

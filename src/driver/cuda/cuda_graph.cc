@@ -1,0 +1,102 @@
+// Executable graphs of copies.
+
+#include <memory>
+
+#include "core/error.h"
+#include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/handles.h"
+
+namespace polypath::cuda {
+
+// What an update needs to state again: CUDA takes a node's parameters only as a whole.
+struct CudaDriver::Graph {
+  explicit Graph(const Functions& functions) : cuda(functions) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    if (executable != nullptr) cuda.graph_exec_destroy(executable);
+    if (graph != nullptr) cuda.graph_destroy(graph);
+  }
+
+  struct Node {
+    GraphNodePointer pointer = nullptr;
+    Memcpy3D copy;
+    ContextPointer context = nullptr;
+  };
+
+  const Functions& cuda;
+  GraphPointer graph = nullptr;
+  GraphExecPointer executable = nullptr;
+  std::vector<Node> nodes;
+};
+
+namespace {
+
+void set_addresses(Memcpy3D& copy, Address destination, Address source) {
+  if (copy.source_type == kMemoryDevice) copy.source_device = source.value;
+  else copy.source_host = reinterpret_cast<const void*>(source.value);
+  if (copy.destination_type == kMemoryDevice) copy.destination_device = destination.value;
+  else copy.destination_host = reinterpret_cast<void*>(destination.value);
+}
+
+}  // namespace
+
+ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
+  if (is_gpu(request.source_place) && is_gpu(request.destination_place))
+    contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
+  return contexts_.of(copying_gpu(request));
+}
+
+GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
+  const RelaxedCapture relaxed;
+  auto made = std::make_unique<Graph>(cuda_);
+  check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
+  for (const GraphNode& node : nodes) {
+    Graph::Node added;
+    added.copy.source_type = is_gpu(node.copy.source_place) ? kMemoryDevice : kMemoryHost;
+    added.copy.destination_type = is_gpu(node.copy.destination_place) ? kMemoryDevice : kMemoryHost;
+    added.copy.width = node.copy.bytes.value;
+    set_addresses(added.copy, node.copy.destination, node.copy.source);
+    added.context = copying_context(node.copy);
+    std::vector<GraphNodePointer> after;
+    for (const int earlier : node.after)
+      after.push_back(made->nodes[static_cast<std::size_t>(earlier)].pointer);
+    check(cuda_.graph_add_copy(&added.pointer, made->graph, after.data(), after.size(), &added.copy,
+                               added.context),
+          "cuGraphAddMemcpyNode");
+    made->nodes.push_back(added);
+  }
+  check(cuda_.graph_instantiate(&made->executable, made->graph, 0), "cuGraphInstantiate");
+  return {reinterpret_cast<std::uintptr_t>(made.release())};
+}
+
+CudaDriver::Graph& CudaDriver::graph_of(GraphHandle handle) {
+  if (handle.value == 0)
+    fail(ErrorCode::invalid_argument, "graph 0 does not exist", "it is no handle",
+         "Pass a handle that instantiate returned.");
+  return *reinterpret_cast<Graph*>(handle.value);
+}
+
+void CudaDriver::update_node(GraphHandle graph, int node, Address destination, Address source) {
+  Graph& used = graph_of(graph);
+  if (node < 0 || static_cast<std::size_t>(node) >= used.nodes.size())
+    fail(ErrorCode::invalid_argument, "the graph has no such node", "it was made with fewer",
+         "Pass the index of one of its nodes.");
+  Graph::Node& changed = used.nodes[static_cast<std::size_t>(node)];
+  set_addresses(changed.copy, destination, source);
+  check(cuda_.graph_exec_set_copy(used.executable, changed.pointer, &changed.copy, changed.context),
+        "cuGraphExecMemcpyNodeSetParams");
+}
+
+void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
+  const Current current(context_of(stream.value));
+  check(cuda_.graph_launch(graph_of(graph).executable, pointer_of(stream)), "cuGraphLaunch");
+}
+
+// CUDA keeps a graph that still runs until it has finished.
+void CudaDriver::destroy_graph(GraphHandle graph) {
+  const RelaxedCapture relaxed;
+  delete &graph_of(graph);
+}
+
+}  // namespace polypath::cuda

@@ -1,0 +1,83 @@
+// Allocation, and what CUDA knows of an address.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "driver/cuda/cuda_driver.h"
+
+namespace polypath::cuda {
+
+Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
+  const bool device = is_gpu(place);
+  const Current current(contexts_.of(device ? ordinal(place) : 0));
+  const RelaxedCapture relaxed;
+  Address address;
+  if (device) {
+    DevicePointer memory = 0;
+    check(cuda_.allocate(&memory, bytes.value), "cuMemAlloc");
+    address = {static_cast<std::uintptr_t>(memory)};
+  } else {
+    void* memory = nullptr;
+    check(cuda_.host_allocate(&memory, bytes.value, kHostAllocPortable), "cuMemHostAlloc");
+    address = {reinterpret_cast<std::uintptr_t>(memory)};
+  }
+  const std::scoped_lock lock(mutex_);
+  allocations_[address] = place;
+  return address;
+}
+
+bool CudaDriver::forget(Address address, PlaceId& place) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end()) return false;
+  place = found->second;
+  allocations_.erase(found);
+  return true;
+}
+
+void CudaDriver::free(Address address) {
+  PlaceId place;
+  if (!forget(address, place))
+    fail(ErrorCode::invalid_argument, fmt::format("address 0x{:x} cannot be freed", address.value),
+         "allocate did not return it, or it has been freed", "Free each allocation once.");
+  const RelaxedCapture relaxed;
+  if (!is_gpu(place))
+    return check(cuda_.host_free(reinterpret_cast<void*>(address.value)), "cuMemFreeHost");
+  const Current current(contexts_.of(ordinal(place)));
+  check(cuda_.free(address.value), "cuMemFree");
+}
+
+// One call for all attributes; an address that CUDA does not know gives zeros.
+std::optional<MemoryInfo> CudaDriver::find_memory(Address address) {
+  if (address.value == 0) return std::nullopt;
+  unsigned type = 0, managed = 0;
+  int gpu = -1;
+  DevicePointer begin = 0;
+  std::size_t size = 0;
+  std::array<int, 5> which = {kPointerMemoryType, kPointerIsManaged, kPointerDeviceOrdinal,
+                              kPointerRangeStart, kPointerRangeSize};
+  std::array<void*, 5> data = {&type, &managed, &gpu, &begin, &size};
+  const Current current(contexts_.of(0));
+  check(cuda_.pointer_attributes(5, which.data(), data.data(), address.value),
+        "cuPointerGetAttributes");
+  if (begin == 0 || size == 0) {
+    begin = address.value;
+    size = std::numeric_limits<std::uint64_t>::max() - address.value;
+  }
+  const Address base{static_cast<std::uintptr_t>(begin)};
+  if (managed != 0)
+    return MemoryInfo{gpu >= 0 ? place_of_gpu(gpu) : host_, base, {size}, MemoryKind::managed};
+  if (type == kMemoryDevice) {
+    const PlaceId place = place_of_gpu(gpu);
+    if (!place.valid()) return std::nullopt;  // a GPU that the machine leaves out
+    return MemoryInfo{place, base, {size}, MemoryKind::device};
+  }
+  if (type == kMemoryHost) return MemoryInfo{host_, base, {size}, MemoryKind::pinned};
+  return MemoryInfo{host_, base, {size}, MemoryKind::pageable};
+}
+
+}  // namespace polypath::cuda

@@ -1,0 +1,82 @@
+#include "driver/cuda/gpu_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+
+#include "driver/cuda/cuda_api.h"
+#include "driver/cuda/nvml.h"
+
+namespace polypath::cuda {
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// -1 in the file means that there is one node, or none is known.
+int numa_node_of(const std::string& bus_id) {
+  std::ifstream file("/sys/bus/pci/devices/" + bus_id + "/numa_node");
+  int node = -1;
+  file >> node;
+  return std::max(node, 0);
+}
+
+GpuFacts cuda_facts(const Functions& cuda, int gpu, int count) {
+  GpuFacts facts;
+  std::array<char, 256> text{};
+  if (cuda.device_name(text.data(), text.size(), gpu) == kSuccess) facts.model = text.data();
+  if (cuda.device_bus_id(text.data(), text.size(), gpu) == kSuccess)
+    facts.bus_id = lower(text.data());
+  std::size_t memory = 0;
+  if (cuda.device_memory(&memory, gpu) == kSuccess) facts.memory = {memory};
+  cuda.device_attribute(&facts.copy_engines, kDeviceAsyncEngineCount, gpu);
+  facts.numa_node = numa_node_of(facts.bus_id);
+  for (int peer = 0; peer < count; ++peer) {
+    int possible = 0;
+    if (peer != gpu) cuda.device_can_access(&possible, gpu, peer);
+    facts.reaches.push_back(possible != 0);
+  }
+  return facts;
+}
+
+void add_nvml(const NvmlFacts& nvml, std::vector<GpuFacts>& gpus, std::size_t index) {
+  GpuFacts& facts = gpus[index];
+  facts.pcie_generation = nvml.pcie_generation;
+  facts.pcie_width = nvml.pcie_width;
+  facts.link_rate = nvml.links.rate;
+  facts.links_to_switch = nvml.links.to_switch;
+  facts.links_to.assign(gpus.size(), 0);
+  for (const std::string& bus_id : nvml.links.gpus)
+    for (std::size_t peer = 0; peer < gpus.size(); ++peer)
+      if (gpus[peer].bus_id == bus_id) ++facts.links_to[peer];
+}
+
+}  // namespace
+
+std::vector<GpuFacts> gpu_facts() {
+  const Library& library = Library::get();
+  std::vector<GpuFacts> gpus;
+  std::vector<std::string> bus_ids;
+  for (int gpu = 0; gpu < library.gpus; ++gpu) {
+    gpus.push_back(cuda_facts(library.functions, gpu, library.gpus));
+    bus_ids.push_back(gpus.back().bus_id);
+  }
+  const std::vector<NvmlFacts> nvml = nvml_facts(bus_ids);
+  for (std::size_t i = 0; i < gpus.size(); ++i) add_nvml(nvml[i], gpus, i);
+  return gpus;
+}
+
+std::string driver_version() {
+  const std::string version = nvml_driver_version();
+  if (!version.empty()) return version;
+  const int number = Library::get().version;
+  return fmt::format("CUDA {}.{}", number / 1000, number % 1000 / 10);
+}
+
+}  // namespace polypath::cuda

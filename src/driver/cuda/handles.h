@@ -1,0 +1,27 @@
+#pragma once
+// Our handles of CUDA's streams and events: the pointer, with the GPU's number plus one in the 16
+// bits above the 48 of a user address. Zero stays "none".
+
+#include "driver/cuda/cuda_types.h"
+#include "driver/driver.h"
+
+namespace polypath::cuda {
+
+constexpr int kGpuShift = 48;
+constexpr std::uintptr_t kPointerMask = (std::uintptr_t{1} << kGpuShift) - 1;
+
+inline std::uintptr_t pack(int gpu, const void* pointer) {
+  return (static_cast<std::uintptr_t>(gpu + 1) << kGpuShift) |
+         reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+inline int gpu_in(std::uintptr_t handle) { return static_cast<int>(handle >> kGpuShift) - 1; }
+
+inline StreamPointer pointer_of(StreamHandle stream) {
+  return reinterpret_cast<StreamPointer>(stream.value & kPointerMask);
+}
+inline EventPointer pointer_of(EventHandle event) {
+  return reinterpret_cast<EventPointer>(event.value & kPointerMask);
+}
+
+}  // namespace polypath::cuda

@@ -1,0 +1,123 @@
+#include "driver/cuda/nvml.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace polypath::cuda {
+namespace {
+
+using NvmlDevice = struct OpaqueNvmlDevice*;
+
+// nvmlPciInfo_t
+struct PciInfo {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+static_assert(sizeof(PciInfo) == 68);
+
+constexpr unsigned kMostLinks = 18;
+constexpr unsigned kRemoteGpu = 0, kRemoteSwitch = 2, kRemoteUnknown = 255;
+
+class Nvml {
+ public:
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    if (library_ == nullptr) return;
+    const bool complete = resolve(init, "nvmlInit_v2") && resolve(shutdown, "nvmlShutdown") &&
+                          resolve(driver_version, "nvmlSystemGetDriverVersion") &&
+                          resolve(by_bus_id, "nvmlDeviceGetHandleByPciBusId_v2") &&
+                          resolve(pcie_generation, "nvmlDeviceGetMaxPcieLinkGeneration") &&
+                          resolve(pcie_width, "nvmlDeviceGetMaxPcieLinkWidth") &&
+                          resolve(link_state, "nvmlDeviceGetNvLinkState") &&
+                          resolve(link_version, "nvmlDeviceGetNvLinkVersion") &&
+                          resolve(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+    resolve(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");  // CUDA 11.4 on
+    usable = complete && init() == 0;
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  ~Nvml() {
+    if (usable) shutdown();
+    if (library_ != nullptr) dlclose(library_);
+  }
+
+  bool usable = false;
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  int (*driver_version)(char*, unsigned) = nullptr;
+  int (*by_bus_id)(const char*, NvmlDevice*) = nullptr;
+  int (*pcie_generation)(NvmlDevice, unsigned*) = nullptr;
+  int (*pcie_width)(NvmlDevice, unsigned*) = nullptr;
+  int (*link_state)(NvmlDevice, unsigned, int*) = nullptr;
+  int (*link_version)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  int (*link_remote)(NvmlDevice, unsigned, PciInfo*) = nullptr;
+  int (*link_remote_type)(NvmlDevice, unsigned, unsigned*) = nullptr;
+
+ private:
+  template <class Function>
+  bool resolve(Function& function, const char* symbol) {
+    function = reinterpret_cast<Function>(dlsym(library_, symbol));
+    return function != nullptr;
+  }
+
+  void* library_;
+};
+
+// Bits per second of a lane times lanes, per direction: NVLink 1 to 5 (NVIDIA's datasheets). NVML
+// counts versions 1, 2, 2.2, 3, 3.1, 4, 5.
+BytesPerSecond rate_of(unsigned version) {
+  constexpr std::array kGigabytes = {0.0, 20.0, 25.0, 25.0, 25.0, 25.0, 25.0, 50.0};
+  return {kGigabytes[std::min<std::size_t>(version, kGigabytes.size() - 1)] * 1e9};
+}
+
+// CUDA writes four digits of the domain, NVML eight.
+std::string short_bus_id(const char* text) {
+  std::string id = text;
+  if (id.find(':') == 8) id = id.substr(4);
+  std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return std::tolower(c); });
+  return id;
+}
+
+void add_link(const Nvml& nvml, NvmlDevice device, unsigned link, NvLinks& links) {
+  int active = 0;
+  if (nvml.link_state(device, link, &active) != 0 || active == 0) return;
+  unsigned version = 0, type = kRemoteUnknown;
+  if (nvml.link_version(device, link, &version) == 0) links.rate = rate_of(version);
+  PciInfo remote{};
+  const bool known = nvml.link_remote(device, link, &remote) == 0;
+  if (nvml.link_remote_type == nullptr || nvml.link_remote_type(device, link, &type) != 0)
+    type = kRemoteUnknown;
+  if (type == kRemoteGpu || (type == kRemoteUnknown && known))
+    links.gpus.push_back(short_bus_id(remote.bus_id));
+  if (type == kRemoteSwitch) ++links.to_switch;
+}
+
+}  // namespace
+
+std::vector<NvmlFacts> nvml_facts(const std::vector<std::string>& bus_ids) {
+  std::vector<NvmlFacts> facts(bus_ids.size());
+  const Nvml nvml;
+  if (!nvml.usable) return facts;
+  for (std::size_t i = 0; i < bus_ids.size(); ++i) {
+    NvmlDevice device = nullptr;
+    if (nvml.by_bus_id(bus_ids[i].c_str(), &device) != 0) continue;
+    unsigned generation = 0, width = 0;
+    if (nvml.pcie_generation(device, &generation) == 0)
+      facts[i].pcie_generation = static_cast<int>(generation);
+    if (nvml.pcie_width(device, &width) == 0) facts[i].pcie_width = static_cast<int>(width);
+    for (unsigned link = 0; link < kMostLinks; ++link) add_link(nvml, device, link, facts[i].links);
+  }
+  return facts;
+}
+
+std::string nvml_driver_version() {
+  const Nvml nvml;
+  std::array<char, 96> text{};
+  if (!nvml.usable || nvml.driver_version(text.data(), text.size()) != 0) return {};
+  return text.data();
+}
+
+}  // namespace polypath::cuda

@@ -1,0 +1,30 @@
+#pragma once
+// What NVML knows of a GPU and CUDA does not: its PCIe link and where its NVLinks lead. Opened at
+// run time; where it is not found, or says nothing, the answers are zeros.
+
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace polypath::cuda {
+
+struct NvLinks {
+  std::vector<std::string> gpus;  ///< PCI bus id of the GPU at the other end, one per direct link
+  int to_switch = 0;
+  BytesPerSecond rate;  ///< nominal, of one link in one direction
+};
+
+struct NvmlFacts {
+  int pcie_generation = 0;
+  int pcie_width = 0;
+  NvLinks links;
+};
+
+/// By PCI bus id, in the order of `bus_ids`.
+std::vector<NvmlFacts> nvml_facts(const std::vector<std::string>& bus_ids);
+
+/// The driver's version as people know it, "580.159.04"; empty if NVML does not say.
+std::string nvml_driver_version();
+
+}  // namespace polypath::cuda
