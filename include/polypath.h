@@ -51,14 +51,15 @@ typedef uint64_t polypath_stream;
 
 /** Counters since the context was created; bytes in bytes. */
 typedef struct polypath_statistics {
-  uint64_t transfers;     /**< copies asked for */
-  uint64_t native_copies; /**< done as one native copy by decision */
-  uint64_t stream_copies; /**< done over several paths by streams */
-  uint64_t graph_copies;  /**< done over several paths by a graph */
-  uint64_t fallbacks;     /**< done as one native copy because something failed */
-  uint64_t errors;        /**< not done */
-  uint64_t graph_hits;    /**< launches of a cached graph as it was */
-  uint64_t graph_updates; /**< launches of a cached graph with new addresses */
+  uint64_t transfers;       /**< copies asked for */
+  uint64_t native_copies;   /**< done as one native copy by decision */
+  uint64_t stream_copies;   /**< done over several paths by streams */
+  uint64_t graph_copies;    /**< done over several paths by a graph */
+  uint64_t pageable_copies; /**< of pageable memory, done through windows of pinned memory */
+  uint64_t fallbacks;       /**< done as one native copy because something failed */
+  uint64_t errors;          /**< not done */
+  uint64_t graph_hits;      /**< launches of a cached graph as it was */
+  uint64_t graph_updates;   /**< launches of a cached graph with new addresses */
   uint64_t graph_instantiations;
   uint64_t graph_evictions;
   uint64_t bytes;        /**< of all transfers */

@@ -209,11 +209,19 @@ polypath_status polypath_get_statistics(polypath_context* context,
                                         polypath_statistics* statistics) {
   return guarded([&] {
     const polypath::Statistics counted = context_of(context).statistics();
-    *given(statistics, "statistics") = {
-        counted.transfers,       counted.native,        counted.streams,
-        counted.graphs,          counted.fallbacks,     counted.errors,
-        counted.graph_hits,      counted.graph_updates, counted.graph_instantiations,
-        counted.graph_evictions, counted.bytes.value,   counted.staged_bytes.value};
+    *given(statistics, "statistics") = {counted.transfers,
+                                        counted.native,
+                                        counted.streams,
+                                        counted.graphs,
+                                        counted.pageable,
+                                        counted.fallbacks,
+                                        counted.errors,
+                                        counted.graph_hits,
+                                        counted.graph_updates,
+                                        counted.graph_instantiations,
+                                        counted.graph_evictions,
+                                        counted.bytes.value,
+                                        counted.staged_bytes.value};
   });
 }
 

@@ -25,6 +25,10 @@ struct Settings {
   int graph_cache = 64;               ///< POLYPATH_GRAPH_CACHE
   int plan_cache = 1024;              ///< POLYPATH_PLAN_CACHE
   std::string tuned;                  ///< POLYPATH_TUNED
+  Bytes pageable_min = 1_MiB;         ///< POLYPATH_PAGEABLE_MIN
+  Bytes pageable_window = 32_MiB;     ///< POLYPATH_PAGEABLE_WINDOW
+  int pageable_windows = 3;           ///< POLYPATH_PAGEABLE_WINDOWS
+  int copy_threads = 0;               ///< POLYPATH_COPY_THREADS
   std::string log_level = "warning";  ///< POLYPATH_LOG
   bool statistics = false;            ///< POLYPATH_STATS
 };

@@ -20,13 +20,13 @@ sim::Options driver_options(bool trace) {
 // What POLYPATH_STATS prints when the context goes.
 std::string describe(const Statistics& counted) {
   return fmt::format(
-      "polypath: {} transfers, {}; {} native, {} by streams, {} by graphs, {} fallbacks, {} "
-      "errors; "
-      "{} over staged paths; graphs: {} as they were, {} updated, {} instantiated, {} evicted\n",
+      "polypath: {} transfers, {}; {} native, {} by streams, {} by graphs, {} through pinned "
+      "windows, {} fallbacks, {} errors; {} over staged paths; graphs: {} as they were, {} "
+      "updated, {} instantiated, {} evicted\n",
       counted.transfers, describe_bytes(counted.bytes), counted.native, counted.streams,
-      counted.graphs, counted.fallbacks, counted.errors, describe_bytes(counted.staged_bytes),
-      counted.graph_hits, counted.graph_updates, counted.graph_instantiations,
-      counted.graph_evictions);
+      counted.graphs, counted.pageable, counted.fallbacks, counted.errors,
+      describe_bytes(counted.staged_bytes), counted.graph_hits, counted.graph_updates,
+      counted.graph_instantiations, counted.graph_evictions);
 }
 
 }  // namespace

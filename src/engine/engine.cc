@@ -15,8 +15,8 @@ namespace {
   fail(ErrorCode::invalid_argument, problem, why, remedy);
 }
 
-// The place of `bytes` at `address`, which must lie in one allocation.
-PlaceId place_of(Driver& driver, Address address, Bytes bytes, const char* what) {
+// The memory of `bytes` at `address`, which must lie in one allocation.
+MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* what) {
   if (address.value == 0)
     fail_argument(fmt::format("{} is null", what), "there is no memory there", "Pass an address.");
   const auto memory = driver.find_memory(address);
@@ -30,7 +30,7 @@ PlaceId place_of(Driver& driver, Address address, Bytes bytes, const char* what)
         fmt::format("{} is too short", what),
         fmt::format("{} bytes are left in its allocation, {} were asked for", left, bytes.value),
         "Correct the size or the offset.");
-  return memory->place;
+  return *memory;
 }
 
 std::string describe(const Machine& machine, const Plan& plan, Executor executor) {
@@ -43,6 +43,22 @@ std::string describe(const Machine& machine, const Plan& plan, Executor executor
       text +=
           fmt::format(" {} {:.1f} % in {}", decision.name, 100 * decision.share, decision.chunks);
   return text;
+}
+
+// The driver knows such memory and leaves it where it is.
+bool is_planned(MemoryKind kind) {
+  return kind == MemoryKind::device || kind == MemoryKind::pinned;
+}
+
+// What fails in here has been counted as asked for.
+template <class Call>
+auto counting_errors(Statistics& statistics, Call call) {
+  try {
+    return call();
+  } catch (const Error&) {
+    ++statistics.errors;
+    throw;
+  }
 }
 
 ExecutorChoice choice_of(const PlanOptions& options, const Settings& settings) {
@@ -63,22 +79,25 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       streams_(driver, machine_, hops_),
       graphs_(driver, machine_, hops_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
-      uses_(static_cast<std::size_t>(settings.plan_cache)) {
+      uses_(static_cast<std::size_t>(settings.plan_cache)),
+      pageable_(driver, settings_, [this](const CopyCall& call, const CopyEnds& ends) {
+        return send_window(call, ends);
+      }) {
   (void)parse_executor(settings.executor);
   set_log_level(settings.log_level);
 }
 
 Engine::~Engine() = default;
 
-Engine::Ends Engine::check(const CopyCall& call) {
-  const Ends ends{place_of(driver_, call.source, call.bytes, "source"),
-                  place_of(driver_, call.destination, call.bytes, "destination")};
+CopyEnds Engine::check(const CopyCall& call) {
+  const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source");
+  const MemoryInfo destination = memory_of(driver_, call.destination, call.bytes, "destination");
   const bool apart = call.source.value + call.bytes.value <= call.destination.value ||
                      call.destination.value + call.bytes.value <= call.source.value;
   if (!apart)
     fail_argument("source and destination overlap", "the result would depend on the order of bytes",
                   "Copy through a third buffer.");
-  return ends;
+  return {source.place, destination.place, source.kind, destination.kind};
 }
 
 // A forked child has its parent's memory but not its driver: handles mean nothing there.
@@ -90,46 +109,104 @@ void Engine::check_process() const {
 
 CopyResult Engine::copy(const CopyCall& call) {
   check_process();
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (call.bytes.value == 0) return {};
-  const Ends ends = check(call);
+  const CopyEnds ends = check(call);
+  if (!is_planned(ends.source_kind) || !is_planned(ends.destination_kind)) {
+    lock.unlock();
+    return unpinned_copy(call, ends);
+  }
   const bool plain = call.bytes < settings_.min_message && !call.options.forced();
   if (!plain && ends.source != ends.destination && !driver_.is_capturing(call.stream))
     return planned_copy(call, ends);
+  return unplanned_copy(call);
+}
+
+CopyResult Engine::unplanned_copy(const CopyCall& call) {
   count_asked(call);
-  native_copy(call);
+  counting_errors(statistics_, [&] { native_copy(call); });
   ++statistics_.native;
   return {};
 }
 
-void Engine::native_copy(const CopyCall& call) {
-  try {
-    driver_.copy_native(
-        {call.destination, call.source, call.bytes, {next_transfer_++, 0, 0}}, call.stream);
-  } catch (const Error&) {
-    ++statistics_.errors;
-    throw;
-  }
+CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
+  const Seconds now = driver_.now();
+  const PlanPointer plan = plan_beside(call, ends, now);
+  count_asked(call);
+  const CopyResult result = counting_errors(statistics_, [&] { return enqueue(call, plan, now); });
+  if (result.executor == Executor::native)
+    ++(result.plan ? statistics_.native : statistics_.fallbacks);
+  else ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
+  return result;
 }
 
-CopyResult Engine::planned_copy(const CopyCall& call, const Ends& ends) {
+// With pageable or managed memory at an end the driver may block, so that no lock is held.
+CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
+  const bool by_windows = goes_by_windows(call, ends);
+  std::optional<CopyResult> done;
+  try {
+    if (by_windows) done = pageable_.copy(call, ends);
+    if (!done) native_copy(call);
+  } catch (const Error&) {
+    count_unpinned(call, statistics_.errors);
+    throw;
+  }
+  std::uint64_t& otherwise = by_windows ? statistics_.fallbacks : statistics_.native;
+  count_unpinned(call, done ? statistics_.pageable : otherwise);
+  return done.value_or(CopyResult{});
+}
+
+bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
+  const auto are = [&](MemoryKind source, MemoryKind destination) {
+    return ends.source_kind == source && ends.destination_kind == destination;
+  };
+  if (!are(MemoryKind::pageable, MemoryKind::device) &&
+      !are(MemoryKind::device, MemoryKind::pageable))
+    return false;
+  if (call.bytes < settings_.pageable_min) return false;
+  if (choice_of(call.options, settings_) == ExecutorChoice::native) return false;
+  if (driver_.is_capturing(call.stream)) return false;
+  // Options that cannot be used are refused now, before anything is enqueued.
+  (void)plan(ends.source, ends.destination, pageable_.window_of(call.bytes), call.options);
+  return true;
+}
+
+// Counted with the copy that it is a part of.
+CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
+  const std::scoped_lock lock(mutex_);
+  if (call.bytes < settings_.min_message && !call.options.forced()) {
+    native_copy(call);
+    return {};
+  }
+  const Seconds now = driver_.now();
+  return enqueue(call, plan_beside(call, ends, now), now);
+}
+
+// The plan beside what else is in flight.
+PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now) {
   PlanOptions options = call.options;
   options.executor = choice_of(options, settings_);
-  const Seconds now = driver_.now();
-  const PlanPointer plan = planner_.plan(ends.source, ends.destination, call.bytes, options,
-                                         load_->load_beside(call.stream, now));
-  count_asked(call);
+  return planner_.plan(ends.source, ends.destination, call.bytes, options,
+                       load_->load_beside(call.stream, now));
+}
+
+void Engine::native_copy(const CopyCall& call) {
+  driver_.copy_native({call.destination, call.source, call.bytes, {next_transfer_++, 0, 0}},
+                      call.stream);
+}
+
+// By plan, or as one native copy if that fails.
+CopyResult Engine::enqueue(const CopyCall& call, const PlanPointer& plan, Seconds now) {
   const Executor executor = executor_for(call, *plan);
   if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
   const bool planned_native = executor == Executor::native;
   if (!planned_native && run(call, *plan, executor)) {
     load_->add(call.stream, *plan, now);
-    count(*plan, executor);
+    count_staged(*plan);
     return {executor, plan};
   }
   native_copy(call);
   load_->add(call.stream, *plan, now);
-  ++(planned_native ? statistics_.native : statistics_.fallbacks);
   return {Executor::native, planned_native ? plan : nullptr};
 }
 
@@ -155,10 +232,7 @@ bool Engine::run(const CopyCall& call, const Plan& plan, Executor executor) {
     return true;
   } catch (const Error& error) {
     // A native copy must not be overtaken by what is queued, nor may what follows it in the stream.
-    if (queued && !hops_.settle(transfer)) {
-      ++statistics_.errors;
-      throw;
-    }
+    if (queued && !hops_.settle(transfer)) throw UnsettledError(error.code(), error.what());
     log(LogLevel::warning, fmt::format("one native copy instead of {} paths: {}",
                                        plan.shape.paths.size(), error.what()));
     return false;
@@ -170,8 +244,13 @@ void Engine::count_asked(const CopyCall& call) {
   statistics_.bytes += call.bytes;
 }
 
-void Engine::count(const Plan& plan, Executor executor) {
-  ++(executor == Executor::graph ? statistics_.graphs : statistics_.streams);
+void Engine::count_unpinned(const CopyCall& call, std::uint64_t& outcome) {
+  const std::scoped_lock lock(mutex_);
+  count_asked(call);
+  ++outcome;
+}
+
+void Engine::count_staged(const Plan& plan) {
   for (const PathShape& part : plan.shape.paths)
     if (part.path.staged())
       for (const Bytes chunk : part.chunks) statistics_.staged_bytes += chunk;

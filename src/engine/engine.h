@@ -1,6 +1,7 @@
 #pragma once
 // The engine: copies between memories of one machine, by plan.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -8,30 +9,16 @@
 
 #include "core/settings.h"
 #include "driver/driver.h"
+#include "engine/copy_call.h"
 #include "engine/graph_executor.h"
 #include "engine/hops.h"
 #include "engine/load_tracker.h"
+#include "engine/pageable.h"
 #include "engine/statistics.h"
 #include "engine/stream_executor.h"
 #include "plan/planner.h"
 
 namespace polypath {
-
-/// One copy to be made.
-struct CopyCall {
-  Address destination;
-  Address source;
-  Bytes bytes;
-  StreamHandle stream;
-  PlaceId stream_gpu;  ///< the GPU the stream belongs to
-  PlanOptions options;
-};
-
-/// How a copy was done.
-struct CopyResult {
-  Executor executor = Executor::native;
-  PlanPointer plan;  ///< null for a native copy that needed no plan, or stands in for a failed one
-};
 
 /// Thread-safe: calls from several threads are enqueued one after another.
 class Engine {
@@ -45,7 +32,8 @@ class Engine {
   ~Engine();
 
   /// Enqueues a copy: it starts after what is in the stream and is complete before what comes next.
-  /// Never blocks, except after a driver failure in the middle: then until what was queued is done.
+  /// Never blocks, except after a driver failure in the middle: then until what was queued is done;
+  /// and with pageable or managed memory at one end, where the driver's own copy may block as well.
   /// Returns how it was done. If several paths fail but a native copy works, that is a success and
   /// counted in `fallbacks`.
   /// Errors: invalid_argument (null, unknown memory, a range beyond its allocation, overlapping
@@ -65,19 +53,21 @@ class Engine {
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
  private:
-  struct Ends {
-    PlaceId source;
-    PlaceId destination;
-  };
-
   void check_process() const;
-  [[nodiscard]] Ends check(const CopyCall& call);
+  [[nodiscard]] CopyEnds check(const CopyCall& call);
+  CopyResult unplanned_copy(const CopyCall& call);
+  CopyResult planned_copy(const CopyCall& call, const CopyEnds& ends);
+  CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);
+  CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
+  [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
+  [[nodiscard]] PlanPointer plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
+  CopyResult enqueue(const CopyCall& call, const PlanPointer& plan, Seconds now);
   void native_copy(const CopyCall& call);
-  CopyResult planned_copy(const CopyCall& call, const Ends& ends);
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
   [[nodiscard]] bool run(const CopyCall& call, const Plan& plan, Executor executor);
   void count_asked(const CopyCall& call);
-  void count(const Plan& plan, Executor executor);
+  void count_unpinned(const CopyCall& call, std::uint64_t& outcome);
+  void count_staged(const Plan& plan);
 
   Driver& driver_;
   Machine machine_;
@@ -91,7 +81,8 @@ class Engine {
   GraphExecutor graphs_;
   std::shared_ptr<LoadTracker> load_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
-  std::uint64_t next_transfer_ = 1;
+  std::atomic<std::uint64_t> next_transfer_{1};
+  PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
 };
 
 }  // namespace polypath

@@ -87,6 +87,7 @@ nb::dict statistics_of(const Statistics& counted) {
   result["native"] = counted.native;
   result["streams"] = counted.streams;
   result["graphs"] = counted.graphs;
+  result["pageable"] = counted.pageable;
   result["fallbacks"] = counted.fallbacks;
   result["errors"] = counted.errors;
   result["graph_hits"] = counted.graph_hits;

@@ -53,6 +53,10 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_EQ(settings.graph_after, 2);
   EXPECT_EQ(settings.graph_cache, 64);
   EXPECT_EQ(settings.plan_cache, 1024);
+  EXPECT_EQ(settings.pageable_min, 1_MiB);
+  EXPECT_EQ(settings.pageable_window, 32_MiB);
+  EXPECT_EQ(settings.pageable_windows, 3);
+  EXPECT_EQ(settings.copy_threads, 0);
   EXPECT_EQ(settings.tuned, "");
   EXPECT_EQ(settings.log_level, "warning");
   EXPECT_FALSE(settings.statistics);
@@ -72,6 +76,10 @@ TEST(Settings, AreAllReadFromTheirVariables) {
                                   {"POLYPATH_GRAPH_AFTER", "7"},
                                   {"POLYPATH_GRAPH_CACHE", "5"},
                                   {"POLYPATH_PLAN_CACHE", "6"},
+                                  {"POLYPATH_PAGEABLE_MIN", "3M"},
+                                  {"POLYPATH_PAGEABLE_WINDOW", "16M"},
+                                  {"POLYPATH_PAGEABLE_WINDOWS", "4"},
+                                  {"POLYPATH_COPY_THREADS", "9"},
                                   {"POLYPATH_TUNED", "tuned.json"},
                                   {"POLYPATH_LOG", "debug"},
                                   {"POLYPATH_STATS", "1"}});
@@ -89,6 +97,10 @@ TEST(Settings, AreAllReadFromTheirVariables) {
   EXPECT_EQ(settings.graph_after, 7);
   EXPECT_EQ(settings.graph_cache, 5);
   EXPECT_EQ(settings.plan_cache, 6);
+  EXPECT_EQ(settings.pageable_min, 3_MiB);
+  EXPECT_EQ(settings.pageable_window, 16_MiB);
+  EXPECT_EQ(settings.pageable_windows, 4);
+  EXPECT_EQ(settings.copy_threads, 9);
   EXPECT_EQ(settings.tuned, "tuned.json");
   EXPECT_EQ(settings.log_level, "debug");
   EXPECT_TRUE(settings.statistics);
@@ -116,7 +128,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 16U);
+  EXPECT_EQ(all.size(), 20U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));

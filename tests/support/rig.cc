@@ -17,6 +17,14 @@ Settings small_settings() {
   return settings;
 }
 
+Settings window_settings() {
+  Settings settings = small_settings();
+  settings.pageable_min = 512_B;
+  settings.pageable_window = 64_KiB;
+  settings.copy_threads = 3;
+  return settings;
+}
+
 PlanOptions forced(const std::vector<std::string>& paths, ExecutorChoice executor) {
   PlanOptions options;
   for (const std::string& path : paths) {
@@ -65,13 +73,23 @@ void Rig::add_engine() {
 Buffer& Rig::buffer(const std::string& place, std::size_t bytes) {
   const PlaceId id = machine().find_place(place);
   Buffer& buffer = buffers_.emplace_back(
-      Buffer{id, driver_.allocate(id, Bytes{bytes}), pattern(bytes, ++seed_)});
+      Buffer{id, driver_.allocate(id, Bytes{bytes}), pattern(bytes, ++seed_), {}});
   std::memcpy(reinterpret_cast<void*>(buffer.address.value), buffer.expected.data(), bytes);
   return buffer;
 }
 
+Buffer& Rig::pageable_buffer(std::size_t bytes) {
+  Buffer& buffer =
+      buffers_.emplace_back(Buffer{machine().find_place("host"), {}, pattern(bytes, ++seed_), {}});
+  buffer.ordinary = buffer.expected;
+  buffer.address = {reinterpret_cast<std::uintptr_t>(buffer.ordinary.data())};
+  driver_.add_pageable(buffer.address, Bytes{bytes});
+  return buffer;
+}
+
 void Rig::free(Buffer& buffer) {
-  driver_.free(buffer.address);
+  if (buffer.ordinary.empty()) driver_.free(buffer.address);
+  else driver_.remove_pageable(buffer.address);
   buffer.address = {};
   buffer.expected.clear();
 }

@@ -22,10 +22,14 @@ struct Buffer {
   PlaceId place;
   Address address;
   Contents expected;
+  Contents ordinary;  ///< the memory itself, if it is pageable
 };
 
 /// Settings under which messages of a few KiB already go over several paths in several chunks.
 Settings small_settings();
+/// The same, and under which pageable memory is copied through three windows of 64 KiB by three
+/// threads.
+Settings window_settings();
 
 /// Options that give each path ("direct", "gpu2", "host") the same share of the message, in at
 /// least five chunks where it is staged.
@@ -49,6 +53,8 @@ class Rig {
   void destroy_engines() { engines_.clear(); }
 
   Buffer& buffer(const std::string& place, std::size_t bytes);
+  /// The same in ordinary memory of the program.
+  Buffer& pageable_buffer(std::size_t bytes);
   /// Gives a buffer back; nothing queued may use it.
   void free(Buffer& buffer);
   StreamHandle stream(const std::string& gpu);

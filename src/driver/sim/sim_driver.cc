@@ -12,6 +12,8 @@
 namespace polypath::sim {
 namespace {
 
+constexpr Seconds kLeastQuery = 0.01_us;
+
 [[noreturn]] void fail_handle(const char* what, std::uintptr_t value) {
   fail(ErrorCode::invalid_argument, fmt::format("{} {} does not exist", what, value),
        "it was never created here, or has been destroyed", "Pass one that is alive.");
@@ -61,16 +63,6 @@ void SimDriver::free(Address address) {
                        describe_bytes(info.size), machine_.place(info.place).name));
   races_.forget(info.base, info.size);
   count(Call::free);
-}
-
-std::optional<MemoryInfo> SimDriver::find_memory(Address address) {
-  const std::scoped_lock lock(mutex_);
-  const BlockPointer block = memory_.find(address);
-  if (!block) return std::nullopt;
-  MemoryInfo info = block->info();
-  info.kind = machine_.place(info.place).kind == PlaceKind::gpu ? MemoryKind::device
-                                                                : MemoryKind::pinned;
-  return info;
 }
 
 void SimDriver::check_gpu(PlaceId place) const {
@@ -158,7 +150,9 @@ bool SimDriver::is_done(EventHandle event) {
   const std::scoped_lock lock(mutex_);
   const Event& asked = event_of(event);
   count(Call::is_done);
-  spend(machine_.costs.event_record);  // a query and a record are both one look at the channel
+  // A query and a record are both one look at the channel. It takes some time on any machine, so
+  // that who asks again and again is answered at last.
+  spend(std::max(machine_.costs.event_record, kLeastQuery));
   fluid_.advance_to(host());
   const bool done = !asked.activity || asked.activity->done;
   if (done) races_.join_host(asked.clock);
@@ -176,7 +170,10 @@ void SimDriver::synchronize(StreamHandle stream) {
 
 void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
-  Stream& target = stream_of(stream);
+  enqueue_copy(request, stream_of(stream));
+}
+
+void SimDriver::enqueue_copy(const CopyRequest& request, Stream& target) {
   check_copy(request);
   const HopId hop = hop_of(request);
   count(Call::copy);
@@ -187,20 +184,6 @@ void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
   Fluid::order(target.tail, activity, {});
   fluid_.submit(activity);
   target.tail = activity;
-}
-
-void SimDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
-  const auto place_of = [&](Address address, const char* what) {
-    const auto memory = find_memory(address);
-    if (memory) return memory->place;
-    fail(ErrorCode::invalid_argument,
-         fmt::format("{} 0x{:x} is in no live allocation", what, address.value),
-         "it was never allocated here, or has been freed",
-         "Pass an address that allocate returned.");
-  };
-  copy({request.destination, place_of(request.destination, "destination"), request.source,
-        place_of(request.source, "source"), request.bytes, request.label},
-       stream);
 }
 
 void SimDriver::check_copy(const CopyRequest& request) const {

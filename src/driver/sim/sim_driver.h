@@ -25,6 +25,10 @@ struct Options {
   bool move_bytes = true;   ///< false: timing only, memory cannot be touched
   bool check_races = true;  ///< find unordered accesses
   bool record_trace = false;
+  /// Native copies of pageable memory into and out of GPUs, as measured on h200x4 (the lab's
+  /// figures: one thread of the driver).
+  BytesPerSecond pageable_in = 7.9_GBps;
+  BytesPerSecond pageable_out = 13.4_GBps;
 };
 
 /// One finished copy.
@@ -65,6 +69,10 @@ class SimDriver final : public Driver {
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
   /// What was found wrong so far, at most kMostViolations messages.
+  /// Declares memory of the program that did not come from allocate: the driver takes it for
+  /// pageable memory of the first host. It must stay until remove_pageable.
+  void add_pageable(Address address, Bytes bytes);
+  void remove_pageable(Address address);
   [[nodiscard]] std::vector<std::string> violations() const;
   /// What exists now and was not given back: "3 streams", "16777216 bytes at gpu0", ...
   [[nodiscard]] std::vector<std::string> leaks() const;
@@ -108,6 +116,10 @@ class SimDriver final : public Driver {
   void check_copy(const CopyRequest& request) const;
   [[nodiscard]] HopId hop_of(const CopyRequest& request) const;
   ActivityPointer make_copy(const CopyRequest& request, HopId hop);
+  [[nodiscard]] std::optional<MemoryInfo> memory_at(Address address) const;
+  void enqueue_copy(const CopyRequest& request, Stream& stream);
+  void copy_pageable(const CopyRequest& request, const MemoryInfo& to, const MemoryInfo& from,
+                     Stream& stream);
   void check_accesses(const CopyRequest& request, std::size_t thread);
   ActivityPointer make_marker() const;
   [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier) const;
@@ -126,6 +138,7 @@ class SimDriver final : public Driver {
   std::size_t host_thread_ = 0;
   Memory memory_;
   RaceDetector races_;
+  std::map<std::uintptr_t, Bytes> pageable_;  ///< by address
   Faults faults_;
   std::map<StreamHandle, Stream> streams_;
   std::map<EventHandle, Event> events_;

@@ -1,0 +1,43 @@
+#pragma once
+// What is asked of the engine, and what it answers.
+
+#include "core/error.h"
+#include "driver/driver.h"
+#include "model/predict.h"
+#include "plan/options.h"
+#include "plan/plan.h"
+
+namespace polypath {
+
+/// One copy to be made.
+struct CopyCall {
+  Address destination;
+  Address source;
+  Bytes bytes;
+  StreamHandle stream;
+  PlaceId stream_gpu;  ///< the GPU the stream belongs to
+  PlanOptions options;
+};
+
+/// Where a copy begins and ends.
+struct CopyEnds {
+  PlaceId source;
+  PlaceId destination;
+  MemoryKind source_kind = MemoryKind::device;
+  MemoryKind destination_kind = MemoryKind::device;
+};
+
+/// How a copy was done.
+struct CopyResult {
+  Executor executor = Executor::native;
+  PlanPointer plan;  ///< null for a native copy that needed no plan, or stands in for a failed one;
+                     ///< the last window's if the copy went through pinned windows
+};
+
+/// Part of a transfer may be queued, and cannot be waited for.
+class UnsettledError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace polypath

@@ -1,0 +1,93 @@
+#pragma once
+// Copies between pageable host memory and GPUs, through windows of pinned memory.
+//
+//   into a GPU     threads fill:    w0  w1  w2  (w0 sent?) w3  ...
+//                  own stream:          w0  w1  w2  w3 ...            then the caller's stream
+//   out of a GPU   own stream:      w0  w1  w2  (w0 emptied?) w3 ...
+//                  threads empty:       w0  w1  w2  w3 ...            then the call returns
+//
+// The driver's own way is one thread and a small buffer. Here many threads work on windows while
+// the GPUs work on others, and each window goes over every path that helps: what is left as a limit
+// is the memory of the host.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/settings.h"
+#include "driver/driver.h"
+#include "engine/copy_call.h"
+#include "engine/copy_threads.h"
+#include "engine/hops.h"
+
+namespace polypath {
+
+/// The piece of pinned memory that a part of a message passes through.
+struct PinnedWindow {
+  PinnedWindow(Driver& driver, Address address) : base(address), done(driver) {}
+
+  Address base;
+  EventSet done;        ///< the transfer from or into it has finished
+  EventHandle pending;  ///< of `done`, where that is not known yet
+};
+
+/// All windows at one host place: one allocation.
+struct PinnedWindows {
+  PinnedWindows(Driver& used_driver, PlaceId host, Bytes window, int count);
+  PinnedWindows(const PinnedWindows&) = delete;
+  PinnedWindows& operator=(const PinnedWindows&) = delete;
+  ~PinnedWindows();
+
+  Driver& driver;
+  Address base;
+  std::vector<std::unique_ptr<PinnedWindow>> windows;
+  bool lost = false;  ///< work that uses them may be queued, but cannot be waited for: keep off
+};
+
+/// Thread-safe: copies are made one after another, because each takes all of the host's memory
+/// bandwidth that it can get.
+class PageableCopies {
+ public:
+  /// Enqueues a copy between a pinned window and a GPU, by plan. If that throws UnsettledError,
+  /// part of it may be queued; after any other Error nothing is.
+  using Send = std::function<CopyResult(const CopyCall& call, const CopyEnds& ends)>;
+
+  /// Creates nothing before the first copy.
+  PageableCopies(Driver& driver, const Settings& settings, Send send);
+  PageableCopies(const PageableCopies&) = delete;
+  PageableCopies& operator=(const PageableCopies&) = delete;
+  /// Waits for everything queued, then gives everything back.
+  ~PageableCopies();
+
+  /// Copies between pageable memory and a GPU. Blocks as the driver's own copy does: until what is
+  /// in the stream has finished and the source has been read; out of a GPU, until every byte is
+  /// there. Work that is put into the stream later starts after the copy.
+  /// Returns how the last window went; none if a driver call failed and nothing of the copy is
+  /// queued any more (part of the destination may have been written). Error (driver): part of it is
+  /// queued and cannot be waited for.
+  std::optional<CopyResult> copy(const CopyCall& call, const CopyEnds& ends);
+
+  /// The bytes that a message of `bytes` sends at a time.
+  [[nodiscard]] Bytes window_of(Bytes bytes) const;
+
+ private:
+  CopyResult windowed(const CopyCall& call, const CopyEnds& ends);
+  [[nodiscard]] StreamHandle stream_on(PlaceId gpu);
+  [[nodiscard]] PinnedWindows& windows_at(PlaceId host);
+  [[nodiscard]] CopyThreads& threads();
+
+  Driver& driver_;
+  Bytes window_;
+  int windows_per_host_;
+  int thread_count_;
+  Send send_;
+  std::mutex mutex_;
+  std::map<PlaceId, StreamHandle> streams_;
+  std::map<PlaceId, std::unique_ptr<PinnedWindows>> windows_;
+  std::unique_ptr<CopyThreads> threads_;
+};
+
+}  // namespace polypath
