@@ -8,14 +8,12 @@
 #include <limits>
 #include <utility>
 
+#include "bench/measure_gpus.h"
 #include "core/error.h"
 #include "core/text.h"
 
 namespace polypath::bench {
 namespace {
-
-// Runs before the measured one: plans are made, rings allocated, graphs instantiated.
-int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
 
 // The time of the operation once it repeats: lanes that see each other's load settle on their
 // plans, and with them on their graphs, only after a few runs more.
@@ -52,13 +50,6 @@ Machine with_free_calls(Machine machine) {
   return machine;
 }
 
-// There and back counts as twice one way.
-void halve(Result& result) {
-  for (Seconds* time : {&result.seconds, &result.native_seconds, &result.predicted})
-    *time = *time * 0.5;
-  result.copies /= 2;
-}
-
 // What the system can give without swapping, in bytes; infinite if it does not tell.
 double available_memory() {
   std::ifstream file("/proc/meminfo");
@@ -91,10 +82,18 @@ bool verified_run(const Machine& machine, const Operation& operation, const Requ
     // Large messages: once as planned first, and once as a graph if that is what repeats become.
     if (bytes > 64_MiB && session.results()[0].executor != Executor::stream) break;
   }
-  return session.driver().violations().empty();
+  return session.bed().violations().empty();
 }
 
 }  // namespace
+
+void halve(Result& result) {
+  for (Seconds* time : {&result.seconds, &result.native_seconds, &result.predicted})
+    *time = *time * 0.5;
+  result.copies /= 2;
+}
+
+int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
 
 Seconds predict_operation(const Machine& machine, const Operation& operation, Bytes bytes,
                           const std::vector<CopyResult>& lanes, int window, int slots) {
@@ -124,6 +123,10 @@ Seconds predict_operation(const Machine& machine, const Operation& operation, By
 
 Result measure(const Machine& machine, const Operation& operation, const Request& request,
                Bytes bytes) {
+  if (request.gpus) return measure_on_gpus(machine, operation, request, bytes);
+  if (operation.pageable)
+    fail(ErrorCode::invalid_argument, "operation 'pageable' cannot be simulated",
+         "its time is that of this computer's own memory copies", "Run it where there are GPUs.");
   Session session(machine, operation, bytes, request.settings, {false, false, false});
   PlanOptions native;
   native.executor = ExecutorChoice::native;

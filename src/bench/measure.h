@@ -22,6 +22,8 @@ struct Request {
   PlanOptions options;
   Settings settings;
   bool verify = true;
+  int repeats = 20;              ///< timed runs on real GPUs; simulated time repeats exactly
+  std::shared_ptr<Driver> gpus;  ///< of this computer; null: the machine is simulated
 };
 
 struct Result {
@@ -33,8 +35,8 @@ struct Result {
   Executor executor = Executor::native;
   Seconds seconds;         ///< one window of the operation
   Seconds native_seconds;  ///< the same with native copies
-  Seconds predicted;
-  double copies = 1;  ///< copies of `bytes` that `seconds` stands for: lanes × window
+  Seconds predicted;       ///< not a number where there is no plan to predict (pageable memory)
+  double copies = 1;       ///< copies of `bytes` that `seconds` stands for: lanes × window
   bool verified = false;
 };
 
@@ -47,6 +49,12 @@ Result measure(const Machine& machine, const Operation& operation, const Request
 /// All sizes of the request, in order.
 std::vector<Result> measure_all(const Machine& machine, const Request& request,
                                 const Progress& progress);
+
+/// There and back counts as twice one way.
+void halve(Result& result);
+
+/// Runs before the measured one: plans are made, rings allocated, graphs instantiated.
+int warm_up_runs(const Settings& settings);
 
 /// Predicted time of the operation: `first` is the time of a window of one with these plans (per
 /// lane; null = native) and each further copy of the window adds what it takes without issue and

@@ -19,6 +19,10 @@ void require(const Machine& machine, const std::string& operation, PlaceId place
        "Name another place.");
 }
 
+bool is_host(const Machine& machine, PlaceId place) {
+  return machine.place(place).kind == PlaceKind::host;
+}
+
 std::vector<Lane> neighbour_pairs(const Machine& machine) {
   const auto gpus = machine.places_of(PlaceKind::gpu);
   std::vector<Lane> lanes;
@@ -30,7 +34,7 @@ std::vector<Lane> neighbour_pairs(const Machine& machine) {
 
 const std::vector<std::string>& operation_names() {
   static const std::vector<std::string> names = {"put", "bw",  "bibw", "latency",
-                                                 "mbw", "h2d", "d2h"};
+                                                 "mbw", "h2d", "d2h",  "pageable"};
   return names;
 }
 
@@ -40,12 +44,14 @@ Operation find_operation(const Machine& machine, const std::string& name, PlaceI
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(ErrorCode::invalid_argument, fmt::format("operation '{}' is unknown", name),
          "the operations are " + join(names, ", "), "Name one of them.");
-  const PlaceKind from = name == "h2d" ? PlaceKind::host : PlaceKind::gpu;
-  const PlaceKind to = name == "d2h" ? PlaceKind::host : PlaceKind::gpu;
+  const bool inward = name == "h2d" || (name == "pageable" && is_host(machine, source));
+  const bool outward = name == "d2h" || (name == "pageable" && !inward);
+  const PlaceKind from = inward ? PlaceKind::host : PlaceKind::gpu;
+  const PlaceKind to = outward ? PlaceKind::host : PlaceKind::gpu;
   require(machine, name, source, from, "source");
   require(machine, name, destination, to, "destination");
   if (name == "mbw") return {name, neighbour_pairs(machine), false};
-  Operation operation{name, {{source, destination}}, name == "latency"};
+  Operation operation{name, {{source, destination}}, name == "latency", name == "pageable"};
   if (name == "bibw" || name == "latency") operation.lanes.push_back({destination, source});
   return operation;
 }

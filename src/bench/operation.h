@@ -19,15 +19,20 @@ struct Operation {
   std::vector<Lane> lanes;
   /// The lanes take turns, each waiting for the one before (latency), instead of running together.
   bool in_turn = false;
+  /// Host memory is what malloc gives, instead of pinned.
+  bool pageable = false;
 };
 
 /// Names of all operations, in the order of the documentation.
 const std::vector<std::string>& operation_names();
 
 /// Lanes of `name` between the two places:
-///   put, h2d, d2h  one copy per measurement, one lane      bw     the same with a window
-///   bibw           one lane each way                       mbw    lanes 0->1, 2->3, ... of all
-///   GPUs latency        there and back, in turn; half the time counts
+///   put, h2d, d2h  one copy per measurement, one lane
+///   bw             the same as put, with a window
+///   bibw           one lane each way
+///   mbw            lanes 0->1, 2->3, ... of all GPUs
+///   latency        there and back, in turn; half the time counts
+///   pageable       h2d or d2h with memory that is not pinned; real GPUs only
 /// Errors (invalid_argument): unknown operation; places of the wrong kind for it.
 Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
                          PlaceId destination);

@@ -22,6 +22,8 @@ std::string plan_report(const Machine& machine, const Plan& plan);
 /// polypath.bench/1 for a request {machine, operation, source, destination, sizes, window,
 /// executor, paths, shares, chunks, verify}.
 std::string bench_report(const std::string& request, const Progress& progress);
+/// polypath.issue/1 for a request as for bench: the time in the call, on this computer's GPUs.
+std::string issue_report(const std::string& request);
 /// polypath.tuned/1 for a request {machine, pairs, sizes, executors}.
 std::string tune_report(const std::string& request, const Progress& progress);
 /// The timeline of one transfer, in the trace event format that Perfetto opens; request as for

@@ -1,12 +1,18 @@
 #include "bench/reports.h"
 
+#include <fmt/chrono.h>
+
+#include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "bench/issue_cost.h"
 #include "bench/request_reader.json.h"
 #include "bench/timeline.h"
 #include "bench/tune.h"
 #include "core/error.h"
+#include "driver/computer.h"
 #include "engine/context.h"
 #include "machine/library.h"
 
@@ -48,6 +54,8 @@ Json plan_object(const Machine& machine, const Plan& plan) {
           {"paths", paths}};
 }
 
+Json number_or_null(double number) { return std::isnan(number) ? Json() : Json(number); }
+
 Json result_object(const Machine& machine, const Result& result) {
   const double moved = result.bytes.real() * result.copies;
   return {{"bytes", result.bytes.value},
@@ -60,8 +68,20 @@ Json result_object(const Machine& machine, const Result& result) {
           {"bytes_per_second", moved / result.seconds.value},
           {"native_bytes_per_second", moved / result.native_seconds.value},
           {"speedup", result.native_seconds / result.seconds},
-          {"predicted_seconds", result.predicted.value},
+          {"predicted_seconds", number_or_null(result.predicted.value)},
           {"verified", result.verified}};
+}
+
+Json host_object(bool simulated) {
+  Json host = {{"simulated", simulated}, {"cores", std::thread::hardware_concurrency()}};
+  if (simulated) return host;
+  const Computer computer = look_at_computer();
+  host["processor"] = computer.processor;
+  host["gpus"] = computer.gpus.size();
+  host["gpu"] = computer.gpus.front().model;
+  host["driver_version"] = computer.driver;
+  host["date"] = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  return host;
 }
 
 // What a plan or trace request asks for.
@@ -77,7 +97,7 @@ PlanRequest read_plan_request(const std::string& text) {
   RequestReader reader(text);
   PlanRequest request;
   request.settings = read_settings();
-  request.machine = choose_machine(reader.text("machine", ""), request.settings);
+  request.machine = choose_machine(reader.text("machine", ""), request.settings).machine;
   request.lane = {request.machine.find_place(reader.text("source")),
                   request.machine.find_place(reader.text("destination"))};
   request.bytes = reader.bytes("bytes");
@@ -111,6 +131,7 @@ Request read_bench_request(const std::string& text) {
   request.window = static_cast<int>(std::min<std::uint64_t>(reader.number("window", 1), 1 << 20));
   request.options = reader.options();
   request.verify = reader.flag("verify", true);
+  request.repeats = static_cast<int>(std::min<std::uint64_t>(reader.number("repeats", 20), 10000));
   reader.finish();
   return request;
 }
@@ -140,7 +161,7 @@ TuneRequest read_tune_request(const std::string& text, Machine& machine) {
   RequestReader reader(text);
   TuneRequest request;
   request.settings = read_settings();
-  machine = choose_machine(reader.text("machine", ""), request.settings);
+  machine = choose_machine(reader.text("machine", ""), request.settings).machine;
   for (const auto& pair : reader.pairs("pairs"))
     request.pairs.push_back({machine.find_place(pair[0]), machine.find_place(pair[1])});
   if (request.pairs.empty()) request.pairs = all_pairs(machine);
@@ -193,19 +214,39 @@ std::string plan_report(const std::string& text) {
 }
 
 std::string bench_report(const std::string& text, const Progress& progress) {
-  const Request request = read_bench_request(text);
-  const Machine machine = choose_machine(request.machine, request.settings);
+  Request request = read_bench_request(text);
+  const ChosenMachine chosen = choose_machine(request.machine, request.settings);
+  const Machine& machine = chosen.machine;
+  request.gpus = chosen.gpus;
   const auto results = measure_all(machine, request, progress);
   Json list = Json::array();
   for (const Result& result : results) list.push_back(result_object(machine, result));
-  const Json report = {
-      {"schema", "polypath.bench/1"},
-      {"machine", machine.name},
-      {"driver", "sim"},
-      {"operation", request.operation},
-      {"host", {{"simulated", true}, {"cores", std::thread::hardware_concurrency()}}},
-      {"results", list}};
+  const Json report = {{"schema", "polypath.bench/1"},
+                       {"machine", machine.name},
+                       {"driver", request.gpus ? request.gpus->name() : "sim"},
+                       {"operation", request.operation},
+                       {"host", host_object(!request.gpus)},
+                       {"results", list}};
   return report.dump(kIndent);
+}
+
+std::string issue_report(const std::string& text) {
+  Request request = read_bench_request(text);
+  const ChosenMachine chosen = choose_machine(request.machine, request.settings);
+  request.gpus = chosen.gpus;
+  Json list = Json::array();
+  for (const IssueCost& cost : measure_issue(chosen.machine, request))
+    list.push_back({{"bytes", cost.bytes.value},
+                    {"how", cost.how},
+                    {"seconds", cost.call.value},
+                    {"nodes", cost.nodes}});
+  return Json{{"schema", "polypath.issue/1"},
+              {"machine", chosen.machine.name},
+              {"source", request.source},
+              {"destination", request.destination},
+              {"host", host_object(false)},
+              {"results", list}}
+      .dump(kIndent);
 }
 
 std::string tune_report(const std::string& text, const Progress& progress) {

@@ -1,13 +1,13 @@
 #pragma once
-// Buffers and streams for an operation on a simulated machine, and the engines under test: one per
-// lane, each called by its own virtual CPU thread and knowing the others' load, as ranks would be.
+// Buffers and streams for an operation, and the engines under test: one per lane, each knowing the
+// others' load as ranks would. On a simulated machine each is called by its own virtual CPU thread.
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/bed.h"
 #include "bench/operation.h"
-#include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
 
 namespace polypath::bench {
@@ -15,7 +15,9 @@ namespace polypath::bench {
 /// Streams and buffers of one operation at one size; gives all of it back.
 class Session {
  public:
-  /// `driver_options` say whether bytes move. The machine is copied.
+  Session(std::unique_ptr<Bed> bed, const Operation& operation, Bytes bytes,
+          const Settings& settings);
+  /// On a simulated machine; `driver_options` say whether bytes move. The machine is copied.
   Session(const Machine& machine, const Operation& operation, Bytes bytes, const Settings& settings,
           sim::Options driver_options);
   Session(const Session&) = delete;
@@ -29,11 +31,11 @@ class Session {
   /// Writes a pattern into every source and another into every destination. Needs bytes that move.
   void fill();
   /// True if every byte of every destination is its source's.
-  [[nodiscard]] bool verify() const;
+  [[nodiscard]] bool verify();
 
   /// How each lane's first copy was done in the last run.
   [[nodiscard]] const std::vector<CopyResult>& results() const { return results_; }
-  [[nodiscard]] sim::SimDriver& driver() { return driver_; }
+  [[nodiscard]] Bed& bed() { return *bed_; }
   /// The first lane's engine.
   [[nodiscard]] Engine& engine() { return *engines_.front(); }
 
@@ -45,10 +47,12 @@ class Session {
     PlaceId gpu;
   };
 
+  [[nodiscard]] Address allocate(PlaceId place);
+  void free(PlaceId place, Address address);
   void copy(std::size_t lane, const PlanOptions& options, bool first);
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
-  sim::SimDriver driver_;
+  std::unique_ptr<Bed> bed_;
   std::vector<std::unique_ptr<Engine>> engines_;
   Operation operation_;
   Bytes bytes_;

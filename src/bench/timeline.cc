@@ -23,9 +23,9 @@ Timeline simulate_transfer(const Machine& machine, const Lane& lane, Bytes bytes
   PlanOptions chosen = options;
   chosen.executor = choice_of(plan->executor());
   session.run(chosen, 1);
-  const Seconds start = session.driver().now();
+  const Seconds start = session.bed().driver().now();
   session.run(chosen, 1);
-  auto spans = session.driver().trace();
+  auto spans = session.bed().trace();
   std::erase_if(spans, [&](const sim::Span& span) { return span.started < start; });
   return {plan, start, std::move(spans)};
 }

@@ -10,6 +10,7 @@ const char* name_of(ErrorCode code) {
     case ErrorCode::out_of_memory: return "out of memory";
     case ErrorCode::driver: return "driver error";
     case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::noisy_machine: return "noisy machine";
     case ErrorCode::internal: return "internal error";
   }
   return "unknown error";

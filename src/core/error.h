@@ -15,6 +15,7 @@ enum class ErrorCode {
   out_of_memory,     ///< the driver or the host has no memory left for us
   driver,            ///< a driver call failed; the message names it
   unsupported,       ///< meaningful, but not possible on this machine or driver
+  noisy_machine,     ///< measurements that do not repeat: something else runs on the machine
   internal,          ///< a broken promise of this library: always a bug
 };
 

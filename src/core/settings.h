@@ -12,6 +12,7 @@ namespace polypath {
 /// The settings, with their defaults. `polypath info --settings` lists them with meaning and value.
 struct Settings {
   std::string machine;                ///< POLYPATH_MACHINE
+  bool peer_access = true;            ///< POLYPATH_PEER_ACCESS
   std::vector<std::string> include;   ///< POLYPATH_PATHS
   std::vector<std::string> exclude;   ///< POLYPATH_EXCLUDE
   int max_paths = 16;                 ///< POLYPATH_MAX_PATHS
@@ -24,11 +25,11 @@ struct Settings {
   int graph_after = 2;                ///< POLYPATH_GRAPH_AFTER
   int graph_cache = 64;               ///< POLYPATH_GRAPH_CACHE
   int plan_cache = 1024;              ///< POLYPATH_PLAN_CACHE
-  std::string tuned;                  ///< POLYPATH_TUNED
   Bytes pageable_min = 1_MiB;         ///< POLYPATH_PAGEABLE_MIN
   Bytes pageable_window = 32_MiB;     ///< POLYPATH_PAGEABLE_WINDOW
   int pageable_windows = 3;           ///< POLYPATH_PAGEABLE_WINDOWS
   int copy_threads = 0;               ///< POLYPATH_COPY_THREADS
+  std::string tuned;                  ///< POLYPATH_TUNED
   std::string log_level = "warning";  ///< POLYPATH_LOG
   bool statistics = false;            ///< POLYPATH_STATS
 };

@@ -107,6 +107,8 @@ class Driver {
   virtual StreamHandle create_stream(PlaceId gpu) = 0;
   /// Work still queued on the stream runs to its end.
   virtual void destroy_stream(StreamHandle stream) = 0;
+  /// The handle of a stream that the driver's user made without this interface.
+  [[nodiscard]] virtual StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) = 0;
   /// True while the stream's calls are being captured into a graph of the caller.
   [[nodiscard]] virtual bool is_capturing(StreamHandle stream) = 0;
 

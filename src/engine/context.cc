@@ -4,12 +4,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "machine/library.h"
 
 namespace polypath {
 namespace {
-
-constexpr const char* kDefaultMachine = "h200x4";
 
 sim::Options driver_options(bool trace) {
   sim::Options options;
@@ -31,16 +28,19 @@ std::string describe(const Statistics& counted) {
 
 }  // namespace
 
-Machine choose_machine(const std::string& name, const Settings& settings) {
-  if (!name.empty()) return load_machine(name);
-  return load_machine(settings.machine.empty() ? kDefaultMachine : settings.machine);
-}
-
 Context::Context(const std::string& machine, const Settings& settings, bool trace)
     : settings_(settings),
       traced_(trace),
-      driver_(choose_machine(machine, settings), driver_options(trace)),
-      engine_(std::make_unique<Engine>(driver_, driver_.machine(), settings)) {}
+      chosen_(choose_machine(machine, settings)),
+      simulated_(chosen_.gpus ? nullptr
+                              : std::make_unique<sim::SimDriver>(chosen_.machine,
+                                                                 driver_options(trace))),
+      driver_(simulated_ ? static_cast<Driver&>(*simulated_) : *chosen_.gpus),
+      engine_(std::make_unique<Engine>(driver_, chosen_.machine, settings)) {
+  if (trace && !simulated_)
+    fail(ErrorCode::unsupported, "real GPUs keep no trace", "only simulated machines do",
+         "Name a machine to simulate, or open the context without a trace.");
+}
 
 Context::~Context() {
   if (settings_.statistics) fmt::print(stderr, "{}", describe(engine_->statistics()));
@@ -112,13 +112,32 @@ PlanPointer Context::plan(const std::string& source, const std::string& destinat
                        options);
 }
 
+StreamHandle Context::foreign_stream(const std::string& gpu, std::uintptr_t stream) {
+  return driver_.foreign_stream(machine().find_place(gpu), stream);
+}
+
+MemoryInfo Context::memory_at(Address address) {
+  if (const auto memory = driver_.find_memory(address)) return *memory;
+  fail(ErrorCode::invalid_argument, fmt::format("address 0x{:x} is unknown", address.value),
+       "no memory of this machine is there", "Pass an address inside an allocation.");
+}
+
+CopyResult Context::copy_on(const std::string& gpu, StreamHandle stream, Address destination,
+                            Address source, Bytes bytes, const PlanOptions& options) {
+  return engine_->copy({destination, source, bytes, stream, machine().find_place(gpu), options});
+}
+
+std::vector<std::string> Context::violations() const {
+  return simulated_ ? simulated_->violations() : std::vector<std::string>{};
+}
+
 Seconds Context::now() { return driver_.now(); }
 
 std::vector<sim::Span> Context::trace() {
   if (!traced_)
     fail(ErrorCode::invalid_argument, "this context keeps no trace", "it was not asked to",
          "Create the context with tracing on.");
-  return driver_.trace();
+  return simulated_->trace();
 }
 
 }  // namespace polypath

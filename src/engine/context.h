@@ -9,15 +9,16 @@
 
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
+#include "probe/choose.h"
 
 namespace polypath {
 
 /// Thread-safe. What was allocated and created through it and not given back goes with it.
 class Context {
  public:
-  /// Opens the simulated machine `machine` (a zoo name, "synthetic:SEED" or a file; empty: the
-  /// POLYPATH_MACHINE setting, else "h200x4"). `trace` keeps the timeline of all copies.
-  /// Errors: invalid_argument, invalid_machine, invalid_setting.
+  /// Opens the machine that choose_machine finds for `machine`. `trace` keeps the timeline of all
+  /// copies of a simulated one. Errors: invalid_argument, invalid_machine, invalid_setting;
+  /// unsupported for a trace of real GPUs.
   Context(const std::string& machine, const Settings& settings, bool trace);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -39,29 +40,37 @@ class Context {
   /// The plan for a copy between two places on the idle machine.
   PlanPointer plan(const std::string& source, const std::string& destination, Bytes bytes,
                    const PlanOptions& options = {});
-  /// Seconds on the machine's clock: virtual time, from the context's creation.
+  /// A stream that the caller has from CUDA or a library on it, default streams included.
+  /// Error (unsupported) on a simulated machine.
+  [[nodiscard]] StreamHandle foreign_stream(const std::string& gpu, std::uintptr_t stream);
+  /// What is at the address. Error (invalid_argument) if it is unknown.
+  [[nodiscard]] MemoryInfo memory_at(Address address);
+  /// Enqueues a copy on a stream of `gpu` that the context did not create.
+  CopyResult copy_on(const std::string& gpu, StreamHandle stream, Address destination,
+                     Address source, Bytes bytes, const PlanOptions& options = {});
+  /// Seconds on the machine's clock, from its opening: virtual time if it is simulated.
   Seconds now();
   /// The copies finished so far; needs `trace`. Waits for all queued work.
   std::vector<sim::Span> trace();
   /// Races and other misuse that the simulated driver has found.
-  [[nodiscard]] std::vector<std::string> violations() const { return driver_.violations(); }
+  [[nodiscard]] std::vector<std::string> violations() const;
 
   [[nodiscard]] Statistics statistics() const { return engine_->statistics(); }
-  [[nodiscard]] const Machine& machine() const { return driver_.machine(); }
+  [[nodiscard]] const Machine& machine() const { return chosen_.machine; }
+  [[nodiscard]] bool simulated() const { return simulated_ != nullptr; }
 
  private:
   [[nodiscard]] PlaceId gpu_of(StreamHandle stream);
 
   Settings settings_;
   bool traced_;
-  sim::SimDriver driver_;
+  ChosenMachine chosen_;
+  std::unique_ptr<sim::SimDriver> simulated_;  ///< null on real GPUs
+  Driver& driver_;
   std::unique_ptr<Engine> engine_;
   std::mutex mutex_;
   std::map<StreamHandle, PlaceId> streams_;
   std::map<Address, PlaceId> allocations_;
 };
-
-/// The machine that a name, or none, stands for: see Context.
-Machine choose_machine(const std::string& name, const Settings& settings);
 
 }  // namespace polypath

@@ -17,7 +17,7 @@ void quietly(Call call) noexcept {
 }  // namespace
 
 EventSet::~EventSet() {
-  for (const auto& [gpu, event] : events_) quietly([&] { driver_.destroy_event(event); });
+  for (const auto& [gpu, event] : events_) quietly([&, made = event] { driver_.destroy_event(made); });
 }
 
 EventHandle EventSet::on(PlaceId gpu) {
@@ -74,7 +74,8 @@ Hops::~Hops() {
     }
   }
   rings_.clear();
-  for (auto& [hop, stream] : streams_) quietly([&] { driver_.synchronize(stream->stream); });
+  for (auto& [hop, stream] : streams_)
+    quietly([&, handle = stream->stream] { driver_.synchronize(handle); });
   streams_.clear();
 }
 

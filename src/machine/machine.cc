@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "machine/provenance.h"
 
 namespace polypath {
 namespace {
@@ -95,6 +96,20 @@ PlaceId Machine::nearest_host(PlaceId near) const {
 PlaceId Machine::executing_gpu(HopId id) const {
   const Hop& executed = hop(id);
   return place(executed.source).kind == PlaceKind::gpu ? executed.source : executed.destination;
+}
+
+const std::vector<CostField>& cost_fields() {
+  static const std::vector<CostField> fields = {
+      {"copy", &CallCosts::copy},
+      {"event_record", &CallCosts::event_record},
+      {"event_wait", &CallCosts::event_wait},
+      {"synchronize", &CallCosts::synchronize},
+      {"graph_launch", &CallCosts::graph_launch},
+      {"graph_launch_node", &CallCosts::graph_launch_node},
+      {"graph_instantiate", &CallCosts::graph_instantiate},
+      {"graph_instantiate_node", &CallCosts::graph_instantiate_node},
+      {"graph_update_node", &CallCosts::graph_update_node}};
+  return fields;
 }
 
 std::vector<PlaceId> Machine::places_of(PlaceKind kind) const {

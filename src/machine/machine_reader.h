@@ -30,8 +30,12 @@ struct Unit {
 
 class MachineReader {
  public:
-  explicit MachineReader(const Field& file) : file_(file) {}
+  /// With `nominal`, quantities that say what they were before they were measured have that value.
+  explicit MachineReader(const Field& file, bool nominal = false)
+      : file_(file), nominal_(nominal) {}
   Machine read();
+  /// True if any quantity had said so.
+  [[nodiscard]] bool has_nominal() const { return has_nominal_; }
 
  private:
   // parse.json.cc
@@ -52,10 +56,12 @@ class MachineReader {
   HopKind kind_of(const Field& field, const Hop& hop);
   void read_use(const Field& field, Hop& hop);
   ResourceId resource_at(const Field& field, const Hop& hop);
-  std::vector<PlaceId> places_at(const Field& field);
+  std::vector<PlaceId> places_at(const Field& field) const;
   const std::string& name(PlaceId id) { return machine_.place(id).name; }
 
   const Field& file_;
+  bool nominal_;
+  bool has_nominal_ = false;
   Machine machine_;
   std::set<std::string> sources_;
   std::unordered_map<std::string, ResourceId> resources_;

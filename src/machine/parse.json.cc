@@ -54,16 +54,19 @@ void MachineReader::read_head() {
 }
 
 double MachineReader::quantity(const Field& field, const char* what, std::span<const Unit> units) {
-  field.allow_only({"value", "unit", "source", "note"});
+  field.allow_only({"value", "unit", "source", "nominal", "note"});
   field.check_note(kLongestSentence);
   const std::string source = field.at("source").text(kLongestName);
   if (!sources_.contains(source))
     field.at("source").reject(fmt::format("is '{}'", printable(source)),
                               "it must be one of the keys of /sources");
   const std::string wanted = field.at("unit").text(kLongestName);
+  const double value = field.at("value").number();
+  const double nominal = field.has("nominal") ? field.at("nominal").number() : value;
+  if (field.has("nominal")) has_nominal_ = true;
   std::vector<std::string_view> names;
   for (const Unit& unit : units) {
-    if (unit.name == wanted) return field.at("value").number() * unit.factor;
+    if (unit.name == wanted) return (nominal_ ? nominal : value) * unit.factor;
     names.push_back(unit.name);
   }
   field.at("unit").reject(fmt::format("is '{}'", printable(wanted)),
@@ -159,21 +162,23 @@ void MachineReader::read_costs(const Field& field) {
                     "graph_launch_node", "graph_instantiate", "graph_instantiate_node",
                     "graph_update_node", "note"});
   field.check_note(kLongestSentence);
-  costs.copy = duration(field.at("copy"));
-  costs.event_record = duration(field.at("event_record"));
-  costs.event_wait = duration(field.at("event_wait"));
-  costs.synchronize = duration(field.at("synchronize"));
-  costs.graph_launch = duration(field.at("graph_launch"));
-  costs.graph_launch_node = duration(field.at("graph_launch_node"));
-  costs.graph_instantiate = duration(field.at("graph_instantiate"));
-  costs.graph_instantiate_node = duration(field.at("graph_instantiate_node"));
-  costs.graph_update_node = duration(field.at("graph_update_node"));
+  for (const CostField& cost : cost_fields()) costs.*cost.value = duration(field.at(cost.name));
 }
 
 Machine parse_machine(std::string_view json, std::string_view origin) {
   const nlohmann::json document = parse_untrusted(json, origin);
   const Field file(document, origin);
   Machine machine = MachineReader(file).read();
+  validate(machine);
+  return machine;
+}
+
+std::optional<Machine> parse_nominal_machine(std::string_view json, std::string_view origin) {
+  const nlohmann::json document = parse_untrusted(json, origin);
+  const Field file(document, origin);
+  MachineReader reader(file, true);
+  Machine machine = reader.read();
+  if (!reader.has_nominal()) return std::nullopt;
   validate(machine);
   return machine;
 }

@@ -10,7 +10,7 @@
 
 namespace polypath {
 
-std::vector<PlaceId> MachineReader::places_at(const Field& field) {
+std::vector<PlaceId> MachineReader::places_at(const Field& field) const {
   const std::string pattern = field.text(kLongestName);
   auto places = select_places(machine_.places, pattern);
   if (places.empty())

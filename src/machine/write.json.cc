@@ -11,30 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // What the file said about a number is not kept in a Machine, only the number.
-constexpr const char* kSource = "expanded";
-
-Json time_of(Seconds seconds) {
-  return {{"value", seconds.value}, {"unit", "s"}, {"source", kSource}};
-}
-
-Json rate_of(BytesPerSecond rate) {
-  return {{"value", rate.value}, {"unit", "B/s"}, {"source", kSource}};
-}
-
-Json json_of(const Place& place) {
-  return {{"name", place.name},
-          {"kind", place.kind == PlaceKind::gpu ? "gpu" : "host"},
-          {"model", place.model},
-          {"numa_node", place.numa_node},
-          {"staging_latency", time_of(place.staging_latency)}};
-}
-
-Json json_of(const Resource& resource) {
-  Json json = {{"name", resource.name}, {"kind", resource.kind}};
-  if (std::isfinite(resource.capacity.value)) json["capacity"] = rate_of(resource.capacity);
-  if (resource.copies_at_once > 0) json["copies_at_once"] = resource.copies_at_once;
-  return json;
-}
+constexpr const char* kExpanded = "expanded";
 
 const char* name_of(HopKind kind) {
   switch (kind) {
@@ -45,46 +22,118 @@ const char* name_of(HopKind kind) {
   return "peer";
 }
 
-Json json_of(const Machine& machine, const Hop& hop) {
+class Writer {
+ public:
+  Writer(const Machine& machine, const Provenance* provenance)
+      : machine_(machine), provenance_(provenance) {}
+
+  std::string text();
+
+ private:
+  // A number whose sentence is element `index` of `sentences`; `subject` names its source.
+  Json quantity(double value, double nominal, const char* unit, const std::string& subject,
+                const std::vector<std::string> Provenance::*sentences, std::size_t index);
+  Json place(std::size_t index);
+  Json resource(std::size_t index);
+  Json hop(std::size_t index);
+  Json costs();
+  [[nodiscard]] const Machine& nominal() const {
+    return provenance_ == nullptr ? machine_ : provenance_->nominal;
+  }
+
+  const Machine& machine_;
+  const Provenance* provenance_;
+  Json sources_ = Json::object();
+};
+
+Json Writer::quantity(double value, double nominal, const char* unit, const std::string& subject,
+                      const std::vector<std::string> Provenance::*sentences, std::size_t index) {
+  const bool measured = provenance_ != nullptr && !(provenance_->*sentences)[index].empty();
+  Json json = {{"value", value}, {"unit", unit}, {"source", measured ? subject : kExpanded}};
+  if (!measured) return json;
+  json["nominal"] = nominal;
+  sources_[subject] = (provenance_->*sentences)[index];
+  return json;
+}
+
+Json Writer::place(std::size_t index) {
+  const Place& place = machine_.places[index];
+  return {{"name", place.name},
+          {"kind", place.kind == PlaceKind::gpu ? "gpu" : "host"},
+          {"model", place.model},
+          {"numa_node", place.numa_node},
+          {"staging_latency",
+           quantity(place.staging_latency.value, nominal().places[index].staging_latency.value, "s",
+                    place.name + " staging", &Provenance::places, index)}};
+}
+
+Json Writer::resource(std::size_t index) {
+  const Resource& resource = machine_.resources[index];
+  Json json = {{"name", resource.name}, {"kind", resource.kind}};
+  if (std::isfinite(resource.capacity.value))
+    json["capacity"] =
+        quantity(resource.capacity.value, nominal().resources[index].capacity.value, "B/s",
+                 resource.name.substr(0, 180) + " capacity", &Provenance::resources, index);
+  if (resource.copies_at_once > 0) json["copies_at_once"] = resource.copies_at_once;
+  return json;
+}
+
+Json Writer::hop(std::size_t index) {
+  const Hop& hop = machine_.hops[index];
+  const Hop& before = nominal().hops[index];
   Json uses = Json::array();
   for (const Use& use : hop.uses)
-    uses.push_back({{"resource", machine.resource(use.resource).name}, {"weight", use.weight}});
-  return {{"from", machine.place(hop.source).name},
-          {"to", machine.place(hop.destination).name},
+    uses.push_back({{"resource", machine_.resource(use.resource).name}, {"weight", use.weight}});
+  const std::string from = machine_.place(hop.source).name;
+  const std::string to = machine_.place(hop.destination).name;
+  const std::string pair = from + " to " + to;
+  return {{"from", from},
+          {"to", to},
           {"kind", name_of(hop.kind)},
-          {"latency", time_of(hop.latency)},
-          {"bandwidth", rate_of(hop.bandwidth)},
+          {"latency", quantity(hop.latency.value, before.latency.value, "s", pair + " latency",
+                               &Provenance::latencies, index)},
+          {"bandwidth", quantity(hop.bandwidth.value, before.bandwidth.value, "B/s",
+                                 pair + " bandwidth", &Provenance::bandwidths, index)},
           {"uses", std::move(uses)}};
 }
 
-Json json_of(const CallCosts& costs) {
-  return {{"copy", time_of(costs.copy)},
-          {"event_record", time_of(costs.event_record)},
-          {"event_wait", time_of(costs.event_wait)},
-          {"synchronize", time_of(costs.synchronize)},
-          {"graph_launch", time_of(costs.graph_launch)},
-          {"graph_launch_node", time_of(costs.graph_launch_node)},
-          {"graph_instantiate", time_of(costs.graph_instantiate)},
-          {"graph_instantiate_node", time_of(costs.graph_instantiate_node)},
-          {"graph_update_node", time_of(costs.graph_update_node)}};
+Json Writer::costs() {
+  Json json = Json::object();
+  const std::vector<CostField>& fields = cost_fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string name(fields[i].name);
+    json[name] =
+        quantity((machine_.costs.*fields[i].value).value, (nominal().costs.*fields[i].value).value,
+                 "s", name + " cost", &Provenance::costs, i);
+  }
+  return json;
+}
+
+std::string Writer::text() {
+  Json json = {{"schema", "polypath.machine/1"},
+               {"name", machine_.name},
+               {"description", machine_.description}};
+  sources_[kExpanded] = "Written by polypath from the machine '" + machine_.name +
+                        "'; the file that it was read from says where each number is from.";
+  json["sources"] = nullptr;  // its place in the file; the numbers say what belongs there
+  json["places"] = Json::array();
+  json["resources"] = Json::array();
+  json["hops"] = Json::array();
+  for (std::size_t i = 0; i < machine_.places.size(); ++i) json["places"].push_back(place(i));
+  for (std::size_t i = 0; i < machine_.resources.size(); ++i)
+    json["resources"].push_back(resource(i));
+  for (std::size_t i = 0; i < machine_.hops.size(); ++i) json["hops"].push_back(hop(i));
+  json["costs"] = costs();
+  json["sources"] = std::move(sources_);
+  return json.dump(1) + "\n";
 }
 
 }  // namespace
 
-std::string machine_to_json(const Machine& machine) {
-  Json json = {{"schema", "polypath.machine/1"},
-               {"name", machine.name},
-               {"description", machine.description}};
-  json["sources"][kSource] = "Written by polypath from the machine '" + machine.name +
-                             "'; the file that it was read from says where each number is from.";
-  json["places"] = Json::array();
-  json["resources"] = Json::array();
-  json["hops"] = Json::array();
-  for (const Place& place : machine.places) json["places"].push_back(json_of(place));
-  for (const Resource& resource : machine.resources) json["resources"].push_back(json_of(resource));
-  for (const Hop& hop : machine.hops) json["hops"].push_back(json_of(machine, hop));
-  json["costs"] = json_of(machine.costs);
-  return json.dump(1) + "\n";
+std::string machine_to_json(const Machine& machine) { return Writer(machine, nullptr).text(); }
+
+std::string machine_to_json(const Machine& machine, const Provenance& provenance) {
+  return Writer(machine, &provenance).text();
 }
 
 }  // namespace polypath

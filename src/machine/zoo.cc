@@ -18,20 +18,6 @@ constexpr std::string_view kSynthetic = "synthetic:";
 // One byte more than a machine file may have, so that the reader sees that it is too long.
 constexpr std::size_t kMostBytes = (std::size_t{4} << 20) + 1;
 
-Machine load_file(const std::string& path) {
-  std::error_code ignored;
-  // A directory cannot be read, and a pipe or a device might never end.
-  const bool regular = std::filesystem::is_regular_file(path, ignored);
-  std::ifstream file(path, std::ios::binary);
-  if (!regular || !file)
-    fail(ErrorCode::invalid_argument, fmt::format("machine file '{}' cannot be read", path),
-         "it is not a file that this user may read", "Check the path.");
-  std::string text(kMostBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return parse_machine(text, path);
-}
-
 Machine load_synthetic(std::string_view name) {
   const std::string_view digits = name.substr(kSynthetic.size());
   const char* end = digits.data() + digits.size();
@@ -45,6 +31,20 @@ Machine load_synthetic(std::string_view name) {
 
 }  // namespace
 
+std::string read_machine_file(const std::string& path) {
+  std::error_code ignored;
+  // A directory cannot be read, and a pipe or a device might never end.
+  const bool regular = std::filesystem::is_regular_file(path, ignored);
+  std::ifstream file(path, std::ios::binary);
+  if (!regular || !file)
+    fail(ErrorCode::invalid_argument, fmt::format("machine file '{}' cannot be read", path),
+         "it is not a file that this user may read", "Check the path.");
+  std::string text(kMostBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
 std::vector<std::string> zoo_names() {
   std::vector<std::string> names;
   for (const ZooFile& file : zoo_files()) names.emplace_back(file.name);
@@ -56,7 +56,7 @@ Machine load_machine(std::string_view name) {
     if (file.name == name) return parse_machine(file.json, fmt::format("machines/{}.json", name));
   if (name.starts_with(kSynthetic)) return load_synthetic(name);
   if (name.find('/') != std::string_view::npos || name.ends_with(".json"))
-    return load_file(std::string(name));
+    return parse_machine(read_machine_file(std::string(name)), name);
   fail(ErrorCode::invalid_argument, fmt::format("machine '{}' is unknown", name),
        fmt::format("the zoo has {}", join(zoo_names(), ", ")),
        "Name one of them, synthetic:SEED, or a file such as ./mine.json.");

@@ -42,8 +42,8 @@ struct PathDecision {
   double share = 0;
   Bytes bytes;
   int chunks = 0;
-  /// Until its last byte has arrived. If not included: the transfer's time with it forced in, or as it
-  /// is where the caller chose the paths.
+  /// Until its last byte has arrived. If not included: the transfer's time with it forced in, or as
+  /// it is where the caller chose the paths.
   Seconds predicted;
   std::string reason;
 };

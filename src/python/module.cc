@@ -60,7 +60,7 @@ void bind_reports(nb::module_& module) {
   module.def("version", [] { return POLYPATH_VERSION_TEXT; });
   module.def("machines", &bench::machines_report);
   module.def("machine", [](const std::string& name) {
-    return machine_to_json(choose_machine(name, read_settings()));
+    return machine_to_json(choose_machine(name, read_settings()).machine);
   });
   module.def("settings", &bench::settings_report);
   module.def("plan", nb::overload_cast<const std::string&>(&bench::plan_report), "request"_a);

@@ -1,5 +1,3 @@
-#include "polypath.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,6 +7,8 @@
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "polypath.h"
 
 namespace {
 
@@ -40,8 +40,7 @@ class CInterface : public testing::Test {
 };
 
 TEST_F(CInterface, CopiesEveryByte) {
-  const polypath_status status =
-      polypath_copy(context_, destination_, source_, kBytes, stream_);
+  const polypath_status status = polypath_copy(context_, destination_, source_, kBytes, stream_);
   ASSERT_EQ(polypath_stream_synchronize(context_, stream_), POLYPATH_SUCCESS);
 
   EXPECT_EQ(status, POLYPATH_SUCCESS);
@@ -91,8 +90,7 @@ TEST_F(CInterface, BadArgumentsChangeNothing) {
             POLYPATH_INVALID_ARGUMENT);
   EXPECT_EQ(polypath_copy(context_, bytes + 8, bytes, 64, stream_), POLYPATH_INVALID_ARGUMENT);
   EXPECT_THAT(polypath_last_error(), HasSubstr("overlap"));
-  EXPECT_EQ(polypath_copy(context_, destination_, &stream_, 8, stream_),
-            POLYPATH_INVALID_ARGUMENT);
+  EXPECT_EQ(polypath_copy(context_, destination_, &stream_, 8, stream_), POLYPATH_INVALID_ARGUMENT);
   EXPECT_EQ(polypath_copy(context_, destination_, source_, 8, stream_ + 1000),
             POLYPATH_INVALID_ARGUMENT);
   EXPECT_THAT(polypath_last_error(), HasSubstr(std::to_string(stream_ + 1000)));
@@ -118,8 +116,7 @@ TEST_F(CInterface, UnknownMachineListsTheZoo) {
 
 TEST_F(CInterface, PlanTellsHowMuchRoomItNeeds) {
   size_t needed = 0;
-  ASSERT_EQ(polypath_plan(context_, "gpu0", "gpu1", kBytes, nullptr, 0, &needed),
-            POLYPATH_SUCCESS);
+  ASSERT_EQ(polypath_plan(context_, "gpu0", "gpu1", kBytes, nullptr, 0, &needed), POLYPATH_SUCCESS);
   std::vector<char> json(needed);
 
   const auto too_small = polypath_plan(context_, "gpu0", "gpu1", kBytes, json.data(), 10, nullptr);

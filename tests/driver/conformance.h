@@ -75,6 +75,9 @@ class DriverConformance : public testing::TestWithParam<DriverFactory> {
   /// The contents once everything queued on the test's streams has finished.
   Contents read(Address address, std::size_t bytes);
 
+  /// True if the driver takes the address to be in memory that it manages.
+  bool knows(Address address);
+
   /// A copy between places that the driver knows the addresses to be at.
   CopyRequest request(Address destination, Address source, std::size_t bytes);
   void copy(Address destination, Address source, std::size_t bytes, StreamHandle stream);

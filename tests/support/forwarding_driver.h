@@ -18,6 +18,9 @@ class ForwardingDriver : public Driver {
   }
   StreamHandle create_stream(PlaceId gpu) override { return real_.create_stream(gpu); }
   void destroy_stream(StreamHandle stream) override { real_.destroy_stream(stream); }
+  StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override {
+    return real_.foreign_stream(gpu, stream);
+  }
   bool is_capturing(StreamHandle stream) override { return real_.is_capturing(stream); }
   EventHandle create_event(PlaceId gpu) override { return real_.create_event(gpu); }
   void destroy_event(EventHandle event) override { real_.destroy_event(event); }

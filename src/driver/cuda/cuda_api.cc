@@ -33,9 +33,9 @@ std::string Library::open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return "there is no NVIDIA driver (libcuda.so.1 is not found)";
   std::string missing;
-#define POLYPATH_RESOLVE(member, symbol, introduced, parameters) \
-  resolve(library, #symbol, functions.member);                   \
-  if (functions.member == nullptr && introduced <= kOldestDriver) missing = #symbol;
+#define POLYPATH_RESOLVE(member, symbol, introduced, parameters)                        \
+  resolve(library, #symbol, functions.member); /* NOLINT(bugprone-macro-parentheses) */ \
+  if (functions.member == nullptr && (introduced) <= kOldestDriver) missing = #symbol;
   POLYPATH_CUDA_FUNCTIONS(POLYPATH_RESOLVE)
 #undef POLYPATH_RESOLVE
   if (!missing.empty()) return fmt::format("the NVIDIA driver is too old: it has no {}", missing);

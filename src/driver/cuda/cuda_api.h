@@ -63,9 +63,12 @@ namespace polypath::cuda {
 
 /// Function pointers by our names.
 struct Functions {
+// Parentheses around a declarator's name would declare something else.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define POLYPATH_DECLARE(member, symbol, version, parameters) Result(*member) parameters = nullptr;
   POLYPATH_CUDA_FUNCTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
+  // NOLINTEND(bugprone-macro-parentheses)
 };
 
 /// libcuda as found on this computer, initialised. One per process, never closed: its threads and

@@ -61,14 +61,15 @@ PlaceId CudaDriver::place_of_gpu(int gpu) const {
   return index < gpus_.size() ? gpus_[index] : PlaceId{};
 }
 
+// Zero is the default stream, of the first GPU.
 ContextPointer CudaDriver::context_of(std::uintptr_t handle) {
-  const int gpu = gpu_in(handle);
+  const int gpu = handle == 0 ? 0 : gpu_in(handle);
   if (gpu >= 0 && static_cast<std::size_t>(gpu) < gpus_.size()) return contexts_.of(gpu);
   fail(ErrorCode::invalid_argument, fmt::format("handle 0x{:x} is unknown", handle),
        "this driver did not make it", "Pass a handle that it returned.");
 }
 
-StreamHandle CudaDriver::handle_of(PlaceId gpu, std::uintptr_t stream) const {
+StreamHandle CudaDriver::foreign_stream(PlaceId gpu, std::uintptr_t stream) {
   return {pack(ordinal(gpu), reinterpret_cast<const void*>(stream))};
 }
 

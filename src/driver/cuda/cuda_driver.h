@@ -38,6 +38,7 @@ class CudaDriver final : public Driver {
   std::optional<MemoryInfo> find_memory(Address address) override;
   StreamHandle create_stream(PlaceId gpu) override;
   void destroy_stream(StreamHandle stream) override;
+  StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override;
   bool is_capturing(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override;
@@ -51,9 +52,6 @@ class CudaDriver final : public Driver {
   void launch(GraphHandle graph, StreamHandle stream) override;
   void destroy_graph(GraphHandle graph) override;
   void synchronize(StreamHandle stream) override;
-
-  /// The handle of a stream of the caller: any of CUDA's, the default ones too.
-  [[nodiscard]] StreamHandle handle_of(PlaceId gpu, std::uintptr_t stream) const;
 
  private:
   struct Graph;

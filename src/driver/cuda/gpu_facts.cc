@@ -73,7 +73,7 @@ std::vector<GpuFacts> gpu_facts() {
 }
 
 std::string driver_version() {
-  const std::string version = nvml_driver_version();
+  std::string version = nvml_driver_version();
   if (!version.empty()) return version;
   const int number = Library::get().version;
   return fmt::format("CUDA {}.{}", number / 1000, number % 1000 / 10);

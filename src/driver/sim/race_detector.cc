@@ -45,6 +45,11 @@ const Clock& RaceDetector::step(std::size_t thread) {
   return clocks_[thread];
 }
 
+std::string RaceDetector::describe(const Access& a, const Access& b) {
+  return fmt::format("race: {} ({}) and {} ({}) touch the same bytes, and nothing orders them",
+                     a.what, a.write ? "writes" : "reads", b.what, b.write ? "writes" : "reads");
+}
+
 std::string RaceDetector::access(std::size_t thread, Address begin, Bytes bytes, bool write,
                                  const std::string& what) {
   const Access now{begin.value, begin.value + bytes.value, write, thread, steps_[thread], what};
@@ -56,10 +61,7 @@ std::string RaceDetector::access(std::size_t thread, Address begin, Bytes bytes,
       if (host_[other.thread] >= other.stamp) return true;
       if (other.end <= now.begin || now.end <= other.begin) return false;
       const bool ordered = clock[other.thread] >= other.stamp;
-      if (!ordered && (write || other.write) && race.empty())
-        race = fmt::format(
-            "race: {} ({}) and {} ({}) touch the same bytes, and nothing orders them", other.what,
-            other.write ? "writes" : "reads", what, write ? "writes" : "reads");
+      if (!ordered && (write || other.write) && race.empty()) race = describe(other, now);
       // What comes after this access comes after the other one too: keep only this one.
       return ordered && (write || !other.write) && now.begin <= other.begin &&
              other.end <= now.end && other.begin / kBlock == (other.end - 1) / kBlock;

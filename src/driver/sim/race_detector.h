@@ -64,6 +64,8 @@ class RaceDetector {
   };
   using Accesses = std::vector<Access>;
 
+  static std::string describe(const Access& a, const Access& b);
+
   std::vector<Clock> clocks_;
   std::vector<std::uint32_t> steps_;
   std::vector<std::size_t> retired_;

@@ -90,6 +90,11 @@ void SimDriver::destroy_stream(StreamHandle stream) {
   count(Call::destroy_stream);
 }
 
+StreamHandle SimDriver::foreign_stream(PlaceId, std::uintptr_t stream) {
+  fail(ErrorCode::unsupported, fmt::format("stream 0x{:x} cannot be used", stream),
+       "a simulated machine has no streams but its own", "Create one with it.");
+}
+
 bool SimDriver::is_capturing(StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   (void)stream_of(stream);

@@ -53,6 +53,7 @@ class SimDriver final : public Driver {
   std::optional<MemoryInfo> find_memory(Address address) override;
   StreamHandle create_stream(PlaceId gpu) override;
   void destroy_stream(StreamHandle stream) override;
+  StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override;
   bool is_capturing(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override;
@@ -68,11 +69,11 @@ class SimDriver final : public Driver {
   void synchronize(StreamHandle stream) override;
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
-  /// What was found wrong so far, at most kMostViolations messages.
   /// Declares memory of the program that did not come from allocate: the driver takes it for
   /// pageable memory of the first host. It must stay until remove_pageable.
   void add_pageable(Address address, Bytes bytes);
   void remove_pageable(Address address);
+  /// What was found wrong so far, at most kMostViolations messages.
   [[nodiscard]] std::vector<std::string> violations() const;
   /// What exists now and was not given back: "3 streams", "16777216 bytes at gpu0", ...
   [[nodiscard]] std::vector<std::string> leaks() const;
@@ -115,11 +116,11 @@ class SimDriver final : public Driver {
   void check_gpu(PlaceId place) const;
   void check_copy(const CopyRequest& request) const;
   [[nodiscard]] HopId hop_of(const CopyRequest& request) const;
-  ActivityPointer make_copy(const CopyRequest& request, HopId hop);
   [[nodiscard]] std::optional<MemoryInfo> memory_at(Address address) const;
   void enqueue_copy(const CopyRequest& request, Stream& stream);
   void copy_pageable(const CopyRequest& request, const MemoryInfo& to, const MemoryInfo& from,
                      Stream& stream);
+  ActivityPointer make_copy(const CopyRequest& request, HopId hop);
   void check_accesses(const CopyRequest& request, std::size_t thread);
   ActivityPointer make_marker() const;
   [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier) const;
@@ -137,8 +138,8 @@ class SimDriver final : public Driver {
   std::vector<Seconds> host_clocks_ = {Seconds{}};
   std::size_t host_thread_ = 0;
   Memory memory_;
-  RaceDetector races_;
   std::map<std::uintptr_t, Bytes> pageable_;  ///< by address
+  RaceDetector races_;
   Faults faults_;
   std::map<StreamHandle, Stream> streams_;
   std::map<EventHandle, Event> events_;

@@ -107,7 +107,7 @@ ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
                                        const ActivityPointer& start) {
   spend(machine_.costs.graph_launch_node);
   const GraphNode& node = graph.nodes[index];
-  const ActivityPointer activity = make_copy(node.copy, graph.hops[index]);
+  ActivityPointer activity = make_copy(node.copy, graph.hops[index]);
   Fluid::order(start, activity, {});
   for (const int before : node.after) {
     const auto b = static_cast<std::size_t>(before);

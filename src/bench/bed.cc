@@ -1,0 +1,116 @@
+#include "bench/bed.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace polypath::bench {
+namespace {
+
+unsigned char* bytes_at(Address address) { return reinterpret_cast<unsigned char*>(address.value); }
+
+class SimulatedBed final : public Bed {
+ public:
+  SimulatedBed(const Machine& machine, sim::Options options) : driver_(machine, options) {}
+
+  [[nodiscard]] const Machine& machine() const override { return driver_.machine(); }
+  Driver& driver() override { return driver_; }
+  [[nodiscard]] bool real() const override { return false; }
+  void use_lane(std::size_t lane) override { driver_.use_host_thread(lane); }
+  void align_lanes() override { driver_.align_host_threads(); }
+  void fill(Address address, Bytes bytes, std::uint64_t seed) override {
+    write_pattern(bytes_at(address), bytes, seed);
+  }
+  bool same(Address a, Address b, Bytes bytes) override {
+    return std::memcmp(bytes_at(a), bytes_at(b), bytes.value) == 0;
+  }
+  std::vector<std::string> violations() override { return driver_.violations(); }
+  std::vector<sim::Span> trace() override { return driver_.trace(); }
+
+ private:
+  sim::SimDriver driver_;
+};
+
+// Device memory is filled and read in pieces through two pinned ones.
+class GpuBed final : public Bed {
+ public:
+  GpuBed(const Machine& machine, std::shared_ptr<Driver> driver)
+      : machine_(machine),
+        driver_(std::move(driver)),
+        gpu_(machine_.places_of(PlaceKind::gpu).front()),
+        stream_(driver_->create_stream(gpu_)) {
+    const PlaceId host = machine_.nearest_host(gpu_);
+    for (Address& piece : pieces_) piece = driver_->allocate(host, kPiece);
+  }
+  ~GpuBed() override {
+    try {
+      for (const Address piece : pieces_) driver_->free(piece);
+      driver_->destroy_stream(stream_);
+    } catch (const std::exception&) {
+      // The driver is going down; its memory goes with it.
+    }
+  }
+
+  [[nodiscard]] const Machine& machine() const override { return machine_; }
+  Driver& driver() override { return *driver_; }
+  [[nodiscard]] bool real() const override { return true; }
+
+  void fill(Address address, Bytes bytes, std::uint64_t seed) override {
+    in_pieces(bytes, [&](Bytes offset, Bytes size) {
+      write_pattern(bytes_at(pieces_[0]), size, seed + offset.value);
+      copy(address + offset, pieces_[0], size);
+      return true;
+    });
+  }
+
+  bool same(Address a, Address b, Bytes bytes) override {
+    return in_pieces(bytes, [&](Bytes offset, Bytes size) {
+      copy(pieces_[0], a + offset, size);
+      copy(pieces_[1], b + offset, size);
+      return std::memcmp(bytes_at(pieces_[0]), bytes_at(pieces_[1]), size.value) == 0;
+    });
+  }
+
+ private:
+  static constexpr Bytes kPiece = 64_MiB;
+
+  template <class Action>
+  bool in_pieces(Bytes bytes, Action action) {
+    for (Bytes offset; offset < bytes; offset += kPiece)
+      if (!action(offset, std::min(kPiece, bytes - offset))) return false;
+    return true;
+  }
+
+  void copy(Address destination, Address source, Bytes bytes) {
+    driver_->copy_native({destination, source, bytes, {}}, stream_);
+    driver_->synchronize(stream_);
+  }
+
+  Machine machine_;
+  std::shared_ptr<Driver> driver_;
+  PlaceId gpu_;
+  StreamHandle stream_;
+  Address pieces_[2];
+};
+
+}  // namespace
+
+// Different in every word and for every seed, so that a misplaced chunk cannot go unnoticed.
+void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed) {
+  std::uint64_t word = seed * 0x9e3779b97f4a7c15ULL + 1;
+  std::uint64_t i = 0;
+  for (; i + 8 <= bytes.value; i += 8, word += 0x9e3779b97f4a7c15ULL) {
+    const std::uint64_t mixed = word ^ (word >> 29);
+    std::memcpy(data + i, &mixed, 8);
+  }
+  std::memcpy(data + i, &word, bytes.value - i);
+}
+
+std::unique_ptr<Bed> simulated_bed(const Machine& machine, sim::Options options) {
+  return std::make_unique<SimulatedBed>(machine, options);
+}
+
+std::unique_ptr<Bed> gpu_bed(const Machine& machine, std::shared_ptr<Driver> driver) {
+  return std::make_unique<GpuBed>(machine, std::move(driver));
+}
+
+}  // namespace polypath::bench

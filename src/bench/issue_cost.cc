@@ -1,0 +1,106 @@
+#include "bench/issue_cost.h"
+
+#include "bench/measure_gpus.h"
+#include "core/error.h"
+
+namespace polypath::bench {
+namespace {
+
+// Two buffers at each end, so that a graph can be given new addresses.
+class Ends {
+ public:
+  Ends(const Machine& machine, Driver& driver, const Lane& lane, Bytes bytes)
+      : driver_(driver),
+        bytes_(bytes),
+        gpu_(machine.place(lane.source).kind == PlaceKind::gpu ? lane.source : lane.destination),
+        stream_(driver.create_stream(gpu_)) {
+    for (int i = 0; i < 2; ++i) {
+      sources_.push_back(driver.allocate(lane.source, bytes));
+      destinations_.push_back(driver.allocate(lane.destination, bytes));
+    }
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+  ~Ends() {
+    for (const auto& all : {sources_, destinations_})
+      for (const Address address : all) driver_.free(address);
+    driver_.destroy_stream(stream_);
+  }
+
+  /// The time in `call`, made with the stream idle.
+  template <class Call>
+  Seconds time(Call call) {
+    const Seconds start = driver_.now();
+    call();
+    const Seconds end = driver_.now();
+    driver_.synchronize(stream_);
+    return end - start;
+  }
+
+  [[nodiscard]] CopyCall call(std::size_t which, ExecutorChoice executor) const {
+    CopyCall call{destinations_[which], sources_[which], bytes_, stream_, gpu_, {}};
+    call.options.executor = executor;
+    return call;
+  }
+
+  void copy_by_driver() {
+    driver_.copy_native({destinations_[0], sources_[0], bytes_, {}}, stream_);
+  }
+
+ private:
+  Driver& driver_;
+  Bytes bytes_;
+  PlaceId gpu_;
+  StreamHandle stream_;
+  std::vector<Address> sources_, destinations_;
+};
+
+template <class Call>
+Seconds median_of(Ends& ends, int repeats, Call call) {
+  for (int i = 0; i < 4; ++i) ends.time([&] { call(i); });
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) times.push_back(ends.time([&] { call(i); }).value);
+  return {median(times)};
+}
+
+int nodes_of(const CopyResult& result) {
+  return result.plan && result.executor != Executor::native
+             ? static_cast<int>(result.plan->nodes.size())
+             : 1;
+}
+
+void measure_size(Engine& engine, Ends& ends, Bytes bytes, int repeats,
+                  std::vector<IssueCost>& costs) {
+  costs.push_back(
+      {bytes, "driver", median_of(ends, repeats, [&](int) { ends.copy_by_driver(); }), 1});
+  const auto add = [&](const char* how, ExecutorChoice executor, bool alternate) {
+    CopyResult last;
+    const Seconds call = median_of(ends, repeats, [&](int i) {
+      last = engine.copy(ends.call(alternate ? static_cast<std::size_t>(i % 2) : 0, executor));
+    });
+    costs.push_back({bytes, how, call, nodes_of(last)});
+  };
+  add("native", ExecutorChoice::native, false);
+  add("automatic", ExecutorChoice::automatic, false);
+  add("stream", ExecutorChoice::stream, false);
+  add("graph", ExecutorChoice::graph, false);
+  add("graph, new addresses", ExecutorChoice::graph, true);
+}
+
+}  // namespace
+
+std::vector<IssueCost> measure_issue(const Machine& machine, const Request& request) {
+  if (!request.gpus)
+    fail(ErrorCode::unsupported, "issue costs cannot be measured here", "there are no GPUs",
+         "Run it where there are.");
+  const Lane lane{machine.find_place(request.source), machine.find_place(request.destination)};
+  Engine engine(*request.gpus, machine, request.settings);
+  std::vector<IssueCost> costs;
+  for (const Bytes bytes : request.sizes) {
+    Ends ends(machine, *request.gpus, lane, bytes);
+    measure_size(engine, ends, bytes, request.repeats, costs);
+  }
+  return costs;
+}
+
+}  // namespace polypath::bench

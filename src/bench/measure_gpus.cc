@@ -1,0 +1,80 @@
+#include "bench/measure_gpus.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace polypath::bench {
+namespace {
+
+PlanOptions native_options() {
+  PlanOptions options;
+  options.executor = ExecutorChoice::native;
+  return options;
+}
+
+// Lanes that see each other's load settle on their plans after a few runs.
+bool warm_up(Session& session, const Request& request) {
+  bool right = true;
+  session.run(native_options(), request.window);
+  for (int i = 0; i < warm_up_runs(request.settings) + 2; ++i) {
+    const bool compare = request.verify && (i == 0 || i == warm_up_runs(request.settings) - 1);
+    if (compare) session.fill();
+    session.run(request.options, request.window);
+    if (compare) right = right && session.verify();
+  }
+  return right;
+}
+
+bool verified_again(Session& session, const Request& request) {
+  session.fill();
+  session.run(request.options, request.window);
+  return session.verify();
+}
+
+void time_runs(Session& session, const Request& request, Result& result) {
+  std::vector<double> native, planned;
+  for (int i = 0; i < request.repeats; ++i) {
+    native.push_back(session.run(native_options(), request.window).value);
+    planned.push_back(session.run(request.options, request.window).value);
+  }
+  result.native_seconds = {median(native)};
+  result.seconds = {median(planned)};
+}
+
+Seconds prediction(const Machine& machine, const Operation& operation, const Request& request,
+                   Bytes bytes, const std::vector<CopyResult>& lanes) {
+  if (operation.pageable) return {std::numeric_limits<double>::quiet_NaN()};
+  return predict_operation(machine, operation, bytes, lanes, request.window,
+                           request.settings.staging_slots);
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+Result measure_on_gpus(const Machine& machine, const Operation& operation, const Request& request,
+                       Bytes bytes) {
+  Session session(gpu_bed(machine, request.gpus), operation, bytes, request.settings);
+  Result result;
+  result.bytes = bytes;
+  result.window = request.window;
+  result.source = operation.lanes[0].source;
+  result.destination = operation.lanes[0].destination;
+  result.copies = static_cast<double>(operation.lanes.size()) * request.window;
+  result.verified = warm_up(session, request) && request.verify;
+  time_runs(session, request, result);
+  result.plan = session.results()[0].plan;
+  result.executor = session.results()[0].executor;
+  result.predicted = prediction(machine, operation, request, bytes, session.results());
+  if (result.verified) result.verified = verified_again(session, request);
+  if (operation.in_turn) halve(result);
+  return result;
+}
+
+}  // namespace polypath::bench

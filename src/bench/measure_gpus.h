@@ -1,0 +1,20 @@
+#pragma once
+// Measures one operation on this computer's GPUs, beside the native copy.
+//
+// Native and planned runs alternate, so that whatever the computer does meanwhile meets both alike;
+// each figure is the median of its runs. The clock is the host's: from the first call until every
+// stream has been waited for. The first runs are not timed: they make plans, rings and graphs, and
+// are those whose bytes are compared; one more after the timed ones compares them again.
+
+#include "bench/measure.h"
+
+namespace polypath::bench {
+
+/// As measure(); `request.gpus` is the driver. Error (driver, out_of_memory) if it fails.
+Result measure_on_gpus(const Machine& machine, const Operation& operation, const Request& request,
+                       Bytes bytes);
+
+/// The middle of the values; of an even number, the mean of the two.
+double median(std::vector<double> values);
+
+}  // namespace polypath::bench

@@ -1,0 +1,53 @@
+#include "probe/samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace polypath::probe {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  if (values.size() % 2 == 1) return values[middle];
+  return values.empty() ? 0 : (values[middle - 1] + values[middle]) / 2;
+}
+
+Sample summary(const std::vector<double>& values) {
+  const double middle = median(values);
+  std::vector<double> deviations;
+  for (const double value : values) deviations.push_back(std::abs(value - middle));
+  const double deviation = median(deviations);
+  if (deviation == 0) return {middle, 0};  // a cost of nothing has no spread either
+  return {middle, deviation / std::abs(middle)};
+}
+
+void fail_noisy(const std::string& what, const std::string& problem, double fraction, double most) {
+  fail(ErrorCode::noisy_machine,
+       fmt::format("{}: {} {:.1f} %, twice", what, problem, 100 * fraction),
+       fmt::format("more than {:.1f} % is not believed, and nothing was stored", 100 * most),
+       "Calibrate again when nothing else runs on the machine.");
+}
+
+Sample Sampler::measure(const std::string& what, const std::function<double()>& once) const {
+  return measure_all(what, [&] {
+    (void)once();
+    std::vector<double> values;
+    for (int i = 0; i < trust_.repeats; ++i) values.push_back(once());
+    return values;
+  });
+}
+
+Sample Sampler::measure_all(const std::string& what,
+                            const std::function<std::vector<double>()>& all) const {
+  Sample sample = summary(all());
+  if (sample.spread > trust_.most_spread) sample = summary(all());
+  if (!(sample.spread <= trust_.most_spread))
+    fail_noisy(what, "its repeats differ by", sample.spread, trust_.most_spread);
+  return sample;
+}
+
+}  // namespace polypath::probe

@@ -1,0 +1,56 @@
+#pragma once
+// Repeated measurements, and whether they may be trusted.
+//
+// Of samples x_1 ... x_n the median m counts, and their spread is the median absolute deviation
+// over the median: median |x_i - m| / m. Both ignore the few samples that something else disturbed.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace polypath::probe {
+
+/// How measurements are repeated and what is still believed.
+struct Trust {
+  int repeats = 5;
+  double most_spread = 0.05;     ///< of the samples of one measurement
+  double most_fit_error = 0.05;  ///< of a line through the times of a hop
+  /// Of a line through the costs of graphs of different sizes: what plans gain hardly depends on
+  /// them, and real drivers do not keep to lines.
+  double most_graph_fit_error = 0.25;
+};
+
+/// A measured value and its spread as a fraction of it.
+struct Sample {
+  double value = 0;
+  double spread = 0;
+};
+
+double median(std::vector<double> values);
+Sample summary(const std::vector<double>& values);
+
+/// Repeats measurements.
+class Sampler {
+ public:
+  explicit Sampler(Trust trust) : trust_(trust) {}
+
+  /// The summary of `once`, called once to warm up and then `repeats` times; all of it again if the
+  /// spread is too large. Error (noisy_machine) says that `what` was noisy if it is so twice.
+  [[nodiscard]] Sample measure(const std::string& what, const std::function<double()>& once) const;
+  /// The same for a measurement that gives all its samples at once.
+  [[nodiscard]] Sample measure_all(const std::string& what,
+                                   const std::function<std::vector<double>()>& all) const;
+  [[nodiscard]] const Trust& trust() const { return trust_; }
+
+ private:
+  Trust trust_;
+};
+
+/// Throws Error (noisy_machine) about `what`: `problem` in `fraction` of it, where `most` is
+/// believed.
+[[noreturn]] void fail_noisy(const std::string& what, const std::string& problem, double fraction,
+                             double most);
+
+}  // namespace polypath::probe

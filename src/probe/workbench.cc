@@ -1,0 +1,77 @@
+#include "probe/workbench.h"
+
+#include "core/error.h"
+
+namespace polypath::probe {
+namespace {
+
+// Giving back goes on whatever fails, and says whether it did.
+template <class Call>
+bool succeeds(Call call) {
+  try {
+    call();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Workbench::~Workbench() {
+  bool idle = true;
+  for (const auto& [key, stream] : streams_)
+    if (!succeeds([&] { driver_.synchronize(stream); })) idle = false;
+  for (const auto& [key, event] : events_) succeeds([&] { driver_.destroy_event(event); });
+  for (const auto& [key, stream] : streams_) succeeds([&] { driver_.destroy_stream(stream); });
+  if (!idle) return;
+  for (const auto& [key, block] : blocks_) succeeds([&] { driver_.free(block.address); });
+}
+
+Address Workbench::memory(PlaceId place, int slot, Bytes bytes) {
+  const Key key{place, slot};
+  const auto found = blocks_.find(key);
+  if (found != blocks_.end() && found->second.bytes >= bytes) return found->second.address;
+  if (found != blocks_.end()) {
+    const Address old = found->second.address;
+    blocks_.erase(found);
+    driver_.free(old);
+  }
+  const Address address = driver_.allocate(place, bytes);
+  blocks_[key] = {address, bytes};
+  return address;
+}
+
+CopyRequest Workbench::copy_over(HopId id, Bytes bytes, int source_slot, int destination_slot) {
+  const Hop& hop = machine_.hop(id);
+  return {memory(hop.destination, destination_slot, bytes),
+          hop.destination,
+          memory(hop.source, source_slot, bytes),
+          hop.source,
+          bytes,
+          {}};
+}
+
+StreamHandle Workbench::stream(PlaceId gpu, int index) {
+  const Key key{gpu, index};
+  const auto found = streams_.find(key);
+  if (found != streams_.end()) return found->second;
+  return streams_[key] = driver_.create_stream(gpu);
+}
+
+EventHandle Workbench::event(PlaceId gpu, int index) {
+  const Key key{gpu, index};
+  const auto found = events_.find(key);
+  if (found != events_.end()) return found->second;
+  return events_[key] = driver_.create_event(gpu);
+}
+
+void Workbench::settle() {
+  for (const auto& [key, stream] : streams_) driver_.synchronize(stream);
+}
+
+Graph::~Graph() {
+  succeeds([&] { driver_.destroy_graph(handle_); });
+}
+
+}  // namespace polypath::probe

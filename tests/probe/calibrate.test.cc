@@ -1,0 +1,90 @@
+// Calibration of simulated machines gives back the numbers that they were made of.
+//
+// Observable is every α, β, ε and call cost, and a capacity that some set of hops reaches: if it
+// had no limit, max-min fair rates with all other (true) capacities would take more of it than it
+// has. Of any other capacity only that much can be seen, and nothing can ever ask for more.
+
+#include "probe/calibrate.h"
+
+#include <cmath>
+
+#include "model/predict.h"
+#include "probe/calibrated.h"
+#include "probe/hop_sets.h"
+#include "support/errors.h"
+
+namespace polypath::test {
+namespace {
+
+using probe::Calibration;
+
+constexpr double kClose = 0.03;
+
+class Calibrate : public testing::TestWithParam<const char*> {
+ protected:
+  Machine machine_ = load_machine(GetParam());
+  Calibration calibration_ = calibrated(machine_);
+};
+
+TEST_P(Calibrate, RecoversLatencyAndBandwidthOfEveryHop) {
+  for (std::size_t h = 0; h < machine_.hops.size(); ++h) {
+    const Hop& hop = machine_.hops[h];
+    const Hop& measured = calibration_.machine.hops[h];
+
+    EXPECT_TRUE(within(kClose, measured.latency.value, hop.latency.value)) << h;
+    EXPECT_TRUE(within(kClose, measured.bandwidth.value, hop.bandwidth.value)) << h;
+  }
+}
+
+TEST_P(Calibrate, RecoversTheStagingLatencyOfEveryPlace) {
+  for (std::size_t p = 0; p < machine_.places.size(); ++p)
+    EXPECT_TRUE(within(kClose, calibration_.machine.places[p].staging_latency.value,
+                       machine_.places[p].staging_latency.value))
+        << machine_.places[p].name;
+}
+
+TEST_P(Calibrate, RecoversEveryCallCost) {
+  for (const CostField& cost : cost_fields())
+    EXPECT_TRUE(within(kClose, (calibration_.machine.costs.*cost.value).value,
+                       (machine_.costs.*cost.value).value))
+        << cost.name;
+}
+
+TEST_P(Calibrate, RecoversEveryCapacityThatCopiesCanReach) {
+  probe::Knowledge truth;
+  for (const Hop& hop : machine_.hops) truth.bandwidths.push_back(hop.bandwidth);
+  for (const Resource& resource : machine_.resources) truth.capacities.push_back(resource.capacity);
+  for (std::size_t r = 0; r < machine_.resources.size(); ++r) {
+    const double capacity = machine_.resources[r].capacity.value;
+    if (!std::isfinite(capacity)) continue;
+    const ResourceId id{static_cast<std::int32_t>(r)};
+    probe::Knowledge unlimited = truth;
+    unlimited.capacities[r] = BytesPerSecond::infinity();
+
+    const probe::HopSet set = probe::heaviest_set(machine_, truth, id);
+    const double reachable = probe::expected_total(machine_, unlimited, id, set).value;
+
+    EXPECT_TRUE(within(kClose, calibration_.machine.resources[r].capacity.value,
+                       std::min(capacity, reachable)))
+        << machine_.resources[r].name << ": " << calibration_.provenance.resources[r];
+  }
+}
+
+TEST_P(Calibrate, SaysWhereEveryNumberIsFrom) {
+  const probe::Calibration& found = calibration_;
+  for (const auto& sentences : {found.provenance.places, found.provenance.latencies,
+                                found.provenance.bandwidths, found.provenance.costs})
+    for (const std::string& sentence : sentences)
+      EXPECT_EQ(sentence.rfind("measured 2026-01-02 on sim", 0), 0U) << sentence;
+  for (std::size_t r = 0; r < machine_.resources.size(); ++r)
+    EXPECT_EQ(found.provenance.resources[r].empty(),
+              !std::isfinite(machine_.resources[r].capacity.value));
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, Calibrate,
+                         testing::Values("h200x4", "beluga", "narval", "pcie4", "nop2p4", "cedar",
+                                         "mist", "synthetic:1", "synthetic:2", "synthetic:3",
+                                         "synthetic:5", "synthetic:8", "synthetic:13"));
+
+}  // namespace
+}  // namespace polypath::test
