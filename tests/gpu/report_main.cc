@@ -8,6 +8,7 @@
 
 #include "bench/reports.h"
 #include "core/error.h"
+#include "probe/report.h"
 
 namespace {
 
@@ -18,9 +19,8 @@ std::string bench(const std::string& request) {
 }
 std::string plan(const std::string& request) { return polypath::bench::plan_report(request); }
 std::string issue(const std::string& request) { return polypath::bench::issue_report(request); }
-std::string calibrate(const std::string& request) {
-  return polypath::bench::calibrate_report(request, nullptr);
-}
+// The request says nothing: it is this computer that is calibrated.
+std::string calibrate(const std::string&) { return polypath::probe::calibrate_report("", nullptr); }
 
 const std::map<std::string, Report> kReports = {
     {"bench", bench}, {"plan", plan}, {"issue", issue}, {"calibrate", calibrate}};
