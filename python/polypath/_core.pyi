@@ -37,6 +37,15 @@ def bench(request: str, progress: Progress | None = None) -> str:
 def tune(request: str, progress: Progress | None = None) -> str:
     """Search the best static plans: schema polypath.tuned/1."""
 
+def calibrate(machine: str = "", progress: Progress | None = None) -> str:
+    """Measure a machine and keep the result: schema polypath.calibration/1 with "calibrated".
+
+    Without a name it is POLYPATH_MACHINE, else this computer's GPUs.
+    """
+
+def calibration(machine: str = "") -> str:
+    """Return what an earlier calibration found, as schema polypath.calibration/1; "" if none did."""
+
 def trace(request: str) -> str:
     """Return the timeline of a transfer as Chrome trace events."""
 

@@ -17,6 +17,10 @@ struct CostField {
 /// All call costs, in the order of CallCosts.
 const std::vector<CostField>& cost_fields();
 
+/// In the sentence of a capacity that nothing ever reaches: the number is only known not to be
+/// less.
+inline constexpr std::string_view kAtLeast = "at least this";
+
 /// A sentence for each number, and what the number was before. The vectors are indexed like those
 /// of the machine, `costs` like cost_fields(). An empty sentence: the number is the nominal one.
 struct Provenance {

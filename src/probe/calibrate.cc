@@ -166,7 +166,7 @@ void Calibrator::note_capacities(const std::vector<CapacityFound>& found) {
         found[r].copies == 1 ? "one copy" : fmt::format("{} copies at once", found[r].copies);
     result_.provenance.resources[r] =
         sentence(found[r].is_limit ? "highest total seen, of " + copies
-                                   : "at least this, seen of " + copies +
+                                   : std::string(kAtLeast) + ", seen of " + copies +
                                          "; something else always limits copies before this does",
                  found[r].spread);
   }

@@ -15,6 +15,7 @@
 #include "core/text.h"
 #include "engine/context.h"
 #include "machine/library.h"
+#include "probe/report.h"
 #include "python/buffer.h"
 
 #ifndef POLYPATH_VERSION_TEXT
@@ -77,6 +78,13 @@ void bind_reports(nb::module_& module) {
         return with_progress(&bench::tune_report, request, progress);
       },
       "request"_a, "progress"_a = nb::none());
+  module.def(
+      "calibrate",
+      [](const std::string& machine, const std::optional<nb::callable>& progress) {
+        return with_progress(&probe::calibrate_report, machine, progress);
+      },
+      "machine"_a = "", "progress"_a = nb::none());
+  module.def("calibration", &probe::calibration_report, "machine"_a = "");
   module.def("parse_bytes", [](const std::string& text) { return parse_bytes(text).value; });
   module.def("format_bytes", [](std::uint64_t count) { return format_bytes({count}); });
 }

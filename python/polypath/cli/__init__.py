@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import polypath
-from polypath.cli.commands import bench, demo, info, machines, plan, trace, tune
+from polypath.cli.commands import bench, calibrate, demo, info, machines, plan, trace, tune
 from polypath.cli.errors import INTERRUPTED, RUN_ERROR, describe
 from polypath.cli.output import notice
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 for command in (
     machines.machines,
     info.info,
+    calibrate.calibrate,
     plan.plan,
     bench.bench,
     tune.tune,

@@ -71,6 +71,19 @@ TunedOption = Annotated[
     typer.Option("--output", metavar="FILE", help="Write the plans for POLYPATH_TUNED."),
 ]
 
+SubjectOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--machine",
+        metavar="NAME|FILE",
+        help="Simulated machine to measure. Default: POLYPATH_MACHINE, else the GPUs here.",
+    ),
+]
+CalibratedOption = Annotated[
+    Optional[str],
+    typer.Option("--output", metavar="FILE", help="Write the machine with its measured numbers."),
+]
+
 
 @dataclass(frozen=True)
 class MachineChoice:
@@ -87,10 +100,8 @@ class MachineChoice:
 
 def choose_machine(option: Optional[str]) -> MachineChoice:
     """Return the machine asked for, by option or setting, else the default one."""
-    if option == "":
-        raise UserError("the machine has no name", "--machine is empty", "See 'polypath machines'.")
     if option is not None:
-        return MachineChoice(option)
+        return MachineChoice(named_machine(option))
     settings = {entry["variable"]: entry["value"] for entry in json.loads(_core.settings())}
     name = settings.get("POLYPATH_MACHINE", "")
     if name:
@@ -100,6 +111,13 @@ def choose_machine(option: Optional[str]) -> MachineChoice:
         f"no GPU to drive here: simulating {DEFAULT_MACHINE} (another: --machine NAME|FILE; "
         "'polypath machines' lists them)",
     )
+
+
+def named_machine(option: Optional[str]) -> str:
+    """Return the machine that the option names; nothing without the option."""
+    if option == "":
+        raise UserError("the machine has no name", "--machine is empty", "See 'polypath machines'.")
+    return option or ""
 
 
 def overrides(

@@ -121,7 +121,7 @@ def _ranges(numbers: list[int]) -> str:
     return f"[{','.join(parts)}]"
 
 
-_CALLS = {
+CALLS = {
     "copy": "enqueue one copy",
     "event_record": "record an event",
     "event_wait": "make a stream wait for an event",
@@ -137,7 +137,7 @@ _CALLS = {
 def costs_table(machine: Document) -> Table:
     """Return what driver calls cost the thread that makes them."""
     table = new_table("driver call", "CPU time", right=("CPU time",))
-    for key, meaning in _CALLS.items():
+    for key, meaning in CALLS.items():
         if key in machine["costs"]:
             table.add_row(meaning, time_text(machine["costs"][key]["value"]))
     return table

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from polypath import _core
 from polypath.cli.arguments import JsonOption, MachineOption, PlotOption, choose_machine
+from polypath.cli.calibration_tables import calibration_table
 from polypath.cli.machine_tables import (
     bandwidth_table,
     costs_table,
@@ -41,13 +42,22 @@ def info(
     write_json(document, json_target)
     write_machine(document, plot)
     choice.announce()
+    calibration = _core.calibration(choice.name)
     _show_machine(console_for(json_target), document)
+    if calibration:
+        _show_calibration(console_for(json_target), json.loads(calibration))
 
 
 def _show_settings(json_target: str | None) -> None:
     settings = json.loads(_core.settings())
     write_json({"schema": "polypath.settings/1", "settings": settings}, json_target)
     console_for(json_target).print(settings_table(settings))
+
+
+def _show_calibration(console: Console, calibration: Document) -> None:
+    heading(console, "Calibrated: measured beside nominal")
+    console.print(calibration_table(calibration["numbers"]))
+    console.print(f"\nFrom {calibration['file']}", soft_wrap=True)
 
 
 def _show_machine(console: Console, machine: Document) -> None:
