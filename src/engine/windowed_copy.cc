@@ -53,8 +53,9 @@ void WindowedCopy::out_of_gpu() {
   std::size_t emptied = 0;
   while (emptied < count_) {
     const bool may_send = sent_ < std::min(count_, emptied + means_.ring.windows.size());
-    if (may_send && is_idle(slot(sent_))) send_next();
-    else if (copying_ < sent_ && is_idle(slot(copying_))) start_copying();
+    // What has arrived comes first: sending another window takes longer than handing one over.
+    if (copying_ < sent_ && is_idle(slot(copying_))) start_copying();
+    else if (may_send && is_idle(slot(sent_))) send_next();
     else if (emptied < copying_ && means_.threads.is_done(tickets_[emptied])) ++emptied;
     else pass_the_time();
   }
