@@ -44,7 +44,7 @@ def calibrate(machine: str = "", progress: Progress | None = None) -> str:
     """
 
 def calibration(machine: str = "") -> str:
-    """Return what an earlier calibration found, as schema polypath.calibration/1; "" if none did."""
+    """Return what an earlier calibration found, as schema polypath.calibration/1, else ""."""
 
 def trace(request: str) -> str:
     """Return the timeline of a transfer as Chrome trace events."""
@@ -117,6 +117,31 @@ class Context:
         Return how it runs: "native", "stream" or "graph". On `stream` it starts after what is there
         and ends before what comes next; without one the call waits until it is done.
         """
+
+    def copy_addresses(
+        self,
+        destination: int,
+        source: int,
+        nbytes: int,
+        gpu: str,
+        stream: int | Stream,
+        *,
+        beside: Sequence[tuple[str, int | Stream]] = (),
+    ) -> str:
+        """Enqueue a copy of `nbytes` between memories that others have allocated.
+
+        Return how it runs: "native", "stream" or "graph". It starts after what is on `stream`, a
+        stream of `gpu` by CUDA's handle or of this context, and ends before what comes next there;
+        the same holds for each (gpu, stream) of `beside`. With pageable memory at one end it blocks
+        until the source has been read, or every byte is there. Handles need real GPUs.
+        """
+
+    def place_of(self, address: int) -> str:
+        """Return the place whose memory is at the address, such as "gpu0"."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the machine is simulated."""
 
     def plan(self, source: str, destination: str, nbytes: int) -> str:
         """Return the plan between two places as JSON of schema polypath.plan/1."""

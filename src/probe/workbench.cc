@@ -21,7 +21,9 @@ bool succeeds(Call call) {
 Workbench::~Workbench() {
   bool idle = true;
   for (const auto& [key, stream] : streams_)
-    if (!succeeds([&] { driver_.synchronize(stream); })) idle = false;
+    if (!succeeds([&] { driver_.synchronize(stream); }) &&
+        !succeeds([&] { driver_.synchronize(stream); }))
+      idle = false;
   for (const auto& [key, event] : events_) succeeds([&] { driver_.destroy_event(event); });
   for (const auto& [key, stream] : streams_) succeeds([&] { driver_.destroy_stream(stream); });
   if (!idle) return;

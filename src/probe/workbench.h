@@ -17,8 +17,8 @@ class Workbench {
   Workbench(Driver& driver, const Machine& machine) : driver_(driver), machine_(machine) {}
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
-  /// Waits for what is queued, then gives everything back. What cannot be waited for is left to the
-  /// driver: better leaked than given to somebody else.
+  /// Waits for what is queued, then gives everything back. Memory that cannot be waited for, tried
+  /// twice, is left to the driver: better leaked than given to somebody else.
   ~Workbench();
 
   [[nodiscard]] Driver& driver() { return driver_; }
