@@ -127,6 +127,25 @@ CopyResult Context::copy_on(const std::string& gpu, StreamHandle stream, Address
   return engine_->copy({destination, source, bytes, stream, machine().find_place(gpu), options});
 }
 
+// The event may go at once: who waits, waits for what it stood for.
+void Context::order(const GpuStream& earlier, const GpuStream& later) {
+  EventSet events(driver_);
+  const EventHandle event = events.on(machine().find_place(earlier.gpu));
+  driver_.record(event, earlier.handle);
+  driver_.wait(later.handle, event);
+}
+
+CopyResult Context::copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
+                                Address destination, Address source, Bytes bytes) {
+  std::vector<GpuStream> others = beside;
+  if (driver_.is_capturing(stream.handle))
+    std::erase_if(others, [&](const auto& other) { return !driver_.is_capturing(other.handle); });
+  for (const GpuStream& other : others) order(other, stream);
+  const CopyResult result = copy_on(stream.gpu, stream.handle, destination, source, bytes);
+  for (const GpuStream& other : others) order(stream, other);
+  return result;
+}
+
 std::vector<std::string> Context::violations() const {
   return simulated_ ? simulated_->violations() : std::vector<std::string>{};
 }

@@ -13,6 +13,12 @@
 
 namespace polypath {
 
+/// A stream of a GPU, whoever made it.
+struct GpuStream {
+  std::string gpu;
+  StreamHandle handle;
+};
+
 /// Thread-safe. What was allocated and created through it and not given back goes with it.
 class Context {
  public:
@@ -48,6 +54,11 @@ class Context {
   /// Enqueues a copy on a stream of `gpu` that the context did not create.
   CopyResult copy_on(const std::string& gpu, StreamHandle stream, Address destination,
                      Address source, Bytes bytes, const PlanOptions& options = {});
+  /// The same, in order with more streams than its own: it also starts after what is in each of
+  /// `beside`, and ends before what comes next there. Streams that are not part of a capture that
+  /// the copy is part of are left out, because a graph cannot wait for other work.
+  CopyResult copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
+                         Address destination, Address source, Bytes bytes);
   /// Seconds on the machine's clock, from its opening: virtual time if it is simulated.
   Seconds now();
   /// The copies finished so far; needs `trace`. Waits for all queued work.
@@ -61,6 +72,7 @@ class Context {
 
  private:
   [[nodiscard]] PlaceId gpu_of(StreamHandle stream);
+  void order(const GpuStream& earlier, const GpuStream& later);
 
   Settings settings_;
   bool traced_;

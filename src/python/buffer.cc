@@ -99,6 +99,35 @@ std::string Holder::copy(Buffer& destination, Buffer& source, std::optional<std:
   return name_of(result.executor);
 }
 
+GpuStream Holder::stream_of(const StreamArgument& argument) {
+  const auto& [gpu, stream] = argument;
+  std::uintptr_t number = 0;
+  if (nb::isinstance<Stream>(stream)) {
+    const auto& own = nb::cast<const Stream&>(stream);
+    if (own.context == context_) return {gpu, own.handle};
+    fail(ErrorCode::invalid_argument, "a stream belongs to another context",
+         "a copy stays within one machine", "Make it with this one.");
+  }
+  if (nb::try_cast(stream, number)) return {gpu, context_->foreign_stream(gpu, number)};
+  throw nb::type_error(
+      "the stream is neither a number nor a Stream (CUDA's handles are numbers from 0 on) Pass one "
+      "of them.");
+}
+
+std::string Holder::copy_addresses(std::uintptr_t destination, std::uintptr_t source,
+                                   std::uint64_t bytes, const StreamArgument& stream,
+                                   const std::vector<StreamArgument>& beside) {
+  const GpuStream used = stream_of(stream);
+  std::vector<GpuStream> others;
+  for (const StreamArgument& other : beside) others.push_back(stream_of(other));
+  const nb::gil_scoped_release unlocked;
+  return name_of(context_->copy_beside(used, others, {destination}, {source}, {bytes}).executor);
+}
+
+std::string Holder::place_of(std::uintptr_t address) {
+  return context_->machine().place(context_->memory_at({address}).place).name;
+}
+
 std::string Holder::plan(const std::string& source, const std::string& destination,
                          std::uint64_t bytes) {
   return bench::plan_report(context_->machine(), *context_->plan(source, destination, {bytes}));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/context.h"
@@ -39,6 +40,9 @@ struct Buffer {
   Address address;
 };
 
+/// A GPU's name and one of its streams: a number that the program has from CUDA, or a Stream.
+using StreamArgument = std::pair<std::string, nanobind::object>;
+
 /// The class Context of the Python package.
 class Holder {
  public:
@@ -51,14 +55,21 @@ class Holder {
   std::string copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
                    std::uint64_t destination_offset, std::uint64_t source_offset,
                    const Stream* stream, const PlanOptions& options);
+  std::string copy_addresses(std::uintptr_t destination, std::uintptr_t source, std::uint64_t bytes,
+                             const StreamArgument& stream,
+                             const std::vector<StreamArgument>& beside);
+  /// The name of the place whose memory is at the address.
+  std::string place_of(std::uintptr_t address);
   std::string plan(const std::string& source, const std::string& destination, std::uint64_t bytes);
   std::string trace();
+  bool simulated() { return context_->simulated(); }
   double now() { return context_->now().value; }
   std::vector<std::string> violations() { return context_->violations(); }
   Statistics statistics() { return context_->statistics(); }
 
  private:
   const Stream& own_stream(const Buffer& destination, const Buffer& source);
+  GpuStream stream_of(const StreamArgument& argument);
 
   ContextPointer context_;
   std::map<std::string, std::unique_ptr<Stream>> own_streams_;

@@ -6,6 +6,7 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -157,6 +158,20 @@ void bind_context(nb::module_& module) {
           "Enqueue a copy of `nbytes` (default: as much as fits) and return how it runs: 'native', "
           "'stream' or 'graph'. On `stream` it starts after what is there and ends before what "
           "comes next; without one the call waits until it is done.")
+      .def(
+          "copy_addresses",
+          [](Holder& holder, std::uintptr_t destination, std::uintptr_t source,
+             std::uint64_t nbytes, const std::string& gpu, const nb::object& stream,
+             const std::vector<StreamArgument>& beside) {
+            return holder.copy_addresses(destination, source, nbytes, {gpu, stream}, beside);
+          },
+          "destination"_a, "source"_a, "nbytes"_a, "gpu"_a, "stream"_a, nb::kw_only(),
+          "beside"_a = std::vector<StreamArgument>{},
+          "Enqueue a copy between memories that others have allocated on a stream of `gpu`, and "
+          "return how it runs. In order with the (gpu, stream) pairs of `beside` too.")
+      .def("place_of", &Holder::place_of, "address"_a,
+           "The place whose memory is at the address, such as 'gpu0'.")
+      .def_prop_ro("simulated", &Holder::simulated)
       .def("plan", &Holder::plan, "source"_a, "destination"_a, "nbytes"_a,
            "The plan between two places as JSON of schema polypath.plan/1.")
       .def("now", &Holder::now, "Seconds on the machine's clock; virtual when simulated.")
