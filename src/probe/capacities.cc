@@ -10,6 +10,10 @@ namespace polypath::probe {
 namespace {
 
 constexpr int kRounds = 3;
+// Each set runs so often, and the highest total counts: between runs host memory differs more than
+// within one. A run is looked at in so many parts.
+constexpr int kRuns = 3;
+constexpr int kParts = 5;
 // A set must promise this much more than was seen to be tried; with less in between, a resource
 // counts as the limit that held copies back.
 constexpr double kWorthATry = 1.02;
@@ -23,6 +27,7 @@ class CapacityMeasurement {
  private:
   void see_single_hops();
   void try_set(ResourceId resource);
+  void run_set(ResourceId resource, const HopSet& set);
   void judge(ResourceId resource);
   void see(const HopSet& set, const std::vector<std::vector<BytesPerSecond>>& rates);
   [[nodiscard]] BytesPerSecond without_limit(ResourceId resource, const HopSet& set) const;
@@ -88,24 +93,27 @@ void CapacityMeasurement::see(const HopSet& set,
   }
 }
 
+void CapacityMeasurement::run_set(ResourceId resource, const HopSet& set) {
+  const std::string what = fmt::format("copies over {} hops at once, for {}", set.size(),
+                                       machine_.resource(resource).name);
+  std::vector<std::vector<BytesPerSecond>> rates;
+  (void)sampler_.measure_all(what, [&] {
+    rates = concurrent_rates(bench_, set, hops_, kParts);
+    std::vector<double> totals(rates.front().size(), 0);
+    for (const auto& lane : rates)
+      for (std::size_t part = 0; part < totals.size(); ++part) totals[part] += lane[part].value;
+    return totals;
+  });
+  see(set, rates);
+}
+
 void CapacityMeasurement::try_set(ResourceId resource) {
   const HopSet set = heaviest_set(machine_, known_, resource);
   const CapacityFound& found = found_[resource.index()];
   const bool promising =
       without_limit(resource, set).value > kWorthATry * found.total.value && set.size() > 1;
-  if (promising && tried_.insert(set).second) {
-    std::vector<std::vector<BytesPerSecond>> rates;
-    const std::string what = fmt::format("copies over {} hops at once, for {}", set.size(),
-                                         machine_.resource(resource).name);
-    (void)sampler_.measure_all(what, [&] {
-      rates = concurrent_rates(bench_, set, hops_, sampler_.trust().repeats);
-      std::vector<double> totals(rates.front().size(), 0);
-      for (const auto& lane : rates)
-        for (std::size_t part = 0; part < totals.size(); ++part) totals[part] += lane[part].value;
-      return totals;
-    });
-    see(set, rates);
-  }
+  if (promising && tried_.insert(set).second)
+    for (int i = 0; i < kRuns; ++i) run_set(resource, set);
   known_.capacities[resource.index()] = found.total;
 }
 

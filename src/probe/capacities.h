@@ -35,8 +35,8 @@ std::vector<CapacityFound> measure_capacities(Workbench& bench, const Sampler& s
                                               const std::vector<HopTimes>& hops,
                                               const std::function<void()>& step);
 
-/// The rate of each copy of the set while all run. Element i of the result has the rates in as many
-/// parts of the run as a measurement has repeats. Error (driver) if no copy ends for long.
+/// The rate of each copy of the set while all run: of element i, in each of so many equal parts of
+/// that time. Error (driver) if no copy ends for long.
 std::vector<std::vector<BytesPerSecond>> concurrent_rates(Workbench& bench, const HopSet& set,
                                                           const std::vector<HopTimes>& hops,
                                                           int parts);

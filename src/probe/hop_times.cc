@@ -14,9 +14,9 @@ namespace {
 // A copy must take this many times as long as issuing it, so that the device is never idle.
 constexpr double kClearlyLonger = 3;
 // Long enough for a clock, short enough for a whole machine.
-constexpr Seconds kChain = 1000_us;
+constexpr Seconds kChain = 2000_us;
 constexpr Seconds kLongestCopy = 50000_us;
-constexpr int kMostCopies = 64;
+constexpr int kMostCopies = 128;
 constexpr std::size_t kFewestSizes = 2;
 constexpr Bytes kStated = 1_MiB;  // the fit error is that of this size and above
 

@@ -14,7 +14,7 @@ namespace polypath::probe {
 
 /// How measurements are repeated and what is still believed.
 struct Trust {
-  int repeats = 5;
+  int repeats = 9;
   double most_spread = 0.05;     ///< of the samples of one measurement
   double most_fit_error = 0.05;  ///< of a line through the times of a hop
   /// Of a line through the costs of graphs of different sizes: what plans gain hardly depends on

@@ -12,7 +12,7 @@ namespace polypath::probe {
 namespace {
 
 constexpr int kFewRounds = 2;
-constexpr int kMoreRounds = 16;
+constexpr int kMoreRounds = 24;
 // A round must take this many times as long as its calls, so that the streams are never idle.
 constexpr double kClearlyLonger = 2;
 

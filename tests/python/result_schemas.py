@@ -89,6 +89,25 @@ TUNED = record(
     ),
 )
 
+CALIBRATION = record(
+    schema={"const": "polypath.calibration/1"},
+    machine=TEXT,
+    fingerprint={"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    file=TEXT,
+    driver={"enum": ["sim", "cuda"]},
+    numbers=list_of(
+        record(
+            of=TEXT,
+            quantity={"enum": ["latency", "bandwidth", "capacity", "staging latency", "cost"]},
+            unit={"enum": ["s", "B/s"]},
+            measured={"type": "number", "minimum": 0},
+            nominal={"type": "number", "minimum": 0},
+            at_least={"type": "boolean"},
+            source={"type": "string"},
+        )
+    ),
+)
+
 TRACE = record(traceEvents=list_of({"type": "object", "required": ["ph", "name"]}))
 
 SETTINGS = record(
