@@ -162,13 +162,15 @@ void Calibrator::note_capacities(const std::vector<CapacityFound>& found) {
   for (std::size_t r = 0; r < found.size(); ++r) {
     if (!std::isfinite(machine.resources[r].capacity.value)) continue;
     machine.resources[r].capacity.value = std::clamp(found[r].total.value, kSlowest, kFastest);
-    const std::string copies =
-        found[r].copies == 1 ? "one copy" : fmt::format("{} copies at once", found[r].copies);
+    const std::string how = found[r].copies == 1
+                                ? "one copy alone"
+                                : fmt::format("{} copies at once, three runs", found[r].copies);
+    const std::string_view what = found[r].is_limit ? "highest total seen" : kAtLeast;
+    const std::string_view why =
+        found[r].is_limit ? "" : "; something else always limits copies before this does";
     result_.provenance.resources[r] =
-        sentence(found[r].is_limit ? "highest total seen, of " + copies
-                                   : std::string(kAtLeast) + ", seen of " + copies +
-                                         "; something else always limits copies before this does",
-                 found[r].spread);
+        fmt::format("{}: {}, of {}{}; spread within a run {}.", measured_, what, how, why,
+                    percent(found[r].spread));
   }
 }
 
