@@ -24,7 +24,7 @@ std::string variable(const char* name) {
 
 // The XDG base directory specification has a relative path ignored.
 std::filesystem::path cache_folder() {
-  const std::filesystem::path chosen = variable("XDG_CACHE_HOME");
+  std::filesystem::path chosen = variable("XDG_CACHE_HOME");
   if (chosen.is_absolute()) return chosen;
   const std::filesystem::path home = variable("HOME");
   if (home.is_absolute()) return home / ".cache";

@@ -22,7 +22,8 @@ std::vector<GraphNode> staged_nodes(Workbench& bench, const HopPair& pair, int n
   std::vector<GraphNode> graph;
   for (int i = 0; i < nodes; ++i) {
     GraphNode node{i % 2 == 0 ? in : out, {}};
-    const Bytes offset = kChunk * static_cast<std::uint64_t>(i / 2 + (moved ? 1 : 0));
+    const auto chunk = static_cast<std::uint64_t>(i) / 2 + (moved ? 1U : 0U);
+    const Bytes offset = kChunk * chunk;
     node.copy.destination = node.copy.destination + offset;
     node.copy.source = node.copy.source + offset;
     node.copy.bytes = kChunk;

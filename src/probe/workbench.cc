@@ -20,14 +20,14 @@ bool succeeds(Call call) {
 
 Workbench::~Workbench() {
   bool idle = true;
-  for (const auto& [key, stream] : streams_)
-    if (!succeeds([&] { driver_.synchronize(stream); }) &&
-        !succeeds([&] { driver_.synchronize(stream); }))
-      idle = false;
-  for (const auto& [key, event] : events_) succeeds([&] { driver_.destroy_event(event); });
-  for (const auto& [key, stream] : streams_) succeeds([&] { driver_.destroy_stream(stream); });
+  for (const auto& entry : streams_) {
+    const auto wait = [&] { driver_.synchronize(entry.second); };
+    if (!succeeds(wait) && !succeeds(wait)) idle = false;
+  }
+  for (const auto& entry : events_) succeeds([&] { driver_.destroy_event(entry.second); });
+  for (const auto& entry : streams_) succeeds([&] { driver_.destroy_stream(entry.second); });
   if (!idle) return;
-  for (const auto& [key, block] : blocks_) succeeds([&] { driver_.free(block.address); });
+  for (const auto& entry : blocks_) succeeds([&] { driver_.free(entry.second.address); });
 }
 
 Address Workbench::memory(PlaceId place, int slot, Bytes bytes) {
