@@ -32,7 +32,7 @@ std::vector<HopId> kinds_of_hops(const Machine& machine) {
 Cost measure_copy(Workbench& bench, const Sampler& sampler) {
   const std::vector<HopId> hops = kinds_of_hops(bench.machine());
   const int calls = kCalls / static_cast<int>(hops.size());
-  return cost_of(sampler.measure("issuing a copy", [&] {
+  const auto once = [&] {
     std::vector<std::pair<CopyRequest, StreamHandle>> copies;
     for (const HopId hop : hops)
       copies.emplace_back(bench.copy_over(hop, kSmall), bench.stream_of(hop));
@@ -42,12 +42,13 @@ Cost measure_copy(Workbench& bench, const Sampler& sampler) {
     });
     bench.settle();
     return time.value / (calls * static_cast<double>(hops.size()));
-  }));
+  };
+  return cost_of(sampler.measure("issuing a copy", [&] { return steady(once); }));
 }
 
 Cost measure_record(Workbench& bench, const Sampler& sampler, const HopPair& pair) {
   const PlaceId gpu = bench.machine().executing_gpu(pair.first);
-  return cost_of(sampler.measure("recording an event", [&] {
+  const auto once = [&] {
     const StreamHandle stream = bench.stream(gpu);
     const EventHandle event = bench.event(gpu);
     bench.driver().copy(bench.copy_over(pair.first, kBusy), stream);
@@ -56,13 +57,14 @@ Cost measure_record(Workbench& bench, const Sampler& sampler, const HopPair& pai
     });
     bench.settle();
     return time.value / kCalls;
-  }));
+  };
+  return cost_of(sampler.measure("recording an event", [&] { return steady(once); }));
 }
 
 // The event belongs to a stream that is busy: a driver may do nothing for one that has happened.
 Cost measure_wait(Workbench& bench, const Sampler& sampler, const HopPair& pair) {
   const PlaceId gpu = bench.machine().executing_gpu(pair.first);
-  return cost_of(sampler.measure("waiting for an event", [&] {
+  const auto once = [&] {
     const StreamHandle busy = bench.stream(gpu);
     const StreamHandle waiting = bench.stream_of(pair.second, 1);
     const EventHandle event = bench.event(gpu);
@@ -73,7 +75,8 @@ Cost measure_wait(Workbench& bench, const Sampler& sampler, const HopPair& pair)
     });
     bench.settle();
     return time.value / kCalls;
-  }));
+  };
+  return cost_of(sampler.measure("waiting for an event", [&] { return steady(once); }));
 }
 
 }  // namespace

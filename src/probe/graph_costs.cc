@@ -56,22 +56,26 @@ class GraphMeasurement {
 Sample GraphMeasurement::launch(int nodes) {
   const Graph graph(bench_.driver(), staged_nodes(bench_, pair_, nodes, false));
   const StreamHandle stream = bench_.stream_of(pair_.first);
-  return sampler_.measure(fmt::format("launching a graph of {} copies", nodes), [&] {
+  const auto once = [&] {
     const Seconds start = bench_.driver().now();
     bench_.driver().launch(graph.handle(), stream);
     const Seconds end = bench_.driver().now();
     bench_.driver().synchronize(stream);
     return (end - start).value;
-  });
+  };
+  return sampler_.measure(fmt::format("launching a graph of {} copies", nodes),
+                          [&] { return steady(once); });
 }
 
 Sample GraphMeasurement::instantiate(int nodes) {
   const std::vector<GraphNode> plan = staged_nodes(bench_, pair_, nodes, false);
-  return sampler_.measure(fmt::format("instantiating a graph of {} copies", nodes), [&] {
+  const auto once = [&] {
     const Seconds start = bench_.driver().now();
     const Graph graph(bench_.driver(), plan);
     return (bench_.driver().now() - start).value;
-  });
+  };
+  return sampler_.measure(fmt::format("instantiating a graph of {} copies", nodes),
+                          [&] { return steady(once); });
 }
 
 Cost GraphMeasurement::update() {
@@ -80,7 +84,7 @@ Cost GraphMeasurement::update() {
                             staged_nodes(bench_, pair_, nodes, false)};
   const Graph graph(bench_.driver(), plans[1]);
   std::size_t turn = 0;
-  const Sample sample = sampler_.measure("updating a graph's nodes", [&] {
+  const auto once = [&] {
     const std::vector<GraphNode>& plan = plans[turn++ % 2];
     const Seconds start = bench_.driver().now();
     for (int i = 0; i < nodes; ++i) {
@@ -88,7 +92,8 @@ Cost GraphMeasurement::update() {
       bench_.driver().update_node(graph.handle(), i, copy.destination, copy.source);
     }
     return (bench_.driver().now() - start).value / nodes;
-  });
+  };
+  const Sample sample = sampler_.measure("updating a graph's nodes", [&] { return steady(once); });
   return {{sample.value}, sample.spread};
 }
 

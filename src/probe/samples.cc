@@ -16,6 +16,12 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : (values[middle - 1] + values[middle]) / 2;
 }
 
+double steady(const std::function<double()>& once) {
+  std::vector<double> values;
+  for (int i = 0; i < 5; ++i) values.push_back(once());
+  return median(std::move(values));
+}
+
 Sample summary(const std::vector<double>& values) {
   const double middle = median(values);
   std::vector<double> deviations;

@@ -29,6 +29,8 @@ struct Sample {
 };
 
 double median(std::vector<double> values);
+/// The median of five calls: one sample of something short, which a single interrupt would spoil.
+double steady(const std::function<double()>& once);
 Sample summary(const std::vector<double>& values);
 
 /// Repeats measurements.

@@ -72,10 +72,11 @@ Sample RelayMeasurement::round() {
   const std::string what =
       fmt::format("copies in turn over {} and {}", hop_name(machine, pair_.first),
                   hop_name(machine, pair_.second));
-  return sampler_.measure(what, [&] {
+  const auto once = [&] {
     const Seconds few = rounds(kFewRounds);
     return (rounds(kFewRounds + kMoreRounds) - few).value / kMoreRounds;
-  });
+  };
+  return sampler_.measure(what, [&] { return steady(once); });
 }
 
 // The smallest size at which both hops were timed and a round is long enough for its calls; else
