@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polypath._core import Buffer, Context, Error, Stream, format_bytes, parse_bytes, version
+from polypath.tensors import copy, to
 
 __version__ = version()
 
@@ -12,7 +13,9 @@ __all__ = [
     "Error",
     "Stream",
     "__version__",
+    "copy",
     "format_bytes",
     "parse_bytes",
+    "to",
     "version",
 ]

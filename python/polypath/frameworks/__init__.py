@@ -1,0 +1,23 @@
+"""PyTorch, CuPy, NumPy and whatever else shows where its bytes are.
+
+None of them is imported for its own sake: tensors of a framework exist only where it is loaded.
+NumPy reads plain buffers and DLPack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polypath.frameworks.anything import ANYTHING
+from polypath.frameworks.arrays import CUPY, NUMPY
+from polypath.frameworks.base import Framework
+from polypath.frameworks.pytorch import PYTORCH
+
+__all__ = ["ANYTHING", "CUPY", "FRAMEWORKS", "NUMPY", "PYTORCH", "Framework", "framework_of"]
+
+FRAMEWORKS: tuple[Framework, ...] = (PYTORCH, CUPY, NUMPY, ANYTHING)
+
+
+def framework_of(thing: Any) -> Framework:
+    """Return the framework whose tensor this is, or the one for anything else."""
+    return next(framework for framework in FRAMEWORKS if framework.owns(thing))

@@ -1,0 +1,114 @@
+"""CuPy and NumPy."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from typing import Any
+
+from polypath.frameworks.base import Framework
+from polypath.memory import GpuStream, Memory, message
+
+
+class Cupy(Framework):
+    """CuPy."""
+
+    name, module_name, tensor_name = "CuPy", "cupy", "ndarray"
+
+    def memory(self, thing: Any) -> Memory:
+        """Return where the array is."""
+        return Memory(
+            thing,
+            self,
+            address=thing.data.ptr,
+            nbytes=thing.nbytes,
+            item_size=thing.itemsize,
+            gpu=thing.device.id,
+            contiguous=thing.flags.c_contiguous,
+            shape=tuple(thing.shape),
+            strides=() if thing.flags.c_contiguous else tuple(thing.strides),
+        )
+
+    def contiguous(self, memory: Memory, stream: GpuStream | None) -> Any:
+        """Return the array in C order."""
+        assert stream is not None
+        owner = stream.owner
+        if not hasattr(owner, "ptr"):
+            owner = self.module.cuda.ExternalStream(stream.handle, stream.gpu)
+        with self.module.cuda.Device(stream.gpu), owner:
+            return self.module.ascontiguousarray(memory.thing)
+
+    def current_stream(self, memory: Memory) -> GpuStream:
+        """Return the GPU's current stream of this thread."""
+        with self.module.cuda.Device(memory.gpu):
+            stream = self.module.cuda.get_current_stream()
+        return GpuStream(memory.gpu or 0, stream.ptr, stream)
+
+    def current_gpu(self) -> int:
+        """Return the current device."""
+        return int(self.module.cuda.Device().id)
+
+    def empty_like(self, thing: Any, gpu: int | None) -> Any:
+        """Return an array whose memory is uninitialised; of NumPy on the host."""
+        if gpu is None:
+            return sys.modules["numpy"].empty(thing.shape, thing.dtype)
+        with self.module.cuda.Device(gpu):
+            return self.module.empty(thing.shape, thing.dtype)
+
+
+class Numpy(Framework):
+    """NumPy."""
+
+    name, module_name, tensor_name = "NumPy", "numpy", "ndarray"
+
+    def memory(self, thing: Any) -> Memory:
+        """Return where the array is. TypeError for arrays of Python objects."""
+        if thing.dtype.hasobject:
+            raise TypeError(
+                message(
+                    "array of Python objects cannot be copied",
+                    "its bytes are addresses",
+                    "Convert it to numbers.",
+                )
+            )
+        return Memory(
+            thing,
+            self,
+            address=thing.__array_interface__["data"][0],
+            nbytes=thing.nbytes,
+            item_size=thing.itemsize,
+            gpu=None,
+            contiguous=thing.flags.c_contiguous,
+            writable=thing.flags.writeable,
+            shape=thing.shape,
+            strides=() if thing.flags.c_contiguous else thing.strides,
+        )
+
+    def contiguous(self, memory: Memory, stream: GpuStream | None) -> Any:  # noqa: ARG002
+        """Return the array in C order."""
+        return self.module.ascontiguousarray(memory.thing)
+
+    def current_gpu(self) -> int:
+        """Return the first GPU: NumPy has none of its own."""
+        return 0
+
+    def empty_like(self, thing: Any, gpu: int | None) -> Any:
+        """Return an array of CuPy, else a tensor of PyTorch: what is installed."""
+        with contextlib.suppress(ImportError):
+            importlib.import_module("cupy")
+            return CUPY.empty_like(thing, gpu)
+        with contextlib.suppress(ImportError):
+            torch = importlib.import_module("torch")
+            kind = torch.from_numpy(self.module.empty(0, thing.dtype)).dtype
+            return torch.empty(thing.shape, dtype=kind, device=f"cuda:{gpu}")
+        raise ImportError(
+            message(
+                "NumPy arrays cannot be moved to a GPU",
+                "neither CuPy nor PyTorch is installed to hold them there",
+                "Install one: 'pip install cupy-cuda13x' or 'pip install torch'.",
+            )
+        )
+
+
+CUPY, NUMPY = Cupy(), Numpy()

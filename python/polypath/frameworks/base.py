@@ -1,0 +1,68 @@
+"""What a copy needs of a framework."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from polypath.memory import GpuStream, Memory, message
+
+
+class Framework:
+    """What a copy needs of a framework. These are the answers of one that can do very little."""
+
+    name = ""
+    module_name = ""
+    tensor_name = ""
+
+    @property
+    def module(self) -> Any:
+        """The framework's module, if something has imported it."""
+        return sys.modules.get(self.module_name)
+
+    def owns(self, thing: Any) -> bool:
+        """Return whether the object is a tensor of this framework."""
+        kind = getattr(self.module, self.tensor_name, None)
+        return isinstance(kind, type) and isinstance(thing, kind)
+
+    def memory(self, thing: Any) -> Memory:
+        """Return where the tensor is. TypeError if that cannot be said."""
+        raise NotImplementedError
+
+    def check_gradient(self, thing: Any) -> None:
+        """Raise ValueError if gradients are expected to flow through the tensor."""
+
+    def contiguous(self, memory: Memory, stream: GpuStream | None) -> Any:  # noqa: ARG002
+        """Return the tensor in C order, made on `stream` if it is on a GPU."""
+        raise ValueError(
+            message(
+                f"source of type {type(memory.thing).__name__} is not contiguous",
+                "only its owner can rearrange it",
+                "Make it contiguous first.",
+            )
+        )
+
+    def current_stream(self, memory: Memory) -> GpuStream:
+        """Return the stream that work on the tensor's GPU goes to unless another is named."""
+        raise NotImplementedError
+
+    def current_gpu(self) -> int:
+        """Return the GPU that the framework uses where none is named."""
+        raise NotImplementedError
+
+    def is_capturing(self, stream: GpuStream) -> bool:  # noqa: ARG002
+        """Return whether what is put into the stream becomes part of a graph."""
+        return False
+
+    def note_use(self, memory: Memory, stream: GpuStream) -> None:
+        """Tell the allocator of a GPU's tensor that a stream named by the caller uses it."""
+
+    def note_pinned(self, destination: Memory, source: Memory, stream: GpuStream) -> None:
+        """Tell the allocator of the host's end that a stream may still use its memory."""
+
+    def note_write(self, thing: Any) -> None:
+        """Tell the framework that the tensor has other values now."""
+
+    def empty_like(self, thing: Any, gpu: int | None) -> Any:
+        """Return a new tensor of the same type and shape on a GPU, or on the host."""
+        raise NotImplementedError

@@ -1,0 +1,133 @@
+"""PyTorch: its memory, streams, allocators and autograd, as far as a copy touches them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from polypath.frameworks.base import Framework
+from polypath.memory import GpuStream, Memory, message
+
+
+class PyTorch(Framework):
+    """PyTorch, on CUDA devices and on the CPU."""
+
+    name, module_name, tensor_name = "PyTorch", "torch", "Tensor"
+
+    def memory(self, thing: Any) -> Memory:
+        """Return where a dense tensor of the host or of a GPU is."""
+        if thing.layout is not self.module.strided or thing.device.type not in ("cpu", "cuda"):
+            raise TypeError(
+                message(
+                    f"tensor with layout {thing.layout} on {thing.device} cannot be copied",
+                    "it must be dense, on the CPU or a CUDA device",
+                    "Convert it first.",
+                )
+            )
+        item_size = thing.element_size()
+        contiguous = thing.is_contiguous()
+        return Memory(
+            thing,
+            self,
+            address=thing.data_ptr(),
+            nbytes=thing.numel() * item_size,
+            item_size=item_size,
+            gpu=thing.device.index if thing.device.type == "cuda" else None,
+            contiguous=contiguous,
+            lazy=thing.is_conj() or thing.is_neg(),
+            shape=tuple(thing.shape),
+            strides=() if contiguous else tuple(step * item_size for step in thing.stride()),
+        )
+
+    def check_gradient(self, thing: Any) -> None:
+        """Raise ValueError for a tensor that autograd watches; it would not see the copy."""
+        if thing.requires_grad and self.module.is_grad_enabled():
+            raise ValueError(
+                message(
+                    "tensor with requires_grad cannot be copied",
+                    "the copy has no gradient",
+                    "Call detach() first, or copy under torch.no_grad().",
+                )
+            )
+
+    def contiguous(self, memory: Memory, stream: GpuStream | None) -> Any:
+        """Return the tensor in C order."""
+        with self._on(stream):
+            return memory.thing.detach().resolve_conj().resolve_neg().contiguous()
+
+    def current_stream(self, memory: Memory) -> GpuStream:
+        """Return the GPU's current stream of this thread."""
+        stream = self.module.cuda.current_stream(memory.gpu)
+        return GpuStream(memory.gpu or 0, stream.cuda_stream, stream)
+
+    def current_gpu(self) -> int:
+        """Return the current device."""
+        return int(self.module.cuda.current_device())
+
+    def is_capturing(self, stream: GpuStream) -> bool:
+        """Return whether the stream is captured into a torch.cuda.CUDAGraph, or any other graph."""
+        with self._on(stream):
+            return bool(self.module.cuda.is_current_stream_capturing())
+
+    def note_use(self, memory: Memory, stream: GpuStream) -> None:
+        """Keep the memory from being given away while the stream has work on it."""
+        if hasattr(stream.owner, "cuda_stream"):
+            memory.thing.record_stream(stream.owner)
+
+    def note_write(self, thing: Any) -> None:
+        """Let autograd find out that what it may have kept for a backward pass has changed."""
+        increment = getattr(self.module.autograd.graph, "increment_version", None)
+        if increment is not None and not thing.is_inference():
+            increment(thing)
+
+    def note_pinned(self, destination: Memory, source: Memory, stream: GpuStream) -> None:
+        """Tell PyTorch that the stream may still use pinned memory, once a copy is enqueued.
+
+        Else its allocator would give the memory away with the last reference to it. It learns of
+        streams from its own copies only, so this makes that of the first byte once more. Where it
+        cannot, because the other end is not PyTorch's, it waits.
+        """
+        ends = (destination, source)
+        host = next(end for end in ends if end.gpu is None)
+        if not host.thing.is_pinned() or self.is_capturing(stream):
+            return
+        if any(end.framework is not self for end in ends):
+            self._own(stream).synchronize()
+            return
+        with self._on(stream), self.module.inference_mode():
+            first, again = (self._bytes(end)[:1] for end in ends)
+            first.copy_(again, non_blocking=True)
+
+    def copy_on_host(self, destination: Memory, source: Memory) -> None:
+        """Copy all bytes between tensors of the host with equal layouts."""
+        with self.module.inference_mode():
+            self._bytes(destination).copy_(self._bytes(source))
+
+    def _bytes(self, memory: Memory) -> Any:
+        """Return a tensor of the bytes, in the order that they have in memory."""
+        elements = memory.nbytes // memory.item_size
+        return memory.thing.detach().as_strided((elements,), (1,)).view(self.module.uint8)
+
+    def empty_like(self, thing: Any, gpu: int | None) -> Any:
+        """Return a tensor whose memory is uninitialised; pageable on the host."""
+        device = "cpu" if gpu is None else f"cuda:{gpu}"
+        return self.module.empty_like(thing, device=device, requires_grad=False)
+
+    @contextlib.contextmanager
+    def _on(self, stream: GpuStream | None) -> Iterator[None]:
+        """Make the stream the current one, and its GPU the current device."""
+        if stream is None:
+            yield
+            return
+        with self.module.cuda.stream(self._own(stream)):
+            yield
+
+    def _own(self, stream: GpuStream) -> Any:
+        """Return the stream as an object of PyTorch."""
+        if hasattr(stream.owner, "cuda_stream"):
+            return stream.owner
+        return self.module.cuda.ExternalStream(stream.handle, device=stream.gpu)
+
+
+PYTORCH = PyTorch()

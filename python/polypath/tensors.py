@@ -1,0 +1,176 @@
+"""Copies for people who hold tensors: PyTorch, CuPy, NumPy, and whatever shows its memory."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from polypath.frameworks import ANYTHING, PYTORCH, Framework, framework_of
+from polypath.memory import CURRENT, UNTYPED, GpuStream, Memory, gpu_of_device, message
+from polypath.process_context import process_context
+from polypath.stream_order import StreamOrder, stream_order
+
+
+def copy(destination: Any, source: Any, stream: Any = None) -> str:
+    """Copy the bytes of `source` to `destination`; return how: "native", "stream" or "graph".
+
+    Either may be a tensor of PyTorch, an array of CuPy or NumPy, a polypath.Buffer, or anything
+    with `__cuda_array_interface__`, the buffer protocol or DLPack on the CPU. They must have equal
+    bytes and equal bytes per element; element types are not converted. A source that is not
+    contiguous is made so first.
+
+    Stream order: with GPUs involved the copy runs on `stream`, a handle or a stream of PyTorch or
+    CuPy. None stands for the framework's current stream of the GPU that sends, or of the one that
+    receives if the host sends. It starts after what is there and ends before what comes next
+    there, and the same holds for the current stream of the other GPU. It returns at once, except
+    for pageable memory of the host: then when the source has been read, or when every byte of the
+    destination is there. Memory of NumPy that is pinned must stay as it is until then.
+
+    Errors: ValueError (sizes, layouts, read-only memory, gradients), TypeError (objects without
+    memory that can be read), polypath.Error (no usable GPU, unknown memory, the driver).
+    """
+    target, origin = memory_of(destination), memory_of(source)
+    _check(target, origin)
+    if target.nbytes == 0:
+        return "native"
+    if target.gpu is None and origin.gpu is None:
+        how = _copy_on_host(target, _arranged(origin, target, None))
+    else:
+        how = _copy_with_gpus(target, origin, stream)
+    target.framework.note_write(target.thing)
+    return how
+
+
+def to(tensor: Any, device: Any) -> Any:
+    """Return the tensor on another device: "cpu", "cuda:1", "gpu1", a number or a device object.
+
+    Return itself if it is there already. Types and shape stay. PyTorch gives PyTorch and CuPy
+    gives CuPy; on the CPU CuPy gives NumPy, and on a GPU NumPy gives CuPy if that is installed,
+    else PyTorch. Memory of the host is pageable.
+
+    Stream order: as copy, on the current streams. A tensor on the CPU is complete when this
+    returns; one on a GPU is for what comes next on its current stream.
+
+    Errors: as copy. ValueError for a device that there is not, TypeError for other objects,
+    ImportError without a framework that could hold the result.
+    """
+    framework = framework_of(tensor)
+    if framework is ANYTHING:
+        raise TypeError(
+            message(
+                f"object of type {type(tensor).__name__} cannot be moved",
+                "only PyTorch, CuPy and NumPy can make another one like it",
+                "Use polypath.copy with a destination of yours.",
+            )
+        )
+    gpu = gpu_of_device(device)
+    gpu = framework.current_gpu() if gpu == CURRENT else gpu
+    origin = framework.memory(tensor)
+    if origin.gpu == gpu:
+        return tensor
+    framework.check_gradient(tensor)
+    if gpu is not None:
+        result = framework.empty_like(tensor, gpu)
+        copy(result, tensor)
+        return result
+    return _to_host(origin, framework)
+
+
+def _to_host(origin: Memory, framework: Framework) -> Any:
+    stream = framework.current_stream(origin)
+    if framework.is_capturing(stream):
+        raise RuntimeError(
+            message(
+                "a tensor cannot be moved to the CPU now",
+                "its stream is being captured, and a graph does not wait",
+                "Use polypath.copy to pinned memory.",
+            )
+        )
+    result = framework.empty_like(origin.thing, None)
+    copy(result, origin.thing)
+    stream.owner.synchronize()
+    return result
+
+
+def memory_of(thing: Any) -> Memory:
+    """Return where an object's bytes are. TypeError if that cannot be said."""
+    return framework_of(thing).memory(thing)
+
+
+def _check(target: Memory, origin: Memory) -> None:
+    """Raise ValueError unless the bytes of the one can become those of the other."""
+    if not target.writable:
+        raise ValueError(
+            message("destination is read-only", "its owner says so", "Pass one to write to.")
+        )
+    if target.nbytes != origin.nbytes:
+        raise ValueError(
+            message(
+                f"source of {origin.nbytes} bytes does not fill {target.nbytes} bytes",
+                "a copy has as many bytes at both ends",
+                "Slice one of them.",
+            )
+        )
+    if UNTYPED not in (sizes := {target.item_size, origin.item_size}) and len(sizes) > 1:
+        raise ValueError(
+            message(
+                f"elements of {origin.item_size} bytes do not become ones of {target.item_size}",
+                "a copy does not convert",
+                "Convert the source to the destination's type first.",
+            )
+        )
+    if not target.plain and not target.has_layout_of(origin):
+        raise ValueError(
+            message(
+                "destination is not contiguous",
+                "only bytes that lie together can be written",
+                "Copy to a contiguous one and assign from that.",
+            )
+        )
+    target.framework.check_gradient(target.thing)
+    origin.framework.check_gradient(origin.thing)
+
+
+def _arranged(origin: Memory, target: Memory, stream: GpuStream | None) -> Memory:
+    """Return the source with its bytes in the order that the destination has them."""
+    if (origin.plain and target.plain) or target.has_layout_of(origin):
+        return origin
+    return memory_of(origin.framework.contiguous(origin, stream))
+
+
+def _copy_on_host(target: Memory, origin: Memory) -> str:
+    if target.framework is PYTORCH and origin.framework is PYTORCH:
+        PYTORCH.copy_on_host(target, origin)
+    else:
+        ctypes.memmove(target.address, origin.address, target.nbytes)
+    return "native"
+
+
+def _copy_with_gpus(target: Memory, origin: Memory, stream: Any) -> str:
+    order = stream_order(target, origin, stream)
+    arranged = _arranged(origin, target, order.of_source)
+    how = process_context().copy_addresses(
+        target.address,
+        arranged.address,
+        target.nbytes,
+        order.used.place,
+        order.used.handle,
+        beside=[(other.place, other.handle) for other in order.beside],
+    )
+    if stream is not None:
+        _note_use((target, arranged), order.used)
+    _note_pinned(target, arranged, order)
+    return how
+
+
+def _note_use(ends: tuple[Memory, Memory], stream: GpuStream) -> None:
+    for end in ends:
+        if end.gpu == stream.gpu:
+            end.framework.note_use(end, stream)
+
+
+def _note_pinned(target: Memory, origin: Memory, order: StreamOrder) -> None:
+    if target.gpu is None and order.of_source is not None:
+        target.framework.note_pinned(target, origin, order.of_source)
+    elif origin.gpu is None and order.of_destination is not None:
+        origin.framework.note_pinned(target, origin, order.of_destination)
