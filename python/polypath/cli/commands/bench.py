@@ -24,6 +24,7 @@ from polypath.cli.arguments import (
     overrides,
     pair,
 )
+from polypath.cli.commands.weights import bench_weights, refuse_for_weights
 from polypath.cli.errors import RUN_ERROR, UserError, did_you_mean
 from polypath.cli.output import (
     Document,
@@ -47,6 +48,7 @@ PLACES = {
     "mbw": ("gpu0", "gpu1"),
     "h2d": ("host", "gpu0"),
     "d2h": ("gpu0", "host"),
+    "weights": ("host", "gpu0"),
 }
 LATER = (
     "pageable", "allreduce", "alltoall", "allgather", "reducescatter", "broadcast", "jacobi",
@@ -71,11 +73,21 @@ def bench(
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Compare every byte of the destination.")
     ] = True,
+    total: Annotated[
+        str, typer.Option("--total", metavar="SIZE", help="Of weights: bytes of all tensors.")
+    ] = "16G",
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="COUNT", help="Of weights: how often each is timed.")
+    ] = 5,
 ) -> None:
     """Measure an operation over a range of sizes, beside the same with native copies."""
     check_writable(json_target)
     check_picture(plot)
     default = default_places(operation)
+    if operation == "weights":
+        refuse_for_weights(machine, plot, paths or shares or chunks)
+        check_verified(bench_weights(source, destination, total, repeats, json_target), True)
+        return
     choice = choose_machine(machine)
     request = {
         "machine": choice.name,
