@@ -1,6 +1,7 @@
 #include "python/buffer.h"
 
 #include <nanobind/ndarray.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -62,8 +63,12 @@ nb::object Buffer::array(nb::handle self) {
       reinterpret_cast<void*>(buffer.address.value), {buffer.size.value}, self));
 }
 
+// In a forked child a context is left as it is: its threads and handles are not there.
 Holder::Holder(const std::string& machine, bool trace)
-    : context_(std::make_shared<Context>(machine, read_settings(), trace)) {}
+    : context_(new Context(machine, read_settings(), trace),
+               [process = getpid()](Context* context) {
+                 if (getpid() == process) delete context;
+               }) {}
 
 std::unique_ptr<Buffer> Holder::allocate(const std::string& place, std::uint64_t bytes) {
   return std::make_unique<Buffer>(context_, place, Bytes{bytes});
