@@ -32,9 +32,9 @@ Context::Context(const std::string& machine, const Settings& settings, bool trac
     : settings_(settings),
       traced_(trace),
       chosen_(choose_machine(machine, settings)),
-      simulated_(chosen_.gpus ? nullptr
-                              : std::make_unique<sim::SimDriver>(chosen_.machine,
-                                                                 driver_options(trace))),
+      simulated_(chosen_.gpus
+                     ? nullptr
+                     : std::make_unique<sim::SimDriver>(chosen_.machine, driver_options(trace))),
       driver_(simulated_ ? static_cast<Driver&>(*simulated_) : *chosen_.gpus),
       engine_(std::make_unique<Engine>(driver_, chosen_.machine, settings)) {
   if (trace && !simulated_)
@@ -141,7 +141,7 @@ CopyResult Context::copy_beside(const GpuStream& stream, const std::vector<GpuSt
   if (driver_.is_capturing(stream.handle))
     std::erase_if(others, [&](const auto& other) { return !driver_.is_capturing(other.handle); });
   for (const GpuStream& other : others) order(other, stream);
-  const CopyResult result = copy_on(stream.gpu, stream.handle, destination, source, bytes);
+  CopyResult result = copy_on(stream.gpu, stream.handle, destination, source, bytes);
   for (const GpuStream& other : others) order(stream, other);
   return result;
 }
