@@ -76,6 +76,7 @@ class Torch(types.ModuleType):
         self.cuda = types.SimpleNamespace(
             current_stream=lambda gpu: self.current[gpu],
             current_device=lambda: 0,
+            default_stream=lambda gpu: f"the default stream of {gpu}",
             is_current_stream_capturing=lambda: self.capturing,
             stream=self._stream,
             ExternalStream=self._external,

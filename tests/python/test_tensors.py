@@ -17,6 +17,7 @@ from fake_frameworks import Cupy, CupyStream, Torch, TorchStream
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polypath import memory, process_context
+from polypath.frameworks import PYTORCH
 
 MIB = 1 << 20
 
@@ -585,6 +586,14 @@ def test_streams_may_be_given_in_any_form(context: polypath.Context) -> None:
     assert [(one.gpu, one.handle) for one in found] == [
         (2, own), (2, 5), (2, 77), (3, forms[3].cuda_stream), (1, forms[4].ptr),
     ]  # fmt: skip
+
+
+def test_handles_become_streams_of_pytorch(torch: Torch) -> None:
+    named = PYTORCH.stream_of(memory.GpuStream(2, 4096))
+
+    assert (named.device.index, named.cuda_stream) == (2, 4096)
+    assert PYTORCH.stream_of(memory.GpuStream(1, 0)) == "the default stream of 1"
+    assert PYTORCH.stream_of(memory.GpuStream(3, 5, torch.current[3])) is torch.current[3]
 
 
 def test_nothing_is_copied_for_no_bytes(torch: Torch) -> None:

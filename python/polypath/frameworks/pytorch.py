@@ -93,7 +93,7 @@ class PyTorch(Framework):
         if not host.thing.is_pinned() or self.is_capturing(stream):
             return
         if any(end.framework is not self for end in ends):
-            self._own(stream).synchronize()
+            self.stream_of(stream).synchronize()
             return
         with self._on(stream), self.module.inference_mode():
             first, again = (self._bytes(end)[:1] for end in ends)
@@ -120,13 +120,15 @@ class PyTorch(Framework):
         if stream is None:
             yield
             return
-        with self.module.cuda.stream(self._own(stream)):
+        with self.module.cuda.stream(self.stream_of(stream)):
             yield
 
-    def _own(self, stream: GpuStream) -> Any:
+    def stream_of(self, stream: GpuStream) -> Any:
         """Return the stream as an object of PyTorch."""
         if hasattr(stream.owner, "cuda_stream"):
             return stream.owner
+        if stream.handle == 0:  # ExternalStream would take it for none
+            return self.module.cuda.default_stream(stream.gpu)
         return self.module.cuda.ExternalStream(stream.handle, device=stream.gpu)
 
 
