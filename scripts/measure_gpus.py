@@ -164,7 +164,8 @@ def calibrate(machine: Machine) -> None:
             print(f"{name}: {error}")
             machine.failures.append(name)
             continue
-        machine.write(name, answer)
+        machine.write(name, answer.pop("calibrated"))
+        machine.write(f"{name}_numbers", answer)
         print(f"{name}: {time.monotonic() - start:.1f} s")
 
 

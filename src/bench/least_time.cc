@@ -34,7 +34,7 @@ void LeastTime::add_claims(const Path& path) {
   const Hop& first = machine_.hop(path.first);
   Seconds rest;
   if (path.staged())
-    rest = machine_.place(first.destination).staging_latency + machine_.hop(path.second).latency;
+    rest = machine_.staging(path.first, path.second) + machine_.hop(path.second).latency;
   add_hop(path.first, {first.latency, rest});
   if (path.staged()) add_hop(path.second, {first.latency + rest, {}});
 }
@@ -61,9 +61,8 @@ Bytes LeastTime::carried(std::size_t path, int percent) const {
 Seconds LeastTime::alone(std::size_t path, Bytes bytes, int chunks) const {
   const HockneyPath hockney = hockney_path(machine_, paths_[path]);
   if (!hockney.second) return unpipelined_time(hockney, bytes);
-  const Hop& second = machine_.hop(paths_[path].second);
-  const Seconds arrival = machine_.place(second.destination).staging_latency;
-  StagedPipeline pipeline(hockney.first, *hockney.second, hockney.staging, arrival,
+  const Seconds release = machine_.staging(paths_[path].second, paths_[path].first);
+  StagedPipeline pipeline(hockney.first, *hockney.second, hockney.staging, release,
                           settings_.staging_slots);
   Seconds end;
   for (const Bytes chunk :

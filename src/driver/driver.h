@@ -54,12 +54,15 @@ struct CopyRequest {
   CopyLabel label;
 };
 
-/// The same between memories that the driver is to find out about by itself.
+/// The same between memories of any kind, as the driver's user would copy them.
 struct NativeCopy {
   Address destination;
   Address source;
   Bytes bytes;
   CopyLabel label;
+  /// Where they are, as far as the caller knows: GPUs are then let reach each other's memory.
+  PlaceId destination_place = {};
+  PlaceId source_place = {};
 };
 
 /// A copy in a graph, after the nodes in `after` (indices of earlier nodes).

@@ -119,12 +119,12 @@ CopyResult Engine::copy(const CopyCall& call) {
   const bool plain = call.bytes < settings_.min_message && !call.options.forced();
   if (!plain && ends.source != ends.destination && !driver_.is_capturing(call.stream))
     return planned_copy(call, ends);
-  return unplanned_copy(call);
+  return unplanned_copy(call, ends);
 }
 
-CopyResult Engine::unplanned_copy(const CopyCall& call) {
+CopyResult Engine::unplanned_copy(const CopyCall& call, const CopyEnds& ends) {
   count_asked(call);
-  counting_errors(statistics_, [&] { native_copy(call); });
+  counting_errors(statistics_, [&] { native_copy(call, ends); });
   ++statistics_.native;
   return {};
 }
@@ -133,7 +133,7 @@ CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   const Seconds now = driver_.now();
   const PlanPointer plan = plan_beside(call, ends, now);
   count_asked(call);
-  const CopyResult result = counting_errors(statistics_, [&] { return enqueue(call, plan, now); });
+  const CopyResult result = counting_errors(statistics_, [&] { return enqueue(call, ends, plan, now); });
   if (result.executor == Executor::native)
     ++(result.plan ? statistics_.native : statistics_.fallbacks);
   else ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
@@ -146,7 +146,7 @@ CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
   std::optional<CopyResult> done;
   try {
     if (by_windows) done = pageable_.copy(call, ends);
-    if (!done) native_copy(call);
+    if (!done) native_copy(call, ends);
   } catch (const Error&) {
     count_unpinned(call, statistics_.errors);
     throw;
@@ -175,28 +175,36 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
 CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   const std::scoped_lock lock(mutex_);
   if (call.bytes < settings_.min_message && !call.options.forced()) {
-    native_copy(call);
+    native_copy(call, ends);
     return {};
   }
   const Seconds now = driver_.now();
-  return enqueue(call, plan_beside(call, ends, now), now);
+  return enqueue(call, ends, plan_beside(call, ends, now), now);
 }
 
 // The plan beside what else is in flight.
 PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now) {
   PlanOptions options = call.options;
   options.executor = choice_of(options, settings_);
-  return planner_.plan(ends.source, ends.destination, call.bytes, options,
-                       load_->load_beside(call.stream, now));
+  const Company company =
+      load_->company_of({call.stream, ends.source, ends.destination, call.bytes}, now);
+  options.both_ways = company.both_ways && !options.forced();
+  return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
 }
 
-void Engine::native_copy(const CopyCall& call) {
-  driver_.copy_native({call.destination, call.source, call.bytes, {next_transfer_++, 0, 0}},
+void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
+  driver_.copy_native({call.destination,
+                       call.source,
+                       call.bytes,
+                       {next_transfer_++, 0, 0},
+                       ends.destination,
+                       ends.source},
                       call.stream);
 }
 
 // By plan, or as one native copy if that fails.
-CopyResult Engine::enqueue(const CopyCall& call, const PlanPointer& plan, Seconds now) {
+CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const PlanPointer& plan,
+                           Seconds now) {
   const Executor executor = executor_for(call, *plan);
   if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
   const bool planned_native = executor == Executor::native;
@@ -205,7 +213,7 @@ CopyResult Engine::enqueue(const CopyCall& call, const PlanPointer& plan, Second
     count_staged(*plan);
     return {executor, plan};
   }
-  native_copy(call);
+  native_copy(call, ends);
   load_->add(call.stream, *plan, now);
   return {Executor::native, planned_native ? plan : nullptr};
 }

@@ -55,14 +55,15 @@ class Engine {
  private:
   void check_process() const;
   [[nodiscard]] CopyEnds check(const CopyCall& call);
-  CopyResult unplanned_copy(const CopyCall& call);
+  CopyResult unplanned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult planned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] PlanPointer plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
-  CopyResult enqueue(const CopyCall& call, const PlanPointer& plan, Seconds now);
-  void native_copy(const CopyCall& call);
+  CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanPointer& plan,
+                     Seconds now);
+  void native_copy(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
   [[nodiscard]] bool run(const CopyCall& call, const Plan& plan, Executor executor);
   void count_asked(const CopyCall& call);

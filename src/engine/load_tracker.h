@@ -11,6 +11,20 @@
 
 namespace polypath {
 
+/// A transfer about to be planned.
+struct Asked {
+  StreamHandle stream;
+  PlaceId source;
+  PlaceId destination;
+  Bytes bytes;
+};
+
+/// What it has to share the machine with.
+struct Company {
+  Load load;               ///< taken of each resource by transfers on other streams
+  bool both_ways = false;  ///< one as large goes the other way: plan for both instead
+};
+
 /// Thread-safe; engines may share one.
 class LoadTracker {
  public:
@@ -18,14 +32,22 @@ class LoadTracker {
 
   /// Notes a transfer that has been enqueued on `stream` at `now`.
   void add(StreamHandle stream, const Plan& plan, Seconds now);
-  /// What transfers on other streams, still running by prediction, take of each resource. Transfers
-  /// on the same stream do not count: they are over when the next one starts.
-  [[nodiscard]] Load load_beside(StreamHandle stream, Seconds now);
+  /// The transfers on other streams that still run, by prediction. Transfers on the same stream do
+  /// not count: they are over when the next one starts. Programs exchange in both directions again
+  /// and again: a transfer the other way that has only just ended is expected to come back.
+  [[nodiscard]] Company company_of(const Asked& asked, Seconds now);
 
  private:
   struct Running {
     Load rates;
+    PlaceId source;
+    PlaceId destination;
+    Bytes bytes;
+    Seconds start;
     Seconds end;
+
+    [[nodiscard]] bool mirrors(const Asked& asked) const;
+    [[nodiscard]] Seconds forgotten() const;
   };
 
   Machine machine_;

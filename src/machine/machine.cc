@@ -33,6 +33,8 @@ void check_places(const Machine& machine) {
       fail_machine(machine, fmt::format("place name '{}' is empty or used twice", place.name),
                    "places are told apart by name");
     check_duration(machine, place.name + ".staging_latency", place.staging_latency);
+    check_duration(machine, place.name + ".relay_latency", place.relay_latency);
+    check_duration(machine, place.name + ".busy_latency", place.busy_latency);
   }
 }
 
@@ -110,6 +112,15 @@ const std::vector<CostField>& cost_fields() {
       {"graph_instantiate_node", &CallCosts::graph_instantiate_node},
       {"graph_update_node", &CallCosts::graph_update_node}};
   return fields;
+}
+
+Seconds Machine::staging(HopId first, HopId second) const {
+  return wait_latency(first, executing_gpu(second));
+}
+
+Seconds Machine::wait_latency(HopId earlier, PlaceId gpu) const {
+  const Place& at = place(hop(earlier).destination);
+  return executing_gpu(earlier) == gpu ? at.relay_latency : at.staging_latency;
 }
 
 std::vector<PlaceId> Machine::places_of(PlaceKind kind) const {

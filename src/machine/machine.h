@@ -23,6 +23,11 @@ struct Place {
   /// ε of 001 eq. 2: from the end of a copy into this place until a copy out of it that waits for
   /// it may start.
   Seconds staging_latency;
+  /// The same where one GPU makes both copies.
+  Seconds relay_latency = staging_latency;
+  /// What a copy costs more, and so does a wait before it, if another copy of the same GPU is under
+  /// way when it starts: the GPU then has to switch between its streams. 0 for hosts.
+  Seconds busy_latency = {};
 };
 
 /// Something that copies share.
@@ -93,6 +98,10 @@ struct Machine {
   /// The GPU whose copy engine does the hop's copies: the source if it is one (GPUs push), else the
   /// destination.
   [[nodiscard]] PlaceId executing_gpu(HopId hop) const;
+  /// ε of a path over these two hops: the staging place's, by whether one GPU makes both copies.
+  [[nodiscard]] Seconds staging(HopId first, HopId second) const;
+  /// What a copy that waits for one over `earlier` pays, if `gpu` makes it.
+  [[nodiscard]] Seconds wait_latency(HopId earlier, PlaceId gpu) const;
   /// Ids of all places of one kind, in order.
   [[nodiscard]] std::vector<PlaceId> places_of(PlaceKind kind) const;
 };

@@ -89,7 +89,8 @@ BytesPerSecond MachineReader::rate(const Field& field) {
 }
 
 void MachineReader::read_place(const Field& field) {
-  field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "note"});
+  field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "relay_latency",
+                    "busy_latency", "note"});
   field.check_note(kLongestSentence);
   Place place;
   const std::string kind = field.at("kind").text(kLongestName);
@@ -98,6 +99,11 @@ void MachineReader::read_place(const Field& field) {
   place.kind = kind == "gpu" ? PlaceKind::gpu : PlaceKind::host;
   place.model = field.at("model").text(kLongestName);
   place.staging_latency = duration(field.at("staging_latency"));
+  const auto optional = [&](const char* key, Seconds otherwise) {
+    return field.has(key) ? duration(field.at(key)) : otherwise;
+  };
+  place.relay_latency = optional("relay_latency", place.staging_latency);
+  place.busy_latency = optional("busy_latency", {});
   const Field node = field.at("numa_node");
   const bool numbered = node.is_text() && node.text(kLongestName) == "{index}";
   if (!numbered) place.numa_node = node.integer(0, 1023);

@@ -58,13 +58,18 @@ Json Writer::quantity(double value, double nominal, const char* unit, const std:
 
 Json Writer::place(std::size_t index) {
   const Place& place = machine_.places[index];
+  const Place& before = nominal().places[index];
+  const auto latency = [&](Seconds Place::*member) {
+    return quantity((place.*member).value, (before.*member).value, "s", place.name + " staging",
+                    &Provenance::places, index);
+  };
   return {{"name", place.name},
           {"kind", place.kind == PlaceKind::gpu ? "gpu" : "host"},
           {"model", place.model},
           {"numa_node", place.numa_node},
-          {"staging_latency",
-           quantity(place.staging_latency.value, nominal().places[index].staging_latency.value, "s",
-                    place.name + " staging", &Provenance::places, index)}};
+          {"staging_latency", latency(&Place::staging_latency)},
+          {"relay_latency", latency(&Place::relay_latency)},
+          {"busy_latency", latency(&Place::busy_latency)}};
 }
 
 Json Writer::resource(std::size_t index) {

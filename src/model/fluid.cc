@@ -149,7 +149,16 @@ bool Fluid::take_engines(const Activity& activity) {
 void Fluid::start(const ActivityPointer& activity) {
   activity->started = now_;
   if (!activity->hop.valid()) return finish(activity);
-  schedule(now_ + machine_.hop(activity->hop).latency, Step::flow, activity);
+  schedule(now_ + latency_of(*activity), Step::flow, activity);
+  ++under_way_[machine_.executing_gpu(activity->hop)];
+}
+
+// From the start of a copy until its bytes flow.
+Seconds Fluid::latency_of(const Activity& activity) {
+  const PlaceId gpu = machine_.executing_gpu(activity.hop);
+  const Seconds latency = machine_.hop(activity.hop).latency;
+  if (under_way_[gpu] == 0) return latency;
+  return latency + machine_.place(gpu).busy_latency * (activity.waits ? 2 : 1);
 }
 
 void Fluid::start_flow(const ActivityPointer& activity) {
@@ -163,6 +172,7 @@ void Fluid::finish(const ActivityPointer& activity) {
   activity->finished = now_;
   activity->done = true;
   if (activity->on_done) activity->on_done(*activity);
+  if (activity->hop.valid()) --under_way_[machine_.executing_gpu(activity->hop)];
   if (activity->hop.valid()) release_engines(*activity);
   for (auto& [successor, delay] : activity->successors) {
     successor->ready = std::max(successor->ready, now_ + delay);

@@ -3,7 +3,8 @@
 // driver runs on, and how plans are predicted whose paths contend for something.
 //
 // An activity becomes ready when all it waits for has finished and it has been issued. A copy then
-// takes a place at each of its engines (first ready, first served), spends its hop's latency, and
+// takes a place at each of its engines (first ready, first served), spends its hop's latency, with
+// the GPU's busy latency on top if another copy of that GPU is under way, and
 // flows at its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are
 // through. Everything else takes a fixed time. Equal times are taken in order of issue, so that the
 // same calls give the same times.
@@ -32,7 +33,7 @@ struct Activity {
   Seconds started;
   Seconds finished = Seconds::infinity();
   bool done = false;
-  PlaceId lands_at;  ///< whose staging latency a later activity pays that waits for this one
+  bool waits = false;  ///< its stream waits for another one before it
   std::function<void(const Activity&)> on_done;
 
   int unfinished = 0;  ///< activities it still waits for
@@ -98,6 +99,7 @@ class Fluid {
   [[nodiscard]] bool take_engines(const Activity& activity);
   void release_engines(const Activity& activity);
   void start(const ActivityPointer& activity);
+  [[nodiscard]] Seconds latency_of(const Activity& activity);
   void start_flow(const ActivityPointer& activity);
   void finish(const ActivityPointer& activity);
 
@@ -109,6 +111,7 @@ class Fluid {
   std::vector<ActivityPointer> flowing_;
   std::vector<BytesPerSecond> rates_;
   bool rates_stale_ = false;
+  std::map<PlaceId, int> under_way_;        ///< copies that each GPU makes now
   std::map<ResourceId, int> free_engines_;  ///< of those that work on few copies at a time
   std::deque<ActivityPointer> waiting_;     ///< ready copies without their engines, in that order
 };

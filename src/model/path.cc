@@ -12,13 +12,19 @@ std::string name_of(const Machine& machine, const Path& path) {
   return path.staged() ? machine.place(staging_place(machine, path)).name : "direct";
 }
 
+Seconds join_latency(const Machine& machine, const Path& path) {
+  const PlaceId source = machine.hop(path.first).source;
+  const bool pushes = machine.place(source).kind == PlaceKind::gpu;
+  return machine.wait_latency(path.second, pushes ? source : machine.hop(path.second).destination);
+}
+
 HockneyPath hockney_path(const Machine& machine, const Path& path) {
   const Hop& first = machine.hop(path.first);
   HockneyPath hockney{{first.latency, first.bandwidth}, std::nullopt, {}};
   if (!path.staged()) return hockney;
   const Hop& second = machine.hop(path.second);
   hockney.second = Leg{second.latency, second.bandwidth};
-  hockney.staging = machine.place(first.destination).staging_latency;
+  hockney.staging = machine.staging(path.first, path.second);
   return hockney;
 }
 

@@ -24,6 +24,10 @@ PlaceId staging_place(const Machine& machine, const Path& path);
 /// "direct", "gpu2", "host0".
 std::string name_of(const Machine& machine, const Path& path);
 
+/// From the end of a staged path's last copy until the caller's stream knows of it. That is taken
+/// to be a stream of the GPU that would make a native copy: the source, or the destination.
+Seconds join_latency(const Machine& machine, const Path& path);
+
 /// The path with the papers' parameters. ε is the staging place's.
 HockneyPath hockney_path(const Machine& machine, const Path& path);
 

@@ -24,51 +24,75 @@ struct ActivePath {
   double end = 0;
 };
 
-// The rate that a hop sustains in chunks of this size: c / (α + c/β).
-double chunked_rate(const Hop& hop, double chunk) {
-  return chunk / (hop.latency.value + chunk / hop.bandwidth.value);
+// The rate that a hop sustains in chunks of this size: c / (α + c/β), α with what a busy GPU adds.
+double chunked_rate(const Hop& hop, Seconds busy, double chunk) {
+  return chunk / ((hop.latency + busy).value + chunk / hop.bandwidth.value);
 }
 
-Leg leg_of(const Hop& hop) { return {hop.latency, hop.bandwidth}; }
+// What a staged path's copies, and the first hop's waits for slots, cost more because their GPUs
+// make other copies of the transfer meanwhile (Place::busy_latency).
+struct BusyLatency {
+  Seconds first;
+  Seconds second;
+  Seconds release;
+};
+
+BusyLatency busy_latency(const Machine& machine, const TransferShape& transfer, const Path& path) {
+  const auto of = [&](HopId hop) {
+    const PlaceId gpu = machine.executing_gpu(hop);
+    for (const PathShape& other : transfer.paths)
+      for (const HopId its : {other.path.first, other.path.second})
+        if (its.valid() && its != hop && machine.executing_gpu(its) == gpu)
+          return machine.place(gpu).busy_latency;
+    return Seconds{};
+  };
+  if (!path.staged()) return {};
+  const Seconds first = of(path.first), second = of(path.second);
+  return {first, second * 2, first};
+}
 
 // When the path would end with the machine to itself.
 Seconds finish_alone(const Machine& machine, const PathShape& shape, const PathIssue& issue,
-                     int slots) {
+                     int slots, const BusyLatency& busy) {
   const Hop& first = machine.hop(shape.path.first);
   if (!shape.path.staged())
     return issue.first[0] + first.latency + shape.chunks[0] / first.bandwidth;
   const Hop& second = machine.hop(shape.path.second);
-  const Seconds staging = machine.place(second.source).staging_latency;
-  const Seconds arrival = machine.place(second.destination).staging_latency;
-  StagedPipeline pipeline(leg_of(first), leg_of(second), staging, arrival, slots);
+  const Seconds staging = machine.staging(shape.path.first, shape.path.second);
+  const Seconds release = machine.staging(shape.path.second, shape.path.first);
+  StagedPipeline pipeline({first.latency + busy.first, first.bandwidth},
+                          {second.latency + busy.second, second.bandwidth}, staging,
+                          release + busy.release, slots);
   Seconds finish;
   for (std::size_t j = 0; j < shape.chunks.size(); ++j)
     finish = pipeline.add(shape.chunks[j], issue.first[j], issue.second[j]);
-  return finish + arrival;
+  return finish + join_latency(machine, shape.path);
 }
 
 // The slower hop decides when the path flows: from the first copy on, or once a chunk has arrived.
-ActivePath activate(const Machine& machine, const ResourceModel& resources, const PathShape& shape,
-                    const PathIssue& issue, int slots) {
+ActivePath activate(const Machine& machine, const ResourceModel& resources,
+                    const TransferShape& transfer, const PathShape& shape, const PathIssue& issue,
+                    int slots) {
+  const BusyLatency busy = busy_latency(machine, transfer, shape.path);
   ActivePath path;
   path.shape = &shape;
   path.claims[0] = resources.claims(shape.path.first);
   for (const Bytes chunk : shape.chunks) path.left += chunk.real();
   const double chunk = path.left / static_cast<double>(shape.chunks.size());
   const Hop& first = machine.hop(shape.path.first);
-  path.steady_rate = chunked_rate(first, chunk);
+  path.steady_rate = chunked_rate(first, busy.first, chunk);
   path.start = issue.first[0].value;
   if (shape.path.staged()) {
     path.hop_count = 2;
     path.claims[1] = resources.claims(shape.path.second);
-    const double second_rate = chunked_rate(machine.hop(shape.path.second), chunk);
+    const double second_rate = chunked_rate(machine.hop(shape.path.second), busy.second, chunk);
     if (second_rate < path.steady_rate) {
       path.steady_rate = second_rate;
       path.start += (first.latency + shape.chunks[0] / first.bandwidth).value +
-                    machine.place(first.destination).staging_latency.value;
+                    machine.staging(shape.path.first, shape.path.second).value;
     }
   }
-  const double alone = finish_alone(machine, shape, issue, slots).value;
+  const double alone = finish_alone(machine, shape, issue, slots, busy).value;
   path.tail = alone - path.start - path.left / path.steady_rate;
   return path;
 }
@@ -147,6 +171,15 @@ bool may_contend(const Machine& machine, const std::vector<ActivePath>& paths,
   return false;
 }
 
+// True if some GPU that switches slowly between its streams works for a staged path.
+bool may_be_busy(const Machine& machine, const std::vector<ActivePath>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [&](const ActivePath& path) {
+    const HopId first = path.shape->path.first;
+    return path.hop_count == 2 &&
+           machine.place(machine.executing_gpu(first)).busy_latency.value > 0;
+  });
+}
+
 // A copy that is issued first and takes everything at once keeps its engines until it is done.
 void find_blockers(const ResourceModel& resources, std::span<ActivePath> transfer) {
   for (ActivePath& path : transfer)
@@ -187,14 +220,15 @@ std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transf
     const TransferIssue issue = issue_times(*machine_, transfer, slots, {});
     predictions.push_back({issue.done, issue.done, {}, false});
     for (std::size_t i = 0; i < transfer.paths.size(); ++i)
-      paths.push_back(activate(*machine_, resources_, transfer.paths[i], issue.paths[i], slots));
+      paths.push_back(
+          activate(*machine_, resources_, transfer, transfer.paths[i], issue.paths[i], slots));
   }
   std::size_t begin = 0;
   for (const TransferShape& transfer : transfers) {
     find_blockers(resources_, std::span(paths).subspan(begin, transfer.paths.size()));
     begin += transfer.paths.size();
   }
-  const bool contended = may_contend(*machine_, paths, available);
+  const bool contended = may_contend(*machine_, paths, available) || may_be_busy(*machine_, paths);
   Phases(paths, available).run();
 
   const ActivePath* path = paths.data();

@@ -36,10 +36,6 @@ class Player {
     std::vector<ActivityPointer> seconds;
   };
 
-  [[nodiscard]] Seconds staging(PlaceId place) const {
-    return machine_.place(place).staging_latency;
-  }
-
   static ActivityPointer copy(HopId hop, Bytes bytes, Seconds issued) {
     auto activity = std::make_shared<Activity>();
     activity->hop = hop;
@@ -53,12 +49,14 @@ class Player {
     Fluid::order(lane.first, first, {});
     if (shape.path.staged() && chunk >= slots_)
       Fluid::order(lane.seconds[chunk - slots_], first,
-                   staging(machine_.hop(shape.path.second).destination));
+                   machine_.staging(shape.path.second, shape.path.first));
+    first->waits = shape.path.staged() && (chunk == 0 || chunk >= slots_);
     fluid_.submit(first);
     lane.first = first;
     if (!shape.path.staged()) return;
     const auto second = copy(shape.path.second, shape.chunks[chunk], issue.second[chunk]);
-    Fluid::order(first, second, staging(machine_.hop(shape.path.first).destination));
+    Fluid::order(first, second, machine_.staging(shape.path.first, shape.path.second));
+    second->waits = true;
     if (!lane.seconds.empty()) Fluid::order(lane.seconds.back(), second, {});
     fluid_.submit(second);
     lane.seconds.push_back(second);
@@ -100,8 +98,7 @@ std::vector<Prediction> Predictor::replay(std::span<const TransferShape> transfe
     for (std::size_t p = 0; p < transfers[t].paths.size(); ++p) {
       const Path& path = transfers[t].paths[p].path;
       Seconds finish = last[t][p]->finished;
-      if (path.staged())
-        finish += machine_->place(machine_->hop(path.second).destination).staging_latency;
+      if (path.staged()) finish += join_latency(*machine_, path);
       prediction.path_finish.push_back(finish);
       prediction.time = std::max(prediction.time, finish);
     }

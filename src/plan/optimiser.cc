@@ -93,10 +93,30 @@ void Optimiser::drop_idle(Draft& draft) const {
 
 void Optimiser::predict(Draft& draft, Effort effort) const {
   drop_idle(draft);
-  const TransferShape shape = shape_of(draft);
-  draft.prediction = effort == Effort::quick
-                         ? predictor_.predict({&shape, 1}, available_, limits_.slots).front()
-                         : predictor_.predict_well({&shape, 1}, available_, limits_.slots).front();
+  const auto shapes = together(shape_of(draft));
+  const auto predictions = effort == Effort::quick
+                               ? predictor_.predict(shapes, available_, limits_.slots)
+                               : predictor_.predict_well(shapes, available_, limits_.slots);
+  draft.prediction = predictions.front();
+  // Whichever is late, both count as late: in time each of them will be.
+  for (const Prediction& other : predictions)
+    draft.prediction.time = std::max(draft.prediction.time, other.time);
+}
+
+// The shape, and its mirror image if that is under way as well. A path without a way back has none.
+std::vector<TransferShape> Optimiser::together(const TransferShape& shape) const {
+  if (!limits_.both_ways) return {shape};
+  const Machine& machine = predictor_.machine();
+  const auto back = [&](HopId hop) {
+    return machine.find_hop(machine.hop(hop).destination, machine.hop(hop).source).value_or(hop);
+  };
+  TransferShape mirrored = shape;
+  for (PathShape& part : mirrored.paths) {
+    const Path path = part.path;
+    part.path.first = back(path.staged() ? path.second : path.first);
+    if (path.staged()) part.path.second = back(path.first);
+  }
+  return {shape, mirrored};
 }
 
 void Optimiser::evaluate(Draft& draft) const { predict(draft, Effort::replay); }
@@ -113,8 +133,7 @@ LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) 
   const double slow =
       std::max({first, second, 1 / predictor_.resources().own_rate(draft.path).value});
   const double k = draft.chunks;
-  const Seconds arrival = machine.place(machine.hop(draft.path.second).destination).staging_latency;
-  const Seconds fixed = issued + path.staging + arrival;
+  const Seconds fixed = issued + path.staging + join_latency(machine, draft.path);
   if (first >= second)
     return {slow + second / k, path.first.latency * k + path.second->latency + fixed};
   return {first / k + slow, path.first.latency + path.second->latency * k + fixed};
@@ -265,6 +284,26 @@ Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
     Draft draft = replayed(promising);
     if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
   }
+  return without_idlers(best);
+}
+
+// Leaves out, one after another, the paths without which it takes no longer.
+Draft Optimiser::without_idlers(Draft best) const {
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (std::size_t p = 1; p < best.paths.size() && best.paths.size() > 2; ++p) {
+      Draft fewer = best;
+      fewer.paths.erase(fewer.paths.begin() + static_cast<std::ptrdiff_t>(p));
+      double sum = 0;
+      for (const PathDraft& part : fewer.paths) sum += part.share;
+      for (PathDraft& part : fewer.paths) part.share /= sum;
+      equalise(fewer, kReplayRounds, Effort::replay);
+      if (cost_of(fewer) * kWorthAPath > cost_of(best)) continue;
+      best = std::move(fewer);
+      smaller = true;
+      break;
+    }
+  }
   return best;
 }
 
@@ -279,6 +318,11 @@ std::vector<Draft> Optimiser::drafts_of(std::vector<Path> order, const Path& dir
     if (!has_same_paths(drafts, program)) drafts.push_back(polish(program));
     if (program.paths.size() < subset.size()) drafts.push_back(polish(closed_form(subset)));
   };
+  // Where the program is indifferent, as between the direct path and one through another GPU behind
+  // the same port, its order says nothing: each path is tried alone beside the direct one as well.
+  if (limits_.max_paths > 1)
+    for (const Path& path : order)
+      if (path != direct) add({direct, path});
   const auto add_all = [&] {
     const std::size_t most = std::min(order.size(), static_cast<std::size_t>(limits_.max_paths));
     for (std::size_t count = 1; count <= most; ++count)

@@ -34,6 +34,8 @@ struct OptimiserLimits {
   ChunkBounds chunks;
   int slots = 4;
   int max_paths = 16;
+  /// Another transfer of the same shape goes from the destination to the source meanwhile.
+  bool both_ways = false;
 };
 
 class Optimiser {
@@ -61,12 +63,14 @@ class Optimiser {
   enum class Effort { quick, replay };  ///< which prediction to steer by
 
   void drop_idle(Draft& draft) const;
+  [[nodiscard]] std::vector<TransferShape> together(const TransferShape& shape) const;
   void predict(Draft& draft, Effort effort) const;
   void equalise(Draft& draft, int rounds, Effort effort) const;
   void vary_chunks(Draft& draft) const;
   void scale_chunks(Draft& draft) const;
   void break_step(Draft& draft) const;
   [[nodiscard]] Draft replayed(Draft draft) const;
+  [[nodiscard]] Draft without_idlers(Draft best) const;
   [[nodiscard]] Seconds chunk_issue_cost() const;
 
   const Predictor& predictor_;

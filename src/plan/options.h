@@ -27,6 +27,9 @@ struct PlanOptions {
   /// Chunk counts per path; paths without one get the model's.
   std::map<std::string, int> chunks;
 
+  /// The same goes the other way at the same time, planned alike: plan for both.
+  bool both_ways = false;
+
   [[nodiscard]] bool forced() const { return !paths.empty() || !shares.empty(); }
   auto operator<=>(const PlanOptions&) const = default;
 };

@@ -153,8 +153,10 @@ PlanPointer Planner::make_plan(const Request& wanted) {
 }
 
 Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes bytes) const {
-  const OptimiserLimits limits{
-      {settings_.min_chunk, settings_.staging_slot}, settings_.staging_slots, settings_.max_paths};
+  const OptimiserLimits limits{{settings_.min_chunk, settings_.staging_slot},
+                               settings_.staging_slots,
+                               settings_.max_paths,
+                               request.options->both_ways};
   return {predictor_, limits, request.available, executor, bytes};
 }
 
@@ -197,8 +199,9 @@ Draft Planner::automatic(const Request& request, Executor executor) {
 
 Draft Planner::recipe(const Request& request, Executor executor) {
   const Bytes bytes = size_class(request.bytes);
-  const PlanKey key{request.source, request.destination, bytes, PlanOptions{},
-                    request.load_signature};
+  PlanOptions options;
+  options.both_ways = request.options->both_ways;
+  const PlanKey key{request.source, request.destination, bytes, options, request.load_signature};
   if (const Draft* cached = recipes_.find({key, executor})) return *cached;
   Draft best = optimiser(request, executor, bytes).best_subset(candidates(request));
   return recipes_.insert({key, executor}, std::move(best));

@@ -133,10 +133,12 @@ void Calibrator::note_synchronize() {
 }
 
 void Calibrator::note_staging(const StagingTimes& times) {
-  for (std::size_t i = 0; i < times.places.size(); ++i) {
-    result_.machine.places[i].staging_latency = std::min(times.places[i], Seconds{kLongest});
+  for (std::size_t i = 0; i < times.staging.size(); ++i) {
+    Place& place = result_.machine.places[i];
+    place.staging_latency = std::min(times.staging[i], Seconds{kLongest});
+    place.relay_latency = std::min(times.relay[i], Seconds{kLongest});
     result_.provenance.places[i] =
-        sentence("copies in turn into and out of it on two streams", times.spreads[i]);
+        sentence("single chunks over it, joined back into the caller's stream", times.spreads[i]);
   }
 }
 
@@ -183,7 +185,11 @@ Calibration Calibrator::run() {
   step();
   measure_hops();
   note_synchronize();
-  note_staging(measure_staging(bench_, sampler_, hops_, stream_costs_, [this] { step(); }));
+  note_staging(measure_staging(bench_, sampler_, hops_, stream_costs_,
+                               result_.machine.costs.synchronize, [this] { step(); }));
+  const std::vector<Seconds> busy = measure_busy(bench_, sampler_, hops_);
+  for (std::size_t i = 0; i < busy.size(); ++i)
+    result_.machine.places[i].busy_latency = std::min(busy[i], Seconds{kLongest});
   note_graphs(measure_graph_costs(bench_, sampler_));
   step();
   note_capacities(measure_capacities(bench_, sampler_, hops_, [this] { step(); }));

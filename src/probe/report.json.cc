@@ -99,9 +99,15 @@ Json NumbersReader::numbers() {
   }
   for (std::size_t i = 0; i < measured_.places.size(); ++i) {
     const Place& place = measured_.places[i];
+    const Place& nominal = nominal_.places[i];
+    const Json* said = said_of("places", i, "staging_latency", place.name);
     add(place.name, "staging latency", "s", place.staging_latency.value,
-        nominal_.places[i].staging_latency.value,
-        said_of("places", i, "staging_latency", place.name));
+        nominal.staging_latency.value, said);
+    add(place.name, "relay latency", "s", place.relay_latency.value, nominal.relay_latency.value,
+        said);
+    if (place.kind == PlaceKind::gpu)
+      add(place.name, "busy latency", "s", place.busy_latency.value, nominal.busy_latency.value,
+          said);
   }
   for (const CostField& cost : cost_fields()) {
     const std::string name(cost.name);

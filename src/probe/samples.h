@@ -16,6 +16,7 @@ namespace polypath::probe {
 struct Trust {
   int repeats = 9;
   double most_spread = 0.05;     ///< of the samples of one measurement
+  double least_spread = 5e-8;    ///< in seconds: what differs by less is believed all the same
   double most_fit_error = 0.05;  ///< of a line through the times of a hop
   /// Of a line through the costs of graphs of different sizes: what plans gain hardly depends on
   /// them, and real drivers do not keep to lines.

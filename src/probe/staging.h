@@ -1,13 +1,19 @@
 #pragma once
-// ε: what it costs to learn, on another stream, that a copy has arrived.
+// ε: what it costs to go on, on another stream, where a copy has arrived; and what a busy GPU adds.
 //
-// Copies go in turn over a hop into place s and a hop out of it, into place d, each on a stream of
-// its own, of different GPUs where there are two; each waits for an event after the one before it.
-// A round of two takes
-//   R = p(a -> s) + ε(s) + p(s -> d) + ε(d),
-// taken, as for hops, from the difference between many rounds and few; p is what the chain of such
-// copies took. So every pair gives a sum ε(s) + ε(d), and all sums together, by least squares, the
-// ε of each place. Of a GPU and a host alone only the sum can be seen; each then gets half of it.
+// One chunk goes from a over s to d as a staged path would take it: forked from the stream of the
+// GPU that would make a native copy, joined back into it, on a machine that was idle before. That
+// takes
+//   T = record + wait + copy + p(a -> s) + ε(s) + p(s -> d) + ε(d) + synchronize,
+// where p is what the chain of such copies took, and the chunk is long enough that nothing waits
+// for a call. So every pair of hops gives a sum ε(s) + ε(d), and all sums together, by least
+// squares, the ε of each place: the staging latency where another GPU goes on, the relay latency
+// where the same one does. Where only a sum can be seen, each part gets half of it.
+//
+// A chain of n copies out of a GPU to its host, each after a wait for an event that is over, is
+// timed alone and beside one long copy of the same GPU to a peer:
+//   busy latency = (T_beside - T_alone) / 2n,
+// half of the difference for the wait and half for the copy. Only where the two hops share nothing.
 
 #include <functional>
 #include <vector>
@@ -19,19 +25,25 @@
 
 namespace polypath::probe {
 
-/// The staging latency of each place.
+/// The latencies of each place.
 struct StagingTimes {
-  std::vector<Seconds> places;
-  std::vector<double>
-      spreads;  ///< the largest of the rounds that the place took part in; 0 if none
+  std::vector<Seconds> staging;
+  std::vector<Seconds> relay;
+  std::vector<double> spreads;  ///< the largest of what the place took part in; 0 if nothing
 };
 
-/// All relays that can be timed: one for each ordered pair of places that has one.
+/// All relays that can be timed: for each hop, one from a hop of another GPU into its source and
+/// one from a hop of its own, as far as there are.
 std::vector<HopPair> staging_relays(const Machine& machine);
 
-/// `hops` are the times of all hops of the machine; `step` is called after each relay.
+/// `hops` are the times of all hops of the machine, `synchronize` what waiting for an idle stream
+/// costs; `step` is called after each relay.
 StagingTimes measure_staging(Workbench& bench, const Sampler& sampler,
                              const std::vector<HopTimes>& hops, const StreamCosts& costs,
-                             const std::function<void()>& step);
+                             Seconds synchronize, const std::function<void()>& step);
+
+/// The busy latency of each place; 0 for hosts, and where it cannot be seen.
+std::vector<Seconds> measure_busy(Workbench& bench, const Sampler& sampler,
+                                  const std::vector<HopTimes>& hops);
 
 }  // namespace polypath::probe

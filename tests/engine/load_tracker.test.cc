@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t kSize = 16 << 20;
 
+// A copy from gpu2 to gpu3: nobody's way back.
+Asked on(StreamHandle stream) { return {stream, {2}, {3}, Bytes{kSize}}; }
+
 TEST(LoadTracker, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
   const Machine machine = load_machine("beluga");
   Planner planner(machine, Settings{});
@@ -19,10 +22,10 @@ TEST(LoadTracker, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
 
   tracker.add({1}, *plan, start);
 
-  EXPECT_TRUE(tracker.load_beside({1}, start).empty());
-  EXPECT_FALSE(tracker.load_beside({2}, start).empty());
-  EXPECT_FALSE(tracker.load_beside({2}, start + plan->predicted * 0.99).empty());
-  EXPECT_TRUE(tracker.load_beside({2}, start + plan->predicted * 1.01).empty());
+  EXPECT_TRUE(tracker.company_of(on({1}), start).load.empty());
+  EXPECT_FALSE(tracker.company_of(on({2}), start).load.empty());
+  EXPECT_FALSE(tracker.company_of(on({2}), start + plan->predicted * 0.99).load.empty());
+  EXPECT_TRUE(tracker.company_of(on({2}), start + plan->predicted * 1.01).load.empty());
 }
 
 TEST(LoadTracker, TransfersOfOneStreamRunOneAfterAnother) {
@@ -33,8 +36,8 @@ TEST(LoadTracker, TransfersOfOneStreamRunOneAfterAnother) {
 
   for (int i = 0; i < 3; ++i) tracker.add({1}, *plan, {});
 
-  EXPECT_FALSE(tracker.load_beside({2}, plan->predicted * 2.9).empty());
-  EXPECT_TRUE(tracker.load_beside({2}, plan->predicted * 3.1).empty());
+  EXPECT_FALSE(tracker.company_of(on({2}), plan->predicted * 2.9).load.empty());
+  EXPECT_TRUE(tracker.company_of(on({2}), plan->predicted * 3.1).load.empty());
 }
 
 // The load of a direct copy at its solo rate β, on every resource its hop uses.
@@ -48,13 +51,43 @@ TEST(LoadTracker, ADirectCopyTakesItsRateOfWhatItsHopUses) {
   LoadTracker tracker(machine);
 
   tracker.add({1}, *plan, {});
-  const Load load = tracker.load_beside({2}, {});
+  const Load load = tracker.company_of(on({2}), {}).load;
 
   for (const Use& use : hop.uses) {
     if (machine.resource(use.resource).copies_at_once > 0) continue;
     EXPECT_NEAR(load.at(use.resource.index()).value, use.weight * hop.bandwidth.value, 1.0)
         << machine.resource(use.resource).name;
   }
+}
+
+// Programs that exchange do so again: one that has just ended is expected to come back.
+TEST(LoadTracker, ExpectsTheWayBack) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
+  LoadTracker tracker(machine);
+  const Asked back{{2}, {1}, {0}, Bytes{kSize}};
+  tracker.add({1}, *plan, {});
+
+  const Company during = tracker.company_of(back, {});
+  const Company just_after = tracker.company_of(back, plan->predicted * 1.2);
+  const Company long_after = tracker.company_of(back, plan->predicted * 3);
+
+  EXPECT_TRUE(during.both_ways);
+  EXPECT_TRUE(during.load.empty());
+  EXPECT_TRUE(just_after.both_ways);
+  EXPECT_FALSE(long_after.both_ways);
+}
+
+TEST(LoadTracker, AnotherPairSizeOrTheOwnStreamIsNoWayBack) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  LoadTracker tracker(machine);
+  tracker.add({1}, *planner.plan({0}, {1}, Bytes{kSize}), {});
+
+  EXPECT_FALSE(tracker.company_of({{2}, {0}, {1}, Bytes{kSize}}, {}).both_ways);
+  EXPECT_FALSE(tracker.company_of({{2}, {1}, {0}, Bytes{kSize * 3}}, {}).both_ways);
+  EXPECT_FALSE(tracker.company_of({{1}, {1}, {0}, Bytes{kSize}}, {}).both_ways);
 }
 
 class PlansUnderLoad : public testing::Test {

@@ -102,9 +102,9 @@ TEST(Trust, TellsHowFarItIs) {
     total = all;
   });
 
-  // 20 hops, 20 relays, calls, graphs, and 4·5 + 3 capacities.
-  EXPECT_EQ(total, 20 + 20 + 2 + 23);
-  ASSERT_EQ(done.size(), 65U);
+  // 20 hops, 20 + 12 relays over two GPUs and over one, calls, graphs, and 4·5 + 3 capacities.
+  EXPECT_EQ(total, 20 + 32 + 2 + 23);
+  ASSERT_EQ(done.size(), 77U);
   for (int i = 0; i < total; ++i) EXPECT_EQ(done[static_cast<std::size_t>(i)], i + 1);
 }
 

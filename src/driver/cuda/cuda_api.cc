@@ -22,7 +22,7 @@ void resolve(void* library, const char* symbol, Function& function) {
 
 }  // namespace
 
-Library::Library() : problem(open()) {}
+Library::Library() { problem = open(); }  // after the defaults of all members
 
 const Library& Library::get() {
   static const Library* library = new Library;  // outlives every static object that may use it

@@ -169,6 +169,8 @@ void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
 }
 
 void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
+  if (is_gpu(request.source_place) && is_gpu(request.destination_place))
+    contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
   const Current current(context_of(stream.value));
   check(cuda_.copy_any(request.destination.value, request.source.value, request.bytes.value,
                        pointer_of(stream)),

@@ -49,6 +49,7 @@ ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
 
 GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
+  const Current current(contexts_.of(0));  // CUDA wants one, whichever
   auto made = std::make_unique<Graph>(cuda_);
   check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
   for (const GraphNode& node : nodes) {
@@ -83,6 +84,7 @@ void CudaDriver::update_node(GraphHandle graph, int node, Address destination, A
     fail(ErrorCode::invalid_argument, "the graph has no such node", "it was made with fewer",
          "Pass the index of one of its nodes.");
   Graph::Node& changed = used.nodes[static_cast<std::size_t>(node)];
+  const Current current(changed.context);
   set_addresses(changed.copy, destination, source);
   check(cuda_.graph_exec_set_copy(used.executable, changed.pointer, &changed.copy, changed.context),
         "cuGraphExecMemcpyNodeSetParams");
@@ -96,6 +98,7 @@ void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
 // CUDA keeps a graph that still runs until it has finished.
 void CudaDriver::destroy_graph(GraphHandle graph) {
   const RelaxedCapture relaxed;
+  const Current current(contexts_.of(0));
   delete &graph_of(graph);
 }
 

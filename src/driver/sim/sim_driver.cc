@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -145,9 +146,10 @@ void SimDriver::wait(StreamHandle stream, EventHandle event) {
   }
   const ActivityPointer marker = make_marker();
   Fluid::order(waiting.tail, marker, {});
-  Fluid::order(awaited.activity, marker, crossing_delay(awaited.activity));
+  Fluid::order(awaited.activity, marker, crossing_delay(awaited.activity, waiting.gpu));
   fluid_.submit(marker);
   waiting.tail = marker;
+  waiting.waited = true;
   races_.join(waiting.thread, awaited.clock);
 }
 
@@ -187,6 +189,7 @@ void SimDriver::enqueue_copy(const CopyRequest& request, Stream& target) {
   check_accesses(request, target.thread);
   const ActivityPointer activity = make_copy(request, hop);
   Fluid::order(target.tail, activity, {});
+  activity->waits = std::exchange(target.waited, false);
   fluid_.submit(activity);
   target.tail = activity;
 }
@@ -219,7 +222,6 @@ ActivityPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
   activity->hop = hop;
   activity->bytes = request.bytes;
   activity->issued = host();
-  activity->lands_at = request.destination_place;
   if (!options_.move_bytes && !options_.record_trace) return activity;
   // The blocks are kept so that the bytes outlive a premature free, which is reported.
   activity->on_done = [this, request, from = memory_.find(request.source),
@@ -253,10 +255,10 @@ ActivityPointer SimDriver::make_marker() const {
   return marker;
 }
 
-// What it costs to learn, in another stream, that `earlier` has finished.
-Seconds SimDriver::crossing_delay(const ActivityPointer& earlier) const {
-  if (!earlier || !earlier->lands_at.valid()) return {};
-  return machine_.place(earlier->lands_at).staging_latency;
+// What work of `gpu` that waits for `earlier` on another stream pays, once both are ready.
+Seconds SimDriver::crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const {
+  if (!earlier || !earlier->hop.valid()) return {};
+  return machine_.wait_latency(earlier->hop, gpu);
 }
 
 SimDriver::Stream& SimDriver::stream_of(StreamHandle handle) {

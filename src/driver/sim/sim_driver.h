@@ -96,6 +96,7 @@ class SimDriver final : public Driver {
     PlaceId gpu;
     ActivityPointer tail;
     std::size_t thread = 0;
+    bool waited = false;  ///< since the last copy
   };
   struct Event {
     PlaceId gpu;
@@ -123,7 +124,7 @@ class SimDriver final : public Driver {
   ActivityPointer make_copy(const CopyRequest& request, HopId hop);
   void check_accesses(const CopyRequest& request, std::size_t thread);
   ActivityPointer make_marker() const;
-  [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier) const;
+  [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const;
   ActivityPointer launch_node(Graph& graph, std::size_t index,
                               const std::vector<ActivityPointer>& done,
                               const ActivityPointer& start);

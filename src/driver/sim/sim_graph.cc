@@ -111,8 +111,11 @@ ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
   Fluid::order(start, activity, {});
   for (const int before : node.after) {
     const auto b = static_cast<std::size_t>(before);
-    const bool same_hop = graph.hops[b] == graph.hops[index];
-    Fluid::order(done[b], activity, same_hop ? Seconds{} : crossing_delay(done[b]));
+    const HopId hop = graph.hops[index];
+    const bool waits = hop.valid() && graph.hops[b] != hop;
+    activity->waits = activity->waits || waits;
+    Fluid::order(done[b], activity,
+                 waits ? crossing_delay(done[b], machine_.executing_gpu(hop)) : Seconds{});
   }
   fluid_.submit(activity);
   return activity;
@@ -124,7 +127,7 @@ void SimDriver::join_graph(Graph& graph, Stream& stream, const std::vector<Activ
     if (!graph.leaves[i]) continue;
     const HopId hop = graph.hops[i];
     const bool here = !hop.valid() || machine_.executing_gpu(hop) == stream.gpu;
-    Fluid::order(done[i], end, here ? Seconds{} : crossing_delay(done[i]));
+    Fluid::order(done[i], end, here ? Seconds{} : crossing_delay(done[i], stream.gpu));
   }
   fluid_.submit(end);
   stream.tail = end;
