@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the simulated figures of the documentation, and writes them into it.
+"""Writes the figures of the documentation into it, and measures the simulated ones.
 
 scripts/figures.py           writes the tables of README.md and docs/performance.md
-scripts/figures.py --run     first measures everything anew with the installed `polypath`; minutes
+scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
+
+What was measured on real GPUs (scripts/measure_gpus.py) is read from results/h200x4.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import gpu_figures
+from figure_text import Document, factor, shares_text, size_text, table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "simulated"
+MEASURED = gpu_figures.Measurements(ROOT / "results" / "h200x4")
 IMAGES = ROOT / "docs" / "images"
-BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 
 MACHINES = ("beluga", "narval", "mist", "cedar", "h200x4", "dgx-a100")
 PLACES = {
@@ -29,8 +33,6 @@ PLACES = {
 }
 SIZES = "2M,8M,32M,128M,512M"
 PAPER_SIZES = "32M:512M"
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -109,23 +111,6 @@ def results_of(file: str) -> list[Document]:
     return results
 
 
-def factor(result: Document) -> str:
-    """Return a speed-up as text; bold where several paths gain."""
-    text = f"{result['speedup']:.2f}"
-    return f"**{text}**" if result["speedup"] >= 1.005 else text
-
-
-def size_text(count: int) -> str:
-    """Return a size in MiB."""
-    return f"{count >> 20} MiB"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
-    return "\n".join(lines)
-
-
 def summary_table() -> str:
     """Return the speed-ups of automatic plans at two sizes, a machine per row."""
     sizes = (32 << 20, 512 << 20)
@@ -150,11 +135,6 @@ def claims_table() -> str:
         ])  # fmt: skip
     head = ["machine", "paths", "executor", "paper, measured", "paper", "ours, simulated", "at"]
     return table(head, rows)
-
-
-def shares_text(result: Document) -> str:
-    """Return the shares of a result: "direct 68 %, gpu2 32 %"."""
-    return ", ".join(f"{path['via']} {100 * path['share']:.0f} %" for path in result["paths"])
 
 
 def full_table(machine: str) -> str:
@@ -188,27 +168,34 @@ Beside the speed-ups that the papers state, under the paths that they used (the 
 
 def performance_block() -> str:
     """Return what stands between the markers of docs/performance.md."""
-    return "\n\n".join(f"### {machine}\n\n{full_table(machine)}" for machine in MACHINES)
+    return "\n\n".join(f"#### {machine}\n\n{full_table(machine)}" for machine in MACHINES)
 
 
-BLOCKS = {"README.md": readme_block, "docs/performance.md": performance_block}
+# What stands between which markers of which document.
+BLOCKS = {
+    ("README.md", "measured"): lambda: gpu_figures.readme_block(MEASURED),
+    ("README.md", "figures"): readme_block,
+    ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
+    ("docs/performance.md", "figures"): performance_block,
+}
 
 
-def with_block(text: str, block: str) -> str:
+def with_block(text: str, block: str, marker: str = "figures") -> str:
     """Return a document with another text between its markers."""
-    before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"the markers {BEGIN} and {END} are missing")
-    return f"{before}{BEGIN}\n{block}\n{END}{after}"
+    begin, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
+    before, _, rest = text.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"the markers {begin} and {end} are missing")
+    return f"{before}{begin}\n{block}\n{end}{after}"
 
 
 def render() -> None:
     """Write the tables into the documents."""
-    for name, block in BLOCKS.items():
+    for (name, marker), block in BLOCKS.items():
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
-        path.write_text(with_block(text, block()), encoding="utf-8")
+        path.write_text(with_block(text, block(), marker), encoding="utf-8")
 
 
 def main() -> None:

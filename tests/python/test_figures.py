@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import jsonschema
 import pytest
@@ -16,23 +15,23 @@ ROOT = Path(__file__).resolve().parents[2]
 LARGEST_PICTURE = 150_000  # bytes: a clone should stay small
 
 
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("figures", ROOT / "scripts" / "figures.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["figures"] = module
-    spec.loader.exec_module(module)
-    return module
+sys.path.insert(0, str(ROOT / "scripts"))
+figures = importlib.import_module("figures")
 
 
-figures = load_script()
-
-
-@pytest.mark.parametrize("name", sorted(figures.BLOCKS))
-def test_document_holds_the_rendered_tables(name: str) -> None:
+@pytest.mark.parametrize(("name", "marker"), sorted(figures.BLOCKS))
+def test_document_holds_the_rendered_tables(name: str, marker: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
 
-    assert text == figures.with_block(text, figures.BLOCKS[name]())
+    assert text == figures.with_block(text, figures.BLOCKS[name, marker](), marker)
+
+
+def test_only_the_text_between_the_named_markers_is_replaced() -> None:
+    text = "a <!-- x -->1<!-- /x --> b <!-- figures -->2<!-- /figures --> c"
+
+    assert figures.with_block(text, "new", "x") == (
+        "a <!-- x -->\nnew\n<!-- /x --> b <!-- figures -->2<!-- /figures --> c"
+    )
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "results" / "simulated").glob("*.json")), ids=str)

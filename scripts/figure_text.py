@@ -1,0 +1,41 @@
+"""Text that all figures of the documentation share: tables, sizes, shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Document = dict[str, Any]
+
+UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+GAINS = 1.005  # rounds to more than 1.00
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
+    return "\n".join(lines)
+
+
+def size_text(count: int) -> str:
+    """Return a size in the largest unit that divides it."""
+    for unit, name in UNITS:
+        if count >= unit and count % unit == 0:
+            return f"{count // unit} {name}"
+    return f"{count} B"
+
+
+def factor(result: Document) -> str:
+    """Return a speed-up as text; bold where several paths gain."""
+    text = f"{result['speedup']:.2f}"
+    gains = result["speedup"] >= GAINS and result["executor"] != "native"
+    return f"**{text}**" if gains else text
+
+
+def shares_text(result: Document) -> str:
+    """Return the shares of a result: "direct 68 %, gpu2 32 %"."""
+    return ", ".join(f"{path['via']} {100 * path['share']:.0f} %" for path in result["paths"])
+
+
+def percent(ratio: float) -> str:
+    """Return a signed ratio: "+1.2 %"; zero is positive."""
+    return f"{round(100 * ratio, 1) + 0.0:+.1f} %"
