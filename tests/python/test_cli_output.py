@@ -112,6 +112,20 @@ def test_wrong_bytes_are_an_error(monkeypatch: pytest.MonkeyPatch):
     assert succeed("bench", "put", "--no-verify", "--machine", "beluga").stderr == ""
 
 
+def test_what_is_not_predicted_is_shown_without_a_model_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bench = json.loads(succeed("bench", "put", "--sizes", "64K", "--json", "-").stdout)
+    bench["results"][0]["predicted_seconds"] = None
+    monkeypatch.setattr(_core, "bench", lambda *_: json.dumps(bench))
+    picture = tmp_path / "bench.png"
+
+    run = succeed("bench", "pageable", "--machine", "beluga", "--plot", str(picture))
+
+    assert " - " in run.stdout
+    assert picture.stat().st_size > 0
+
+
 def test_without_verification_nothing_claims_to_be_verified():
     run = succeed("bench", "put", "--sizes", "1M", "--no-verify", "--json", "-")
 

@@ -106,11 +106,17 @@ def bench_table(results: list[Document], wide: bool) -> Table:
             gigabytes(result["bytes_per_second"]),
             gigabytes(result["native_bytes_per_second"]),
             Text(factor_text(gain), style=style),
-            percent_text(result["predicted_seconds"] / result["seconds"] - 1, sign=True),
+            _model_error(result),
             "yes" if result["verified"] else "no",
             shares_text(result["paths"]) if wide else str(len(result["paths"])),
         )
     return table
+
+
+def _model_error(result: Document) -> str:
+    """Return how far the predicted time is off; "-" where nothing is predicted."""
+    predicted = result["predicted_seconds"]
+    return "-" if predicted is None else percent_text(predicted / result["seconds"] - 1, sign=True)
 
 
 def shares_text(paths: list[Document]) -> str:

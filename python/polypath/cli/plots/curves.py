@@ -28,12 +28,13 @@ def _draw_bandwidth(axes: Axes, results: list[Document]) -> None:
     sizes = [result["bytes"] for result in results]
     planned = [result["bytes_per_second"] / 1e9 for result in results]
     native = [result["native_bytes_per_second"] / 1e9 for result in results]
-    predicted = [
-        rate * result["seconds"] / result["predicted_seconds"]
-        for rate, result in zip(planned, results)
-    ]
     axes.plot(sizes, planned, color=COLOURS[0], marker="o", markersize=5, label="Polypath")
-    axes.plot(sizes, predicted, color=COLOURS[1], linestyle=":", linewidth=2, label="predicted")
+    if all(result["predicted_seconds"] is not None for result in results):
+        predicted = [
+            rate * result["seconds"] / result["predicted_seconds"]
+            for rate, result in zip(planned, results)
+        ]
+        axes.plot(sizes, predicted, color=COLOURS[1], linestyle=":", linewidth=2, label="predicted")
     axes.plot(sizes, native, color=NATIVE, marker="s", markersize=4, label="native copy")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("bandwidth, GB/s")
