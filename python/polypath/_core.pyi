@@ -22,6 +22,9 @@ def version() -> str:
 def machines() -> str:
     """Return a list of {name, description, gpus, hosts}: the machines that come along."""
 
+def chosen(machine: str = "") -> tuple[bool, str]:
+    """Return whether that choice, or none, is this computer's GPUs, and a line for people."""
+
 def machine(name: str) -> str:
     """Return a machine, by name, seed or file, as schema polypath.machine/1 without patterns."""
 

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
 #include "bench/measure_gpus.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 
 namespace polypath::bench {
@@ -52,12 +53,11 @@ Machine with_free_calls(Machine machine) {
 
 // What the system can give without swapping, in bytes; infinite if it does not tell.
 double available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string field;
-  double kibibytes = 0;
-  for (std::string rest; file >> field >> kibibytes; std::getline(file, rest))
-    if (field == "MemAvailable:") return kibibytes * 1024;
-  return std::numeric_limits<double>::infinity();
+  constexpr std::string_view kField = "MemAvailable:";
+  const std::string text = read_file("/proc/meminfo", 65536).value_or("");
+  const std::size_t at = text.find(kField);
+  if (at == std::string::npos) return std::numeric_limits<double>::infinity();
+  return std::strtod(text.c_str() + at + kField.size(), nullptr) * 1024;
 }
 
 // Verification touches every byte of every buffer; better refused than out of memory.

@@ -114,7 +114,7 @@ const std::vector<Entry>& entries() {
       number("POLYPATH_STAGING_SLOTS", &Settings::staging_slots, 2, 64,
              "staging slots per hop into a staging place"),
       number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
-             "predicted gain (0.02 = 2 %) below which a plan is one native copy"),
+             "predicted gain (0.03 = 3 %) below which a plan is one native copy"),
       choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},
              "how plans run"),
       number("POLYPATH_GRAPH_AFTER", &Settings::graph_after, 0, 1000000,

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
 #if POLYPATH_WITH_CUDA
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/gpu_facts.h"
@@ -14,9 +14,8 @@ namespace polypath {
 namespace {
 
 std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  for (const std::string& line : split(read_file("/proc/cpuinfo", 16384).value_or(""), '\n'))
+    if (line.starts_with("model name")) return split(line, ':').back();
   return "unknown processor";
 }
 

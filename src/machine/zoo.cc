@@ -4,10 +4,10 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "machine/library.h"
 
@@ -35,14 +35,11 @@ std::string read_machine_file(const std::string& path) {
   std::error_code ignored;
   // A directory cannot be read, and a pipe or a device might never end.
   const bool regular = std::filesystem::is_regular_file(path, ignored);
-  std::ifstream file(path, std::ios::binary);
-  if (!regular || !file)
+  auto text = regular ? read_file(path, kMostBytes) : std::nullopt;
+  if (!text)
     fail(ErrorCode::invalid_argument, fmt::format("machine file '{}' cannot be read", path),
          "it is not a file that this user may read", "Check the path.");
-  std::string text(kMostBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  return *std::move(text);
 }
 
 std::vector<std::string> zoo_names() {

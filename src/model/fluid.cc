@@ -157,8 +157,8 @@ void Fluid::start(const ActivityPointer& activity) {
 Seconds Fluid::latency_of(const Activity& activity) {
   const PlaceId gpu = machine_.executing_gpu(activity.hop);
   const Seconds latency = machine_.hop(activity.hop).latency;
-  if (under_way_[gpu] == 0) return latency;
-  return latency + machine_.place(gpu).busy_latency * (activity.waits ? 2 : 1);
+  const int operations = activity.waits ? 2 : 1;
+  return latency + machine_.place(gpu).busy_latency * (operations * under_way_[gpu]);
 }
 
 void Fluid::start_flow(const ActivityPointer& activity) {

@@ -4,7 +4,7 @@
 //
 // An activity becomes ready when all it waits for has finished and it has been issued. A copy then
 // takes a place at each of its engines (first ready, first served), spends its hop's latency, with
-// the GPU's busy latency on top if another copy of that GPU is under way, and
+// the GPU's busy latency on top for every other copy of that GPU that is under way, and
 // flows at its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are
 // through. Everything else takes a fixed time. Equal times are taken in order of issue, so that the
 // same calls give the same times.

@@ -30,21 +30,23 @@ double chunked_rate(const Hop& hop, Seconds busy, double chunk) {
 }
 
 // What a staged path's copies, and the first hop's waits for slots, cost more because their GPUs
-// make other copies of the transfer meanwhile (Place::busy_latency).
+// make other copies meanwhile (Place::busy_latency).
 struct BusyLatency {
   Seconds first;
   Seconds second;
   Seconds release;
 };
 
-BusyLatency busy_latency(const Machine& machine, const TransferShape& transfer, const Path& path) {
+BusyLatency busy_latency(const Machine& machine, std::span<const TransferShape> transfers,
+                         const Path& path) {
   const auto of = [&](HopId hop) {
     const PlaceId gpu = machine.executing_gpu(hop);
-    for (const PathShape& other : transfer.paths)
-      for (const HopId its : {other.path.first, other.path.second})
-        if (its.valid() && its != hop && machine.executing_gpu(its) == gpu)
-          return machine.place(gpu).busy_latency;
-    return Seconds{};
+    int others = 0;
+    for (const TransferShape& transfer : transfers)
+      for (const PathShape& other : transfer.paths)
+        for (const HopId its : {other.path.first, other.path.second})
+          if (its.valid() && its != hop && machine.executing_gpu(its) == gpu) ++others;
+    return machine.place(gpu).busy_latency * others;
   };
   if (!path.staged()) return {};
   const Seconds first = of(path.first), second = of(path.second);
@@ -71,9 +73,9 @@ Seconds finish_alone(const Machine& machine, const PathShape& shape, const PathI
 
 // The slower hop decides when the path flows: from the first copy on, or once a chunk has arrived.
 ActivePath activate(const Machine& machine, const ResourceModel& resources,
-                    const TransferShape& transfer, const PathShape& shape, const PathIssue& issue,
-                    int slots) {
-  const BusyLatency busy = busy_latency(machine, transfer, shape.path);
+                    std::span<const TransferShape> transfers, const PathShape& shape,
+                    const PathIssue& issue, int slots) {
+  const BusyLatency busy = busy_latency(machine, transfers, shape.path);
   ActivePath path;
   path.shape = &shape;
   path.claims[0] = resources.claims(shape.path.first);
@@ -221,7 +223,7 @@ std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transf
     predictions.push_back({issue.done, issue.done, {}, false});
     for (std::size_t i = 0; i < transfer.paths.size(); ++i)
       paths.push_back(
-          activate(*machine_, resources_, transfer, transfer.paths[i], issue.paths[i], slots));
+          activate(*machine_, resources_, transfers, transfer.paths[i], issue.paths[i], slots));
   }
   std::size_t begin = 0;
   for (const TransferShape& transfer : transfers) {

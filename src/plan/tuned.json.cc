@@ -3,15 +3,16 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace polypath {
 namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
 using Json = nlohmann::json;
 
@@ -83,13 +84,11 @@ TunedTable parse_tuned(const std::string& text, const std::string& origin) {
 }
 
 TunedTable read_tuned(const std::string& path) {
-  std::ifstream file(path);
-  if (!file)
+  const auto text = read_file(path, kMostBytes);
+  if (!text)
     fail(ErrorCode::invalid_setting, fmt::format("tuned file '{}' cannot be opened", path),
          "there is no such file or it is not readable", "Correct POLYPATH_TUNED.");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_tuned(text.str(), path);
+  return parse_tuned(*text, path);
 }
 
 std::string tuned_to_json(const TunedTable& table) {

@@ -10,10 +10,11 @@
 // squares, the ε of each place: the staging latency where another GPU goes on, the relay latency
 // where the same one does. Where only a sum can be seen, each part gets half of it.
 //
-// A chain of n copies out of a GPU to its host, each after a wait for an event that is over, is
-// timed alone and beside one long copy of the same GPU to a peer:
-//   busy latency = (T_beside - T_alone) / 2n,
-// half of the difference for the wait and half for the copy. Only where the two hops share nothing.
+// A chain of n copies out of a GPU to its host is timed alone and beside one long copy of the same
+// GPU to a peer:
+//   busy latency = (T_beside - T_alone) / n,
+// only where the two hops share nothing. Waits are taken to cost as much more: a driver leaves out
+// a wait for what is over, so that a chain of waits would show nothing.
 
 #include <functional>
 #include <vector>

@@ -61,6 +61,14 @@ std::string with_progress(std::string (*report)(const std::string&, const bench:
 void bind_reports(nb::module_& module) {
   module.def("version", [] { return POLYPATH_VERSION_TEXT; });
   module.def("machines", &bench::machines_report);
+  module.def(
+      "chosen",
+      [](const std::string& name) {
+        const ChosenMachine chosen = choose_machine(name, read_settings());
+        return std::pair(chosen.gpus != nullptr, chosen.note);
+      },
+      "machine"_a = "",
+      "Whether that choice, or none, stands for this computer's GPUs, and a line for people.");
   module.def("machine", [](const std::string& name) {
     return machine_to_json(choose_machine(name, read_settings()).machine);
   });

@@ -48,7 +48,7 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_EQ(settings.min_chunk, 64_KiB);
   EXPECT_EQ(settings.staging_slot, 8_MiB);
   EXPECT_EQ(settings.staging_slots, 4);
-  EXPECT_EQ(settings.min_gain, 0.02);
+  EXPECT_EQ(settings.min_gain, 0.03);
   EXPECT_EQ(settings.executor, "auto");
   EXPECT_EQ(settings.graph_after, 2);
   EXPECT_EQ(settings.graph_cache, 64);

@@ -31,7 +31,8 @@ MachineOption = Annotated[
     typer.Option(
         "--machine",
         metavar="NAME|FILE",
-        help=f"Machine to simulate. Default: POLYPATH_MACHINE, else {DEFAULT_MACHINE}.",
+        help="Machine to simulate. Default: POLYPATH_MACHINE, else this computer's GPUs, else "
+        f"{DEFAULT_MACHINE}.",
     ),
 ]
 SizesOption = Annotated[
@@ -106,6 +107,9 @@ def choose_machine(option: Optional[str]) -> MachineChoice:
     name = settings.get("POLYPATH_MACHINE", "")
     if name:
         return MachineChoice(name, f"simulating {name} (POLYPATH_MACHINE)")
+    real, note = _core.chosen()
+    if real:
+        return MachineChoice("", note)
     return MachineChoice(
         DEFAULT_MACHINE,
         f"no GPU to drive here: simulating {DEFAULT_MACHINE} (another: --machine NAME|FILE; "

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
+#include <cstdlib>
 
+#include "core/files.h"
 #include "driver/cuda/cuda_api.h"
 #include "driver/cuda/nvml.h"
 
@@ -21,10 +22,8 @@ std::string lower(std::string text) {
 
 // -1 in the file means that there is one node, or none is known.
 int numa_node_of(const std::string& bus_id) {
-  std::ifstream file("/sys/bus/pci/devices/" + bus_id + "/numa_node");
-  int node = -1;
-  file >> node;
-  return std::max(node, 0);
+  const auto text = read_file("/sys/bus/pci/devices/" + bus_id + "/numa_node", 32);
+  return text ? std::max(std::atoi(text->c_str()), 0) : 0;
 }
 
 GpuFacts cuda_facts(const Functions& cuda, int gpu, int count) {

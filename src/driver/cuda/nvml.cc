@@ -40,8 +40,7 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
   ~Nvml() {
-    if (usable) shutdown();
-    if (library_ != nullptr) dlclose(library_);
+    if (usable) shutdown();  // the library stays: others in the process may use it
   }
 
   bool usable = false;

@@ -43,7 +43,7 @@ def info(
     write_machine(document, plot)
     choice.announce()
     calibration = _core.calibration(choice.name)
-    _show_machine(console_for(json_target), document)
+    _show_machine(console_for(json_target), document, simulated=choice.name != "")
     if calibration:
         _show_calibration(console_for(json_target), json.loads(calibration))
 
@@ -60,8 +60,9 @@ def _show_calibration(console: Console, calibration: Document) -> None:
     console.print(f"\nFrom {calibration['file']}", soft_wrap=True)
 
 
-def _show_machine(console: Console, machine: Document) -> None:
-    heading(console, f"{machine['name']} (simulated): {machine['description']}")
+def _show_machine(console: Console, machine: Document, simulated: bool) -> None:
+    remark = " (simulated)" if simulated else ""
+    heading(console, f"{machine['name']}{remark}: {machine['description']}")
     tables = (places_table, bandwidth_table, hops_table, resources_table, costs_table)
     for table in tables:
         console.print(table(machine))

@@ -1,0 +1,14 @@
+#pragma once
+// Reading files. Through C streams: where a program links one C++ run-time library and a library in
+// it carries another, formatted C++ streams of the two share locales, and crash.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace polypath {
+
+/// The first `most` bytes of a file; nothing if it cannot be opened. Files of /proc and /sys too.
+std::optional<std::string> read_file(const std::string& path, std::size_t most);
+
+}  // namespace polypath

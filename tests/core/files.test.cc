@@ -1,0 +1,31 @@
+#include "core/files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace polypath {
+namespace {
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::FILE* file = std::fopen(path_.c_str(), "wb");
+    ASSERT_NE(file, nullptr);
+    std::fputs("seven\nbytes", file);
+    std::fclose(file);
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
+
+  std::string path_ = testing::TempDir() + "polypath-files-" + std::to_string(getpid());
+};
+
+TEST_F(Files, AreReadWhole) { EXPECT_EQ(read_file(path_, 100), "seven\nbytes"); }
+
+TEST_F(Files, AreReadUpToTheLimit) { EXPECT_EQ(read_file(path_, 7), "seven\nb"); }
+
+TEST_F(Files, ThatAreNotThereAreNothing) { EXPECT_FALSE(read_file(path_ + "-not", 7)); }
+
+}  // namespace
+}  // namespace polypath
