@@ -1,4 +1,4 @@
-"""Builds, checks, calibrates and measures Polypath on this computer's GPUs; prints target and figure.
+"""Builds, checks, calibrates and measures Polypath on this computer's GPUs beside the targets.
 
 Usage: measure_gpus.py [--build FOLDER] [--output FOLDER] [--skip STEP ...] [--only STEP ...]
 
@@ -39,6 +39,14 @@ class Series:
     request: Json
     native: str
     environment: dict[str, str] = field(default_factory=dict)
+
+    def command(self) -> str:
+        """Return the command that measures the same."""
+        asked = self.request
+        settings = "".join(f"{name}={value} " for name, value in self.environment.items())
+        sizes = ",".join(str(size) for size in asked["sizes"])
+        pair = f"{asked['source']} {asked['destination']}"
+        return f"{settings}polypath bench {asked['operation']} {pair} --sizes {sizes}"
 
 
 @dataclass
@@ -182,10 +190,11 @@ def row_text(row: Json) -> str:
     predicted = row["predicted_seconds"]
     error = "      -" if predicted is None else f"{100 * (predicted / row['seconds'] - 1):+6.1f}%"
     paths = " ".join(f"{p['via']}:{100 * p['share']:.1f}%/{p['chunks']}" for p in row["paths"])
+    rate, native = row["bytes_per_second"] / 1e9, row["native_bytes_per_second"] / 1e9
     return (
         f"{size_text(row['bytes']):>8} {row['executor']:>7} {row['seconds'] * 1e6:10.1f} us "
-        f"{row['bytes_per_second'] / 1e9:7.1f} GB/s native {row['native_bytes_per_second'] / 1e9:7.1f} "
-        f"{row['speedup']:6.3f}x model {error} {'ok' if row['verified'] else 'WRONG'}  {paths}"
+        f"{rate:7.1f} GB/s native {native:7.1f} {row['speedup']:6.3f}x model {error} "
+        f"{'ok' if row['verified'] else 'WRONG'}  {paths}"
     )
 
 
@@ -200,9 +209,7 @@ def bench(machine: Machine) -> None:
             machine.failures.append(series.name)
             continue
         answer["native_call"] = series.native
-        answer["command"] = f"polypath bench {series.request['operation']} " + " ".join(
-            [series.request["source"], series.request["destination"]]
-        )
+        answer["command"] = series.command()
         machine.write(series.name, answer)
         for row in answer["results"]:
             print(row_text(row))
@@ -275,10 +282,10 @@ def judge(machine: Machine) -> None:
             continue
         worst = min(rows, key=lambda row: float(row["speedup"]))
         met = worst["speedup"] >= target.ratio
+        sizes = f"{size_text(target.smallest):>8} to {size_text(target.largest):>8}"
         print(
-            f"{target.series:24} {size_text(target.smallest):>8} to {size_text(target.largest):>8} "
-            f"target {target.ratio:.2f} worst {worst['speedup']:.3f} at {size_text(worst['bytes']):>8} "
-            f"{'met' if met else 'MISSED'}"
+            f"{target.series:24} {sizes} target {target.ratio:.2f} worst {worst['speedup']:.3f} "
+            f"at {size_text(worst['bytes']):>8} {'met' if met else 'MISSED'}"
         )
         if not met:
             machine.failures.append(f"{target.series} target {target.ratio}")
