@@ -190,11 +190,37 @@ def issue_section(answers: list[Document]) -> str:
     return "\n\n".join(parts)
 
 
+def weights_section(document: Document) -> str:
+    """Return what moving a model's tensors gains, a way and kind of host memory per row."""
+    rows = [
+        [
+            f"{result['source']} → {result['destination']}",
+            result["memory"],
+            f"{1e3 * result['seconds']:.1f}",
+            rate_text(result["native_bytes_per_second"]),
+            rate_text(result["bytes_per_second"]),
+            f"**{result['speedup']:.2f}**",
+        ]
+        for result in document["results"]
+    ]
+    first = document["results"][0]
+    host = document["host"]
+    said = (
+        f"`{document['command']}`: {first['tensors']} tensors, {size_text(first['bytes'])}, beside "
+        f"PyTorch {host['torch']}'s own copies; driver {host['driver_version']}; {host['date']}."
+    )
+    head = ["from, to", "host memory", "ms", "PyTorch's GB/s", "GB/s", "speed-up"]
+    return f"#### Weights\n\n{said}\n\n{table(head, rows)}"
+
+
 def performance_block(measurements: Measurements) -> str:
     """Return what stands between the measured markers of docs/performance.md."""
     series = measurements.series()
     parts = [f"{hosts_text(list(series.values()))}."] if series else []
     parts += [series_section(name, document) for name, document in series.items()]
+    weights = measurements.read("weights")
+    if weights:
+        parts.append(weights_section(weights))
     comparison, answers = measurements.read("simulated"), measurements.read("issue")
     if comparison and comparison["results"]:
         parts.append(simulated_section(comparison))
