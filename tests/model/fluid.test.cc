@@ -48,6 +48,34 @@ TEST_F(FluidTimeline, OneCopyTakesItsLatencyAndItsBytes) {
   EXPECT_TRUE(close(only->finished, 25_us));
 }
 
+// gpu0 makes a long copy to gpu1 until 10 + 80000/800 = 110. One to the host meanwhile takes
+// 3 longer to start, and 2·3 if its stream waited first: 20 + 10 + 3 + 10, 50 + 10 + 6 + 10.
+TEST_F(FluidTimeline, ABusyGpuStartsCopiesLater) {
+  machine_.places[0].busy_latency = 3_us;
+  const auto whole = submit(copy("gpu0", "gpu1", 80000_B));
+  const auto chunk = submit(copy("gpu0", "host0", 5000_B, 20_us));
+  const auto waited = copy("gpu0", "host0", 5000_B, 50_us);
+  waited->waits = true;
+  submit(waited);
+
+  fluid_.drain();
+
+  EXPECT_TRUE(close(whole->finished, 110_us));
+  EXPECT_TRUE(close(chunk->finished, 43_us));
+  EXPECT_TRUE(close(waited->finished, 76_us));
+}
+
+// Alone, and beside copies that another GPU makes, nothing is added: 10 + 10.
+TEST_F(FluidTimeline, OtherGpusDoNotKeepAGpuBusy) {
+  machine_.places[0].busy_latency = 3_us;
+  submit(copy("gpu2", "gpu1", 8000_B));
+  const auto chunk = submit(copy("gpu0", "host0", 5000_B));
+
+  fluid_.drain();
+
+  EXPECT_TRUE(close(chunk->finished, 20_us));
+}
+
 // Both flow from 10 on at 0.5 GB/s: 10 + 5000/500
 TEST_F(FluidTimeline, TwoCopiesDivideTheLink) {
   const auto one = submit(copy("gpu0", "gpu1", 5000_B));

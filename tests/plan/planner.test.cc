@@ -604,5 +604,45 @@ TEST(Decisions, OfIncludedPathsEndNoLaterThanThePlan) {
   for (const PathDecision& part : plan->decisions) EXPECT_LE(part.predicted, plan->predicted);
 }
 
+// --- both ways at once ---
+
+PlanOptions both_ways() {
+  PlanOptions options;
+  options.both_ways = true;
+  return options;
+}
+
+// With a transfer the other way each has less of what both use: never faster than alone.
+TEST(BothWays, APlanExpectsTheOtherDirection) {
+  Rig rig("beluga");
+
+  const PlanPointer alone = rig.plan(256_MiB);
+  const PlanPointer both = rig.plan(256_MiB, both_ways());
+
+  EXPECT_GE(both->predicted, alone->predicted);
+  EXPECT_GT(used(*both).size(), 1U);
+}
+
+// 12 % is predicted there, which measurements did not bear out.
+TEST(BothWays, AGainBelowAFifthIsNotReliedOn) {
+  Rig rig("h200x4");
+
+  EXPECT_EQ(rig.plan(1_GiB, both_ways())->executor(), Executor::native);
+  EXPECT_NE(rig.plan(1_GiB)->executor(), Executor::native);
+}
+
+// Behind a switch the program cannot tell the direct path from one through another GPU.
+TEST(Planner, FindsThePathThatTheShareProgramIsIndifferentTo) {
+  Machine machine = load_machine("h200x4");
+  for (const PlaceId gpu : machine.places_of(PlaceKind::gpu))
+    machine.places[gpu.index()].busy_latency = 4_us;
+  for (Resource& resource : machine.resources)
+    if (resource.name.ends_with(".ingress")) resource.capacity = 399_GBps;
+  Planner planner(machine, {});
+
+  for (const Bytes bytes : {64_MiB, 256_MiB, 1_GiB})
+    EXPECT_EQ(used(*planner.plan(kGpu0, kGpu1, bytes)), (Names{"direct", "host0"}));
+}
+
 }  // namespace
 }  // namespace polypath
