@@ -240,12 +240,9 @@ std::string issue_report(const std::string& text) {
                     {"how", cost.how},
                     {"seconds", cost.call.value},
                     {"nodes", cost.nodes}});
-  return Json{{"schema", "polypath.issue/1"},
-              {"machine", chosen.machine.name},
-              {"source", request.source},
-              {"destination", request.destination},
-              {"host", host_object(false)},
-              {"results", list}}
+  return Json{{"schema", "polypath.issue/1"}, {"machine", chosen.machine.name},
+              {"source", request.source},     {"destination", request.destination},
+              {"host", host_object(false)},   {"results", list}}
       .dump(kIndent);
 }
 

@@ -17,7 +17,8 @@ void quietly(Call call) noexcept {
 }  // namespace
 
 EventSet::~EventSet() {
-  for (const auto& [gpu, event] : events_) quietly([&, made = event] { driver_.destroy_event(made); });
+  for (const auto& [gpu, event] : events_)
+    quietly([&, made = event] { driver_.destroy_event(made); });
 }
 
 EventHandle EventSet::on(PlaceId gpu) {

@@ -25,8 +25,8 @@ struct Place {
   Seconds staging_latency;
   /// The same where one GPU makes both copies.
   Seconds relay_latency = staging_latency;
-  /// What a copy costs more, and so does a wait before it, for every other copy of the same GPU that
-  /// is under way when it starts: the GPU has to switch between its streams. 0 for hosts.
+  /// What a copy costs more, and so does a wait before it, for every other copy of the same GPU
+  /// that is under way when it starts: the GPU has to switch between its streams. 0 for hosts.
   Seconds busy_latency = {};
 };
 
