@@ -133,8 +133,7 @@ CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   const Seconds now = driver_.now();
   const PlanPointer plan = plan_beside(call, ends, now);
   count_asked(call);
-  const CopyResult result =
-      counting_errors(statistics_, [&] { return enqueue(call, ends, plan, now); });
+  CopyResult result = counting_errors(statistics_, [&] { return enqueue(call, ends, plan, now); });
   if (result.executor == Executor::native)
     ++(result.plan ? statistics_.native : statistics_.fallbacks);
   else ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);

@@ -59,6 +59,10 @@ Buffer::~Buffer() {
 
 nb::object Buffer::array(nb::handle self) {
   auto& buffer = nb::cast<Buffer&>(self);
+  const bool device = buffer.context->memory_at(buffer.address).kind == MemoryKind::device;
+  if (device && !buffer.context->simulated())
+    fail(ErrorCode::unsupported, "memory of " + buffer.place + " is no NumPy array",
+         "the host cannot reach it", "Copy it into a buffer of the host first.");
   return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
       reinterpret_cast<void*>(buffer.address.value), {buffer.size.value}, self));
 }

@@ -127,7 +127,7 @@ PlanOptions options_of(const std::string& executor, const std::vector<std::strin
   return options;
 }
 
-void bind_context(nb::module_& module) {
+void bind_streams_and_buffers(nb::module_& module) {
   nb::class_<Stream>(module, "Stream",
                      "A stream of a GPU: work on it runs in order. Made by Context.stream.")
       .def("synchronize", &Stream::synchronize, nb::call_guard<nb::gil_scoped_release>(),
@@ -140,8 +140,11 @@ void bind_context(nb::module_& module) {
       .def_prop_ro("address", [](const Buffer& buffer) { return buffer.address.value; })
       .def(
           "numpy", [](nb::handle self) { return Buffer::array(self); },
-          "The bytes as a NumPy array of uint8, without a copy. Only for simulated machines; "
-          "synchronize the streams that use the buffer first.");
+          "The bytes as a NumPy array of uint8, without a copy: of host memory, and of all memory "
+          "of simulated machines. Synchronize the streams that use the buffer first.");
+}
+
+void bind_context(nb::module_& module) {
   nb::class_<Holder>(module, "Context",
                      "Copies on one machine: 'h200x4', 'synthetic:7', a file; '' for the default. "
                      "With trace=True it keeps the timeline of all copies.")
@@ -197,5 +200,6 @@ NB_MODULE(_core, module) {
       nb::exception<polypath::Error>(module, "Error", PyExc_RuntimeError);
   nb::register_exception_translator(polypath::python::raise_error, error.ptr());
   polypath::python::bind_reports(module);
+  polypath::python::bind_streams_and_buffers(module);
   polypath::python::bind_context(module);
 }

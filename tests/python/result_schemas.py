@@ -89,6 +89,9 @@ TUNED = record(
     ),
 )
 
+QUANTITIES = [
+    "latency", "bandwidth", "capacity", "staging latency", "relay latency", "busy latency", "cost",
+]  # fmt: skip
 CALIBRATION = record(
     schema={"const": "polypath.calibration/1"},
     machine=TEXT,
@@ -98,7 +101,7 @@ CALIBRATION = record(
     numbers=list_of(
         record(
             of=TEXT,
-            quantity={"enum": ["latency", "bandwidth", "capacity", "staging latency", "cost"]},
+            quantity={"enum": QUANTITIES},
             unit={"enum": ["s", "B/s"]},
             measured={"type": "number", "minimum": 0},
             nominal={"type": "number", "minimum": 0},
