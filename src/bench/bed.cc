@@ -8,6 +8,17 @@ namespace {
 
 unsigned char* bytes_at(Address address) { return reinterpret_cast<unsigned char*>(address.value); }
 
+// Different in every word and for every seed, so that a misplaced chunk cannot go unnoticed.
+void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed) {
+  std::uint64_t word = seed * 0x9e3779b97f4a7c15ULL + 1;
+  std::uint64_t i = 0;
+  for (; i + 8 <= bytes.value; i += 8, word += 0x9e3779b97f4a7c15ULL) {
+    const std::uint64_t mixed = word ^ (word >> 29);
+    std::memcpy(data + i, &mixed, 8);
+  }
+  std::memcpy(data + i, &word, bytes.value - i);
+}
+
 class SimulatedBed final : public Bed {
  public:
   SimulatedBed(const Machine& machine, sim::Options options) : driver_(machine, options) {}
@@ -93,17 +104,6 @@ class GpuBed final : public Bed {
 };
 
 }  // namespace
-
-// Different in every word and for every seed, so that a misplaced chunk cannot go unnoticed.
-void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed) {
-  std::uint64_t word = seed * 0x9e3779b97f4a7c15ULL + 1;
-  std::uint64_t i = 0;
-  for (; i + 8 <= bytes.value; i += 8, word += 0x9e3779b97f4a7c15ULL) {
-    const std::uint64_t mixed = word ^ (word >> 29);
-    std::memcpy(data + i, &mixed, 8);
-  }
-  std::memcpy(data + i, &word, bytes.value - i);
-}
 
 std::unique_ptr<Bed> simulated_bed(const Machine& machine, sim::Options options) {
   return std::make_unique<SimulatedBed>(machine, options);

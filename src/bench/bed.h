@@ -39,11 +39,7 @@ class Bed {
 /// A new simulated machine; `options` say whether bytes move.
 std::unique_ptr<Bed> simulated_bed(const Machine& machine, sim::Options options);
 
-/// This computer's GPUs as `machine`; beds of one process share contexts.
-/// Error (unsupported) if there are none.
+/// This computer's GPUs as `machine`, through their driver, which beds may share.
 std::unique_ptr<Bed> gpu_bed(const Machine& machine, std::shared_ptr<Driver> driver);
-
-/// Writes the pattern of `fill` where the host can reach it.
-void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed);
 
 }  // namespace polypath::bench

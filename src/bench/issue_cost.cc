@@ -11,6 +11,7 @@ class Ends {
  public:
   Ends(const Machine& machine, Driver& driver, const Lane& lane, Bytes bytes)
       : driver_(driver),
+        lane_(lane),
         bytes_(bytes),
         gpu_(machine.place(lane.source).kind == PlaceKind::gpu ? lane.source : lane.destination),
         stream_(driver.create_stream(gpu_)) {
@@ -44,11 +45,13 @@ class Ends {
   }
 
   void copy_by_driver() {
-    driver_.copy_native({destinations_[0], sources_[0], bytes_, {}}, stream_);
+    driver_.copy_native(
+        {destinations_[0], sources_[0], bytes_, {}, lane_.destination, lane_.source}, stream_);
   }
 
  private:
   Driver& driver_;
+  Lane lane_;
   Bytes bytes_;
   PlaceId gpu_;
   StreamHandle stream_;

@@ -6,16 +6,10 @@
 namespace polypath::bench {
 namespace {
 
-PlanOptions native_options() {
-  PlanOptions options;
-  options.executor = ExecutorChoice::native;
-  return options;
-}
-
 // Lanes that see each other's load settle on their plans after a few runs.
 bool warm_up(Session& session, const Request& request) {
   bool right = true;
-  session.run(native_options(), request.window);
+  session.run_driver(request.window);
   for (int i = 0; i < warm_up_runs(request.settings) + 2; ++i) {
     const bool compare = request.verify && (i == 0 || i == warm_up_runs(request.settings) - 1);
     if (compare) session.fill();
@@ -37,7 +31,7 @@ void time_runs(Session& session, const Request& request, Result& result) {
   std::vector<double> native, planned;
   double spent = 0;
   for (int i = 0; i < request.repeats || (spent < kLeastSeconds && i < 2000); ++i) {
-    native.push_back(session.run(native_options(), request.window).value);
+    native.push_back(session.run_driver(request.window).value);
     planned.push_back(session.run(request.options, request.window).value);
     spent += native.back() + planned.back();
   }

@@ -34,17 +34,19 @@ Session::~Session() {
   }
 }
 
+bool Session::in_pageable_memory(PlaceId place) const {
+  return operation_.pageable && bed_->machine().place(place).kind == PlaceKind::host;
+}
+
 Address Session::allocate(PlaceId place) {
-  if (!operation_.pageable || bed_->machine().place(place).kind == PlaceKind::gpu)
-    return bed_->driver().allocate(place, bytes_);
+  if (!in_pageable_memory(place)) return bed_->driver().allocate(place, bytes_);
   auto* memory = new unsigned char[bytes_.value];
   std::fill_n(memory, bytes_.value, 1);  // so that the system has given its pages
   return {reinterpret_cast<std::uintptr_t>(memory)};
 }
 
 void Session::free(PlaceId place, Address address) {
-  if (!operation_.pageable || bed_->machine().place(place).kind == PlaceKind::gpu)
-    return bed_->driver().free(address);
+  if (!in_pageable_memory(place)) return bed_->driver().free(address);
   delete[] reinterpret_cast<unsigned char*>(address.value);
 }
 
@@ -61,14 +63,31 @@ void Session::copy(std::size_t lane, const PlanOptions& options, bool first) {
   if (first) results_[lane] = result;
 }
 
+void Session::copy_by_driver(std::size_t lane) {
+  const Buffers& buffers = buffers_[lane];
+  const Lane& ends = operation_.lanes[lane];
+  bed_->driver().copy_native(
+      {buffers.destination, buffers.source, bytes_, {}, ends.destination, ends.source},
+      buffers.stream);
+}
+
 Seconds Session::run(const PlanOptions& options, int window) {
+  return time(window, [&](std::size_t lane, bool first) { copy(lane, options, first); });
+}
+
+Seconds Session::run_driver(int window) {
+  return time(window, [&](std::size_t lane, bool) { copy_by_driver(lane); });
+}
+
+template <class Copy>
+Seconds Session::time(int window, Copy copy) {
   Driver& driver = bed_->driver();
   bed_->align_lanes();
   const Seconds start = driver.now();
   for (int i = 0; i < window; ++i)
     for (std::size_t lane = 0; lane < buffers_.size(); ++lane) {
       if (!operation_.in_turn) bed_->use_lane(lane);
-      copy(lane, options, i == 0);
+      copy(lane, i == 0);
       if (operation_.in_turn) driver.synchronize(buffers_[lane].stream);
     }
   for (std::size_t lane = 0; lane < buffers_.size() && !operation_.in_turn; ++lane) {

@@ -28,6 +28,9 @@ class Session {
   /// Returns the time from the first call until the last wait returned.
   Seconds run(const PlanOptions& options, int window);
 
+  /// The same with the driver's own native copies, without an engine.
+  Seconds run_driver(int window);
+
   /// Writes a pattern into every source and another into every destination. Needs bytes that move.
   void fill();
   /// True if every byte of every destination is its source's.
@@ -47,9 +50,13 @@ class Session {
     PlaceId gpu;
   };
 
+  [[nodiscard]] bool in_pageable_memory(PlaceId place) const;
   [[nodiscard]] Address allocate(PlaceId place);
   void free(PlaceId place, Address address);
   void copy(std::size_t lane, const PlanOptions& options, bool first);
+  void copy_by_driver(std::size_t lane);
+  template <class Copy>
+  Seconds time(int window, Copy copy);
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
   std::unique_ptr<Bed> bed_;

@@ -23,7 +23,7 @@ std::string processor_name() {
 
 #if POLYPATH_WITH_CUDA
 
-Computer look_at_computer() {
+Computer look_at_computer(bool peer_access) {
   Computer computer;
   computer.processor = processor_name();
   const cuda::Library& library = cuda::Library::get();
@@ -31,6 +31,8 @@ Computer look_at_computer() {
   if (!computer.problem.empty()) return computer;
   computer.driver = cuda::driver_version();
   computer.gpus = cuda::gpu_facts();
+  if (!peer_access)
+    for (GpuFacts& gpu : computer.gpus) gpu.reaches.assign(computer.gpus.size(), false);
   return computer;
 }
 
@@ -40,7 +42,7 @@ std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access
 
 #else
 
-Computer look_at_computer() {
+Computer look_at_computer(bool) {
   Computer computer;
   computer.processor = processor_name();
   computer.problem = "this build has no CUDA driver layer";

@@ -35,8 +35,9 @@ struct Computer {
   std::vector<GpuFacts> gpus;
 };
 
-/// Asks the drivers; creates no context. Never throws: see `problem`.
-Computer look_at_computer();
+/// Asks the drivers; creates no context. Never throws: see `problem`. Without `peer_access` the
+/// GPUs are said to reach nothing, whatever they could.
+Computer look_at_computer(bool peer_access = true);
 
 /// The driver of this computer's GPUs for `machine`, whose GPUs are the visible ones in order.
 /// `peer_access`: whether they may reach each other's memory. Error (unsupported) with the

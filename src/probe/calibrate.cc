@@ -137,8 +137,10 @@ void Calibrator::note_staging(const StagingTimes& times) {
     Place& place = result_.machine.places[i];
     place.staging_latency = std::min(times.staging[i], Seconds{kLongest});
     place.relay_latency = std::min(times.relay[i], Seconds{kLongest});
-    result_.provenance.places[i] =
-        sentence("single chunks over it, joined back into the caller's stream", times.spreads[i]);
+    result_.provenance.places[i] = sentence(
+        "single chunks over it, joined back into the caller's stream; busy latency: copies "
+        "to the host beside a long one to a peer",
+        times.spreads[i]);
   }
 }
 

@@ -27,9 +27,7 @@ std::optional<CalibratedMachine> calibration_of(const Machine& found) {
   }
 }
 
-ChosenMachine this_computer(Computer computer, bool peer_access) {
-  if (!peer_access)
-    for (GpuFacts& gpu : computer.gpus) gpu.reaches.assign(computer.gpus.size(), false);
+ChosenMachine this_computer(const Computer& computer, bool peer_access) {
   ChosenMachine chosen{machine_of(computer), nullptr, {}};
   chosen.gpus = shared_gpu_driver(chosen.machine, peer_access);
   if (const auto calibrated = calibration_of(chosen.machine)) chosen.machine = calibrated->measured;
@@ -42,7 +40,7 @@ ChosenMachine this_computer(Computer computer, bool peer_access) {
 ChosenMachine choose_machine(const std::string& name, const Settings& settings) {
   const std::string& wanted = name.empty() ? settings.machine : name;
   if (!wanted.empty()) return {load_machine(wanted), nullptr, {}};
-  const Computer computer = look_at_computer();
+  const Computer computer = look_at_computer(settings.peer_access);
   if (computer.problem.empty()) return this_computer(computer, settings.peer_access);
   return {load_machine(kDefaultMachine), nullptr,
           fmt::format("No GPU here ({}): {} is simulated.", computer.problem, kDefaultMachine)};

@@ -53,7 +53,9 @@ class Builder {
     machine_.description =
         fmt::format("{} x {}, driver {}, as found; nominal rates, not measured.",
                     computer.gpus.size(), computer.gpus.front().model, computer.driver);
-    machine_.costs = load_machine("h200x4").costs;
+    const Machine measured = load_machine("h200x4");
+    machine_.costs = measured.costs;
+    staging_ = measured.places.front().staging_latency;
   }
 
   Machine build() {
@@ -71,19 +73,18 @@ class Builder {
 
  private:
   void add_places() {
-    const Seconds staging = load_machine("h200x4").places.front().staging_latency;
     std::vector<int> nodes;
     for (std::size_t g = 0; g < computer_.gpus.size(); ++g) {
       const GpuFacts& gpu = computer_.gpus[g];
       machine_.places.push_back(
-          {fmt::format("gpu{}", g), PlaceKind::gpu, gpu.model, gpu.numa_node, staging});
+          {fmt::format("gpu{}", g), PlaceKind::gpu, gpu.model, gpu.numa_node, staging_});
       if (std::find(nodes.begin(), nodes.end(), gpu.numa_node) == nodes.end())
         nodes.push_back(gpu.numa_node);
     }
     std::sort(nodes.begin(), nodes.end());
     for (std::size_t h = 0; h < nodes.size(); ++h)
       machine_.places.push_back(
-          {fmt::format("host{}", h), PlaceKind::host, computer_.processor, nodes[h], staging});
+          {fmt::format("host{}", h), PlaceKind::host, computer_.processor, nodes[h], staging_});
   }
 
   ResourceId add(const std::string& name, const char* kind, BytesPerSecond capacity) {
@@ -185,6 +186,7 @@ class Builder {
 
   const Computer& computer_;
   Machine machine_;
+  Seconds staging_;
 };
 
 }  // namespace

@@ -18,12 +18,10 @@ Subject simulated(const std::string& name) {
 }
 
 Subject this_computer(bool peer_access) {
-  Computer computer = look_at_computer();
+  const Computer computer = look_at_computer(peer_access);
   if (!computer.problem.empty())
     fail(ErrorCode::unsupported, "there is no GPU to calibrate here", computer.problem,
          "Name a machine to simulate instead: --machine h200x4.");
-  if (!peer_access)
-    for (GpuFacts& gpu : computer.gpus) gpu.reaches.assign(computer.gpus.size(), false);
   const Machine found = machine_of(computer);
   return {found, shared_gpu_driver(found, peer_access)};
 }
