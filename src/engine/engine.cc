@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/process.h"
 #include "core/text.h"
 
 namespace polypath {
@@ -31,6 +32,15 @@ MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* w
         fmt::format("{} bytes are left in its allocation, {} were asked for", left, bytes.value),
         "Correct the size or the offset.");
   return *memory;
+}
+
+bool overlap(const CopyCall& call) {
+  return call.source.value < call.destination.value + call.bytes.value &&
+         call.destination.value < call.source.value + call.bytes.value;
+}
+
+Asked asked_of(const CopyCall& call, PlaceId source, PlaceId destination) {
+  return {call.stream, source, destination, call.bytes};
 }
 
 std::string describe(const Machine& machine, const Plan& plan, Executor executor) {
@@ -74,11 +84,13 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       machine_(machine),
       settings_(settings),
       process_(getpid()),
+      generation_(process_generation()),
       planner_(machine_, settings_),
       hops_(driver, machine_, settings_),
       streams_(driver, machine_, hops_),
       graphs_(driver, machine_, hops_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
+      familiar_(settings.min_message),
       uses_(static_cast<std::size_t>(settings.plan_cache)),
       pageable_(driver, settings_, [this](const CopyCall& call, const CopyEnds& ends) {
         return send_window(call, ends);
@@ -92,9 +104,7 @@ Engine::~Engine() = default;
 CopyEnds Engine::check(const CopyCall& call) {
   const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source");
   const MemoryInfo destination = memory_of(driver_, call.destination, call.bytes, "destination");
-  const bool apart = call.source.value + call.bytes.value <= call.destination.value ||
-                     call.destination.value + call.bytes.value <= call.source.value;
-  if (!apart)
+  if (overlap(call))
     fail_argument("source and destination overlap", "the result would depend on the order of bytes",
                   "Copy through a third buffer.");
   return {source.place, destination.place, source.kind, destination.kind};
@@ -102,7 +112,7 @@ CopyEnds Engine::check(const CopyCall& call) {
 
 // A forked child has its parent's memory but not its driver: handles mean nothing there.
 void Engine::check_process() const {
-  if (getpid() == process_) return;
+  if (process_generation() == generation_) return;
   fail(ErrorCode::unsupported, fmt::format("this context belongs to process {}", process_),
        "a forked child cannot use its parent's streams and memory", "Open one in the child.");
 }
@@ -111,6 +121,7 @@ CopyResult Engine::copy(const CopyCall& call) {
   check_process();
   std::unique_lock lock(mutex_);
   if (call.bytes.value == 0) return {};
+  if (const auto done = familiar_copy(call)) return *done;
   const CopyEnds ends = check(call);
   if (!is_planned(ends.source_kind) || !is_planned(ends.destination_kind)) {
     lock.unlock();
@@ -122,21 +133,49 @@ CopyResult Engine::copy(const CopyCall& call) {
   return unplanned_copy(call, ends);
 }
 
+// As the last one like it, if that went natively and nothing is in flight that could change it.
+std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call) {
+  const FamiliarCopies::Entry* known = familiar_.find(call);
+  if (known == nullptr || overlap(call)) return std::nullopt;
+  const PlanPointer plan = known->plan;
+  const Seconds now = plan ? driver_.now() : Seconds{};
+  if (plan && !load_->company_of(asked_of(call, plan->source, plan->destination), now).none())
+    return std::nullopt;
+  try {
+    native_copy(call, {});
+  } catch (const Error&) {
+    familiar_.forget(call);
+    (void)check(call);  // what is wrong with it, if it is the caller's fault
+    count_asked(call);
+    ++statistics_.errors;
+    throw;
+  }
+  count_asked(call);
+  ++statistics_.native;
+  if (plan) load_->add(call.stream, plan, now);
+  return CopyResult{Executor::native, plan};
+}
+
 CopyResult Engine::unplanned_copy(const CopyCall& call, const CopyEnds& ends) {
   count_asked(call);
   counting_errors(statistics_, [&] { native_copy(call, ends); });
   ++statistics_.native;
+  if (call.bytes < settings_.min_message) familiar_.remember(call, nullptr);
   return {};
 }
 
 CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   const Seconds now = driver_.now();
-  const PlanPointer plan = plan_beside(call, ends, now);
+  const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
+  const PlanPointer plan = plan_beside(call, ends, company);
   count_asked(call);
   CopyResult result = counting_errors(statistics_, [&] { return enqueue(call, ends, plan, now); });
-  if (result.executor == Executor::native)
+  if (result.executor == Executor::native) {
     ++(result.plan ? statistics_.native : statistics_.fallbacks);
-  else ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
+    if (result.plan && company.none()) familiar_.remember(call, result.plan);
+  } else {
+    ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
+  }
   return result;
 }
 
@@ -179,15 +218,15 @@ CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
     return {};
   }
   const Seconds now = driver_.now();
-  return enqueue(call, ends, plan_beside(call, ends, now), now);
+  const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
+  return enqueue(call, ends, plan_beside(call, ends, company), now);
 }
 
 // The plan beside what else is in flight.
-PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now) {
+PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends,
+                                const Company& company) {
   PlanOptions options = call.options;
   options.executor = choice_of(options, settings_);
-  const Company company =
-      load_->company_of({call.stream, ends.source, ends.destination, call.bytes}, now);
   options.both_ways = company.both_ways && !options.forced();
   return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
 }
@@ -209,12 +248,12 @@ CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const Pla
   if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
   const bool planned_native = executor == Executor::native;
   if (!planned_native && run(call, *plan, executor)) {
-    load_->add(call.stream, *plan, now);
+    load_->add(call.stream, plan, now);
     count_staged(*plan);
     return {executor, plan};
   }
   native_copy(call, ends);
-  load_->add(call.stream, *plan, now);
+  load_->add(call.stream, plan, now);
   return {Executor::native, planned_native ? plan : nullptr};
 }
 

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/copy_call.h"
+#include "engine/familiar.h"
 #include "engine/graph_executor.h"
 #include "engine/hops.h"
 #include "engine/load_tracker.h"
@@ -55,12 +57,14 @@ class Engine {
  private:
   void check_process() const;
   [[nodiscard]] CopyEnds check(const CopyCall& call);
+  [[nodiscard]] std::optional<CopyResult> familiar_copy(const CopyCall& call);
   CopyResult unplanned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult planned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] PlanPointer plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
+  [[nodiscard]] PlanPointer plan_beside(const CopyCall& call, const CopyEnds& ends,
+                                        const Company& company);
   CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanPointer& plan,
                      Seconds now);
   void native_copy(const CopyCall& call, const CopyEnds& ends);
@@ -73,7 +77,8 @@ class Engine {
   Driver& driver_;
   Machine machine_;
   Settings settings_;
-  int process_;  ///< the one that made the engine
+  int process_;     ///< the one that made the engine
+  int generation_;  ///< of that process
   mutable std::mutex mutex_;
   Planner planner_;
   Statistics statistics_;
@@ -81,6 +86,7 @@ class Engine {
   StreamExecutor streams_;
   GraphExecutor graphs_;
   std::shared_ptr<LoadTracker> load_;
+  FamiliarCopies familiar_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window

@@ -12,27 +12,30 @@ constexpr std::uint64_t kAsLarge = 2;  // up to this factor
 }  // namespace
 
 bool LoadTracker::Running::mirrors(const Asked& asked) const {
-  return source == asked.destination && destination == asked.source &&
-         bytes.value <= kAsLarge * asked.bytes.value && asked.bytes.value <= kAsLarge * bytes.value;
+  return plan->source == asked.destination && plan->destination == asked.source &&
+         plan->bytes.value <= kAsLarge * asked.bytes.value &&
+         asked.bytes.value <= kAsLarge * plan->bytes.value;
 }
 
 Seconds LoadTracker::Running::forgotten() const {
   return end + (end - start) * kComesBack + kSlack;
 }
 
-void LoadTracker::add(StreamHandle stream, const Plan& plan, Seconds now) {
+void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now) {
   const std::scoped_lock lock(mutex_);
   Running& running = running_[stream];
   running.start = std::max(running.end, now);
-  running.end = running.start + plan.predicted;
-  running.source = plan.source, running.destination = plan.destination;
-  running.bytes = plan.bytes;
-  running.rates.assign(resources_.capacities().size(), {});
+  running.end = running.start + plan->predicted;
+  running.plan = std::move(plan);
+}
+
+// While it carries anything a path takes its full rate, however little it carries in all.
+void LoadTracker::add_rates(const Plan& plan, Load& load) const {
+  load.resize(resources_.capacities().size());
   for (const PathShape& part : plan.shape.paths) {
-    // While it carries anything a path takes its full rate, however little it carries in all.
     const double rate = resources_.own_rate(part.path).value;
     for (const Use& claim : resources_.claims(part.path))
-      running.rates[claim.resource.index()].value += claim.weight * rate;
+      load[claim.resource.index()].value += claim.weight * rate;
   }
 }
 
@@ -46,10 +49,7 @@ Company LoadTracker::company_of(const Asked& asked, Seconds now) {
       company.both_ways = true;
       continue;
     }
-    if (running.end <= now) continue;
-    company.load.resize(resources_.capacities().size());
-    for (std::size_t r = 0; r < company.load.size(); ++r)
-      company.load[r].value += running.rates[r].value;
+    if (running.end > now) add_rates(*running.plan, company.load);
   }
   return company;
 }

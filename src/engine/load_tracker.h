@@ -23,6 +23,8 @@ struct Asked {
 struct Company {
   Load load;               ///< taken of each resource by transfers on other streams
   bool both_ways = false;  ///< one as large goes the other way: plan for both instead
+
+  [[nodiscard]] bool none() const { return load.empty() && !both_ways; }
 };
 
 /// Thread-safe; engines may share one.
@@ -31,7 +33,7 @@ class LoadTracker {
   explicit LoadTracker(const Machine& machine) : machine_(machine), resources_(machine_) {}
 
   /// Notes a transfer that has been enqueued on `stream` at `now`.
-  void add(StreamHandle stream, const Plan& plan, Seconds now);
+  void add(StreamHandle stream, PlanPointer plan, Seconds now);
   /// The transfers on other streams that still run, by prediction. Transfers on the same stream do
   /// not count: they are over when the next one starts. Programs exchange in both directions again
   /// and again: a transfer the other way that has only just ended is expected to come back.
@@ -39,16 +41,15 @@ class LoadTracker {
 
  private:
   struct Running {
-    Load rates;
-    PlaceId source;
-    PlaceId destination;
-    Bytes bytes;
+    PlanPointer plan;
     Seconds start;
     Seconds end;
 
     [[nodiscard]] bool mirrors(const Asked& asked) const;
     [[nodiscard]] Seconds forgotten() const;
   };
+
+  void add_rates(const Plan& plan, Load& load) const;
 
   Machine machine_;
   ResourceModel resources_;

@@ -20,7 +20,7 @@ TEST(LoadTracker, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
   LoadTracker tracker(machine);
   const Seconds start{1.0};
 
-  tracker.add({1}, *plan, start);
+  tracker.add({1}, plan, start);
 
   EXPECT_TRUE(tracker.company_of(on({1}), start).load.empty());
   EXPECT_FALSE(tracker.company_of(on({2}), start).load.empty());
@@ -34,7 +34,7 @@ TEST(LoadTracker, TransfersOfOneStreamRunOneAfterAnother) {
   const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
   LoadTracker tracker(machine);
 
-  for (int i = 0; i < 3; ++i) tracker.add({1}, *plan, {});
+  for (int i = 0; i < 3; ++i) tracker.add({1}, plan, {});
 
   EXPECT_FALSE(tracker.company_of(on({2}), plan->predicted * 2.9).load.empty());
   EXPECT_TRUE(tracker.company_of(on({2}), plan->predicted * 3.1).load.empty());
@@ -50,7 +50,7 @@ TEST(LoadTracker, ADirectCopyTakesItsRateOfWhatItsHopUses) {
   const Hop& hop = machine.hop(plan->shape.paths.at(0).path.first);
   LoadTracker tracker(machine);
 
-  tracker.add({1}, *plan, {});
+  tracker.add({1}, plan, {});
   const Load load = tracker.company_of(on({2}), {}).load;
 
   for (const Use& use : hop.uses) {
@@ -67,7 +67,7 @@ TEST(LoadTracker, ExpectsTheWayBack) {
   const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
   LoadTracker tracker(machine);
   const Asked back{{2}, {1}, {0}, Bytes{kSize}};
-  tracker.add({1}, *plan, {});
+  tracker.add({1}, plan, {});
 
   const Company during = tracker.company_of(back, {});
   const Company just_after = tracker.company_of(back, plan->predicted * 1.2);
@@ -83,7 +83,7 @@ TEST(LoadTracker, AnotherPairSizeOrTheOwnStreamIsNoWayBack) {
   const Machine machine = load_machine("beluga");
   Planner planner(machine, Settings{});
   LoadTracker tracker(machine);
-  tracker.add({1}, *planner.plan({0}, {1}, Bytes{kSize}), {});
+  tracker.add({1}, planner.plan({0}, {1}, Bytes{kSize}), {});
 
   EXPECT_FALSE(tracker.company_of({{2}, {0}, {1}, Bytes{kSize}}, {}).both_ways);
   EXPECT_FALSE(tracker.company_of({{2}, {1}, {0}, Bytes{kSize * 3}}, {}).both_ways);

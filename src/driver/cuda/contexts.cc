@@ -22,6 +22,14 @@ ContextPointer Contexts::of(int gpu) {
   return context.load(std::memory_order_acquire);
 }
 
+ContextPointer Contexts::any() {
+  ContextPointer now = nullptr;
+  if (cuda_.context_current(&now) == kSuccess && now != nullptr) return now;
+  for (const auto& context : contexts_)
+    if (ContextPointer retained = context.load(std::memory_order_acquire)) return retained;
+  return of(0);
+}
+
 void Contexts::retain(int gpu) {
   const std::scoped_lock lock(mutex_);
   auto& slot = contexts_[static_cast<std::size_t>(gpu)];

@@ -23,6 +23,9 @@ class Contexts {
 
   /// The GPU's primary context. Creating one takes a tenth of a second and half a GB of its memory.
   ContextPointer of(int gpu);
+  /// For calls that want some context, whichever: the thread's own, else one that is retained
+  /// already, else the first GPU's.
+  ContextPointer any();
   /// Lets two GPUs reach each other's memory, as far as they can; nothing happens the second time.
   void connect(int a, int b);
   /// True in the process that made this object.

@@ -169,9 +169,11 @@ void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
 }
 
 void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
-  if (is_gpu(request.source_place) && is_gpu(request.destination_place))
-    contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
   const Current current(context_of(stream.value));
+  if (request.destination_place.valid() && request.source_place.valid())
+    return enqueue({request.destination, request.destination_place, request.source,
+                    request.source_place, request.bytes, request.label},
+                   pointer_of(stream));
   check(cuda_.copy_any(request.destination.value, request.source.value, request.bytes.value,
                        pointer_of(stream)),
         "cuMemcpyAsync");

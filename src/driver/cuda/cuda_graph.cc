@@ -49,7 +49,7 @@ ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
 
 GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
-  const Current current(contexts_.of(0));  // CUDA wants one, whichever
+  const Current current(contexts_.any());
   auto made = std::make_unique<Graph>(cuda_);
   check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
   for (const GraphNode& node : nodes) {
@@ -98,7 +98,7 @@ void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
 // CUDA keeps a graph that still runs until it has finished.
 void CudaDriver::destroy_graph(GraphHandle graph) {
   const RelaxedCapture relaxed;
-  const Current current(contexts_.of(0));
+  const Current current(contexts_.any());
   delete &graph_of(graph);
 }
 

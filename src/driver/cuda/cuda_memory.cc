@@ -13,7 +13,7 @@ namespace polypath::cuda {
 
 Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
   const bool device = is_gpu(place);
-  const Current current(contexts_.of(device ? ordinal(place) : 0));
+  const Current current(device ? contexts_.of(ordinal(place)) : contexts_.any());
   const RelaxedCapture relaxed;
   Address address;
   if (device) {
@@ -61,7 +61,7 @@ std::optional<MemoryInfo> CudaDriver::find_memory(Address address) {
   std::array<int, 5> which = {kPointerMemoryType, kPointerIsManaged, kPointerDeviceOrdinal,
                               kPointerRangeStart, kPointerRangeSize};
   std::array<void*, 5> data = {&type, &managed, &gpu, &begin, &size};
-  const Current current(contexts_.of(0));
+  const Current current(contexts_.any());
   check(cuda_.pointer_attributes(5, which.data(), data.data(), address.value),
         "cuPointerGetAttributes");
   if (begin == 0 || size == 0) {

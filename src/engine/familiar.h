@@ -1,0 +1,49 @@
+#pragma once
+// Copies that lately went as one native copy, so that the next one like them can go at once,
+// without asking the driver what memory it is between.
+//
+// Copies are alike if they have the same size (or are all too small to plan) between the same pages
+// of memory. Since the last one the program may have freed that memory and have other memory there.
+// That is harmless: a native copy is right between memories of any kind, and all that is remembered
+// is that there was nothing to gain. Every kUses copies the memory is looked at again all the same.
+
+#include <array>
+#include <cstdint>
+
+#include "engine/copy_call.h"
+
+namespace polypath {
+
+class FamiliarCopies {
+ public:
+  /// A copy's likeness is forgotten after so many uses.
+  static constexpr int kUses = 64;
+
+  struct Entry {
+    std::uint64_t source_page = 0;
+    std::uint64_t destination_page = 0;
+    Bytes bytes;  ///< zero stands for every size too small to plan
+    PlaceId stream_gpu;
+    int uses_left = 0;
+    PlanPointer plan;  ///< of the native copy; null for a size too small to plan
+  };
+
+  /// Sizes below `smallest_planned` are all alike.
+  explicit FamiliarCopies(Bytes smallest_planned) : smallest_planned_(smallest_planned) {}
+
+  /// What is remembered of copies like this one; null if nothing is. Counts as a use.
+  [[nodiscard]] const Entry* find(const CopyCall& call);
+  /// Remembers a copy that went natively by `plan`, or without one. Copies with options of their
+  /// own are not remembered.
+  void remember(const CopyCall& call, const PlanPointer& plan);
+  void forget(const CopyCall& call);
+
+ private:
+  [[nodiscard]] Entry likeness_of(const CopyCall& call) const;
+  [[nodiscard]] Entry& slot_of(const Entry& likeness);
+
+  Bytes smallest_planned_;
+  std::array<Entry, 256> entries_;  ///< by hash; a newer one takes an older one's place
+};
+
+}  // namespace polypath
