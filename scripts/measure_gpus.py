@@ -108,6 +108,7 @@ class Machine:
     def __init__(self, build: Path, output: Path) -> None:
         self.build, self.output = build, output
         self.failures: list[str] = []
+        self.series = [series.name for series in SERIES]
         output.mkdir(parents=True, exist_ok=True)
 
     def provide_programs(self) -> None:
@@ -201,6 +202,8 @@ def row_text(row: Json) -> str:
 def bench(machine: Machine) -> None:
     """Run every series on the GPUs."""
     for series in SERIES:
+        if series.name not in machine.series:
+            continue
         heading(f"{series.name} beside {series.native}")
         try:
             answer = machine.ask("bench", series.request, series.environment)
@@ -322,9 +325,11 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "gpu")
     parser.add_argument("--output", type=Path, default=ROOT / "results" / "this-computer")
     parser.add_argument("--only", nargs="*", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--series", nargs="*", choices=[series.name for series in SERIES])
     parser.add_argument("--skip", nargs="*", choices=STEPS, default=[])
     arguments = parser.parse_args()
     machine = Machine(arguments.build, arguments.output)
+    machine.series = arguments.series or machine.series
     machine.provide_programs()
     for step in STEPS:
         if step in arguments.only and step not in arguments.skip:

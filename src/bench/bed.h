@@ -21,8 +21,8 @@ class Bed {
   virtual Driver& driver() = 0;
   /// True if time passes by itself, so that a measurement has to be repeated.
   [[nodiscard]] virtual bool real() const = 0;
-  /// Calls from now on come from this lane's virtual CPU thread; nothing on real GPUs, where one
-  /// thread issues for all lanes.
+  /// Calls from now on come from this lane's virtual CPU thread; nothing on real GPUs, where lanes
+  /// are real threads.
   virtual void use_lane(std::size_t) {}
   /// All lanes' clocks meet.
   virtual void align_lanes() {}

@@ -32,6 +32,8 @@ void time_runs(Session& session, const Request& request, Result& result) {
   double spent = 0;
   for (int i = 0; i < request.repeats || (spent < kLeastSeconds && i < 2000); ++i) {
     native.push_back(session.run_driver(request.window).value);
+    // Lanes learn of each other by running: not from the driver's copies just now.
+    if (session.results().size() > 1) session.run(request.options, request.window);
     planned.push_back(session.run(request.options, request.window).value);
     spent += native.back() + planned.back();
   }

@@ -1,6 +1,7 @@
 #pragma once
 // Buffers and streams for an operation, and the engines under test: one per lane, each knowing the
-// others' load as ranks would. On a simulated machine each is called by its own virtual CPU thread.
+// others' load as ranks would, and each called by a thread of its own (on a simulated machine a
+// virtual one).
 
 #include <memory>
 #include <string>
@@ -57,6 +58,10 @@ class Session {
   void copy_by_driver(std::size_t lane);
   template <class Copy>
   Seconds time(int window, Copy copy);
+  template <class Copy>
+  Seconds time_by_turns(int window, Copy copy);
+  template <class Copy>
+  Seconds time_by_threads(int window, Copy copy);
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
   std::unique_ptr<Bed> bed_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/log.h"
 #include "core/process.h"
@@ -90,7 +92,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       streams_(driver, machine_, hops_),
       graphs_(driver, machine_, hops_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
-      familiar_(settings.min_message),
+      familiar_(std::min(settings.min_message, settings.pageable_min)),
       uses_(static_cast<std::size_t>(settings.plan_cache)),
       pageable_(driver, settings_, [this](const CopyCall& call, const CopyEnds& ends) {
         return send_window(call, ends);
@@ -121,7 +123,7 @@ CopyResult Engine::copy(const CopyCall& call) {
   check_process();
   std::unique_lock lock(mutex_);
   if (call.bytes.value == 0) return {};
-  if (const auto done = familiar_copy(call)) return *done;
+  if (const auto done = familiar_copy(call, lock)) return *done;
   const CopyEnds ends = check(call);
   if (!is_planned(ends.source_kind) || !is_planned(ends.destination_kind)) {
     lock.unlock();
@@ -134,33 +136,45 @@ CopyResult Engine::copy(const CopyCall& call) {
 }
 
 // As the last one like it, if that went natively and nothing is in flight that could change it.
-std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call) {
+std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
+                                                std::unique_lock<std::mutex>& lock) {
   const FamiliarCopies::Entry* known = familiar_.find(call);
   if (known == nullptr || overlap(call)) return std::nullopt;
   const PlanPointer plan = known->plan;
   const Seconds now = plan ? driver_.now() : Seconds{};
-  if (plan && !load_->company_of(asked_of(call, plan->source, plan->destination), now).none())
-    return std::nullopt;
+  if (plan) {
+    const Company company = load_->company_of(asked_of(call, plan->source, plan->destination), now);
+    if (!company.load.empty()) return std::nullopt;
+    if (!(company.both_ways ? known->both_ways : known->alone)) return std::nullopt;
+  }
   try {
+    if (known->may_block) lock.unlock();
     native_copy(call, {});
   } catch (const Error&) {
-    familiar_.forget(call);
-    (void)check(call);  // what is wrong with it, if it is the caller's fault
-    count_asked(call);
-    ++statistics_.errors;
+    if (!lock.owns_lock()) lock.lock();
+    count_failure_of_familiar(call);
     throw;
   }
+  if (!lock.owns_lock()) lock.lock();
   count_asked(call);
   ++statistics_.native;
   if (plan) load_->add(call.stream, plan, now);
   return CopyResult{Executor::native, plan};
 }
 
+// Throws what is wrong with the call, if it is the caller's fault.
+void Engine::count_failure_of_familiar(const CopyCall& call) {
+  familiar_.forget(call);
+  (void)check(call);
+  count_asked(call);
+  ++statistics_.errors;
+}
+
 CopyResult Engine::unplanned_copy(const CopyCall& call, const CopyEnds& ends) {
   count_asked(call);
   counting_errors(statistics_, [&] { native_copy(call, ends); });
   ++statistics_.native;
-  if (call.bytes < settings_.min_message) familiar_.remember(call, nullptr);
+  if (call.bytes < settings_.min_message) familiar_.remember_small(call, false);
   return {};
 }
 
@@ -172,7 +186,8 @@ CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   CopyResult result = counting_errors(statistics_, [&] { return enqueue(call, ends, plan, now); });
   if (result.executor == Executor::native) {
     ++(result.plan ? statistics_.native : statistics_.fallbacks);
-    if (result.plan && company.none()) familiar_.remember(call, result.plan);
+    if (result.plan && company.load.empty())
+      familiar_.remember(call, result.plan, company.both_ways);
   } else {
     ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
   }
@@ -192,6 +207,10 @@ CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
   }
   std::uint64_t& otherwise = by_windows ? statistics_.fallbacks : statistics_.native;
   count_unpinned(call, done ? statistics_.pageable : otherwise);
+  if (!by_windows && call.bytes < settings_.min_message) {
+    const std::scoped_lock lock(mutex_);
+    familiar_.remember_small(call, true);
+  }
   return done.value_or(CopyResult{});
 }
 

@@ -57,7 +57,9 @@ class Engine {
  private:
   void check_process() const;
   [[nodiscard]] CopyEnds check(const CopyCall& call);
-  [[nodiscard]] std::optional<CopyResult> familiar_copy(const CopyCall& call);
+  [[nodiscard]] std::optional<CopyResult> familiar_copy(const CopyCall& call,
+                                                        std::unique_lock<std::mutex>& lock);
+  void count_failure_of_familiar(const CopyCall& call);
   CopyResult unplanned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult planned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);

@@ -18,12 +18,13 @@ bool has_options(const PlanOptions& options) {
 }  // namespace
 
 FamiliarCopies::Entry FamiliarCopies::likeness_of(const CopyCall& call) const {
-  return {call.source.value >> kPageShift,
-          call.destination.value >> kPageShift,
-          call.bytes < smallest_planned_ ? Bytes{} : call.bytes,
-          call.stream_gpu,
-          kUses,
-          nullptr};
+  Entry entry;
+  entry.source_page = call.source.value >> kPageShift;
+  entry.destination_page = call.destination.value >> kPageShift;
+  if (call.bytes >= smallest_planned_) entry.bytes = call.bytes;
+  entry.stream_gpu = call.stream_gpu;
+  entry.uses_left = kUses;
+  return entry;
 }
 
 // Fibonacci hashing: the upper bits of a product with 2^64 / φ are well mixed.
@@ -42,11 +43,26 @@ const FamiliarCopies::Entry* FamiliarCopies::find(const CopyCall& call) {
   return &entry;
 }
 
-void FamiliarCopies::remember(const CopyCall& call, const PlanPointer& plan) {
-  if (has_options(call.options)) return;
-  Entry likeness = likeness_of(call);
-  likeness.plan = plan;
-  slot_of(likeness) = likeness;
+void FamiliarCopies::remember(const CopyCall& call, const PlanPointer& plan, bool both_ways) {
+  Entry entry = likeness_of(call);
+  const Entry& before = slot_of(entry);
+  if (before.uses_left > 0 && same(before, entry)) {
+    entry.alone = before.alone, entry.both_ways = before.both_ways;
+    entry.uses_left = before.uses_left;
+  }
+  (both_ways ? entry.both_ways : entry.alone) = true;
+  entry.plan = plan;
+  insert(call, entry);
+}
+
+void FamiliarCopies::remember_small(const CopyCall& call, bool may_block) {
+  Entry entry = likeness_of(call);
+  entry.may_block = may_block;
+  insert(call, entry);
+}
+
+void FamiliarCopies::insert(const CopyCall& call, const Entry& entry) {
+  if (!has_options(call.options)) slot_of(entry) = entry;
 }
 
 void FamiliarCopies::forget(const CopyCall& call) { slot_of(likeness_of(call)).uses_left = 0; }

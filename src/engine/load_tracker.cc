@@ -5,8 +5,8 @@
 namespace polypath {
 namespace {
 
-constexpr double kComesBack = 0.5;     // within this part of its own time
-constexpr Seconds kSlack = 20_us;      // and this for the calls in between
+constexpr double kComesBack = 2;       // within so many times its own time
+constexpr Seconds kSlack = 1000_us;    // and this for what the program does in between
 constexpr std::uint64_t kAsLarge = 2;  // up to this factor
 
 }  // namespace
@@ -18,12 +18,17 @@ bool LoadTracker::Running::mirrors(const Asked& asked) const {
 }
 
 Seconds LoadTracker::Running::forgotten() const {
-  return end + (end - start) * kComesBack + kSlack;
+  return overlapped ? end + (end - start) * kComesBack + kSlack : end;
 }
 
 void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now) {
   const std::scoped_lock lock(mutex_);
   Running& running = running_[stream];
+  const Asked asked{stream, plan->source, plan->destination, plan->bytes};
+  running.overlapped = false;
+  for (auto& [other_stream, other] : running_)
+    if (other_stream != stream && other.end > now && other.mirrors(asked))
+      other.overlapped = running.overlapped = true;
   running.start = std::max(running.end, now);
   running.end = running.start + plan->predicted;
   running.plan = std::move(plan);
@@ -45,11 +50,10 @@ Company LoadTracker::company_of(const Asked& asked, Seconds now) {
   Company company;
   for (const auto& [stream, running] : running_) {
     if (stream == asked.stream) continue;
-    if (running.mirrors(asked) && !company.both_ways) {
+    const bool runs = running.end > now;
+    if ((runs || running.overlapped) && running.mirrors(asked) && !company.both_ways)
       company.both_ways = true;
-      continue;
-    }
-    if (running.end > now) add_rates(*running.plan, company.load);
+    else if (runs) add_rates(*running.plan, company.load);
   }
   return company;
 }

@@ -23,8 +23,6 @@ struct Asked {
 struct Company {
   Load load;               ///< taken of each resource by transfers on other streams
   bool both_ways = false;  ///< one as large goes the other way: plan for both instead
-
-  [[nodiscard]] bool none() const { return load.empty() && !both_ways; }
 };
 
 /// Thread-safe; engines may share one.
@@ -35,8 +33,9 @@ class LoadTracker {
   /// Notes a transfer that has been enqueued on `stream` at `now`.
   void add(StreamHandle stream, PlanPointer plan, Seconds now);
   /// The transfers on other streams that still run, by prediction. Transfers on the same stream do
-  /// not count: they are over when the next one starts. Programs exchange in both directions again
-  /// and again: a transfer the other way that has only just ended is expected to come back.
+  /// not count: they are over when the next one starts. Programs that exchange in both directions
+  /// at once do so again and again: a transfer that overlapped one the other way is expected back
+  /// for a while. One that took turns with it, as in a ping-pong, is not.
   [[nodiscard]] Company company_of(const Asked& asked, Seconds now);
 
  private:
@@ -44,6 +43,7 @@ class LoadTracker {
     PlanPointer plan;
     Seconds start;
     Seconds end;
+    bool overlapped = false;  ///< with one as large the other way
 
     [[nodiscard]] bool mirrors(const Asked& asked) const;
     [[nodiscard]] Seconds forgotten() const;

@@ -166,9 +166,10 @@ void Calibrator::note_capacities(const std::vector<CapacityFound>& found) {
   for (std::size_t r = 0; r < found.size(); ++r) {
     if (!std::isfinite(machine.resources[r].capacity.value)) continue;
     machine.resources[r].capacity.value = std::clamp(found[r].total.value, kSlowest, kFastest);
-    const std::string how = found[r].copies == 1
-                                ? "one copy alone"
-                                : fmt::format("{} copies at once, three runs", found[r].copies);
+    const std::string how =
+        found[r].copies == 1
+            ? "one copy alone"
+            : fmt::format("{} copies at once, median of seven runs", found[r].copies);
     const std::string_view what = found[r].is_limit ? "highest total seen" : kAtLeast;
     const std::string_view why =
         found[r].is_limit ? "" : "; something else always limits copies before this does";

@@ -10,9 +10,9 @@ namespace polypath::probe {
 namespace {
 
 constexpr int kRounds = 3;
-// Each set runs so often, and the highest total counts: between runs host memory differs more than
+// Each set runs so often, and the median total counts: between runs host memory differs more than
 // within one. A run is looked at in so many parts.
-constexpr int kRuns = 3;
+constexpr int kRuns = 7;
 constexpr int kParts = 5;
 // A set must promise this much more than was seen to be tried; with less in between, a resource
 // counts as the limit that held copies back.
@@ -25,11 +25,14 @@ class CapacityMeasurement {
   std::vector<CapacityFound> measure(const std::function<void()>& step);
 
  private:
+  using Rates = std::vector<std::vector<BytesPerSecond>>;  // by lane, in parts of the time
+
   void see_single_hops();
   void try_set(ResourceId resource);
-  void run_set(ResourceId resource, const HopSet& set);
+  [[nodiscard]] Rates run_set(ResourceId resource, const HopSet& set) const;
+  [[nodiscard]] Rates run_often(ResourceId resource, const HopSet& set) const;
   void judge(ResourceId resource);
-  void see(const HopSet& set, const std::vector<std::vector<BytesPerSecond>>& rates);
+  void see(const HopSet& set, const Rates& rates);
   [[nodiscard]] BytesPerSecond without_limit(ResourceId resource, const HopSet& set) const;
   [[nodiscard]] bool is_capacity(std::size_t resource) const {
     return std::isfinite(machine_.resources[resource].capacity.value);
@@ -76,8 +79,7 @@ BytesPerSecond CapacityMeasurement::without_limit(ResourceId resource, const Hop
 }
 
 // What the set took of every resource counts, not only of the one that it was chosen for.
-void CapacityMeasurement::see(const HopSet& set,
-                              const std::vector<std::vector<BytesPerSecond>>& rates) {
+void CapacityMeasurement::see(const HopSet& set, const Rates& rates) {
   for (std::size_t r = 0; r < found_.size(); ++r) {
     if (!is_capacity(r)) continue;
     std::vector<double> totals(rates.front().size(), 0);
@@ -93,10 +95,11 @@ void CapacityMeasurement::see(const HopSet& set,
   }
 }
 
-void CapacityMeasurement::run_set(ResourceId resource, const HopSet& set) {
+CapacityMeasurement::Rates CapacityMeasurement::run_set(ResourceId resource,
+                                                        const HopSet& set) const {
   const std::string what = fmt::format("copies over {} hops at once, for {}", set.size(),
                                        machine_.resource(resource).name);
-  std::vector<std::vector<BytesPerSecond>> rates;
+  Rates rates;
   (void)sampler_.measure_all(what, [&] {
     rates = concurrent_rates(bench_, set, hops_, kParts);
     std::vector<double> totals(rates.front().size(), 0);
@@ -104,7 +107,24 @@ void CapacityMeasurement::run_set(ResourceId resource, const HopSet& set) {
       for (std::size_t part = 0; part < totals.size(); ++part) totals[part] += lane[part].value;
     return totals;
   });
-  see(set, rates);
+  return rates;
+}
+
+// The run whose total is the median.
+CapacityMeasurement::Rates CapacityMeasurement::run_often(ResourceId resource,
+                                                          const HopSet& set) const {
+  std::vector<Rates> runs;
+  for (int i = 0; i < kRuns; ++i) runs.push_back(run_set(resource, set));
+  const auto total = [](const Rates& rates) {
+    double sum = 0;
+    for (const auto& lane : rates)
+      for (const BytesPerSecond rate : lane) sum += rate.value;
+    return sum;
+  };
+  const auto middle = runs.begin() + kRuns / 2;
+  std::nth_element(runs.begin(), middle, runs.end(),
+                   [&](const Rates& a, const Rates& b) { return total(a) < total(b); });
+  return *middle;
 }
 
 void CapacityMeasurement::try_set(ResourceId resource) {
@@ -112,8 +132,7 @@ void CapacityMeasurement::try_set(ResourceId resource) {
   const CapacityFound& found = found_[resource.index()];
   const bool promising =
       without_limit(resource, set).value > kWorthATry * found.total.value && set.size() > 1;
-  if (promising && tried_.insert(set).second)
-    for (int i = 0; i < kRuns; ++i) run_set(resource, set);
+  if (promising && tried_.insert(set).second) see(set, run_often(resource, set));
   known_.capacities[resource.index()] = found.total;
 }
 

@@ -3,9 +3,9 @@
 //
 // For a resource, copies run over a set of hops at the same time, several queued on each, and an
 // event after each copy tells when it was over. While all hops of the set are busy, hop h moves
-// bytes at rate x_h, and the set takes Σ w_h·x_h of the resource. The highest such total that was
-// seen to pass is its capacity: it can be more than that where something else keeps copies from
-// asking for more, and then no copies ever will.
+// bytes at rate x_h, and the set takes Σ w_h·x_h of the resource. Of several runs the median total
+// counts, and of all sets the highest: that is the resource's capacity. It can be more than that
+// where something else keeps copies from asking for more, and then no copies ever will.
 //
 // Sets are chosen by what is known so far (probe/hop_sets.h), at first from the hops' own
 // bandwidths, later also from the capacities found, until no set promises more than was seen.

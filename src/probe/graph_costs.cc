@@ -34,10 +34,16 @@ std::vector<GraphNode> staged_nodes(Workbench& bench, const HopPair& pair, int n
   return graph;
 }
 
+// What plans gain hardly depends on these costs, so what is believed of their fit is believed here.
+Trust roughly(Trust trust) {
+  trust.most_spread = trust.most_graph_fit_error;
+  return trust;
+}
+
 class GraphMeasurement {
  public:
   GraphMeasurement(Workbench& bench, const Sampler& sampler)
-      : bench_(bench), sampler_(sampler), pair_(staged_pair(bench.machine())) {}
+      : bench_(bench), sampler_(roughly(sampler.trust())), pair_(staged_pair(bench.machine())) {}
 
   GraphCosts measure();
 
@@ -49,7 +55,7 @@ class GraphMeasurement {
   NodeCosts fit(Sample (GraphMeasurement::*once)(int));
 
   Workbench& bench_;
-  const Sampler& sampler_;
+  Sampler sampler_;
   HopPair pair_;
 };
 

@@ -24,7 +24,7 @@ TEST(FamiliarCopies, KnowsCopiesBetweenTheSamePages) {
   FamiliarCopies familiar(1_MiB);
   const auto plan = std::make_shared<Plan>();
 
-  familiar.remember(call_of(0x10000, 0x90000, 2_MiB), plan);
+  familiar.remember(call_of(0x10000, 0x90000, 2_MiB), plan, false);
 
   ASSERT_NE(familiar.find(call_of(0x10008, 0x90010, 2_MiB)), nullptr);
   EXPECT_EQ(familiar.find(call_of(0x10008, 0x90010, 2_MiB))->plan, plan);
@@ -36,7 +36,7 @@ TEST(FamiliarCopies, KnowsCopiesBetweenTheSamePages) {
 TEST(FamiliarCopies, SizesTooSmallToPlanAreAlike) {
   FamiliarCopies familiar(1_MiB);
 
-  familiar.remember(call_of(0x10000, 0x90000, 8_B), nullptr);
+  familiar.remember_small(call_of(0x10000, 0x90000, 8_B), false);
 
   EXPECT_NE(familiar.find(call_of(0x10000, 0x90000, 64_KiB)), nullptr);
   EXPECT_EQ(familiar.find(call_of(0x10000, 0x90000, 1_MiB)), nullptr);
@@ -45,7 +45,7 @@ TEST(FamiliarCopies, SizesTooSmallToPlanAreAlike) {
 TEST(FamiliarCopies, AreLookedAtAgainAfterSomeUses) {
   FamiliarCopies familiar(1_MiB);
   const CopyCall call = call_of(0x10000, 0x90000, 8_B);
-  familiar.remember(call, nullptr);
+  familiar.remember_small(call, false);
 
   int uses = 0;
   while (familiar.find(call) != nullptr) ++uses;
@@ -56,7 +56,7 @@ TEST(FamiliarCopies, AreLookedAtAgainAfterSomeUses) {
 TEST(FamiliarCopies, OptionsOfTheCallersOwnAreNeverFamiliar) {
   FamiliarCopies familiar(1_MiB);
   CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
-  familiar.remember(call, nullptr);
+  familiar.remember_small(call, false);
   call.options.shares = {{"direct", 1.0}};
 
   EXPECT_EQ(familiar.find(call), nullptr);

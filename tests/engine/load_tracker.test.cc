@@ -60,23 +60,38 @@ TEST(LoadTracker, ADirectCopyTakesItsRateOfWhatItsHopUses) {
   }
 }
 
-// Programs that exchange do so again: one that has just ended is expected to come back.
-TEST(LoadTracker, ExpectsTheWayBack) {
+// Programs that exchange at once do so again: two that overlapped are expected back together.
+TEST(LoadTracker, ExpectsBothWaysAgain) {
   const Machine machine = load_machine("beluga");
   Planner planner(machine, Settings{});
   const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
   LoadTracker tracker(machine);
   const Asked back{{2}, {1}, {0}, Bytes{kSize}};
   tracker.add({1}, plan, {});
+  tracker.add({2}, planner.plan({1}, {0}, Bytes{kSize}), {});
 
   const Company during = tracker.company_of(back, {});
   const Company just_after = tracker.company_of(back, plan->predicted * 1.2);
-  const Company long_after = tracker.company_of(back, plan->predicted * 3);
+  const Company long_after = tracker.company_of(back, plan->predicted * 3 + 2000_us);
 
   EXPECT_TRUE(during.both_ways);
   EXPECT_TRUE(during.load.empty());
   EXPECT_TRUE(just_after.both_ways);
   EXPECT_FALSE(long_after.both_ways);
+}
+
+// In a ping-pong each way has the machine to itself.
+TEST(LoadTracker, TransfersThatTakeTurnsAreAlone) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
+  LoadTracker tracker(machine);
+  tracker.add({1}, plan, {});
+
+  const Company after = tracker.company_of({{2}, {1}, {0}, Bytes{kSize}}, plan->predicted * 1.01);
+
+  EXPECT_FALSE(after.both_ways);
+  EXPECT_TRUE(after.load.empty());
 }
 
 TEST(LoadTracker, AnotherPairSizeOrTheOwnStreamIsNoWayBack) {
