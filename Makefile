@@ -20,7 +20,7 @@ build: bootstrap-test  ## build the C++ side with its tests, and install the pac
 	cmake --build --preset default --parallel $(JOBS)
 	@$(MAKE) --no-print-directory package
 
-demo: $(PACKAGE)  ## show what multi-path transfers gain on several simulated machines
+demo: $(PACKAGE)  ## show what multi-path transfers gain: on the GPUs here, else on simulated machines
 	@.venv/bin/polypath demo
 
 test: bootstrap-test  ## run every test: C++, with sanitizers, Python (SUITES="default python" for some)

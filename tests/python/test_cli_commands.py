@@ -233,13 +233,6 @@ def test_tables_fit_their_width_and_cut_nothing(columns: int, monkeypatch: pytes
         assert "…" not in output and "\x1b" not in output
 
 
-def test_the_demo_verifies_everything_and_says_what_is_next():
-    run = succeed("demo")
-
-    for word in ("beluga", "narval", "mist", "h200x4", "every byte verified", "Try next"):
-        assert word in run.stdout
-
-
 def test_help_and_version():
     assert "plan" in succeed().stdout
     assert "bench" in succeed("--help").stdout

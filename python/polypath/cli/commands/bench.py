@@ -119,7 +119,7 @@ def default_places(operation: str) -> tuple[str, str]:
 
 def run_bench(request: dict[str, Any]) -> Document:
     """Run a benchmark under a progress bar; return its JSON, schema polypath.bench/1."""
-    with progress_bar(f"{request['operation']} on {request['machine']}") as progress:
+    with progress_bar(f"{request['operation']} on {request['machine'] or 'the GPUs'}") as progress:
         document: Document = json.loads(_core.bench(json.dumps(request), progress))
     return document
 

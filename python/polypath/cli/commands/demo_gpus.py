@@ -1,0 +1,102 @@
+"""What multi-path transfers gain on this computer's GPUs: what it found, and a few copies."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
+from polypath import _core
+from polypath.cli.commands.bench import PLACES, check_verified, run_bench
+from polypath.cli.machine_tables import bandwidth_table, places_table
+from polypath.cli.output import Document
+from polypath.cli.tables import WIDE, bench_table, heading, shares_text
+from polypath.cli.units import size_text
+
+MIB = 1 << 20
+SIZES = [4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One operation between its default places, and how many GPUs it takes."""
+
+    operation: str
+    title: str
+    gpus: int
+
+
+SCENES = (
+    Scene("put", "From GPU to GPU", 2),
+    Scene("h2d", "From pinned host memory to a GPU", 1),
+    Scene("d2h", "From a GPU to pinned host memory", 1),
+)
+
+
+def show_gpus(console: Console, advice: str) -> None:
+    """Show this computer, and copies between its memories beside the driver's native ones.
+
+    The advice is one line on what would make plans better; empty where there is nothing to advise.
+    """
+    machine = json.loads(_core.machine(""))
+    gpus = sum(place["kind"] == "gpu" for place in machine["places"])
+    heading(console, f"This computer: {machine['name']}, {gpus} GPU{'s' if gpus > 1 else ''}")
+    for table in (places_table, bandwidth_table):
+        console.print(table(machine))
+        console.print()
+    console.print(advice or _calibration_text(), soft_wrap=True)
+    scenes = [scene for scene in SCENES if scene.gpus <= gpus]
+    results = [result for scene in scenes for result in _play(console, scene)]
+    _conclude(console, results, _next_commands(scenes[0], advice))
+
+
+def _calibration_text() -> str:
+    """Return where the measured numbers are from."""
+    kept = _core.calibration("")
+    return f"Calibrated; the numbers are from {json.loads(kept)['file']}" if kept else "Calibrated."
+
+
+def _play(console: Console, scene: Scene) -> list[Document]:
+    """Measure and show one operation; return its results."""
+    source, destination = PLACES[scene.operation]
+    console.print()
+    title = f"{scene.title}: {scene.operation} {source} -> {destination}"
+    console.print(Rule(Text(title, style="bold"), align="left"))
+    console.print()
+    bench = run_bench({
+        "machine": "", "operation": scene.operation, "source": source, "destination": destination,
+        "sizes": SIZES, "window": 1, "verify": True,
+    })  # fmt: skip
+    results: list[Document] = bench["results"]
+    wide = console.width >= WIDE
+    console.print(bench_table(results, wide))
+    if not wide:
+        last = results[-1]
+        console.print(f"\nShares at {size_text(last['bytes'])}: {shares_text(last['paths'])}.")
+    check_verified(bench, wanted=True)
+    return results
+
+
+def _conclude(console: Console, results: list[Document], commands: list[str]) -> None:
+    checked = size_text(sum(result["bytes"] for result in results))
+    console.print(f"\n{len(results)} transfers, {checked}: every byte verified.")
+    if any(result["executor"] == "native" for result in results):
+        console.print("What runs as native would gain nothing from other paths: it is one copy.")
+    console.print("\nTry next:")
+    console.print(Padding("\n".join(commands), (0, 2)))
+
+
+def _next_commands(scene: Scene, advice: str) -> list[str]:
+    source, destination = PLACES[scene.operation]
+    return [
+        *(["polypath calibrate"] if advice else []),
+        "polypath info",
+        f"polypath plan {source} {destination} 256M  # why each path is in or out",
+        "polypath bench pageable --sizes 16M:1G  # memory that is not pinned",
+        "polypath bench weights  # a model's tensors, beside PyTorch's own copies",
+        "polypath demo --simulated  # other machines",
+    ]
