@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes the figures of the documentation into it, and measures the simulated ones.
 
-scripts/figures.py           writes the tables of README.md and docs/performance.md
+scripts/figures.py           writes the tables of README.md and docs/performance.md, and docs/images
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
-What was measured on real GPUs (scripts/measure_gpus.py) is read from results/h200x4.
+What was measured on real GPUs (scripts/measure_gpus.py) is read from results/h200x4. Run it with
+the Python beside which the package is installed: .venv/bin/python after `make package`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gpu_figures
+import pictures
 from figure_text import Document, factor, shares_text, size_text, table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "simulated"
 MEASURED = gpu_figures.Measurements(ROOT / "results" / "h200x4")
-IMAGES = ROOT / "docs" / "images"
 
 MACHINES = ("beluga", "narval", "mist", "cedar", "h200x4", "dgx-a100")
 PLACES = {
@@ -61,14 +62,6 @@ CLAIMS = (
     Claim("cedar", HOST_PATH, "stream", "1.18", "2021"),
 )
 
-PICTURES = (
-    ("info", "--machine", "h200x4", "--plot", "machine-h200x4.png"),
-    ("plan", "gpu0", "gpu1", "64M", "--machine", "beluga", "--executor", "stream",
-     "--plot", "plan-beluga.png"),
-    ("bench", "put", "gpu0", "gpu1", "--machine", "beluga", "--sizes", "1M:512M",
-     "--no-verify", "--plot", "bench-beluga.png"),
-)  # fmt: skip
-
 
 def polypath(*arguments: str) -> None:
     """Run the command that is installed beside this Python."""
@@ -89,17 +82,19 @@ def measure(file: str, operation: str, machine: str, *options: str) -> None:
 
 
 def run() -> None:
-    """Measure everything that the documentation shows, and draw its pictures."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    IMAGES.mkdir(parents=True, exist_ok=True)
+    """Simulate everything that the documentation shows."""
+    plans = RESULTS / "plans"
+    plans.mkdir(parents=True, exist_ok=True)
     for machine in MACHINES:
         for operation in PLACES:
             measure(f"{machine}-{operation}", operation, machine, "--sizes", SIZES)
     for claim in CLAIMS:
         options = ("--sizes", PAPER_SIZES, "--paths", claim.paths, "--executor", claim.executor)
         measure(claim.file, "put", claim.machine, *options)
-    for *arguments, name in PICTURES:
-        polypath(*arguments, str(IMAGES / name))
+    polypath(
+        "plan", "gpu0", "gpu1", "64M", "--machine", "beluga", "--executor", "stream",
+        "--json", str(plans / "beluga-64M.json"),
+    )  # fmt: skip
 
 
 def results_of(file: str) -> list[Document]:
@@ -191,17 +186,18 @@ def with_block(text: str, block: str, marker: str = "figures") -> str:
 
 
 def render() -> None:
-    """Write the tables into the documents."""
+    """Write the tables into the documents, and draw the pictures."""
     for (name, marker), block in BLOCKS.items():
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
         path.write_text(with_block(text, block(), marker), encoding="utf-8")
+    pictures.write()
 
 
 def main() -> None:
     """Do what the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--run", action="store_true", help="measure anew and draw the pictures")
+    parser.add_argument("--run", action="store_true", help="simulate everything anew first")
     if parser.parse_args().run:
         run()
     render()

@@ -9,6 +9,8 @@ import jsonschema
 import pytest
 import result_schemas
 from cli_runner import assert_refused, polypath, succeed
+from polypath.cli.plots.calibration import draw_rows
+from polypath.cli.plots.style import new_figure
 
 MACHINE_SCHEMA = json.loads((Path(__file__).parents[2] / "machines" / "schema.json").read_text())
 CLOSE = 0.03
@@ -136,3 +138,37 @@ def test_a_cache_that_cannot_be_written_is_named(cache: Path):
 
     assert_refused(run)
     assert str(cache) in run.stderr
+
+
+def test_the_picture_has_a_row_for_every_kind_of_number(tmp_path: Path):
+    picture = tmp_path / "calibration.svg"
+
+    run = succeed("calibrate", "--machine", "h200x4", "--json", "-", "--plot", picture)
+
+    text = picture.read_text()
+    assert "h200x4: measured beside nominal" in text
+    for name in ("gpu[0-3] → gpu[0-3] bandwidth", "gpu[0-3].ingress capacity", "launch a graph"):
+        assert name in text
+    # Nominally zero: no ratio to draw, but the number stands there.
+    assert any(number["nominal"] == 0 for number in run.json()["numbers"])
+    assert "(nominal 0.00 us)" in text
+
+
+def test_a_point_is_measured_by_nominal():
+    axes = new_figure(3, 3).subplots()
+    numbers = [
+        {"of": f"gpu{i}.pcie", "quantity": "capacity", "unit": "B/s", "measured": measured,
+         "nominal": 5e10, "at_least": False}
+        for i, measured in enumerate((4e10, 6e10))
+    ]  # fmt: skip
+
+    draw_rows(axes, [numbers])
+
+    points = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
+    assert points["measured"] == [pytest.approx(0.8), pytest.approx(1.2)]
+    assert points["measured: at least"] == []
+
+
+def test_a_picture_of_no_known_format_is_refused_before_the_work(cache: Path):
+    assert_refused(polypath("calibrate", "--machine", "beluga", "--plot", "picture.txt"))
+    assert kept(cache) == []

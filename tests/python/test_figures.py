@@ -12,8 +12,6 @@ import pytest
 from result_schemas import BENCH
 
 ROOT = Path(__file__).resolve().parents[2]
-LARGEST_PICTURE = 150_000  # bytes: a clone should stay small
-
 
 sys.path.insert(0, str(ROOT / "scripts"))
 figures = importlib.import_module("figures")
@@ -46,10 +44,3 @@ def test_results_are_verified_simulations(path: Path) -> None:
 def test_a_document_without_markers_is_refused() -> None:
     with pytest.raises(SystemExit, match="markers"):
         figures.with_block("no markers here", "text")
-
-
-def test_pictures_are_small() -> None:
-    pictures = list((ROOT / "docs" / "images").glob("*.png"))
-
-    assert pictures
-    assert [p.name for p in pictures if p.stat().st_size > LARGEST_PICTURE] == []

@@ -15,20 +15,25 @@ from polypath.cli.units import bandwidth_text, percent_text, time_text
 
 def calibration_table(numbers: list[Document]) -> Table:
     """Return every number of a calibration; equal nominal ones of like things are one row."""
-    groups: dict[tuple[object, ...], list[Document]] = {}
-    for number in numbers:
-        groups.setdefault(_likeness(number), []).append(number)
     columns = ("how many", "nominal", "measured", "deviation")
     table = new_table("number", *columns, right=columns)
-    for alike in groups.values():
+    for alike in groups_of(numbers):
         table.add_row(
-            _names(alike),
+            names_text(alike),
             str(len(alike)),
-            _value_text(alike[0])(alike[0]["nominal"]),
-            _measured_text(alike),
+            nominal_text(alike),
+            measured_text(alike),
             _deviation_text(alike),
         )
     return table
+
+
+def groups_of(numbers: list[Document]) -> list[list[Document]]:
+    """Return the numbers in groups: equal nominal ones of like things together."""
+    groups: dict[tuple[object, ...], list[Document]] = {}
+    for number in numbers:
+        groups.setdefault(_likeness(number), []).append(number)
+    return list(groups.values())
 
 
 def _likeness(number: Document) -> tuple[object, ...]:
@@ -36,7 +41,7 @@ def _likeness(number: Document) -> tuple[object, ...]:
     return shape, number["quantity"], number["nominal"], number["at_least"]
 
 
-def _names(alike: list[Document]) -> str:
+def names_text(alike: list[Document]) -> str:
     """Return what the numbers are: "gpu[0-3] -> gpu[0-3] latency" for many."""
     names, quantity = [number["of"] for number in alike], alike[0]["quantity"]
     if quantity == "cost":
@@ -50,7 +55,13 @@ def _value_text(number: Document) -> Callable[[float], str]:
     return bandwidth_text if number["unit"] == "B/s" else time_text
 
 
-def _measured_text(alike: list[Document]) -> str:
+def nominal_text(alike: list[Document]) -> str:
+    """Return the nominal value of a group."""
+    return _value_text(alike[0])(alike[0]["nominal"])
+
+
+def measured_text(alike: list[Document]) -> str:
+    """Return what was measured of a group: "391 GB/s to 393 GB/s"."""
     text = _value_text(alike[0])
     least = text(min(number["measured"] for number in alike))
     most = text(max(number["measured"] for number in alike))

@@ -45,3 +45,11 @@ def write_curves(bench: Document, target: str | None) -> None:
         from polypath.cli.plots.curves import draw
 
         write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))
+
+
+def write_calibration(calibration: Document, target: str | None) -> None:
+    """Draw measured numbers beside nominal ones, schema polypath.calibration/1."""
+    if target:
+        from polypath.cli.plots.calibration import draw
+
+        write_file(target, draw(calibration, PurePath(target).suffix[1:].lower()))

@@ -18,13 +18,15 @@ def draw(bench: Document, file_format: str) -> bytes:
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     title = f"{bench['machine']}: {lanes_text(bench)}, window {results[0]['window']}"
     figure.suptitle(title.replace("<->", "↔").replace("->", "→"), fontweight="bold")
-    _draw_bandwidth(upper, results)
-    _draw_speedup(lower, results)
-    _label_sizes(lower, [result["bytes"] for result in results])
+    draw_bandwidth(upper, results)
+    upper.legend(frameon=False)
+    draw_speedup(lower, results)
+    label_sizes(lower, [result["bytes"] for result in results])
     return render(figure, file_format)
 
 
-def _draw_bandwidth(axes: Axes, results: list[Document]) -> None:
+def draw_bandwidth(axes: Axes, results: list[Document]) -> None:
+    """Draw bandwidth over size, as measured, predicted (where it is) and of the native copy."""
     sizes = [result["bytes"] for result in results]
     planned = [result["bytes_per_second"] / 1e9 for result in results]
     native = [result["native_bytes_per_second"] / 1e9 for result in results]
@@ -39,10 +41,10 @@ def _draw_bandwidth(axes: Axes, results: list[Document]) -> None:
     axes.set_ylim(bottom=0)
     axes.set_ylabel("bandwidth, GB/s")
     axes.grid(color=FAINT)
-    axes.legend(frameon=False)
 
 
-def _draw_speedup(axes: Axes, results: list[Document]) -> None:
+def draw_speedup(axes: Axes, results: list[Document]) -> None:
+    """Draw the speed-up over size, its best value written beside it."""
     sizes = [result["bytes"] for result in results]
     speedups = [result["speedup"] for result in results]
     axes.axhline(1, color=NATIVE, linewidth=1.2)
@@ -64,9 +66,10 @@ def _draw_speedup(axes: Axes, results: list[Document]) -> None:
     axes.grid(color=FAINT)
 
 
-def _label_sizes(axes: Axes, sizes: list[int]) -> None:
+def label_sizes(axes: Axes, sizes: list[int], most: int = MOST_LABELS) -> None:
+    """Make the x axis one of sizes in bytes, with at most so many of these as its labels."""
     axes.set_xscale("log", base=2)
-    step = -(-len(sizes) // MOST_LABELS)
+    step = -(-len(sizes) // most)
     shown = sizes[::-1][::step]
     axes.set_xticks(shown, [size_text(size) for size in shown], rotation=30, ha="right")
     axes.minorticks_off()
