@@ -1,12 +1,7 @@
 // Every driver call of a 16 MiB transfer fails once, and from there on for good: the copy either
 // reports an error or is right, what follows is right, and nothing is leaked.
 
-#include <gmock/gmock.h>
-
-#include "core/error.h"
-#include "support/forwarding_driver.h"
-#include "support/rig.h"
-#include "support/sanitizers.h"
+#include "engine/faults.h"
 
 namespace polypath::test {
 namespace {
@@ -23,91 +18,37 @@ struct Situation {
   bool warm;  ///< one transfer with other addresses was made before
 };
 
-// Transfers that can be made, fail, and be checked. Each has another source than the one before, so
-// that no bytes are right because they were right already.
-class Subject {
+Settings settings() {
+  Settings settings;
+  settings.staging_slot = Bytes{kSize / 16};
+  settings.staging_slots = 3;
+  return settings;
+}
+
+// Transfers between GPUs over all paths; after each that failed, one by the other executor, too.
+class Subject final : public FaultSubject {
  public:
   explicit Subject(const Situation& situation)
-      : situation_(situation), options_(forced(kPaths, situation.executor)) {
-    baseline_ = rig_.driver().leaks();
-    start();
+      : FaultSubject(settings(), forced(kPaths, situation.executor)), situation_(situation) {
+    use(rig_.buffer("gpu0", kSize), rig_.buffer("gpu0", kSize), rig_.buffer("gpu1", kSize));
   }
-
-  /// Makes the next transfer; false if it reported an error: its bytes are anything then.
-  bool transfer() {
-    std::swap(source_, other_source_);
-    try {
-      rig_.copy(*destination_, *source_, stream_, options_);
-      return true;
-    } catch (const Error& error) {
-      EXPECT_TRUE(error.code() == ErrorCode::driver || error.code() == ErrorCode::out_of_memory)
-          << error.what();
-      return false;
-    }
-  }
-
-  /// Bytes are right, if it was a success, and those of the next transfers by each executor, too;
-  /// then, with an engine less, everything has been given back.
-  void expect_right(bool success) {
-    rig_.driver().clear_faults();
-    rig_.synchronize();
-    if (success) EXPECT_TRUE(Rig::intact(*destination_));
-    EXPECT_TRUE(transfer());
-    const bool graph = situation_.executor == ExecutorChoice::graph;
-    rig_.copy(*elsewhere_, *source_, stream_,
-              forced(kPaths, graph ? ExecutorChoice::stream : ExecutorChoice::graph));
-    EXPECT_TRUE(rig_.intact());
-    rig_.destroy_engines();
-    EXPECT_EQ(rig_.driver().leaks(), baseline_);
-    EXPECT_THAT(rig_.driver().violations(), IsEmpty());
-    rig_.add_engine();
-    start();
-  }
-
-  Rig& rig() { return rig_; }
 
  private:
-  static Settings settings() {
-    Settings settings;
-    settings.staging_slot = Bytes{kSize / 16};
-    settings.staging_slots = 3;
-    return settings;
+  void start() override {
+    if (situation_.warm) rig_.copy(elsewhere_, *source_, stream_, options_);
   }
-  void start() {
-    if (situation_.warm) rig_.copy(*elsewhere_, *source_, stream_, options_);
+  void after_next(const Statistics&) override {
+    const bool graph = situation_.executor == ExecutorChoice::graph;
+    rig_.copy(elsewhere_, *source_, stream_,
+              forced(kPaths, graph ? ExecutorChoice::stream : ExecutorChoice::graph));
   }
 
   Situation situation_;
-  Rig rig_{"beluga", settings()};
-  PlanOptions options_;
-  Buffer* source_ = &rig_.buffer("gpu0", kSize);
-  Buffer* other_source_ = &rig_.buffer("gpu0", kSize);
-  Buffer* destination_ = &rig_.buffer("gpu1", kSize);
-  Buffer* elsewhere_ = &rig_.buffer("gpu1", kSize);
-  StreamHandle stream_ = rig_.stream("gpu0");
-  std::vector<std::string> baseline_;
+  Buffer& elsewhere_ = rig_.buffer("gpu1", kSize);
 };
-
-int uses_in_transfer(Subject& subject, Call call) {
-  const int before = subject.rig().driver().uses(call);
-  subject.transfer();
-  const int uses = subject.rig().driver().uses(call) - before;
-  subject.expect_right(true);
-  return uses;
-}
 
 class EveryCall : public testing::TestWithParam<Situation> {
  protected:
-  /// Runs `test` for each kind of call with the number of its uses in a transfer.
-  template <class Test>
-  void for_every_call(Test test) {
-    for (int kind = 0; kind < sim::kCallKinds; ++kind) {
-      const Call call = static_cast<Call>(kind);
-      SCOPED_TRACE(sim::name_of(call));
-      test(call, uses_in_transfer(subject_, call));
-    }
-    EXPECT_THAT(subject_.rig().close(), IsEmpty());
-  }
   sim::SimDriver& driver() { return subject_.rig().driver(); }
 
   Subject subject_{GetParam()};
@@ -125,12 +66,9 @@ INSTANTIATE_TEST_SUITE_P(Transfers, EveryCall,
                                          Situation{ExecutorChoice::graph, true}),
                          situation_name);
 
-// Under a sanitizer only some of the many.
-int step_of(int uses) { return kSanitized ? std::max(1, uses / 3) : 1; }
-
 TEST_P(EveryCall, MayFailOnce) {
-  for_every_call([&](Call call, int uses) {
-    for (int nth = 1; nth <= uses; nth += step_of(uses)) {
+  subject_.for_every_call([&](Call call, int uses) {
+    for (int nth = 1; nth <= uses; nth += stride_of(uses)) {
       SCOPED_TRACE(testing::Message() << "use " << nth << " of " << uses);
       driver().fail_nth(call, nth);
 
@@ -146,8 +84,8 @@ TEST_P(EveryCall, MayFailOnce) {
 // No copy is done where none can be; without any other kind of call it is only slower. What fails
 // for good is tried at every third use, because most of it is what fails once.
 TEST_P(EveryCall, MayFailForGood) {
-  for_every_call([&](Call call, int uses) {
-    for (int nth = 1; nth <= uses; nth += 3 * step_of(uses)) {
+  subject_.for_every_call([&](Call call, int uses) {
+    for (int nth = 1; nth <= uses; nth += 3 * stride_of(uses)) {
       SCOPED_TRACE(testing::Message() << "from use " << nth << " of " << uses);
       driver().fail_from(call, nth);
 
@@ -160,7 +98,7 @@ TEST_P(EveryCall, MayFailForGood) {
 }
 
 TEST_P(EveryCall, MayFailInSeveralTransfers) {
-  for_every_call([&](Call call, int) {
+  subject_.for_every_call([&](Call call, int) {
     driver().fail_from(call, 2);
 
     bool success = true;
@@ -200,29 +138,18 @@ TEST(EveryKindOfCall, IsMadeSomewhere) {
   Subject warm_graphs({ExecutorChoice::graph, true});
 
   for (const Call call : {Call::allocate, Call::create_stream, Call::create_event})
-    EXPECT_GE(uses_in_transfer(cold_streams, call), 3) << sim::name_of(call);
+    EXPECT_GE(cold_streams.uses_in_transfer(call), 3) << sim::name_of(call);
   for (const Call call : {Call::record, Call::wait, Call::copy})
-    EXPECT_GE(uses_in_transfer(warm_streams, call), 20) << sim::name_of(call);
-  EXPECT_EQ(uses_in_transfer(warm_streams, Call::allocate), 0);
-  EXPECT_EQ(uses_in_transfer(cold_graphs, Call::instantiate), 1);
-  EXPECT_EQ(uses_in_transfer(cold_graphs, Call::launch), 1);
-  EXPECT_GE(uses_in_transfer(warm_graphs, Call::update_node), 20);
-  EXPECT_GE(uses_in_transfer(warm_graphs, Call::record), 3);
-  EXPECT_GE(uses_in_transfer(warm_graphs, Call::wait), 6);
+    EXPECT_GE(warm_streams.uses_in_transfer(call), 20) << sim::name_of(call);
+  EXPECT_EQ(warm_streams.uses_in_transfer(Call::allocate), 0);
+  EXPECT_EQ(cold_graphs.uses_in_transfer(Call::instantiate), 1);
+  EXPECT_EQ(cold_graphs.uses_in_transfer(Call::launch), 1);
+  EXPECT_GE(warm_graphs.uses_in_transfer(Call::update_node), 20);
+  EXPECT_GE(warm_graphs.uses_in_transfer(Call::record), 3);
+  EXPECT_GE(warm_graphs.uses_in_transfer(Call::wait), 6);
 }
 
 // --- two kinds of call at once ---
-
-// Cannot wait for a stream while told not to.
-class WithoutSynchronize final : public ForwardingDriver {
- public:
-  using ForwardingDriver::ForwardingDriver;
-  void synchronize(StreamHandle stream) override {
-    if (broken) throw Error(ErrorCode::driver, "synchronize failed");
-    ForwardingDriver::synchronize(stream);
-  }
-  bool broken = false;
-};
 
 // A native copy now could be overtaken by what is queued, so that none is made.
 TEST(Unsettled, ATransferThatCannotBeWaitedForIsAnError) {
@@ -233,7 +160,7 @@ TEST(Unsettled, ATransferThatCannotBeWaitedForIsAnError) {
   Buffer& destination = rig.buffer("gpu1", 1 << 20);
   Buffer& other = rig.buffer("gpu1", 1 << 20);
   const StreamHandle stream = rig.stream("gpu0");
-  driver.broken = true;
+  driver.working = 0;
   rig.driver().fail_nth(Call::wait, 20);
 
   EXPECT_THROW(rig.copy(destination, source, stream, forced(kPaths, ExecutorChoice::stream)),
@@ -242,7 +169,7 @@ TEST(Unsettled, ATransferThatCannotBeWaitedForIsAnError) {
   EXPECT_EQ(rig.statistics().errors, 1U);
   EXPECT_EQ(rig.statistics().fallbacks, 0U);
   // The stream and the engine stay usable, without the staging memory that may be in use.
-  driver.broken = false;
+  driver.working = WithoutSynchronize::kAlways;
   rig.copy(other, source, stream, forced(kPaths, ExecutorChoice::stream));
   EXPECT_EQ(rig.statistics().fallbacks, 1U);
   rig.synchronize();

@@ -1,12 +1,7 @@
 // Every driver call of a pageable copy fails once, and from there on for good: the copy is right,
 // or reports an error; what follows is right, and nothing is leaked.
 
-#include <gmock/gmock.h>
-
-#include "core/error.h"
-#include "support/forwarding_driver.h"
-#include "support/rig.h"
-#include "support/sanitizers.h"
+#include "engine/faults.h"
 
 namespace polypath::test {
 namespace {
@@ -29,71 +24,40 @@ struct Situation {
   ExecutorChoice executor;
 };
 
-// Copies that can be made, fail and be checked; each has another source than the one before.
-class PageableCall : public testing::TestWithParam<Situation> {
- protected:
-  bool copy() {
-    std::swap(source_, other_source_);
-    try {
-      rig_.copy(*destination_, *source_, stream_, options_);
-      return true;
-    } catch (const Error& error) {
-      EXPECT_TRUE(error.code() == ErrorCode::driver || error.code() == ErrorCode::out_of_memory)
-          << error.what();
-      return false;
-    }
+// Copies between pageable memory and a GPU; all but fallbacks and errors go through the windows.
+class Subject final : public FaultSubject {
+ public:
+  explicit Subject(const Situation& situation)
+      : FaultSubject(fault_settings(), forced({"direct", "gpu2"}, situation.executor)) {
+    use(buffer(situation.inward), buffer(situation.inward), buffer(!situation.inward));
   }
 
-  // Bytes are right if it was a success, and so is the next copy; then all has been given back.
-  void expect_right(bool success) {
-    rig_.driver().clear_faults();
-    rig_.synchronize();
-    if (success) EXPECT_TRUE(Rig::intact(*destination_));
-    const std::uint64_t windowed = rig_.statistics().pageable;
-    EXPECT_TRUE(copy());
-    EXPECT_TRUE(rig_.intact());
-    const Statistics counted = rig_.statistics();
-    EXPECT_EQ(counted.pageable, windowed + 1);
-    EXPECT_EQ(counted.transfers, counted.pageable + counted.fallbacks + counted.errors);
-    rig_.destroy_engines();
-    EXPECT_EQ(rig_.driver().leaks(), baseline_);
-    EXPECT_THAT(rig_.driver().violations(), IsEmpty());
-    rig_.add_engine();
-  }
-
-  int uses_in_copy(Call call) {
-    const int before = rig_.driver().uses(call);
-    EXPECT_TRUE(copy());
-    const int uses = rig_.driver().uses(call) - before;
-    expect_right(true);
-    return uses;
-  }
-
-  // With each use of each kind of call in a first copy; with few of the many under a sanitizer.
-  template <class Test>
-  void for_every_use(int step, Test test) {
-    for (int kind = 0; kind < sim::kCallKinds; ++kind) {
-      const Call call = static_cast<Call>(kind);
-      const int uses = uses_in_copy(call);
-      const int stride = kSanitized ? std::max(step, uses / 3) : step;
-      for (int nth = 1; nth <= uses; nth += stride) {
-        SCOPED_TRACE(testing::Message() << sim::name_of(call) << ", use " << nth << " of " << uses);
-        test(call, nth);
-      }
-    }
-    EXPECT_THAT(rig_.close(), IsEmpty());
-  }
-
-  Rig rig_{"beluga", fault_settings()};
+ private:
   Buffer& buffer(bool pageable) {
     return pageable ? rig_.pageable_buffer(kSize) : rig_.buffer("gpu0", kSize);
   }
-  PlanOptions options_ = forced({"direct", "gpu2"}, GetParam().executor);
-  Buffer* source_ = &buffer(GetParam().inward);
-  Buffer* other_source_ = &buffer(GetParam().inward);
-  Buffer* destination_ = &buffer(!GetParam().inward);
-  StreamHandle stream_ = rig_.stream("gpu0");
-  std::vector<std::string> baseline_ = rig_.driver().leaks();
+  void after_next(const Statistics& before) override {
+    const Statistics counted = rig_.statistics();
+    EXPECT_EQ(counted.pageable, before.pageable + 1);
+    EXPECT_EQ(counted.transfers, counted.pageable + counted.fallbacks + counted.errors);
+  }
+};
+
+class PageableCall : public testing::TestWithParam<Situation> {
+ protected:
+  /// With each use of each kind of call in a first copy, or every `step`-th.
+  template <class Test>
+  void for_every_use(int step, Test test) {
+    subject_.for_every_call([&](Call call, int uses) {
+      for (int nth = 1; nth <= uses; nth += std::max(step, stride_of(uses))) {
+        SCOPED_TRACE(testing::Message() << "use " << nth << " of " << uses);
+        test(call, nth);
+      }
+    });
+  }
+  sim::SimDriver& driver() { return subject_.rig().driver(); }
+
+  Subject subject_{GetParam()};
 };
 
 INSTANTIATE_TEST_SUITE_P(Copies, PageableCall,
@@ -109,38 +73,27 @@ INSTANTIATE_TEST_SUITE_P(Copies, PageableCall,
 
 TEST_P(PageableCall, MayFailOnce) {
   for_every_use(1, [&](Call call, int nth) {
-    rig_.driver().fail_nth(call, nth);
+    driver().fail_nth(call, nth);
 
-    const bool success = copy();
+    const bool success = subject_.transfer();
 
     EXPECT_TRUE(success);
-    expect_right(success);
+    subject_.expect_right(success);
   });
 }
 
 TEST_P(PageableCall, MayFailForGood) {
   for_every_use(3, [&](Call call, int nth) {
-    rig_.driver().fail_from(call, nth);
+    driver().fail_from(call, nth);
 
-    const bool success = copy();
+    const bool success = subject_.transfer();
 
     EXPECT_EQ(success, call != Call::copy);
-    expect_right(success);
+    subject_.expect_right(success);
   });
 }
 
 // --- two kinds of call at once ---
-
-// Cannot wait for a stream any more once `working` calls have done so.
-class WithoutSynchronize final : public ForwardingDriver {
- public:
-  using ForwardingDriver::ForwardingDriver;
-  void synchronize(StreamHandle stream) override {
-    if (working-- <= 0) throw Error(ErrorCode::driver, "synchronize failed");
-    ForwardingDriver::synchronize(stream);
-  }
-  int working = 1 << 20;
-};
 
 class UnsettledPageable : public testing::TestWithParam<PlanOptions> {};
 
@@ -166,7 +119,7 @@ TEST_P(UnsettledPageable, ACopyThatCannotBeWaitedForIsAnError) {
   EXPECT_EQ(rig.statistics().errors, 1U);
   EXPECT_EQ(rig.statistics().fallbacks, 0U);
   // Later copies do without the windows, which may be in use.
-  driver.working = 1 << 20;
+  driver.working = WithoutSynchronize::kAlways;
   rig.copy(other, source, stream, GetParam());
   EXPECT_EQ(rig.statistics().fallbacks, 1U);
   rig.synchronize();
