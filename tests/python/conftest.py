@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 
+import polypath
 import pytest
+from fake_frameworks import Cupy, Torch
+from polypath import process_context
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +18,28 @@ def without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         if variable.startswith("POLYPATH_"):
             monkeypatch.delenv(variable)
     monkeypatch.setenv("COLUMNS", "80")
+
+
+# For the tests of tensors.
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> polypath.Context:
+    """The process's context is one of a simulated machine."""
+    opened = polypath.Context("h200x4")
+    monkeypatch.setattr(process_context, "_context", opened)
+    return opened
+
+
+@pytest.fixture
+def torch(context: polypath.Context, monkeypatch: pytest.MonkeyPatch) -> Torch:
+    module = Torch(context)
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+@pytest.fixture
+def cupy(context: polypath.Context, monkeypatch: pytest.MonkeyPatch) -> Cupy:
+    module = Cupy(context)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    return module

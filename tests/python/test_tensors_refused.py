@@ -1,0 +1,95 @@
+"""What polypath.copy and polypath.to refuse, and what they take for a stream or a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polypath
+import pytest
+from fake_frameworks import CupyStream, Torch, TorchStream
+from polypath import memory
+from polypath.frameworks import PYTORCH
+
+
+def read_only() -> np.ndarray:
+    values = np.zeros(8, np.uint8)
+    values.flags.writeable = False
+    return values
+
+
+@pytest.mark.parametrize(
+    ("destination", "source", "kind", "words"),
+    [
+        (np.zeros(8, np.uint8), np.zeros(9, np.uint8), ValueError, "9 bytes does not fill 8"),
+        (np.zeros(2, np.float64), np.zeros(4, np.float32), ValueError, "elements of 4 bytes"),
+        (read_only(), np.zeros(8, np.uint8), ValueError, "destination is read-only"),
+        (b"12345678", np.zeros(8, np.uint8), ValueError, "destination is read-only"),
+        (np.zeros((4, 4))[:, :2], np.zeros(8), ValueError, "destination is not contiguous"),
+        (np.zeros((2, 4)).T, np.zeros(8), ValueError, "destination is not contiguous"),
+        (np.zeros(8), [0.0] * 8, TypeError, "type list"),
+        ("text", np.zeros(8), TypeError, "type str"),
+        (np.zeros(1), np.array([object()]), TypeError, "Python objects"),
+    ],
+    ids=lambda value: None if isinstance(value, np.ndarray) else str(value)[:24],
+)
+def test_a_copy_that_makes_no_sense_is_refused(
+    destination: Any, source: Any, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=rf"{words}.* \(.+\) [A-Z].*\."):
+        polypath.copy(destination, source)
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind"), [("0", TypeError), (True, TypeError), (-1, ValueError), (1.5, TypeError)]
+)
+def test_what_is_no_stream_is_refused(torch: Torch, stream: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="cannot be used"):
+        polypath.copy(torch.tensor(0, 64), torch.tensor(1, 64), stream)
+
+
+@pytest.mark.parametrize("device", ["meta", "cuda:x", "gpu", -1, True, "tpu:0", None])
+def test_what_is_no_device_is_refused(torch: Torch, device: Any) -> None:
+    if device == "gpu":
+        assert polypath.to(torch.tensor(0, 64), device) is not None
+        return
+    with pytest.raises(ValueError, match=r"device '.*' cannot be used"):
+        polypath.to(torch.tensor(0, 64), device)
+
+
+def test_only_tensors_move(context: polypath.Context) -> None:
+    for thing in (b"bytes", [1, 2], context.allocate("gpu0", 64)):
+        with pytest.raises(TypeError, match=r"cannot be moved .*polypath\.copy"):
+            polypath.to(thing, "cpu")
+
+
+def test_streams_may_be_given_in_any_form(context: polypath.Context) -> None:
+    class CudaStream:
+        def __cuda_stream__(self) -> tuple[int, int]:
+            return 0, 77
+
+    own = context.stream("gpu2")
+    forms = [own, 5, CudaStream(), TorchStream(context, 3), CupyStream(context, 1)]
+
+    found = [memory.given_stream(form, 2) for form in forms]
+
+    assert [(one.gpu, one.handle) for one in found] == [
+        (2, own), (2, 5), (2, 77), (3, forms[3].cuda_stream), (1, forms[4].ptr),
+    ]  # fmt: skip
+
+
+def test_handles_become_streams_of_pytorch(torch: Torch) -> None:
+    named = PYTORCH.stream_of(memory.GpuStream(2, 4096))
+
+    assert (named.device.index, named.cuda_stream) == (2, 4096)
+    assert PYTORCH.stream_of(memory.GpuStream(1, 0)) == "the default stream of 1"
+    assert PYTORCH.stream_of(memory.GpuStream(3, 5, torch.current[3])) is torch.current[3]
+
+
+def test_nothing_is_copied_for_no_bytes(torch: Torch) -> None:
+    assert polypath.copy(torch.tensor(0, 0), torch.tensor(1, 0)) == "native"
+
+
+def test_memory_that_nobody_knows_is_refused_by_the_engine(torch: Torch) -> None:
+    with pytest.raises(polypath.Error, match="is not known to the driver"):
+        polypath.copy(torch.tensor(0, 64), np.zeros(64, np.uint8))
