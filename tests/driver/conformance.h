@@ -89,6 +89,11 @@ class DriverConformance : public testing::TestWithParam<DriverFactory> {
   std::vector<GraphHandle> graphs_;
 };
 
+/// Bytes of copies whose time does not matter.
+inline constexpr std::size_t kSmall = 4096;
+/// Bytes of copies that are still running when the next calls are made.
+inline constexpr std::size_t kLarge = std::size_t{8} << 20;
+
 class DriverArguments : public DriverConformance {};
 
 }  // namespace polypath::test

@@ -1,0 +1,120 @@
+// Which requests share a plan, and what the load of other transfers changes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/coverage.h"
+#include "plan/planning.h"
+
+namespace polypath::test {
+namespace {
+
+using Rig = PlannerRig;
+
+TEST(PlannerCache, GivesTheSamePlanForTheSameRequest) {
+  Rig rig("beluga");
+
+  const PlanPointer plan = rig.plan(64_MiB);
+
+  EXPECT_EQ(rig.plan(64_MiB), plan);
+  EXPECT_EQ(rig.planner.cached_plans(), 1U);
+}
+
+TEST(PlannerCache, TellsRequestsApart) {
+  Rig rig("beluga");
+
+  const PlanPointer plan = rig.plan(64_MiB);
+
+  EXPECT_NE(rig.plan(64_MiB + 1_B), plan);
+  EXPECT_NE(rig.plan(64_MiB, with_executor(ExecutorChoice::stream)), plan);
+  EXPECT_NE(rig.plan(64_MiB, chunked({{"gpu2", 3}})), plan);
+  EXPECT_NE(rig.planner.plan(kGpu1, kGpu0, 64_MiB), plan);
+  EXPECT_EQ(rig.planner.cached_plans(), 5U);
+}
+
+TEST(PlannerCache, IsBounded) {
+  Settings settings;
+  settings.plan_cache = 2;
+  Rig rig("beluga", settings);
+
+  const PlanPointer first = rig.plan(1_MiB);
+  rig.plan(2_MiB);
+  rig.plan(4_MiB);
+
+  EXPECT_EQ(rig.planner.cached_plans(), 2U);
+  EXPECT_EQ(first->bytes, 1_MiB) << "a plan in use outlives the cache's interest";
+}
+
+TEST(PlannerCache, GivesTheSamePlanWhateverWasPlannedBefore) {
+  Rig fresh("beluga");
+  Rig used("beluga");
+  for (const Bytes bytes : {1_MiB, 60_MiB, 63_MiB, 64_MiB + 4_KiB, 1_GiB}) used.plan(bytes);
+
+  EXPECT_EQ(used.plan(64_MiB)->structure, fresh.plan(64_MiB)->structure);
+}
+
+TEST(PlannerCache, NeighbouringSizesHaveNearlyTheSameShares) {
+  Rig rig("beluga");
+
+  const PlanPointer plan = rig.plan(64_MiB);
+  const PlanPointer next = rig.plan(64_MiB + 512_B);
+
+  ASSERT_EQ(used(*plan), used(*next));
+  for (const PathDecision& part : plan->decisions) {
+    EXPECT_NEAR(decision(*next, part.name).share, part.share, 1e-4) << part.name;
+    EXPECT_EQ(decision(*next, part.name).chunks, part.chunks) << part.name;
+  }
+}
+
+/// What a transfer that runs over `path` at its full rate takes, times `factor`.
+Load load_of(const Planner& planner, const Path& path, double factor = 1) {
+  const Machine& machine = planner.machine();
+  const double rate =
+      std::min(machine.hop(path.first).bandwidth, machine.hop(path.second).bandwidth).value;
+  Load load(machine.resources.size());
+  for (const Use& use : planner.predictor().resources().claims(path))
+    load[use.resource.index()] = {use.weight * rate * factor};
+  return load;
+}
+
+Path host_path(const Machine& machine) { return find_paths(machine, kGpu0, kGpu1).back(); }
+
+TEST(PlannerLoad, KeepsASecondTransferOffTheHostPath) {
+  Rig rig("beluga");
+  ASSERT_TRUE(decision(*rig.plan(64_MiB), "host0").included);
+
+  const PlanPointer plan = rig.plan(64_MiB, {}, load_of(rig.planner, host_path(rig.machine)));
+
+  EXPECT_EQ(used(*plan), (Names{"direct", "gpu2", "gpu3"}));
+  EXPECT_NE(decision(*plan, "host0").reason.find("in flight"), std::string::npos);
+}
+
+TEST(PlannerLoad, OfNothingIsNoLoad) {
+  Rig rig("beluga");
+
+  const PlanPointer plan = rig.plan(64_MiB);
+
+  EXPECT_EQ(rig.plan(64_MiB, {}, Load(rig.machine.resources.size())), plan);
+}
+
+TEST(PlannerLoad, IsToldApartInSixteenths) {
+  Rig rig("beluga");
+  const Path path = host_path(rig.machine);
+
+  const PlanPointer plan = rig.plan(64_MiB, {}, load_of(rig.planner, path, 0.99));
+
+  EXPECT_EQ(rig.plan(64_MiB, {}, load_of(rig.planner, path, 0.98)), plan);
+  EXPECT_NE(rig.plan(64_MiB, {}, load_of(rig.planner, path, 0.5)), plan);
+}
+
+TEST(PlannerLoad, BeyondEveryCapacityStillGivesAPlan) {
+  Rig rig("beluga");
+
+  const PlanPointer plan = rig.plan(64_MiB, {}, load_of(rig.planner, host_path(rig.machine), 50));
+
+  EXPECT_TRUE(covers_once(plan->nodes, 64_MiB));
+}
+
+}  // namespace
+}  // namespace polypath::test
