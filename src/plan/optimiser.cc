@@ -10,7 +10,7 @@ constexpr int kProgramRounds = 4;   // chunk counts settle to within a per cent 
 constexpr int kEqualiseRounds = 4;  // each roughly squares the relative difference of ends
 // A second of the calling thread is worth this much transfer time: among splits that are as good,
 // the one with fewer calls leaves the thread to the program and to its other transfers.
-constexpr double kCallWeight = 0.02;
+constexpr double kCallWeight = 0.05;
 constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
 constexpr std::size_t kReplayedDrafts = 5;  // quick predictions order the rest reliably
 constexpr double kOutOfStep = 1.04;    // a replay this far above the quick prediction has a cause

@@ -25,9 +25,10 @@ struct Planner::Request {
 
 namespace {
 
-// What the driver stages itself goes in steps of its own, which a line through its times misses by
-// up to this between 1 and 4 MiB (results/h200x4/put_without_peer_access.json).
+// What the driver stages itself goes in steps of its own, which a line through the times of large
+// copies misses by up to this in small ones (results/h200x4/put_without_peer_access.json).
 constexpr double kStepsOfTheDriver = 0.08;
+constexpr Bytes kStepsMatterBelow = 8_MiB;
 
 // Both ways at once two threads issue, and hold each other up in the driver: on four H200 such
 // transfers ended 10 to 20 us later than predicted, whatever their size.
@@ -199,7 +200,8 @@ Draft Planner::choose(const Request& request, Executor& executor) {
 Seconds Planner::to_beat_natively(const Request& request, const Draft& native) const {
   const Hop& direct = predictor_.machine().hop(request.paths.front().first);
   double gain = settings_.min_gain;
-  if (direct.kind == HopKind::driver_staged) gain = std::max(gain, kStepsOfTheDriver);
+  if (direct.kind == HopKind::driver_staged && request.bytes < kStepsMatterBelow)
+    gain = std::max(gain, kStepsOfTheDriver);
   const Seconds least = native.prediction.time * (1 / (1 + gain));
   return request.options->both_ways ? std::min(least, native.prediction.time - kHeldUp) : least;
 }
