@@ -13,6 +13,9 @@
 namespace polypath {
 namespace {
 
+// What is over so soon is no company for others, nor has it any.
+constexpr Seconds kSoonOver = 40_us;
+
 [[noreturn]] void fail_argument(const std::string& problem, const std::string& why,
                                 const std::string& remedy) {
   fail(ErrorCode::invalid_argument, problem, why, remedy);
@@ -138,17 +141,14 @@ CopyResult Engine::copy(const CopyCall& call) {
 // As the last one like it, if that went natively and nothing is in flight that could change it.
 std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
                                                 std::unique_lock<std::mutex>& lock) {
-  const FamiliarCopies::Entry* known = familiar_.find(call);
-  if (known == nullptr || overlap(call)) return std::nullopt;
-  const PlanPointer plan = known->plan;
-  const Seconds now = plan ? driver_.now() : Seconds{};
-  if (plan) {
-    const Company company = load_->company_of(asked_of(call, plan->source, plan->destination), now);
-    if (!company.load.empty()) return std::nullopt;
-    if (!(company.both_ways ? known->both_ways : known->alone)) return std::nullopt;
-  }
+  const FamiliarCopies::Entry* found = familiar_.find(call);
+  if (found == nullptr || overlap(call)) return std::nullopt;
+  const FamiliarCopies::Entry known = *found;  // without the lock another may take its slot
+  const bool tracked = known.plan && known.plan->predicted > kSoonOver;
+  const Seconds now = tracked ? driver_.now() : Seconds{};
+  if (tracked && !in_known_company(call, known, now)) return std::nullopt;
   try {
-    if (known->may_block) lock.unlock();
+    if (known.may_block) lock.unlock();
     native_copy(call, {});
   } catch (const Error&) {
     if (!lock.owns_lock()) lock.lock();
@@ -158,8 +158,15 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
   if (!lock.owns_lock()) lock.lock();
   count_asked(call);
   ++statistics_.native;
-  if (plan) load_->add(call.stream, plan, now);
-  return CopyResult{Executor::native, plan};
+  if (tracked) load_->add(call.stream, known.plan, now);
+  return CopyResult{Executor::native, known.plan};
+}
+
+bool Engine::in_known_company(const CopyCall& call, const FamiliarCopies::Entry& known,
+                              Seconds now) {
+  const Company company =
+      load_->company_of(asked_of(call, known.plan->source, known.plan->destination), now);
+  return company.load.empty() && (company.both_ways ? known.both_ways : known.alone);
 }
 
 // Throws what is wrong with the call, if it is the caller's fault.

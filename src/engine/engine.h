@@ -59,6 +59,8 @@ class Engine {
   [[nodiscard]] CopyEnds check(const CopyCall& call);
   [[nodiscard]] std::optional<CopyResult> familiar_copy(const CopyCall& call,
                                                         std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool in_known_company(const CopyCall& call, const FamiliarCopies::Entry& known,
+                                      Seconds now);
   void count_failure_of_familiar(const CopyCall& call);
   CopyResult unplanned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult planned_copy(const CopyCall& call, const CopyEnds& ends);

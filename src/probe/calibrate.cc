@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "probe/call_costs.h"
 #include "probe/capacities.h"
+#include "probe/discover.h"
 #include "probe/hop_times.h"
 #include "probe/staging.h"
 
@@ -196,6 +197,9 @@ Calibration Calibrator::run() {
   note_graphs(measure_graph_costs(bench_, sampler_));
   step();
   note_capacities(measure_capacities(bench_, sampler_, hops_, [this] { step(); }));
+  const std::size_t nominal = result_.machine.description.find(kNotMeasured);
+  if (nominal != std::string::npos)
+    result_.machine.description.replace(nominal, std::string::npos, ", and measured.");
   validate(result_.machine);
   return std::move(result_);
 }

@@ -31,6 +31,9 @@ BytesPerSecond lane_rate(int generation) {
   }
 }
 
+// What H200s need to switch between streams (results/h200x4/machine.json); others are not faster.
+constexpr Seconds kBusyLatency = 4_us;
+
 BytesPerSecond pcie_rate(const GpuFacts& gpu) {
   const int generation = gpu.pcie_generation == 0 ? 3 : gpu.pcie_generation;
   const int width = gpu.pcie_width == 0 ? 16 : gpu.pcie_width;
@@ -50,9 +53,8 @@ class Builder {
  public:
   explicit Builder(const Computer& computer) : computer_(computer) {
     machine_.name = machine_name(computer);
-    machine_.description =
-        fmt::format("{} x {}, driver {}, as found; nominal rates, not measured.",
-                    computer.gpus.size(), computer.gpus.front().model, computer.driver);
+    machine_.description = fmt::format("{} x {}, driver {}, as found{}", computer.gpus.size(),
+                                       computer.gpus.front().model, computer.driver, kNotMeasured);
     const Machine measured = load_machine("h200x4");
     machine_.costs = measured.costs;
     staging_ = measured.places.front().staging_latency;
@@ -78,6 +80,7 @@ class Builder {
       const GpuFacts& gpu = computer_.gpus[g];
       machine_.places.push_back(
           {fmt::format("gpu{}", g), PlaceKind::gpu, gpu.model, gpu.numa_node, staging_});
+      machine_.places.back().busy_latency = kBusyLatency;
       if (std::find(nodes.begin(), nodes.end(), gpu.numa_node) == nodes.end())
         nodes.push_back(gpu.numa_node);
     }

@@ -43,7 +43,7 @@ struct HopTimes {
 const std::vector<Bytes>& chain_sizes();
 
 /// Measures one hop; `copy_call` is what issuing a copy costs. Error (noisy_machine) if the repeats
-/// differ or the times are on no line, twice.
+/// differ or the times are on no line, every time.
 HopTimes measure_hop(Workbench& bench, const Sampler& sampler, HopId hop, Seconds copy_call);
 
 /// "gpu0 -> gpu1".

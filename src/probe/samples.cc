@@ -33,7 +33,7 @@ Sample summary(const std::vector<double>& values) {
 
 void fail_noisy(const std::string& what, const std::string& problem, double fraction, double most) {
   fail(ErrorCode::noisy_machine,
-       fmt::format("{}: {} {:.1f} %, twice", what, problem, 100 * fraction),
+       fmt::format("{}: {} {:.1f} % at every try", what, problem, 100 * fraction),
        fmt::format("more than {:.1f} % is not believed, and nothing was stored", 100 * most),
        "Calibrate again when nothing else runs on the machine.");
 }
@@ -54,7 +54,7 @@ Sample Sampler::measure_all(const std::string& what,
            sample.spread * sample.value <= trust_.least_spread;
   };
   Sample sample = summary(all());
-  if (!believed(sample)) sample = summary(all());
+  for (int i = 1; i < trust_.tries && !believed(sample); ++i) sample = summary(all());
   if (!believed(sample))
     fail_noisy(what, "its repeats differ by", sample.spread, trust_.most_spread);
   return sample;

@@ -4,6 +4,7 @@
 // Of samples x_1 ... x_n the median m counts, and their spread is the median absolute deviation
 // over the median: median |x_i - m| / m. Both ignore the few samples that something else disturbed.
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,12 +16,22 @@ namespace polypath::probe {
 /// How measurements are repeated and what is still believed.
 struct Trust {
   int repeats = 9;
+  int tries = 4;                 ///< of a measurement whose samples scatter, or lie on no line
   double most_spread = 0.05;     ///< of the samples of one measurement
   double least_spread = 5e-8;    ///< in seconds: what differs by less is believed all the same
   double most_fit_error = 0.05;  ///< of a line through the times of a hop
   /// Of a line through the costs of graphs of different sizes: what plans gain hardly depends on
   /// them, and real drivers do not keep to lines.
   double most_graph_fit_error = 0.25;
+  /// Of single chunks, whose microseconds decide less than those of whole hops.
+  double most_chunk_spread = 0.15;
+
+  /// The same where a spread of `most` is believed.
+  [[nodiscard]] Trust believing(double most) const {
+    Trust changed = *this;
+    changed.most_spread = std::max(most_spread, most);
+    return changed;
+  }
 };
 
 /// A measured value and its spread as a fraction of it.
@@ -40,7 +51,7 @@ class Sampler {
   explicit Sampler(Trust trust) : trust_(trust) {}
 
   /// The summary of `once`, called once to warm up and then `repeats` times; all of it again if the
-  /// spread is too large. Error (noisy_machine) says that `what` was noisy if it is so twice.
+  /// spread is too large. Error (noisy_machine) says that `what` was noisy if it is so every time.
   [[nodiscard]] Sample measure(const std::string& what, const std::function<double()>& once) const;
   /// The same for a measurement that gives all its samples at once.
   [[nodiscard]] Sample measure_all(const std::string& what,

@@ -157,6 +157,7 @@ StagingTimes measure_staging(Workbench& bench, const Sampler& sampler,
                              const std::vector<HopTimes>& hops, const StreamCosts& costs,
                              Seconds synchronize, const std::function<void()>& step) {
   const Machine& machine = bench.machine();
+  const Sampler roughly(sampler.trust().believing(sampler.trust().most_chunk_spread));
   const Seconds calls = costs.copy.value + costs.event_record.value + costs.event_wait.value;
   Unknowns unknowns(machine);
   for (const HopPair& pair : staging_relays(machine)) {
@@ -168,7 +169,7 @@ StagingTimes measure_staging(Workbench& bench, const Sampler& sampler,
           fmt::format("one chunk over {} and {}", hop_name(machine, pair.first),
                       hop_name(machine, pair.second));
       const Sample total =
-          sampler.measure(what, [&] { return steady([&] { return chunk.once().value; }); });
+          roughly.measure(what, [&] { return steady([&] { return chunk.once().value; }); });
       const Seconds known = calls + first.at(*bytes)->per_copy + second.at(*bytes)->per_copy;
       unknowns.add(pair, total.value - (known + synchronize).value, total.spread);
     }
