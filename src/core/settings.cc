@@ -129,6 +129,8 @@ const std::vector<Entry>& entries() {
              "pinned windows per host place"),
       number("POLYPATH_COPY_THREADS", &Settings::copy_threads, 0, 256,
              "threads that copy pageable memory; 0 = one per hardware thread, 16 at most"),
+      flag("POLYPATH_LEDGER", &Settings::ledger,
+           "0 = plan without knowing of other processes' transfers"),
       text("POLYPATH_TUNED", &Settings::tuned,
            "file written by 'polypath tune' whose plans are used where it has them"),
       choice("POLYPATH_LOG", &Settings::log_level, {"off", "error", "warning", "info", "debug"},

@@ -16,7 +16,7 @@ struct Settings {
   std::vector<std::string> include;   ///< POLYPATH_PATHS
   std::vector<std::string> exclude;   ///< POLYPATH_EXCLUDE
   int max_paths = 16;                 ///< POLYPATH_MAX_PATHS
-  Bytes min_message = 1_MiB;          ///< POLYPATH_MIN_MESSAGE
+  Bytes min_message = 2_MiB;          ///< POLYPATH_MIN_MESSAGE
   Bytes min_chunk = 64_KiB;           ///< POLYPATH_MIN_CHUNK
   Bytes staging_slot = 8_MiB;         ///< POLYPATH_STAGING_SLOT
   int staging_slots = 4;              ///< POLYPATH_STAGING_SLOTS
@@ -29,6 +29,7 @@ struct Settings {
   Bytes pageable_window = 32_MiB;     ///< POLYPATH_PAGEABLE_WINDOW
   int pageable_windows = 3;           ///< POLYPATH_PAGEABLE_WINDOWS
   int copy_threads = 0;               ///< POLYPATH_COPY_THREADS
+  bool ledger = true;                 ///< POLYPATH_LEDGER
   std::string tuned;                  ///< POLYPATH_TUNED
   std::string log_level = "warning";  ///< POLYPATH_LOG
   bool statistics = false;            ///< POLYPATH_STATS

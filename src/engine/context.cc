@@ -14,6 +14,12 @@ sim::Options driver_options(bool trace) {
   return options;
 }
 
+// On real GPUs it knows of other processes as well.
+std::shared_ptr<LoadTracker> load_tracker(const ChosenMachine& chosen, const Settings& settings) {
+  return std::make_shared<LoadTracker>(
+      chosen.machine, chosen.gpus && settings.ledger ? open_node_ledger(chosen.machine) : nullptr);
+}
+
 // What POLYPATH_STATS prints when the context goes.
 std::string describe(const Statistics& counted) {
   return fmt::format(
@@ -36,7 +42,8 @@ Context::Context(const std::string& machine, const Settings& settings, bool trac
                      ? nullptr
                      : std::make_unique<sim::SimDriver>(chosen_.machine, driver_options(trace))),
       driver_(simulated_ ? static_cast<Driver&>(*simulated_) : *chosen_.gpus),
-      engine_(std::make_unique<Engine>(driver_, chosen_.machine, settings)) {
+      engine_(std::make_unique<Engine>(driver_, chosen_.machine, settings,
+                                       load_tracker(chosen_, settings))) {
   if (trace && !simulated_)
     fail(ErrorCode::unsupported, "real GPUs keep no trace", "only simulated machines do",
          "Name a machine to simulate, or open the context without a trace.");

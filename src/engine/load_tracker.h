@@ -1,12 +1,15 @@
 #pragma once
-// How much of each resource the transfers of this process take now, by prediction: asking the
-// driver whether they are done would cost more than it is worth.
+// How much of each resource the transfers of this process take now, and with a ledger those of the
+// node's other processes, by prediction: asking the driver whether they are done would cost more
+// than it is worth.
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "driver/driver.h"
+#include "engine/node_ledger.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -28,7 +31,7 @@ struct Company {
 /// Thread-safe; engines may share one.
 class LoadTracker {
  public:
-  explicit LoadTracker(const Machine& machine) : machine_(machine), resources_(machine_) {}
+  explicit LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> ledger = nullptr);
 
   /// Notes a transfer that has been enqueued on `stream` at `now`.
   void add(StreamHandle stream, PlanPointer plan, Seconds now);
@@ -46,13 +49,17 @@ class LoadTracker {
     bool overlapped = false;  ///< with one as large the other way
 
     [[nodiscard]] bool mirrors(const Asked& asked) const;
-    [[nodiscard]] Seconds forgotten() const;
   };
 
+  [[nodiscard]] bool mirrors(const LedgerEntry& entry, const Asked& asked) const;
+  [[nodiscard]] bool overlaps_in_ledger(const Asked& asked) const;
+  void publish(Seconds now) const;
   void add_rates(const Plan& plan, Load& load) const;
+  void add_others(const Asked& asked, Company& company) const;
 
   Machine machine_;
   ResourceModel resources_;
+  std::unique_ptr<NodeLedger> ledger_;
   std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
 };

@@ -44,7 +44,7 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_THAT(settings.include, IsEmpty());
   EXPECT_THAT(settings.exclude, IsEmpty());
   EXPECT_EQ(settings.max_paths, 16);
-  EXPECT_EQ(settings.min_message, 1_MiB);
+  EXPECT_EQ(settings.min_message, 2_MiB);
   EXPECT_EQ(settings.min_chunk, 64_KiB);
   EXPECT_EQ(settings.staging_slot, 8_MiB);
   EXPECT_EQ(settings.staging_slots, 4);
@@ -66,20 +66,21 @@ TEST(Settings, AreAllReadFromTheirVariables) {
   const Settings settings =
       read({{"POLYPATH_MACHINE", "beluga"},      {"POLYPATH_PATHS", "gpu2, host"},
             {"POLYPATH_EXCLUDE", "gpu3"},        {"POLYPATH_MAX_PATHS", "3"},
-            {"POLYPATH_MIN_MESSAGE", "2M"},      {"POLYPATH_MIN_CHUNK", "4K"},
+            {"POLYPATH_MIN_MESSAGE", "5M"},      {"POLYPATH_MIN_CHUNK", "4K"},
             {"POLYPATH_STAGING_SLOT", "16K"},    {"POLYPATH_STAGING_SLOTS", "8"},
             {"POLYPATH_MIN_GAIN", "0.5"},        {"POLYPATH_EXECUTOR", "graph"},
             {"POLYPATH_GRAPH_AFTER", "7"},       {"POLYPATH_GRAPH_CACHE", "5"},
             {"POLYPATH_PLAN_CACHE", "6"},        {"POLYPATH_PAGEABLE_MIN", "3M"},
             {"POLYPATH_PAGEABLE_WINDOW", "16M"}, {"POLYPATH_PAGEABLE_WINDOWS", "4"},
             {"POLYPATH_COPY_THREADS", "9"},      {"POLYPATH_TUNED", "tuned.json"},
+            {"POLYPATH_LEDGER", "0"},
             {"POLYPATH_LOG", "debug"},           {"POLYPATH_STATS", "1"}});
 
   EXPECT_EQ(settings.machine, "beluga");
   EXPECT_THAT(settings.include, ElementsAre("gpu2", "host"));
   EXPECT_THAT(settings.exclude, ElementsAre("gpu3"));
   EXPECT_EQ(settings.max_paths, 3);
-  EXPECT_EQ(settings.min_message, 2_MiB);
+  EXPECT_EQ(settings.min_message, 5_MiB);
   EXPECT_EQ(settings.min_chunk, 4_KiB);
   EXPECT_EQ(settings.staging_slot, 16_KiB);
   EXPECT_EQ(settings.staging_slots, 8);
@@ -119,7 +120,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 21U);
+  EXPECT_EQ(all.size(), 22U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));

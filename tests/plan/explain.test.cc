@@ -61,7 +61,7 @@ TEST(Decisions, NameTheSmallestMessage) {
 
   const PlanPointer plan = rig.plan(512_KiB);
 
-  EXPECT_NE(decision(*plan, "gpu2").reason.find("below 1 MiB"), std::string::npos);
+  EXPECT_NE(decision(*plan, "gpu2").reason.find("below 2 MiB"), std::string::npos);
 }
 
 TEST(Decisions, NameTheLeastGain) {

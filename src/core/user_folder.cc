@@ -1,0 +1,56 @@
+#include "core/user_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace polypath {
+namespace {
+
+constexpr mode_t kOthersMayAnything = S_IRWXG | S_IRWXO;
+
+bool is_writable_folder(const char* path) {
+  struct stat about {};
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && access(path, W_OK | X_OK) == 0;
+}
+
+}  // namespace
+
+std::string usual_user_folder() {
+  const auto below = [](const char* path) {
+    return fmt::format("{}/polypath-{}", path, geteuid());
+  };
+  if (is_writable_folder("/dev/shm")) return below("/dev/shm");
+  const char* own = std::getenv("XDG_RUNTIME_DIR");
+  return own != nullptr && own[0] == '/' && is_writable_folder(own) ? below(own) : "";
+}
+
+UserFolder::UserFolder(const std::string& path) : problem_(open_folder(path)) {
+  if (problem_.empty() || descriptor_ < 0) return;
+  close(descriptor_);
+  descriptor_ = -1;
+}
+
+UserFolder::~UserFolder() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::string UserFolder::open_folder(const std::string& path) {
+  if (path.empty()) return "there is no folder for it (no /dev/shm, no XDG_RUNTIME_DIR)";
+  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return fmt::format("{} cannot be made ({})", path, std::strerror(errno));
+  descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat about {};
+  if (descriptor_ < 0 || fstat(descriptor_, &about) != 0)
+    return fmt::format("{} cannot be opened as a folder ({})", path, std::strerror(errno));
+  if (about.st_uid != geteuid()) return fmt::format("{} belongs to somebody else", path);
+  if ((about.st_mode & kOthersMayAnything) != 0) return fmt::format("{} is open to others", path);
+  return {};
+}
+
+}  // namespace polypath

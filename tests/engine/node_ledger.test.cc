@@ -1,0 +1,212 @@
+// Processes of one node know of each other's transfers.
+
+#include "engine/node_ledger.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "engine/load_tracker.h"
+#include "machine/library.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::vector<std::string> kNames{"0000:01:00.0", "0000:02:00.0", "0000:03:00.0",
+                                      "0000:04:00.0", "node0",        "node1"};
+
+class Ledger : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<NodeLedger> open() {
+    auto ledger = std::make_unique<NodeLedger>(folder_, machine_, names());
+    EXPECT_EQ(ledger->problem(), "");
+    return ledger;
+  }
+  [[nodiscard]] std::vector<std::string> names() const {
+    return {kNames.begin(), kNames.begin() + static_cast<std::ptrdiff_t>(machine_.places.size())};
+  }
+
+  // A transfer from gpu0 to gpu1 in flight for the next second.
+  LedgerEntry running(const NodeLedger& ledger, double seconds = 1) {
+    Load load(machine_.resources.size());
+    load[0] = 5_GBps;
+    LedgerEntry entry = ledger.entry({0}, {1}, 64_MiB, load);
+    entry.start = NodeLedger::now();
+    entry.end = entry.start + seconds;
+    return entry;
+  }
+
+  // Runs `publish` in another process, which then waits to be killed.
+  template <class Publish>
+  pid_t in_another_process(Publish publish) {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      publish();
+      (void)!write(ready[1], "x", 1);
+      pause();
+      _exit(0);
+    }
+    char byte = 0;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]), close(ready[1]);
+    return child;
+  }
+  static void end(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+
+  Machine machine_ = load_machine("beluga");
+  std::string folder_ = testing::TempDir() + "polypath_ledger_" + std::to_string(getpid());
+};
+
+TEST_F(Ledger, ShowsWhatOthersHaveInFlight) {
+  const auto mine = open(), theirs = open();
+
+  theirs->publish({running(*theirs)});
+
+  ASSERT_THAT(mine->others(), SizeIs(1));
+  Load load;
+  mine->add(mine->others().front(), load);
+  EXPECT_EQ(load.at(0), 5_GBps);
+  EXPECT_EQ(mine->others().front().source, mine->key_of({0}));
+  EXPECT_THAT(theirs->others(), IsEmpty());
+}
+
+TEST_F(Ledger, AKilledProcessTakesNothing) {
+  const auto mine = open();
+  const pid_t child = in_another_process([&] {
+    auto* theirs = new NodeLedger(folder_, machine_, names());
+    theirs->publish({running(*theirs, 3600)});
+  });
+  EXPECT_THAT(mine->others(), SizeIs(1));
+
+  end(child);
+
+  EXPECT_THAT(mine->others(), IsEmpty());
+}
+
+// More processes than there are slots, one after the other.
+TEST_F(Ledger, SlotsOfKilledProcessesAreUsedAgain) {
+  for (std::size_t i = 0; i < NodeLedger::kMostProcesses + 4; ++i)
+    end(in_another_process([&] { new NodeLedger(folder_, machine_, names()); }));
+
+  EXPECT_EQ(NodeLedger(folder_, machine_, names()).problem(), "");
+}
+
+TEST_F(Ledger, AForkedChildNeitherWritesNorReadsItsParentsSlot) {
+  const auto mine = open(), theirs = open();
+  theirs->publish({running(*theirs)});
+
+  const pid_t child = in_another_process([&] {
+    theirs->publish({});
+    if (!mine->others().empty()) _exit(1);
+  });
+
+  EXPECT_THAT(mine->others(), SizeIs(1));
+  end(child);
+}
+
+// GPUs are told apart by node-wide names: what this process calls gpu1 another calls gpu0.
+TEST_F(Ledger, ProcessesMaySeeGpusUnderOtherNumbers) {
+  std::vector<std::string> swapped = names();
+  std::swap(swapped[0], swapped[1]);
+  const auto mine = open();
+  NodeLedger theirs(folder_, machine_, swapped);
+
+  theirs.publish({running(theirs)});
+
+  EXPECT_EQ(mine->others().at(0).source, mine->key_of({1}));
+}
+
+TEST_F(Ledger, MoreThanFitAreTheLatest) {
+  const auto mine = open(), theirs = open();
+  std::vector<LedgerEntry> many;
+  for (std::size_t i = 0; i < NodeLedger::kMostEntries + 3; ++i) {
+    many.push_back(running(*theirs));
+    many.back().bytes = i;
+  }
+
+  theirs->publish(many);
+
+  ASSERT_THAT(mine->others(), SizeIs(NodeLedger::kMostEntries));
+  EXPECT_EQ(mine->others().back().bytes, NodeLedger::kMostEntries + 2);
+}
+
+// Every entry of one publication has the same bytes: a reader that sees two of them is wrong.
+TEST_F(Ledger, ReadersNeverSeeHalfOfWhatIsWritten) {
+  const auto mine = open(), theirs = open();
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (std::uint64_t i = 0; !over; ++i) {
+      LedgerEntry entry = running(*theirs);
+      entry.bytes = i;
+      theirs->publish(std::vector<LedgerEntry>(NodeLedger::kMostEntries, entry));
+    }
+  });
+
+  int seen = 0, torn = 0;
+  while (seen < 2000) {
+    const auto entries = mine->others();
+    if (entries.empty()) continue;
+    ++seen;
+    for (const LedgerEntry& entry : entries) torn += entry.bytes != entries.front().bytes ? 1 : 0;
+  }
+  over = true;
+  writer.join();
+
+  EXPECT_EQ(torn, 0);
+}
+
+TEST_F(Ledger, WhereThereIsNoFolderItSaysSo) {
+  NodeLedger ledger("", machine_, names());
+
+  EXPECT_NE(ledger.problem(), "");
+  ledger.publish({running(ledger)});
+  EXPECT_THAT(ledger.others(), IsEmpty());
+}
+
+// --- load trackers of two processes ---
+
+class Trackers : public Ledger {
+ protected:
+  PlanPointer plan(PlaceId from, PlaceId to) { return planner_.plan(from, to, 64_MiB); }
+  Asked asked(PlaceId from, PlaceId to) { return {{7}, from, to, 64_MiB}; }
+
+  Planner planner_{machine_, Settings{}};
+  LoadTracker mine_{machine_, open()};
+  LoadTracker theirs_{machine_, open()};
+};
+
+TEST_F(Trackers, TransfersOfOtherProcessesAreLoad) {
+  theirs_.add({1}, plan({2}, {3}), {});
+
+  const Company company = mine_.company_of(asked({0}, {1}), {});
+
+  EXPECT_FALSE(company.load.empty());
+  EXPECT_FALSE(company.both_ways);
+}
+
+TEST_F(Trackers, OneTheOtherWayIsPlannedForAsBothWays) {
+  theirs_.add({1}, plan({1}, {0}), {});
+
+  const Company company = mine_.company_of(asked({0}, {1}), {});
+
+  EXPECT_TRUE(company.both_ways);
+  EXPECT_TRUE(company.load.empty());
+}
+
+}  // namespace
+}  // namespace polypath::test
