@@ -2,31 +2,54 @@
 // The memories of a simulated machine: real bytes behind every address, or none in timing runs.
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "driver/driver.h"
+#include "machine/machine.h"
 
 namespace polypath::sim {
+
+/// What lies behind one allocation: the addresses that the driver's user knows, and where the
+/// simulator finds their bytes. The two may differ, so that touching a GPU's memory from the host
+/// faults as it does on a real one.
+class Backing {
+ public:
+  Backing() = default;
+  Backing(const Backing&) = delete;
+  Backing& operator=(const Backing&) = delete;
+  virtual ~Backing() = default;
+
+  [[nodiscard]] virtual Address base() const = 0;
+  [[nodiscard]] virtual std::byte* bytes() const = 0;
+};
+
+/// Makes the backing of a new allocation; error (out_of_memory) if there is no room for it.
+using MakeBacking = std::function<std::unique_ptr<Backing>(const Place& place, Bytes size)>;
+
+/// Memory of this process at the very addresses that the user knows. Not `touchable`, it has
+/// addresses but no bytes, and costs nothing.
+MakeBacking ordinary_backing(bool touchable);
 
 /// One allocation. Its bytes live until the last copy that uses them is done, even after free.
 class Block {
  public:
-  /// Error (out_of_memory) if the host has no room for it. Without `backed` its bytes cannot be
-  /// touched and cost nothing.
-  Block(PlaceId place, Bytes size, bool backed);
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  ~Block();
+  Block(PlaceId place, Bytes size, std::unique_ptr<Backing> backing)
+      : place_(place), size_(size), backing_(std::move(backing)) {}
 
-  [[nodiscard]] MemoryInfo info() const { return {place_, base_, size_}; }
+  [[nodiscard]] MemoryInfo info() const { return {place_, backing_->base(), size_}; }
+  /// Where the simulator finds the byte that the user knows by `address`, which is in the block.
+  [[nodiscard]] std::byte* bytes_at(Address address) const {
+    return backing_->bytes() + (address.value - backing_->base().value);
+  }
 
  private:
   PlaceId place_;
-  Address base_;
   Bytes size_;
+  std::unique_ptr<Backing> backing_;
 };
 
 using BlockPointer = std::shared_ptr<Block>;
@@ -34,9 +57,11 @@ using BlockPointer = std::shared_ptr<Block>;
 /// All live allocations.
 class Memory {
  public:
-  explicit Memory(bool backed) : backed_(backed) {}
+  explicit Memory(MakeBacking make_backing) : make_backing_(std::move(make_backing)) {}
 
-  Address allocate(PlaceId place, Bytes bytes);
+  Address allocate(PlaceId id, const Place& place, Bytes bytes);
+  /// Memory that was made elsewhere becomes an allocation.
+  Address adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing);
   /// Takes the allocation out of the table; null if there is none at `address`.
   BlockPointer remove(Address address);
   /// The live allocation that contains `address`.
@@ -48,7 +73,7 @@ class Memory {
   [[nodiscard]] const std::map<std::uintptr_t, BlockPointer>& blocks() const { return blocks_; }
 
  private:
-  bool backed_;
+  MakeBacking make_backing_;
   std::map<std::uintptr_t, BlockPointer> blocks_;
 };
 

@@ -52,6 +52,18 @@ void SimDriver::align_host_threads() {
   std::fill(host_clocks_.begin(), host_clocks_.end(), latest);
 }
 
+void SimDriver::pass_time(Seconds duration) {
+  const std::scoped_lock lock(mutex_);
+  spend(duration);
+}
+
+std::optional<Seconds> SimDriver::finished_at(EventHandle event) {
+  const std::scoped_lock lock(mutex_);
+  const Event& asked = event_of(event);
+  if (!asked.recorded || (asked.activity && !asked.activity->done)) return std::nullopt;
+  return asked.activity ? std::max(asked.at, asked.activity->finished) : asked.at;
+}
+
 void SimDriver::fail_nth(Call call, int nth) {
   const std::scoped_lock lock(mutex_);
   faults_.fail_nth(call, nth);
