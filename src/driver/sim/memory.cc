@@ -31,14 +31,8 @@ class OrdinaryMemory final : public Backing {
 
 }  // namespace
 
-MakeBacking ordinary_backing(bool touchable) {
-  return [touchable](const Place&, Bytes size) {
-    return std::make_unique<OrdinaryMemory>(size, touchable);
-  };
-}
-
-Address Memory::allocate(PlaceId id, const Place& place, Bytes bytes) {
-  return adopt(id, bytes, make_backing_(place, bytes));
+Address Memory::allocate(PlaceId place, Bytes bytes) {
+  return adopt(place, bytes, std::make_unique<OrdinaryMemory>(bytes, touchable_));
 }
 
 Address Memory::adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing) {

@@ -2,14 +2,12 @@
 // The memories of a simulated machine: real bytes behind every address, or none in timing runs.
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "driver/driver.h"
-#include "machine/machine.h"
 
 namespace polypath::sim {
 
@@ -26,13 +24,6 @@ class Backing {
   [[nodiscard]] virtual Address base() const = 0;
   [[nodiscard]] virtual std::byte* bytes() const = 0;
 };
-
-/// Makes the backing of a new allocation; error (out_of_memory) if there is no room for it.
-using MakeBacking = std::function<std::unique_ptr<Backing>(const Place& place, Bytes size)>;
-
-/// Memory of this process at the very addresses that the user knows. Not `touchable`, it has
-/// addresses but no bytes, and costs nothing.
-MakeBacking ordinary_backing(bool touchable);
 
 /// One allocation. Its bytes live until the last copy that uses them is done, even after free.
 class Block {
@@ -57,9 +48,12 @@ using BlockPointer = std::shared_ptr<Block>;
 /// All live allocations.
 class Memory {
  public:
-  explicit Memory(MakeBacking make_backing) : make_backing_(std::move(make_backing)) {}
+  /// Without `touchable` bytes, allocations have addresses only and cost nothing.
+  explicit Memory(bool touchable) : touchable_(touchable) {}
 
-  Address allocate(PlaceId id, const Place& place, Bytes bytes);
+  /// Memory of this process at the very addresses that the user knows. Error (out_of_memory) if the
+  /// host has no room for it.
+  Address allocate(PlaceId place, Bytes bytes);
   /// Memory that was made elsewhere becomes an allocation.
   Address adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing);
   /// Takes the allocation out of the table; null if there is none at `address`.
@@ -73,7 +67,7 @@ class Memory {
   [[nodiscard]] const std::map<std::uintptr_t, BlockPointer>& blocks() const { return blocks_; }
 
  private:
-  MakeBacking make_backing_;
+  bool touchable_;
   std::map<std::uintptr_t, BlockPointer> blocks_;
 };
 

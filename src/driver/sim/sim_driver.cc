@@ -21,12 +21,12 @@ constexpr Seconds kLeastQuery = 0.01_us;
 
 }  // namespace
 
-SimDriver::SimDriver(Machine machine, Options options, MakeBacking backing)
+SimDriver::SimDriver(Machine machine, Options options)
     : machine_(std::move(machine)),
       options_(options),
       rates_(machine_),
       fluid_(machine_, rates_),
-      memory_(backing ? std::move(backing) : ordinary_backing(options.move_bytes)) {
+      memory_(options.move_bytes) {
   validate(machine_);
   const auto gpus = machine_.places_of(PlaceKind::gpu);
   streams_[StreamHandle{}] = {gpus.empty() ? PlaceId{} : gpus.front(), nullptr,

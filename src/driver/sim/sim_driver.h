@@ -43,8 +43,7 @@ struct Span {
 
 class SimDriver final : public Driver {
  public:
-  /// `backing` makes the bytes of every allocation; without it they are ordinary memory.
-  explicit SimDriver(Machine machine, Options options = {}, MakeBacking backing = {});
+  explicit SimDriver(Machine machine, Options options = {});
   ~SimDriver() override;
 
   std::string name() const override { return "sim"; }

@@ -40,7 +40,7 @@ Address SimDriver::allocate(PlaceId place, Bytes bytes) {
          fmt::format("0 bytes cannot be allocated at {}", machine_.place(place).name),
          "a size is at least 1", "Correct it.");
   count(Call::allocate);
-  return memory_.allocate(place, machine_.place(place), bytes);
+  return memory_.allocate(place, bytes);
 }
 
 Address SimDriver::adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing) {
