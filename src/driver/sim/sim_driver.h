@@ -89,6 +89,8 @@ class SimDriver final : public Driver {
   [[nodiscard]] std::vector<std::string> leaks() const;
   /// Copies finished so far, if options.record_trace; plays all queued work first.
   std::vector<Span> trace();
+  /// The same without playing anything.
+  [[nodiscard]] std::vector<Span> finished_copies() const;
   /// Calls from now on are made by this virtual CPU thread (0 at first), which has its own clock:
   /// as if that many ranks ran beside each other. Whichever real thread makes them.
   void use_host_thread(std::size_t thread);

@@ -39,6 +39,11 @@ std::vector<Span> SimDriver::trace() {
   return trace_;
 }
 
+std::vector<Span> SimDriver::finished_copies() const {
+  const std::scoped_lock lock(mutex_);
+  return trace_;
+}
+
 void SimDriver::use_host_thread(std::size_t thread) {
   const std::scoped_lock lock(mutex_);
   const Seconds now = host();
