@@ -1,7 +1,9 @@
 #include "standin/state/ipc.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <numeric>
 
 namespace polypath::standin {
 namespace {
@@ -13,13 +15,24 @@ struct Contents {
   std::uint64_t magic = kMagic;
   SegmentName segment;
   std::array<unsigned char, 16> uuid{};  ///< of the GPU
+  std::uint64_t checksum = 0;            ///< of all before it
 };
-static_assert(sizeof(Contents) <= sizeof(IpcHandle));
+static_assert(sizeof(Contents) == sizeof(IpcHandle));
+
+std::uint64_t checksum_of(const Contents& contents) {
+  std::array<unsigned char, offsetof(Contents, checksum)> bytes{};
+  std::memcpy(bytes.data(), &contents, bytes.size());
+  return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0xcbf29ce484222325U},
+                         [](std::uint64_t hash, unsigned char byte) {
+                           return (hash ^ byte) * 0x100000001b3U;  // FNV-1a
+                         });
+}
 
 Contents contents_of(const IpcHandle& handle) {
   Contents contents;
   std::memcpy(&contents, handle.bytes, sizeof contents);
-  if (contents.magic != kMagic) refuse(kInvalidValue, "that is no handle of device memory");
+  if (contents.magic != kMagic || contents.checksum != checksum_of(contents))
+    refuse(kInvalidValue, "that is no handle of device memory");
   return contents;
 }
 
@@ -45,6 +58,7 @@ IpcHandle export_memory(Process& process, Address address) {
   Contents contents;
   contents.segment = memory.segment->name();
   contents.uuid = process.contexts.gpu(memory.ordinal).uuid;
+  contents.checksum = checksum_of(contents);
   IpcHandle handle{};
   std::memcpy(handle.bytes, &contents, sizeof contents);
   return handle;
