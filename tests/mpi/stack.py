@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import socket
 import subprocess
@@ -124,10 +125,19 @@ def collect(process: subprocess.Popen[str]) -> Outcome:
     try:
         output, errors = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+        end(process)
         raise
     return Outcome(process.returncode, output, errors)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a program; mpirun first, so that it ends the ranks as well."""
+    process.terminate()
+    try:
+        process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
 
 
 def finish(command: Sequence[str | Path], environment: Mapping[str, str]) -> Outcome:
@@ -156,6 +166,6 @@ def why_not_here() -> str:
     """Say why the wheels cannot be here; empty if they can."""
     if not sys.platform.startswith("linux"):
         return "the wheels exist for Linux only"
-    if os.uname().machine not in ("x86_64", "aarch64"):
-        return f"there are no wheels for {os.uname().machine}"
+    if os.uname().machine not in ("x86_64", "aarch64") or platform.libc_ver()[0] != "glibc":
+        return f"there are no wheels for {os.uname().machine} {platform.libc_ver()[0]}"
     return ""

@@ -21,3 +21,14 @@ def test_perftest(stack: Stack, cuda_runtime: Path, test: str) -> None:
         assert outcome.violations() == []
     assert server.bytes_between_gpus() + client.bytes_between_gpus() >= BYTES * REPEATS / 2
     assert server.called("cuIpcOpenMemHandle") + client.called("cuIpcOpenMemHandle") > 0
+
+
+def test_ucx_watches_memory(stack: Stack, cuda_runtime: Path) -> None:
+    """Only then does it forget what it knew of memory that is freed, as it does on real drivers."""
+    task = ["-t", "tag_bw", "-m", "cuda", "-s", "1000", "-n", "1"]
+
+    outcomes = stack.perftest(*task, LD_PRELOAD=str(cuda_runtime), UCX_MEM_LOG_LEVEL="diag")
+
+    for outcome in outcomes:
+        assert outcome.status == 0, outcome.output + outcome.errors
+        assert "failed to" not in outcome.output + outcome.errors
