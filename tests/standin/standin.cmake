@@ -4,9 +4,8 @@ add_executable(standin_peer ${CMAKE_CURRENT_LIST_DIR}/peer_main.cc
 target_include_directories(standin_peer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS})
 target_sources(test_standin PRIVATE
-  ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc ${CMAKE_CURRENT_LIST_DIR}/peer.cc
-  ${PROJECT_SOURCE_DIR}/src/standin/facts/gpus.cc)
-target_link_libraries(test_standin PRIVATE ${CMAKE_DL_LIBS})
+  ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc ${CMAKE_CURRENT_LIST_DIR}/peer.cc)
+target_link_libraries(test_standin PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
 target_compile_definitions(test_standin PRIVATE STANDIN_PEER="$<TARGET_FILE:standin_peer>")
 foreach(program IN ITEMS test_standin standin_peer)
   target_compile_definitions(${program} PRIVATE STANDIN_FOLDER="${PROJECT_BINARY_DIR}/standin")

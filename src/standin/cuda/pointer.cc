@@ -1,6 +1,7 @@
 // What a program may ask of an address.
 
 #include <cstring>
+#include <map>
 
 #include "standin/state/process.h"
 
@@ -48,32 +49,66 @@ void put(void* where, Value value) {
   std::memcpy(where, &value, sizeof value);
 }
 
-// Of memory that the driver knows; `asked` lies in it.
+// Each attribute of memory that the driver knows; `asked` lies in it.
+using Answer = void (*)(void* where, const Allocation& memory, Address asked);
+
+template <unsigned kValue>
+void constant(void* where, const Allocation&, Address) {
+  put(where, kValue);
+}
+void context(void* where, const Allocation& memory, Address) {
+  put(where, reinterpret_cast<std::uintptr_t>(memory.context));
+}
+void type(void* where, const Allocation& memory, Address) { put(where, memory_type(memory)); }
+void pointer(void* where, const Allocation&, Address asked) { put(where, asked.value); }
+void host_pointer(void* where, const Allocation& memory, Address asked) {
+  if (!is_touchable(memory)) refuse(kInvalidValue, "the host cannot touch the memory");
+  put(where, asked.value);
+}
+void synchronous(void* where, const Allocation& memory, Address) {
+  put(where, memory.synchronous_copies ? 1U : 0U);
+}
+void id(void* where, const Allocation& memory, Address) { put(where, memory.id); }
+void managed(void* where, const Allocation& memory, Address) {
+  put(where, memory.origin == MemoryOrigin::managed ? 1U : 0U);
+}
+void ordinal(void* where, const Allocation& memory, Address) { put(where, memory.ordinal); }
+void ipc_capable(void* where, const Allocation& memory, Address) {
+  put(where, memory.origin == MemoryOrigin::device ? 1U : 0U);
+}
+void begin(void* where, const Allocation& memory, Address) { put(where, memory.base.value); }
+void size(void* where, const Allocation& memory, Address) { put(where, memory.size.value); }
+void none(void* where, const Allocation&, Address) { put(where, std::uint64_t{0}); }
+
+const std::map<int, Answer>& answers() {
+  static const std::map<int, Answer> table = {
+      {kContext, context},
+      {kMemoryType, type},
+      {kDevicePointer, pointer},
+      {kHostPointer, host_pointer},
+      {kSyncMemops, synchronous},
+      {kBufferId, id},
+      {kIsManaged, managed},
+      {kDeviceOrdinal, ordinal},
+      {kIsIpcCapable, ipc_capable},
+      {kRangeStart, begin},
+      {kRangeSize, size},
+      {kMapped, constant<1>},
+      {kAllowedHandleTypes, none},
+      {kIsGpuDirectRdmaCapable, constant<0>},
+      {kAccessFlags, constant<kReadWrite>},
+      {kMempoolHandle, none},
+      {kMappingSize, size},
+      {kMappingBase, begin},
+      {kMemoryBlockId, id},
+  };
+  return table;
+}
+
 void answer(void* where, int attribute, const Allocation& memory, Address asked) {
-  switch (attribute) {
-    case kContext: return put(where, memory.context);
-    case kMemoryType: return put(where, memory_type(memory));
-    case kDevicePointer: return put(where, asked.value);
-    case kHostPointer:
-      if (!is_touchable(memory)) refuse(kInvalidValue, "the host cannot touch the memory");
-      return put(where, asked.value);
-    case kSyncMemops: return put(where, memory.synchronous_copies ? 1U : 0U);
-    case kBufferId:
-    case kMemoryBlockId: return put(where, static_cast<unsigned long long>(memory.id));
-    case kIsManaged: return put(where, memory.origin == MemoryOrigin::managed ? 1U : 0U);
-    case kDeviceOrdinal: return put(where, memory.ordinal);
-    case kIsIpcCapable: return put(where, memory.origin == MemoryOrigin::device ? 1U : 0U);
-    case kRangeStart:
-    case kMappingBase: return put(where, memory.base.value);
-    case kRangeSize:
-    case kMappingSize: return put(where, static_cast<std::size_t>(memory.size.value));
-    case kMapped: return put(where, 1U);
-    case kAllowedHandleTypes: return put(where, std::uint64_t{0});
-    case kIsGpuDirectRdmaCapable: return put(where, 0U);
-    case kAccessFlags: return put(where, kReadWrite);
-    case kMempoolHandle: return put(where, static_cast<void*>(nullptr));
-    default: refuse(kInvalidValue, "there is no such attribute of a pointer");
-  }
+  const auto found = answers().find(attribute);
+  if (found == answers().end()) refuse(kInvalidValue, "there is no such attribute of a pointer");
+  found->second(where, memory, asked);
 }
 
 // Of memory that the driver does not know: zeros, and no device.

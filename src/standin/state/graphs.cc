@@ -28,7 +28,7 @@ GraphPointer Graphs::create(std::vector<CopyNode> nodes) {
 }
 
 GraphNodePointer Graphs::add(GraphPointer pointer, CopyNode node,
-                             const std::vector<GraphNodePointer>& after) {
+                             const std::vector<GraphNodePointer>& after) const {
   Graph& graph = find(pointer);
   for (const GraphNodePointer earlier : after)
     node.after.push_back(index_of(earlier, graph.id, graph.nodes.size()));

@@ -29,7 +29,7 @@ class Graphs {
   Graph& find(GraphPointer graph) const { return graphs_.find(graph); }
   /// Adds a copy after nodes of the same graph.
   GraphNodePointer add(GraphPointer graph, CopyNode node,
-                       const std::vector<GraphNodePointer>& after);
+                       const std::vector<GraphNodePointer>& after) const;
 
   GraphExecPointer instantiate(GraphPointer graph);
   void destroy(GraphExecPointer graph);

@@ -47,7 +47,7 @@ Stream& Process::stream(StreamArgument argument) {
 
 // CUDA's rule: a global capture forbids them to every thread that is not relaxed; any capture that
 // is not relaxed forbids them to the thread that began it.
-void Process::check_no_capture() {
+void Process::check_no_capture() const {
   const int mode = thread_capture_mode();
   if (mode == kCaptureRelaxed) return;
   for (const auto& [handle, stream] : streams.all()) {

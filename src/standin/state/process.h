@@ -24,7 +24,7 @@ class Process {
   /// The place of pinned and managed memory.
   [[nodiscard]] PlaceId host() const { return host_; }
   /// Refuses (capture unsupported) what could disturb a capture, as CUDA does.
-  void check_no_capture();
+  void check_no_capture() const;
   /// Gives up a context and everything in it, once it has finished.
   void destroy(const Context& context);
 

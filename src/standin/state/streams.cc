@@ -161,7 +161,7 @@ std::vector<Stream*> Streams::streams_of(const Capture& capture) const {
   return streams;
 }
 
-void Streams::leave(const Capture& capture) {
+void Streams::leave(const Capture& capture) const {
   for (Stream* stream : streams_of(capture)) stream->capturing = {};
 }
 

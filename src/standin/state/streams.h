@@ -71,7 +71,7 @@ class Streams {
   bool is_done(const Event& event);
 
   /// The capture goes on in no stream.
-  void leave(const Capture& capture);
+  void leave(const Capture& capture) const;
   /// The streams in which the capture goes on.
   [[nodiscard]] std::vector<Stream*> streams_of(const Capture& capture) const;
   /// All streams, default ones too.
