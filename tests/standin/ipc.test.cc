@@ -13,6 +13,7 @@ namespace polypath::test {
 namespace {
 
 const std::string kInvalidValue = "error 1", kInvalidContext = "error 201";
+const std::string kNotFound = "error 500";
 const std::string kPeerAccessUnsupported = "error 217";
 
 class StandInIpc : public testing::Test {
@@ -88,6 +89,8 @@ TEST_F(StandInIpc, AMappingNamesTheImportersGpuAndTheWholeAllocation) {
 
   EXPECT_EQ(importer_.ask("ordinal " + mapped), "1");
   EXPECT_EQ(importer_.ask("size " + after(mapped, 4999)), "5000");
+  EXPECT_EQ(importer_.ask("device 2"), "ok");
+  EXPECT_EQ(importer_.ask("size " + mapped), kNotFound);
   EXPECT_TRUE(holds(importer_, mapped, 5000, 1));
 }
 

@@ -1,5 +1,6 @@
 // Functions by name and version, and those that only say that they are not supported.
 
+#include "driver/cuda/cuda_api.h"
 #include "standin/program.h"
 
 namespace polypath::test {
@@ -44,6 +45,13 @@ TEST(StandInLookup, WhatIsNotThereIsSaidToBe) {
   EXPECT_EQ(status, 2);
   EXPECT_NE(find("cuMemcpyBatchAsync", 13000, 0, &status), nullptr);
   EXPECT_EQ(status, 0);
+}
+
+TEST(StandInLookup, PolypathFindsAllItAsksFor) {
+#define EXPECT_EXPORTED(member, symbol, version, parameters) \
+  EXPECT_NE(exported(#symbol), nullptr) << #symbol;
+  POLYPATH_CUDA_FUNCTIONS(EXPECT_EXPORTED)
+#undef EXPECT_EXPORTED
 }
 
 // All that libuct_cuda.so and libucm_cuda.so of UCX 1.22 import or look up.

@@ -12,6 +12,7 @@
 namespace polypath::test {
 
 using cuda::ContextPointer;
+using cuda::Device;
 using cuda::DevicePointer;
 using cuda::EventPointer;
 using cuda::Result;

@@ -15,6 +15,9 @@ foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report)
   add_dependencies(${program} standin_cuda standin_nvml)
 endforeach()
 
+if(NOT POLYPATH_WITH_CUDA)  # then they find no GPU, whatever they run on
+  return()
+endif()
 set(standin_environment "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/standin" STANDIN_STRICT=1)
 string(REPLACE ";" "\\;" escaped_environment "${standin_environment}")
 gtest_discover_tests(test_gpu TEST_PREFIX StandIn. DISCOVERY_TIMEOUT 60

@@ -187,6 +187,9 @@ STANDIN_EXPORT Result cuMemGetAddressRange_v2(DevicePointer* base, std::size_t* 
   return enter("cuMemGetAddressRange", [&](Process& process) {
     const Allocation* memory = process.allocations.find(address_of(pointer));
     if (memory == nullptr) refuse(kNotFound, "the driver knows no memory there");
+    // As seen on H200, CUDA 13.0: a mapping is known in the context that opened it only.
+    if (memory->origin == MemoryOrigin::imported && memory->context != Contexts::current_pointer())
+      refuse(kNotFound, "another context opened the mapping");
     if (base != nullptr) *base = memory->base.value;
     if (size != nullptr) *size = memory->size.value;
   });
