@@ -23,7 +23,7 @@ build: bootstrap-test  ## build the C++ side with its tests, and install the pac
 demo: $(PACKAGE)  ## show what multi-path transfers gain: on the GPUs here, else on simulated machines
 	@.venv/bin/polypath demo
 
-test: bootstrap-test  ## run every test: C++, with sanitizers, Python (SUITES="default python" for some)
+test: bootstrap-test  ## run every test: C++, with sanitizers, Python, MPI (SUITES="default python" for some)
 	@.venv/bin/python scripts/run_tests.py $(SUITES)
 
 lint: bootstrap-lint  ## check formatting, clang-tidy, ruff, mypy, function lengths
@@ -38,7 +38,7 @@ bench: bootstrap-bench  ## run the microbenchmarks of the library's own costs
 	build/bench/benchmarks/microbenchmarks
 
 clean:  ## remove the build folder and the virtual environment
-	rm -rf build .venv
+	rm -rf build .venv .venv-mpi
 
 package: $(PACKAGE)
 

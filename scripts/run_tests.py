@@ -1,8 +1,8 @@
 """Runs the test suites one after another and sums up: what `make test` does.
 
-Usage: run_tests.py [SUITE...], the suites being default, asan, tsan and python (all of them when
-none is named). A suite that cannot be configured or built counts as one failure. Exit status 1 if
-anything failed; the last line reads "N passed, N failed".
+Usage: run_tests.py [SUITE...], the suites being default, asan, tsan, python and mpi (all of them
+when none is named). A suite that cannot be configured or built counts as one failure. Exit status
+1 if anything failed; the last line reads "N passed, N failed".
 """
 
 from __future__ import annotations
@@ -109,10 +109,28 @@ def run_python(outcome: Outcome) -> None:
     run_and_count(outcome, report, pytest)
 
 
+def run_mpi(outcome: Outcome) -> None:
+    """Fetch Open MPI and UCX, and let them run on the stand-in driver."""
+    heading("mpi: build the stand-in driver")
+    targets = ("standin_cuda", "standin_nvml")
+    built = (
+        run("scripts/bootstrap", "mpi")
+        and run("cmake", "--preset", "default")
+        and run("cmake", "--build", "--preset", "default", "--target", *targets)
+    )
+    if not built:
+        outcome.failed, outcome.problem = 1, "does not build"
+        return
+    heading("mpi: tests")
+    report = REPORTS / "mpi.xml"
+    pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", "tests/mpi"]
+    run_and_count(outcome, report, pytest)
+
+
 def suite_runner(suite: str) -> Callable[[Outcome], None]:
     """Return what runs the suite of that name."""
-    if suite == "python":
-        return run_python
+    if suite in ("python", "mpi"):
+        return run_python if suite == "python" else run_mpi
     return lambda outcome: run_preset(suite, outcome)
 
 
@@ -127,7 +145,7 @@ def summarise(outcomes: list[Outcome]) -> int:
     return 1 if failed or not passed else 0
 
 
-SUITES = ("default", "asan", "tsan", "python")
+SUITES = ("default", "asan", "tsan", "python", "mpi")
 
 
 def main(arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 # A layer may use itself and those before it.
 LAYERS = ("core", "machine", "model", "plan", "driver", "probe", "engine", "collective", "bench")
 # A way in may use itself, every layer and the public header, but no other way in.
-WAYS_IN = ("capi", "python", "preload", "mpi", "torch")
+WAYS_IN = ("capi", "python", "preload", "mpi", "standin", "torch")
 PUBLIC_HEADER = "polypath.h"
 # Implementations of the driver interface do not know one another.
 BACKENDS = ("driver/cuda", "driver/sim")

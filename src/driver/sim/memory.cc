@@ -8,22 +8,36 @@
 
 namespace polypath::sim {
 
-Block::Block(PlaceId place, Bytes size, bool backed) : place_(place), size_(size) {
-  const int access = backed ? PROT_READ | PROT_WRITE : PROT_NONE;
-  void* base =
-      mmap(nullptr, size.value, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED)
-    fail(ErrorCode::out_of_memory, fmt::format("{} cannot be allocated", describe_bytes(size)),
-         "the host that simulates has no room for it", "Use smaller sizes.");
-  base_ = {reinterpret_cast<std::uintptr_t>(base)};
-}
+namespace {
 
-Block::~Block() { munmap(reinterpret_cast<void*>(base_.value), size_.value); }
+class OrdinaryMemory final : public Backing {
+ public:
+  OrdinaryMemory(Bytes size, bool touchable) : size_(size) {
+    const int access = touchable ? PROT_READ | PROT_WRITE : PROT_NONE;
+    base_ = mmap(nullptr, size.value, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base_ == MAP_FAILED)
+      fail(ErrorCode::out_of_memory, fmt::format("{} cannot be allocated", describe_bytes(size)),
+           "the host that simulates has no room for it", "Use smaller sizes.");
+  }
+  ~OrdinaryMemory() override { munmap(base_, size_.value); }
+
+  Address base() const override { return {reinterpret_cast<std::uintptr_t>(base_)}; }
+  std::byte* bytes() const override { return static_cast<std::byte*>(base_); }
+
+ private:
+  void* base_;
+  Bytes size_;
+};
+
+}  // namespace
 
 Address Memory::allocate(PlaceId place, Bytes bytes) {
-  auto block = std::make_shared<Block>(place, bytes, backed_);
-  const Address base = block->info().base;
-  blocks_[base.value] = std::move(block);
+  return adopt(place, bytes, std::make_unique<OrdinaryMemory>(bytes, touchable_));
+}
+
+Address Memory::adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing) {
+  const Address base = backing->base();
+  blocks_[base.value] = std::make_shared<Block>(place, bytes, std::move(backing));
   return base;
 }
 

@@ -11,22 +11,36 @@
 
 namespace polypath::sim {
 
+/// What lies behind one allocation: the addresses that the driver's user knows, and where the
+/// simulator finds their bytes. The two may differ, so that touching a GPU's memory from the host
+/// faults as it does on a real one.
+class Backing {
+ public:
+  Backing() = default;
+  Backing(const Backing&) = delete;
+  Backing& operator=(const Backing&) = delete;
+  virtual ~Backing() = default;
+
+  [[nodiscard]] virtual Address base() const = 0;
+  [[nodiscard]] virtual std::byte* bytes() const = 0;
+};
+
 /// One allocation. Its bytes live until the last copy that uses them is done, even after free.
 class Block {
  public:
-  /// Error (out_of_memory) if the host has no room for it. Without `backed` its bytes cannot be
-  /// touched and cost nothing.
-  Block(PlaceId place, Bytes size, bool backed);
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  ~Block();
+  Block(PlaceId place, Bytes size, std::unique_ptr<Backing> backing)
+      : place_(place), size_(size), backing_(std::move(backing)) {}
 
-  [[nodiscard]] MemoryInfo info() const { return {place_, base_, size_}; }
+  [[nodiscard]] MemoryInfo info() const { return {place_, backing_->base(), size_}; }
+  /// Where the simulator finds the byte that the user knows by `address`, which is in the block.
+  [[nodiscard]] std::byte* bytes_at(Address address) const {
+    return backing_->bytes() + (address.value - backing_->base().value);
+  }
 
  private:
   PlaceId place_;
-  Address base_;
   Bytes size_;
+  std::unique_ptr<Backing> backing_;
 };
 
 using BlockPointer = std::shared_ptr<Block>;
@@ -34,9 +48,14 @@ using BlockPointer = std::shared_ptr<Block>;
 /// All live allocations.
 class Memory {
  public:
-  explicit Memory(bool backed) : backed_(backed) {}
+  /// Without `touchable` bytes, allocations have addresses only and cost nothing.
+  explicit Memory(bool touchable) : touchable_(touchable) {}
 
+  /// Memory of this process at the very addresses that the user knows. Error (out_of_memory) if the
+  /// host has no room for it.
   Address allocate(PlaceId place, Bytes bytes);
+  /// Memory that was made elsewhere becomes an allocation.
+  Address adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing);
   /// Takes the allocation out of the table; null if there is none at `address`.
   BlockPointer remove(Address address);
   /// The live allocation that contains `address`.
@@ -48,7 +67,7 @@ class Memory {
   [[nodiscard]] const std::map<std::uintptr_t, BlockPointer>& blocks() const { return blocks_; }
 
  private:
-  bool backed_;
+  bool touchable_;
   std::map<std::uintptr_t, BlockPointer> blocks_;
 };
 

@@ -50,9 +50,15 @@ std::string RaceDetector::describe(const Access& a, const Access& b) {
                      a.what, a.write ? "writes" : "reads", b.what, b.write ? "writes" : "reads");
 }
 
-std::string RaceDetector::access(std::size_t thread, Address begin, Bytes bytes, bool write,
+std::string RaceDetector::access(std::size_t thread, const Region& region, bool write,
                                  const std::string& what) {
-  const Access now{begin.value, begin.value + bytes.value, write, thread, steps_[thread], what};
+  const Access now{region.begin.value,
+                   region.begin.value + region.bytes.value,
+                   region.allocation,
+                   write,
+                   thread,
+                   steps_[thread],
+                   what};
   const Clock& clock = clocks_[thread];
   std::string race;
   for (std::uintptr_t block = now.begin / kBlock; block <= (now.end - 1) / kBlock; ++block) {
@@ -63,34 +69,37 @@ std::string RaceDetector::access(std::size_t thread, Address begin, Bytes bytes,
       const bool ordered = clock[other.thread] >= other.stamp;
       if (!ordered && (write || other.write) && race.empty()) race = describe(other, now);
       // What comes after this access comes after the other one too: keep only this one.
-      return ordered && (write || !other.write) && now.begin <= other.begin &&
-             other.end <= now.end && other.begin / kBlock == (other.end - 1) / kBlock;
+      return ordered && (write || !other.write) && now.allocation == other.allocation &&
+             now.begin <= other.begin && other.end <= now.end &&
+             other.begin / kBlock == (other.end - 1) / kBlock;
     });
     earlier.push_back(now);
   }
   return race;
 }
 
-bool RaceDetector::in_use(Address begin, Bytes bytes) const {
-  const std::uintptr_t end = begin.value + bytes.value;
-  for (std::uintptr_t block = begin.value / kBlock; block <= (end - 1) / kBlock; ++block) {
+bool RaceDetector::touches(const Access& access, const Region& region) {
+  return access.allocation == region.allocation && region.begin.value < access.end &&
+         access.begin < region.begin.value + region.bytes.value;
+}
+
+bool RaceDetector::in_use(const Region& region) const {
+  const std::uintptr_t end = region.begin.value + region.bytes.value;
+  for (std::uintptr_t block = region.begin.value / kBlock; block <= (end - 1) / kBlock; ++block) {
     const auto found = accesses_.find(block);
     if (found == accesses_.end()) continue;
     for (const Access& access : found->second)
-      if (access.begin < end && begin.value < access.end && host_[access.thread] < access.stamp)
-        return true;
+      if (touches(access, region) && host_[access.thread] < access.stamp) return true;
   }
   return false;
 }
 
-void RaceDetector::forget(Address begin, Bytes bytes) {
-  const std::uintptr_t end = begin.value + bytes.value;
-  for (std::uintptr_t block = begin.value / kBlock; block <= (end - 1) / kBlock; ++block) {
+void RaceDetector::forget(const Region& region) {
+  const std::uintptr_t end = region.begin.value + region.bytes.value;
+  for (std::uintptr_t block = region.begin.value / kBlock; block <= (end - 1) / kBlock; ++block) {
     const auto found = accesses_.find(block);
     if (found == accesses_.end()) continue;
-    std::erase_if(found->second, [&](const Access& access) {
-      return access.begin < end && begin.value < access.end;
-    });
+    std::erase_if(found->second, [&](const Access& access) { return touches(access, region); });
     if (found->second.empty()) accesses_.erase(found);
   }
 }

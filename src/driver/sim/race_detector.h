@@ -30,6 +30,13 @@ class Clock {
   std::vector<std::uint32_t> stamps_;
 };
 
+/// Bytes that are read or written, or may be.
+struct Region {
+  Address begin;  ///< where they are
+  Bytes bytes;
+  Address allocation;  ///< through which of the allocations that share them; 0 if through none
+};
+
 class RaceDetector {
  public:
   /// A new logical thread that comes after all the host has synchronised with.
@@ -46,17 +53,18 @@ class RaceDetector {
   void join_host(const Clock& clock) { host_.join(clock); }
 
   /// The thread's current step reads or writes; `what` names it. Returns a message if it races.
-  std::string access(std::size_t thread, Address begin, Bytes bytes, bool write,
-                     const std::string& what);
-  /// True if an access to these bytes is not known to the host to have finished.
-  [[nodiscard]] bool in_use(Address begin, Bytes bytes) const;
-  /// Forgets all accesses to these bytes.
-  void forget(Address begin, Bytes bytes);
+  std::string access(std::size_t thread, const Region& region, bool write, const std::string& what);
+  /// True if an access to these bytes through this allocation is not known to the host to have
+  /// finished.
+  [[nodiscard]] bool in_use(const Region& region) const;
+  /// Forgets all accesses to these bytes through this allocation.
+  void forget(const Region& region);
 
  private:
   struct Access {
     std::uintptr_t begin;
     std::uintptr_t end;
+    Address allocation;
     bool write;
     std::size_t thread;
     std::uint32_t stamp;
@@ -64,6 +72,7 @@ class RaceDetector {
   };
   using Accesses = std::vector<Access>;
 
+  static bool touches(const Access& access, const Region& region);
   static std::string describe(const Access& a, const Access& b);
 
   std::vector<Clock> clocks_;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/text.h"
 #include "driver/sim/sim_graph.h"
 
 namespace polypath::sim {
@@ -39,31 +38,6 @@ SimDriver::~SimDriver() { fluid_.drain(); }
 Seconds SimDriver::now() {
   const std::scoped_lock lock(mutex_);
   return host();
-}
-
-Address SimDriver::allocate(PlaceId place, Bytes bytes) {
-  const std::scoped_lock lock(mutex_);
-  if (!place.valid() || place.index() >= machine_.places.size())
-    fail(ErrorCode::invalid_argument, fmt::format("place number {} cannot be used", place.value),
-         fmt::format("the machine has {} places", machine_.places.size()), "Correct it.");
-  if (bytes.value == 0)
-    fail(ErrorCode::invalid_argument,
-         fmt::format("0 bytes cannot be allocated at {}", machine_.place(place).name),
-         "a size is at least 1", "Correct it.");
-  count(Call::allocate);
-  return memory_.allocate(place, bytes);
-}
-
-void SimDriver::free(Address address) {
-  const std::scoped_lock lock(mutex_);
-  const BlockPointer block = memory_.remove(address);
-  if (!block) fail_handle("allocation", address.value);
-  const MemoryInfo info = block->info();
-  if (options_.check_races && races_.in_use(info.base, info.size))
-    report(fmt::format("use after free: {} at {} freed while queued work uses it",
-                       describe_bytes(info.size), machine_.place(info.place).name));
-  races_.forget(info.base, info.size);
-  count(Call::free);
 }
 
 void SimDriver::check_gpu(PlaceId place) const {
@@ -130,7 +104,7 @@ void SimDriver::record(EventHandle event, StreamHandle stream) {
          "an event is recorded by the GPU it was created for", "Use one event per GPU.");
   count(Call::record);
   spend(machine_.costs.event_record);
-  recorded = {recorded.gpu, true, source.tail, races_.clock(source.thread)};
+  recorded = {recorded.gpu, true, source.tail, races_.clock(source.thread), host()};
 }
 
 void SimDriver::wait(StreamHandle stream, EventHandle event) {
@@ -227,26 +201,13 @@ ActivityPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
   activity->on_done = [this, request, from = memory_.find(request.source),
                        to = memory_.find(request.destination)](const Activity& done) {
     if (options_.move_bytes)
-      std::memmove(reinterpret_cast<void*>(request.destination.value),
-                   reinterpret_cast<const void*>(request.source.value), request.bytes.value);
+      std::memmove(to->bytes_at(request.destination), from->bytes_at(request.source),
+                   request.bytes.value);
     if (options_.record_trace)
       trace_.push_back(
           {request.label, done.hop, done.bytes, done.ready, done.started, done.finished});
   };
   return activity;
-}
-
-void SimDriver::check_accesses(const CopyRequest& request, std::size_t thread) {
-  if (!options_.check_races) return;
-  const std::string what = fmt::format(
-      "copy of {} bytes from {} to {} (path {}, chunk {})", request.bytes.value,
-      machine_.place(request.source_place).name, machine_.place(request.destination_place).name,
-      request.label.path, request.label.chunk);
-  for (const bool write : {false, true}) {
-    const Address begin = write ? request.destination : request.source;
-    const std::string race = races_.access(thread, begin, request.bytes, write, what);
-    if (!race.empty()) report(race);
-  }
 }
 
 ActivityPointer SimDriver::make_marker() const {

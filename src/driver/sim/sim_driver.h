@@ -73,12 +73,24 @@ class SimDriver final : public Driver {
   /// pageable memory of the first host. It must stay until remove_pageable.
   void add_pageable(Address address, Bytes bytes);
   void remove_pageable(Address address);
+  /// Memory that was made elsewhere becomes an allocation of `place`, until it is freed.
+  Address adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing);
+  /// Enqueues the filling of `bytes` bytes, a multiple of the pattern's length, with the pattern
+  /// again and again. It takes no time. Errors as of copy.
+  void fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
+            StreamHandle stream);
+  /// The calling thread does something else for that long.
+  void pass_time(Seconds duration);
+  /// When what the event stands for had finished; nothing if it has not, or there is nothing.
+  [[nodiscard]] std::optional<Seconds> finished_at(EventHandle event);
   /// What was found wrong so far, at most kMostViolations messages.
   [[nodiscard]] std::vector<std::string> violations() const;
   /// What exists now and was not given back: "3 streams", "16777216 bytes at gpu0", ...
   [[nodiscard]] std::vector<std::string> leaks() const;
   /// Copies finished so far, if options.record_trace; plays all queued work first.
   std::vector<Span> trace();
+  /// The same without playing anything.
+  [[nodiscard]] std::vector<Span> finished_copies() const;
   /// Calls from now on are made by this virtual CPU thread (0 at first), which has its own clock:
   /// as if that many ranks ran beside each other. Whichever real thread makes them.
   void use_host_thread(std::size_t thread);
@@ -103,6 +115,7 @@ class SimDriver final : public Driver {
     bool recorded = false;
     ActivityPointer activity;
     Clock clock;
+    Seconds at;  ///< when it was recorded
   };
   struct Graph;
 
@@ -114,6 +127,7 @@ class SimDriver final : public Driver {
   [[nodiscard]] Seconds host() const { return host_clocks_[host_thread_]; }
   void count(Call call) { faults_.count(call); }
   void report(const std::string& violation);
+  void check_place(PlaceId place) const;
   void check_gpu(PlaceId place) const;
   void check_copy(const CopyRequest& request) const;
   [[nodiscard]] HopId hop_of(const CopyRequest& request) const;
@@ -123,6 +137,9 @@ class SimDriver final : public Driver {
                      Stream& stream);
   ActivityPointer make_copy(const CopyRequest& request, HopId hop);
   void check_accesses(const CopyRequest& request, std::size_t thread);
+  void check_access(std::size_t thread, Address begin, Bytes bytes, bool write,
+                    const std::string& what);
+  [[nodiscard]] std::byte* bytes_at(Address address) const;
   ActivityPointer make_marker() const;
   [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const;
   ActivityPointer launch_node(Graph& graph, std::size_t index,

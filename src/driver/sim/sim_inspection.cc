@@ -39,6 +39,11 @@ std::vector<Span> SimDriver::trace() {
   return trace_;
 }
 
+std::vector<Span> SimDriver::finished_copies() const {
+  const std::scoped_lock lock(mutex_);
+  return trace_;
+}
+
 void SimDriver::use_host_thread(std::size_t thread) {
   const std::scoped_lock lock(mutex_);
   const Seconds now = host();
@@ -50,6 +55,18 @@ void SimDriver::align_host_threads() {
   const std::scoped_lock lock(mutex_);
   const Seconds latest = *std::max_element(host_clocks_.begin(), host_clocks_.end());
   std::fill(host_clocks_.begin(), host_clocks_.end(), latest);
+}
+
+void SimDriver::pass_time(Seconds duration) {
+  const std::scoped_lock lock(mutex_);
+  spend(duration);
+}
+
+std::optional<Seconds> SimDriver::finished_at(EventHandle event) {
+  const std::scoped_lock lock(mutex_);
+  const Event& asked = event_of(event);
+  if (!asked.recorded || (asked.activity && !asked.activity->done)) return std::nullopt;
+  return asked.activity ? std::max(asked.at, asked.activity->finished) : asked.at;
 }
 
 void SimDriver::fail_nth(Call call, int nth) {

@@ -95,8 +95,7 @@ void SimDriver::copy_pageable(const CopyRequest& request, const MemoryInfo& to,
   spend(request.bytes / (inward ? options_.pageable_in : options_.pageable_out));
   fluid_.advance_to(host());
   if (options_.move_bytes)
-    std::memmove(reinterpret_cast<void*>(request.destination.value),
-                 reinterpret_cast<const void*>(request.source.value), request.bytes.value);
+    std::memmove(bytes_at(request.destination), bytes_at(request.source), request.bytes.value);
 }
 
 }  // namespace polypath::sim

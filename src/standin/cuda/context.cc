@@ -1,0 +1,165 @@
+// Contexts.
+
+#include "standin/state/process.h"
+
+namespace polypath::standin {
+namespace {
+
+ContextPointer or_current(ContextPointer context) {
+  return context == nullptr ? Contexts::current_pointer() : context;
+}
+
+void set_flags(Process& process, Device device, unsigned flags) {
+  process.contexts.primary_flags(device) = flags;
+  if (Context* context = process.contexts.primary(device)) context->flags = flags;
+}
+
+Result create(ContextPointer* where, unsigned flags, Device device) {
+  return enter("cuCtxCreate", [&](Process& process) {
+    const Context& context = process.contexts.create(device, flags);
+    store(where, context.handle);
+    Contexts::push(context.handle);
+  });
+}
+
+Result reset(Device device) {
+  return enter("cuDevicePrimaryCtxReset", [&](Process& process) {
+    while (process.contexts.primary(device) != nullptr)
+      if (const Context* last = process.contexts.release(device)) process.destroy(*last);
+  });
+}
+
+void enable_peer(Process& process, ContextPointer peer) {
+  Context& current = process.contexts.current();
+  const Context& other = process.contexts.find(peer);
+  const Gpu& from = process.contexts.gpu(current.ordinal);
+  if (!from.reaches[process.contexts.gpu(other.ordinal).index])
+    refuse(kPeerAccessUnsupported, "the GPUs cannot reach each other");
+  if (!current.peers.insert(peer).second)
+    refuse(kPeerAccessAlreadyEnabled, "peer access is enabled already");
+}
+
+}  // namespace
+}  // namespace polypath::standin
+
+using namespace polypath;
+using namespace polypath::standin;
+
+STANDIN_EXPORT Result cuDevicePrimaryCtxRetain(ContextPointer* where, Device device) {
+  return enter("cuDevicePrimaryCtxRetain",
+               [&](Process& process) { store(where, process.contexts.retain(device).handle); });
+}
+
+STANDIN_EXPORT Result cuDevicePrimaryCtxRelease_v2(Device device) {
+  return enter("cuDevicePrimaryCtxRelease", [&](Process& process) {
+    if (const Context* last = process.contexts.release(device)) process.destroy(*last);
+  });
+}
+
+STANDIN_EXPORT Result cuDevicePrimaryCtxReset_v2(Device device) { return reset(device); }
+
+STANDIN_EXPORT Result cuDevicePrimaryCtxGetState(Device device, unsigned* flags, int* active) {
+  return enter("cuDevicePrimaryCtxGetState", [&](Process& process) {
+    store(flags, process.contexts.primary_flags(device));
+    store(active, process.contexts.primary(device) != nullptr ? 1 : 0);
+  });
+}
+
+STANDIN_EXPORT Result cuDevicePrimaryCtxSetFlags_v2(Device device, unsigned flags) {
+  return enter("cuDevicePrimaryCtxSetFlags",
+               [&](Process& process) { set_flags(process, device, flags); });
+}
+
+STANDIN_EXPORT Result cuCtxCreate_v2(ContextPointer* where, unsigned flags, Device device) {
+  return create(where, flags, device);
+}
+
+STANDIN_EXPORT Result cuCtxCreate_v4(ContextPointer* where, void*, unsigned flags, Device device) {
+  return create(where, flags, device);
+}
+
+STANDIN_EXPORT Result cuCtxDestroy_v2(ContextPointer context) {
+  return enter("cuCtxDestroy", [&](Process& process) {
+    const Context& found = process.contexts.find(context);
+    if (found.primary) refuse(kInvalidContext, "a primary context is released, not destroyed");
+    if (Contexts::current_pointer() == context) Contexts::pop();
+    process.destroy(found);
+  });
+}
+
+STANDIN_EXPORT Result cuCtxGetCurrent(ContextPointer* where) {
+  return enter("cuCtxGetCurrent", [&](Process&) { store(where, Contexts::current_pointer()); });
+}
+
+STANDIN_EXPORT Result cuCtxSetCurrent(ContextPointer context) {
+  return enter("cuCtxSetCurrent", [&](Process& process) {
+    if (context != nullptr) (void)process.contexts.find(context);
+    Contexts::set_current(context);
+  });
+}
+
+STANDIN_EXPORT Result cuCtxPushCurrent_v2(ContextPointer context) {
+  return enter("cuCtxPushCurrent",
+               [&](Process& process) { Contexts::push(process.contexts.find(context).handle); });
+}
+
+STANDIN_EXPORT Result cuCtxPopCurrent_v2(ContextPointer* where) {
+  return enter("cuCtxPopCurrent", [&](Process&) {
+    const ContextPointer popped = Contexts::pop();
+    if (where != nullptr) *where = popped;
+  });
+}
+
+STANDIN_EXPORT Result cuCtxGetDevice(Device* where) {
+  return enter("cuCtxGetDevice",
+               [&](Process& process) { store(where, process.contexts.current().ordinal); });
+}
+
+STANDIN_EXPORT Result cuCtxGetId(ContextPointer context, unsigned long long* where) {
+  return enter("cuCtxGetId", [&](Process& process) {
+    store(where, process.contexts.find(or_current(context)).id);
+  });
+}
+
+STANDIN_EXPORT Result cuCtxGetFlags(unsigned* where) {
+  return enter("cuCtxGetFlags",
+               [&](Process& process) { store(where, process.contexts.current().flags); });
+}
+
+STANDIN_EXPORT Result cuCtxSetFlags(unsigned flags) {
+  return enter("cuCtxSetFlags",
+               [&](Process& process) { process.contexts.current().flags = flags; });
+}
+
+STANDIN_EXPORT Result cuCtxGetApiVersion(ContextPointer context, unsigned* where) {
+  return enter("cuCtxGetApiVersion", [&](Process& process) {
+    (void)process.contexts.find(or_current(context));
+    store(where, kDriverVersion);
+  });
+}
+
+STANDIN_EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  return enter("cuCtxGetStreamPriorityRange", [&](Process& process) {
+    (void)process.contexts.current();
+    store(least, 0);
+    store(greatest, -5);
+  });
+}
+
+STANDIN_EXPORT Result cuCtxSynchronize() {
+  return enter("cuCtxSynchronize", [&](Process& process) {
+    process.check_no_capture();
+    process.streams.synchronize_all(process.contexts.current().handle);
+  });
+}
+
+STANDIN_EXPORT Result cuCtxEnablePeerAccess(ContextPointer peer, unsigned) {
+  return enter("cuCtxEnablePeerAccess", [&](Process& process) { enable_peer(process, peer); });
+}
+
+STANDIN_EXPORT Result cuCtxDisablePeerAccess(ContextPointer peer) {
+  return enter("cuCtxDisablePeerAccess", [&](Process& process) {
+    if (process.contexts.current().peers.erase(peer) == 0)
+      refuse(kPeerAccessNotEnabled, "peer access is not enabled");
+  });
+}

@@ -1,0 +1,106 @@
+// The copy calls: synchronous and asynchronous, from and to anything, one and many.
+
+#include <vector>
+
+#include "standin/state/copies.h"
+
+namespace polypath::standin {
+namespace {
+
+Address at(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
+Address at(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
+
+CopyCall any_to_any(DevicePointer to, DevicePointer from, std::size_t bytes) {
+  return {at(to), at(from), {bytes}, End::any, End::any};
+}
+CopyCall into_device(DevicePointer to, const void* from, std::size_t bytes) {
+  return {at(to), at(from), {bytes}, End::known, End::any};
+}
+CopyCall out_of_device(void* to, DevicePointer from, std::size_t bytes) {
+  return {at(to), at(from), {bytes}, End::any, End::known};
+}
+CopyCall between_devices(DevicePointer to, DevicePointer from, std::size_t bytes) {
+  return {at(to), at(from), {bytes}, End::known, End::known};
+}
+
+Result now(const char* name, const CopyCall& call, DefaultStream zero) {
+  return enter(name, [&](Process& process) { copy_now(process, call, {nullptr, zero}); });
+}
+
+Result later(const char* name, const CopyCall& call, StreamArgument stream) {
+  return enter(name, [&](Process& process) { enqueue_copy(process, call, stream); });
+}
+
+// Both ends' contexts are named, and must be alive.
+Result between_contexts(DevicePointer to, ContextPointer to_context, DevicePointer from,
+                        ContextPointer from_context, std::size_t bytes, StreamArgument stream,
+                        bool waits) {
+  return enter("cuMemcpyPeer", [&](Process& process) {
+    (void)process.contexts.find(to_context);
+    (void)process.contexts.find(from_context);
+    const CopyCall call = between_devices(to, from, bytes);
+    if (waits) copy_now(process, call, stream);
+    else enqueue_copy(process, call, stream);
+  });
+}
+
+// How the copies are to be made is a hint that changes no byte.
+Result batch(DevicePointer* to, DevicePointer* from, std::size_t* bytes, std::size_t count,
+             std::size_t* failed, StreamArgument stream) {
+  return enter("cuMemcpyBatchAsync", [&](Process& process) {
+    if (to == nullptr || from == nullptr || bytes == nullptr || count == 0)
+      refuse(kInvalidValue, "there is nothing to copy");
+    if (process.streams.find(stream).legacy)
+      refuse(kInvalidValue, "a batch cannot go into the legacy default stream");
+    for (std::size_t i = 0; i < count; ++i) {
+      if (failed != nullptr) *failed = i;
+      enqueue_copy(process, any_to_any(to[i], from[i], bytes[i]), stream);
+    }
+    if (failed != nullptr) *failed = SIZE_MAX;
+  });
+}
+
+}  // namespace
+}  // namespace polypath::standin
+
+using namespace polypath::standin;
+
+STANDIN_BOTH(cuMemcpy, _ptds, (DevicePointer to, DevicePointer from, std::size_t bytes),
+             now("cuMemcpy", any_to_any(to, from, bytes), kZero))
+STANDIN_BOTH(cuMemcpyHtoD_v2, _ptds, (DevicePointer to, const void* from, std::size_t bytes),
+             now("cuMemcpyHtoD", into_device(to, from, bytes), kZero))
+STANDIN_BOTH(cuMemcpyDtoH_v2, _ptds, (void* to, DevicePointer from, std::size_t bytes),
+             now("cuMemcpyDtoH", out_of_device(to, from, bytes), kZero))
+STANDIN_BOTH(cuMemcpyDtoD_v2, _ptds, (DevicePointer to, DevicePointer from, std::size_t bytes),
+             now("cuMemcpyDtoD", between_devices(to, from, bytes), kZero))
+STANDIN_BOTH(cuMemcpyPeer, _ptds,
+             (DevicePointer to, ContextPointer to_context, DevicePointer from,
+              ContextPointer from_context, std::size_t bytes),
+             between_contexts(to, to_context, from, from_context, bytes, {nullptr, kZero}, true))
+
+STANDIN_BOTH(cuMemcpyAsync, _ptsz,
+             (DevicePointer to, DevicePointer from, std::size_t bytes, StreamPointer stream),
+             later("cuMemcpyAsync", any_to_any(to, from, bytes), {stream, kZero}))
+STANDIN_BOTH(cuMemcpyHtoDAsync_v2, _ptsz,
+             (DevicePointer to, const void* from, std::size_t bytes, StreamPointer stream),
+             later("cuMemcpyHtoDAsync", into_device(to, from, bytes), {stream, kZero}))
+STANDIN_BOTH(cuMemcpyDtoHAsync_v2, _ptsz,
+             (void* to, DevicePointer from, std::size_t bytes, StreamPointer stream),
+             later("cuMemcpyDtoHAsync", out_of_device(to, from, bytes), {stream, kZero}))
+STANDIN_BOTH(cuMemcpyDtoDAsync_v2, _ptsz,
+             (DevicePointer to, DevicePointer from, std::size_t bytes, StreamPointer stream),
+             later("cuMemcpyDtoDAsync", between_devices(to, from, bytes), {stream, kZero}))
+STANDIN_BOTH(cuMemcpyPeerAsync, _ptsz,
+             (DevicePointer to, ContextPointer to_context, DevicePointer from,
+              ContextPointer from_context, std::size_t bytes, StreamPointer stream),
+             between_contexts(to, to_context, from, from_context, bytes, {stream, kZero}, false))
+
+// As of CUDA 12.8, and as of 13.0.
+STANDIN_BOTH(cuMemcpyBatchAsync, _ptsz,
+             (DevicePointer * to, DevicePointer* from, std::size_t* bytes, std::size_t count, void*,
+              std::size_t*, std::size_t, std::size_t* failed, StreamPointer stream),
+             batch(to, from, bytes, count, failed, {stream, kZero}))
+STANDIN_BOTH(cuMemcpyBatchAsync_v2, _ptsz,
+             (DevicePointer * to, DevicePointer* from, std::size_t* bytes, std::size_t count, void*,
+              std::size_t*, std::size_t, StreamPointer stream),
+             batch(to, from, bytes, count, nullptr, {stream, kZero}))

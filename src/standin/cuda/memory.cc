@@ -1,0 +1,179 @@
+// Allocation, registration, and IPC handles of memory.
+
+#include <cstring>
+
+#include "standin/state/ipc.h"
+#include "standin/state/process.h"
+
+namespace polypath::standin {
+namespace {
+
+constexpr std::uint64_t kPitchAlignment = 512;
+
+Allocation allocation(Process& process, MemoryOrigin origin, std::size_t bytes, unsigned flags) {
+  process.check_no_capture();
+  if (bytes == 0) refuse(kInvalidValue, "an allocation has at least one byte");
+  const Context& context = process.contexts.current();
+  Allocation memory;
+  memory.origin = origin;
+  memory.size = {bytes};
+  memory.context = context.handle;
+  memory.ordinal = context.ordinal;
+  memory.flags = flags;
+  return memory;
+}
+
+DevicePointer allocate_device(Process& process, std::size_t bytes) {
+  Allocation memory = allocation(process, MemoryOrigin::device, bytes, 0);
+  if (process.allocations.used(memory.ordinal) + memory.size > process.settings.memory)
+    refuse(kOutOfMemory, "the GPU has no room left (STANDIN_MEMORY)");
+  memory.segment = Segment::create(memory.size);
+  const PlaceId place = process.contexts.current().gpu;
+  return process.allocations.add_device(place, std::move(memory)).value;
+}
+
+void* allocate_host(Process& process, MemoryOrigin origin, std::size_t bytes, unsigned flags) {
+  Allocation memory = allocation(process, origin, bytes, flags);
+  const Address base = process.allocations.add_host(process.host(), std::move(memory));
+  return reinterpret_cast<void*>(base.value);
+}
+
+// cuMemFree takes managed memory as well.
+void free_memory(Process& process, Address address) {
+  process.check_no_capture();
+  const Allocation& memory = process.allocations.get(address);
+  if (memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::managed)
+    refuse(kInvalidValue, "the memory was not allocated by cuMemAlloc");
+  process.allocations.remove(address, memory.origin, kInvalidValue);
+}
+
+void register_host(Process& process, void* begin, std::size_t bytes, unsigned flags) {
+  Allocation memory = allocation(process, MemoryOrigin::registered, bytes, flags);
+  memory.base = {reinterpret_cast<std::uintptr_t>(begin)};
+  if (begin == nullptr) refuse(kInvalidValue, "there is nothing to register");
+  if (process.allocations.overlaps(memory.base, memory.size))
+    refuse(kHostMemoryAlreadyRegistered, "some of it is known to the driver already");
+  process.allocations.add_registered(process.host(), std::move(memory));
+}
+
+Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
+Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
+
+Result open_ipc(const char* function, DevicePointer* where, const IpcHandle& handle,
+                unsigned flags) {
+  constexpr unsigned kLazyEnablePeerAccess = 1;
+  return enter(function, [&](Process& process) {
+    if (flags != kLazyEnablePeerAccess)
+      refuse(kInvalidValue, "the flags are CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS and nothing else");
+    if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
+    store(where, import_memory(process, handle).value);
+  });
+}
+
+}  // namespace
+}  // namespace polypath::standin
+
+using namespace polypath;
+using namespace polypath::standin;
+
+STANDIN_EXPORT Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  return enter("cuMemGetInfo", [&](Process& process) {
+    const Bytes used = process.allocations.used(process.contexts.current().ordinal);
+    store(free, (process.settings.memory - used).value);
+    store(total, process.settings.memory.value);
+  });
+}
+
+STANDIN_EXPORT Result cuMemAlloc_v2(DevicePointer* where, std::size_t bytes) {
+  return enter("cuMemAlloc",
+               [&](Process& process) { store(where, allocate_device(process, bytes)); });
+}
+
+STANDIN_EXPORT Result cuMemAllocPitch_v2(DevicePointer* where, std::size_t* pitch,
+                                         std::size_t width, std::size_t height, unsigned) {
+  return enter("cuMemAllocPitch", [&](Process& process) {
+    const std::size_t row = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+    store(where, allocate_device(process, row * height));
+    store(pitch, row);
+  });
+}
+
+STANDIN_EXPORT Result cuMemAllocManaged(DevicePointer* where, std::size_t bytes, unsigned flags) {
+  return enter("cuMemAllocManaged", [&](Process& process) {
+    store(where, reinterpret_cast<std::uintptr_t>(
+                     allocate_host(process, MemoryOrigin::managed, bytes, flags)));
+  });
+}
+
+STANDIN_EXPORT Result cuMemFree_v2(DevicePointer pointer) {
+  return enter("cuMemFree", [&](Process& process) {
+    if (pointer != 0) free_memory(process, address_of(pointer));
+  });
+}
+
+STANDIN_EXPORT Result cuMemHostAlloc(void** where, std::size_t bytes, unsigned flags) {
+  return enter("cuMemHostAlloc", [&](Process& process) {
+    store(where, allocate_host(process, MemoryOrigin::pinned, bytes, flags));
+  });
+}
+
+STANDIN_EXPORT Result cuMemAllocHost_v2(void** where, std::size_t bytes) {
+  return enter("cuMemAllocHost", [&](Process& process) {
+    store(where, allocate_host(process, MemoryOrigin::pinned, bytes, 0));
+  });
+}
+
+STANDIN_EXPORT Result cuMemFreeHost(void* pointer) {
+  return enter("cuMemFreeHost", [&](Process& process) {
+    process.check_no_capture();
+    if (pointer == nullptr) return;
+    process.allocations.remove(address_of(pointer), MemoryOrigin::pinned, kInvalidValue);
+  });
+}
+
+STANDIN_EXPORT Result cuMemHostRegister_v2(void* begin, std::size_t bytes, unsigned flags) {
+  return enter("cuMemHostRegister",
+               [&](Process& process) { register_host(process, begin, bytes, flags); });
+}
+
+STANDIN_EXPORT Result cuMemHostUnregister(void* begin) {
+  return enter("cuMemHostUnregister", [&](Process& process) {
+    process.allocations.remove(address_of(begin), MemoryOrigin::registered,
+                               kHostMemoryNotRegistered);
+  });
+}
+
+STANDIN_EXPORT Result cuMemHostGetDevicePointer_v2(DevicePointer* where, void* pointer, unsigned) {
+  return enter("cuMemHostGetDevicePointer", [&](Process& process) {
+    const MemoryOrigin origin = process.allocations.get(address_of(pointer)).origin;
+    if (origin != MemoryOrigin::pinned && origin != MemoryOrigin::registered)
+      refuse(kInvalidValue, "the memory is not pinned");
+    store(where, reinterpret_cast<std::uintptr_t>(pointer));
+  });
+}
+
+STANDIN_EXPORT Result cuMemHostGetFlags(unsigned* where, void* pointer) {
+  return enter("cuMemHostGetFlags", [&](Process& process) {
+    store(where, process.allocations.get(address_of(pointer)).flags);
+  });
+}
+
+STANDIN_EXPORT Result cuIpcGetMemHandle(IpcHandle* where, DevicePointer pointer) {
+  return enter("cuIpcGetMemHandle", [&](Process& process) {
+    store(where, export_memory(process, address_of(pointer)));
+  });
+}
+
+STANDIN_EXPORT Result cuIpcOpenMemHandle_v2(DevicePointer* where, IpcHandle handle,
+                                            unsigned flags) {
+  return open_ipc("cuIpcOpenMemHandle", where, handle, flags);
+}
+
+STANDIN_EXPORT Result cuIpcOpenMemHandle(DevicePointer* where, IpcHandle handle, unsigned flags) {
+  return open_ipc("cuIpcOpenMemHandle", where, handle, flags);
+}
+
+STANDIN_EXPORT Result cuIpcCloseMemHandle(DevicePointer pointer) {
+  return enter("cuIpcCloseMemHandle",
+               [&](Process& process) { close_import(process, address_of(pointer)); });
+}

@@ -1,0 +1,204 @@
+// What a program may ask of an address.
+
+#include <cstring>
+#include <map>
+
+#include "standin/state/process.h"
+
+namespace polypath::standin {
+namespace {
+
+// CUpointer_attribute
+enum Attribute : int {
+  kContext = 1,
+  kMemoryType = 2,
+  kDevicePointer = 3,
+  kHostPointer = 4,
+  kSyncMemops = 6,
+  kBufferId = 7,
+  kIsManaged = 8,
+  kDeviceOrdinal = 9,
+  kIsIpcCapable = 10,
+  kRangeStart = 11,
+  kRangeSize = 12,
+  kMapped = 13,
+  kAllowedHandleTypes = 14,
+  kIsGpuDirectRdmaCapable = 15,
+  kAccessFlags = 16,
+  kMempoolHandle = 17,
+  kMappingSize = 18,
+  kMappingBase = 19,
+  kMemoryBlockId = 20,
+};
+
+constexpr unsigned kReadWrite = 3;  // CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
+
+bool is_touchable(const Allocation& memory) {
+  return memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::imported;
+}
+
+// Managed memory counts as a GPU's.
+unsigned memory_type(const Allocation& memory) {
+  const bool host =
+      memory.origin == MemoryOrigin::pinned || memory.origin == MemoryOrigin::registered;
+  return host ? cuda::kMemoryHost : cuda::kMemoryDevice;
+}
+
+template <class Value>
+void put(void* where, Value value) {
+  std::memcpy(where, &value, sizeof value);
+}
+
+// Each attribute of memory that the driver knows; `asked` lies in it.
+using Answer = void (*)(void* where, const Allocation& memory, Address asked);
+
+template <unsigned kValue>
+void constant(void* where, const Allocation&, Address) {
+  put(where, kValue);
+}
+void context(void* where, const Allocation& memory, Address) {
+  put(where, reinterpret_cast<std::uintptr_t>(memory.context));
+}
+void type(void* where, const Allocation& memory, Address) { put(where, memory_type(memory)); }
+void pointer(void* where, const Allocation&, Address asked) { put(where, asked.value); }
+void host_pointer(void* where, const Allocation& memory, Address asked) {
+  if (!is_touchable(memory)) refuse(kInvalidValue, "the host cannot touch the memory");
+  put(where, asked.value);
+}
+void synchronous(void* where, const Allocation& memory, Address) {
+  put(where, memory.synchronous_copies ? 1U : 0U);
+}
+void id(void* where, const Allocation& memory, Address) { put(where, memory.id); }
+void managed(void* where, const Allocation& memory, Address) {
+  put(where, memory.origin == MemoryOrigin::managed ? 1U : 0U);
+}
+void ordinal(void* where, const Allocation& memory, Address) { put(where, memory.ordinal); }
+void ipc_capable(void* where, const Allocation& memory, Address) {
+  put(where, memory.origin == MemoryOrigin::device ? 1U : 0U);
+}
+void begin(void* where, const Allocation& memory, Address) { put(where, memory.base.value); }
+void size(void* where, const Allocation& memory, Address) { put(where, memory.size.value); }
+void none(void* where, const Allocation&, Address) { put(where, std::uint64_t{0}); }
+
+const std::map<int, Answer>& answers() {
+  static const std::map<int, Answer> table = {
+      {kContext, context},
+      {kMemoryType, type},
+      {kDevicePointer, pointer},
+      {kHostPointer, host_pointer},
+      {kSyncMemops, synchronous},
+      {kBufferId, id},
+      {kIsManaged, managed},
+      {kDeviceOrdinal, ordinal},
+      {kIsIpcCapable, ipc_capable},
+      {kRangeStart, begin},
+      {kRangeSize, size},
+      {kMapped, constant<1>},
+      {kAllowedHandleTypes, none},
+      {kIsGpuDirectRdmaCapable, constant<0>},
+      {kAccessFlags, constant<kReadWrite>},
+      {kMempoolHandle, none},
+      {kMappingSize, size},
+      {kMappingBase, begin},
+      {kMemoryBlockId, id},
+  };
+  return table;
+}
+
+void answer(void* where, int attribute, const Allocation& memory, Address asked) {
+  const auto found = answers().find(attribute);
+  if (found == answers().end()) refuse(kInvalidValue, "there is no such attribute of a pointer");
+  found->second(where, memory, asked);
+}
+
+// Of memory that the driver does not know: zeros, and no device.
+void answer_unknown(void* where, int attribute) {
+  switch (attribute) {
+    case kMemoryType:
+    case kSyncMemops:
+    case kIsManaged:
+    case kIsIpcCapable:
+    case kMapped:
+    case kIsGpuDirectRdmaCapable:
+    case kAccessFlags: return put(where, 0U);
+    case kDeviceOrdinal: return put(where, kInvalidOrdinal);
+    default: return put(where, std::uint64_t{0});
+  }
+}
+
+void set_attribute(Process& process, const void* value, int attribute, Address address) {
+  if (attribute != kSyncMemops || value == nullptr)
+    refuse(kInvalidValue, "only CU_POINTER_ATTRIBUTE_SYNC_MEMOPS can be set");
+  unsigned flag = 0;
+  std::memcpy(&flag, value, sizeof flag);
+  process.allocations.get(address).synchronous_copies = flag != 0;
+}
+
+// CUmem_range_attribute: where managed memory is preferred, was last prefetched to, and so on.
+void answer_range(Process& process, void* where, std::size_t size, int attribute, Address begin) {
+  if (process.allocations.get(begin).origin != MemoryOrigin::managed)
+    refuse(kInvalidValue, "the memory is not managed");
+  constexpr int kReadMostly = 1, kLastAttribute = 8;
+  if (attribute < kReadMostly || attribute > kLastAttribute || size < sizeof(int))
+    refuse(kInvalidValue, "there is no such attribute of a range");
+  put(where, attribute == kReadMostly ? 0 : kInvalidOrdinal);
+}
+
+Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
+
+}  // namespace
+}  // namespace polypath::standin
+
+using namespace polypath;
+using namespace polypath::standin;
+
+STANDIN_EXPORT Result cuPointerGetAttribute(void* where, int attribute, DevicePointer pointer) {
+  return enter("cuPointerGetAttribute", [&](Process& process) {
+    const Address address = address_of(pointer);
+    if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
+    answer(where, attribute, process.allocations.get(address), address);
+  });
+}
+
+STANDIN_EXPORT Result cuPointerGetAttributes(unsigned count, int* attributes, void** where,
+                                             DevicePointer pointer) {
+  return enter("cuPointerGetAttributes", [&](Process& process) {
+    const Address address = address_of(pointer);
+    if (attributes == nullptr || where == nullptr) refuse(kInvalidValue, "nothing is asked for");
+    const Allocation* memory = process.allocations.find(address);
+    for (unsigned i = 0; i < count; ++i) {
+      const bool none =
+          memory == nullptr || (attributes[i] == kHostPointer && !is_touchable(*memory));
+      if (none) answer_unknown(where[i], attributes[i]);
+      else answer(where[i], attributes[i], *memory, address);
+    }
+  });
+}
+
+STANDIN_EXPORT Result cuPointerSetAttribute(const void* value, int attribute,
+                                            DevicePointer pointer) {
+  return enter("cuPointerSetAttribute", [&](Process& process) {
+    set_attribute(process, value, attribute, address_of(pointer));
+  });
+}
+
+STANDIN_EXPORT Result cuMemGetAddressRange_v2(DevicePointer* base, std::size_t* size,
+                                              DevicePointer pointer) {
+  return enter("cuMemGetAddressRange", [&](Process& process) {
+    const Allocation* memory = process.allocations.find(address_of(pointer));
+    if (memory == nullptr) refuse(kNotFound, "the driver knows no memory there");
+    // As seen on H200, CUDA 13.0: a mapping is known in the context that opened it only.
+    if (memory->origin == MemoryOrigin::imported && memory->context != Contexts::current_pointer())
+      refuse(kNotFound, "another context opened the mapping");
+    if (base != nullptr) *base = memory->base.value;
+    if (size != nullptr) *size = memory->size.value;
+  });
+}
+
+STANDIN_EXPORT Result cuMemRangeGetAttribute(void* where, std::size_t size, int attribute,
+                                             DevicePointer begin, std::size_t) {
+  return enter("cuMemRangeGetAttribute", [&](Process& process) {
+    if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
+    answer_range(process, where, size, attribute, address_of(begin));
+  });
+}

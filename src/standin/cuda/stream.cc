@@ -1,0 +1,216 @@
+// Streams, host functions, and what concerns the capture of a stream.
+
+#include "standin/state/process.h"
+
+namespace polypath::standin {
+namespace {
+
+// CUstreamCaptureStatus
+constexpr int kNone = 0, kActive = 1, kInvalidated = 2;
+
+constexpr Result kIllegalState = 401;
+
+Result create(StreamPointer* where, unsigned flags, int priority) {
+  return enter("cuStreamCreate", [&](Process& process) {
+    if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
+    *where = process.streams.create(process.contexts.current(), flags, priority).handle;
+  });
+}
+
+// Nobody may ask for, or wait for, what a capture only writes down.
+Stream& finished_stream(Process& process, StreamArgument argument) {
+  process.check_no_capture();
+  Stream& stream = process.streams.find(argument);
+  if (stream.capturing.active())
+    spoil(stream.capturing, kCaptureUnsupported, "the stream is being captured");
+  return process.stream(argument);
+}
+
+Result synchronize(StreamArgument argument) {
+  return enter("cuStreamSynchronize", [&](Process& process) {
+    process.streams.synchronize(finished_stream(process, argument));
+  });
+}
+
+Result query(StreamArgument argument) {
+  bool done = false;
+  const Result result = enter("cuStreamQuery", [&](Process& process) {
+    process.check_no_capture();
+    Stream& stream = process.streams.find(argument);
+    if (stream.capturing.active())
+      spoil(stream.capturing, kCaptureUnsupported, "the stream is being captured");
+    done = !process.functions.is_pending(stream.handle) && process.streams.is_done(stream);
+  });
+  return result == kSuccess && !done ? kNotReady : result;
+}
+
+Result wait(StreamArgument argument, EventPointer event) {
+  return enter("cuStreamWaitEvent", [&](Process& process) {
+    Stream& stream = process.stream(argument);
+    process.streams.wait(stream, process.streams.find_event(event));
+  });
+}
+
+// What the stream holds is finished at once: virtual time does not pass by itself, and who waits
+// for the function need not call again.
+Result start_function(const char* name, StreamArgument argument, std::function<void()> function) {
+  return enter(name, [&](Process& process) {
+    Stream& stream = process.stream(argument);
+    if (stream.capturing.active())
+      spoil(stream.capturing, kCaptureUnsupported, "graphs here have no host functions");
+    process.streams.synchronize(stream);
+    process.functions.start(stream.handle, std::move(function));
+  });
+}
+
+using Callback = void (*)(StreamPointer, Result, void*);
+using HostFunction = void (*)(void*);
+
+Result add_callback(StreamArgument argument, Callback callback, void* data) {
+  if (callback == nullptr) return kInvalidValue;
+  return start_function("cuStreamAddCallback", argument,
+                        [=] { callback(argument.stream, kSuccess, data); });
+}
+
+Result launch_function(StreamArgument argument, HostFunction function, void* data) {
+  if (function == nullptr) return kInvalidValue;
+  return start_function("cuLaunchHostFunc", argument, [=] { function(data); });
+}
+
+Result begin_capture(StreamArgument argument, int mode) {
+  return enter("cuStreamBeginCapture", [&](Process& process) {
+    static std::uint64_t last_id = 0;
+    Stream& stream = process.stream(argument);
+    if (stream.legacy) refuse(kCaptureUnsupported, "the legacy default stream cannot be captured");
+    if (stream.capturing.active()) refuse(kIllegalState, "the stream is being captured already");
+    auto capture = std::make_shared<Capture>();
+    capture->id = ++last_id;
+    capture->mode = mode;
+    capture->thread = std::this_thread::get_id();
+    stream.capturing = {capture, {}, true};
+  });
+}
+
+// The graph of an origin whose capture ends: refuses what is not joined, or went wrong.
+std::vector<CopyNode> end(Process& process, Stream& stream) {
+  if (!stream.capturing.origin) refuse(kCaptureUnmatched, "the capture did not begin here");
+  const Capturing at = stream.capturing;
+  bool joined = true;
+  for (const Stream* other : process.streams.streams_of(*at.capture))
+    joined = joined && covers(at, other->capturing.tips);
+  process.streams.leave(*at.capture);
+  check_valid(at);
+  if (!joined) refuse(kCaptureUnjoined, "a stream of the capture was not joined to the first one");
+  return at.capture->nodes;
+}
+
+Result end_capture(StreamArgument argument, GraphPointer* where) {
+  return enter("cuStreamEndCapture", [&](Process& process) {
+    store(where, GraphPointer{});
+    Stream& stream = process.streams.find(argument);
+    if (!stream.capturing.active()) refuse(kIllegalState, "the stream is not being captured");
+    *where = process.graphs.create(end(process, stream));
+  });
+}
+
+int status_of(const Capturing& at) {
+  return !at.active() ? kNone : at.capture->invalid ? kInvalidated : kActive;
+}
+
+// The legacy default stream may not even be asked while another stream of its context is captured.
+Result is_capturing(StreamArgument argument, int* status) {
+  return enter("cuStreamIsCapturing", [&](Process& process) {
+    const Stream& stream = process.streams.find(argument);
+    store(status, status_of(stream.capturing));
+    for (const auto& [handle, other] : process.streams.all())
+      if (stream.legacy && other->context == stream.context && other->blocking &&
+          other->capturing.active())
+        refuse(kStreamCaptureImplicit, "another stream of the context is being captured");
+  });
+}
+
+Result capture_info(StreamArgument argument, int* status, std::uint64_t* id) {
+  return enter("cuStreamGetCaptureInfo", [&](Process& process) {
+    const Capturing& at = process.streams.find(argument).capturing;
+    store(status, status_of(at));
+    if (id != nullptr && at.active()) *id = at.capture->id;
+  });
+}
+
+Result context_of(StreamArgument argument, ContextPointer* where) {
+  return enter("cuStreamGetCtx",
+               [&](Process& process) { store(where, process.streams.find(argument).context); });
+}
+
+Result flags_of(StreamArgument argument, unsigned* where) {
+  return enter("cuStreamGetFlags",
+               [&](Process& process) { store(where, process.streams.find(argument).flags); });
+}
+
+Result priority_of(StreamArgument argument, int* where) {
+  return enter("cuStreamGetPriority",
+               [&](Process& process) { store(where, process.streams.find(argument).priority); });
+}
+
+// CUDA's number is unique in the program, and so is the handle here.
+Result id_of(StreamArgument argument, unsigned long long* where) {
+  return enter("cuStreamGetId", [&](Process& process) {
+    store(where, reinterpret_cast<std::uintptr_t>(process.streams.find(argument).handle));
+  });
+}
+
+}  // namespace
+}  // namespace polypath::standin
+
+using namespace polypath::standin;
+
+STANDIN_EXPORT Result cuStreamCreate(StreamPointer* where, unsigned flags) {
+  return create(where, flags, 0);
+}
+
+STANDIN_EXPORT Result cuStreamCreateWithPriority(StreamPointer* where, unsigned flags,
+                                                 int priority) {
+  return create(where, flags, priority);
+}
+
+STANDIN_EXPORT Result cuStreamDestroy_v2(StreamPointer stream) {
+  return enter("cuStreamDestroy", [&](Process& process) {
+    process.functions.finish(stream);
+    process.streams.destroy(stream);
+  });
+}
+
+STANDIN_BOTH(cuStreamSynchronize, _ptsz, (StreamPointer stream), synchronize({stream, kZero}))
+STANDIN_BOTH(cuStreamQuery, _ptsz, (StreamPointer stream), query({stream, kZero}))
+STANDIN_BOTH(cuStreamWaitEvent, _ptsz, (StreamPointer stream, EventPointer event, unsigned),
+             wait({stream, kZero}, event))
+STANDIN_BOTH(cuStreamAddCallback, _ptsz,
+             (StreamPointer stream, Callback callback, void* data, unsigned),
+             add_callback({stream, kZero}, callback, data))
+STANDIN_BOTH(cuLaunchHostFunc, _ptsz, (StreamPointer stream, HostFunction function, void* data),
+             launch_function({stream, kZero}, function, data))
+STANDIN_BOTH(cuStreamBeginCapture_v2, _ptsz, (StreamPointer stream, int mode),
+             begin_capture({stream, kZero}, mode))
+STANDIN_BOTH(cuStreamEndCapture, _ptsz, (StreamPointer stream, GraphPointer* graph),
+             end_capture({stream, kZero}, graph))
+STANDIN_BOTH(cuStreamIsCapturing, _ptsz, (StreamPointer stream, int* status),
+             is_capturing({stream, kZero}, status))
+STANDIN_BOTH(cuStreamGetCaptureInfo_v2, _ptsz,
+             (StreamPointer stream, int* status, std::uint64_t* id, void*, void*, void*),
+             capture_info({stream, kZero}, status, id))
+STANDIN_BOTH(cuStreamGetCtx, _ptsz, (StreamPointer stream, ContextPointer* context),
+             context_of({stream, kZero}, context))
+STANDIN_BOTH(cuStreamGetFlags, _ptsz, (StreamPointer stream, unsigned* flags),
+             flags_of({stream, kZero}, flags))
+STANDIN_BOTH(cuStreamGetPriority, _ptsz, (StreamPointer stream, int* priority),
+             priority_of({stream, kZero}, priority))
+STANDIN_BOTH(cuStreamGetId, _ptsz, (StreamPointer stream, unsigned long long* id),
+             id_of({stream, kZero}, id))
+
+STANDIN_EXPORT Result cuThreadExchangeStreamCaptureMode(int* mode) {
+  return enter("cuThreadExchangeStreamCaptureMode", [&](Process&) {
+    if (mode == nullptr || *mode < kCaptureGlobal || *mode > kCaptureRelaxed)
+      refuse(kInvalidValue, "there is no such mode");
+    std::swap(*mode, thread_capture_mode());
+  });
+}

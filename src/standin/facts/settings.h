@@ -1,0 +1,24 @@
+#pragma once
+// The environment of the stand-in driver, read here and nowhere else. The names begin with STANDIN_
+// because they are no settings of Polypath: programs that run on real GPUs never see them.
+
+#include <string>
+
+#include "core/units.h"
+
+namespace polypath::standin {
+
+struct Settings {
+  std::string machine = "h200x4";  ///< STANDIN_MACHINE: a zoo name, synthetic:SEED or a file
+  Bytes memory = 16_GiB;           ///< STANDIN_MEMORY: of each GPU, for one process
+  bool strict = false;             ///< STANDIN_STRICT=1: violations end the program with status 86
+  bool statistics = false;         ///< STANDIN_STATISTICS=1: what was called and copied, at exit
+  bool log = false;                ///< STANDIN_LOG=1: why calls fail, as they do
+  /// CUDA_VISIBLE_DEVICES: ordinals or UUIDs, separated by commas. "all" where it is not set.
+  std::string visible = "all";
+};
+
+/// Error (invalid_argument) if one cannot be read.
+Settings read_settings();
+
+}  // namespace polypath::standin

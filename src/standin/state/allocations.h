@@ -1,0 +1,72 @@
+#pragma once
+// What CUDA knows of memory beyond where it is: kind, context, and what pointers are asked for.
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "driver/sim/sim_driver.h"
+#include "standin/failure.h"
+#include "standin/state/segment.h"
+
+namespace polypath::standin {
+
+enum class MemoryOrigin {
+  device,      ///< cuMemAlloc
+  imported,    ///< cuIpcOpenMemHandle: of a GPU, made by another process
+  pinned,      ///< cuMemHostAlloc
+  registered,  ///< cuMemHostRegister: the program's own, as pinned memory
+  managed,     ///< cuMemAllocManaged
+};
+
+struct Allocation {
+  MemoryOrigin origin = MemoryOrigin::device;
+  Address base;
+  Bytes size;
+  ContextPointer context = nullptr;
+  int ordinal = 0;  ///< of the context's GPU
+  std::uint64_t id = 0;
+  unsigned flags = 0;
+  bool synchronous_copies = false;   ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+  std::shared_ptr<Segment> segment;  ///< of device and imported memory
+  int opened = 0;                    ///< how often an imported handle was
+};
+
+/// All memory that the program got from the driver or told it of. The simulated driver holds the
+/// same ranges; here is what only CUDA makes of them.
+class Allocations {
+ public:
+  explicit Allocations(sim::SimDriver& driver) : driver_(driver) {}
+
+  /// Memory of a GPU: hidden bytes at addresses that fault. Error (out_of_memory).
+  Address add_device(PlaceId gpu, Allocation memory);
+  /// Memory of a host that anybody may touch.
+  Address add_host(PlaceId host, Allocation memory);
+  /// The program's own memory at memory.base.
+  void add_registered(PlaceId host, Allocation memory);
+  /// Gives up the memory at exactly `base`, if it is of `origin`; else refuses with `otherwise`.
+  void remove(Address base, MemoryOrigin origin, Result otherwise);
+
+  /// The memory that contains the address; null if CUDA does not know it.
+  [[nodiscard]] Allocation* find(Address address);
+  /// The same; refuses (invalid value) where there is none.
+  Allocation& get(Address address);
+  /// True if any of the bytes is known memory.
+  [[nodiscard]] bool overlaps(Address begin, Bytes bytes) const;
+  /// The imported mapping of this segment in this context.
+  [[nodiscard]] Allocation* find_import(const SegmentName& name, ContextPointer context);
+  /// Bytes of a GPU that contexts of this process have allocated.
+  [[nodiscard]] Bytes used(int ordinal) const;
+  /// Gives up everything of a context.
+  void remove_all(ContextPointer context);
+
+ private:
+  Allocation& add(Allocation memory);
+  void give_up(const Allocation& memory);
+
+  sim::SimDriver& driver_;
+  std::uint64_t last_id_ = 0;
+  std::map<Address, Allocation> table_;
+};
+
+}  // namespace polypath::standin

@@ -1,0 +1,82 @@
+#include "standin/state/contexts.h"
+
+namespace polypath::standin {
+namespace {
+
+std::vector<ContextPointer>& stack() {
+  thread_local std::vector<ContextPointer> contexts;
+  return contexts;
+}
+
+}  // namespace
+
+const Gpu& Contexts::gpu(Device device) const {
+  if (device < 0 || static_cast<std::size_t>(device) >= gpus_.size())
+    refuse(kInvalidDevice, "no visible GPU has this number");
+  return gpus_[static_cast<std::size_t>(device)];
+}
+
+Context& Contexts::create(Device device, unsigned flags) {
+  auto made = std::make_unique<Context>();
+  Context& context = *made;
+  context.gpu = gpu(device).place;
+  context.ordinal = device;
+  context.flags = flags;
+  context.id = ++last_id_;
+  context.handle = contexts_.add(std::move(made));
+  return context;
+}
+
+Context& Contexts::retain(Device device) {
+  (void)gpu(device);
+  Primary& primary = primaries_[static_cast<std::size_t>(device)];
+  if (primary.holders++ == 0) {
+    Context& made = create(device, primary.flags);
+    made.primary = true;
+    primary.context = made.handle;
+  }
+  return find(primary.context);
+}
+
+Context* Contexts::release(Device device) {
+  (void)gpu(device);
+  Primary& primary = primaries_[static_cast<std::size_t>(device)];
+  if (primary.holders == 0) refuse(kInvalidContext, "nobody holds this GPU's primary context");
+  return --primary.holders == 0 ? &find(primary.context) : nullptr;
+}
+
+Context* Contexts::primary(Device device) {
+  (void)gpu(device);
+  const Primary& primary = primaries_[static_cast<std::size_t>(device)];
+  return primary.holders > 0 ? &find(primary.context) : nullptr;
+}
+
+unsigned& Contexts::primary_flags(Device device) {
+  (void)gpu(device);
+  return primaries_[static_cast<std::size_t>(device)].flags;
+}
+
+void Contexts::destroy(const Context& context) { contexts_.take(context.handle); }
+
+Context& Contexts::find(ContextPointer context) const {
+  if (context == nullptr) refuse(kInvalidContext, "no context is current");
+  return contexts_.find(context, kContextIsDestroyed);
+}
+
+ContextPointer Contexts::current_pointer() { return stack().empty() ? nullptr : stack().back(); }
+
+void Contexts::push(ContextPointer context) { stack().push_back(context); }
+
+ContextPointer Contexts::pop() {
+  if (stack().empty()) refuse(kInvalidContext, "no context is current");
+  const ContextPointer top = stack().back();
+  stack().pop_back();
+  return top;
+}
+
+void Contexts::set_current(ContextPointer context) {
+  if (!stack().empty()) stack().pop_back();
+  if (context != nullptr) stack().push_back(context);
+}
+
+}  // namespace polypath::standin

@@ -1,0 +1,53 @@
+#pragma once
+// Graphs of copies, made by hand or by capture, and their executable forms.
+
+#include <optional>
+
+#include "driver/sim/sim_driver.h"
+#include "standin/state/captures.h"
+#include "standin/state/handles.h"
+
+namespace polypath::standin {
+
+struct Graph {
+  std::uint64_t id = 0;
+  std::vector<CopyNode> nodes;
+};
+
+struct GraphExec {
+  std::uint64_t graph = 0;          ///< the id of what it was made of: nodes are named by that
+  std::optional<GraphHandle> work;  ///< the simulated driver's; none if there are no nodes
+  std::vector<CopyNode> nodes;
+};
+
+class Graphs {
+ public:
+  explicit Graphs(sim::SimDriver& driver) : driver_(driver) {}
+
+  GraphPointer create(std::vector<CopyNode> nodes = {});
+  void destroy(GraphPointer graph) { graphs_.take(graph); }
+  Graph& find(GraphPointer graph) const { return graphs_.find(graph); }
+  /// Adds a copy after nodes of the same graph.
+  GraphNodePointer add(GraphPointer graph, CopyNode node,
+                       const std::vector<GraphNodePointer>& after) const;
+
+  GraphExecPointer instantiate(GraphPointer graph);
+  void destroy(GraphExecPointer graph);
+  GraphExec& find(GraphExecPointer graph) const { return executables_.find(graph); }
+  /// Gives a node other addresses. Refuses (graph update failure) other sizes.
+  void update(GraphExecPointer graph, GraphNodePointer node, const CopyNode& copy);
+  void launch(GraphExecPointer graph, StreamHandle stream);
+
+ private:
+  [[nodiscard]] GraphNode request(const CopyNode& node) const;
+
+  sim::SimDriver& driver_;
+  Handles<Graph, GraphPointer> graphs_{3};
+  Handles<GraphExec, GraphExecPointer> executables_{4};
+  std::uint64_t last_id_ = 0;
+};
+
+/// The pointer by which the program knows a node.
+GraphNodePointer node_pointer(std::uint64_t graph_id, std::size_t index);
+
+}  // namespace polypath::standin

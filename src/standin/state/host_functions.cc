@@ -1,0 +1,34 @@
+#include "standin/state/host_functions.h"
+
+#include <thread>
+#include <utility>
+
+namespace polypath::standin {
+
+void HostFunctions::start(StreamPointer stream, std::function<void()> function) {
+  tasks_.push_back({stream, std::move(function)});
+  ++pending_[stream];
+  // Never joined: the thread waits for more work until the process ends.
+  if (!std::exchange(started_, true)) std::thread([this] { work(); }).detach();
+  changed_.notify_all();
+}
+
+void HostFunctions::finish(StreamPointer stream) {
+  while (is_pending(stream)) changed_.wait(lock_);
+}
+
+void HostFunctions::work() {
+  std::unique_lock lock(lock_);
+  for (;;) {
+    changed_.wait(lock, [this] { return !tasks_.empty(); });
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task.function();
+    lock.lock();
+    if (--pending_[task.stream] == 0) pending_.erase(task.stream);
+    changed_.notify_all();
+  }
+}
+
+}  // namespace polypath::standin

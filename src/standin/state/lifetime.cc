@@ -1,0 +1,131 @@
+// When the driver of a process starts and ends, and what it says at the end.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "standin/state/process.h"
+
+namespace polypath::standin {
+namespace {
+
+constexpr int kStatusOfViolations = 86;
+
+// The process is never destroyed: threads may still be in a call when the program ends.
+std::atomic<Process*> started = nullptr;
+std::atomic<pid_t> owner = 0;
+std::atomic<bool> ended = false;
+std::map<std::string, std::uint64_t>& calls() {
+  static auto& counts = *new std::map<std::string, std::uint64_t>;
+  return counts;
+}
+
+void say(const std::string& line) {
+  std::fputs(fmt::format("standin[{}]: {}\n", getpid(), line).c_str(), stderr);
+}
+
+Result code_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::invalid_argument: return kInvalidValue;
+    case ErrorCode::out_of_memory: return kOutOfMemory;
+    case ErrorCode::unsupported: return kNotSupported;
+    default: return kUnknown;
+  }
+}
+
+void start_once() {
+  static std::mutex starting;
+  const std::scoped_lock lock(starting);
+  if (started.load() != nullptr) return;
+  auto process = std::make_unique<Process>(read_settings());
+  if (process->contexts.gpus().empty()) refuse(kNoDevice, "no GPU is visible");
+  owner = getpid();
+  started = process.release();
+  // From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
+  std::atexit([] { ended = true; });
+}
+
+void print_statistics(Process& process) {
+  const Machine& machine = process.driver.machine();
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> copies;
+  for (const sim::Span& span : process.driver.finished_copies()) {
+    const Hop* hop = span.hop.valid() ? &machine.hop(span.hop) : nullptr;
+    auto& [count, bytes] = copies[hop == nullptr ? "within one place"
+                                                 : machine.place(hop->source).name + " to " +
+                                                       machine.place(hop->destination).name];
+    ++count;
+    bytes += span.bytes.value;
+  }
+  for (const auto& [function, count] : calls()) say(fmt::format("{} called {}", function, count));
+  for (const auto& [hop, total] : copies)
+    say(fmt::format("{} copies {} bytes {}", hop, total.first, total.second));
+}
+
+// Runs after all exit handlers and the destructors of all libraries that use this one.
+[[gnu::destructor]] void end() {
+  Process* process = started.load();
+  if (process == nullptr || owner != getpid()) return;
+  ended = true;
+  if (process->settings.statistics) print_statistics(*process);
+  const auto violations = process->driver.violations();
+  for (const std::string& violation : violations) say(violation);
+  if (violations.empty() || !process->settings.strict) return;
+  std::fflush(nullptr);
+  _exit(kStatusOfViolations);
+}
+
+}  // namespace
+
+Result start() noexcept {
+  if (started.load() != nullptr) {
+    Result result = kSuccess;
+    (void)running(result);
+    return result;
+  }
+  try {
+    start_once();
+    return kSuccess;
+  } catch (const Error& error) {
+    say(error.what());
+    return kUnknown;
+  } catch (...) {
+    return answer_for_exception("cuInit");
+  }
+}
+
+Process* running(Result& otherwise) noexcept {
+  Process* process = started.load();
+  const bool here = process != nullptr && owner.load() == getpid();
+  otherwise = !here ? kNotInitialized : ended.load() ? kDeinitialized : kSuccess;
+  return otherwise == kSuccess ? process : nullptr;
+}
+
+void count_call(const char* function) {
+  if (started.load()->settings.statistics) ++calls()[function];
+}
+
+Result answer_for_exception(const char* function) noexcept {
+  const Process* process = started.load();
+  const bool log = process != nullptr && process->settings.log;
+  const auto explain = [&](Result result, const std::string& why) {
+    if (log) say(fmt::format("{}: {} (error {})", function, why, result));
+    return result;
+  };
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    return explain(failure.result, failure.why);
+  } catch (const Error& error) {
+    return explain(code_of(error), error.what());
+  } catch (const std::bad_alloc&) {
+    return kOutOfMemory;
+  } catch (...) {
+    return explain(kUnknown, "something unexpected was thrown");
+  }
+}
+
+}  // namespace polypath::standin

@@ -1,0 +1,69 @@
+#include "standin/state/process.h"
+
+#include "machine/library.h"
+
+namespace polypath::standin {
+namespace {
+
+sim::Options options_of(const Settings& settings) {
+  sim::Options options;
+  options.record_trace = settings.statistics;
+  return options;
+}
+
+std::vector<Gpu> at(const std::vector<Gpu>& gpus, const std::vector<std::size_t>& indices) {
+  std::vector<Gpu> chosen;
+  for (const std::size_t index : indices) chosen.push_back(gpus[index]);
+  return chosen;
+}
+
+}  // namespace
+
+Process::Process(const Settings& chosen)
+    : settings(chosen),
+      driver(load_machine(chosen.machine), options_of(chosen)),
+      contexts(
+          at(gpus_of(driver.machine()), visible_gpus(gpus_of(driver.machine()), chosen.visible))),
+      streams(driver, contexts),
+      allocations(driver),
+      graphs(driver),
+      functions(lock) {
+  const auto hosts = driver.machine().places_of(PlaceKind::host);
+  if (hosts.empty())
+    fail(ErrorCode::invalid_machine, "machine " + chosen.machine + " cannot stand in",
+         "it has no host memory", "Name another one with STANDIN_MACHINE.");
+  host_ = contexts.gpus().empty() ? hosts.front()
+                                  : driver.machine().nearest_host(contexts.gpus().front().place);
+}
+
+Stream& Process::stream(StreamArgument argument) {
+  Stream& found = streams.find(argument);
+  if (found.capturing.active()) return found;
+  functions.finish(found.handle);
+  Stream& ready = streams.find(argument);
+  streams.order(ready);
+  return ready;
+}
+
+// CUDA's rule: a global capture forbids them to every thread that is not relaxed; any capture that
+// is not relaxed forbids them to the thread that began it.
+void Process::check_no_capture() const {
+  const int mode = thread_capture_mode();
+  if (mode == kCaptureRelaxed) return;
+  for (const auto& [handle, stream] : streams.all()) {
+    const Capturing& at = stream->capturing;
+    if (!at.active() || at.capture->mode == kCaptureRelaxed) continue;
+    const bool own = at.capture->thread == std::this_thread::get_id();
+    if (own || (mode == kCaptureGlobal && at.capture->mode == kCaptureGlobal))
+      spoil(at, kCaptureUnsupported, "the call could disturb a capture");
+  }
+}
+
+void Process::destroy(const Context& context) {
+  streams.synchronize_all(context.handle);
+  allocations.remove_all(context.handle);
+  streams.remove_all(context.handle);
+  contexts.destroy(context);
+}
+
+}  // namespace polypath::standin

@@ -1,0 +1,124 @@
+#include "standin/state/segment.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath::standin {
+namespace {
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number)
+    fail(ErrorCode::driver, "no random number", std::strerror(errno));
+  return number;
+}
+
+[[noreturn]] void fail_memory(Bytes size) {
+  fail(ErrorCode::out_of_memory, fmt::format("{} cannot be allocated", describe_bytes(size)),
+       std::strerror(errno), "Use smaller sizes, or fewer allocations at a time.");
+}
+
+// What the kernel calls the file; unique among all files of all processes.
+std::string file_name(const SegmentName& name) {
+  return fmt::format("standin-{:016x}-{}", name.process_nonce, name.serial);
+}
+
+std::string name_of_file(int file) {
+  std::array<char, 256> text{};
+  const std::string link = fmt::format("/proc/self/fd/{}", file);
+  const ssize_t length = readlink(link.c_str(), text.data(), text.size());
+  return {text.data(), length < 0 ? 0 : static_cast<std::size_t>(length)};
+}
+
+bool is_the_segment(int file, const SegmentName& name) {
+  struct stat status {};
+  return fstat(file, &status) == 0 && static_cast<std::uint64_t>(status.st_size) == name.size &&
+         name_of_file(file) == fmt::format("/memfd:{} (deleted)", file_name(name));
+}
+
+int open_file_of_process(const SegmentName& name) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", name.process, name.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0 || is_the_segment(file, name)) return file;
+  close(file);
+  return -1;
+}
+
+using Key = std::pair<std::uint64_t, std::uint64_t>;
+std::mutex opened_mutex;
+std::map<Key, std::weak_ptr<Segment>>& opened() {
+  static auto& segments = *new std::map<Key, std::weak_ptr<Segment>>;
+  return segments;
+}
+
+}  // namespace
+
+std::uint64_t Segment::nonce_of_this_process() {
+  static const std::uint64_t nonce = random_number();
+  return nonce;
+}
+
+std::shared_ptr<Segment> Segment::create(Bytes size) {
+  static std::atomic<std::uint64_t> last_serial = 0;
+  SegmentName name{nonce_of_this_process(), ++last_serial, size.value, getpid(), -1};
+  name.file = memfd_create(file_name(name).c_str(), MFD_CLOEXEC);
+  if (name.file < 0) fail_memory(size);
+  if (ftruncate(name.file, static_cast<off_t>(size.value)) != 0) {
+    close(name.file);
+    fail_memory(size);
+  }
+  return std::shared_ptr<Segment>(new Segment(name, name.file));
+}
+
+std::shared_ptr<Segment> Segment::open(const SegmentName& name) {
+  const std::scoped_lock lock(opened_mutex);
+  std::erase_if(opened(), [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Segment>& known = opened()[{name.process_nonce, name.serial}];
+  if (auto segment = known.lock()) return segment;
+  const int file = open_file_of_process(name);
+  if (file < 0) return nullptr;
+  auto segment = std::shared_ptr<Segment>(new Segment(name, file));
+  known = segment;
+  return segment;
+}
+
+Segment::Segment(const SegmentName& name, int file) : name_(name), file_(file) {
+  void* bytes = mmap(nullptr, name.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (bytes == MAP_FAILED) {
+    close(file);
+    fail_memory({name.size});
+  }
+  // A forked child has no GPU, and would keep the memory.
+  madvise(bytes, name.size, MADV_DONTFORK);
+  bytes_ = static_cast<std::byte*>(bytes);
+}
+
+Segment::~Segment() {
+  munmap(bytes_, name_.size);
+  close(file_);
+}
+
+Reservation::Reservation(Bytes size) : size_(size) {
+  void* begin =
+      mmap(nullptr, size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED) fail_memory(size);
+  begin_ = reinterpret_cast<std::uintptr_t>(begin);
+}
+
+Reservation::~Reservation() { munmap(reinterpret_cast<void*>(begin_), size_.value); }
+
+}  // namespace polypath::standin

@@ -1,0 +1,179 @@
+#include "standin/state/streams.h"
+
+#include <algorithm>
+
+namespace polypath::standin {
+namespace {
+
+// Questions in vain: the first costs what one costs, each further one a tenth more.
+constexpr Seconds kFirstWait = 0.25_us;
+constexpr double kGrowth = 1.1;
+
+bool belongs(const Stream& stream, ContextPointer context) { return stream.context == context; }
+
+}  // namespace
+
+Stream& Streams::add(ContextPointer context, PlaceId gpu, unsigned flags) {
+  auto made = std::make_unique<Stream>();
+  Stream& stream = *made;
+  stream.context = context;
+  stream.flags = flags;
+  stream.blocking = (flags & cuda::kStreamNonBlocking) == 0;
+  stream.work = driver_.create_stream(gpu);
+  stream.mark = driver_.create_event(gpu);
+  stream.handle = streams_.add(std::move(made));
+  return stream;
+}
+
+Stream& Streams::create(const Context& context, unsigned flags, int priority) {
+  Stream& stream = add(context.handle, context.gpu, flags);
+  stream.priority = priority;
+  return stream;
+}
+
+void Streams::give_up(const Stream& stream) {
+  driver_.destroy_event(stream.mark);
+  driver_.destroy_stream(stream.work);
+  std::erase_if(joined_, [&](const auto& entry) {
+    return entry.first.first == stream.handle || entry.first.second == stream.handle;
+  });
+}
+
+void Streams::destroy(StreamPointer pointer) {
+  const auto stream = streams_.take(pointer);
+  if (stream->capturing.active()) stream->capturing.capture->invalid = true;
+  give_up(*stream);
+}
+
+Stream& Streams::default_stream(DefaultStream which) {
+  const Context& context = contexts_.current();
+  const bool legacy = which == DefaultStream::legacy;
+  StreamPointer& known =
+      legacy ? legacy_[context.handle] : per_thread_[{context.handle, std::this_thread::get_id()}];
+  if (known != nullptr) return streams_.find(known);
+  Stream& made = add(context.handle, context.gpu, 0);
+  made.legacy = legacy;
+  known = made.handle;
+  return made;
+}
+
+Stream& Streams::find(StreamArgument argument) {
+  if (argument.stream == kLegacyStream) return default_stream(DefaultStream::legacy);
+  if (argument.stream == kPerThreadStream) return default_stream(DefaultStream::per_thread);
+  if (argument.stream == nullptr) return default_stream(argument.zero);
+  return streams_.find(argument.stream);
+}
+
+// What is in `earlier` now comes before what is put into `later` from here on.
+void Streams::join(Stream& later, Stream& earlier) {
+  std::uint64_t& joined = joined_[{later.handle, earlier.handle}];
+  if (joined == earlier.used) return;
+  joined = earlier.used;
+  driver_.record(earlier.mark, earlier.work);
+  driver_.wait(later.work, earlier.mark);
+}
+
+void Streams::order(Stream& stream) {
+  for (const auto& [handle, other] : streams_.all()) {
+    if (other.get() == &stream || !belongs(*other, stream.context)) continue;
+    if (!other->blocking || !stream.blocking || other->legacy == stream.legacy) continue;
+    if (stream.legacy && other->capturing.active())
+      spoil(other->capturing, kStreamCaptureImplicit,
+            "the default stream would wait for a captured one");
+    join(stream, *other);
+  }
+  ++stream.used;
+}
+
+void Streams::synchronize(Stream& stream) { driver_.synchronize(stream.work); }
+
+void Streams::synchronize_all(ContextPointer context) {
+  for (const auto& [handle, stream] : streams_.all())
+    if (belongs(*stream, context)) synchronize(*stream);
+}
+
+Event& Streams::create_event(const Context& context, unsigned flags) {
+  auto made = std::make_unique<Event>();
+  Event& event = *made;
+  event.context = context.handle;
+  event.flags = flags;
+  event.work = driver_.create_event(context.gpu);
+  event.handle = events_.add(std::move(made));
+  return event;
+}
+
+void Streams::destroy_event(EventPointer pointer) {
+  driver_.destroy_event(events_.take(pointer)->work);
+}
+
+void Streams::record(Event& event, Stream& stream) {
+  if (event.context != stream.context)
+    refuse(kInvalidHandle, "the event and the stream are of different contexts");
+  if (stream.capturing.active()) {
+    check_valid(stream.capturing);
+    event.captured = stream.capturing;
+    return;
+  }
+  order(stream);
+  driver_.record(event.work, stream.work);
+  event.captured = {};
+  event.recorded = true;
+}
+
+void Streams::wait(Stream& stream, const Event& event) {
+  if (stream.capturing.active() || event.captured.active())
+    return standin::join(stream.capturing, event.captured);
+  order(stream);
+  driver_.wait(stream.work, event.work);
+}
+
+// The simulated driver waits for streams only: one more that waits for the event.
+void Streams::synchronize(const Event& event) {
+  if (event.captured.active()) refuse(kCapturedEvent, "the event stands for captured work");
+  if (!event.recorded) return;
+  const StreamHandle waiting = driver_.create_stream(contexts_.find(event.context).gpu);
+  driver_.wait(waiting, event.work);
+  driver_.synchronize(waiting);
+  driver_.destroy_stream(waiting);
+}
+
+bool Streams::answer(bool done) {
+  patience_ = done ? Seconds{} : std::max(patience_ * kGrowth, kFirstWait);
+  driver_.pass_time(patience_);
+  return done;
+}
+
+bool Streams::is_done(Stream& stream) {
+  order(stream);
+  driver_.record(stream.mark, stream.work);
+  return answer(driver_.is_done(stream.mark));
+}
+
+bool Streams::is_done(const Event& event) {
+  if (event.captured.active()) refuse(kCapturedEvent, "the event stands for captured work");
+  return answer(driver_.is_done(event.work));
+}
+
+std::vector<Stream*> Streams::streams_of(const Capture& capture) const {
+  std::vector<Stream*> streams;
+  for (const auto& [handle, stream] : streams_.all())
+    if (stream->capturing.capture.get() == &capture) streams.push_back(stream.get());
+  return streams;
+}
+
+void Streams::leave(const Capture& capture) const {
+  for (Stream* stream : streams_of(capture)) stream->capturing = {};
+}
+
+void Streams::remove_all(ContextPointer context) {
+  for (const auto& [handle, stream] : streams_.all())
+    if (belongs(*stream, context)) give_up(*stream);
+  streams_.erase_if([&](const Stream& stream) { return belongs(stream, context); });
+  for (const auto& [handle, event] : events_.all())
+    if (event->context == context) driver_.destroy_event(event->work);
+  events_.erase_if([&](const Event& event) { return event.context == context; });
+  legacy_.erase(context);
+  std::erase_if(per_thread_, [&](const auto& entry) { return entry.first.first == context; });
+}
+
+}  // namespace polypath::standin

@@ -1,0 +1,100 @@
+#pragma once
+// Streams and events as CUDA has them, over those of the simulated driver: default streams, and the
+// order between the legacy default stream and the others of its context.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "driver/sim/sim_driver.h"
+#include "standin/state/captures.h"
+#include "standin/state/contexts.h"
+
+namespace polypath::standin {
+
+/// A stream as the program passes it.
+struct StreamArgument {
+  StreamPointer stream = nullptr;
+  DefaultStream zero = DefaultStream::legacy;
+};
+
+struct Stream {
+  StreamPointer handle = nullptr;
+  ContextPointer context = nullptr;
+  StreamHandle work;     ///< the simulated driver's
+  EventHandle mark;      ///< to ask for, and to wait for, what is in the stream now
+  bool blocking = true;  ///< in order with the legacy default stream
+  bool legacy = false;   ///< that stream itself
+  unsigned flags = 0;
+  int priority = 0;
+  std::uint64_t used = 0;  ///< pieces of work so far
+  Capturing capturing;
+};
+
+struct Event {
+  EventPointer handle = nullptr;
+  ContextPointer context = nullptr;
+  EventHandle work;
+  unsigned flags = 0;
+  bool recorded = false;
+  Capturing captured;  ///< the last record was one of a capture
+};
+
+class Streams {
+ public:
+  Streams(sim::SimDriver& driver, Contexts& contexts) : driver_(driver), contexts_(contexts) {}
+
+  Stream& create(const Context& context, unsigned flags, int priority);
+  void destroy(StreamPointer stream);
+  /// The stream that the program means; default streams are the current context's, made when first
+  /// used. Refuses (invalid handle, invalid context).
+  Stream& find(StreamArgument argument);
+  /// Call before work is put into the stream: joins it with the default stream's as CUDA says.
+  void order(Stream& stream);
+  /// Blocks until all work in the stream has finished.
+  void synchronize(Stream& stream);
+  void synchronize_all(ContextPointer context);
+
+  Event& create_event(const Context& context, unsigned flags);
+  void destroy_event(EventPointer event);
+  Event& find_event(EventPointer event) { return events_.find(event); }
+  void record(Event& event, Stream& stream);
+  void wait(Stream& stream, const Event& event);
+  /// Blocks until what the event stands for has finished.
+  void synchronize(const Event& event);
+
+  /// True if all work in the stream, or what the event stands for, has finished. Who asks in vain
+  /// again and again is made to wait longer and longer in virtual time, so that even the largest
+  /// copy is over after about a hundred questions.
+  bool is_done(Stream& stream);
+  bool is_done(const Event& event);
+
+  /// The capture goes on in no stream.
+  void leave(const Capture& capture) const;
+  /// The streams in which the capture goes on.
+  [[nodiscard]] std::vector<Stream*> streams_of(const Capture& capture) const;
+  /// All streams, default ones too.
+  [[nodiscard]] const auto& all() const { return streams_.all(); }
+
+  /// Gives up everything of a context.
+  void remove_all(ContextPointer context);
+
+ private:
+  Stream& add(ContextPointer context, PlaceId gpu, unsigned flags);
+  Stream& default_stream(DefaultStream which);
+  void join(Stream& later, Stream& earlier);
+  void give_up(const Stream& stream);
+  bool answer(bool done);
+
+  sim::SimDriver& driver_;
+  Contexts& contexts_;
+  Handles<Stream, StreamPointer> streams_{1};
+  Handles<Event, EventPointer> events_{2};
+  std::map<ContextPointer, StreamPointer> legacy_;
+  std::map<std::pair<ContextPointer, std::thread::id>, StreamPointer> per_thread_;
+  std::map<std::pair<StreamPointer, StreamPointer>, std::uint64_t> joined_;
+  Seconds patience_;
+};
+
+}  // namespace polypath::standin

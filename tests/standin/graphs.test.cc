@@ -1,0 +1,218 @@
+// Graphs made by hand and by capture.
+
+#include "standin/program.h"
+
+namespace polypath::test {
+namespace {
+
+using cuda::GraphExecPointer;
+using cuda::GraphNodePointer;
+using cuda::GraphPointer;
+using cuda::Memcpy3D;
+
+constexpr int kGlobal = 0, kThreadLocal = 1, kRelaxed = 2;
+
+class StandInGraphs : public StandIn {
+ protected:
+  void TearDown() override {
+    exchange(mode_before_);
+    StandIn::TearDown();
+  }
+
+  static Memcpy3D linear(DevicePointer to, DevicePointer from, std::size_t bytes) {
+    Memcpy3D copy;
+    copy.source_type = copy.destination_type = cuda::kMemoryDevice;
+    copy.source_device = from;
+    copy.destination_device = to;
+    copy.width = bytes;
+    return copy;
+  }
+  GraphNodePointer add(GraphPointer graph, const Memcpy3D& copy,
+                       const std::vector<GraphNodePointer>& after) {
+    GraphNodePointer node = nullptr;
+    EXPECT_EQ(
+        cu("cuGraphAddMemcpyNode", &node, graph, after.data(), after.size(), &copy, contexts_[0]),
+        0);
+    return node;
+  }
+  static GraphExecPointer instantiate(GraphPointer graph) {
+    GraphExecPointer executable = nullptr;
+    EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &executable, graph, 0ULL), 0);
+    return executable;
+  }
+  static void launch(GraphExecPointer executable, StreamPointer queue) {
+    ASSERT_EQ(cu("cuGraphLaunch", executable, queue), 0);
+    ASSERT_EQ(cu("cuStreamSynchronize", queue), 0);
+  }
+  static Result begin(StreamPointer queue, int mode = kThreadLocal) {
+    return cu("cuStreamBeginCapture_v2", queue, mode);
+  }
+  static Result end(StreamPointer queue, GraphPointer* graph) {
+    return cu("cuStreamEndCapture", queue, graph);
+  }
+  static int status(StreamPointer queue) {
+    int status = -1;
+    EXPECT_EQ(cu("cuStreamIsCapturing", queue, &status), 0);
+    return status;
+  }
+  static int exchange(int mode) {
+    EXPECT_EQ(cu("cuThreadExchangeStreamCaptureMode", &mode), 0);
+    return mode;
+  }
+
+  const int mode_before_ = kGlobal;
+};
+
+TEST_F(StandInGraphs, NodesRunInTheirOrderAndMayGetOtherAddresses) {
+  const Contents sent = pattern(kLarge, 1), other = pattern(kLarge, 2);
+  const DevicePointer first = device(sent), second = device(kLarge, 1), third = device(kLarge);
+  const DevicePointer elsewhere = device(other);
+  GraphPointer graph = nullptr;
+  ASSERT_EQ(cu("cuGraphCreate", &graph, 0U), 0);
+  const GraphNodePointer node = add(graph, linear(second, first, kLarge), {});
+  add(graph, linear(third, second, kLarge), {node});
+  const GraphExecPointer executable = instantiate(graph);
+  const StreamPointer queue = stream();
+
+  launch(executable, queue);
+  EXPECT_TRUE(same_bytes(read(third, kLarge), sent));
+  const Memcpy3D changed = linear(second, elsewhere, kLarge);
+  ASSERT_EQ(cu("cuGraphExecMemcpyNodeSetParams", executable, node, &changed, contexts_[0]), 0);
+  launch(executable, queue);
+
+  EXPECT_TRUE(same_bytes(read(third, kLarge), other));
+  EXPECT_EQ(cu("cuGraphExecDestroy", executable), 0);
+  EXPECT_EQ(cu("cuGraphDestroy", graph), 0);
+}
+
+TEST_F(StandInGraphs, WhatCannotBeUpdatedIsRefused) {
+  const DevicePointer first = device(kSmall), second = device(kSmall, 1);
+  GraphPointer graph = nullptr, stranger = nullptr;
+  ASSERT_EQ(cu("cuGraphCreate", &graph, 0U), 0);
+  ASSERT_EQ(cu("cuGraphCreate", &stranger, 0U), 0);
+  const GraphNodePointer node = add(graph, linear(second, first, kSmall), {});
+  const GraphNodePointer other = add(stranger, linear(second, first, kSmall), {});
+  const GraphExecPointer executable = instantiate(graph);
+  const Memcpy3D shorter = linear(second, first, kSmall / 2);
+  const Memcpy3D same = linear(second, first, kSmall);
+
+  EXPECT_EQ(cu("cuGraphExecMemcpyNodeSetParams", executable, node, &shorter, contexts_[0]),
+            standin::kGraphUpdateFailure);
+  EXPECT_EQ(cu("cuGraphExecMemcpyNodeSetParams", executable, other, &same, contexts_[0]),
+            cuda::kInvalidValue);
+}
+
+TEST_F(StandInGraphs, ACaptureWritesDownAndRunsNothing) {
+  const Contents sent = pattern(kSmall, 1);
+  const DevicePointer from = device(sent), to = device(Contents(kSmall), 1);
+  const StreamPointer queue = stream();
+  GraphPointer graph = nullptr;
+
+  EXPECT_EQ(status(queue), 0);
+  ASSERT_EQ(begin(queue), 0);
+  EXPECT_EQ(status(queue), 1);
+  ASSERT_EQ(cu("cuMemcpyAsync", to, from, kSmall, queue), 0);
+  ASSERT_EQ(end(queue, &graph), 0);
+  EXPECT_EQ(status(queue), 0);
+  EXPECT_TRUE(same_bytes(read(to, kSmall), Contents(kSmall)));
+  const GraphExecPointer executable = instantiate(graph);
+  launch(executable, queue);
+
+  EXPECT_TRUE(same_bytes(read(to, kSmall), sent));
+}
+
+// The second stream takes part from its wait on, and its copy comes after the first one's.
+TEST_F(StandInGraphs, EventsLeadACaptureIntoOtherStreamsAndBack) {
+  const Contents sent = pattern(kLarge, 1);
+  const DevicePointer first = device(sent), second = device(kLarge, 1), third = device(kLarge);
+  const StreamPointer origin = stream(), branch = stream();
+  const EventPointer fork = event(), join = event();
+  GraphPointer graph = nullptr;
+  std::size_t nodes = 0;
+
+  ASSERT_EQ(begin(origin), 0);
+  ASSERT_EQ(cu("cuMemcpyAsync", second, first, kLarge, origin), 0);
+  ASSERT_EQ(cu("cuEventRecord", fork, origin), 0);
+  ASSERT_EQ(cu("cuStreamWaitEvent", branch, fork, 0U), 0);
+  EXPECT_EQ(status(branch), 1);
+  ASSERT_EQ(cu("cuMemcpyAsync", third, second, kLarge, branch), 0);
+  ASSERT_EQ(cu("cuEventRecord", join, branch), 0);
+  ASSERT_EQ(cu("cuStreamWaitEvent", origin, join, 0U), 0);
+  ASSERT_EQ(end(origin, &graph), 0);
+  EXPECT_EQ(status(branch), 0);
+  ASSERT_EQ(cu("cuGraphGetNodes", graph, static_cast<GraphNodePointer*>(nullptr), &nodes), 0);
+  EXPECT_EQ(nodes, 2U);
+  launch(instantiate(graph), origin);
+
+  EXPECT_TRUE(same_bytes(read(third, kLarge), sent));
+}
+
+TEST_F(StandInGraphs, ABranchThatDoesNotComeBackSpoilsTheCapture) {
+  const DevicePointer from = device(kSmall), to = device(kSmall, 1);
+  const StreamPointer origin = stream(), branch = stream();
+  const EventPointer fork = event();
+  GraphPointer graph = nullptr;
+
+  ASSERT_EQ(begin(origin), 0);
+  ASSERT_EQ(cu("cuEventRecord", fork, origin), 0);
+  ASSERT_EQ(cu("cuStreamWaitEvent", branch, fork, 0U), 0);
+  ASSERT_EQ(cu("cuMemcpyAsync", to, from, kSmall, branch), 0);
+
+  EXPECT_EQ(end(origin, &graph), standin::kCaptureUnjoined);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(status(origin), 0);
+}
+
+TEST_F(StandInGraphs, WaitingForACapturedStreamSpoilsTheCapture) {
+  const StreamPointer queue = stream();
+  GraphPointer graph = nullptr;
+
+  ASSERT_EQ(begin(queue, kRelaxed), 0);
+  EXPECT_EQ(cu("cuStreamSynchronize", queue), standin::kCaptureUnsupported);
+  EXPECT_EQ(end(queue, &graph), standin::kCaptureInvalidated);
+}
+
+TEST_F(StandInGraphs, ACapturedEventCannotBeWaitedFor) {
+  const StreamPointer queue = stream(), other = stream();
+  const EventPointer captured = event(), ordinary = event();
+  GraphPointer graph = nullptr;
+  ASSERT_EQ(cu("cuEventRecord", ordinary, other), 0);
+
+  ASSERT_EQ(begin(queue, kRelaxed), 0);
+  ASSERT_EQ(cu("cuEventRecord", captured, queue), 0);
+  EXPECT_EQ(cu("cuEventQuery", captured), standin::kCapturedEvent);
+  EXPECT_EQ(cu("cuStreamWaitEvent", queue, ordinary, 0U), standin::kCaptureIsolation);
+  EXPECT_EQ(end(queue, &graph), standin::kCaptureInvalidated);
+}
+
+// A thread that has not said that it is relaxed may not allocate while anybody captures globally.
+TEST_F(StandInGraphs, UnsafeCallsSpoilAGlobalCaptureUnlessRelaxed) {
+  const StreamPointer queue = stream();
+  GraphPointer graph = nullptr;
+  DevicePointer memory = 0;
+
+  ASSERT_EQ(begin(queue, kGlobal), 0);
+  EXPECT_EQ(exchange(kRelaxed), kGlobal);
+  EXPECT_EQ(cu("cuMemAlloc_v2", &memory, kSmall), 0);
+  EXPECT_EQ(exchange(kGlobal), kRelaxed);
+  ASSERT_EQ(end(queue, &graph), 0);
+
+  ASSERT_EQ(begin(queue, kGlobal), 0);
+  EXPECT_EQ(cu("cuMemAlloc_v2", &memory, kSmall), standin::kCaptureUnsupported);
+  EXPECT_EQ(end(queue, &graph), standin::kCaptureInvalidated);
+}
+
+TEST_F(StandInGraphs, TheLegacyStreamMayNotBeUsedBesideACapture) {
+  const StreamPointer queue = stream(0), legacy = nullptr;
+  const DevicePointer from = device(kSmall), to = device(kSmall, 1);
+  GraphPointer graph = nullptr;
+  int captured = -1;
+
+  ASSERT_EQ(begin(queue, kRelaxed), 0);
+  EXPECT_EQ(cu("cuStreamIsCapturing", legacy, &captured), cuda::kStreamCaptureImplicit);
+  EXPECT_EQ(cu("cuMemcpyAsync", to, from, kSmall, legacy), cuda::kStreamCaptureImplicit);
+  EXPECT_EQ(end(queue, &graph), standin::kCaptureInvalidated);
+}
+
+}  // namespace
+}  // namespace polypath::test

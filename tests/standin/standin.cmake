@@ -1,0 +1,27 @@
+# What runs on the stand-in driver: its own tests, and the programs for real GPUs.
+add_executable(standin_peer ${CMAKE_CURRENT_LIST_DIR}/peer_main.cc
+                            ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc)
+target_include_directories(standin_peer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS})
+target_sources(test_standin PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc ${CMAKE_CURRENT_LIST_DIR}/peer.cc)
+target_link_libraries(test_standin PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
+target_compile_definitions(test_standin PRIVATE STANDIN_PEER="$<TARGET_FILE:standin_peer>")
+foreach(program IN ITEMS test_standin standin_peer)
+  target_compile_definitions(${program} PRIVATE STANDIN_FOLDER="${PROJECT_BINARY_DIR}/standin")
+endforeach()
+add_dependencies(test_standin standin_peer)
+foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report)
+  add_dependencies(${program} standin_cuda standin_nvml)
+endforeach()
+
+if(NOT POLYPATH_WITH_CUDA)  # then they find no GPU, whatever they run on
+  return()
+endif()
+set(standin_environment "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/standin" STANDIN_STRICT=1)
+string(REPLACE ";" "\\;" escaped_environment "${standin_environment}")
+gtest_discover_tests(test_gpu TEST_PREFIX StandIn. DISCOVERY_TIMEOUT 60
+                     PROPERTIES LABELS standin ENVIRONMENT "${escaped_environment}")
+add_test(NAME StandIn.Bench COMMAND ${CMAKE_COMMAND} -E env ${standin_environment}
+         sh ${CMAKE_CURRENT_LIST_DIR}/bench.sh $<TARGET_FILE:polypath_report>)
+set_tests_properties(StandIn.Bench PROPERTIES LABELS standin)
