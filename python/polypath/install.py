@@ -30,3 +30,8 @@ def pkgconfig_dir() -> Path:
 def mpi_source_dir() -> Path:
     """Return the folder of the sources of the program that ``polypath bench mpi`` runs."""
     return _PREFIX / "share" / "polypath" / "mpi_bench"
+
+
+def stand_in_dir() -> Path:
+    """Return the folder of the driver without GPUs, for tests: an entry for ``LD_LIBRARY_PATH``."""
+    return _PREFIX / "standin"

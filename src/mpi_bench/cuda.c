@@ -19,7 +19,7 @@ static void load(Cuda* cuda) {
   if (library == NULL)
     fail(
         "there is no memory of GPUs here (%s) Run it where the NVIDIA driver is, or with "
-        "--memory host.",
+        "--buffers host.",
         dlerror());
 #define CUDA_RESOLVE(name, symbol, parameters) \
   resolve(library, symbol, &cuda->name, sizeof cuda->name);

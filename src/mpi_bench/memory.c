@@ -21,7 +21,7 @@ static void take_gpu(Memory* memory, int rank_on_node) {
   CudaContext context;
   require_cuda(cuda, cuda->device_count(&memory->gpus), "cuDeviceGetCount");
   if (memory->gpus == 0)
-    fail("no GPU is visible (CUDA_VISIBLE_DEVICES may hide them) Show one, or use --memory host.");
+    fail("no GPU is visible (CUDA_VISIBLE_DEVICES may hide them) Show one, or use --buffers host.");
   memory->gpu = rank_on_node % memory->gpus;
   require_cuda(cuda, cuda->device(&device, memory->gpu), "cuDeviceGet");
   require_cuda(cuda, cuda->device_name(memory->name, sizeof memory->name, device),

@@ -15,11 +15,11 @@ static const char kHelp[] =
     "  --operations LIST  of those below; default latency,bw,bibw\n"
     "  --sizes LIST       bytes; K, M and G are powers of 1024, FIRST:LAST doubles FIRST up to\n"
     "                     LAST; default 64K:64M\n"
-    "  --windows LIST     messages in flight, 1 to 1024; default 1,4,16\n"
-    "  --memory KIND      device (default), host or managed\n"
+    "  --window LIST      messages in flight, 1 to 1024; default 1,4,16\n"
+    "  --buffers KIND     device (default), host or managed\n"
     "  --iterations N     default: by size as in the OSU micro-benchmarks, at most --seconds\n"
     "  --warm-up N        untimed iterations before; default: by size\n"
-    "  --seconds S        how long one measurement may take; default 1\n"
+    "  --seconds S        how long one measurement may take, warm-up not counted; default 1\n"
     "  --no-check         does not compare bytes\n\n";
 
 static void print_help(void) {
@@ -94,7 +94,7 @@ static void read_windows(Options* options, char* text) {
   options->window_count = 0;
   FOR_EACH_ITEM(item, text)
   read_range("window", item, MOST_WINDOW, options->windows, &options->window_count);
-  if (options->window_count == 0) refuse_value("windows", text, "there is none");
+  if (options->window_count == 0) refuse_value("window", text, "there is none");
 }
 
 static void check_ranks(const Operation* operation, int ranks) {
@@ -123,7 +123,7 @@ static MemoryKind read_memory(const char* text) {
   const MemoryKind kinds[] = {MEMORY_HOST, MEMORY_DEVICE, MEMORY_MANAGED};
   for (int i = 0; i < 3; ++i)
     if (strcmp(memory_name(kinds[i]), text) == 0) return kinds[i];
-  refuse_value("memory", text, "the kinds are device, host and managed");
+  refuse_value("buffers", text, "the kinds are device, host and managed");
   return MEMORY_HOST;
 }
 
@@ -138,8 +138,8 @@ static double read_seconds(const char* text) {
 static void read_option(Options* options, const char* name, char* value, int ranks) {
   if (strcmp(name, "--operations") == 0) read_operations(options, value, ranks);
   else if (strcmp(name, "--sizes") == 0) read_sizes(options, value);
-  else if (strcmp(name, "--windows") == 0) read_windows(options, value);
-  else if (strcmp(name, "--memory") == 0) options->memory = read_memory(value);
+  else if (strcmp(name, "--window") == 0) read_windows(options, value);
+  else if (strcmp(name, "--buffers") == 0) options->memory = read_memory(value);
   else if (strcmp(name, "--iterations") == 0)
     options->effort.iterations = single("iterations", value, 1, 100000000);
   else if (strcmp(name, "--warm-up") == 0)

@@ -75,7 +75,7 @@ static void print_start(const Memory* memory, const int* gpus, int ranks, int no
   library[strcspn(library, "\n")] = '\0'; /* the first line names it */
   printf("{\"event\":\"start\",\"schema\":\"polypath.mpi/1\",\"ranks\":%d,\"nodes\":%d", ranks,
          nodes);
-  print_field("memory", memory_name(memory->kind));
+  print_field("buffers", memory_name(memory->kind));
   print_gpus(memory, gpus, ranks);
   print_field("mpi", library);
   print_field("ucx", ucx_version());

@@ -1,0 +1,119 @@
+"""One run of the MPI program: its results as they come, and what it says when it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Callable
+
+from polypath.cli.mpi.launch import Launch
+from polypath.cli.mpi.program import NAME
+from polypath.cli.output import Document
+
+PATIENCE = 10.0  # seconds that a launcher has to end its ranks when it is told to
+MOST_LINES = 15  # of a failed run that are shown
+
+
+@dataclass
+class Outcome:
+    """What one run came to."""
+
+    start: Document = field(default_factory=dict)
+    results: list[Document] = field(default_factory=list)
+    complete: bool = False  # everything asked for was measured
+    status: int = 0
+    messages: list[str] = field(default_factory=list)  # lines of stderr, and of stdout but results
+
+    @property
+    def wrong_bytes(self) -> int:
+        """The number of bytes that did not arrive as they were sent."""
+        return int(sum(result["wrong_bytes"] for result in self.results))
+
+    def distinct_messages(self) -> list[str]:
+        """Return each message once: ranks say the same, each behind its own [node:process]."""
+        seen: dict[str, str] = {}
+        for line in self.messages:
+            if line.strip():
+                seen.setdefault(re.sub(r"^\[[^\]]*\]", "", line.strip()), line.rstrip())
+        return list(seen.values())
+
+    def own_message(self) -> str:
+        """Return the first line with which the program itself said what is wrong, if it did."""
+        own = (line for line in self.messages if line.startswith(NAME))
+        return next(own, "").removeprefix(f"{NAME}: ").strip()
+
+
+def run_ranks(
+    launch: Launch, program: Path, arguments: list[str], on_result: Callable[[], None]
+) -> Outcome:
+    """Run the program; call `on_result` after each measurement."""
+    outcome = Outcome()
+    with _started(launch, program, arguments) as process:
+        assert process.stdout is not None and process.stderr is not None
+        reader = threading.Thread(target=_collect, args=(process.stderr, outcome.messages))
+        reader.start()
+        for line in process.stdout:
+            _take(line, outcome, on_result)
+        reader.join()
+        outcome.status = process.wait()
+    return outcome
+
+
+@contextlib.contextmanager
+def _started(
+    launch: Launch, program: Path, arguments: list[str]
+) -> Iterator[subprocess.Popen[str]]:
+    """Start the ranks, and see to it that none is left when the body ends, however it ends."""
+    process = subprocess.Popen(
+        launch.command(program, arguments),
+        env=launch.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+            process.kill()
+        process.wait()
+
+
+def _collect(stream: IO[str], lines: list[str]) -> None:
+    lines.extend(stream)
+
+
+def _take(line: str, outcome: Outcome, on_result: Callable[[], None]) -> None:
+    event = _event(line)
+    kind = event.get("event")
+    if kind == "start":
+        outcome.start = event
+    elif kind == "result":
+        outcome.results.append(event)
+        on_result()
+    elif kind == "end":
+        outcome.complete = True
+    else:
+        outcome.messages.append(line)
+
+
+def _event(line: str) -> dict[str, Any]:
+    """Return the object of a line; nothing where the line is something else."""
+    if not line.startswith("{"):
+        return {}
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
