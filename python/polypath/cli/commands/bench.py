@@ -55,7 +55,9 @@ LATER = ("allreduce", "alltoall", "allgather", "reducescatter", "broadcast", "ja
 
 
 def bench(
-    operation: Annotated[str, typer.Argument(metavar="OP", help=f"One of {', '.join(PLACES)}.")],
+    operation: Annotated[
+        str, typer.Argument(metavar="OP", help=f"One of {', '.join(PLACES)}, mpi.")
+    ],
     source: OptionalSource = None,
     destination: OptionalDestination = None,
     machine: MachineOption = None,

@@ -29,8 +29,8 @@ def show_mpi(console: Console, document: Document) -> None:
         return
     console.print(_speed_table(document["results"]))
     console.print(
-        f"\nMedians of {document['repeats']} rounds with and without Polypath in turn; speed-up and "
-        "range: of the ratios within each round. GB/s are 1e9 bytes/s."
+        f"\nMedians of {document['repeats']} rounds with and without Polypath in turn; speed-up "
+        "and range: of the ratios within each round. GB/s are 1e9 bytes/s."
     )
 
 
