@@ -12,7 +12,7 @@ from polypath.cli.arguments import JsonOption, PlotOption
 from polypath.cli.errors import RUN_ERROR, UserError
 from polypath.cli.mpi.launch import native_launch, with_polypath
 from polypath.cli.mpi.program import compiled_program
-from polypath.cli.mpi.ranks import MOST_LINES, Outcome
+from polypath.cli.mpi.ranks import OWN, Outcome
 from polypath.cli.mpi.report import document_of
 from polypath.cli.mpi.request import (
     BUFFERS,
@@ -38,6 +38,7 @@ from polypath.cli.plots import check_picture, write_mpi_curves
 from polypath.cli.units import size_text
 
 NAME = "mpi"
+MOST_LINES = 15  # of a failed run that are shown
 
 
 def bench_mpi(
@@ -156,22 +157,22 @@ def _document(request: Request, stack: Stack) -> Document:
             rounds = Rounds(request, native, planned, program).run(progress)
     except RanksError as error:
         if not error.outcome.own_message():  # else the launcher's would only hide it
-            _show_messages(error.outcome, MOST_LINES)
+            _show_messages(error.outcome.distinct_messages()[-MOST_LINES:])
         notice(str(error))
         raise typer.Exit(RUN_ERROR) from None
     _pass_on(rounds)
     return document_of(request, stack, rounds)
 
 
-def _show_messages(outcome: Outcome, most: int) -> None:
-    for line in outcome.distinct_messages()[-most:]:
-        notice(f"| {line}")
+def _show_messages(lines: list[str]) -> None:
+    for line in lines:
+        notice(line.removeprefix(OWN) if line.startswith(OWN) else f"| {line}")
 
 
 def _pass_on(rounds: list[Round]) -> None:
     """Print what the ranks said in the last round: warnings, and statistics if they are on."""
     for outcome in (rounds[-1].native, rounds[-1].planned):
-        _show_messages(outcome, MOST_LINES)
+        _show_messages(outcome.distinct_messages())
 
 
 def _require_right_bytes(request: Request, document: Document) -> None:

@@ -17,7 +17,7 @@ from polypath.cli.mpi.program import NAME
 from polypath.cli.output import Document
 
 PATIENCE = 10.0  # seconds that a launcher has to end its ranks when it is told to
-MOST_LINES = 15  # of a failed run that are shown
+OWN = "polypath: "  # how lines of Polypath itself start
 
 
 @dataclass
@@ -36,11 +36,16 @@ class Outcome:
         return int(sum(result["wrong_bytes"] for result in self.results))
 
     def distinct_messages(self) -> list[str]:
-        """Return each message once: ranks say the same, each behind its own [node:process]."""
+        """Return each message once: ranks say the same, each behind its own [node:process].
+
+        Polypath's own lines are statistics: they stay, equal or not.
+        """
         seen: dict[str, str] = {}
-        for line in self.messages:
-            if line.strip():
-                seen.setdefault(re.sub(r"^\[[^\]]*\]", "", line.strip()), line.rstrip())
+        for number, line in enumerate(self.messages):
+            text = line.strip()
+            key = f"{number}" if text.startswith(OWN) else re.sub(r"^\[[^\]]*\]", "", text)
+            if text:
+                seen.setdefault(key, line.rstrip())
         return list(seen.values())
 
     def own_message(self) -> str:
