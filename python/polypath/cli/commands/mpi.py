@@ -12,7 +12,7 @@ from polypath.cli.arguments import JsonOption, PlotOption
 from polypath.cli.errors import RUN_ERROR, UserError
 from polypath.cli.mpi.launch import native_launch, with_polypath
 from polypath.cli.mpi.program import compiled_program
-from polypath.cli.mpi.ranks import OWN, Outcome
+from polypath.cli.mpi.ranks import OWN
 from polypath.cli.mpi.report import document_of
 from polypath.cli.mpi.request import (
     BUFFERS,
