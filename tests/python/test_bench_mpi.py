@@ -260,4 +260,11 @@ def test_other_operations_keep_their_options() -> None:
 
     assert "--mpirun" in own and "--executor" not in own
     assert "--executor" in others and "--mpirun" not in others
-    assert "mpi" in others
+    assert "polypath bench mpi --help" in " ".join(others.split())
+
+
+def test_options_before_the_operation_are_refused() -> None:
+    run = polypath("bench", "--sizes", "1K", "mpi")
+
+    assert_refused(run)
+    assert "polypath bench mpi [OPTIONS]" in run.stderr

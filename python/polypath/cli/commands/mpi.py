@@ -2,27 +2,33 @@
 
 # No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
 import json
-from typing import Annotated, Any, Optional
+from typing import Any, Optional
 
 import typer
 from typer.core import TyperCommand
 
 from polypath import _core
 from polypath.cli.arguments import JsonOption, PlotOption
+from polypath.cli.commands.bench import MPI
 from polypath.cli.errors import RUN_ERROR, UserError
 from polypath.cli.mpi.launch import native_launch, with_polypath
+from polypath.cli.mpi.options import (
+    BuffersOption,
+    CheckOption,
+    CompilerOption,
+    DriverOption,
+    LauncherOption,
+    MessageSizesOption,
+    OperationsOption,
+    RanksOption,
+    RepeatsOption,
+    SecondsOption,
+    WindowsOption,
+)
 from polypath.cli.mpi.program import compiled_program
 from polypath.cli.mpi.ranks import OWN
 from polypath.cli.mpi.report import document_of
-from polypath.cli.mpi.request import (
-    BUFFERS,
-    DRIVERS,
-    OPERATIONS,
-    REPEATS,
-    Request,
-    make_request,
-    stand_in_folder,
-)
+from polypath.cli.mpi.request import Request, make_request, stand_in_folder
 from polypath.cli.mpi.rounds import RanksError, Round, Rounds
 from polypath.cli.mpi.stack import Stack, find_stack
 from polypath.cli.mpi.tables import show_mpi
@@ -37,54 +43,21 @@ from polypath.cli.output import (
 from polypath.cli.plots import check_picture, write_mpi_curves
 from polypath.cli.units import size_text
 
-NAME = "mpi"
 MOST_LINES = 15  # of a failed run that are shown
 
 
 def bench_mpi(
-    ranks: Annotated[int, typer.Option("--ranks", metavar="COUNT", help="Processes.")] = 2,
-    operations: Annotated[
-        str, typer.Option("--operations", metavar="LIST", help=f"Of {', '.join(OPERATIONS)}.")
-    ] = "latency,bw,bibw",
-    sizes: Annotated[
-        str, typer.Option("--sizes", metavar="LIST", help="Comma list of sizes and FIRST:LAST.")
-    ] = "64K:64M",
-    window: Annotated[
-        str, typer.Option("--window", metavar="LIST", help="Messages in flight at a time.")
-    ] = "1,4,16",
-    buffers: Annotated[
-        str, typer.Option("--buffers", metavar="KIND", help=f"One of {', '.join(BUFFERS)}.")
-    ] = "device",
-    check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Compare every byte of every message.")
-    ] = True,
-    repeats: Annotated[
-        Optional[int],
-        typer.Option(
-            "--repeats",
-            metavar="COUNT",
-            help=f"Rounds with and without Polypath. Default: {REPEATS}.",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", help="Most that one measurement takes.")
-    ] = 1.0,
-    driver: Annotated[
-        str,
-        typer.Option(
-            "--driver",
-            metavar="NAME",
-            help=f"One of {', '.join(DRIVERS)}; the stand-in needs no GPU and checks bytes only.",
-        ),
-    ] = "cuda",
-    mpirun: Annotated[
-        Optional[str],
-        typer.Option("--mpirun", metavar="COMMAND", help="How ranks are started, used as it is."),
-    ] = None,
-    mpicc: Annotated[
-        Optional[str],
-        typer.Option("--mpicc", metavar="FILE", help="The compiler wrapper of the same MPI."),
-    ] = None,
+    ranks: RanksOption = 2,
+    operations: OperationsOption = "latency,bw,bibw",
+    sizes: MessageSizesOption = "64K:64M",
+    window: WindowsOption = "1,4,16",
+    buffers: BuffersOption = "device",
+    check: CheckOption = True,
+    repeats: RepeatsOption = None,
+    seconds: SecondsOption = 1.0,
+    driver: DriverOption = "cuda",
+    mpirun: LauncherOption = None,
+    mpicc: CompilerOption = None,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
@@ -120,12 +93,12 @@ class BenchCommand(TyperCommand):
         self, info_name: Optional[str], args: list[str], *rest: Any, **more: Any
     ) -> Any:
         """Return the context of `bench mpi` where that is asked for, else of `bench`."""
-        if args[:1] != [NAME]:
+        if args[:1] != [MPI]:
             return super().make_context(info_name, args, *rest, **more)
         app = typer.Typer(add_completion=False, context_settings=dict(self.context_settings))
-        app.command(name=NAME)(bench_mpi)
+        app.command(name=MPI)(bench_mpi)
         command = typer.main.get_command(app)
-        return command.make_context(f"{info_name} {NAME}", args[1:], *rest, **more)
+        return command.make_context(f"{info_name} {MPI}", args[1:], *rest, **more)
 
 
 def _refuse_picture(request: Request, plot: Optional[str]) -> None:
