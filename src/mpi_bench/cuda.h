@@ -23,6 +23,8 @@ typedef unsigned long long CudaAddress; /* CUdeviceptr */
   F(allocate, "cuMemAlloc_v2", (CudaAddress * address, size_t bytes))                             \
   F(allocate_managed, "cuMemAllocManaged", (CudaAddress * address, size_t bytes, unsigned flags)) \
   F(release, "cuMemFree_v2", (CudaAddress address))                                               \
+  F(allocate_pinned, "cuMemHostAlloc", (void** address, size_t bytes, unsigned flags))            \
+  F(release_pinned, "cuMemFreeHost", (void* address))                                             \
   F(copy_in, "cuMemcpyHtoD_v2", (CudaAddress to, const void* from, size_t bytes))                 \
   F(copy_out, "cuMemcpyDtoH_v2", (void* to, CudaAddress from, size_t bytes))                      \
   F(error_name, "cuGetErrorName", (CudaResult result, const char** name))

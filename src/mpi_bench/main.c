@@ -157,6 +157,7 @@ int main(int count, char** arguments) {
   if (rank == 0) report_end(run.wrong_bytes);
   if (run.first_two != MPI_COMM_NULL) MPI_Comm_free(&run.first_two);
   free(run.requests);
+  close_memory(&run.memory);
   MPI_Finalize();
   return run.wrong_bytes > 0 ? STATUS_FAILED : STATUS_DONE;
 }

@@ -33,8 +33,22 @@ static void take_gpu(Memory* memory, int rank_on_node) {
 
 Memory open_memory(MemoryKind kind, int rank_on_node) {
   Memory memory = {.kind = kind, .gpu = -1};
-  if (kind != MEMORY_HOST) take_gpu(&memory, rank_on_node);
+  void* staging = NULL;
+  if (kind == MEMORY_HOST) {
+    staging = allocate_host(1, STAGING_BYTES);
+  } else {
+    take_gpu(&memory, rank_on_node);
+    require_cuda(open_cuda(), open_cuda()->allocate_pinned(&staging, STAGING_BYTES, 0),
+                 "cuMemHostAlloc");
+  }
+  memory.staging = staging;
   return memory;
+}
+
+void close_memory(Memory* memory) {
+  if (memory->kind == MEMORY_HOST) free(memory->staging);
+  else require_cuda(open_cuda(), open_cuda()->release_pinned(memory->staging), "cuMemFreeHost");
+  memory->staging = NULL;
 }
 
 static void* allocate_on_gpu(MemoryKind kind, size_t bytes) {

@@ -2,16 +2,12 @@
 
 #include <string.h>
 
-#include "failure.h"
 #include "pattern.h"
 
 enum {
   ALIGNMENT = 4096,
   LEAST_GAP = 64,
   POISON = 0x5A,
-  /* Staging goes in pieces that are too small to be worth several paths, so that the check does
-     not rely on what it checks. */
-  PIECE = 512 * 1024,
 };
 
 static size_t stride_of(size_t bytes) {
@@ -37,24 +33,18 @@ void* message_address(const Region* region, int message) {
 
 void* acknowledgement(const Region* region) { return region->base; }
 
-static unsigned char* staging(void) {
-  static unsigned char* piece = NULL;
-  if (piece == NULL) piece = allocate_host(1, PIECE);
-  return piece;
-}
-
 static size_t piece_from(size_t offset, size_t bytes) {
-  return bytes - offset < PIECE ? bytes - offset : PIECE;
+  return bytes - offset < STAGING_BYTES ? bytes - offset : STAGING_BYTES;
 }
 
 typedef void (*Writer)(uint64_t seed, size_t offset, void* to, size_t bytes);
 
 static void write_messages(const Region* region, uint64_t exchange, int sender, Writer writer) {
-  unsigned char* const piece = staging();
+  unsigned char* const piece = region->memory->staging;
   for (int message = 0; message < region->messages; ++message) {
     const uint64_t seed = message_seed(exchange, sender, message);
     unsigned char* const target = message_address(region, message);
-    for (size_t offset = 0; offset < region->bytes; offset += PIECE) {
+    for (size_t offset = 0; offset < region->bytes; offset += STAGING_BYTES) {
       const size_t bytes = piece_from(offset, region->bytes);
       writer(seed, offset, piece, bytes);
       copy_in(region->memory, target + offset, piece, bytes);
@@ -74,7 +64,7 @@ static size_t gap_bytes(const Region* region, int gap) {
 }
 
 static void poison_gaps(const Region* region) {
-  unsigned char* const piece = staging();
+  unsigned char* const piece = region->memory->staging;
   memset(piece, POISON, ALIGNMENT + LEAST_GAP);
   for (int gap = 0; gap <= region->messages; ++gap)
     copy_in(region->memory, region->base + gap_start(region, gap), piece, gap_bytes(region, gap));
@@ -100,9 +90,9 @@ static void note(Verdict* verdict, size_t wrong, int message, size_t offset) {
 }
 
 static void compare_message(const Region* region, int message, uint64_t seed, Verdict* verdict) {
-  unsigned char* const piece = staging();
+  unsigned char* const piece = region->memory->staging;
   const unsigned char* const source = message_address(region, message);
-  for (size_t offset = 0; offset < region->bytes; offset += PIECE) {
+  for (size_t offset = 0; offset < region->bytes; offset += STAGING_BYTES) {
     const size_t bytes = piece_from(offset, region->bytes);
     size_t first = 0;
     size_t wrong;
@@ -115,7 +105,7 @@ static void compare_message(const Region* region, int message, uint64_t seed, Ve
 }
 
 static void compare_gap(const Region* region, int gap, Verdict* verdict) {
-  unsigned char* const piece = staging();
+  unsigned char* const piece = region->memory->staging;
   const size_t bytes = gap_bytes(region, gap);
   memset(piece, (unsigned char)~POISON, bytes);
   copy_out(region->memory, piece, region->base + gap_start(region, gap), bytes);

@@ -17,7 +17,7 @@ from polypath import install
 from polypath.cli.errors import UserError
 
 NAME = "polypath_mpi_bench"
-FLAGS = ("-std=c11", "-O2")
+FLAGS = ("-std=c11", "-O3")
 LIBRARIES = ("-ldl",)
 
 
