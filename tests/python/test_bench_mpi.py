@@ -131,6 +131,7 @@ def test_the_stand_in_comes_first_and_only_bytes_count(mpi: FakeMpi) -> None:
     assert "speed-up" not in run.stderr
     for start in mpi.starts():
         assert start["ranks"]["LD_LIBRARY_PATH"].split(":")[0].endswith("/standin")
+        assert start["ranks"]["STANDIN_STRICT"] == "1"
     assert len(mpi.starts()) == 2  # one round: there is nothing to time
 
 

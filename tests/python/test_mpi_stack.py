@@ -210,6 +210,7 @@ def test_open_mpi_sets_variables_of_the_ranks_only(
         "-x", "LD_LIBRARY_PATH=/driver",
         "-x", f"LD_PRELOAD={tmp_path}/lib/libpolypath_preload.so",
         "-x", "POLYPATH_STATS=1",
+        "-x", "STANDIN_STRICT=1",
         "-n", "3", "/program", "--check",
     ]  # fmt: skip
     assert "LD_PRELOAD" not in launch.environment()

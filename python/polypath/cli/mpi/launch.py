@@ -47,8 +47,10 @@ class Launch:
 
 
 def native_launch(stack: Stack, ranks: int, driver_folder: Path | None) -> Launch:
-    """Return how ranks start without Polypath; `driver_folder` has another libcuda, if any."""
+    """Return how ranks start without Polypath; `driver_folder` has the stand-in driver, if any."""
     variables = {}
+    if driver_folder is not None:  # races and uses after free are to be errors
+        variables = {"STANDIN_STRICT": "1", **_set_here("STANDIN_")}
     folders = [str(folder) for folder in (driver_folder, stack.ucx_folder) if folder is not None]
     if folders:
         variables["LD_LIBRARY_PATH"] = _before("LD_LIBRARY_PATH", folders)
@@ -64,11 +66,16 @@ def with_polypath(launch: Launch) -> Launch:
             f"this installation has no {library}",
             "Install the package again.",
         )
-    settings = {name: value for name, value in os.environ.items() if name.startswith("POLYPATH_")}
     preload = " ".join(filter(None, [str(library), _without_polypath().get("LD_PRELOAD", "")]))
     return Launch(
-        launch.stack, launch.ranks, {**launch.variables, **settings, "LD_PRELOAD": preload}
+        launch.stack,
+        launch.ranks,
+        {**launch.variables, **_set_here("POLYPATH_"), "LD_PRELOAD": preload},
     )
+
+
+def _set_here(prefix: str) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(prefix)}
 
 
 def _before(name: str, folders: list[str]) -> str:
