@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,23 +11,19 @@ from typing import Any
 
 import pytest
 from cli_runner import succeed
+from mpi_search import SEARCH, needs_mpi
 from polypath import install
 from polypath.cli.mpi.launch import PRELOAD, native_launch
 from polypath.cli.mpi.program import FLAGS, NAME, source_files
 from polypath.cli.mpi.request import OPERATIONS
 from polypath.cli.mpi.stack import find_stack
 
-ROOT = Path(__file__).resolve().parents[2]
-SEARCH = f"{ROOT}/.venv-mpi/bin:{os.environ['PATH']}"
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 LIMIT = 120  # seconds
 # Quick: what is tested here are bytes and definitions, not speed.
 QUICK = ("--buffers", "host", "--warm-up", "1", "--iterations", "3")
 
-pytestmark = pytest.mark.skipif(
-    not all(shutil.which(name, path=SEARCH) for name in ("mpirun", "mpicc")),
-    reason="there is no MPI here",
-)
+pytestmark = needs_mpi
 
 
 @dataclass(frozen=True)
