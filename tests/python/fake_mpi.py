@@ -56,7 +56,7 @@ os.execv(rest[2], rest[2:])
 """
 
 PROGRAM = """
-import json, os, pathlib, sys
+import json, os, pathlib, sys, time
 here = pathlib.Path("@HERE@")
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 checked = "--no-check" not in sys.argv
@@ -67,6 +67,8 @@ counter = here / kind
 turn = len(counter.read_text()) if counter.exists() else 0
 counter.write_text("x" * (turn + 1))
 print(script.get("noise", ""), file=sys.stderr)
+if kind in script.get("hangs", []):
+    time.sleep(60)
 if kind in script.get("fails", []):
     sys.exit("polypath_mpi_bench: rank 1: it broke (on purpose) Mend it.")
 def say(**event):

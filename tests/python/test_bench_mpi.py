@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import jsonschema
@@ -10,6 +11,7 @@ import result_schemas
 from cli_runner import Run, assert_refused, polypath, succeed
 from fake_mpi import FakeMpi, make_fake_mpi
 from polypath import install
+from polypath.cli.mpi import ranks
 
 KIB = 1024
 
@@ -184,6 +186,18 @@ def test_a_run_that_came_to_no_good_end_is_an_error(
     assert run.status == 1
     assert words in run.stderr and "a warning" in run.stderr
     assert run.stdout == ""
+
+
+def test_ranks_that_hang_are_ended(mpi: FakeMpi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranks, "SILENCE", 0.5)
+    mpi.plan(native=[1.0], planned=[1.0], hangs=["planned"])
+    start = time.monotonic()
+
+    run = polypath("bench", "mpi", "--sizes", "1K", "--repeats", "2")
+
+    assert run.status == 1
+    assert "with Polypath failed: they gave no result" in run.stderr
+    assert time.monotonic() - start < 30
 
 
 def test_what_the_ranks_say_is_passed_on_once_but_statistics_as_often_as_they_come(

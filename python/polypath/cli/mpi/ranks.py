@@ -17,6 +17,7 @@ from polypath.cli.mpi.program import NAME
 from polypath.cli.output import Document
 
 PATIENCE = 10.0  # seconds that a launcher has to end its ranks when it is told to
+SILENCE = 900.0  # seconds without a result after which ranks are taken to hang
 OWN = "polypath: "  # how lines of Polypath itself start
 
 
@@ -27,6 +28,7 @@ class Outcome:
     start: Document = field(default_factory=dict)
     results: list[Document] = field(default_factory=list)
     complete: bool = False  # everything asked for was measured
+    hung: bool = False
     status: int = 0
     messages: list[str] = field(default_factory=list)  # lines of stderr, and of stdout but results
 
@@ -63,11 +65,42 @@ def run_ranks(
         assert process.stdout is not None and process.stderr is not None
         reader = threading.Thread(target=_collect, args=(process.stderr, outcome.messages))
         reader.start()
-        for line in process.stdout:
-            _take(line, outcome, on_result)
+        with _Watch(process, outcome) as watch:
+            for line in process.stdout:
+                _take(line, outcome, on_result)
+                watch.restart()
         reader.join()
         outcome.status = process.wait()
     return outcome
+
+
+class _Watch:
+    """Ends a process that says nothing for a long time, and notes it."""
+
+    def __init__(self, process: subprocess.Popen[str], outcome: Outcome) -> None:
+        self._process, self._outcome = process, outcome
+        self._timer = self._started()
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def restart(self) -> None:
+        """Count the time from now."""
+        self._timer.cancel()
+        self._timer = self._started()
+
+    def _started(self) -> threading.Timer:
+        timer = threading.Timer(SILENCE, self._end)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _end(self) -> None:
+        self._outcome.hung = True
+        _end_process(self._process)
 
 
 @contextlib.contextmanager
@@ -87,12 +120,17 @@ def _started(
     try:
         yield process
     finally:
-        if process.poll() is None:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(PATIENCE)
-            process.kill()
+        _end_process(process)
         process.wait()
+
+
+def _end_process(process: subprocess.Popen[str]) -> None:
+    """End the launcher, which ends its ranks if it is given the time."""
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+        process.kill()
 
 
 def _collect(stream: IO[str], lines: list[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Callable
 
 from polypath.cli.mpi.launch import Launch
-from polypath.cli.mpi.ranks import Outcome, run_ranks
+from polypath.cli.mpi.ranks import SILENCE, Outcome, run_ranks
 from polypath.cli.mpi.request import Request
 
 Progress = Callable[[int, int], None]
@@ -66,6 +66,9 @@ class Rounds:
 
 def _require_good(outcome: Outcome, kind: str, request: Request) -> None:
     how = "without Polypath" if kind == "native" else "with Polypath"
+    if outcome.hung:
+        why = f"they gave no result for {SILENCE:.0f} s and were ended"
+        raise RanksError(outcome, how, why)
     if not outcome.complete:
         why = outcome.own_message() or f"the launcher ended with status {outcome.status}"
         raise RanksError(outcome, how, why)
