@@ -56,7 +56,7 @@ def write_calibration(calibration: Document, target: str | None) -> None:
 
 
 def write_mpi_curves(bench: Document, target: str | None) -> None:
-    """Draw the same for MPI operations, side by side."""
+    """Draw bandwidth and speed-up of MPI messages, one column per operation."""
     if target:
         from polypath.cli.plots.mpi import draw
 
