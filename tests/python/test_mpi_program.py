@@ -73,8 +73,9 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(program: Path, ranks: int, *arguments: str, **variables: str) -> Ended:
     launch = native_launch(find_stack(None, None, ranks), ranks, None)
     launch = replace(launch, variables={**launch.variables, **variables})
+    command, environment = launch.started(program, list(arguments))
     ended = subprocess.run(
-        launch.command(program, list(arguments)), env=launch.environment(),
+        command, env=environment,
         capture_output=True, text=True, timeout=LIMIT, check=False,
     )  # fmt: skip
     lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]

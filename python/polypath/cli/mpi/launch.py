@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from polypath import install
@@ -23,22 +24,39 @@ class Launch:
     stack: Stack
     ranks: int
     variables: dict[str, str] = field(default_factory=dict)
+    planned: bool = False  # with Polypath
 
-    def command(self, program: Path, arguments: list[str]) -> list[str]:
-        """Return the whole command for the ranks to run a program."""
-        launcher = [*self.stack.launcher, *self._for_ranks()]
-        return [*launcher, "-n", str(self.ranks), str(program), *arguments]
+    def started(self, program: Path, arguments: list[str]) -> tuple[list[str], dict[str, str]]:
+        """Return the whole command for the ranks to run a program, and its environment."""
+        words = [*self.stack.launcher, *self._passed_on(self.variables)]
+        words += ["-n", str(self.ranks), str(program), *arguments]
+        environment = self._environment()
+        if not self.planned:
+            return words, environment
+        return self._preloaded(words, environment)
 
-    def environment(self) -> dict[str, str]:
+    def _preloaded(
+        self, words: list[str], environment: dict[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the same with Polypath preloaded into the ranks, and with its settings."""
+        library = str(install.library_dir() / PRELOAD)
+        preload = ":".join(filter(None, [library, environment.get("LD_PRELOAD", "")]))
+        variables = {"LD_PRELOAD": preload, **_set_here("POLYPATH_")}
+        if self.stack.family not in (OPEN_MPI, HYDRA):
+            return words, {**environment, **variables}
+        return [words[0], *self._passed_on(variables), *words[1:]], environment
+
+    def _environment(self) -> dict[str, str]:
         """Return the launcher's environment; where it cannot set the ranks', they inherit it."""
         environment = {**os.environ, **_without_polypath()}
         if self.stack.family not in (OPEN_MPI, HYDRA):
             environment.update(self.variables)
         return environment
 
-    def _for_ranks(self) -> list[str]:
+    def _passed_on(self, variables: dict[str, str]) -> list[str]:
+        """Return the launcher's options that set variables of the ranks."""
         words: list[str] = []
-        for name, value in sorted(self.variables.items()):
+        for name, value in sorted(variables.items()):
             if self.stack.family == OPEN_MPI:
                 words += ["-x", f"{name}={value}"]
             elif self.stack.family == HYDRA:
@@ -58,7 +76,7 @@ def native_launch(stack: Stack, ranks: int, driver_folder: Path | None) -> Launc
 
 
 def with_polypath(launch: Launch) -> Launch:
-    """Return the same with Polypath preloaded into every rank, as `polypath run` does it."""
+    """Return the same as `polypath run` would start it; refuse where it cannot."""
     library = install.library_dir() / PRELOAD
     if not library.is_file():
         raise UserError(
@@ -66,12 +84,7 @@ def with_polypath(launch: Launch) -> Launch:
             f"this installation has no {library}",
             "Install the package again.",
         )
-    preload = " ".join(filter(None, [str(library), _without_polypath().get("LD_PRELOAD", "")]))
-    return Launch(
-        launch.stack,
-        launch.ranks,
-        {**launch.variables, **_set_here("POLYPATH_"), "LD_PRELOAD": preload},
-    )
+    return replace(launch, planned=True)
 
 
 def _set_here(prefix: str) -> dict[str, str]:
@@ -83,7 +96,7 @@ def _before(name: str, folders: list[str]) -> str:
 
 
 def _without_polypath() -> dict[str, str]:
-    """Return the variables of this process that put Polypath under it, with that taken out."""
-    preload = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
-    kept = [library for library in preload if Path(library).name != PRELOAD]
-    return {"LD_PRELOAD": " ".join(kept)} if preload else {}
+    """Return LD_PRELOAD of this process without Polypath, where it is set at all."""
+    preload = re.split(r"[:\s]+", os.environ.get("LD_PRELOAD", ""))
+    kept = [library for library in preload if library and Path(library).name != PRELOAD]
+    return {"LD_PRELOAD": ":".join(kept)} if "LD_PRELOAD" in os.environ else {}

@@ -108,9 +108,10 @@ def _started(
     launch: Launch, program: Path, arguments: list[str]
 ) -> Iterator[subprocess.Popen[str]]:
     """Start the ranks, and see to it that none is left when the body ends, however it ends."""
+    command, environment = launch.started(program, arguments)
     process = subprocess.Popen(
-        launch.command(program, arguments),
-        env=launch.environment(),
+        command,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
