@@ -24,3 +24,7 @@ file(RELATIVE_PATH prefix_from_pkgconfig /prefix/${pkgconfig_folder} /prefix)
 string(REGEX REPLACE "/$" "" prefix_from_pkgconfig "${prefix_from_pkgconfig}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/polypath.pc.in ${PROJECT_BINARY_DIR}/polypath.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/polypath.pc DESTINATION ${pkgconfig_folder})
+
+# MPI libraries differ in their binary interface, so this program is compiled where it is used.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/mpi_bench/
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/polypath/mpi_bench)

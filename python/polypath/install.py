@@ -25,3 +25,13 @@ def cmake_dir() -> Path:
 def pkgconfig_dir() -> Path:
     """Return the folder of ``polypath.pc``: an entry for ``PKG_CONFIG_PATH``."""
     return library_dir() / "pkgconfig"
+
+
+def mpi_source_dir() -> Path:
+    """Return the folder of the sources of the program that ``polypath bench mpi`` runs."""
+    return _PREFIX / "share" / "polypath" / "mpi_bench"
+
+
+def stand_in_dir() -> Path:
+    """Return the folder of the driver without GPUs, for tests: an entry for ``LD_LIBRARY_PATH``."""
+    return _PREFIX / "standin"

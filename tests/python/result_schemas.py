@@ -72,6 +72,48 @@ BENCH = record(
     ),
 )
 
+BENCH_MPI = record(
+    schema={"const": "polypath.bench/1"},
+    machine=TEXT,
+    driver={"enum": ["cuda", "stand-in", "none"]},
+    operation={"const": "mpi"},
+    ranks={"type": "integer", "minimum": 2},
+    buffers={"enum": ["device", "host", "managed"]},
+    repeats={"type": "integer", "minimum": 1},
+    mpi=record(
+        library=TEXT,
+        ucx={"type": ["string", "null"], "minLength": 1},
+        nodes={"type": "integer", "minimum": 1},
+        launcher=TEXT,
+    ),
+    host={"type": "object", "required": ["simulated", "cores", "processor", "date"]},
+    results=list_of(
+        record(
+            operation={"enum": ["latency", "bw", "bibw", "mbw", "put", "put_fence", "ring"]},
+            bytes={"type": "integer", "minimum": 1},
+            window={"type": "integer", "minimum": 1},
+            source=VIA,
+            destination=VIA,
+            ranks={"type": "integer", "minimum": 2},
+            paths={"const": []},
+            executor={"type": "null"},
+            seconds=TIME,
+            native_seconds=TIME,
+            bytes_per_second=RATE,
+            native_bytes_per_second=RATE,
+            messages_per_second=RATE,
+            speedup=RATE,
+            speedups=list_of(RATE),
+            predicted_seconds={"type": "null"},
+            iterations={"type": "integer", "minimum": 1},
+            compared_bytes=COUNT,
+            wrong_bytes=COUNT,
+            verified={"type": "boolean"},
+            native_verified={"type": "boolean"},
+        )
+    ),
+)
+
 TUNED = record(
     schema={"const": "polypath.tuned/1"},
     machine=TEXT,

@@ -36,6 +36,7 @@ def test_public_header_stands_alone() -> None:
         ("src/capi/a.cc", '#include "polypath.h"'),
         ("src/driver/sim/a.cc", '#include "driver/sim/clock.h"'),
         ("src/core/a.cc", '// #include "engine/a.h"'),
+        ("src/mpi_bench/a.c", '#include "pattern.h"'),
     ],
 )
 def test_good_include_passes(tmp_path: Path, file: str, line: str) -> None:
@@ -58,6 +59,9 @@ def test_good_include_passes(tmp_path: Path, file: str, line: str) -> None:
         ("src/machine/a.h", "#include <nlohmann/json_fwd.hpp>", "only *.json.cc"),
         ("src/driver/sim/a.cc", '#include "driver/cuda/api.h"', "may not use driver/cuda"),
         ("src/helpers/a.cc", "#include <vector>", "no known layer"),
+        ("src/mpi_bench/a.c", '#include "core/units.h"', "mpi_bench may not use core"),
+        ("src/mpi_bench/a.c", '#include "polypath.h"', "only a way in"),
+        ("src/bench/a.cc", '#include "mpi_bench/a.h"', "bench may not use mpi_bench"),
     ],
 )
 def test_bad_include_is_named(tmp_path: Path, file: str, line: str, reason: str) -> None:

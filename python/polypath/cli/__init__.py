@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import polypath
-from polypath.cli.commands import bench, calibrate, demo, info, machines, plan, trace, tune
+from polypath.cli.commands import bench, calibrate, demo, info, machines, mpi, plan, trace, tune
 from polypath.cli.errors import INTERRUPTED, RUN_ERROR, describe
 from polypath.cli.output import notice
 
@@ -31,7 +31,7 @@ for command in (
     trace.trace,
     demo.demo,
 ):
-    app.command()(command)
+    app.command(cls=mpi.BenchCommand if command is bench.bench else None)(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -51,11 +51,14 @@ PLACES = {
     "pageable": ("host", "gpu0"),
     "weights": ("host", "gpu0"),
 }
+MPI = "mpi"  # as first argument another command: commands/mpi.py
 LATER = ("allreduce", "alltoall", "allgather", "reducescatter", "broadcast", "jacobi")
 
 
 def bench(
-    operation: Annotated[str, typer.Argument(metavar="OP", help=f"One of {', '.join(PLACES)}.")],
+    operation: Annotated[
+        str, typer.Argument(metavar="OP", help=f"One of {', '.join(PLACES)}, mpi.")
+    ],
     source: OptionalSource = None,
     destination: OptionalDestination = None,
     machine: MachineOption = None,
@@ -79,7 +82,10 @@ def bench(
         int, typer.Option("--repeats", metavar="COUNT", help="Of weights: how often each is timed.")
     ] = 5,
 ) -> None:
-    """Measure an operation over a range of sizes, beside the same with native copies."""
+    """Measure an operation over a range of sizes, beside the same with native copies.
+
+    Messages between MPI ranks have options of their own: polypath bench mpi --help.
+    """
     check_writable(json_target)
     check_picture(plot)
     default = default_places(operation)
@@ -109,6 +115,10 @@ def default_places(operation: str) -> tuple[str, str]:
     """Return the places an operation runs between by default; refuse one that there is not."""
     if operation in PLACES:
         return PLACES[operation]
+    if operation == MPI:
+        raise UserError(
+            "mpi takes options of its own", "they follow it", "Write: polypath bench mpi [OPTIONS]."
+        )
     what = "is not available yet" if operation in LATER else "is unknown"
     raise UserError(
         f"operation '{operation}' {what}",

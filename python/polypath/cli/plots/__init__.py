@@ -53,3 +53,11 @@ def write_calibration(calibration: Document, target: str | None) -> None:
         from polypath.cli.plots.calibration import draw
 
         write_file(target, draw(calibration, PurePath(target).suffix[1:].lower()))
+
+
+def write_mpi_curves(bench: Document, target: str | None) -> None:
+    """Draw bandwidth and speed-up of MPI messages, one column per operation."""
+    if target:
+        from polypath.cli.plots.mpi import draw
+
+        write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))

@@ -1,0 +1,112 @@
+"""Rounds as one document, schema polypath.bench/1."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import shlex
+import statistics
+from pathlib import Path
+
+from polypath.cli.mpi.request import Request
+from polypath.cli.mpi.rounds import Round
+from polypath.cli.mpi.stack import Stack
+from polypath.cli.output import Document
+
+KEY = ("operation", "bytes", "window")
+
+
+def document_of(request: Request, stack: Stack, rounds: list[Round]) -> Document:
+    """Return what the rounds measured."""
+    start = rounds[0].planned.start
+    processor = _processor()
+    return {
+        "schema": "polypath.bench/1",
+        "machine": start.get("gpu") or processor,
+        "driver": _driver(request),
+        "operation": "mpi",
+        "ranks": request.ranks,
+        "buffers": request.buffers,
+        "repeats": request.repeats,
+        "mpi": {
+            "library": " ".join(start["mpi"].split(", ")[0].split()),
+            "ucx": start["ucx"] or None,
+            "nodes": start["nodes"],
+            "launcher": shlex.join(stack.launcher),
+        },
+        "host": _host(request, start, processor),
+        "results": [_result(request, rounds, index) for index in range(request.points)],
+    }
+
+
+def _driver(request: Request) -> str:
+    if request.stand_in:
+        return "stand-in"
+    return "none" if request.buffers == "host" else "cuda"
+
+
+def _host(request: Request, start: Document, processor: str) -> Document:
+    host: Document = {
+        "simulated": request.stand_in,
+        "cores": os.cpu_count(),
+        "processor": processor,
+        "date": datetime.date.today().isoformat(),
+    }
+    if "gpu" in start:
+        host.update(gpus=start["gpus"], gpu=start["gpu"], cuda=start["cuda"])
+    return host
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else "unknown processor"
+
+
+def _result(request: Request, rounds: list[Round], index: int) -> Document:
+    """Return one measurement: medians over the rounds, and the ratios within them."""
+    planned = [one.planned.results[index] for one in rounds]
+    native = [one.native.results[index] for one in rounds]
+    seconds = statistics.median(result["seconds"] for result in planned)
+    native_seconds = statistics.median(result["seconds"] for result in native)
+    ratios = [before["seconds"] / after["seconds"] for before, after in zip(native, planned)]
+    first = planned[0]
+    moved = first["bytes_per_second"] * first["seconds"]  # bytes in one of these times
+    return {
+        **{name: first[name] for name in KEY},
+        **_places(request, rounds[0].planned.start, first),
+        "ranks": first["ranks"],
+        "paths": [],
+        "executor": None,
+        "seconds": seconds,
+        "native_seconds": native_seconds,
+        "bytes_per_second": moved / seconds,
+        "native_bytes_per_second": moved / native_seconds,
+        "messages_per_second": moved / first["bytes"] / seconds,
+        "speedup": statistics.median(ratios),
+        "speedups": ratios,
+        "predicted_seconds": None,
+        "iterations": first["iterations"],
+        "compared_bytes": int(sum(result["compared_bytes"] for result in planned)),
+        "wrong_bytes": int(sum(result["wrong_bytes"] for result in planned)),
+        "verified": _verified(rounds, planned),
+        "native_verified": _verified(rounds, native),
+    }
+
+
+def _verified(rounds: list[Round], results: list[Document]) -> bool:
+    checked = [result for one, result in zip(rounds, results) if one.checked]
+    return bool(checked) and all(result["verified"] for result in checked)
+
+
+def _places(request: Request, start: Document, result: Document) -> Document:
+    """Return where the first rank's messages lie, and where they go."""
+    if request.buffers == "host":
+        return {"source": "host0", "destination": "host0"}
+    receiver = result["ranks"] // 2 if result["operation"] == "mbw" else 1
+    gpus = start["rank_gpus"]
+    return {"source": f"gpu{gpus[0]}", "destination": f"gpu{gpus[receiver]}"}

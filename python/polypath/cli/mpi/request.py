@@ -1,0 +1,175 @@
+"""What is to be measured, as the command line has it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from polypath import install
+from polypath.cli.errors import UserError, did_you_mean
+from polypath.cli.sizes import parse_sizes
+
+# The operations, each with whether it sends windows of messages.
+OPERATIONS = {
+    "latency": False,
+    "bw": True,
+    "bibw": True,
+    "mbw": True,
+    "put": True,
+    "put_fence": True,
+    "ring": True,
+}
+IN_PAIRS = ("mbw",)
+BUFFERS = ("device", "host", "managed")
+DRIVERS = ("cuda", "stand-in")
+REPEATS = 5  # rounds by default; on the stand-in driver, whose times mean nothing, one
+
+MOST_BYTES = 2**31 - 1  # the length of an MPI message is a C int
+MOST_WINDOW = 1024
+MOST_RANKS = 4096
+MOST_REPEATS = 1000
+MOST_VALUES = 256  # in one list: as many as the program takes
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be measured."""
+
+    ranks: int
+    operations: tuple[str, ...]
+    sizes: tuple[int, ...]  # bytes
+    windows: tuple[int, ...]
+    buffers: str
+    check: bool
+    repeats: int
+    driver: str
+    seconds: float  # that one measurement may take
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether a driver without GPUs is used."""
+        return self.driver == "stand-in"
+
+    @property
+    def points(self) -> int:
+        """The number of measurements of one run."""
+        windows = sum(len(self.windows) if OPERATIONS[name] else 1 for name in self.operations)
+        return windows * len(self.sizes)
+
+    def arguments(self, checked: bool) -> list[str]:
+        """Return the program's command line; its bytes are compared if `checked`."""
+        words = [
+            *("--operations", ",".join(self.operations)),
+            *("--sizes", _joined(self.sizes)),
+            *("--window", _joined(self.windows)),
+            *("--buffers", self.buffers),
+            *("--seconds", str(self.seconds)),
+        ]
+        if self.stand_in:  # more would take longer and tell nothing
+            words += ["--warm-up", "1", "--iterations", "2"]
+        return words if checked else [*words, "--no-check"]
+
+
+def make_request(
+    *,
+    ranks: int,
+    operations: str,
+    sizes: str,
+    windows: str,
+    buffers: str,
+    check: bool,
+    repeats: int | None,
+    driver: str,
+    seconds: float,
+) -> Request:
+    """Return the request that these options make; refuse what cannot be carried out."""
+    _in_range("ranks", ranks, 2, MOST_RANKS)
+    _one_of("buffers", buffers, BUFFERS)
+    _one_of("driver", driver, DRIVERS)
+    stand_in = driver == "stand-in"
+    if repeats is None:
+        repeats = 1 if stand_in else REPEATS
+    _in_range("repeats", repeats, 1 if stand_in else 2, MOST_REPEATS)
+    if not 0 < seconds <= 3600:
+        raise UserError(
+            f"{seconds} seconds cannot be used", "it is above 0, up to 3600", "Correct it."
+        )
+    return Request(
+        ranks=ranks,
+        operations=_operations(operations, ranks),
+        sizes=_numbers("sizes", sizes, MOST_BYTES, "MPI counts bytes in a C int"),
+        windows=_numbers("windows", windows, MOST_WINDOW, "that many messages are enough"),
+        buffers=buffers,
+        check=check,
+        repeats=repeats,
+        driver=driver,
+        seconds=seconds,
+    )
+
+
+def stand_in_folder() -> Path:
+    """Return where the driver without GPUs lies; refuse where it was not installed."""
+    folder = install.stand_in_dir()
+    if (folder / "libcuda.so.1").exists():
+        return folder
+    raise UserError(
+        "there is no stand-in driver",
+        f"this installation has no {folder}/libcuda.so.1",
+        "Install the package again, or leave out --driver.",
+    )
+
+
+def _joined(numbers: tuple[int, ...]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _in_range(what: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise UserError(
+            f"{value} {what} cannot be used", f"{least} to {most} are possible", "Correct it."
+        )
+
+
+def _one_of(what: str, name: str, names: tuple[str, ...]) -> None:
+    if name not in names:
+        raise UserError(
+            f"{what} '{name}' is unknown",
+            f"there are {', '.join(names)}",
+            f"Name one of them.{did_you_mean(name, names)}",
+        )
+
+
+def _operations(text: str, ranks: int) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        _one_of("operation", name, tuple(OPERATIONS))
+        if name in IN_PAIRS and ranks % 2:
+            raise UserError(
+                f"{name} cannot run on {ranks} ranks",
+                "its ranks work in pairs",
+                "Ask for one rank more or less.",
+            )
+    return names
+
+
+def _numbers(what: str, text: str, most: int, why: str) -> tuple[int, ...]:
+    if what == "windows" and not re.fullmatch(r"[\d,: ]+", text):
+        raise UserError(
+            f"windows '{text}' cannot be read",
+            "they are numbers of messages",
+            "Write for example 1,4,16 or 1:64.",
+        )
+    numbers = tuple(parse_sizes(text))
+    for number in numbers:
+        if not 1 <= number <= most:
+            raise UserError(
+                f"{what} '{text}' cannot be used",
+                f"{number} is not from 1 to {most}: {why}",
+                "Correct it.",
+            )
+    if len(numbers) > MOST_VALUES:
+        raise UserError(
+            f"{what} '{text}' are too many", f"{MOST_VALUES} are possible", "Leave some out."
+        )
+    return numbers

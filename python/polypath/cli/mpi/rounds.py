@@ -1,0 +1,87 @@
+"""The same program with and without Polypath, in turn, several times over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from polypath.cli.mpi.launch import Launch
+from polypath.cli.mpi.ranks import SILENCE, Outcome, run_ranks
+from polypath.cli.mpi.request import Request
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One run of each kind, one right after the other."""
+
+    native: Outcome
+    planned: Outcome
+    checked: bool
+
+
+class RanksError(Exception):
+    """A run that did not come to its end, or came to a bad one."""
+
+    def __init__(self, outcome: Outcome, how: str, why: str) -> None:
+        super().__init__(f"the ranks {how} failed: {why}")
+        self.outcome = outcome
+
+
+class Rounds:
+    """Runs rounds; which kind goes first alternates, so that a drift favours neither."""
+
+    def __init__(self, request: Request, native: Launch, planned: Launch, program: Path) -> None:
+        self._request = request
+        self._launches = {"native": native, "planned": planned}
+        self._program = program
+        self._done = 0
+
+    def run(self, progress: Progress) -> list[Round]:
+        """Run all rounds; the bytes are compared in the first one and in the last one."""
+        last = self._request.repeats - 1
+        rounds = []
+        for index in range(self._request.repeats):
+            checked = self._request.check and index in (0, last)
+            order = ("native", "planned") if index % 2 == 0 else ("planned", "native")
+            runs = {kind: self._run(kind, checked, progress) for kind in order}
+            rounds.append(Round(runs["native"], runs["planned"], checked))
+        return rounds
+
+    def _run(self, kind: str, checked: bool, progress: Progress) -> Outcome:
+        total = 2 * self._request.repeats * self._request.points
+
+        def count() -> None:
+            self._done += 1
+            progress(self._done, total)
+
+        progress(self._done, total)
+        arguments = self._request.arguments(checked)
+        outcome = run_ranks(self._launches[kind], self._program, arguments, count)
+        _require_good(outcome, kind, self._request)
+        return outcome
+
+
+def _require_good(outcome: Outcome, kind: str, request: Request) -> None:
+    how = "without Polypath" if kind == "native" else "with Polypath"
+    if outcome.hung:
+        why = f"they gave no result for {SILENCE:.0f} s and were ended"
+        raise RanksError(outcome, how, why)
+    if not outcome.complete:
+        why = outcome.own_message() or f"the launcher ended with status {outcome.status}"
+        raise RanksError(outcome, how, why)
+    if outcome.status != 0 and outcome.wrong_bytes == 0:
+        why = f"they measured everything, but then ended with status {outcome.status}"
+        raise RanksError(outcome, how, why)
+    if len(outcome.results) != request.points:
+        why = f"they gave {len(outcome.results)} results instead of {request.points}"
+        raise RanksError(outcome, how, why)
+    if outcome.start["polypath"] != (kind == "planned"):
+        why = (
+            "it was loaded all the same"
+            if kind == "native"
+            else "it was not loaded in all of them: the launcher does not pass LD_PRELOAD on"
+        )
+        raise RanksError(outcome, how, why)

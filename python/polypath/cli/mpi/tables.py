@@ -1,0 +1,74 @@
+"""Results of the MPI program as tables."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from polypath.cli.output import Document
+from polypath.cli.tables import heading, new_table
+from polypath.cli.units import factor_text, gigabytes, size_text, time_text
+
+
+def show_mpi(console: Console, document: Document) -> None:
+    """Print what was measured, and what it means."""
+    mpi = document["mpi"]
+    ucx = f", UCX {mpi['ucx']}" if mpi["ucx"] else ""
+    heading(
+        console,
+        f"{document['machine']}{_stand_in_text(document)}: {document['ranks']} ranks, "
+        f"{document['buffers']} buffers, {mpi['library']}{ucx}",
+    )
+    if document["driver"] == "stand-in":
+        console.print(_verdict_table(document["results"]))
+        console.print(
+            "\nThe stand-in driver moves real bytes, but not at any GPU's speed: only whether they "
+            "are right counts here."
+        )
+        return
+    console.print(_speed_table(document["results"]))
+    console.print(
+        f"\nMedians of {document['repeats']} rounds with and without Polypath in turn; speed-up "
+        "and range: of the ratios within each round. GB/s are 1e9 bytes/s."
+    )
+
+
+def _stand_in_text(document: Document) -> str:
+    return " (stand-in driver)" if document["driver"] == "stand-in" else ""
+
+
+def _speed_table(results: list[Document]) -> Table:
+    numbers = ("window", "size", "time", "GB/s", "native", "speed-up")
+    table = new_table("operation", *numbers, "range", "verified", right=numbers)
+    for result in results:
+        gain, ratios = result["speedup"], result["speedups"]
+        style = "green" if gain >= 1.01 else "red" if gain < 0.99 else ""
+        table.add_row(
+            result["operation"],
+            str(result["window"]),
+            size_text(result["bytes"]),
+            time_text(result["seconds"]),
+            gigabytes(result["bytes_per_second"]),
+            gigabytes(result["native_bytes_per_second"]),
+            Text(factor_text(gain), style=style),
+            f"{min(ratios):.2f}-{max(ratios):.2f}",
+            "yes" if result["verified"] else "no",
+        )
+    return table
+
+
+def _verdict_table(results: list[Document]) -> Table:
+    numbers = ("window", "size", "compared", "wrong bytes")
+    table = new_table("operation", *numbers, "verified", "without Polypath", right=numbers)
+    for result in results:
+        table.add_row(
+            result["operation"],
+            str(result["window"]),
+            size_text(result["bytes"]),
+            size_text(result["compared_bytes"]),
+            str(result["wrong_bytes"]),
+            "yes" if result["verified"] else "no",
+            "yes" if result["native_verified"] else "no",
+        )
+    return table

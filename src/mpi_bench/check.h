@@ -1,0 +1,20 @@
+/* Whether the right bytes arrive. */
+#ifndef POLYPATH_MPI_BENCH_CHECK_H
+#define POLYPATH_MPI_BENCH_CHECK_H
+
+#include "operation.h"
+
+typedef struct {
+  double compared; /* bytes, of all ranks */
+  double wrong;
+} Checked;
+
+/* Before exchanges: gives every message new bytes and poisons every destination, the gaps around
+   messages included. All ranks of the exchange call it together, as they do the next. */
+void begin_check(const Exchange* exchange);
+
+/* After them: compares every byte of every message and of the gaps. Each receiver says on stderr
+   what is wrong. Every rank gets the same result. */
+Checked end_check(const Operation* operation, Exchange* exchange);
+
+#endif

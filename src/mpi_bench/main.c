@@ -1,0 +1,163 @@
+/* Measures MPI messages and checks every byte. Works with every MPI, on host memory and on that of
+   GPUs; it knows nothing of Polypath but whether it is loaded. */
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "failure.h"
+#include "measure.h"
+#include "options.h"
+#include "report.h"
+
+/* What all measurements of a run share. */
+typedef struct {
+  Options options;
+  Memory memory;
+  MPI_Comm first_two; /* MPI_COMM_NULL in the other ranks */
+  MPI_Request* requests;
+  double wrong_bytes;
+} Run;
+
+static int greatest(const int* values, int count) {
+  int result = values[0];
+  for (int i = 1; i < count; ++i)
+    if (values[i] > result) result = values[i];
+  return result;
+}
+
+static int rank_on_node(void) {
+  MPI_Comm node;
+  int rank = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_free(&node);
+  return rank;
+}
+
+static MPI_Comm first_two_ranks(void) {
+  MPI_Comm two;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &two);
+  return two;
+}
+
+static Checked plus(Checked a, Checked b) {
+  return (Checked){a.compared + b.compared, a.wrong + b.wrong};
+}
+
+/* Checked are the first exchange ever, what the timed ones left behind, and one more after them,
+   when everything is warm. */
+static Timing measure_checked(const Operation* operation, Exchange* exchange, Effort effort,
+                              Checked* checked) {
+  Timing timing;
+  begin_check(exchange);
+  operation->once(exchange);
+  *checked = end_check(operation, exchange);
+  begin_check(exchange);
+  timing = measure(operation, exchange, effort);
+  *checked = plus(*checked, end_check(operation, exchange));
+  begin_check(exchange);
+  operation->once(exchange);
+  *checked = plus(*checked, end_check(operation, exchange));
+  return timing;
+}
+
+static void run_exchange(Run* run, const Operation* operation, Exchange* exchange) {
+  const Options* const options = &run->options;
+  Checked checked = {0, 0};
+  Timing timing;
+  if (operation->begin != NULL) operation->begin(exchange);
+  timing = options->check ? measure_checked(operation, exchange, options->effort, &checked)
+                          : measure(operation, exchange, options->effort);
+  if (operation->end != NULL) operation->end(exchange);
+  if (exchange->rank == 0)
+    report_result(operation, exchange, timing, options->check ? &checked : NULL);
+  run->wrong_bytes += checked.wrong;
+}
+
+static Exchange exchange_of(const Run* run, const Operation* operation, int bytes, int window) {
+  Exchange exchange = {
+      .ranks = operation->all_ranks ? MPI_COMM_WORLD : run->first_two,
+      .bytes = bytes,
+      .window = window,
+      .requests = run->requests,
+      .memory = MPI_WIN_NULL,
+  };
+  MPI_Comm_rank(exchange.ranks, &exchange.rank);
+  MPI_Comm_size(exchange.ranks, &exchange.size);
+  exchange.sends_to = operation->sends_to(exchange.rank, exchange.size);
+  exchange.receives_from = sender_to(operation, exchange.rank, exchange.size);
+  return exchange;
+}
+
+static void run_sizes(Run* run, const Operation* operation, int window) {
+  const Options* const options = &run->options;
+  const int largest = greatest(options->sizes, options->size_count);
+  const size_t bytes = region_bytes((size_t)largest, window);
+  void* const out = allocate(&run->memory, bytes);
+  void* const in = allocate(&run->memory, bytes);
+  for (int i = 0; i < options->size_count; ++i) {
+    Exchange exchange = exchange_of(run, operation, options->sizes[i], window);
+    exchange.out = region_at(&run->memory, out, (size_t)options->sizes[i], window);
+    exchange.in = region_at(&run->memory, in, (size_t)options->sizes[i], window);
+    run_exchange(run, operation, &exchange);
+  }
+  release(&run->memory, out);
+  release(&run->memory, in);
+}
+
+static void run_operation(Run* run, const Operation* operation) {
+  const Options* const options = &run->options;
+  const int takes_part = operation->all_ranks || run->first_two != MPI_COMM_NULL;
+  const int windows = operation->windowed ? options->window_count : 1;
+  for (int i = 0; i < windows && takes_part; ++i)
+    run_sizes(run, operation, operation->windowed ? options->windows[i] : 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int greatest_window(const Options* options) {
+  for (int i = 0; i < options->operation_count; ++i)
+    if (options->operations[i]->windowed) return greatest(options->windows, options->window_count);
+  return 1;
+}
+
+/* Finds out at once, and not after an hour, that memory is too small. */
+static void try_largest(const Run* run) {
+  const int largest = greatest(run->options.sizes, run->options.size_count);
+  const size_t bytes = region_bytes((size_t)largest, greatest_window(&run->options));
+  void* const out = allocate(&run->memory, bytes);
+  void* const in = allocate(&run->memory, bytes);
+  release(&run->memory, out);
+  release(&run->memory, in);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static Run prepare(int count, char** arguments) {
+  Run run = {.wrong_bytes = 0};
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  run.options = read_options(count, arguments, ranks);
+  run.memory = open_memory(run.options.memory, rank_on_node());
+  run.first_two = first_two_ranks();
+  run.requests = allocate_host(2 * MOST_WINDOW, sizeof *run.requests);
+  return run;
+}
+
+int main(int count, char** arguments) {
+  Run run;
+  int rank = 0;
+  MPI_Init(&count, &arguments);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  run = prepare(count, arguments);
+  report_start(&run.memory);
+  try_largest(&run);
+  for (int i = 0; i < run.options.operation_count; ++i)
+    run_operation(&run, run.options.operations[i]);
+  if (rank == 0) report_end(run.wrong_bytes);
+  if (run.first_two != MPI_COMM_NULL) MPI_Comm_free(&run.first_two);
+  free(run.requests);
+  close_memory(&run.memory);
+  MPI_Finalize();
+  return run.wrong_bytes > 0 ? STATUS_FAILED : STATUS_DONE;
+}

@@ -1,0 +1,114 @@
+#define _POSIX_C_SOURCE 200809L
+#include "memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda.h"
+#include "failure.h"
+
+enum { PAGE = 4096, ATTACH_GLOBAL = 1 /* CU_MEM_ATTACH_GLOBAL */ };
+
+const char* memory_name(MemoryKind kind) {
+  static const char* const names[] = {"host", "device", "managed"};
+  return names[kind];
+}
+
+static void take_gpu(Memory* memory, int rank_on_node) {
+  const Cuda* const cuda = open_cuda();
+  CudaDevice device;
+  CudaContext context;
+  require_cuda(cuda, cuda->device_count(&memory->gpus), "cuDeviceGetCount");
+  if (memory->gpus == 0)
+    fail("no GPU is visible (CUDA_VISIBLE_DEVICES may hide them) Show one, or use --buffers host.");
+  memory->gpu = rank_on_node % memory->gpus;
+  require_cuda(cuda, cuda->device(&device, memory->gpu), "cuDeviceGet");
+  require_cuda(cuda, cuda->device_name(memory->name, sizeof memory->name, device),
+               "cuDeviceGetName");
+  require_cuda(cuda, cuda->driver_version(&memory->driver), "cuDriverGetVersion");
+  require_cuda(cuda, cuda->retain_context(&context, device), "cuDevicePrimaryCtxRetain");
+  require_cuda(cuda, cuda->set_context(context), "cuCtxSetCurrent");
+}
+
+Memory open_memory(MemoryKind kind, int rank_on_node) {
+  Memory memory = {.kind = kind, .gpu = -1};
+  void* staging = NULL;
+  if (kind == MEMORY_HOST) {
+    staging = allocate_host(1, STAGING_BYTES);
+  } else {
+    take_gpu(&memory, rank_on_node);
+    require_cuda(open_cuda(), open_cuda()->allocate_pinned(&staging, STAGING_BYTES, 0),
+                 "cuMemHostAlloc");
+  }
+  memory.staging = staging;
+  return memory;
+}
+
+void close_memory(Memory* memory) {
+  if (memory->kind == MEMORY_HOST) free(memory->staging);
+  else require_cuda(open_cuda(), open_cuda()->release_pinned(memory->staging), "cuMemFreeHost");
+  memory->staging = NULL;
+}
+
+static void* allocate_on_gpu(MemoryKind kind, size_t bytes) {
+  const Cuda* const cuda = open_cuda();
+  CudaAddress address = 0;
+  const CudaResult result = kind == MEMORY_DEVICE
+                                ? cuda->allocate(&address, bytes)
+                                : cuda->allocate_managed(&address, bytes, ATTACH_GLOBAL);
+  if (result != 0)
+    fail(
+        "%zu bytes of %s memory cannot be had (CUDA error %d; 2 is too little memory) Ask for "
+        "smaller sizes or windows.",
+        bytes, memory_name(kind), result);
+  return (void*)(uintptr_t)address;
+}
+
+void* allocate(const Memory* memory, size_t bytes) {
+  void* address = NULL;
+  if (memory->kind != MEMORY_HOST) return allocate_on_gpu(memory->kind, bytes);
+  if (posix_memalign(&address, PAGE, bytes) != 0)
+    fail(
+        "%zu bytes of host memory cannot be had (the system has no more) Ask for smaller sizes "
+        "or windows.",
+        bytes);
+  return address;
+}
+
+void release(const Memory* memory, void* address) {
+  const Cuda* cuda;
+  if (memory->kind == MEMORY_HOST) {
+    free(address);
+    return;
+  }
+  cuda = open_cuda();
+  require_cuda(cuda, cuda->release((CudaAddress)(uintptr_t)address), "cuMemFree");
+}
+
+void copy_in(const Memory* memory, void* to, const void* from, size_t bytes) {
+  const Cuda* cuda;
+  if (memory->kind == MEMORY_HOST) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  cuda = open_cuda();
+  require_cuda(cuda, cuda->copy_in((CudaAddress)(uintptr_t)to, from, bytes), "cuMemcpyHtoD");
+}
+
+void finish_copies(const Memory* memory) {
+  const Cuda* cuda;
+  if (memory->kind == MEMORY_HOST) return;
+  cuda = open_cuda();
+  require_cuda(cuda, cuda->synchronize(), "cuCtxSynchronize");
+}
+
+void copy_out(const Memory* memory, void* to, const void* from, size_t bytes) {
+  const Cuda* cuda;
+  if (memory->kind == MEMORY_HOST) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  cuda = open_cuda();
+  require_cuda(cuda, cuda->copy_out(to, (CudaAddress)(uintptr_t)from, bytes), "cuMemcpyDtoH");
+}

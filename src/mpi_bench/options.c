@@ -1,0 +1,177 @@
+#define _POSIX_C_SOURCE 200809L
+#include "options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "failure.h"
+
+static const char kHelp[] =
+    "Usage: mpirun -n RANKS " PROGRAM_NAME
+    " [OPTION VALUE]...\n\n"
+    "Measures MPI messages and checks every byte; one JSON object per line on stdout.\n\n"
+    "  --operations LIST  of those below; default latency,bw,bibw\n"
+    "  --sizes LIST       bytes; K, M and G are powers of 1024, FIRST:LAST doubles FIRST up to\n"
+    "                     LAST; default 64K:64M\n"
+    "  --window LIST      messages in flight, 1 to 1024; default 1,4,16\n"
+    "  --buffers KIND     device (default), host or managed\n"
+    "  --iterations N     default: by size as in the OSU micro-benchmarks, at most --seconds\n"
+    "  --warm-up N        untimed iterations before; default: by size\n"
+    "  --seconds S        how long one measurement may take, warm-up not counted; default 1\n"
+    "  --no-check         does not compare bytes\n\n";
+
+static void print_help(void) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    fputs(kHelp, stdout);
+    for (int i = 0; i < operation_count; ++i)
+      printf("  %-10s %s\n", operations[i].name, operations[i].meaning);
+  }
+  MPI_Finalize();
+  exit(STATUS_DONE);
+}
+
+static void refuse_value(const char* what, const char* text, const char* why) {
+  refuse("%s '%s' cannot be used (%s) '--help' lists what there is.", what, text, why);
+}
+
+/* A number with an optional K, M or G. */
+static double number(const char* what, const char* text, char** rest) {
+  double value = strtod(text, rest);
+  if (*rest == text) refuse_value(what, text, "it is no number");
+  if (**rest == 'K') value *= 1024.0, ++*rest;
+  else if (**rest == 'M') value *= 1048576.0, ++*rest;
+  else if (**rest == 'G') value *= 1073741824.0, ++*rest;
+  return value;
+}
+
+static int whole(const char* what, const char* text, char** rest, int least, int most) {
+  const double value = number(what, text, rest);
+  char why[96];
+  if (value >= least && value <= most && value == (double)(int)value) return (int)value;
+  snprintf(why, sizeof why, "it must be a whole number from %d to %d", least, most);
+  refuse_value(what, text, why);
+  return 0;
+}
+
+static int single(const char* what, const char* text, int least, int most) {
+  char* rest;
+  const int value = whole(what, text, &rest, least, most);
+  if (*rest != '\0') refuse_value(what, text, "something follows the number");
+  return value;
+}
+
+static void append(const char* what, int* values, int* count, int value) {
+  if (*count == MOST_VALUES) refuse_value(what, "...", "there are too many");
+  values[(*count)++] = value;
+}
+
+static void read_range(const char* what, const char* item, int most, int* values, int* count) {
+  char* rest;
+  const int first = whole(what, item, &rest, 1, most);
+  int last = first;
+  if (*rest == ':') last = whole(what, rest + 1, &rest, first, most);
+  if (*rest != '\0') refuse_value(what, item, "something follows the number");
+  for (long value = first; value <= last; value *= 2) append(what, values, count, (int)value);
+}
+
+/* Calls `read` for each part between commas; changes the text. */
+#define FOR_EACH_ITEM(item, text)                                       \
+  for (char *state_ = NULL, *item = strtok_r(text, ",", &state_); item; \
+       item = strtok_r(NULL, ",", &state_))
+
+static void read_sizes(Options* options, char* text) {
+  options->size_count = 0;
+  FOR_EACH_ITEM(item, text)
+  read_range("size", item, INT_MAX, options->sizes, &options->size_count);
+  if (options->size_count == 0) refuse_value("sizes", text, "there is none");
+}
+
+static void read_windows(Options* options, char* text) {
+  options->window_count = 0;
+  FOR_EACH_ITEM(item, text)
+  read_range("window", item, MOST_WINDOW, options->windows, &options->window_count);
+  if (options->window_count == 0) refuse_value("window", text, "there is none");
+}
+
+static void check_ranks(const Operation* operation, int ranks) {
+  if (ranks < 2)
+    refuse("%s needs 2 ranks or more (there is %d) Start it with mpirun -n 2.", operation->name,
+           ranks);
+  if (operation->even_ranks && ranks % 2 != 0)
+    refuse("%s needs an even number of ranks (there are %d) Start one more or one less.",
+           operation->name, ranks);
+}
+
+static void read_operations(Options* options, char* text, int ranks) {
+  options->operation_count = 0;
+  FOR_EACH_ITEM(item, text) {
+    const Operation* operation = find_operation(item);
+    if (operation == NULL) refuse_value("operation", item, "there is none of this name");
+    if (options->operation_count == MOST_VALUES)
+      refuse_value("operation", item, "there are too many");
+    check_ranks(operation, ranks);
+    options->operations[options->operation_count++] = operation;
+  }
+  if (options->operation_count == 0) refuse_value("operations", text, "there is none");
+}
+
+static MemoryKind read_memory(const char* text) {
+  const MemoryKind kinds[] = {MEMORY_HOST, MEMORY_DEVICE, MEMORY_MANAGED};
+  for (int i = 0; i < 3; ++i)
+    if (strcmp(memory_name(kinds[i]), text) == 0) return kinds[i];
+  refuse_value("buffers", text, "the kinds are device, host and managed");
+  return MEMORY_HOST;
+}
+
+static double read_seconds(const char* text) {
+  char* rest;
+  const double seconds = strtod(text, &rest);
+  if (rest == text || *rest != '\0' || !(seconds > 0 && seconds <= 3600))
+    refuse_value("seconds", text, "it must be a number above 0, up to 3600");
+  return seconds;
+}
+
+static void read_option(Options* options, const char* name, char* value, int ranks) {
+  if (strcmp(name, "--operations") == 0) read_operations(options, value, ranks);
+  else if (strcmp(name, "--sizes") == 0) read_sizes(options, value);
+  else if (strcmp(name, "--window") == 0) read_windows(options, value);
+  else if (strcmp(name, "--buffers") == 0) options->memory = read_memory(value);
+  else if (strcmp(name, "--iterations") == 0)
+    options->effort.iterations = single("iterations", value, 1, 100000000);
+  else if (strcmp(name, "--warm-up") == 0)
+    options->effort.warm_up = single("warm-up", value, 0, 100000000);
+  else if (strcmp(name, "--seconds") == 0) options->effort.seconds = read_seconds(value);
+  else refuse_value("option", name, "there is none of this name");
+}
+
+static Options defaults(int ranks) {
+  Options options = {.memory = MEMORY_DEVICE,
+                     .check = true,
+                     .effort = {.warm_up = -1, .iterations = -1, .seconds = 1}};
+  char operations_text[] = "latency,bw,bibw", sizes[] = "64K:64M", windows[] = "1,4,16";
+  read_operations(&options, operations_text, ranks);
+  read_sizes(&options, sizes);
+  read_windows(&options, windows);
+  return options;
+}
+
+Options read_options(int count, char** arguments, int ranks) {
+  Options options;
+  for (int i = 1; i < count; ++i)
+    if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) print_help();
+  options = defaults(ranks);
+  for (int i = 1; i < count; ++i) {
+    const char* name = arguments[i];
+    if (strcmp(name, "--no-check") == 0) {
+      options.check = false;
+      continue;
+    }
+    if (i + 1 == count) refuse_value("option", name, "no value follows");
+    read_option(&options, name, arguments[++i], ranks);
+  }
+  return options;
+}

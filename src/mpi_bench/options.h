@@ -1,0 +1,29 @@
+/* The command line. */
+#ifndef POLYPATH_MPI_BENCH_OPTIONS_H
+#define POLYPATH_MPI_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "measure.h"
+#include "memory.h"
+#include "operation.h"
+
+enum { MOST_VALUES = 256, MOST_WINDOW = 1024 };
+
+typedef struct {
+  const Operation* operations[MOST_VALUES];
+  int operation_count;
+  int sizes[MOST_VALUES]; /* bytes */
+  int size_count;
+  int windows[MOST_VALUES];
+  int window_count;
+  MemoryKind memory;
+  bool check;
+  Effort effort;
+} Options;
+
+/* Reads the command line. Refuses, in all ranks, what cannot be carried out by so many ranks;
+   prints the help and ends all ranks where that is asked for. */
+Options read_options(int count, char** arguments, int ranks);
+
+#endif

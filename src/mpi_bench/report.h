@@ -1,0 +1,21 @@
+/* Results as JSON, one object per line on the first rank's stdout. docs/mpi.md lists the fields. */
+#ifndef POLYPATH_MPI_BENCH_REPORT_H
+#define POLYPATH_MPI_BENCH_REPORT_H
+
+#include "check.h"
+#include "measure.h"
+#include "memory.h"
+#include "operation.h"
+
+/* What the run works with; all ranks call it together. */
+void report_start(const Memory* memory);
+
+/* One operation at one size and window; the first rank calls it. `checked` is NULL where nothing
+   was compared. */
+void report_result(const Operation* operation, const Exchange* exchange, Timing timing,
+                   const Checked* checked);
+
+/* That everything asked for has been measured; the first rank calls it. */
+void report_end(double wrong_bytes);
+
+#endif

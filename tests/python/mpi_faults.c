@@ -1,0 +1,47 @@
+/* An MPI that makes mistakes, for tests: preloaded, it stands before the real one (PMPI). FAULT
+   says which mistake. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int fault_is(const char* name) {
+  const char* const chosen = getenv("FAULT");
+  return chosen != NULL && strcmp(chosen, name) == 0;
+}
+
+/* The longest message that is left alone: acknowledgements arrive as they should. */
+enum { SHORT = 4 };
+
+int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm ranks,
+             MPI_Status* status) {
+  unsigned char* const bytes = buffer;
+  char* scratch;
+  int result;
+  if (count > SHORT && fault_is("lose")) { /* nothing arrives */
+    scratch = malloc((size_t)count);
+    result = PMPI_Recv(scratch, count, type, source, tag, ranks, status);
+    free(scratch);
+    return result;
+  }
+  result = PMPI_Recv(buffer, count, type, source, tag, ranks, status);
+  if (count > SHORT && fault_is("flip")) bytes[count - 1] ^= 1;
+  if (count > SHORT && fault_is("overrun")) bytes[count] ^= 1;
+  if (count > SHORT && fault_is("underrun")) bytes[-1] ^= 1;
+  return result;
+}
+
+/* Every message of a window is the one before it. */
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int destination, int tag,
+              MPI_Comm ranks, MPI_Request* request) {
+  static const void* before = NULL;
+  const void* const chosen = fault_is("repeat") && before != NULL ? before : buffer;
+  before = buffer;
+  return PMPI_Isend(chosen, count, type, destination, tag, ranks, request);
+}
+
+/* One-sided messages stay away. */
+int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint displacement,
+            int target_count, MPI_Datatype target_type, MPI_Win window) {
+  if (fault_is("no put")) return MPI_SUCCESS;
+  return PMPI_Put(from, count, type, target, displacement, target_count, target_type, window);
+}
