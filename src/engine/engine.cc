@@ -153,7 +153,7 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call) {
   count_asked(call);
   ++statistics_.native;
   if (plan) load_->add(call.stream, plan, now);
-  return CopyResult{Executor::native, plan};
+  return CopyResult{Executor::native, plan, call.native_by_caller};
 }
 
 CopyResult Engine::unplanned_copy(const CopyCall& call, const CopyEnds& ends) {
@@ -161,7 +161,7 @@ CopyResult Engine::unplanned_copy(const CopyCall& call, const CopyEnds& ends) {
   counting_errors(statistics_, [&] { native_copy(call, ends); });
   ++statistics_.native;
   if (call.bytes < settings_.min_message) familiar_.remember(call, nullptr);
-  return {};
+  return {Executor::native, nullptr, call.native_by_caller};
 }
 
 CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
@@ -192,7 +192,7 @@ CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
   }
   std::uint64_t& otherwise = by_windows ? statistics_.fallbacks : statistics_.native;
   count_unpinned(call, done ? statistics_.pageable : otherwise);
-  return done.value_or(CopyResult{});
+  return done.value_or(CopyResult{Executor::native, nullptr, call.native_by_caller});
 }
 
 bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
@@ -232,6 +232,7 @@ PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends,
 }
 
 void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
+  if (call.native_by_caller) return;
   driver_.copy_native({call.destination,
                        call.source,
                        call.bytes,
@@ -254,7 +255,7 @@ CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const Pla
   }
   native_copy(call, ends);
   load_->add(call.stream, plan, now);
-  return {Executor::native, planned_native ? plan : nullptr};
+  return {Executor::native, planned_native ? plan : nullptr, call.native_by_caller};
 }
 
 // A graph pays only when launched again: an automatic plan runs as streams the first times.

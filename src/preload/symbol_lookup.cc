@@ -1,0 +1,68 @@
+#include "preload/symbol_lookup.h"
+
+#include <cstring>
+#include <iterator>
+
+#include "preload/real_driver.h"
+
+namespace polypath::preload {
+namespace {
+
+struct Replacement {
+  const char* symbol;
+  const char* name;
+  int since;
+  bool own_stream;
+  void* function;
+};
+
+// Functions are compared with what dlsym returns, so they are kept as it returns them.
+const Replacement kReplacements[] = {
+#define POLYPATH_ROW(symbol, name, since, own_stream, parameters) \
+  {#symbol, name, since, (own_stream) != 0, reinterpret_cast<void*>(&symbol)},
+    POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_ROW)
+#undef POLYPATH_ROW
+};
+
+// A later CUDA may have given a function another form, which these versions cannot ask for.
+constexpr int kFirstUnknownVersion = 14000;
+
+const Replacement* with_symbol(const char* symbol) {
+  for (const Replacement& known : kReplacements)
+    if (std::strcmp(known.symbol, symbol) == 0) return &known;
+  return nullptr;
+}
+
+bool has_own_stream_form(const Replacement& asked) {
+  for (const Replacement& known : kReplacements)
+    if (known.own_stream && std::strcmp(known.name, asked.name) == 0) return true;
+  return false;
+}
+
+bool answers(const Replacement& known, const char* name, int version, bool own_stream) {
+  return std::strcmp(known.name, name) == 0 && known.since <= version &&
+         (known.own_stream == own_stream || !has_own_stream_form(known));
+}
+
+}  // namespace
+
+bool may_be_replaced(const char* name) {
+  return name != nullptr && name[0] == 'c' && name[1] == 'u' && with_symbol(name) != nullptr;
+}
+
+void* replacement_for_symbol(const char* name, void* real) {
+  const Replacement* known = with_symbol(name);
+  return known != nullptr && real != nullptr && real == real_symbol(name) ? known->function : real;
+}
+
+// The newest form that the version knows.
+void* replacement_for_request(const char* name, int version, bool own_stream, void* real) {
+  if (name == nullptr || real == nullptr || version >= kFirstUnknownVersion) return real;
+  const Replacement* best = nullptr;
+  for (const Replacement& known : kReplacements)
+    if (answers(known, name, version, own_stream) && (best == nullptr || known.since > best->since))
+      best = &known;
+  return best == nullptr ? real : best->function;
+}
+
+}  // namespace polypath::preload
