@@ -6,6 +6,9 @@
 
 namespace polypath::preload {
 
+/// Ours for the exported symbol `name`; null if it is not in our list.
+void* our_function(const char* name);
+
 /// Ours for the exported symbol `name`, if that is what `real` is in the driver; else `real`.
 void* replacement_for_symbol(const char* name, void* real);
 
