@@ -25,3 +25,13 @@ def cmake_dir() -> Path:
 def pkgconfig_dir() -> Path:
     """Return the folder of ``polypath.pc``: an entry for ``PKG_CONFIG_PATH``."""
     return library_dir() / "pkgconfig"
+
+
+def preload_library() -> Path:
+    """Return the library that ``polypath run`` puts before the CUDA driver."""
+    return library_dir() / "libpolypath_preload.so"
+
+
+def ucx_plugin_dir() -> Path:
+    """Return the folder of Polypath's module for UCX: an entry for ``UCX_PLUGIN_PATH``."""
+    return _PREFIX / "plugins" / "ucx"

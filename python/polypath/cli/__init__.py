@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import polypath
-from polypath.cli.commands import bench, calibrate, demo, info, machines, plan, trace, tune
+from polypath.cli.commands import bench, calibrate, demo, info, machines, plan, run, trace, tune
 from polypath.cli.errors import INTERRUPTED, RUN_ERROR, describe
 from polypath.cli.output import notice
 
@@ -32,6 +32,8 @@ for command in (
     demo.demo,
 ):
     app.command()(command)
+# What comes after the first word of the command belongs to it.
+app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
 
 def _show_version(wanted: bool) -> None:
