@@ -12,6 +12,11 @@ namespace {
 
 const Functions& driver() { return Library::get().functions; }
 
+bool create(EventPointer& event) {
+  const RelaxedCapture relaxed;
+  return driver().event_create(&event, kEventDisableTiming) == kSuccess;
+}
+
 // The entry that contains the address; null if there is none.
 template <class Entries>
 auto* entry_at(Entries& entries, Address address) {
@@ -60,8 +65,7 @@ void SecondMapping::note_use(StreamHandle stream) {
   const Queue queue{stream.value, of_thread ? static_cast<std::uintptr_t>(pthread_self()) : 0};
   const std::scoped_lock lock(mutex_);
   EventPointer& event = uses_[queue];
-  const RelaxedCapture relaxed;
-  if (event == nullptr && driver().event_create(&event, kEventDisableTiming) != kSuccess) {
+  if (event == nullptr && !create(event)) {
     uses_.erase(queue);
     lost_ = true;
     return;

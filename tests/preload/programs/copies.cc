@@ -313,6 +313,7 @@ const std::map<std::string, void (*)()> kCases = {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int main(int argc, char** argv) {
+  keep_memory();
   const auto found = kCases.find(argc > 1 ? argv[1] : "");
   if (found == kCases.end()) return 2;
   if (found->first != "forking_first") CHECK(cuInit(0));
