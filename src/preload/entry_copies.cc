@@ -9,39 +9,24 @@ namespace {
 Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
 Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
-constexpr Between between(DevicePointer, DevicePointer) { return Between::gpus; }
-constexpr Between between(DevicePointer, const void*) { return Between::host_gpu; }
-constexpr Between between(void*, DevicePointer) { return Between::host_gpu; }
-
-// The forms that do not say what their ends are.
-constexpr bool kTellsEnds = true;
-constexpr bool kTellsNothing = false;
-
-template <auto Call, DefaultStream Null, bool TellsEnds, class Destination, class Source>
-Result copy(Destination destination, Source source, std::size_t bytes, StreamPointer stream) {
+// True if the copy has been made, so that the driver is not to be called.
+template <class Destination, class Source>
+bool is_taken(Destination destination, Source source, std::size_t bytes, StreamPointer stream,
+              bool blocking) {
   Interposer& interposer = Interposer::get();
-  if (!interposer.passes_at_once({bytes}) &&
-      interposer.take({address_of(destination),
-                       address_of(source),
-                       {bytes},
-                       TellsEnds ? between(destination, source) : Between::any,
-                       stream_of(stream, Null),
-                       false}))
-    return cuda::kSuccess;
+  if (interposer.passes_at_once({bytes})) return false;
+  return interposer.take({address_of(destination), address_of(source), {bytes}, stream, blocking});
+}
+
+template <auto Call, DefaultStream Null, class Destination, class Source>
+Result copy(Destination destination, Source source, std::size_t bytes, StreamPointer stream) {
+  if (is_taken(destination, source, bytes, stream_of(stream, Null), false)) return cuda::kSuccess;
   return (real().*Call)(destination, source, bytes, stream);
 }
 
-template <auto Call, DefaultStream Null, bool TellsEnds, class Destination, class Source>
+template <auto Call, DefaultStream Null, class Destination, class Source>
 Result blocking_copy(Destination destination, Source source, std::size_t bytes) {
-  Interposer& interposer = Interposer::get();
-  if (!interposer.passes_at_once({bytes}) &&
-      interposer.take({address_of(destination),
-                       address_of(source),
-                       {bytes},
-                       TellsEnds ? between(destination, source) : Between::any,
-                       stream_of(nullptr, Null),
-                       true}))
-    return cuda::kSuccess;
+  if (is_taken(destination, source, bytes, stream_of(nullptr, Null), true)) return cuda::kSuccess;
   return (real().*Call)(destination, source, bytes);
 }
 
@@ -50,14 +35,7 @@ template <auto Call, DefaultStream Null>
 Result peer_copy(DevicePointer destination, ContextPointer destination_context,
                  DevicePointer source, ContextPointer source_context, std::size_t bytes,
                  StreamPointer stream) {
-  Interposer& interposer = Interposer::get();
-  if (!interposer.passes_at_once({bytes}) && interposer.take({address_of(destination),
-                                                              address_of(source),
-                                                              {bytes},
-                                                              Between::gpus,
-                                                              stream_of(stream, Null),
-                                                              false}))
-    return cuda::kSuccess;
+  if (is_taken(destination, source, bytes, stream_of(stream, Null), false)) return cuda::kSuccess;
   return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
 }
 
@@ -73,31 +51,31 @@ constexpr auto kOwn = DefaultStream::own;
 
 }  // namespace
 
-#define POLYPATH_ASYNC(symbol, null_means, tells, Destination, Source)                             \
+#define POLYPATH_ASYNC(symbol, null_means, Destination, Source)                                    \
   Result symbol(Destination destination, Source source, std::size_t bytes, StreamPointer stream) { \
-    return copy<&RealFunctions::symbol, null_means, tells>(destination, source, bytes, stream);    \
+    return copy<&RealFunctions::symbol, null_means>(destination, source, bytes, stream);           \
   }
-#define POLYPATH_BLOCKING(symbol, null_means, tells, Destination, Source)                        \
-  Result symbol(Destination destination, Source source, std::size_t bytes) {                     \
-    return blocking_copy<&RealFunctions::symbol, null_means, tells>(destination, source, bytes); \
+#define POLYPATH_BLOCKING(symbol, null_means, Destination, Source)                        \
+  Result symbol(Destination destination, Source source, std::size_t bytes) {              \
+    return blocking_copy<&RealFunctions::symbol, null_means>(destination, source, bytes); \
   }
 
-POLYPATH_ASYNC(cuMemcpyAsync, kLegacy, kTellsNothing, DevicePointer, DevicePointer)
-POLYPATH_ASYNC(cuMemcpyAsync_ptsz, kOwn, kTellsNothing, DevicePointer, DevicePointer)
-POLYPATH_ASYNC(cuMemcpyDtoDAsync_v2, kLegacy, kTellsEnds, DevicePointer, DevicePointer)
-POLYPATH_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, kOwn, kTellsEnds, DevicePointer, DevicePointer)
-POLYPATH_ASYNC(cuMemcpyHtoDAsync_v2, kLegacy, kTellsEnds, DevicePointer, const void*)
-POLYPATH_ASYNC(cuMemcpyHtoDAsync_v2_ptsz, kOwn, kTellsEnds, DevicePointer, const void*)
-POLYPATH_ASYNC(cuMemcpyDtoHAsync_v2, kLegacy, kTellsEnds, void*, DevicePointer)
-POLYPATH_ASYNC(cuMemcpyDtoHAsync_v2_ptsz, kOwn, kTellsEnds, void*, DevicePointer)
-POLYPATH_BLOCKING(cuMemcpy, kLegacy, kTellsNothing, DevicePointer, DevicePointer)
-POLYPATH_BLOCKING(cuMemcpy_ptds, kOwn, kTellsNothing, DevicePointer, DevicePointer)
-POLYPATH_BLOCKING(cuMemcpyDtoD_v2, kLegacy, kTellsEnds, DevicePointer, DevicePointer)
-POLYPATH_BLOCKING(cuMemcpyDtoD_v2_ptds, kOwn, kTellsEnds, DevicePointer, DevicePointer)
-POLYPATH_BLOCKING(cuMemcpyHtoD_v2, kLegacy, kTellsEnds, DevicePointer, const void*)
-POLYPATH_BLOCKING(cuMemcpyHtoD_v2_ptds, kOwn, kTellsEnds, DevicePointer, const void*)
-POLYPATH_BLOCKING(cuMemcpyDtoH_v2, kLegacy, kTellsEnds, void*, DevicePointer)
-POLYPATH_BLOCKING(cuMemcpyDtoH_v2_ptds, kOwn, kTellsEnds, void*, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyAsync, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyAsync_ptsz, kOwn, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyDtoDAsync_v2, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, kOwn, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyHtoDAsync_v2, kLegacy, DevicePointer, const void*)
+POLYPATH_ASYNC(cuMemcpyHtoDAsync_v2_ptsz, kOwn, DevicePointer, const void*)
+POLYPATH_ASYNC(cuMemcpyDtoHAsync_v2, kLegacy, void*, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyDtoHAsync_v2_ptsz, kOwn, void*, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpy, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpy_ptds, kOwn, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyDtoD_v2, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyDtoD_v2_ptds, kOwn, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyHtoD_v2, kLegacy, DevicePointer, const void*)
+POLYPATH_BLOCKING(cuMemcpyHtoD_v2_ptds, kOwn, DevicePointer, const void*)
+POLYPATH_BLOCKING(cuMemcpyDtoH_v2, kLegacy, void*, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyDtoH_v2_ptds, kOwn, void*, DevicePointer)
 
 #undef POLYPATH_ASYNC
 #undef POLYPATH_BLOCKING

@@ -6,13 +6,6 @@
 
 namespace polypath::preload {
 
-/// What the call itself says of its two ends.
-enum class Between {
-  gpus,      ///< device memory at both
-  host_gpu,  ///< host memory at one, device memory at the other
-  any,       ///< the addresses tell
-};
-
 /// Whose stream the null one is for this form of the call.
 enum class DefaultStream { legacy, own };
 
@@ -20,7 +13,6 @@ struct ProgramCopy {
   Address destination;
   Address source;
   Bytes bytes;
-  Between between = Between::any;
   cuda::StreamPointer stream = nullptr;  ///< null: the legacy default stream
   bool blocking = false;                 ///< the call returns when the copy is done
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -40,9 +39,17 @@ Session::Session(const Settings& settings)
   if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
 }
 
-// From what is cheap to know to what is not.
 Outcome Session::copy(const ProgramCopy& asked) {
-  if (settings_.executor == "native" || !may_gain(asked)) return Outcome::native;
+  if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
+  if (lately_inside_.contains(asked)) return Outcome::same_memory;
+  const Outcome outcome = decide(asked);
+  if (outcome == Outcome::native) lately_native_.remember(asked);
+  if (outcome == Outcome::same_memory) lately_inside_.remember(asked);
+  return outcome;
+}
+
+// From what is cheap to know to what is not.
+Outcome Session::decide(const ProgramCopy& asked) {
   const std::optional<int> gpu = gpu_of(asked.stream);
   if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return Outcome::other_context;
   const PlaceId place = gpus_[static_cast<std::size_t>(*gpu)];
@@ -52,33 +59,12 @@ Outcome Session::copy(const ProgramCopy& asked) {
   Ends ends;
   if (const auto against = look_at_ends(asked, ends)) return *against;
   if (const auto against = look_at_plan(asked, ends)) return *against;
-  CopyCall call{asked.destination, asked.source, asked.bytes, stream, place, {}, true};
+  const CopyCall call{asked.destination, asked.source, asked.bytes, stream, place, {}, true};
   const Outcome outcome =
       asked.stream == nullptr ? enqueue_in_order(call, ends) : enqueue(call, ends);
   if (asked.blocking && static_cast<std::size_t>(outcome) < kAccelerated)
     driver_.synchronize(stream);
   return outcome;
-}
-
-// Most copies between GPUs are too small to gain from a second path, though not too small to plan.
-// They need not be looked at.
-bool Session::may_gain(const ProgramCopy& asked) {
-  if (asked.between != Between::gpus) return true;
-  auto& gain = gains_[static_cast<std::size_t>(std::bit_width(asked.bytes.value - 1))];
-  if (gain.load(std::memory_order_relaxed) == Gain::unknown)
-    gain.store(some_pair_gains(asked.bytes) ? Gain::some : Gain::none, std::memory_order_relaxed);
-  return gain.load(std::memory_order_relaxed) == Gain::some;
-}
-
-// The largest size of as many bits gains the most.
-bool Session::some_pair_gains(Bytes bytes) {
-  const Bytes largest{std::bit_ceil(bytes.value)};
-  for (const PlaceId source : gpus_)
-    for (const PlaceId destination : gpus_)
-      if (source != destination && chosen_.machine.find_hop(source, destination) &&
-          engine_.plan(source, destination, largest)->executor() != Executor::native)
-        return true;
-  return false;
 }
 
 // The default streams are the current context's.

@@ -1,14 +1,13 @@
 #pragma once
 // What copies are planned and made with: the machine, its driver and an engine on it.
 
-#include <array>
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "driver/cuda/cuda_driver.h"
 #include "engine/engine.h"
+#include "preload/lately_native.h"
 #include "preload/outcome.h"
 #include "preload/program_copy.h"
 #include "probe/choose.h"
@@ -35,8 +34,7 @@ class Session {
     [[nodiscard]] bool pageable() const;
   };
 
-  [[nodiscard]] bool may_gain(const ProgramCopy& asked);
-  [[nodiscard]] bool some_pair_gains(Bytes bytes);
+  [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);
   [[nodiscard]] std::optional<Outcome> look_at(Address address, MemoryInfo& memory);
   [[nodiscard]] std::optional<Outcome> look_at_access(Address address, PlaceId gpu);
@@ -56,9 +54,8 @@ class Session {
   Engine engine_;
   std::mutex ordering_;
   EventSet ordered_;
-  /// By the bits of a size: whether a copy of so many bytes between any two GPUs gains.
-  enum class Gain { unknown, none, some };
-  std::array<std::atomic<Gain>, 65> gains_{};
+  LatelyNative lately_native_;  ///< by plan
+  LatelyNative lately_inside_;  ///< because both ends are in one memory
 };
 
 }  // namespace polypath::preload

@@ -1,6 +1,7 @@
 #include "preload/program_run.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,7 +63,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 ProgramRun run(std::vector<std::string> command, const Variables& variables) {
-  command.front() = POLYPATH_PROGRAMS "/preload_" + command.front();
+  command.front() = fmt::format("{}/preload_{}", POLYPATH_PROGRAMS, command.front());
   std::vector<std::string> environment = environment_with(variables);
   const Written output, errors;
   posix_spawn_file_actions_t files;
