@@ -1,6 +1,7 @@
 # What test_preload needs besides its own sources: the libraries it is about, programs to run under
 # them, and a driver for those programs.
 add_subdirectory(preload/programs)
+add_subdirectory(preload/fake_driver)
 target_sources(test_preload PRIVATE preload/program_run.cc)
 target_link_libraries(test_preload PRIVATE polypath_preload_code)
 target_compile_definitions(test_preload PRIVATE

@@ -99,10 +99,9 @@ std::uint64_t ProgramRun::calls(const std::string& text) const {
 }
 
 ProgramRun run_program(const std::vector<std::string>& command, const Variables& more) {
-  Variables variables = usual();
-  variables["LD_PRELOAD"] = preload_path();
-  variables["POLYPATH_STATS"] = "1";
-  for (const auto& [name, value] : more) variables[name] = value;
+  Variables variables = more;
+  variables.merge(Variables{{"LD_PRELOAD", preload_path()}, {"POLYPATH_STATS", "1"}});
+  variables.merge(usual());
   return run(command, variables);
 }
 
