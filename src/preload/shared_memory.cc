@@ -95,24 +95,34 @@ void SharedMemory::exported(const cuda::IpcHandle& handle, cuda::DevicePointer a
     const auto memory = describe(handle, address);
     if (!memory) return;
     const std::scoped_lock lock(mutex_);
-    if (handles_.empty()) registry_.sweep();
+    if (exports_by_base_.empty()) registry_.sweep();
+    withdraw_earlier(*memory);
     if (!registry_.publish(*memory)) return;
-    auto& handles = handles_[memory->base];
+    auto& [generation, handles] = exports_by_base_[memory->base];
+    generation = memory->generation;
     if (std::find(handles.begin(), handles.end(), handle) == handles.end())
       handles.push_back(handle);
-    exports_.store(handles_.size(), std::memory_order_release);
+    exports_.store(exports_by_base_.size(), std::memory_order_release);
   });
+}
+
+// An allocation that has been freed unseen, and whose address has been given to this one.
+void SharedMemory::withdraw_earlier(const ExportedMemory& memory) {
+  const auto found = exports_by_base_.find(memory.base);
+  if (found == exports_by_base_.end() || found->second.generation == memory.generation) return;
+  for (const cuda::IpcHandle& handle : found->second.handles) registry_.withdraw(handle);
+  exports_by_base_.erase(found);
 }
 
 void SharedMemory::freeing(cuda::DevicePointer address) noexcept {
   if (exports_.load(std::memory_order_acquire) == 0) return;
   quietly([&] {
     const std::scoped_lock lock(mutex_);
-    const auto found = handles_.find(address);
-    if (found == handles_.end()) return;
-    for (const cuda::IpcHandle& handle : found->second) registry_.withdraw(handle);
-    handles_.erase(found);
-    exports_.store(handles_.size(), std::memory_order_release);
+    const auto found = exports_by_base_.find(address);
+    if (found == exports_by_base_.end()) return;
+    for (const cuda::IpcHandle& handle : found->second.handles) registry_.withdraw(handle);
+    exports_by_base_.erase(found);
+    exports_.store(exports_by_base_.size(), std::memory_order_release);
   });
 }
 
@@ -160,9 +170,9 @@ void SharedMemory::end() noexcept {
   if (exports_.load(std::memory_order_acquire) == 0) return;
   quietly([&] {
     const std::scoped_lock lock(mutex_);
-    for (const auto& [base, handles] : handles_)
-      for (const cuda::IpcHandle& handle : handles) registry_.withdraw(handle);
-    handles_.clear();
+    for (const auto& [base, exported] : exports_by_base_)
+      for (const cuda::IpcHandle& handle : exported.handles) registry_.withdraw(handle);
+    exports_by_base_.clear();
     exports_.store(0, std::memory_order_release);
   });
 }

@@ -28,7 +28,8 @@ class SharedMemory {
 
   /// The driver has given out a handle for the allocation that contains `address`.
   void exported(const cuda::IpcHandle& handle, cuda::DevicePointer address) noexcept;
-  /// The program is about to free what begins at `address`.
+  /// The program is about to free what begins at `address`. Not every way of freeing leads here:
+  /// then the entry goes with the next export of memory at that address, or with the process.
   void freeing(cuda::DevicePointer address) noexcept;
 
   /// What is known of a handle before it is opened.
@@ -51,12 +52,20 @@ class SharedMemory {
                                                const std::optional<ExportedMemory>& entry,
                                                cuda::DevicePointer base) const;
 
+  /// The handles that have been given out for one allocation.
+  struct Exported {
+    std::uint64_t generation = 0;
+    std::vector<cuda::IpcHandle> handles;
+  };
+
+  void withdraw_earlier(const ExportedMemory& memory);
+
   IpcRegistry registry_;
   cuda::Imports& imports_;
   std::mutex mutex_;
   std::atomic<std::size_t> exports_{
       0};  ///< allocations: freeing costs nothing where there are none
-  std::map<std::uint64_t, std::vector<cuda::IpcHandle>> handles_;  ///< by base address
+  std::map<std::uint64_t, Exported> exports_by_base_;
 };
 
 }  // namespace polypath::preload
