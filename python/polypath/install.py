@@ -35,3 +35,13 @@ def mpi_source_dir() -> Path:
 def stand_in_dir() -> Path:
     """Return the folder of the driver without GPUs, for tests: an entry for ``LD_LIBRARY_PATH``."""
     return _PREFIX / "standin"
+
+
+def preload_library() -> Path:
+    """Return the library that ``polypath run`` puts before the CUDA driver."""
+    return library_dir() / "libpolypath_preload.so"
+
+
+def ucx_plugin_dir() -> Path:
+    """Return the folder of Polypath's module for UCX: an entry for ``UCX_PLUGIN_PATH``."""
+    return _PREFIX / "plugins" / "ucx"

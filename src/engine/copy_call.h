@@ -17,6 +17,8 @@ struct CopyCall {
   StreamHandle stream;
   PlaceId stream_gpu;  ///< the GPU the stream belongs to
   PlanOptions options;
+  /// What turns out to be one native copy is not made, but left to the caller: nothing is enqueued.
+  bool native_by_caller = false;
 };
 
 /// Where a copy begins and ends.
@@ -32,6 +34,7 @@ struct CopyResult {
   Executor executor = Executor::native;
   PlanPointer plan;  ///< null for a native copy that needed no plan, or stands in for a failed one;
                      ///< the last window's if the copy went through pinned windows
+  bool left_to_caller = false;  ///< nothing has been enqueued: see CopyCall::native_by_caller
 };
 
 /// Part of a transfer may be queued, and cannot be waited for.

@@ -159,7 +159,7 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
   count_asked(call);
   ++statistics_.native;
   if (tracked) load_->add(call.stream, known.plan, now);
-  return CopyResult{Executor::native, known.plan};
+  return CopyResult{Executor::native, known.plan, call.native_by_caller};
 }
 
 bool Engine::in_known_company(const CopyCall& call, const FamiliarCopies::Entry& known,
@@ -182,7 +182,7 @@ CopyResult Engine::unplanned_copy(const CopyCall& call, const CopyEnds& ends) {
   counting_errors(statistics_, [&] { native_copy(call, ends); });
   ++statistics_.native;
   if (call.bytes < settings_.min_message) familiar_.remember_small(call, false);
-  return {};
+  return {Executor::native, nullptr, call.native_by_caller};
 }
 
 CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
@@ -218,7 +218,7 @@ CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
     const std::scoped_lock lock(mutex_);
     familiar_.remember_small(call, true);
   }
-  return done.value_or(CopyResult{});
+  return done.value_or(CopyResult{Executor::native, nullptr, call.native_by_caller});
 }
 
 bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
@@ -258,6 +258,7 @@ PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends,
 }
 
 void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
+  if (call.native_by_caller) return;
   driver_.copy_native({call.destination,
                        call.source,
                        call.bytes,
@@ -280,7 +281,7 @@ CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const Pla
   }
   native_copy(call, ends);
   load_->add(call.stream, plan, now);
-  return {Executor::native, planned_native ? plan : nullptr};
+  return {Executor::native, planned_native ? plan : nullptr, call.native_by_caller};
 }
 
 // A graph pays only when launched again: an automatic plan runs as streams the first times.

@@ -10,7 +10,18 @@ from typing import Annotated
 import typer
 
 import polypath
-from polypath.cli.commands import bench, calibrate, demo, info, machines, mpi, plan, trace, tune
+from polypath.cli.commands import (
+    bench,
+    calibrate,
+    demo,
+    info,
+    machines,
+    mpi,
+    plan,
+    run,
+    trace,
+    tune,
+)
 from polypath.cli.errors import INTERRUPTED, RUN_ERROR, describe
 from polypath.cli.output import notice
 
@@ -32,6 +43,8 @@ for command in (
     demo.demo,
 ):
     app.command(cls=mpi.BenchCommand if command is bench.bench else None)(command)
+# What comes after the first word of the command belongs to it.
+app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace polypath::cuda {
 
 Contexts::Contexts(bool peer_access)
@@ -24,10 +26,28 @@ ContextPointer Contexts::of(int gpu) {
 
 ContextPointer Contexts::any() {
   ContextPointer now = nullptr;
-  if (cuda_.context_current(&now) == kSuccess && now != nullptr) return now;
-  for (const auto& context : contexts_)
-    if (ContextPointer retained = context.load(std::memory_order_acquire)) return retained;
+  return cuda_.context_current(&now) == kSuccess && now != nullptr ? now : retained();
+}
+
+ContextPointer Contexts::retained() {
+  for (auto& slot : contexts_)
+    if (ContextPointer context = slot.load(std::memory_order_acquire)) return context;
   return of(0);
+}
+
+// A GPU without a primary context is not given one for the comparison.
+std::optional<int> Contexts::gpu_of(ContextPointer context) {
+  const auto visible = static_cast<std::size_t>(Library::get().gpus);
+  for (std::size_t gpu = 0; gpu < std::min(visible, kMostGpus); ++gpu)
+    if (contexts_[gpu].load(std::memory_order_acquire) == context) return static_cast<int>(gpu);
+  const Current current(context);
+  Device gpu = -1;
+  unsigned flags = 0;
+  int active = 0;
+  if (cuda_.context_device(&gpu) != kSuccess || gpu < 0) return std::nullopt;
+  if (static_cast<std::size_t>(gpu) >= kMostGpus) return std::nullopt;
+  if (cuda_.context_state(gpu, &flags, &active) != kSuccess || active == 0) return std::nullopt;
+  return of(gpu) == context ? std::optional(gpu) : std::nullopt;
 }
 
 void Contexts::retain(int gpu) {

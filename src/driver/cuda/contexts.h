@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "driver/cuda/cuda_api.h"
 
@@ -26,6 +27,10 @@ class Contexts {
   /// For calls that want some context, whichever: the thread's own, else one that is retained
   /// already, else the first GPU's.
   ContextPointer any();
+  /// For what must last: one that is retained already, else the first GPU's.
+  ContextPointer retained();
+  /// The GPU whose primary context this is; none for a context that the program has created.
+  [[nodiscard]] std::optional<int> gpu_of(ContextPointer context);
   /// Lets two GPUs reach each other's memory, as far as they can; nothing happens the second time.
   void connect(int a, int b);
   /// True in the process that made this object.

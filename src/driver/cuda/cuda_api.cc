@@ -14,10 +14,19 @@ std::string describe_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+using Lookup = void* (*)(void*, const char*);
+
+// In a program that runs under libpolypath_preload.so, dlsym answers with what that library puts
+// before the driver. It is meant for the program: our own copies must not come back to a planner.
+Lookup driver_lookup() {
+  void* preloaded = dlsym(RTLD_DEFAULT, "polypath_real_dlsym");
+  return preloaded == nullptr ? static_cast<Lookup>(dlsym) : reinterpret_cast<Lookup>(preloaded);
+}
+
 // The exported name, or null.
 template <class Function>
-void resolve(void* library, const char* symbol, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, symbol));
+void resolve(Lookup lookup, void* library, const char* symbol, Function& function) {
+  function = reinterpret_cast<Function>(lookup(library, symbol));
 }
 
 }  // namespace
@@ -32,9 +41,10 @@ const Library& Library::get() {
 std::string Library::open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return "there is no NVIDIA driver (libcuda.so.1 is not found)";
+  const Lookup lookup = driver_lookup();
   std::string missing;
-#define POLYPATH_RESOLVE(member, symbol, introduced, parameters)                        \
-  resolve(library, #symbol, functions.member); /* NOLINT(bugprone-macro-parentheses) */ \
+#define POLYPATH_RESOLVE(member, symbol, introduced, parameters)                                \
+  resolve(lookup, library, #symbol, functions.member); /* NOLINT(bugprone-macro-parentheses) */ \
   if (functions.member == nullptr && (introduced) <= kOldestDriver) missing = #symbol;
   POLYPATH_CUDA_FUNCTIONS(POLYPATH_RESOLVE)
 #undef POLYPATH_RESOLVE

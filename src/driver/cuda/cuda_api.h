@@ -21,9 +21,12 @@
   X(device_bus_id, cuDeviceGetPCIBusId, 4010, (char*, int, Device))                                \
   X(device_can_access, cuDeviceCanAccessPeer, 4000, (int*, Device, Device))                        \
   X(device_peer_attribute, cuDeviceGetP2PAttribute, 8000, (int*, int, Device, Device))             \
+  X(device_uuid, cuDeviceGetUuid_v2, 11040, (GpuUuid*, Device))                                    \
+  X(context_state, cuDevicePrimaryCtxGetState, 7000, (Device, unsigned*, int*))                    \
   X(context_retain, cuDevicePrimaryCtxRetain, 7000, (ContextPointer*, Device))                     \
   X(context_release, cuDevicePrimaryCtxRelease_v2, 11000, (Device))                                \
   X(context_current, cuCtxGetCurrent, 4000, (ContextPointer*))                                     \
+  X(context_device, cuCtxGetDevice, 2000, (Device*))                                               \
   X(context_push, cuCtxPushCurrent_v2, 4000, (ContextPointer))                                     \
   X(context_pop, cuCtxPopCurrent_v2, 4000, (ContextPointer*))                                      \
   X(context_enable_peer, cuCtxEnablePeerAccess, 4000, (ContextPointer, unsigned))                  \
@@ -32,7 +35,10 @@
   X(host_allocate, cuMemHostAlloc, 2020, (void**, std::size_t, unsigned))                          \
   X(host_free, cuMemFreeHost, 2000, (void*))                                                       \
   X(pointer_attributes, cuPointerGetAttributes, 7000, (unsigned, int*, void**, DevicePointer))     \
+  X(ipc_open, cuIpcOpenMemHandle_v2, 11000, (DevicePointer*, IpcHandle, unsigned))                 \
+  X(ipc_close, cuIpcCloseMemHandle, 4010, (DevicePointer))                                         \
   X(stream_create, cuStreamCreate, 2000, (StreamPointer*, unsigned))                               \
+  X(stream_context, cuStreamGetCtx, 9020, (StreamPointer, ContextPointer*))                        \
   X(stream_destroy, cuStreamDestroy_v2, 4000, (StreamPointer))                                     \
   X(stream_synchronize, cuStreamSynchronize, 2000, (StreamPointer))                                \
   X(stream_wait, cuStreamWaitEvent, 3020, (StreamPointer, EventPointer, unsigned))                 \
@@ -42,6 +48,7 @@
   X(event_destroy, cuEventDestroy_v2, 4000, (EventPointer))                                        \
   X(event_record, cuEventRecord, 2000, (EventPointer, StreamPointer))                              \
   X(event_query, cuEventQuery, 2000, (EventPointer))                                               \
+  X(event_synchronize, cuEventSynchronize, 2000, (EventPointer))                                   \
   X(copy_any, cuMemcpyAsync, 4000, (DevicePointer, DevicePointer, std::size_t, StreamPointer))     \
   X(copy_in, cuMemcpyHtoDAsync_v2, 3020, (DevicePointer, const void*, std::size_t, StreamPointer)) \
   X(copy_out, cuMemcpyDtoHAsync_v2, 3020, (void*, DevicePointer, std::size_t, StreamPointer))      \

@@ -70,7 +70,7 @@ ContextPointer CudaDriver::context_of(std::uintptr_t handle) {
 }
 
 StreamHandle CudaDriver::foreign_stream(PlaceId gpu, std::uintptr_t stream) {
-  return {pack(ordinal(gpu), reinterpret_cast<const void*>(stream))};
+  return {pack(ordinal(gpu), reinterpret_cast<const void*>(stream)) | kForeign};
 }
 
 Seconds CudaDriver::now() {
@@ -142,16 +142,33 @@ int CudaDriver::copying_gpu(const CopyRequest& request) const {
   return ordinal(is_gpu(request.source_place) ? request.source_place : request.destination_place);
 }
 
+// On the program's own streams its own addresses are the right ones.
 void CudaDriver::copy(const CopyRequest& request, StreamHandle stream) {
-  const Current current(context_of(stream.value));
-  enqueue(request, pointer_of(stream));
+  const ContextPointer context = context_of(stream.value);
+  const Current current(context);
+  connect(request);
+  if (is_foreign(stream) || imports_.empty()) return enqueue(request, pointer_of(stream));
+  const Reached source = imports_.reach(request.source, context);
+  const Reached destination = imports_.reach(request.destination, context);
+  CopyRequest reached = request;
+  reached.source = source.address;
+  reached.destination = destination.address;
+  enqueue(reached, pointer_of(stream));
+  for (const Reached& end : {source, destination})
+    if (end.mapping) end.mapping->note_use(stream);
+}
+
+// How imported memory is reached was settled when it was mapped.
+void CudaDriver::connect(const CopyRequest& request) {
+  if (!is_gpu(request.source_place) || !is_gpu(request.destination_place)) return;
+  if (imports_.find(request.source) || imports_.find(request.destination)) return;
+  contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
 }
 
 void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
   const std::size_t bytes = request.bytes.value;
   const bool from_gpu = is_gpu(request.source_place), to_gpu = is_gpu(request.destination_place);
   if (from_gpu && to_gpu) {
-    contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
     check(cuda_.copy_between(request.destination.value, request.source.value, bytes, stream),
           "cuMemcpyDtoDAsync");
   } else if (to_gpu) {
@@ -170,10 +187,13 @@ void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
 
 void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
   const Current current(context_of(stream.value));
-  if (request.destination_place.valid() && request.source_place.valid())
-    return enqueue({request.destination, request.destination_place, request.source,
-                    request.source_place, request.bytes, request.label},
-                   pointer_of(stream));
+  if (request.destination_place.valid() && request.source_place.valid()) {
+    const CopyRequest placed{request.destination, request.destination_place,
+                             request.source,      request.source_place,
+                             request.bytes,       request.label};
+    connect(placed);
+    return enqueue(placed, pointer_of(stream));
+  }
   check(cuda_.copy_any(request.destination.value, request.source.value, request.bytes.value,
                        pointer_of(stream)),
         "cuMemcpyAsync");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "driver/cuda/contexts.h"
+#include "driver/cuda/imports.h"
 #include "driver/driver.h"
 #include "machine/machine.h"
 
@@ -53,6 +54,12 @@ class CudaDriver final : public Driver {
   void destroy_graph(GraphHandle graph) override;
   void synchronize(StreamHandle stream) override;
 
+  /// The primary contexts that are used.
+  [[nodiscard]] Contexts& contexts() { return contexts_; }
+  /// Memory of other processes: find_memory says where it really is, and copies that other contexts
+  /// make than the one it was mapped in use mappings of their own.
+  [[nodiscard]] Imports& imports() { return imports_; }
+
  private:
   struct Graph;
 
@@ -62,7 +69,9 @@ class CudaDriver final : public Driver {
   [[nodiscard]] ContextPointer context_of(std::uintptr_t handle);
   [[nodiscard]] int copying_gpu(const CopyRequest& request) const;
   [[nodiscard]] ContextPointer copying_context(const CopyRequest& request);
+  void connect(const CopyRequest& request);
   void enqueue(const CopyRequest& request, StreamPointer stream);
+  void reach_imports(Graph& graph);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
   Graph& graph_of(GraphHandle handle);
 
@@ -72,6 +81,7 @@ class CudaDriver final : public Driver {
   std::vector<PlaceId> gpus_;  ///< by ordinal
   PlaceId host_;
   Contexts contexts_;
+  Imports& imports_ = Imports::of_process();
   std::mutex mutex_;
   std::map<Address, PlaceId> allocations_;
 };

@@ -1,6 +1,8 @@
 // Executable graphs of copies.
 
+#include <array>
 #include <memory>
+#include <set>
 
 #include "core/error.h"
 #include "driver/cuda/cuda_driver.h"
@@ -22,12 +24,15 @@ struct CudaDriver::Graph {
     GraphNodePointer pointer = nullptr;
     Memcpy3D copy;
     ContextPointer context = nullptr;
+    Address destination, source;  ///< as the caller gave them
+    std::array<std::weak_ptr<SecondMapping>, 2> mappings;
   };
 
   const Functions& cuda;
   GraphPointer graph = nullptr;
   GraphExecPointer executable = nullptr;
   std::vector<Node> nodes;
+  std::uint64_t imports_then = 0;  ///< Imports::changes() when the addresses were put in
 };
 
 namespace {
@@ -39,11 +44,19 @@ void set_addresses(Memcpy3D& copy, Address destination, Address source) {
   else copy.destination_host = reinterpret_cast<void*>(destination.value);
 }
 
+// Puts the caller's addresses into a node, as its context must use them.
+template <class Node>
+void place_addresses(Imports& imports, Node& node) {
+  const Reached destination = imports.reach(node.destination, node.context);
+  const Reached source = imports.reach(node.source, node.context);
+  set_addresses(node.copy, destination.address, source.address);
+  node.mappings = {destination.mapping, source.mapping};
+}
+
 }  // namespace
 
 ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
-  if (is_gpu(request.source_place) && is_gpu(request.destination_place))
-    contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
+  connect(request);
   return contexts_.of(copying_gpu(request));
 }
 
@@ -51,14 +64,17 @@ GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
   const Current current(contexts_.any());
   auto made = std::make_unique<Graph>(cuda_);
+  made->imports_then = imports_.changes();
   check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
   for (const GraphNode& node : nodes) {
     Graph::Node added;
     added.copy.source_type = is_gpu(node.copy.source_place) ? kMemoryDevice : kMemoryHost;
     added.copy.destination_type = is_gpu(node.copy.destination_place) ? kMemoryDevice : kMemoryHost;
     added.copy.width = node.copy.bytes.value;
-    set_addresses(added.copy, node.copy.destination, node.copy.source);
+    added.destination = node.copy.destination;
+    added.source = node.copy.source;
     added.context = copying_context(node.copy);
+    place_addresses(imports_, added);
     std::vector<GraphNodePointer> after;
     for (const int earlier : node.after)
       after.push_back(made->nodes[static_cast<std::size_t>(earlier)].pointer);
@@ -85,14 +101,36 @@ void CudaDriver::update_node(GraphHandle graph, int node, Address destination, A
          "Pass the index of one of its nodes.");
   Graph::Node& changed = used.nodes[static_cast<std::size_t>(node)];
   const Current current(changed.context);
-  set_addresses(changed.copy, destination, source);
+  changed.destination = destination;
+  changed.source = source;
+  place_addresses(imports_, changed);
   check(cuda_.graph_exec_set_copy(used.executable, changed.pointer, &changed.copy, changed.context),
         "cuGraphExecMemcpyNodeSetParams");
 }
 
+// The same address may by now be another import, or none: its second mappings are others then.
+void CudaDriver::reach_imports(Graph& graph) {
+  const std::uint64_t now = imports_.changes();
+  if (graph.imports_then == now) return;
+  for (Graph::Node& node : graph.nodes) {
+    const Current current(node.context);
+    place_addresses(imports_, node);
+    check(cuda_.graph_exec_set_copy(graph.executable, node.pointer, &node.copy, node.context),
+          "cuGraphExecMemcpyNodeSetParams");
+  }
+  graph.imports_then = now;
+}
+
 void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
+  Graph& launched = graph_of(graph);
+  reach_imports(launched);
   const Current current(context_of(stream.value));
-  check(cuda_.graph_launch(graph_of(graph).executable, pointer_of(stream)), "cuGraphLaunch");
+  check(cuda_.graph_launch(launched.executable, pointer_of(stream)), "cuGraphLaunch");
+  std::set<std::shared_ptr<SecondMapping>> used;
+  for (const Graph::Node& node : launched.nodes)
+    for (const auto& mapping : node.mappings) used.insert(mapping.lock());
+  used.erase(nullptr);
+  for (const auto& mapping : used) mapping->note_use(stream);
 }
 
 // CUDA keeps a graph that still runs until it has finished.

@@ -13,7 +13,7 @@ namespace polypath::cuda {
 
 Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
   const bool device = is_gpu(place);
-  const Current current(device ? contexts_.of(ordinal(place)) : contexts_.any());
+  const Current current(device ? contexts_.of(ordinal(place)) : contexts_.retained());
   const RelaxedCapture relaxed;
   Address address;
   if (device) {
@@ -51,9 +51,15 @@ void CudaDriver::free(Address address) {
   check(cuda_.free(address.value), "cuMemFree");
 }
 
-// One call for all attributes; an address that CUDA does not know gives zeros.
+// One call for all attributes, after what CUDA cannot know of; an address that CUDA does not know
+// gives zeros.
 std::optional<MemoryInfo> CudaDriver::find_memory(Address address) {
   if (address.value == 0) return std::nullopt;
+  if (const auto imported = imports_.find(address)) {
+    const PlaceId owner = imported->owner < 0 ? PlaceId{} : place_of_gpu(imported->owner);
+    if (!owner.valid()) return std::nullopt;
+    return MemoryInfo{owner, imported->base, imported->size, MemoryKind::device};
+  }
   unsigned type = 0, managed = 0;
   int gpu = -1;
   DevicePointer begin = 0;

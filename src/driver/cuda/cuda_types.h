@@ -3,6 +3,7 @@
 // needs no CUDA: libcuda is opened at run time. All of it is unchanged from CUDA 11.8 to 13.
 // tests/driver/cuda_types.test.cc compares it with cuda.h where there is one.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,18 +19,37 @@ using GraphPointer = struct OpaqueGraph*;
 using GraphNodePointer = struct OpaqueGraphNode*;
 using GraphExecPointer = struct OpaqueGraphExec*;
 
+/// CUipcMemHandle: names an allocation to other processes. Compared as a whole.
+struct IpcHandle {
+  std::array<unsigned char, 64> bytes{};
+  bool operator==(const IpcHandle&) const = default;
+};
+/// CUuuid: of a GPU, or of the part of one that the process sees.
+struct GpuUuid {
+  std::array<unsigned char, 16> bytes{};
+  bool operator==(const GpuUuid&) const = default;
+};
+static_assert(sizeof(IpcHandle) == 64 && sizeof(GpuUuid) == 16);
+
 // CUresult
 constexpr Result kSuccess = 0;
 constexpr Result kInvalidValue = 1;
 constexpr Result kOutOfMemory = 2;
+constexpr Result kNotInitialized = 3;
+constexpr Result kInvalidContext = 201;
+constexpr Result kNotFound = 500;
 constexpr Result kNotReady = 600;
 constexpr Result kPeerAccessAlreadyEnabled = 704;
+constexpr Result kNotSupported = 801;
 constexpr Result kStreamCaptureImplicit = 906;
 
 // CUpointer_attribute
+constexpr int kPointerContext = 1;
 constexpr int kPointerMemoryType = 2;
+constexpr int kPointerBufferId = 7;
 constexpr int kPointerIsManaged = 8;
 constexpr int kPointerDeviceOrdinal = 9;
+constexpr int kPointerIsIpcCapable = 10;
 constexpr int kPointerRangeStart = 11;
 constexpr int kPointerRangeSize = 12;
 
@@ -47,6 +67,9 @@ constexpr int kPeerAccessSupported = 2;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kHostAllocPortable = 1;
+constexpr unsigned kIpcLazyPeerAccess = 1;
+constexpr std::uintptr_t kStreamLegacy = 1;     // CU_STREAM_LEGACY, as a stream's pointer
+constexpr std::uintptr_t kStreamPerThread = 2;  // CU_STREAM_PER_THREAD
 constexpr int kCaptureModeRelaxed = 2;
 constexpr int kCaptureNone = 0;
 

@@ -1,6 +1,7 @@
 #pragma once
 // Our handles of CUDA's streams and events: the pointer, with the GPU's number plus one in the 16
-// bits above the 48 of a user address. Zero stays "none".
+// bits above the 48 of a user address. Zero stays "none". The uppermost bit says that the program
+// made the stream.
 
 #include "driver/cuda/cuda_types.h"
 #include "driver/driver.h"
@@ -15,7 +16,16 @@ inline std::uintptr_t pack(int gpu, const void* pointer) {
          reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-inline int gpu_in(std::uintptr_t handle) { return static_cast<int>(handle >> kGpuShift) - 1; }
+constexpr std::uintptr_t kForeign = std::uintptr_t{1} << 63;
+
+inline int gpu_in(std::uintptr_t handle) {
+  return static_cast<int>((handle & ~kForeign) >> kGpuShift) - 1;
+}
+
+/// True for streams that the driver's user made without us; the default stream is one.
+inline bool is_foreign(StreamHandle stream) {
+  return stream.value == 0 || (stream.value & kForeign) != 0;
+}
 
 inline StreamPointer pointer_of(StreamHandle stream) {
   return reinterpret_cast<StreamPointer>(stream.value & kPointerMask);

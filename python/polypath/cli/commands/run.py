@@ -1,0 +1,49 @@
+"""`polypath run -- COMMAND...`."""
+
+# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from polypath.cli.errors import UserError
+from polypath.cli.output import notice
+from polypath.launching import WAYS, Launch, LaunchError, plan_launch
+
+# As shells have it: found, but not to be run.
+NOT_EXECUTABLE = 126
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="What to run.")],
+    how: Annotated[
+        str, typer.Option("--how", metavar="WAY", help=f"One of {', '.join(WAYS)}.")
+    ] = "auto",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the command instead of running it.")
+    ] = False,
+) -> None:
+    """Run an unchanged program, its large copies over every path that helps."""
+    try:
+        launch = plan_launch(command, how)
+    except LaunchError as error:
+        raise UserError(error.problem, error.why, error.remedy) from None
+    notice(f"by {launch.way}: {launch.why}")
+    for note in launch.notes:
+        notice(note)
+    if dry_run:
+        print(launch.shell_line())
+        return
+    _become(launch)
+
+
+def _become(launch: Launch) -> None:
+    """Go on as the command: its exit status, signals and terminal are its own."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(launch.arguments[0], launch.arguments, {**os.environ, **launch.environment})
+    except OSError as error:
+        notice(f"'{launch.arguments[0]}' cannot be run ({error.strerror})")
+        raise typer.Exit(NOT_EXECUTABLE) from None

@@ -1,0 +1,167 @@
+"""How a program is started so that its copies go through Polypath, without changing the program.
+
+Two ways lead in: ``preload`` puts a library before the CUDA driver in every process of the program;
+``plugin`` hands UCX a module (UCX 1.21 or later), which reaches UCX's copies only. The processes of
+an MPI program are started by its launcher, perhaps on other nodes: it is told what to pass on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from polypath.install import preload_library, ucx_plugin_dir
+
+WAYS = ("auto", "preload", "plugin")
+
+_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun_rsh")
+_VERSION_SECONDS = 20
+
+
+class LaunchError(Exception):
+    """The program cannot be started in the way that was asked for."""
+
+    def __init__(self, problem: str, why: str, remedy: str) -> None:
+        super().__init__(f"{problem} ({why}) {remedy}")
+        self.problem, self.why, self.remedy = problem, why, remedy
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A command with what has been added to it."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str] = field(default_factory=dict)  # added for the command itself
+    way: str = "preload"
+    why: str = ""
+    notes: tuple[str, ...] = ()
+
+    def shell_line(self) -> str:
+        """Return the command as one would type it."""
+        added = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        return " ".join([*added, shlex.join(self.arguments)])
+
+
+def plan_launch(
+    command: Sequence[str],
+    how: str = "auto",
+    environment: Mapping[str, str] | None = None,
+) -> Launch:
+    """Return how to start ``command``; ``how`` is one of :data:`WAYS`.
+
+    ``environment`` is the one that the command will have apart from what is added; by default this
+    process's. Raises LaunchError if there is no such way for this program.
+    """
+    around = dict(os.environ if environment is None else environment)
+    program = shutil.which(command[0], path=around.get("PATH"))
+    if program is None:
+        raise LaunchError(
+            f"'{command[0]}' cannot be run",
+            "there is no such program",
+            "Name one that is on the PATH.",
+        )
+    launcher = _launcher_of(program, around)
+    way, why = _way_for(Path(program), how, launcher)
+    added = _variables(way, around)
+    notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.",)
+    arguments, own, more = _pass_on(list(command), launcher, added, around)
+    return Launch(tuple(arguments), own, way, why, (*(notes if way == "plugin" else ()), *more))
+
+
+def _way_for(program: Path, how: str, launcher: str) -> tuple[str, str]:
+    if how not in WAYS:
+        raise LaunchError(f"way '{how}' is unknown", f"the ways are {', '.join(WAYS)}", "Name one.")
+    if how != "auto":
+        return how, "as asked for"
+    if not launcher and _is_privileged(program):
+        return "plugin", "the system ignores LD_PRELOAD for a set-user-id program"
+    return "preload", "it reaches every copy of a program that uses CUDA, with or without UCX"
+
+
+def _is_privileged(program: Path) -> bool:
+    return bool(program.stat().st_mode & (stat.S_ISUID | stat.S_ISGID))
+
+
+def _variables(way: str, around: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of the way, with what they have been set to before behind ours."""
+    name, ours = (
+        ("UCX_PLUGIN_PATH", ucx_plugin_dir())
+        if way == "plugin"
+        else ("LD_PRELOAD", preload_library())
+    )
+    if not ours.exists():
+        raise LaunchError(
+            f"{ours} is missing",
+            "this installation has no CUDA driver layer",
+            "Install a build with POLYPATH_WITH_CUDA=ON.",
+        )
+    earlier = [part for part in re.split(r"[:\s]", around.get(name, "")) if part]
+    return {name: ":".join([str(ours), *(part for part in earlier if part != str(ours))])}
+
+
+def _launcher_of(program: str, around: Mapping[str, str]) -> str:
+    """Return which launcher of MPI programs the program is: open mpi, hydra, srun or none."""
+    name = Path(program).name
+    if name == "srun":
+        return "srun"
+    if name not in _MPI_LAUNCHERS:
+        return ""
+    try:
+        said = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_VERSION_SECONDS,
+            env=dict(around),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    text = said.stdout + said.stderr
+    if re.search(r"open ?mpi|open-?rte|prrte|prterun", text, re.IGNORECASE):
+        return "open mpi"
+    return "hydra" if re.search(r"hydra|intel\(r\) mpi", text, re.IGNORECASE) else "unknown"
+
+
+def _pass_on(
+    command: list[str], launcher: str, added: Mapping[str, str], around: Mapping[str, str]
+) -> tuple[list[str], dict[str, str], tuple[str, ...]]:
+    """Return the command, the variables for it alone, and what its user should know."""
+    settings = {name: around[name] for name in sorted(around) if name.startswith("POLYPATH_")}
+    passed = {**added, **settings}
+    if launcher == "open mpi":
+        option = [part for name, value in passed.items() for part in ("-x", f"{name}={value}")]
+        return _after_each_launcher(command, option), {}, ()
+    if launcher == "hydra":
+        option = [part for name, value in passed.items() for part in ("-genv", name, value)]
+        return [command[0], *option, *command[1:]], {}, ()
+    return command, dict(added), _notes_for(command, launcher, added)
+
+
+def _after_each_launcher(command: list[str], option: list[str]) -> list[str]:
+    """Put options behind the launcher's name and behind each ":" between its programs."""
+    placed = [command[0], *option]
+    for argument in command[1:]:
+        placed += [argument, *(option if argument == ":" else ())]
+    return placed
+
+
+def _notes_for(command: list[str], launcher: str, added: Mapping[str, str]) -> tuple[str, ...]:
+    name = next(iter(added))
+    if launcher == "unknown":
+        return (
+            f"{command[0]} is neither Open MPI's nor Hydra's: see that it passes {name} on to "
+            "other nodes.",
+        )
+    exported = [part for part in command if part.startswith("--export=")]
+    if launcher == "srun" and exported and not exported[-1].startswith("--export=ALL"):
+        return (f"srun passes only on what {exported[-1]} names: add {name} to it.",)
+    return ()

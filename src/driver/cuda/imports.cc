@@ -1,0 +1,160 @@
+#include "driver/cuda/imports.h"
+
+#include <pthread.h>
+
+#include "core/error.h"
+#include "driver/cuda/contexts.h"
+#include "driver/cuda/cuda_api.h"
+#include "driver/cuda/handles.h"
+
+namespace polypath::cuda {
+namespace {
+
+const Functions& driver() { return Library::get().functions; }
+
+bool create(EventPointer& event) {
+  const RelaxedCapture relaxed;
+  return driver().event_create(&event, kEventDisableTiming) == kSuccess;
+}
+
+// The entry that contains the address; null if there is none.
+template <class Entries>
+auto* entry_at(Entries& entries, Address address) {
+  auto after = entries.upper_bound(address);
+  if (after == entries.begin()) return static_cast<decltype(&after->second)>(nullptr);
+  auto& entry = std::prev(after)->second;
+  return address < entry.memory.base + entry.memory.size ? &entry : nullptr;
+}
+
+bool same_memory(const ImportedMemory& a, const ImportedMemory& b) {
+  return a.size == b.size && a.handle == b.handle && a.context == b.context && a.owner == b.owner;
+}
+
+}  // namespace
+
+SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context) : context_(context) {
+  const Current current(context);
+  const RelaxedCapture relaxed;
+  DevicePointer opened = 0;
+  check(driver().ipc_open(&opened, handle, kIpcLazyPeerAccess), "cuIpcOpenMemHandle");
+  base_ = {static_cast<std::uintptr_t>(opened)};
+}
+
+// Better never closed than under a copy.
+SecondMapping::~SecondMapping() {
+  if (lost_) return;
+  try {
+    const Current current(context_);
+    const RelaxedCapture relaxed;
+    if (wait_for_uses()) driver().ipc_close(base_.value);
+    for (const auto& [queue, event] : uses_) driver().event_destroy(event);
+  } catch (const Error&) {
+    // The context is gone, and everything in it.
+  }
+}
+
+bool SecondMapping::wait_for_uses() {
+  for (const auto& [queue, event] : uses_)
+    if (driver().event_synchronize(event) != kSuccess) return false;
+  return true;
+}
+
+// An event per queue is enough: a later use on the same one comes after the earlier.
+void SecondMapping::note_use(StreamHandle stream) {
+  const bool of_thread = reinterpret_cast<std::uintptr_t>(pointer_of(stream)) == kStreamPerThread;
+  const Queue queue{stream.value, of_thread ? static_cast<std::uintptr_t>(pthread_self()) : 0};
+  const std::scoped_lock lock(mutex_);
+  EventPointer& event = uses_[queue];
+  if (event == nullptr && !create(event)) {
+    uses_.erase(queue);
+    lost_ = true;
+    return;
+  }
+  lost_ |= driver().event_record(event, pointer_of(stream)) != kSuccess;
+}
+
+void SecondMapping::abandon() {
+  const std::scoped_lock lock(mutex_);
+  lost_ = true;
+}
+
+Imports& Imports::of_process() {
+  static auto& imports = *new Imports;
+  return imports;
+}
+
+void Imports::add(const ImportedMemory& memory, Check still_exported) {
+  const std::scoped_lock lock(mutex_);
+  const auto [place, is_new] =
+      entries_.try_emplace(memory.base, Entry{memory, std::move(still_exported), 1, false, {}});
+  Entry& entry = place->second;
+  if (!is_new) {
+    ++entry.openings;
+    if (!same_memory(entry.memory, memory)) entry.memory.owner = kOwnerUnknown;
+  }
+  count_.store(entries_.size(), std::memory_order_release);
+  ++changes_;
+}
+
+// The mappings go after the lock has: waiting for their last use may take long.
+void Imports::remove(Address base) {
+  std::map<ContextPointer, std::shared_ptr<SecondMapping>> unused;
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(base);
+  if (found == entries_.end() || --found->second.openings > 0) return;
+  unused = std::move(found->second.mappings);
+  entries_.erase(found);
+  count_.store(entries_.size(), std::memory_order_release);
+  ++changes_;
+}
+
+std::optional<ImportedMemory> Imports::find(Address address) const {
+  if (empty()) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_at(entries_, address);
+  return entry == nullptr ? std::nullopt : std::optional(entry->memory);
+}
+
+bool Imports::mappable(Address address) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_at(entries_, address);
+  return entry == nullptr || !entry->failed;
+}
+
+Reached Imports::reach(Address address, ContextPointer context) {
+  if (empty()) return {address, nullptr};
+  const std::scoped_lock lock(mutex_);
+  Entry* entry = entry_at(entries_, address);
+  if (entry == nullptr || entry->memory.context == context) return {address, nullptr};
+  auto& mapping = entry->mappings[context];
+  if (!mapping) mapping = open(*entry, context);
+  return {mapping->base() + Bytes{address.value - entry->memory.base.value}, mapping};
+}
+
+// Checked on both sides: between them the exporter has kept the allocation, so that what has been
+// opened is what the program had opened.
+std::shared_ptr<SecondMapping> Imports::open(Entry& entry, ContextPointer context) {
+  if (entry.failed)
+    fail(ErrorCode::driver, "memory of another process cannot be mapped again",
+         "it has been tried before");
+  entry.failed = true;
+  const auto check_exported = [&] {
+    if (entry.memory.owner >= 0 && entry.still_exported()) return;
+    fail(ErrorCode::unsupported, "memory of another process cannot be mapped again",
+         "its exporter has freed it or ended");
+  };
+  check_exported();
+  auto mapping = std::make_shared<SecondMapping>(entry.memory.handle, context);
+  check_exported();
+  entry.failed = false;
+  return mapping;
+}
+
+void Imports::abandon() {
+  const std::scoped_lock lock(mutex_);
+  for (auto& [base, entry] : entries_)
+    for (auto& [context, mapping] : entry.mappings)
+      if (mapping) mapping->abandon();
+}
+
+}  // namespace polypath::cuda

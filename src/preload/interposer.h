@@ -1,0 +1,70 @@
+#pragma once
+// The one place that decides what becomes of a program's copy. The exported functions ask it, and
+// make the real call for everything that it does not take.
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "core/settings.h"
+#include "preload/outcome.h"
+#include "preload/program_copy.h"
+
+namespace polypath::preload {
+
+class Session;
+
+/// Thread-safe. Does nothing before the program's first copy, and reads the settings then; machine,
+/// driver and engine follow at the first one that is not small. Anything that goes wrong on the way
+/// is said once on stderr, and every copy goes to the driver as it is.
+class Interposer {
+ public:
+  Interposer(const Interposer&) = delete;
+  Interposer& operator=(const Interposer&) = delete;
+
+  /// This process's, never destroyed.
+  static Interposer& get();
+
+  /// True, and counted, for a copy that needs no further thought. The first copy does.
+  [[nodiscard]] bool passes_at_once(Bytes bytes) {
+    if (bytes.value >= pass_below_.load(std::memory_order_acquire)) return false;
+    tally_.count(pass_as_.load(std::memory_order_relaxed), bytes);
+    return true;
+  }
+  /// Makes the copy if it is one to be made over several paths; false: the real call is to be made.
+  [[nodiscard]] bool take(const ProgramCopy& asked) noexcept;
+  /// Counts a call that is always the driver's.
+  void count(Outcome outcome, Bytes bytes) noexcept;
+  /// From here on every copy goes to the driver.
+  void switch_off(const char* why) noexcept;
+  /// The primary context of a GPU is about to be destroyed with everything in it.
+  void contexts_reset() noexcept;
+  [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
+
+ private:
+  Interposer() = default;
+
+  void begin() noexcept;
+  void start() noexcept;
+  [[nodiscard]] Outcome decide(const ProgramCopy& asked) noexcept;
+  void turn_off(const char* why) noexcept;
+  void complain(const std::string& problem) noexcept;
+  void end() noexcept;
+  void forked() noexcept;
+
+  std::atomic<std::uint64_t> pass_below_{0};
+  std::atomic<Outcome> pass_as_{Outcome::small};
+  std::atomic<bool> is_off_{false};
+  std::atomic<bool> begun_{false};
+  std::atomic<bool> starting_{false};
+  std::atomic<Session*> session_{nullptr};
+  std::mutex mutex_;
+  Settings settings_;
+  const char* why_off_ = "";
+  std::atomic<bool> failed_{false};
+  int process_ = 0;
+  Tally tally_;
+};
+
+}  // namespace polypath::preload

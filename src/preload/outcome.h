@@ -1,0 +1,73 @@
+#pragma once
+// What becomes of a program's copies, and how often.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "core/units.h"
+
+// X(outcome, what the table says)
+#define POLYPATH_OUTCOMES(X)                                                        \
+  X(streams, "over several paths, by streams")                                      \
+  X(graphs, "over several paths, by a graph")                                       \
+  X(windows, "through pinned windows")                                              \
+  X(small, "smaller than POLYPATH_MIN_MESSAGE")                                     \
+  X(native, "one native copy is best")                                              \
+  X(same_memory, "within one memory, or between host memories")                     \
+  X(pageable, "pageable memory, too small for windows")                             \
+  X(managed, "managed memory")                                                      \
+  X(own_access, "memory from a pool or with virtual addresses of its own")          \
+  X(owner_unknown, "memory of a process that does not run under Polypath")          \
+  X(owner_hidden, "memory of another process on a GPU that this one does not see")  \
+  X(unmappable, "memory of another process that could not be mapped a second time") \
+  X(unknown_memory, "memory that the driver does not know")                         \
+  X(capturing, "stream being captured")                                             \
+  X(other_context, "stream of a context that is not its GPU's primary one")         \
+  X(form, "a form of copy that is left alone (batch, blocking peer copy)")          \
+  X(nested, "made while another one was being planned")                             \
+  X(starting, "while Polypath was starting in another thread")                      \
+  X(off, "Polypath is off in this process")                                         \
+  X(failed, "several paths failed")
+
+namespace polypath::preload {
+
+enum class Outcome {
+#define POLYPATH_NAME(outcome, text) outcome,
+  POLYPATH_OUTCOMES(POLYPATH_NAME)
+#undef POLYPATH_NAME
+};
+
+/// How many outcomes there are, and how many of them, the first ones, mean several paths.
+constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::failed) + 1;
+constexpr std::size_t kAccelerated = static_cast<std::size_t>(Outcome::windows) + 1;
+
+/// The words of the table.
+const char* text_of(Outcome outcome);
+
+/// Counts. Safe from any thread; a count costs a few nanoseconds.
+class Tally {
+ public:
+  void count(Outcome outcome, Bytes bytes) {
+    Entry& entry = entries_[static_cast<std::size_t>(outcome)];
+    entry.calls.fetch_add(1, std::memory_order_relaxed);
+    entry.bytes.fetch_add(bytes.value, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t calls(Outcome outcome) const;
+  [[nodiscard]] Bytes bytes(Outcome outcome) const;
+  /// Everything from zero again: for a forked child.
+  void clear();
+  /// A short table of what happened at all, its lines starting with "polypath: "; `why_off` is said
+  /// beside the copies that were made while Polypath was off.
+  [[nodiscard]] std::string table(int process, const std::string& why_off) const;
+
+ private:
+  struct Entry {
+    std::atomic<std::uint64_t> calls{0};
+    std::atomic<std::uint64_t> bytes{0};
+  };
+  std::array<Entry, kOutcomes> entries_;
+};
+
+}  // namespace polypath::preload

@@ -1,0 +1,29 @@
+#pragma once
+// A copy as the program asked the driver for it.
+
+#include "driver/cuda/cuda_types.h"
+#include "driver/driver.h"
+
+namespace polypath::preload {
+
+/// Whose stream the null one is for this form of the call.
+enum class DefaultStream { legacy, own };
+
+struct ProgramCopy {
+  Address destination;
+  Address source;
+  Bytes bytes;
+  cuda::StreamPointer stream = nullptr;  ///< null: the legacy default stream
+  bool blocking = false;                 ///< the call returns when the copy is done
+};
+
+/// The stream that a call means by `given`: null for the legacy default stream, however it is
+/// written, and CUDA's own name for the thread's.
+inline cuda::StreamPointer stream_of(cuda::StreamPointer given, DefaultStream null_means) {
+  const auto value = reinterpret_cast<std::uintptr_t>(given);
+  if (value == cuda::kStreamLegacy) return nullptr;
+  if (value != 0 || null_means == DefaultStream::legacy) return given;
+  return reinterpret_cast<cuda::StreamPointer>(cuda::kStreamPerThread);
+}
+
+}  // namespace polypath::preload

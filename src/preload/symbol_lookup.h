@@ -1,0 +1,23 @@
+#pragma once
+// What programs are given that look the driver's functions up at run time, as the CUDA runtime
+// does: ours in place of the driver's, and the driver's for everything else.
+
+#include <cstdint>
+
+namespace polypath::preload {
+
+/// Ours for the exported symbol `name`; null if it is not in our list.
+void* our_function(const char* name);
+
+/// Ours for the exported symbol `name`, if that is what `real` is in the driver; else `real`.
+void* replacement_for_symbol(const char* name, void* real);
+
+/// Ours for what cuGetProcAddress has answered with, if it is known to have the same form: the
+/// function asked for is in our list, for this version and kind of default stream. Else `real`.
+void* replacement_for_request(const char* name, int version, bool own_stream, void* real);
+
+/// True if dlsym is asked for a name that may have to be replaced. Costs a comparison of two
+/// letters for nearly every name there is.
+bool may_be_replaced(const char* name);
+
+}  // namespace polypath::preload

@@ -1,0 +1,14 @@
+#pragma once
+// What the fake driver has been asked for, and what it is told to do.
+
+#include <string>
+#include <vector>
+
+namespace polypath::preload {
+
+struct FakeDriver {
+  std::vector<std::string> journal;
+  bool refuses_mappings = false;
+};
+
+}  // namespace polypath::preload

@@ -1,0 +1,34 @@
+#pragma once
+// Runs one of the test programs over the stand-in driver, with or without the preload library.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace polypath::preload {
+
+/// How a program ended and what it wrote.
+struct ProgramRun {
+  int status = -1;  ///< exit status; 128 and more: ended by a signal
+  std::string output;
+  std::string errors;
+
+  /// The calls that the tables of all processes count under `text`.
+  [[nodiscard]] std::uint64_t calls(const std::string& text) const;
+};
+
+using Variables = std::map<std::string, std::string>;
+
+/// Runs a program of tests/preload/programs to its end, with violations that the stand-in finds as
+/// failures. `more` comes on top of the usual environment: the preload library and its statistics.
+ProgramRun run_program(const std::vector<std::string>& command, const Variables& more = {});
+
+/// The same without Polypath.
+ProgramRun run_plain(const std::vector<std::string>& command);
+
+/// The preload library, and a folder with the stand-in driver; empty if it has not been built.
+std::string preload_path();
+std::string standin_folder();
+
+}  // namespace polypath::preload

@@ -1,0 +1,161 @@
+#pragma once
+// The part of the CUDA driver that the test programs use, as a program sees it that knows nothing
+// of Polypath, and buffers whose bytes can be told apart.
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern "C" {
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = struct ProgramContext*;
+using CUstream = struct ProgramStream*;
+using CUevent = struct ProgramEvent*;
+using CUgraph = struct ProgramGraph*;
+struct CUipcMemHandle {
+  char reserved[64];
+};
+
+CUresult cuInit(unsigned);
+CUresult cuDeviceGetCount(int*);
+CUresult cuDevicePrimaryCtxRetain(CUcontext*, CUdevice);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
+CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int*);
+CUresult cuCtxCreate_v2(CUcontext*, unsigned, CUdevice);
+CUresult cuCtxSetCurrent(CUcontext);
+CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
+CUresult cuMemAllocManaged(CUdeviceptr*, std::size_t, unsigned);
+CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemHostAlloc(void**, std::size_t, unsigned);
+CUresult cuMemFreeHost(void*);
+CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, std::size_t);
+CUresult cuStreamCreate(CUstream*, unsigned);
+CUresult cuStreamDestroy_v2(CUstream);
+CUresult cuStreamSynchronize(CUstream);
+CUresult cuStreamBeginCapture_v2(CUstream, int);
+CUresult cuStreamEndCapture(CUstream, CUgraph*);
+CUresult cuGraphGetNodes(CUgraph, void*, std::size_t*);
+CUresult cuGraphDestroy(CUgraph);
+CUresult cuGetProcAddress_v2(const char*, void**, int, std::uint64_t, int*);
+CUresult cuMemcpyAsync(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemcpyAsync_ptsz(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemcpy(CUdeviceptr, CUdeviceptr, std::size_t);
+CUresult cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, std::size_t);
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void*, std::size_t);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
+CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
+CUresult cuMemcpyDtoHAsync_v2(void*, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream);
+CUresult cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr*, CUipcMemHandle, unsigned);
+CUresult cuIpcCloseMemHandle(CUdeviceptr);
+}
+
+namespace program {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+/// Ends the program, with a line that says where, if `result` is not success.
+inline void check(CUresult result, const char* call, int line) {
+  if (result == 0) return;
+  std::fprintf(stderr, "line %d: %s failed with %d\n", line, call, result);
+  std::_Exit(3);
+}
+#define CHECK(call) program::check(call, #call, __LINE__)
+
+/// Ends the program, with a line that says where, if `holds` is false.
+inline void expect(bool holds, const char* what, int line) {
+  if (holds) return;
+  std::fprintf(stderr, "line %d: not so: %s\n", line, what);
+  std::_Exit(4);
+}
+#define EXPECT(what) program::expect(what, #what, __LINE__)
+
+inline CUcontext context_of(int gpu) {
+  CUcontext context = nullptr;
+  CHECK(cuDevicePrimaryCtxRetain(&context, gpu));
+  return context;
+}
+
+inline void use(int gpu) { CHECK(cuCtxSetCurrent(context_of(gpu))); }
+
+inline CUstream stream_on(int gpu, unsigned flags = 1) {
+  use(gpu);
+  CUstream stream = nullptr;
+  CHECK(cuStreamCreate(&stream, flags));
+  return stream;
+}
+
+inline CUdeviceptr memory_on(int gpu, std::size_t bytes) {
+  use(gpu);
+  CUdeviceptr memory = 0;
+  CHECK(cuMemAlloc_v2(&memory, bytes));
+  return memory;
+}
+
+inline void* pinned(std::size_t bytes) {
+  void* memory = nullptr;
+  CHECK(cuMemHostAlloc(&memory, bytes, 0));
+  return memory;
+}
+
+/// Keeps memory that has been given back, which is to be used again: faulting it in takes longer
+/// than everything else here.
+inline void keep_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+/// Bytes that differ by place and by seed.
+inline std::vector<unsigned char> pattern(std::size_t bytes, std::uint64_t seed) {
+  std::vector<std::uint64_t> words(bytes / sizeof(std::uint64_t) + 1);
+  std::uint64_t state = seed * 0x9e3779b97f4a7c15ULL + 1;
+  for (std::uint64_t& word : words) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    word = state ^ (state >> 29);
+  }
+  std::vector<unsigned char> made(bytes);
+  std::memcpy(made.data(), words.data(), bytes);
+  return made;
+}
+
+/// Through pieces that are too small to be anybody's business.
+constexpr std::size_t kPiece = kMiB / 2;
+
+inline void write(CUdeviceptr to, const std::vector<unsigned char>& bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece)
+    CHECK(cuMemcpyHtoD_v2(to + at, bytes.data() + at, std::min(kPiece, bytes.size() - at)));
+}
+
+inline std::vector<unsigned char> read(CUdeviceptr from, std::size_t bytes) {
+  std::vector<unsigned char> got(bytes);
+  for (std::size_t at = 0; at < bytes; at += kPiece)
+    CHECK(cuMemcpyDtoH_v2(got.data() + at, from + at, std::min(kPiece, bytes - at)));
+  return got;
+}
+
+/// Memory of a GPU with a pattern in it.
+inline CUdeviceptr filled(int gpu, std::size_t bytes, std::uint64_t seed) {
+  const CUdeviceptr memory = memory_on(gpu, bytes);
+  write(memory, pattern(bytes, seed));
+  return memory;
+}
+
+inline bool has_context(int gpu) {
+  unsigned flags = 0;
+  int active = 0;
+  CHECK(cuDevicePrimaryCtxGetState(gpu, &flags, &active));
+  return active != 0;
+}
+
+}  // namespace program

@@ -1,0 +1,299 @@
+// Two programs of which one maps the other's memory. The exporter, on GPU 0, starts the importer,
+// on GPU 1, tells it what to do, and both look whether the bytes are right. They know nothing of
+// Polypath.
+//
+// IMPORTER_PRELOAD and IMPORTER_VISIBLE are what the importer gets as LD_PRELOAD and
+// CUDA_VISIBLE_DEVICES, where they are set.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "cuda.h"
+
+using namespace program;
+
+namespace {
+
+constexpr std::size_t kBytes = 64 * kMiB + 8192 + 7;
+
+// A pipe's ends, as seen from this side.
+int from_other = -1, to_other = -1;
+pid_t other = 0;
+
+template <class T>
+void tell(const T& value) {
+  EXPECT(write(to_other, &value, sizeof value) == static_cast<ssize_t>(sizeof value));
+}
+
+template <class T>
+T hear() {
+  T value{};
+  auto* at = reinterpret_cast<char*>(&value);
+  for (std::size_t got = 0; got < sizeof value;) {
+    const ssize_t more = ::read(from_other, at + got, sizeof value - got);
+    EXPECT(more > 0);
+    got += static_cast<std::size_t>(more);
+  }
+  return value;
+}
+
+// What the exporter asks for, one after another.
+enum class Order { open, close, get, put, open_on_third, done };
+
+struct Request {
+  Order order;
+  std::uint64_t seed = 0;
+  std::size_t offset = 0;
+  CUipcMemHandle handle{};
+};
+
+// The importer's part.
+class Importer {
+ public:
+  explicit Importer(int gpu) : gpu_(gpu), stream_(stream_on(gpu)), own_(memory_on(gpu, kBytes)) {}
+
+  void serve() {
+    for (Request request = hear<Request>(); request.order != Order::done;
+         request = hear<Request>()) {
+      carry_out(request);
+      tell('k');
+    }
+  }
+
+  /// Two orders, of which the second comes from somebody who is gone when it is carried out.
+  void serve_orphaned() {
+    carry_out(hear<Request>());
+    tell('k');
+    const Request last = hear<Request>();
+    while (getppid() == exporter_) usleep(1000);
+    carry_out(last);
+  }
+
+ private:
+  void carry_out(const Request& request) {
+    use(gpu_);
+    switch (request.order) {
+      case Order::open: CHECK(cuIpcOpenMemHandle_v2(&mapped_, request.handle, 1)); break;
+      case Order::open_on_third: {
+        use(2);
+        CUdeviceptr again = 0;
+        CHECK(cuIpcOpenMemHandle_v2(&again, request.handle, 1));
+        break;
+      }
+      case Order::close: CHECK(cuIpcCloseMemHandle(mapped_)); break;
+      case Order::get: get(request); break;
+      case Order::put: put(request); break;
+      case Order::done: break;
+    }
+  }
+
+  void get(const Request& request) {
+    const std::size_t bytes = kBytes - request.offset;
+    CHECK(cuMemcpyDtoDAsync_v2(own_, mapped_ + request.offset, bytes, stream_));
+    CHECK(cuStreamSynchronize(stream_));
+    auto expected = pattern(kBytes, request.seed);
+    expected.erase(expected.begin(),
+                   expected.begin() + static_cast<std::ptrdiff_t>(request.offset));
+    EXPECT(program::read(own_, bytes) == expected);
+  }
+
+  void put(const Request& request) {
+    program::write(own_, pattern(kBytes, request.seed));
+    use(gpu_);
+    CHECK(cuMemcpyDtoDAsync_v2(mapped_ + request.offset, own_ + request.offset,
+                               kBytes - request.offset, stream_));
+    CHECK(cuStreamSynchronize(stream_));
+  }
+
+  pid_t exporter_ = getppid();
+  int gpu_;
+  CUstream stream_;
+  CUdeviceptr own_;
+  CUdeviceptr mapped_ = 0;
+};
+
+// The exporter's part: has an order carried out.
+void have(const Request& request) {
+  tell(request);
+  EXPECT(hear<char>() == 'k');
+}
+
+CUipcMemHandle handle_of(CUdeviceptr memory) {
+  use(0);
+  CUipcMemHandle handle;
+  CHECK(cuIpcGetMemHandle(&handle, memory));
+  return handle;
+}
+
+void getting() {
+  const CUdeviceptr memory = filled(0, kBytes, 1);
+  have({Order::open, 0, 0, handle_of(memory)});
+  have({Order::get, 1});
+  have({Order::get, 1, 4099});
+  have({Order::close});
+}
+
+void putting() {
+  const CUdeviceptr memory = filled(0, kBytes, 1);
+  have({Order::open, 0, 0, handle_of(memory)});
+  have({Order::put, 2});
+  EXPECT(program::read(memory, kBytes) == pattern(kBytes, 2));
+  have({Order::put, 3, 12345});
+  auto expected = pattern(kBytes, 2);
+  const auto later = pattern(kBytes, 3);
+  std::copy(later.begin() + 12345, later.end(), expected.begin() + 12345);
+  EXPECT(program::read(memory, kBytes) == expected);
+  have({Order::close});
+}
+
+// The same memory again and again, in both directions, until plans have become graphs.
+void often() {
+  const CUdeviceptr memory = filled(0, kBytes, 1);
+  have({Order::open, 0, 0, handle_of(memory)});
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    program::write(memory, pattern(kBytes, 10 + i));
+    have({Order::get, 10 + i});
+  }
+  have({Order::close});
+}
+
+// Memory freed and allocated again, mostly at the address where it was, and mapped again, mostly
+// where it was: what was known of it before must not be used.
+void again_and_again() {
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    const CUdeviceptr memory = filled(0, kBytes, 20 + i);
+    have({Order::open, 0, 0, handle_of(memory)});
+    have({Order::get, 20 + i});
+    have({Order::put, 40 + i});
+    EXPECT(program::read(memory, kBytes) == pattern(kBytes, 40 + i));
+    have({Order::close});
+    use(0);
+    CHECK(cuMemFree_v2(memory));
+  }
+}
+
+// Two allocations that take turns at being mapped.
+void taking_turns() {
+  const CUdeviceptr first = filled(0, kBytes, 60), second = filled(0, kBytes, 61);
+  for (int i = 0; i < 6; ++i) {
+    have({Order::open, 0, 0, handle_of(i % 2 == 0 ? first : second)});
+    have({Order::get, i % 2 == 0 ? 60U : 61U});
+    have({Order::close});
+  }
+}
+
+// Opened twice, closed once: still there.
+void twice() {
+  const CUdeviceptr memory = filled(0, kBytes, 70);
+  have({Order::open, 0, 0, handle_of(memory)});
+  have({Order::open, 0, 0, handle_of(memory)});
+  have({Order::get, 70});
+  have({Order::close});
+  program::write(memory, pattern(kBytes, 71));
+  have({Order::get, 71});
+  have({Order::close});
+}
+
+// Mapped in the contexts of two GPUs, one of them after we have mapped it there ourselves perhaps.
+void in_two_contexts() {
+  const CUdeviceptr memory = filled(0, kBytes, 80);
+  have({Order::open, 0, 0, handle_of(memory)});
+  have({Order::get, 80});
+  have({Order::open_on_third, 0, 0, handle_of(memory)});
+  have({Order::get, 80});
+  have({Order::close});
+}
+
+// The exporter is gone before the first large copy; the mapping keeps the bytes.
+void orphaned() {
+  const CUdeviceptr memory = filled(0, kBytes, 90);
+  have({Order::open, 0, 0, handle_of(memory)});
+  tell(Request{Order::get, 90});
+  kill(getpid(), SIGKILL);
+}
+
+const std::map<std::string, void (*)()> kCases = {
+    {"getting", getting},
+    {"putting", putting},
+    {"often", often},
+    {"again_and_again", again_and_again},
+    {"taking_turns", taking_turns},
+    {"twice", twice},
+    {"in_two_contexts", in_two_contexts},
+    {"orphaned", orphaned},
+};
+
+void set_from(const char* name, const char* value_of) {
+  if (const char* value = std::getenv(value_of)) setenv(name, value, 1);
+}
+
+// Starts the importer, before CUDA has been touched.
+void start_importer(char** argv) {
+  int to[2], from[2];
+  EXPECT(pipe(to) == 0 && pipe(from) == 0);
+  other = fork();
+  if (other == 0) {
+    dup2(to[0], 10);
+    dup2(from[1], 11);
+    for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
+    set_from("LD_PRELOAD", "IMPORTER_PRELOAD");
+    set_from("CUDA_VISIBLE_DEVICES", "IMPORTER_VISIBLE");
+    execl(argv[0], argv[0], "importer", argv[1], nullptr);
+    std::_Exit(5);
+  }
+  close(to[0]);
+  close(from[1]);
+  from_other = from[0];
+  to_other = to[1];
+}
+
+// Goes on in a child, which may be killed; returns there only. Ends when nobody is left who could
+// write to its pipe: the importer holds it too.
+void outlive_exporter() {
+  int lives[2];
+  EXPECT(pipe(lives) == 0);
+  if (fork() == 0) {
+    close(lives[0]);
+    return;
+  }
+  close(lives[1]);
+  char nothing = 0;
+  EXPECT(::read(lives[0], &nothing, 1) == 0);
+  std::_Exit(0);
+}
+
+int be_importer(const std::string& name) {
+  from_other = 10;
+  to_other = 11;
+  CHECK(cuInit(0));
+  int gpus = 0;
+  CHECK(cuDeviceGetCount(&gpus));
+  Importer importer(gpus > 1 ? 1 : 0);
+  name == "orphaned" ? importer.serve_orphaned() : importer.serve();
+  std::puts("right");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  keep_memory();
+  if (argc > 2 && std::string(argv[1]) == "importer") return be_importer(argv[2]);
+  const auto found = kCases.find(argc > 1 ? argv[1] : "");
+  if (found == kCases.end()) return 2;
+  if (found->first == "orphaned") outlive_exporter();
+  start_importer(argv);
+  CHECK(cuInit(0));
+  found->second();
+  tell(Request{Order::done});
+  int status = 0;
+  waitpid(other, &status, 0);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  std::puts("right");
+  return 0;
+}

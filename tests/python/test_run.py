@@ -1,0 +1,159 @@
+"""`polypath run`: what a command gets so that its copies go through Polypath."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runner import assert_refused, polypath, succeed
+from polypath.install import preload_library, ucx_plugin_dir
+from polypath.launching import LaunchError, plan_launch
+
+PRELOAD = str(preload_library())
+
+
+def program(folder: Path, name: str, says: str = "", mode: int = 0o755) -> Path:
+    """Make a program that prints a line, whatever it is given."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho {shlex.quote(says)}\n", encoding="utf-8")
+    path.chmod(mode)
+    return path
+
+
+@pytest.fixture
+def open_mpi(tmp_path: Path) -> str:
+    return str(program(tmp_path, "mpirun", "mpirun (Open MPI) 5.0.11"))
+
+
+@pytest.fixture
+def hydra(tmp_path: Path) -> str:
+    return str(program(tmp_path, "mpiexec", "HYDRA build details:"))
+
+
+def test_a_plain_program_is_preloaded() -> None:
+    launch = plan_launch(["sh", "-c", "true"], environment={"PATH": os.environ["PATH"]})
+
+    assert launch.arguments == ("sh", "-c", "true")
+    assert launch.environment == {"LD_PRELOAD": PRELOAD}
+    assert launch.way == "preload"
+
+
+def test_what_was_preloaded_stays_behind_ours() -> None:
+    around = {"PATH": os.environ["PATH"], "LD_PRELOAD": f"/a.so {PRELOAD}:/b.so"}
+
+    launch = plan_launch(["sh"], environment=around)
+
+    assert launch.environment["LD_PRELOAD"] == f"{PRELOAD}:/a.so:/b.so"
+
+
+def test_the_module_for_ucx_comes_before_other_folders() -> None:
+    around = {"PATH": os.environ["PATH"], "UCX_PLUGIN_PATH": "/other"}
+
+    launch = plan_launch(["sh"], "plugin", around)
+
+    assert launch.environment == {"UCX_PLUGIN_PATH": f"{ucx_plugin_dir()}:/other"}
+    assert launch.notes
+
+
+def test_open_mpi_passes_the_library_and_all_settings_on(open_mpi: str) -> None:
+    around = {"PATH": os.environ["PATH"], "POLYPATH_STATS": "1", "OTHER": "x"}
+
+    launch = plan_launch([open_mpi, "-n", "2", "app"], environment=around)
+
+    added = ("-x", f"LD_PRELOAD={PRELOAD}", "-x", "POLYPATH_STATS=1")
+    assert launch.arguments == (open_mpi, *added, "-n", "2", "app")
+    assert launch.environment == {}
+
+
+def test_every_program_of_an_mpi_run_gets_it(open_mpi: str) -> None:
+    command = [open_mpi, "-n", "1", "a", ":", "-n", "1", "b"]
+
+    launch = plan_launch(command, environment={"PATH": os.environ["PATH"]})
+
+    added = ("-x", f"LD_PRELOAD={PRELOAD}")
+    assert launch.arguments == (open_mpi, *added, "-n", "1", "a", ":", *added, "-n", "1", "b")
+
+
+def test_hydra_passes_it_on_in_its_own_way(hydra: str) -> None:
+    around = {"PATH": os.environ["PATH"], "POLYPATH_STATS": "1"}
+
+    launch = plan_launch([hydra, "-n", "2", "app"], environment=around)
+
+    added = ("-genv", "LD_PRELOAD", PRELOAD, "-genv", "POLYPATH_STATS", "1")
+    assert launch.arguments == (hydra, *added, "-n", "2", "app")
+
+
+def test_slurm_passes_the_environment_on_unless_told_otherwise(tmp_path: Path) -> None:
+    srun = str(program(tmp_path, "srun"))
+    around = {"PATH": os.environ["PATH"]}
+
+    plain = plan_launch([srun, "app"], environment=around)
+    named = plan_launch([srun, "--export=HOME", "app"], environment=around)
+
+    assert plain.environment == {"LD_PRELOAD": PRELOAD} and not plain.notes
+    assert "LD_PRELOAD" in named.notes[0]
+
+
+def test_an_unknown_launcher_is_said_to_be_unknown(tmp_path: Path) -> None:
+    other = str(program(tmp_path, "mpiexec", "somebody's mpiexec"))
+
+    launch = plan_launch([other, "app"], environment={"PATH": os.environ["PATH"]})
+
+    assert launch.environment == {"LD_PRELOAD": PRELOAD}
+    assert "neither Open MPI's nor Hydra's" in launch.notes[0]
+
+
+def test_a_privileged_program_gets_the_module_instead(tmp_path: Path) -> None:
+    privileged = str(program(tmp_path, "app", mode=0o4755))
+
+    launch = plan_launch([privileged], environment={"PATH": os.environ["PATH"]})
+
+    assert launch.way == "plugin" and "set-user-id" in launch.why
+
+
+def test_unknown_ways_and_programs_are_refused() -> None:
+    with pytest.raises(LaunchError, match="the ways are auto, preload, plugin"):
+        plan_launch(["sh"], "magic")
+    assert_refused(polypath("run", "--how", "magic", "--", "sh"))
+    assert_refused(polypath("run", "--", "no-such-program-anywhere"))
+    assert_refused(polypath("run"))
+
+
+def test_a_dry_run_prints_a_line_for_the_shell() -> None:
+    run = succeed("run", "--dry-run", "--", "sh", "-c", "echo $LD_PRELOAD a\\ b")
+
+    assert run.stderr.startswith("polypath: by preload: ")
+    shown = subprocess.run(["sh", "-c", run.stdout], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"{PRELOAD} a b\n"
+
+
+def test_options_of_the_command_are_its_own() -> None:
+    run = succeed("run", "--dry-run", "sh", "--how", "--dry-run", "--help")
+
+    assert run.stdout.endswith(" sh --how --dry-run --help\n")
+
+
+def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "polypath.cli", "run", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_takes_over() -> None:
+    ended = cli("--", "sh", "-c", "echo $LD_PRELOAD; exit 7")
+
+    assert ended.returncode == 7
+    assert ended.stdout == f"{PRELOAD}\n"
+
+
+def test_the_library_says_nothing_in_programs_without_gpus() -> None:
+    ended = cli("--", sys.executable, "-c", "import ctypes, subprocess; ctypes.CDLL(None)")
+
+    assert ended.returncode == 0
+    assert ended.stderr == (
+        "polypath: by preload: it reaches every copy of a program that uses CUDA, "
+        "with or without UCX\n"
+    )
