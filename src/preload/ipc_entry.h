@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "core/process_identity.h"
 #include "core/units.h"
 #include "driver/cuda/cuda_types.h"
-#include "preload/process_identity.h"
 
 namespace polypath::preload {
 

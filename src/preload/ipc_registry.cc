@@ -16,7 +16,6 @@ namespace polypath::preload {
 namespace {
 
 constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
-constexpr mode_t kOthersMayAnything = S_IRWXG | S_IRWXO;
 
 /// A file descriptor that closes itself.
 class File {
@@ -41,11 +40,6 @@ bool is_ours(int file) {
          about.st_nlink == 1 && (about.st_mode & kOthersMayWrite) == 0;
 }
 
-bool is_writable_folder(const char* path) {
-  struct stat about {};
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && access(path, W_OK | X_OK) == 0;
-}
-
 // An entry is smaller than what is ever written in parts.
 bool write_all(int file, const std::string& bytes) {
   return ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
@@ -64,60 +58,31 @@ std::vector<std::string> names_in(int folder) {
 
 }  // namespace
 
-// Not the environment first: processes of one program may have been started with different ones.
-std::string IpcRegistry::usual_folder() {
-  const auto below = [](const char* path) {
-    return fmt::format("{}/polypath-{}", path, geteuid());
-  };
-  if (is_writable_folder("/dev/shm")) return below("/dev/shm");
-  const char* own = std::getenv("XDG_RUNTIME_DIR");
-  return own != nullptr && own[0] == '/' && is_writable_folder(own) ? below(own) : "";
-}
-
-IpcRegistry::IpcRegistry(const std::string& folder) : problem_(open_folder(folder)) {
-  if (problem_.empty() || folder_ < 0) return;
-  close(folder_);
-  folder_ = -1;
-}
-
-IpcRegistry::~IpcRegistry() {
-  if (folder_ >= 0) close(folder_);
-}
-
-std::string IpcRegistry::open_folder(const std::string& folder) {
-  if (folder.empty()) return "there is no folder for it (no /dev/shm, no XDG_RUNTIME_DIR)";
-  if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return fmt::format("{} cannot be made ({})", folder, std::strerror(errno));
-  folder_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat about {};
-  if (folder_ < 0 || fstat(folder_, &about) != 0)
-    return fmt::format("{} cannot be opened as a folder ({})", folder, std::strerror(errno));
-  if (about.st_uid != geteuid()) return fmt::format("{} belongs to somebody else", folder);
-  if ((about.st_mode & kOthersMayAnything) != 0) return fmt::format("{} is open to others", folder);
-  return {};
-}
+IpcRegistry::IpcRegistry(const std::string& folder) : folder_(folder) {}
 
 bool IpcRegistry::publish(const ExportedMemory& memory) {
-  return problem_.empty() && write(entry_name(memory.handle), encode(memory));
+  return problem().empty() && write(entry_name(memory.handle), encode(memory));
 }
 
 // Under another name first: whoever reads finds a whole entry or none.
 bool IpcRegistry::write(const std::string& name, const std::string& bytes) const {
   static std::atomic<unsigned> counter{0};
   const std::string draft = fmt::format("draft-{}-{}", getpid(), counter++);
-  unlinkat(folder_, draft.c_str(), 0);  // of an earlier process with this number
-  const File file(openat(folder_, draft.c_str(),
+  unlinkat(folder_.descriptor(), draft.c_str(), 0);  // of an earlier process with this number
+  const File file(openat(folder_.descriptor(), draft.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file.is_open()) return false;
-  if (write_all(file.get(), bytes) && renameat(folder_, draft.c_str(), folder_, name.c_str()) == 0)
+  if (write_all(file.get(), bytes) &&
+      renameat(folder_.descriptor(), draft.c_str(), folder_.descriptor(), name.c_str()) == 0)
     return true;
-  unlinkat(folder_, draft.c_str(), 0);
+  unlinkat(folder_.descriptor(), draft.c_str(), 0);
   return false;
 }
 
 std::optional<ExportedMemory> IpcRegistry::read(const std::string& name) const {
   // Without O_NONBLOCK a pipe in place of the file would hold us up.
-  const File file(openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const File file(
+      openat(folder_.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open() || !is_ours(file.get())) return std::nullopt;
   std::string bytes(entry_size() + 1, '\0');  // one more than an entry has shows what is too long
   const ssize_t count = ::read(file.get(), bytes.data(), bytes.size());
@@ -127,18 +92,18 @@ std::optional<ExportedMemory> IpcRegistry::read(const std::string& name) const {
 }
 
 std::optional<ExportedMemory> IpcRegistry::find(const cuda::IpcHandle& handle) const {
-  if (!problem_.empty()) return std::nullopt;
+  if (!problem().empty()) return std::nullopt;
   const auto entry = read(entry_name(handle));
   if (!entry || entry->handle != handle || !is_alive(entry->exporter)) return std::nullopt;
   return entry;
 }
 
 void IpcRegistry::withdraw(const cuda::IpcHandle& handle) {
-  if (!problem_.empty()) return;
+  if (!problem().empty()) return;
   const std::string name = entry_name(handle);
   const auto entry = read(name);
   if (entry && entry->handle == handle && entry->exporter == this_process())
-    unlinkat(folder_, name.c_str(), 0);
+    unlinkat(folder_.descriptor(), name.c_str(), 0);
 }
 
 // What a process of another number space has written cannot be judged from here.
@@ -155,10 +120,10 @@ bool IpcRegistry::is_stale(const std::string& name) const {
 }
 
 int IpcRegistry::sweep() {
-  if (!problem_.empty()) return 0;
+  if (!problem().empty()) return 0;
   int removed = 0;
-  for (const std::string& name : names_in(folder_))
-    if (is_stale(name) && unlinkat(folder_, name.c_str(), 0) == 0) ++removed;
+  for (const std::string& name : names_in(folder_.descriptor()))
+    if (is_stale(name) && unlinkat(folder_.descriptor(), name.c_str(), 0) == 0) ++removed;
   return removed;
 }
 

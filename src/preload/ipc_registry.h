@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "core/user_folder.h"
 #include "preload/ipc_entry.h"
 
 namespace polypath::preload {
@@ -21,14 +22,9 @@ class IpcRegistry {
   explicit IpcRegistry(const std::string& folder);
   IpcRegistry(const IpcRegistry&) = delete;
   IpcRegistry& operator=(const IpcRegistry&) = delete;
-  ~IpcRegistry();
-
-  /// The folder that all processes of this user on this node share: below /dev/shm, or, on a system
-  /// without it, $XDG_RUNTIME_DIR; empty if there is neither.
-  static std::string usual_folder();
 
   /// Why it cannot be used, in words; empty if it can. Then nothing is published or found.
-  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] const std::string& problem() const { return folder_.problem(); }
 
   /// Makes the entry visible, in place of an earlier one for the same handle. False if it could not
   /// be written.
@@ -42,13 +38,11 @@ class IpcRegistry {
   int sweep();
 
  private:
-  [[nodiscard]] std::string open_folder(const std::string& folder);
   [[nodiscard]] std::optional<ExportedMemory> read(const std::string& name) const;
   [[nodiscard]] bool write(const std::string& name, const std::string& bytes) const;
   [[nodiscard]] bool is_stale(const std::string& name) const;
 
-  int folder_ = -1;  ///< all files are reached through it, so that nobody can swap it
-  std::string problem_;
+  UserFolder folder_;
 };
 
 }  // namespace polypath::preload

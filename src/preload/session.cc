@@ -34,7 +34,9 @@ Session::Session(const Settings& settings)
       chosen_(choose_machine("", settings)),
       driver_(gpu_driver(chosen_, settings)),
       gpus_(chosen_.machine.places_of(PlaceKind::gpu)),
-      engine_(driver_, chosen_.machine, settings_),
+      engine_(driver_, chosen_.machine, settings_,
+              std::make_shared<LoadTracker>(
+                  chosen_.machine, settings_.ledger ? open_node_ledger(chosen_.machine) : nullptr)),
       ordered_(driver_) {
   if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
 }

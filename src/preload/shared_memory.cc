@@ -65,7 +65,7 @@ SharedMemory::SharedMemory(const std::string& folder, cuda::Imports& imports)
 
 SharedMemory& SharedMemory::of_process() {
   static auto& shared = *[] {
-    auto* made = new SharedMemory(IpcRegistry::usual_folder(), cuda::Imports::of_process());
+    auto* made = new SharedMemory(usual_user_folder(), cuda::Imports::of_process());
     the_process.store(made, std::memory_order_release);
     std::atexit([] { existing()->end(); });
     pthread_atfork(nullptr, nullptr, [] { existing()->forget(); });

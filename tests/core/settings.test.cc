@@ -63,18 +63,27 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
 }
 
 TEST(Settings, AreAllReadFromTheirVariables) {
-  const Settings settings =
-      read({{"POLYPATH_MACHINE", "beluga"},      {"POLYPATH_PATHS", "gpu2, host"},
-            {"POLYPATH_EXCLUDE", "gpu3"},        {"POLYPATH_MAX_PATHS", "3"},
-            {"POLYPATH_MIN_MESSAGE", "5M"},      {"POLYPATH_MIN_CHUNK", "4K"},
-            {"POLYPATH_STAGING_SLOT", "16K"},    {"POLYPATH_STAGING_SLOTS", "8"},
-            {"POLYPATH_MIN_GAIN", "0.5"},        {"POLYPATH_EXECUTOR", "graph"},
-            {"POLYPATH_GRAPH_AFTER", "7"},       {"POLYPATH_GRAPH_CACHE", "5"},
-            {"POLYPATH_PLAN_CACHE", "6"},        {"POLYPATH_PAGEABLE_MIN", "3M"},
-            {"POLYPATH_PAGEABLE_WINDOW", "16M"}, {"POLYPATH_PAGEABLE_WINDOWS", "4"},
-            {"POLYPATH_COPY_THREADS", "9"},      {"POLYPATH_TUNED", "tuned.json"},
-            {"POLYPATH_LEDGER", "0"},
-            {"POLYPATH_LOG", "debug"},           {"POLYPATH_STATS", "1"}});
+  const Settings settings = read({{"POLYPATH_MACHINE", "beluga"},
+                                  {"POLYPATH_PATHS", "gpu2, host"},
+                                  {"POLYPATH_EXCLUDE", "gpu3"},
+                                  {"POLYPATH_MAX_PATHS", "3"},
+                                  {"POLYPATH_MIN_MESSAGE", "5M"},
+                                  {"POLYPATH_MIN_CHUNK", "4K"},
+                                  {"POLYPATH_STAGING_SLOT", "16K"},
+                                  {"POLYPATH_STAGING_SLOTS", "8"},
+                                  {"POLYPATH_MIN_GAIN", "0.5"},
+                                  {"POLYPATH_EXECUTOR", "graph"},
+                                  {"POLYPATH_GRAPH_AFTER", "7"},
+                                  {"POLYPATH_GRAPH_CACHE", "5"},
+                                  {"POLYPATH_PLAN_CACHE", "6"},
+                                  {"POLYPATH_PAGEABLE_MIN", "3M"},
+                                  {"POLYPATH_PAGEABLE_WINDOW", "16M"},
+                                  {"POLYPATH_PAGEABLE_WINDOWS", "4"},
+                                  {"POLYPATH_COPY_THREADS", "9"},
+                                  {"POLYPATH_TUNED", "tuned.json"},
+                                  {"POLYPATH_LEDGER", "0"},
+                                  {"POLYPATH_LOG", "debug"},
+                                  {"POLYPATH_STATS", "1"}});
 
   EXPECT_EQ(settings.machine, "beluga");
   EXPECT_THAT(settings.include, ElementsAre("gpu2", "host"));

@@ -1,13 +1,13 @@
 // Processes told apart by number and start time.
 
-#include "preload/process_identity.h"
+#include "core/process_identity.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <string>
 
-namespace polypath::preload {
+namespace polypath {
 namespace {
 
 std::string stat_line(const std::string& name, const std::string& state, const std::string& start) {
@@ -50,4 +50,4 @@ TEST(ProcessIdentity, WhatIsNoStatLineHasNoStart) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath
