@@ -13,7 +13,7 @@ import pytest
 from cli_runner import succeed
 from mpi_search import SEARCH, needs_mpi
 from polypath import install
-from polypath.cli.mpi.launch import PRELOAD, native_launch
+from polypath.cli.mpi.launch import native_launch
 from polypath.cli.mpi.program import FLAGS, NAME, source_files
 from polypath.cli.mpi.request import OPERATIONS
 from polypath.cli.mpi.stack import find_stack
@@ -222,7 +222,7 @@ def test_the_whole_command_works_with_it(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(install, "library_dir", lambda: tmp_path)
     (tmp_path / "empty.c").write_text("int polypath_is_only_looked_for;\n")
-    compile_with_mpi("-shared", "-fPIC", tmp_path / "empty.c", "-o", tmp_path / PRELOAD)
+    compile_with_mpi("-shared", "-fPIC", tmp_path / "empty.c", "-o", install.preload_library())
 
     document = succeed(
         "bench", "mpi", "--buffers", "host", "--operations", "latency,bw,put", "--sizes", "64K,1M",

@@ -9,7 +9,6 @@ import pytest
 from cli_runner import Run, polypath
 from mpi_search import SEARCH, needs_mpi
 from polypath import install
-from polypath.cli.mpi.launch import PRELOAD
 from polypath.cli.mpi.request import OPERATIONS
 
 pytestmark = [
@@ -19,7 +18,7 @@ pytestmark = [
         reason="the package was built without the stand-in driver",
     ),
     pytest.mark.skipif(
-        not (install.library_dir() / PRELOAD).exists(),
+        not install.preload_library().exists(),
         reason="the package was built without the preload library",
     ),
 ]

@@ -10,8 +10,7 @@ from pathlib import Path
 from polypath import install
 from polypath.cli.errors import UserError
 from polypath.cli.mpi.stack import HYDRA, OPEN_MPI, Stack
-
-PRELOAD = "libpolypath_preload.so"
+from polypath.launching import LaunchError, plan_launch
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,8 @@ class Launch:
         environment = self._environment()
         if not self.planned:
             return words, environment
-        return self._preloaded(words, environment)
-
-    def _preloaded(
-        self, words: list[str], environment: dict[str, str]
-    ) -> tuple[list[str], dict[str, str]]:
-        """Return the same with Polypath preloaded into the ranks, and with its settings."""
-        library = str(install.library_dir() / PRELOAD)
-        preload = ":".join(filter(None, [library, environment.get("LD_PRELOAD", "")]))
-        variables = {"LD_PRELOAD": preload, **_set_here("POLYPATH_")}
-        if self.stack.family not in (OPEN_MPI, HYDRA):
-            return words, {**environment, **variables}
-        return [words[0], *self._passed_on(variables), *words[1:]], environment
+        launch = plan_launch(words, "preload", environment)
+        return list(launch.arguments), {**environment, **launch.environment}
 
     def _environment(self) -> dict[str, str]:
         """Return the launcher's environment; where it cannot set the ranks', they inherit it."""
@@ -77,14 +66,12 @@ def native_launch(stack: Stack, ranks: int, driver_folder: Path | None) -> Launc
 
 def with_polypath(launch: Launch) -> Launch:
     """Return the same as `polypath run` would start it; refuse where it cannot."""
-    library = install.library_dir() / PRELOAD
-    if not library.is_file():
-        raise UserError(
-            "Polypath cannot be put under MPI programs",
-            f"this installation has no {library}",
-            "Install the package again.",
-        )
-    return replace(launch, planned=True)
+    planned = replace(launch, planned=True)
+    try:
+        planned.started(Path("program"), [])
+    except LaunchError as error:
+        raise UserError(error.problem, error.why, error.remedy) from None
+    return planned
 
 
 def _set_here(prefix: str) -> dict[str, str]:
@@ -97,6 +84,7 @@ def _before(name: str, folders: list[str]) -> str:
 
 def _without_polypath() -> dict[str, str]:
     """Return LD_PRELOAD of this process without Polypath, where it is set at all."""
+    ours = install.preload_library().name
     preload = re.split(r"[:\s]+", os.environ.get("LD_PRELOAD", ""))
-    kept = [library for library in preload if library and Path(library).name != PRELOAD]
+    kept = [library for library in preload if library and Path(library).name != ours]
     return {"LD_PRELOAD": ":".join(kept)} if "LD_PRELOAD" in os.environ else {}
