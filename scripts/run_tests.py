@@ -110,9 +110,9 @@ def run_python(outcome: Outcome) -> None:
 
 
 def run_mpi(outcome: Outcome) -> None:
-    """Fetch Open MPI and UCX, and let them run on the stand-in driver."""
+    """Fetch Open MPI and UCX, and let them run on the stand-in driver, in all ways to launch."""
     heading("mpi: build the stand-in driver")
-    targets = ("standin_cuda", "standin_nvml")
+    targets = ("standin_cuda", "standin_nvml", "polypath_preload", "polypath_ucx_module")
     built = (
         run("scripts/bootstrap", "mpi")
         and run("cmake", "--preset", "default")
@@ -124,7 +124,7 @@ def run_mpi(outcome: Outcome) -> None:
     heading("mpi: tests")
     report = REPORTS / "mpi.xml"
     pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", "tests/mpi"]
-    run_and_count(outcome, report, pytest)
+    run_and_count(outcome, report, [*pytest, "--launch", "plain,preload,plugin"])
 
 
 def suite_runner(suite: str) -> Callable[[Outcome], None]:

@@ -55,6 +55,11 @@ class Outcome:
         found = re.findall(r"standin\[\d+\]: gpu\d+ to gpu\d+ copies \d+ bytes (\d+)", self.errors)
         return sum(int(count) for count in found)
 
+    def over_several_paths(self) -> int:
+        """How many copies Polypath says that it sent over several paths (POLYPATH_STATS=1)."""
+        found = re.findall(r"polypath: +(\d+) .*over several paths", self.errors)
+        return sum(int(count) for count in found)
+
     def violations(self) -> list[str]:
         """What the stand-in found wrong."""
         return re.findall(r"standin\[\d+\]: (?:race|use after free|stream).*", self.errors)

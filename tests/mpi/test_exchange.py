@@ -29,9 +29,10 @@ def assert_between_gpus(outcome: Outcome, ranks: int, sizes: tuple[int, ...], wi
 
 
 def run(stack: Stack, exchange: Path, ranks: int, operation: str, sizes: tuple[int, ...],
-        window: int, kinds: tuple[str, str] = ("device", "device")) -> Outcome:  # fmt: skip
+        window: int, kinds: tuple[str, str] = ("device", "device"), **more: str,
+        ) -> Outcome:  # fmt: skip
     outcome = stack.ranks(
-        ranks, exchange, operation, *kinds, str(window), *(str(size) for size in sizes)
+        ranks, exchange, operation, *kinds, str(window), *(str(size) for size in sizes), **more
     )
     assert_right(outcome, sizes, window)
     return outcome
@@ -60,6 +61,19 @@ def test_large_messages(stack: Stack, exchange: Path, operation: str) -> None:
     outcome = run(stack, exchange, 2, operation, LARGE, 1)
 
     assert_between_gpus(outcome, 2, LARGE, 1)
+
+
+def test_large_messages_go_over_several_paths_only_with_polypath(
+    stack: Stack, exchange: Path
+) -> None:
+    sizes = (64 * MIB,)
+
+    outcome = run(stack, exchange, 2, "ring", sizes, 1, POLYPATH_STATS="1")
+
+    if stack.launch.name == "plain":
+        assert outcome.over_several_paths() == 0
+    else:  # each rank copies its message
+        assert outcome.over_several_paths() >= 2
 
 
 @pytest.mark.parametrize("window", [1, 16, 64])
