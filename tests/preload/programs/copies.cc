@@ -247,6 +247,13 @@ void resetting() {
   async();
 }
 
+// Before anything has been copied there is nothing to lose.
+void resetting_first() {
+  (void)memory_on(0, kBytes);
+  CHECK(cuDevicePrimaryCtxReset_v2(0));
+  async();
+}
+
 using Copy = CUresult (*)(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
 
 void copy_with(Copy copy) {
@@ -305,6 +312,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"copying_at_exit", copying_at_exit},
     {"copying_in_destructors", copying_in_destructors},
     {"resetting", resetting},
+    {"resetting_first", resetting_first},
     {"by_dlsym", by_dlsym},
     {"by_request", by_request},
     {"other_lookups", other_lookups},
