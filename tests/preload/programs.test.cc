@@ -71,6 +71,14 @@ TEST_F(Programs, SeveralThreadsCopyAtOnce) {
   EXPECT_EQ(run.calls(kAccelerated) + run.calls(text_of(Outcome::starting)), 20U) << run.errors;
 }
 
+// The stand-in itself does not order the default streams of two GPUs, as CUDA does.
+TEST_F(Programs, TheLegacyStreamIsOrderedWithBothGpus) {
+  const ProgramRun run = run_program({"copies", "legacy_stream_of_two"});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 3U) << run.errors;
+}
+
 // A child that fork has made says nothing at its end.
 TEST_F(Programs, OneTablePerProcess) {
   const ProgramRun run = run_program({"copies", "forking"});
