@@ -60,7 +60,9 @@ Result cuIpcOpenMemHandle_v2(DevicePointer* address, IpcHandle handle, unsigned 
 }
 
 Result cuIpcCloseMemHandle(DevicePointer address) {
-  if (SharedMemory* shared = SharedMemory::existing()) shared->closing(address);
+  SharedMemory* shared = SharedMemory::existing();
+  // Off, nothing of ours uses it; in a forked child its list must not even be looked at.
+  if (shared != nullptr && !Interposer::get().is_off()) shared->closing(address);
   return real().cuIpcCloseMemHandle(address);
 }
 

@@ -101,11 +101,6 @@ void Interposer::complain(const std::string& problem) noexcept {
   turn_off("it could not start");
 }
 
-void Interposer::switch_off(const char* why) noexcept {
-  const std::scoped_lock lock(mutex_);
-  turn_off(why);
-}
-
 void Interposer::turn_off(const char* why) noexcept {
   if (!is_off()) why_off_ = why;
   is_off_.store(true, std::memory_order_release);
@@ -113,9 +108,12 @@ void Interposer::turn_off(const char* why) noexcept {
   pass_below_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
 }
 
+// Before Polypath has started, no copy of ours has anything in a context.
 void Interposer::contexts_reset() noexcept {
-  switch_off("the program has reset a GPU");
   cuda::Imports::of_process().abandon();
+  if (!starting_.load()) return;
+  const std::scoped_lock lock(mutex_);
+  turn_off("the program has reset a GPU");
 }
 
 // The engine stays as it is: other threads may be in it, and CUDA may go before it.

@@ -36,9 +36,8 @@ class Interposer {
   [[nodiscard]] bool take(const ProgramCopy& asked) noexcept;
   /// Counts a call that is always the driver's.
   void count(Outcome outcome, Bytes bytes) noexcept;
-  /// From here on every copy goes to the driver.
-  void switch_off(const char* why) noexcept;
-  /// The primary context of a GPU is about to be destroyed with everything in it.
+  /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
+  /// something of ours, every copy goes to the driver from here on.
   void contexts_reset() noexcept;
   [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
 

@@ -6,9 +6,14 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "engine/node_ledger.h"
 
 namespace polypath::preload {
 namespace {
+
+// A native copy that takes no longer is over before others could plan beside it. Longer ones count
+// as load.
+constexpr Seconds kBrief = 50_us;
 
 cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settings) {
   if (auto* driver = dynamic_cast<cuda::CudaDriver*>(chosen.gpus.get())) return *driver;
@@ -20,6 +25,12 @@ cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settin
 }
 
 const cuda::Functions& functions() { return cuda::Library::get().functions; }
+
+// Ranks of one program stage through the same GPUs and the same host.
+std::shared_ptr<LoadTracker> load_of_the_node(const Machine& machine, const Settings& settings) {
+  return std::make_shared<LoadTracker>(machine,
+                                       settings.ledger ? open_node_ledger(machine) : nullptr);
+}
 
 bool is_device(const MemoryInfo& memory) { return memory.kind == MemoryKind::device; }
 
@@ -34,9 +45,7 @@ Session::Session(const Settings& settings)
       chosen_(choose_machine("", settings)),
       driver_(gpu_driver(chosen_, settings)),
       gpus_(chosen_.machine.places_of(PlaceKind::gpu)),
-      engine_(driver_, chosen_.machine, settings_,
-              std::make_shared<LoadTracker>(
-                  chosen_.machine, settings_.ledger ? open_node_ledger(chosen_.machine) : nullptr)),
+      engine_(driver_, chosen_.machine, settings_, load_of_the_node(chosen_.machine, settings_)),
       ordered_(driver_) {
   if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
 }
@@ -45,7 +54,6 @@ Outcome Session::copy(const ProgramCopy& asked) {
   if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
   if (lately_inside_.contains(asked)) return Outcome::same_memory;
   const Outcome outcome = decide(asked);
-  if (outcome == Outcome::native) lately_native_.remember(asked);
   if (outcome == Outcome::same_memory) lately_inside_.remember(asked);
   return outcome;
 }
@@ -60,10 +68,13 @@ Outcome Session::decide(const ProgramCopy& asked) {
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   Ends ends;
   if (const auto against = look_at_ends(asked, ends)) return *against;
-  if (const auto against = look_at_plan(asked, ends)) return *against;
-  const CopyCall call{asked.destination, asked.source, asked.bytes, stream, place, {}, true};
-  const Outcome outcome =
-      asked.stream == nullptr ? enqueue_in_order(call, ends) : enqueue(call, ends);
+  CopyCall call{asked.destination, asked.source, asked.bytes, stream, place, {}, true};
+  if (const auto against = look_at_plan(call, ends)) {
+    if (*against == Outcome::native) lately_native_.remember(asked);
+    return *against;
+  }
+  const bool in_order = asked.stream == nullptr && call.options.executor != ExecutorChoice::native;
+  const Outcome outcome = in_order ? enqueue_in_order(call, ends) : enqueue(call, ends);
   if (asked.blocking && static_cast<std::size_t>(outcome) < kAccelerated)
     driver_.synchronize(stream);
   return outcome;
@@ -118,13 +129,18 @@ std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& end
   return std::nullopt;
 }
 
-std::optional<Outcome> Session::look_at_plan(const ProgramCopy& asked, const Ends& ends) {
+// What is native on an idle machine stays so on a busy one.
+std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends) {
   if (ends.pageable()) return std::nullopt;  // the windows are planned one by one
-  const PlanPointer plan = engine_.plan(ends.source.place, ends.destination.place, asked.bytes);
-  if (plan->executor() == Executor::native) return Outcome::native;
+  const PlanPointer plan = engine_.plan(ends.source.place, ends.destination.place, call.bytes);
+  if (plan->executor() == Executor::native) {
+    if (plan->predicted <= kBrief) return Outcome::native;
+    call.options.executor = ExecutorChoice::native;  // the engine only takes note of it
+    return std::nullopt;
+  }
   if (driver_.imports().empty()) return std::nullopt;
   try {
-    map_imports(asked, *plan);
+    map_imports(call, *plan);
   } catch (const Error& error) {
     log(LogLevel::warning, error.what());
     return Outcome::unmappable;
@@ -133,15 +149,15 @@ std::optional<Outcome> Session::look_at_plan(const ProgramCopy& asked, const End
 }
 
 // Before anything is enqueued: mapping takes milliseconds, and may fail.
-void Session::map_imports(const ProgramCopy& asked, const Plan& plan) {
+void Session::map_imports(const CopyCall& call, const Plan& plan) {
   const auto reach = [&](Address address, HopId hop) {
     if (driver_.imports().find(address))
       (void)driver_.imports().reach(address, context_of(chosen_.machine.executing_gpu(hop)));
   };
   for (const PathShape& part : plan.shape.paths) {
     if (!part.path.staged()) continue;
-    reach(asked.source, part.path.first);
-    reach(asked.destination, part.path.second);
+    reach(call.source, part.path.first);
+    reach(call.destination, part.path.second);
   }
 }
 

@@ -39,8 +39,8 @@ class Session {
   [[nodiscard]] std::optional<Outcome> look_at(Address address, MemoryInfo& memory);
   [[nodiscard]] std::optional<Outcome> look_at_access(Address address, PlaceId gpu);
   [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);
-  [[nodiscard]] std::optional<Outcome> look_at_plan(const ProgramCopy& asked, const Ends& ends);
-  void map_imports(const ProgramCopy& asked, const Plan& plan);
+  [[nodiscard]] std::optional<Outcome> look_at_plan(CopyCall& call, const Ends& ends);
+  void map_imports(const CopyCall& call, const Plan& plan);
   [[nodiscard]] Outcome enqueue(const CopyCall& call, const Ends& ends);
   [[nodiscard]] Outcome enqueue_in_order(const CopyCall& call, const Ends& ends);
   [[nodiscard]] bool may_order_with(const MemoryInfo& end);

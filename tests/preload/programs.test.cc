@@ -57,8 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"own_context", 0, Outcome::other_context, 1},
                     Case{"managed", 0, Outcome::managed, 1}, Case{"forking", 2},
                     Case{"forking_first", 1}, Case{"copying_at_exit", 2},
-                    Case{"copying_in_destructors", 2}, Case{"resetting", 1}, Case{"by_dlsym", 1},
-                    Case{"by_request", 1}, Case{"other_lookups", 0}),
+                    Case{"copying_in_destructors", 2}, Case{"resetting", 1},
+                    Case{"resetting_first", 1}, Case{"by_dlsym", 1}, Case{"by_request", 1},
+                    Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 
 // Which thread starts Polypath, and how many copies of others pass meanwhile, is a matter of luck.
@@ -68,6 +69,14 @@ TEST_F(Programs, SeveralThreadsCopyAtOnce) {
   ASSERT_EQ(run.status, 0) << run.errors;
   EXPECT_GT(run.calls(kAccelerated), 0U);
   EXPECT_EQ(run.calls(kAccelerated) + run.calls(text_of(Outcome::starting)), 20U) << run.errors;
+}
+
+// The stand-in itself does not order the default streams of two GPUs, as CUDA does.
+TEST_F(Programs, TheLegacyStreamIsOrderedWithBothGpus) {
+  const ProgramRun run = run_program({"copies", "legacy_stream_of_two"});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 3U) << run.errors;
 }
 
 // A child that fork has made says nothing at its end.

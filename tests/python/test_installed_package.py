@@ -119,3 +119,35 @@ def test_library_needs_only_the_run_time_libraries() -> None:
 
     assert "(SONAME)" in dynamic
     assert [name for name in needed if not ALLOWED_LIBRARIES.match(name)] == []
+
+
+# What is put into other programs brings its C++ run-time library along: theirs may be newer.
+INTRUDERS = [install.preload_library(), install.ucx_plugin_dir() / "libuct_polypath.so.0"]
+
+
+@pytest.mark.parametrize("intruder", INTRUDERS, ids=lambda path: path.name)
+def test_intruders_bring_what_they_need(intruder: Path) -> None:
+    dynamic = output_of("readelf", "--dynamic", intruder)
+
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+
+    assert [name for name in needed if not re.match(r"lib(c|m|dl|pthread|rt)\.so|ld-", name)] == []
+
+
+def test_intruders_export_nothing_by_accident() -> None:
+    preload, module = (
+        [
+            line.split()[0]
+            for line in output_of(
+                "nm", "--dynamic", "--defined-only", "--format=posix", intruder
+            ).splitlines()
+        ]
+        for intruder in INTRUDERS
+    )
+
+    assert module == []
+    assert {"dlsym", "cuMemcpyDtoDAsync_v2", "cuGetProcAddress_v2"} <= set(preload)
+    allowed = re.compile(
+        r"cu(Memcpy|Ipc|GetProcAddress|DevicePrimaryCtxReset)|dlsym$|polypath_real"
+    )
+    assert [name for name in preload if not allowed.match(name)] == []

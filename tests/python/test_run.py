@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli_runner import assert_refused, polypath, succeed
-from polypath.install import preload_library, ucx_plugin_dir
+from polypath.install import preload_library, stand_in_dir, ucx_plugin_dir
 from polypath.launching import LaunchError, plan_launch
 
 PRELOAD = str(preload_library())
@@ -157,3 +158,19 @@ def test_the_library_says_nothing_in_programs_without_gpus() -> None:
         "polypath: by preload: it reaches every copy of a program that uses CUDA, "
         "with or without UCX\n"
     )
+
+
+@pytest.mark.skipif(
+    not (stand_in_dir() / "libcuda.so.1").exists(),
+    reason="the package was built without the stand-in driver",
+)
+def test_polypaths_own_copies_are_not_taken_for_the_programs() -> None:
+    around = {**os.environ, "LD_LIBRARY_PATH": str(stand_in_dir()), "POLYPATH_STATS": "1"}
+    bench = ["-m", "polypath.cli", "bench", "put", "gpu0", "gpu1", "--sizes", "64M", "--json", "-"]
+    command = [sys.executable, "-m", "polypath.cli", "run", "--", sys.executable, *bench]
+
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=around)
+
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["driver"] == "cuda"
+    assert "copies of process" not in ended.stderr

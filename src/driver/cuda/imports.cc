@@ -152,9 +152,12 @@ std::shared_ptr<SecondMapping> Imports::open(Entry& entry, ContextPointer contex
 
 void Imports::abandon() {
   const std::scoped_lock lock(mutex_);
-  for (auto& [base, entry] : entries_)
+  for (auto& [base, entry] : entries_) {
+    entry.memory.owner = kOwnerUnknown;
     for (auto& [context, mapping] : entry.mappings)
       if (mapping) mapping->abandon();
+  }
+  ++changes_;
 }
 
 }  // namespace polypath::cuda

@@ -102,7 +102,8 @@ class Imports {
   /// Grows whenever an address may have come to mean something else.
   [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
   [[nodiscard]] bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
-  /// Contexts have been destroyed: forgets every second mapping without touching the driver.
+  /// Contexts are about to be destroyed, and mappings with them: gives up every second mapping
+  /// without touching the driver, and counts every owner as unknown.
   void abandon();
 
  private:

@@ -2,9 +2,11 @@
 // UCX's CUDA module makes to the functions that libpolypath_preload.so exports.
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "core/log.h"
@@ -29,13 +31,13 @@ void* open_cuda_module() {
   std::string core;
   dl_iterate_phdr(find_core, &core);
   const std::size_t name = core.rfind('/');
-  const std::string ending =
-      core.empty() ? ".so.0" : core.substr(name + std::string("/libucs").size());
+  const std::string ending = core.empty() ? ".so.0" : core.substr(name + std::strlen("/libucs"));
   const char* folder = std::getenv("UCX_MODULE_DIR");
   for (const std::string& place :
-       {core.empty() ? std::string() : core.substr(0, name) + "/ucx/",
-        folder == nullptr ? std::string() : std::string(folder) + "/", std::string()})
-    if (void* module = dlopen((place + "libuct_cuda" + ending).c_str(), RTLD_LAZY | RTLD_LOCAL))
+       {core.empty() ? std::string() : fmt::format("{}/ucx/", core.substr(0, name)),
+        folder == nullptr ? std::string() : fmt::format("{}/", folder), std::string()})
+    if (void* module =
+            dlopen(fmt::format("{}libuct_cuda{}", place, ending).c_str(), RTLD_LAZY | RTLD_LOCAL))
       return module;
   return nullptr;
 }

@@ -193,6 +193,7 @@ TEST_F(ImportedBySomebody, IsLeftAloneWhenContextsAreGone) {
   (void)journal();
 
   imports_.abandon();
+  EXPECT_EQ(imports_.find(kBase)->owner, kOwnerUnknown);
   imports_.remove(kBase);
 
   EXPECT_THAT(journal(), IsEmpty());

@@ -52,6 +52,27 @@ void legacy_stream() {
                nullptr);
 }
 
+// The default streams of both GPUs wait for such a copy, and it for them: what the other GPU does
+// before and after in a stream of its own sees either all of it or nothing.
+void legacy_stream_of_two() {
+  const CUdeviceptr from = filled(0, kBytes, 30), earlier = filled(1, kBytes, 31);
+  const CUdeviceptr to = memory_on(1, kBytes), seen_before = memory_on(1, kBytes);
+  const CUdeviceptr seen_after = memory_on(1, kBytes);
+  const CUstream others = stream_on(1, 0);
+  for (int i = 0; i < 3; ++i) {
+    use(1);
+    CHECK(cuMemcpyDtoDAsync_v2(to, earlier, kBytes, others));
+    CHECK(cuMemcpyDtoDAsync_v2(seen_before, to, kBytes, others));
+    use(0);
+    CHECK(cuMemcpyDtoDAsync_v2(to, from, kBytes, nullptr));
+    use(1);
+    CHECK(cuMemcpyDtoDAsync_v2(seen_after, to, kBytes, others));
+  }
+  CHECK(cuStreamSynchronize(others));
+  EXPECT(read(seen_before, kBytes) == pattern(kBytes, 31));
+  EXPECT(read(seen_after, kBytes) == pattern(kBytes, 30));
+}
+
 void per_thread_stream() {
   between_gpus(
       [](auto to, auto from, auto) {
@@ -247,6 +268,13 @@ void resetting() {
   async();
 }
 
+// Before anything has been copied there is nothing to lose.
+void resetting_first() {
+  (void)memory_on(0, kBytes);
+  CHECK(cuDevicePrimaryCtxReset_v2(0));
+  async();
+}
+
 using Copy = CUresult (*)(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
 
 void copy_with(Copy copy) {
@@ -289,6 +317,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"of_any_kind", of_any_kind},
     {"peer", peer},
     {"legacy_stream", legacy_stream},
+    {"legacy_stream_of_two", legacy_stream_of_two},
     {"per_thread_stream", per_thread_stream},
     {"blocking", blocking},
     {"host_blocking", host_blocking},
@@ -305,6 +334,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"copying_at_exit", copying_at_exit},
     {"copying_in_destructors", copying_in_destructors},
     {"resetting", resetting},
+    {"resetting_first", resetting_first},
     {"by_dlsym", by_dlsym},
     {"by_request", by_request},
     {"other_lookups", other_lookups},
