@@ -248,13 +248,23 @@ CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   return enqueue(call, ends, plan_beside(call, ends, company), now);
 }
 
-// The plan beside what else is in flight.
+// The plan beside what else is in flight. Where other processes are at work it is one native copy:
+// they would move to the same free resources at the same moment. Four ranks in a ring on two H200s
+// lost a third by that.
 PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends,
                                 const Company& company) {
   PlanOptions options = call.options;
   options.executor = choice_of(options, settings_);
   options.both_ways = company.both_ways && !options.forced();
-  return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
+  const auto plan = [&] {
+    return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
+  };
+  PlanPointer beside = plan();
+  if (options.forced() || beside->executor() == Executor::native ||
+      !load_->meets(*beside, company.crowd))
+    return beside;
+  options.executor = ExecutorChoice::native;
+  return plan();
 }
 
 void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {

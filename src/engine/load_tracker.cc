@@ -8,6 +8,7 @@ namespace {
 constexpr double kComesBack = 2;       // within so many times its own time
 constexpr Seconds kSlack = 1000_us;    // and this for what the program does in between
 constexpr std::uint64_t kAsLarge = 2;  // up to this factor
+constexpr double kMeets = 0.02;        // less of a capacity than this is nobody's concern
 
 bool as_large(std::uint64_t a, std::uint64_t b) { return a <= kAsLarge * b && b <= kAsLarge * a; }
 
@@ -101,6 +102,15 @@ Company LoadTracker::company_of(const Asked& asked, Seconds now) {
   return company;
 }
 
+bool LoadTracker::meets(const Plan& plan, const Load& crowd) const {
+  if (crowd.empty()) return false;
+  Load own;
+  add_rates(plan, own);
+  for (std::size_t r = 0; r < own.size(); ++r)
+    if (own[r].value > 0 && crowd[r].value > kMeets * resources_.capacities()[r].value) return true;
+  return false;
+}
+
 // The same for other processes' transfers.
 void LoadTracker::add_others(const Asked& asked, Company& company) const {
   const double now = NodeLedger::now();
@@ -109,7 +119,7 @@ void LoadTracker::add_others(const Asked& asked, Company& company) const {
     if (forgotten(entry.start, entry.end, overlapped) <= now) continue;
     if ((runs || overlapped) && mirrors(entry, asked) && !company.both_ways)
       company.both_ways = true;
-    else if (runs) ledger_->add(entry, company.load);
+    else if (runs) ledger_->add(entry, company.crowd);
   }
 }
 

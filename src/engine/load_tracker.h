@@ -24,7 +24,8 @@ struct Asked {
 
 /// What it has to share the machine with.
 struct Company {
-  Load load;               ///< taken of each resource by transfers on other streams
+  Load load;               ///< taken of each resource by this process's other streams
+  Load crowd;              ///< and by other processes, who know as little of what comes next
   bool both_ways = false;  ///< one as large goes the other way: plan for both instead
 };
 
@@ -40,6 +41,8 @@ class LoadTracker {
   /// at once do so again and again: a transfer that overlapped one the other way is expected back
   /// for a while. One that took turns with it, as in a ping-pong, is not.
   [[nodiscard]] Company company_of(const Asked& asked, Seconds now);
+  /// True if the plan would use what other processes are using.
+  [[nodiscard]] bool meets(const Plan& plan, const Load& crowd) const;
 
  private:
   struct Running {

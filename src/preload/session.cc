@@ -13,7 +13,7 @@ namespace {
 
 // A native copy that takes no longer is over before others could plan beside it. Longer ones count
 // as load.
-constexpr Seconds kBrief = 50_us;
+constexpr Seconds kBrief = 100_us;
 
 cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settings) {
   if (auto* driver = dynamic_cast<cuda::CudaDriver*>(chosen.gpus.get())) return *driver;

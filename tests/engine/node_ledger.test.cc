@@ -190,13 +190,26 @@ class Trackers : public Ledger {
   LoadTracker theirs_{machine_, open()};
 };
 
-TEST_F(Trackers, TransfersOfOtherProcessesAreLoad) {
+TEST_F(Trackers, TransfersOfOtherProcessesAreACrowd) {
   theirs_.add({1}, plan({2}, {3}), {});
 
   const Company company = mine_.company_of(asked({0}, {1}), {});
 
-  EXPECT_FALSE(company.load.empty());
+  EXPECT_FALSE(company.crowd.empty());
+  EXPECT_TRUE(company.load.empty());
   EXPECT_FALSE(company.both_ways);
+}
+
+// On beluga every plan from gpu0 to gpu1 over several paths goes through gpu2 or gpu3.
+TEST_F(Trackers, APlanMeetsACrowdWhereItUsesTheSame) {
+  PlanOptions native;
+  native.executor = ExecutorChoice::native;
+  theirs_.add({1}, planner_.plan({0}, {2}, 64_MiB, native), {});
+  const Company company = mine_.company_of(asked({0}, {1}), {});
+
+  EXPECT_TRUE(mine_.meets(*plan({0}, {1}), company.crowd));
+  EXPECT_FALSE(mine_.meets(*planner_.plan({0}, {1}, 64_MiB, native), company.crowd));
+  EXPECT_FALSE(mine_.meets(*plan({0}, {1}), {}));
 }
 
 TEST_F(Trackers, OneTheOtherWayIsPlannedForAsBothWays) {
