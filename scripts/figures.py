@@ -19,11 +19,13 @@ from pathlib import Path
 
 import gpu_figures
 import pictures
+import program_figures
 from figure_text import Document, factor, shares_text, size_text, table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "simulated"
 MEASURED = gpu_figures.Measurements(ROOT / "results" / "h200x4")
+PROGRAMS = ROOT / "results" / "h200x2"
 
 MACHINES = ("beluga", "narval", "mist", "cedar", "h200x4", "dgx-a100")
 PLACES = {
@@ -172,6 +174,8 @@ BLOCKS = {
     ("README.md", "figures"): readme_block,
     ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
     ("docs/performance.md", "figures"): performance_block,
+    ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
+    ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
 }
 
 

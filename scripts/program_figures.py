@@ -1,0 +1,91 @@
+"""What unmodified programs gained on real GPUs, as Markdown, from the files of one folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from figure_text import Document, size_text, table
+
+FEWEST = 3  # a range wants several rounds
+
+
+def read(folder: Path, name: str) -> Any:
+    """Return one file of results."""
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def host_text(host: Document) -> str:
+    """Return what it was measured on, and when."""
+    return f"{host['gpus']} \u00d7 {host['gpu']}, driver {host['driver_version']}; {host['date']}"
+
+
+def speedup_text(result: Document) -> str:
+    """Return the median speed-up, and the range over the rounds where there are enough."""
+    rounds = result.get("speedups", [])
+    if len(rounds) < FEWEST:
+        return f"{result['speedup']:.2f}"
+    return f"{result['speedup']:.2f} ({min(rounds):.2f} to {max(rounds):.2f})"
+
+
+def mpi_section(documents: list[Document]) -> str:
+    """Return the MPI program with and without Polypath, a size per row."""
+    parts = []
+    for document in documents:
+        if not all(r["verified"] and r["native_verified"] for r in document["results"]):
+            raise SystemExit("mpi.json holds a result that is not verified")
+        rows = [
+            [
+                f"`{r['operation']}`", str(r["window"]), size_text(r["bytes"]),
+                f"{r['native_bytes_per_second'] / 1e9:.1f}", f"{r['bytes_per_second'] / 1e9:.1f}",
+                speedup_text(r),
+            ]
+            for r in document["results"]
+        ]  # fmt: skip
+        mpi = document["mpi"]
+        said = (
+            f"`{document['command']}`: {mpi['library']}, UCX {mpi['ucx']}, unmodified; the same "
+            f"program with and without Polypath in turn, every byte checked. "
+            f"{host_text(document['host'])}."
+        )
+        head = ["operation", "window", "size", "without, GB/s", "with, GB/s", "speed-up (rounds)"]
+        parts.append(f"{said}\n\n{table(head, rows)}")
+    return "\n\n".join(parts)
+
+
+def perftest_section(document: Document) -> str:
+    """Return UCX's own benchmark with and without Polypath."""
+    rows = [
+        [
+            f"`{r['test']}`", size_text(r["bytes"]), f"{1e6 * r['native_seconds']:.2f}",
+            f"{1e6 * r['seconds']:.2f}", f"{r['speedup']:.2f}",
+        ]
+        for r in document["results"]
+    ]  # fmt: skip
+    said = (
+        f"`{document['command']}`, and the same without `polypath run`: microseconds a message, "
+        f"{document['program']}, medians of two runs each (it checks no bytes). "
+        f"{host_text(document['host'])}."
+    )
+    return f"{said}\n\n{table(['test', 'size', 'without', 'with', 'speed-up'], rows)}"
+
+
+def torch_block(folder: Path) -> str:
+    """Return what stands between the measured markers of docs/pytorch.md."""
+    document = read(folder, "torch")
+    rows = [
+        [
+            r["operation"], size_text(r["bytes"]) if r["bytes"] else "",
+            f"{1e3 * r['native_seconds']:.2f}", f"{1e3 * r['seconds']:.2f}", f"{r['speedup']:.2f}",
+        ]
+        for r in document["results"]
+    ]  # fmt: skip
+    said = f"{document['program']}, with and without `polypath run`. {host_text(document['host'])}."
+    return f"{said}\n\n{table(['what', 'size', 'without, ms', 'with, ms', 'speed-up'], rows)}"
+
+
+def mpi_block(folder: Path) -> str:
+    """Return what stands between the measured markers of docs/mpi.md."""
+    perftest = perftest_section(read(folder, "perftest"))
+    return f"{mpi_section(read(folder, 'mpi'))}\n\n{perftest}"
