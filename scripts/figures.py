@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -169,7 +170,7 @@ def performance_block() -> str:
 
 
 # What stands between which markers of which document.
-BLOCKS = {
+BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("README.md", "measured"): lambda: gpu_figures.readme_block(MEASURED),
     ("README.md", "figures"): readme_block,
     ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
