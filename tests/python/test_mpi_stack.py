@@ -25,6 +25,7 @@ def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMpi:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libpolypath_preload.so").touch()
     monkeypatch.setattr(install, "library_dir", lambda: tmp_path / "lib")
+    monkeypatch.setattr(stack, "_beside_python", lambda name: tmp_path / "python" / name)
     return fake
 
 
