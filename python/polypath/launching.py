@@ -13,6 +13,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,11 +62,13 @@ def plan_launch(
     """
     around = dict(os.environ if environment is None else environment)
     program = shutil.which(command[0], path=around.get("PATH"))
+    if program is None and (program := _beside_python(command[0])) is not None:
+        command = [program, *command[1:]]
     if program is None:
         raise LaunchError(
             f"'{command[0]}' cannot be run",
             "there is no such program",
-            "Name one that is on the PATH.",
+            "Name one that is on the PATH or in this Python's environment.",
         )
     launcher = _launcher_of(program, around)
     way, why = _way_for(Path(program), how, launcher)
@@ -73,6 +76,11 @@ def plan_launch(
     notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.",)
     arguments, own, more = _pass_on(list(command), launcher, added, around)
     return Launch(tuple(arguments), own, way, why, (*(notes if way == "plugin" else ()), *more))
+
+
+def _beside_python(name: str) -> str | None:
+    """Return the program of that name in this Python's environment, such as an MPI's launcher."""
+    return shutil.which(name, path=str(Path(sys.executable).parent))
 
 
 def _way_for(program: Path, how: str, launcher: str) -> tuple[str, str]:

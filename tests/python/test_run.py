@@ -124,6 +124,12 @@ def test_unknown_ways_and_programs_are_refused() -> None:
     assert_refused(polypath("run"))
 
 
+def test_a_program_in_this_pythons_environment_need_not_be_on_the_path() -> None:
+    launch = plan_launch([Path(sys.executable).name, "-V"], environment={"PATH": "/nowhere"})
+
+    assert launch.arguments == (str(Path(sys.executable)), "-V")
+
+
 def test_a_dry_run_prints_a_line_for_the_shell() -> None:
     run = succeed("run", "--dry-run", "--", "sh", "-c", "echo $LD_PRELOAD a\\ b")
 
