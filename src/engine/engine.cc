@@ -13,9 +13,6 @@
 namespace polypath {
 namespace {
 
-// What is over so soon is no company for others, nor has it any.
-constexpr Seconds kSoonOver = 40_us;
-
 [[noreturn]] void fail_argument(const std::string& problem, const std::string& why,
                                 const std::string& remedy) {
   fail(ErrorCode::invalid_argument, problem, why, remedy);
@@ -144,9 +141,9 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
   const FamiliarCopies::Entry* found = familiar_.find(call);
   if (found == nullptr || overlap(call)) return std::nullopt;
   const FamiliarCopies::Entry known = *found;  // without the lock another may take its slot
-  const bool tracked = known.plan && known.plan->predicted > kSoonOver;
-  const Seconds now = tracked ? driver_.now() : Seconds{};
-  if (tracked && !in_known_company(call, known, now)) return std::nullopt;
+  const bool brief = !known.plan || (known.alone && known.plan->predicted <= kBriefNativeCopy);
+  const Seconds now = brief ? Seconds{} : driver_.now();
+  if (!brief && !in_known_company(call, known, now)) return std::nullopt;
   try {
     if (known.may_block) lock.unlock();
     native_copy(call, {});
@@ -158,7 +155,7 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
   if (!lock.owns_lock()) lock.lock();
   count_asked(call);
   ++statistics_.native;
-  if (tracked) load_->add(call.stream, known.plan, now);
+  if (!brief) load_->add(call.stream, known.plan, now);
   return CopyResult{Executor::native, known.plan, call.native_by_caller};
 }
 
@@ -187,14 +184,13 @@ CopyResult Engine::unplanned_copy(const CopyCall& call, const CopyEnds& ends) {
 
 CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   const Seconds now = driver_.now();
-  const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
-  const PlanPointer plan = plan_beside(call, ends, company);
+  const PlanBeside beside = plan_beside(call, ends, now);
   count_asked(call);
-  CopyResult result = counting_errors(statistics_, [&] { return enqueue(call, ends, plan, now); });
+  CopyResult result =
+      counting_errors(statistics_, [&] { return enqueue(call, ends, beside.plan, now); });
   if (result.executor == Executor::native) {
     ++(result.plan ? statistics_.native : statistics_.fallbacks);
-    if (result.plan && company.load.empty())
-      familiar_.remember(call, result.plan, company.both_ways);
+    if (result.plan && beside.unhindered) familiar_.remember(call, result.plan, beside.both_ways);
   } else {
     ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
   }
@@ -244,27 +240,32 @@ CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
     return {};
   }
   const Seconds now = driver_.now();
-  const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
-  return enqueue(call, ends, plan_beside(call, ends, company), now);
+  return enqueue(call, ends, plan_beside(call, ends, now).plan, now);
 }
 
-// The plan beside what else is in flight. Where other processes are at work it is one native copy:
-// they would move to the same free resources at the same moment. Four ranks in a ring on two H200s
-// lost a third by that.
-PlanPointer Engine::plan_beside(const CopyCall& call, const CopyEnds& ends,
-                                const Company& company) {
+// The plan beside what else is in flight.
+Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now) {
+  const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
   PlanOptions options = call.options;
   options.executor = choice_of(options, settings_);
   options.both_ways = company.both_ways && !options.forced();
   const auto plan = [&] {
     return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
   };
-  PlanPointer beside = plan();
-  if (options.forced() || beside->executor() == Executor::native ||
-      !load_->meets(*beside, company.crowd))
-    return beside;
-  options.executor = ExecutorChoice::native;
-  return plan();
+  PlanBeside beside{plan(), company.both_ways, company.load.empty()};
+  if (gives_way(*beside.plan, company) && !options.forced()) {
+    options.executor = ExecutorChoice::native;
+    beside.plan = plan();
+    beside.unhindered = false;
+  }
+  return beside;
+}
+
+// Where other processes are at work a plan of several paths becomes one native copy: they would
+// move to the same free resources at the same moment. Four ranks in a ring on two H200s lost a
+// third by that.
+bool Engine::gives_way(const Plan& plan, const Company& company) const {
+  return plan.executor() != Executor::native && load_->meets(plan, company.crowd);
 }
 
 void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {

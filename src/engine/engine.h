@@ -55,6 +55,13 @@ class Engine {
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
  private:
+  /// A plan, and what led to it.
+  struct PlanBeside {
+    PlanPointer plan;
+    bool both_ways = false;  ///< made for both
+    bool unhindered = true;  ///< without anything else in flight it would be the same
+  };
+
   void check_process() const;
   [[nodiscard]] CopyEnds check(const CopyCall& call);
   [[nodiscard]] std::optional<CopyResult> familiar_copy(const CopyCall& call,
@@ -67,8 +74,8 @@ class Engine {
   CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] PlanPointer plan_beside(const CopyCall& call, const CopyEnds& ends,
-                                        const Company& company);
+  [[nodiscard]] PlanBeside plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
+  [[nodiscard]] bool gives_way(const Plan& plan, const Company& company) const;
   CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanPointer& plan,
                      Seconds now);
   void native_copy(const CopyCall& call, const CopyEnds& ends);

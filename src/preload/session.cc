@@ -6,14 +6,11 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "engine/load_tracker.h"
 #include "engine/node_ledger.h"
 
 namespace polypath::preload {
 namespace {
-
-// A native copy that takes no longer is over before others could plan beside it. Longer ones count
-// as load.
-constexpr Seconds kBrief = 100_us;
 
 cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settings) {
   if (auto* driver = dynamic_cast<cuda::CudaDriver*>(chosen.gpus.get())) return *driver;
@@ -134,7 +131,7 @@ std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends) {
   if (ends.pageable()) return std::nullopt;  // the windows are planned one by one
   const PlanPointer plan = engine_.plan(ends.source.place, ends.destination.place, call.bytes);
   if (plan->executor() == Executor::native) {
-    if (plan->predicted <= kBrief) return Outcome::native;
+    if (plan->predicted <= kBriefNativeCopy) return Outcome::native;
     call.options.executor = ExecutorChoice::native;  // the engine only takes note of it
     return std::nullopt;
   }

@@ -13,6 +13,7 @@
 
 #include "engine/load_tracker.h"
 #include "machine/library.h"
+#include "support/rig.h"
 
 namespace polypath::test {
 namespace {
@@ -219,6 +220,45 @@ TEST_F(Trackers, OneTheOtherWayIsPlannedForAsBothWays) {
 
   EXPECT_TRUE(company.both_ways);
   EXPECT_TRUE(company.load.empty());
+}
+
+// --- an engine beside another process ---
+
+class BesideOthers : public Ledger {
+ protected:
+  // From gpu0 to gpu2, for a second and more.
+  std::unique_ptr<LoadTracker> another_process_at_work() {
+    PlanOptions native;
+    native.executor = ExecutorChoice::native;
+    auto others = std::make_unique<LoadTracker>(machine_, open());
+    others->add({1}, planner_.plan({0}, {2}, 128_GiB, native), {});
+    return others;
+  }
+  Executor copy() { return engine_.copy(call_).executor; }
+
+  Planner planner_{machine_, Settings{}};
+  Rig rig_{machine_, Settings{}};
+  StreamHandle stream_ = rig_.stream("gpu0");
+  Buffer& source_ = rig_.buffer("gpu0", 4 << 20);
+  Buffer& destination_ = rig_.buffer("gpu1", 4 << 20);
+  CopyCall call_ = rig_.call(destination_, 0, source_, 0, 4 << 20, stream_);
+  Engine engine_{rig_.driver(), machine_, Settings{},
+                 std::make_shared<LoadTracker>(machine_, open())};
+};
+
+TEST_F(BesideOthers, ItGivesWay) {
+  const auto others = another_process_at_work();
+
+  EXPECT_EQ(copy(), Executor::native);
+}
+
+TEST_F(BesideOthers, ItGivesWayOnlyAsLongAsTheyAreThere) {
+  auto others = another_process_at_work();
+  EXPECT_EQ(copy(), Executor::native);
+  rig_.synchronize();
+  others.reset();
+
+  EXPECT_EQ(copy(), Executor::stream);
 }
 
 }  // namespace
