@@ -16,14 +16,35 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from polypath.install import preload_library, ucx_plugin_dir
 
 WAYS = ("auto", "preload", "plugin")
 
-_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun_rsh")
-_VERSION_SECONDS = 20
+_SLURM_LAUNCHER = "srun"
+_LAUNCHERS = (
+    *("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun_rsh"),
+    _SLURM_LAUNCHER,
+)
+_ANSWER_SECONDS = 30
+
+
+class LauncherFamily(Enum):
+    """The launchers of MPI programs that take the same options."""
+
+    OPEN_MPI = "Open MPI"
+    HYDRA = "Hydra"
+    SLURM = "Slurm"
+    OTHER = "other"
+
+
+# What a launcher says of itself with --version.
+_MARKS = {
+    LauncherFamily.OPEN_MPI: r"open ?mpi|open-?rte|prrte|prterun",
+    LauncherFamily.HYDRA: r"hydra|intel\(r\) mpi",
+}
 
 
 class LaunchError(Exception):
@@ -61,16 +82,16 @@ def plan_launch(
     process's. Raises LaunchError if there is no such way for this program.
     """
     around = dict(os.environ if environment is None else environment)
-    program = shutil.which(command[0], path=around.get("PATH"))
-    if program is None and (program := _beside_python(command[0])) is not None:
-        command = [program, *command[1:]]
+    program = find_program(command[0], around.get("PATH"))
     if program is None:
         raise LaunchError(
             f"'{command[0]}' cannot be run",
             "there is no such program",
             "Name one that is on the PATH or in this Python's environment.",
         )
-    launcher = _launcher_of(program, around)
+    if shutil.which(command[0], path=around.get("PATH")) is None:
+        command = [program, *command[1:]]
+    launcher = launcher_family(program, around) if is_launcher(program) else None
     way, why = _way_for(Path(program), how, launcher)
     added = _variables(way, around)
     notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.",)
@@ -78,17 +99,57 @@ def plan_launch(
     return Launch(tuple(arguments), own, way, why, (*(notes if way == "plugin" else ()), *more))
 
 
-def _beside_python(name: str) -> str | None:
-    """Return the program of that name in this Python's environment, such as an MPI's launcher."""
-    return shutil.which(name, path=str(Path(sys.executable).parent))
+def find_program(name: str, path: str | None = None) -> str | None:
+    """Return the program of that name: from ``path``, else from this Python's environment.
+
+    Without ``path``, this process's PATH counts. Packages bring programs such as MPI launchers.
+    """
+    beside_python = str(Path(sys.executable).parent)
+    return shutil.which(name, path=path) or shutil.which(name, path=beside_python)
 
 
-def _way_for(program: Path, how: str, launcher: str) -> tuple[str, str]:
+def is_launcher(program: str) -> bool:
+    """Return whether the program has the name of a launcher of MPI programs."""
+    return Path(program).name in _LAUNCHERS
+
+
+def launcher_family(program: str, environment: Mapping[str, str]) -> LauncherFamily:
+    """Return the family of a launcher, which may have any name.
+
+    All but Slurm's are run with --version: do not ask this about what may be no launcher.
+    """
+    if Path(program).name == _SLURM_LAUNCHER:
+        return LauncherFamily.SLURM
+    version = answer_of([program, "--version"], environment)
+    return next(
+        (family for family, mark in _MARKS.items() if re.search(mark, version, re.IGNORECASE)),
+        LauncherFamily.OTHER,
+    )
+
+
+def answer_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return what a program prints, errors included, or nothing where it cannot be asked."""
+    try:
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_ANSWER_SECONDS,
+            env=dict(environment),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ended.stdout + ended.stderr
+
+
+def _way_for(program: Path, how: str, launcher: LauncherFamily | None) -> tuple[str, str]:
     if how not in WAYS:
         raise LaunchError(f"way '{how}' is unknown", f"the ways are {', '.join(WAYS)}", "Name one.")
     if how != "auto":
         return how, "as asked for"
-    if not launcher and _is_privileged(program):
+    if launcher is None and _is_privileged(program):
         return "plugin", "the system ignores LD_PRELOAD for a set-user-id program"
     return "preload", "it reaches every copy of a program that uses CUDA, with or without UCX"
 
@@ -114,41 +175,19 @@ def _variables(way: str, around: Mapping[str, str]) -> dict[str, str]:
     return {name: ":".join([str(ours), *(part for part in earlier if part != str(ours))])}
 
 
-def _launcher_of(program: str, around: Mapping[str, str]) -> str:
-    """Return which launcher of MPI programs the program is: open mpi, hydra, srun or none."""
-    name = Path(program).name
-    if name == "srun":
-        return "srun"
-    if name not in _MPI_LAUNCHERS:
-        return ""
-    try:
-        said = subprocess.run(
-            [program, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_SECONDS,
-            env=dict(around),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    text = said.stdout + said.stderr
-    if re.search(r"open ?mpi|open-?rte|prrte|prterun", text, re.IGNORECASE):
-        return "open mpi"
-    return "hydra" if re.search(r"hydra|intel\(r\) mpi", text, re.IGNORECASE) else "unknown"
-
-
 def _pass_on(
-    command: list[str], launcher: str, added: Mapping[str, str], around: Mapping[str, str]
+    command: list[str],
+    launcher: LauncherFamily | None,
+    added: Mapping[str, str],
+    around: Mapping[str, str],
 ) -> tuple[list[str], dict[str, str], tuple[str, ...]]:
     """Return the command, the variables for it alone, and what its user should know."""
     settings = {name: around[name] for name in sorted(around) if name.startswith("POLYPATH_")}
     passed = {**added, **settings}
-    if launcher == "open mpi":
+    if launcher is LauncherFamily.OPEN_MPI:
         option = [part for name, value in passed.items() for part in ("-x", f"{name}={value}")]
         return _after_each_launcher(command, option), {}, ()
-    if launcher == "hydra":
+    if launcher is LauncherFamily.HYDRA:
         option = [part for name, value in passed.items() for part in ("-genv", name, value)]
         return [command[0], *option, *command[1:]], {}, ()
     return command, dict(added), _notes_for(command, launcher, added)
@@ -162,14 +201,20 @@ def _after_each_launcher(command: list[str], option: list[str]) -> list[str]:
     return placed
 
 
-def _notes_for(command: list[str], launcher: str, added: Mapping[str, str]) -> tuple[str, ...]:
+def _notes_for(
+    command: list[str], launcher: LauncherFamily | None, added: Mapping[str, str]
+) -> tuple[str, ...]:
     name = next(iter(added))
-    if launcher == "unknown":
+    if launcher is LauncherFamily.OTHER:
         return (
             f"{command[0]} is neither Open MPI's nor Hydra's: see that it passes {name} on to "
             "other nodes.",
         )
     exported = [part for part in command if part.startswith("--export=")]
-    if launcher == "srun" and exported and not exported[-1].startswith("--export=ALL"):
+    if (
+        launcher is LauncherFamily.SLURM
+        and exported
+        and not exported[-1].startswith("--export=ALL")
+    ):
         return (f"srun passes only on what {exported[-1]} names: add {name} to it.",)
     return ()

