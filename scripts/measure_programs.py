@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from measure_gpus import GIB, KIB, MIB, heading, size_text
+from measure_gpus import GIB, KIB, MIB, Machine, heading, size_text
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = ("check", "calls", "perftest", "torch", "mpi")
@@ -302,6 +302,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=STEPS, default=list(STEPS))
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
+    Machine(arguments.build, arguments.output).provide_programs()
     programs = Programs(arguments.build, arguments.output, arguments.rounds)
     for step in arguments.only:
         heading(step)

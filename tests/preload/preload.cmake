@@ -1,6 +1,5 @@
-# What test_preload needs besides its own sources: the libraries it is about, programs to run under
-# them, and a driver for those programs.
-add_subdirectory(preload/programs)
+# What test_preload needs besides its own sources: the libraries it is about, and a driver for the
+# programs that it runs under them.
 add_subdirectory(preload/fake_driver)
 add_subdirectory(preload/redirected)
 target_sources(test_preload PRIVATE preload/program_run.cc)
