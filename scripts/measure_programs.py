@@ -48,7 +48,7 @@ MPI_RUNS = [
     "--ranks 2 --operations bw --window 1,4,16 --sizes 64M,128M,256M --repeats 5",
     "--ranks 2 --operations bibw --window 4 --sizes 16M,32M,64M,128M,256M --repeats 5",
     "--ranks 2 --operations latency --window 1 --sizes 64K,1M,16M,64M,128M --repeats 5",
-    "--ranks 4 --operations ring,mbw --window 4 --sizes 1M,16M,64M,256M --repeats 3",
+    "--ranks 4 --operations ring,mbw --window 4 --sizes 1M,16M,64M,256M --repeats 5",
 ]
 
 
@@ -152,15 +152,20 @@ def check(programs: Programs) -> None:
     for name in ("copies", "ipc"):
         program = str(programs.preload(name))
         listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True)
+        right = 0
         for case in listed.stdout.split():
-            for planned in (False, True):
-                how = "with Polypath" if planned else "without"
-                try:
-                    output_of([program, case], planned)
-                except (RuntimeError, subprocess.TimeoutExpired) as error:
-                    print(f"{name} {case} {how}: {error}")
-                    programs.failures.append(f"{name} {case} {how}")
-        print(f"{name}: {len(listed.stdout.split())} programs, with Polypath and without")
+            try:
+                output_of([program, case], False)
+            except RuntimeError as error:  # most often it wants more GPUs than there are
+                print(f"{name} {case} cannot run here: {str(error).splitlines()[-1]}")
+                continue
+            try:
+                output_of([program, case], True)
+                right += 1
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                print(f"{name} {case} with Polypath: {error}")
+                programs.failures.append(f"{name} {case}")
+        print(f"{name}: {right} programs run with Polypath as they do without")
 
 
 def calls(programs: Programs) -> None:
@@ -182,7 +187,10 @@ def find_perftest() -> list[str]:
     """Return UCX's benchmark: of the wheel, else of the PATH."""
     package = importlib.util.find_spec("libucx")
     if package is not None and package.origin is not None:
-        return [str(Path(package.origin).parent / "bin" / "ucx_perftest")]
+        folder = Path(package.origin).parent
+        earlier = os.environ.get("LD_LIBRARY_PATH", "")  # which may lead to the system's UCX
+        os.environ["LD_LIBRARY_PATH"] = f"{folder / 'lib'}:{earlier}"
+        return [str(folder / "bin" / "ucx_perftest")]
     program = shutil.which("ucx_perftest")
     if program is None:
         raise SystemExit("there is no ucx_perftest: pip install libucx-cu13")

@@ -1,6 +1,8 @@
 #pragma once
 // What is asked of the engine, and what it answers.
 
+#include <optional>
+
 #include "core/error.h"
 #include "driver/driver.h"
 #include "model/predict.h"
@@ -8,6 +10,14 @@
 #include "plan/plan.h"
 
 namespace polypath {
+
+/// Where a copy begins and ends.
+struct CopyEnds {
+  PlaceId source;
+  PlaceId destination;
+  MemoryKind source_kind = MemoryKind::device;
+  MemoryKind destination_kind = MemoryKind::device;
+};
 
 /// One copy to be made.
 struct CopyCall {
@@ -19,14 +29,9 @@ struct CopyCall {
   PlanOptions options;
   /// What turns out to be one native copy is not made, but left to the caller: nothing is enqueued.
   bool native_by_caller = false;
-};
-
-/// Where a copy begins and ends.
-struct CopyEnds {
-  PlaceId source;
-  PlaceId destination;
-  MemoryKind source_kind = MemoryKind::device;
-  MemoryKind destination_kind = MemoryKind::device;
+  /// What the caller has just learnt from the driver, which is then not asked again: where both
+  /// ends are, in full, and that the stream is not being captured.
+  std::optional<CopyEnds> ends = std::nullopt;
 };
 
 /// How a copy was done.

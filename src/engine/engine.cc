@@ -62,6 +62,12 @@ bool is_planned(MemoryKind kind) {
   return kind == MemoryKind::device || kind == MemoryKind::pinned;
 }
 
+// A native copy gives way to nobody, so that a crowd does not matter.
+bool goes_as_known(const FamiliarCopies::Entry& known, const Company& company) {
+  if (!company.load.empty()) return false;
+  return company.both_ways == BothWays::no ? known.alone : known.both_ways == company.both_ways;
+}
+
 // What fails in here has been counted as asked for.
 template <class Call>
 auto counting_errors(Statistics& statistics, Call call) {
@@ -103,13 +109,18 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
 
 Engine::~Engine() = default;
 
-CopyEnds Engine::check(const CopyCall& call) {
+CopyEnds Engine::look_at_ends(const CopyCall& call) {
   const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source");
   const MemoryInfo destination = memory_of(driver_, call.destination, call.bytes, "destination");
+  return {source.place, destination.place, source.kind, destination.kind};
+}
+
+CopyEnds Engine::check(const CopyCall& call) {
+  const CopyEnds ends = call.ends ? *call.ends : look_at_ends(call);
   if (overlap(call))
     fail_argument("source and destination overlap", "the result would depend on the order of bytes",
                   "Copy through a third buffer.");
-  return {source.place, destination.place, source.kind, destination.kind};
+  return ends;
 }
 
 // A forked child has its parent's memory but not its driver: handles mean nothing there.
@@ -130,9 +141,13 @@ CopyResult Engine::copy(const CopyCall& call) {
     return unpinned_copy(call, ends);
   }
   const bool plain = call.bytes < settings_.min_message && !call.options.forced();
-  if (!plain && ends.source != ends.destination && !driver_.is_capturing(call.stream))
+  if (!plain && ends.source != ends.destination && !is_captured(call))
     return planned_copy(call, ends);
   return unplanned_copy(call, ends);
+}
+
+bool Engine::is_captured(const CopyCall& call) const {
+  return !call.ends && driver_.is_capturing(call.stream);
 }
 
 // As the last one like it, if that went natively and nothing is in flight that could change it.
@@ -142,8 +157,13 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
   if (found == nullptr || overlap(call)) return std::nullopt;
   const FamiliarCopies::Entry known = *found;  // without the lock another may take its slot
   const bool brief = !known.plan || (known.alone && known.plan->predicted <= kBriefNativeCopy);
-  const Seconds now = brief ? Seconds{} : driver_.now();
-  if (!brief && !in_known_company(call, known, now)) return std::nullopt;
+  Seconds now;
+  Company company;
+  if (!brief) {
+    now = driver_.now();
+    company = load_->company_of(asked_of(call, known.plan->source, known.plan->destination), now);
+    if (!goes_as_known(known, company)) return std::nullopt;
+  }
   try {
     if (known.may_block) lock.unlock();
     native_copy(call, {});
@@ -155,15 +175,8 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
   if (!lock.owns_lock()) lock.lock();
   count_asked(call);
   ++statistics_.native;
-  if (!brief) load_->add(call.stream, known.plan, now);
+  if (!brief) load_->add(call.stream, known.plan, now, company);
   return CopyResult{Executor::native, known.plan, call.native_by_caller};
-}
-
-bool Engine::in_known_company(const CopyCall& call, const FamiliarCopies::Entry& known,
-                              Seconds now) {
-  const Company company =
-      load_->company_of(asked_of(call, known.plan->source, known.plan->destination), now);
-  return company.load.empty() && (company.both_ways ? known.both_ways : known.alone);
 }
 
 // Throws what is wrong with the call, if it is the caller's fault.
@@ -187,10 +200,11 @@ CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   const PlanBeside beside = plan_beside(call, ends, now);
   count_asked(call);
   CopyResult result =
-      counting_errors(statistics_, [&] { return enqueue(call, ends, beside.plan, now); });
+      counting_errors(statistics_, [&] { return enqueue(call, ends, beside, now); });
   if (result.executor == Executor::native) {
     ++(result.plan ? statistics_.native : statistics_.fallbacks);
-    if (result.plan && beside.unhindered) familiar_.remember(call, result.plan, beside.both_ways);
+    if (result.plan && beside.unhindered)
+      familiar_.remember(call, result.plan, beside.company.both_ways);
   } else {
     ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
   }
@@ -226,7 +240,7 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
     return false;
   if (call.bytes < settings_.pageable_min) return false;
   if (choice_of(call.options, settings_) == ExecutorChoice::native) return false;
-  if (driver_.is_capturing(call.stream)) return false;
+  if (is_captured(call)) return false;
   // Options that cannot be used are refused now, before anything is enqueued.
   (void)plan(ends.source, ends.destination, pageable_.window_of(call.bytes), call.options);
   return true;
@@ -240,7 +254,7 @@ CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
     return {};
   }
   const Seconds now = driver_.now();
-  return enqueue(call, ends, plan_beside(call, ends, now).plan, now);
+  return enqueue(call, ends, plan_beside(call, ends, now), now);
 }
 
 // The plan beside what else is in flight.
@@ -248,11 +262,11 @@ Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& end
   const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
   PlanOptions options = call.options;
   options.executor = choice_of(options, settings_);
-  options.both_ways = company.both_ways && !options.forced();
+  if (!options.forced()) options.both_ways = company.both_ways;
   const auto plan = [&] {
     return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
   };
-  PlanBeside beside{plan(), company.both_ways, company.load.empty()};
+  PlanBeside beside{plan(), company, company.load.empty()};
   if (gives_way(*beside.plan, company) && !options.forced()) {
     options.executor = ExecutorChoice::native;
     beside.plan = plan();
@@ -261,11 +275,11 @@ Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& end
   return beside;
 }
 
-// Where other processes are at work a plan of several paths becomes one native copy: they would
-// move to the same free resources at the same moment. Four ranks in a ring on two H200s lost a
-// third by that.
+// Where other processes leave no room a plan of several paths becomes one native copy: to plan
+// around them would move all of them to the same free resources at the same moment. Four ranks in a
+// ring on two H200s lost a third by that.
 bool Engine::gives_way(const Plan& plan, const Company& company) const {
-  return plan.executor() != Executor::native && load_->meets(plan, company.crowd);
+  return plan.executor() != Executor::native && load_->lacks_room(plan, company.crowd);
 }
 
 void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
@@ -280,18 +294,19 @@ void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
 }
 
 // By plan, or as one native copy if that fails.
-CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const PlanPointer& plan,
+CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const PlanBeside& beside,
                            Seconds now) {
+  const PlanPointer& plan = beside.plan;
   const Executor executor = executor_for(call, *plan);
   if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
   const bool planned_native = executor == Executor::native;
   if (!planned_native && run(call, *plan, executor)) {
-    load_->add(call.stream, plan, now);
+    load_->add(call.stream, plan, now, beside.company);
     count_staged(*plan);
     return {executor, plan};
   }
   native_copy(call, ends);
-  load_->add(call.stream, plan, now);
+  load_->add(call.stream, plan, now, beside.company);
   return {Executor::native, planned_native ? plan : nullptr, call.native_by_caller};
 }
 

@@ -58,16 +58,16 @@ class Engine {
   /// A plan, and what led to it.
   struct PlanBeside {
     PlanPointer plan;
-    bool both_ways = false;  ///< made for both
-    bool unhindered = true;  ///< without anything else in flight it would be the same
+    Company company;         ///< beside which it is made
+    bool unhindered = true;  ///< without the others it would be the same
   };
 
   void check_process() const;
+  [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
   [[nodiscard]] CopyEnds check(const CopyCall& call);
   [[nodiscard]] std::optional<CopyResult> familiar_copy(const CopyCall& call,
                                                         std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool in_known_company(const CopyCall& call, const FamiliarCopies::Entry& known,
-                                      Seconds now);
+  [[nodiscard]] bool is_captured(const CopyCall& call) const;
   void count_failure_of_familiar(const CopyCall& call);
   CopyResult unplanned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult planned_copy(const CopyCall& call, const CopyEnds& ends);
@@ -76,7 +76,7 @@ class Engine {
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] PlanBeside plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
   [[nodiscard]] bool gives_way(const Plan& plan, const Company& company) const;
-  CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanPointer& plan,
+  CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanBeside& beside,
                      Seconds now);
   void native_copy(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);

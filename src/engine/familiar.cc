@@ -12,7 +12,7 @@ bool same(const FamiliarCopies::Entry& a, const FamiliarCopies::Entry& b) {
 
 bool has_options(const PlanOptions& options) {
   return options.executor != ExecutorChoice::automatic || options.forced() ||
-         !options.chunks.empty() || options.both_ways;
+         !options.chunks.empty() || options.both_ways != BothWays::no;
 }
 
 }  // namespace
@@ -43,14 +43,15 @@ const FamiliarCopies::Entry* FamiliarCopies::find(const CopyCall& call) {
   return &entry;
 }
 
-void FamiliarCopies::remember(const CopyCall& call, const PlanPointer& plan, bool both_ways) {
+void FamiliarCopies::remember(const CopyCall& call, const PlanPointer& plan, BothWays both_ways) {
   Entry entry = likeness_of(call);
   const Entry& before = slot_of(entry);
   if (before.uses_left > 0 && same(before, entry)) {
     entry.alone = before.alone, entry.both_ways = before.both_ways;
     entry.uses_left = before.uses_left;
   }
-  (both_ways ? entry.both_ways : entry.alone) = true;
+  if (both_ways == BothWays::no) entry.alone = true;
+  else entry.both_ways = both_ways;
   entry.plan = plan;
   insert(call, entry);
 }

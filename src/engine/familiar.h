@@ -25,10 +25,10 @@ class FamiliarCopies {
     Bytes bytes;  ///< zero stands for every size too small to plan
     PlaceId stream_gpu;
     int uses_left = 0;
-    PlanPointer plan;        ///< of the native copy; null for a size too small to plan
-    bool alone = false;      ///< it went natively with nothing else in flight
-    bool both_ways = false;  ///< and beside one as large the other way
-    bool may_block = false;  ///< the memory was not device or pinned memory
+    PlanPointer plan;                   ///< of the native copy; null for a size too small to plan
+    bool alone = false;                 ///< it went natively with nothing else in flight
+    BothWays both_ways = BothWays::no;  ///< and beside one as large the other way
+    bool may_block = false;             ///< the memory was not device or pinned memory
   };
 
   /// Sizes below `smallest_planned` are all alike.
@@ -38,7 +38,7 @@ class FamiliarCopies {
   [[nodiscard]] const Entry* find(const CopyCall& call);
   /// Remembers a copy that went natively by `plan`, or without one. Copies with options of their
   /// own are not remembered.
-  void remember(const CopyCall& call, const PlanPointer& plan, bool both_ways);
+  void remember(const CopyCall& call, const PlanPointer& plan, BothWays both_ways);
   /// Remembers one too small to plan.
   void remember_small(const CopyCall& call, bool may_block);
   void forget(const CopyCall& call);

@@ -29,9 +29,11 @@ struct Asked {
 
 /// What it has to share the machine with.
 struct Company {
-  Load load;               ///< taken of each resource by this process's other streams
-  Load crowd;              ///< and by other processes, who know as little of what comes next
-  bool both_ways = false;  ///< one as large goes the other way: plan for both instead
+  Load load;   ///< taken of each resource by this process's other streams
+  Load crowd;  ///< and by other processes between other places, who know as little of what comes
+               ///< next
+  BothWays both_ways = BothWays::no;  ///< one as large goes the other way: plan for both instead
+  bool meets_way_back = false;        ///< and is in flight now, issued by another process
 };
 
 /// Thread-safe; engines may share one.
@@ -39,28 +41,31 @@ class LoadTracker {
  public:
   explicit LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> ledger = nullptr);
 
-  /// Notes a transfer that has been enqueued on `stream` at `now`.
-  void add(StreamHandle stream, PlanPointer plan, Seconds now);
+  /// Notes a transfer that has been enqueued on `stream` at `now`, in that company.
+  void add(StreamHandle stream, PlanPointer plan, Seconds now, const Company& company = {});
   /// The transfers on other streams that still run, by prediction. Transfers on the same stream do
-  /// not count: they are over when the next one starts. Programs that exchange in both directions
-  /// at once do so again and again: a transfer that overlapped one the other way is expected back
-  /// for a while. One that took turns with it, as in a ping-pong, is not.
+  /// not count: they are over when the next one starts. Nor do other processes' that go the same
+  /// way: paths are shared in proportion, so that each does best with the plan it has alone.
+  ///
+  /// Programs that exchange in both directions at once do so again and again: a transfer that
+  /// overlapped one the other way is expected back for a while. One that took turns with it, as in
+  /// a ping-pong, is not.
   [[nodiscard]] Company company_of(const Asked& asked, Seconds now);
-  /// True if the plan would use what other processes are using.
-  [[nodiscard]] bool meets(const Plan& plan, const Load& crowd) const;
+  /// True if there is not room for the plan beside what other processes are using.
+  [[nodiscard]] bool lacks_room(const Plan& plan, const Load& crowd) const;
 
  private:
+  /// The last transfer of a stream.
   struct Running {
     PlanPointer plan;
-    Seconds start;
-    Seconds end;
-    bool overlapped = false;  ///< with one as large the other way
+    Seconds end;         ///< also of those before it
+    Seconds back_until;  ///< until when it is expected back; zero if it met none the other way
 
+    [[nodiscard]] bool runs(Seconds now) const;
     [[nodiscard]] bool mirrors(const Asked& asked) const;
+    void meet_way_back();
   };
 
-  [[nodiscard]] bool mirrors(const LedgerEntry& entry, const Asked& asked) const;
-  [[nodiscard]] bool overlaps_in_ledger(const Asked& asked) const;
   void publish(Seconds now) const;
   void add_rates(const Plan& plan, Load& load) const;
   void add_others(const Asked& asked, Company& company) const;

@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 
@@ -22,7 +24,7 @@ namespace polypath {
 namespace {
 
 // In the file's name: processes with another layout have another file.
-constexpr const char* kFileName = "ledger-1";
+constexpr const char* kFileName = "ledger-2";
 constexpr int kReadings = 3;  // of a slot that is being written
 
 // FNV-1a.
@@ -42,30 +44,46 @@ std::string node_wide(const Machine& machine, const std::vector<std::string>& pl
   return resource;
 }
 
-// What readers copy while a writer may be at work: word by word, so that no word is ever half.
-struct Content {
-  std::uint64_t count = 0;
-  std::array<LedgerEntry, NodeLedger::kMostEntries> entries{};
-};
-static_assert(sizeof(Content) % 8 == 0 && std::is_trivially_copyable_v<Content>);
+// What readers copy while a writer may be at work: word by word, so that no word is ever half, and
+// no more words than are used, because each cache line that another processor has written takes a
+// tenth of a microsecond.
+using Word = std::atomic<std::uint64_t>;
 
-using Words = std::array<std::atomic<std::uint64_t>, sizeof(Content) / 8>;
+constexpr std::size_t kWordsOfEntry = sizeof(LedgerEntry) / 8;
+constexpr std::size_t kWordsOfUse = sizeof(LedgerEntry::Use) / 8;
+constexpr std::size_t kWordsBeforeUses = offsetof(LedgerEntry, use) / 8;
+static_assert(sizeof(LedgerEntry) % 8 == 0 && offsetof(LedgerEntry, use) % 8 == 0 &&
+              std::is_trivially_copyable_v<LedgerEntry>);
 
-void store(const Content& content, Words& words) {
-  const auto* from = reinterpret_cast<const unsigned char*>(&content);
-  for (std::size_t i = 0; i < words.size(); ++i) {
+using EntryWords = std::array<Word, kWordsOfEntry>;
+
+void store_words(const LedgerEntry& entry, std::size_t count, EntryWords& words) {
+  const auto* from = reinterpret_cast<const unsigned char*>(&entry);
+  for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, from + 8 * i, 8);
     words[i].store(word, std::memory_order_relaxed);
   }
 }
 
-void load(const Words& words, Content& content) {
-  auto* to = reinterpret_cast<unsigned char*>(&content);
-  for (std::size_t i = 0; i < words.size(); ++i) {
+void load_words(const EntryWords& words, std::size_t first, std::size_t last, LedgerEntry& entry) {
+  auto* to = reinterpret_cast<unsigned char*>(&entry);
+  for (std::size_t i = first; i < last; ++i) {
     const std::uint64_t word = words[i].load(std::memory_order_relaxed);
     std::memcpy(to + 8 * i, &word, 8);
   }
+}
+
+void store(const LedgerEntry& entry, EntryWords& words) {
+  store_words(entry, kWordsBeforeUses + entry.uses * kWordsOfUse, words);
+}
+
+LedgerEntry load(const EntryWords& words) {
+  LedgerEntry entry;
+  load_words(words, 0, kWordsBeforeUses, entry);
+  entry.uses = std::min<std::uint64_t>(entry.uses, LedgerEntry::kMostUses);
+  load_words(words, kWordsBeforeUses, kWordsBeforeUses + entry.uses * kWordsOfUse, entry);
+  return entry;
 }
 
 }  // namespace
@@ -73,10 +91,13 @@ void load(const Words& words, Content& content) {
 struct NodeLedger::Slot {
   std::atomic<std::int64_t> owner;  ///< process number; 0 if free
   std::atomic<std::uint64_t> start, number_space;
-  std::atomic<std::uint64_t> version;  ///< odd while the content is written
-  Words content;
+  std::atomic<std::uint64_t> version;  ///< odd while what follows is written
+  std::atomic<std::uint64_t> count;    ///< of the entries
+  std::array<EntryWords, kMostEntries> entries;
 
   [[nodiscard]] ProcessIdentity identity() const { return {owner, start, number_space}; }
+  /// Appends the entries to `seen`, unless they change all the time.
+  void read(std::vector<LedgerEntry>& seen) const;
 };
 
 struct NodeLedger::Table {
@@ -137,7 +158,7 @@ std::string NodeLedger::claim() {
     if (slot.owner != 0 && slot.identity() != *self && is_alive(slot.identity())) continue;
     if (slot.identity() == *self) continue;  // another ledger of this process
     slot.owner = 0;
-    store({}, slot.content);
+    slot.count = 0;
     slot.version = 0;
     slot.start = self->start;
     slot.number_space = self->number_space;
@@ -161,36 +182,44 @@ LedgerEntry NodeLedger::entry(PlaceId source, PlaceId destination, Bytes bytes,
 
 void NodeLedger::publish(const std::vector<LedgerEntry>& entries) {
   if (!is_usable()) return;
-  Content content;
-  const std::size_t first = entries.size() > kMostEntries ? entries.size() - kMostEntries : 0;
-  for (std::size_t i = first; i < entries.size(); ++i)
-    content.entries[content.count++] = entries[i];
+  const std::size_t count = std::min(entries.size(), kMostEntries);
+  const std::size_t first = entries.size() - count;
   const std::uint64_t version = own_->version.load(std::memory_order_relaxed);
   own_->version.store(version + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  store(content, own_->content);
+  own_->count.store(count, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < count; ++i) store(entries[first + i], own_->entries[i]);
   own_->version.store(version + 2, std::memory_order_release);
+}
+
+void NodeLedger::Slot::read(std::vector<LedgerEntry>& seen) const {
+  const std::size_t before = seen.size();
+  for (int reading = 0; reading < kReadings; ++reading) {
+    const std::uint64_t first = version.load(std::memory_order_acquire);
+    const std::uint64_t entry_count =
+        std::min<std::uint64_t>(count.load(std::memory_order_relaxed), kMostEntries);
+    for (std::size_t i = 0; i < entry_count; ++i) seen.push_back(load(entries[i]));
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (first % 2 == 0 && version.load(std::memory_order_relaxed) == first) return;
+    seen.resize(before);
+  }
+}
+
+// A process that was killed takes nothing any more.
+bool NodeLedger::is_gone(const Slot& slot, std::int64_t owner) const {
+  return slot.number_space != self_.number_space ||
+         (kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH);
 }
 
 std::vector<LedgerEntry> NodeLedger::others() const {
   std::vector<LedgerEntry> seen;
   if (!is_usable()) return seen;
-  Content content;
   for (const Slot& slot : table_->slots) {
     const std::int64_t owner = slot.owner.load(std::memory_order_acquire);
     if (&slot == own_ || owner == 0) continue;
-    for (int reading = 0; reading < kReadings; ++reading) {
-      const std::uint64_t version = slot.version.load(std::memory_order_acquire);
-      load(slot.content, content);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (version % 2 != 0 || slot.version.load(std::memory_order_relaxed) != version) continue;
-      const std::uint64_t count = std::min<std::uint64_t>(content.count, kMostEntries);
-      // A process that was killed takes nothing any more.
-      const bool gone = count > 0 && (slot.number_space != self_.number_space ||
-                                      (kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH));
-      if (!gone) seen.insert(seen.end(), content.entries.begin(), content.entries.begin() + count);
-      break;
-    }
+    const std::size_t before = seen.size();
+    slot.read(seen);
+    if (seen.size() > before && is_gone(slot, owner)) seen.resize(before);
   }
   return seen;
 }

@@ -35,9 +35,9 @@ struct LedgerEntry {
   std::uint64_t source = 0;       ///< hash of the place's node-wide name
   std::uint64_t destination = 0;  ///< likewise
   std::uint64_t bytes = 0;
-  double start = 0;
+  double duration = 0;  ///< by itself
   double end = 0;
-  std::uint64_t overlapped = 0;  ///< 1 if one as large went the other way at the same time
+  double back_until = 0;  ///< see LoadTracker; zero if it met none the other way
   std::uint64_t uses = 0;
   std::array<Use, kMostUses> use{};
 };
@@ -59,7 +59,7 @@ class NodeLedger {
   [[nodiscard]] const std::string& problem() const { return problem_; }
   static double now();
 
-  /// The entry of a transfer that takes `load` from start to end.
+  /// The entry of a transfer that takes `load`; its times are the caller's to set.
   [[nodiscard]] LedgerEntry entry(PlaceId source, PlaceId destination, Bytes bytes,
                                   const Load& load) const;
   /// What this process has in flight, in place of what it said before; the latest ones if there are
@@ -78,6 +78,7 @@ class NodeLedger {
   [[nodiscard]] std::string open(const std::string& folder);
   [[nodiscard]] std::string claim();
   [[nodiscard]] bool is_usable() const;
+  [[nodiscard]] bool is_gone(const Slot& slot, std::int64_t owner) const;
 
   std::string problem_;
   Table* table_ = nullptr;

@@ -16,6 +16,10 @@ enum class ExecutorChoice { automatic, native, stream, graph };
 /// Reads "auto", "native", "stream" or "graph"; error (invalid_argument) lists them.
 ExecutorChoice parse_executor(const std::string& name);
 
+/// Whether the same goes the other way at the same time, planned alike, and who issues it: threads
+/// of one process hold each other up in the driver.
+enum class BothWays { no, by_threads, by_processes };
+
 /// Overrides of the automatic plan; default: none.
 struct PlanOptions {
   ExecutorChoice executor = ExecutorChoice::automatic;
@@ -27,8 +31,7 @@ struct PlanOptions {
   /// Chunk counts per path; paths without one get the model's.
   std::map<std::string, int> chunks;
 
-  /// The same goes the other way at the same time, planned alike: plan for both.
-  bool both_ways = false;
+  BothWays both_ways = BothWays::no;
 
   [[nodiscard]] bool forced() const { return !paths.empty() || !shares.empty(); }
   auto operator<=>(const PlanOptions&) const = default;

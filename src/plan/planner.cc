@@ -30,8 +30,8 @@ namespace {
 constexpr double kStepsOfTheDriver = 0.08;
 constexpr Bytes kStepsMatterBelow = 8_MiB;
 
-// Both ways at once two threads issue, and hold each other up in the driver: on four H200 such
-// transfers ended 10 to 20 us later than predicted, whatever their size.
+// Two threads that issue one way each hold each other up in the driver: on four H200 such transfers
+// ended 10 to 20 us later than predicted, whatever their size. Those of two processes did not.
 constexpr Seconds kHeldUp = 20_us;
 
 // Load is told apart in sixteenths of a capacity: finer steps would make plans of noise.
@@ -165,7 +165,7 @@ Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes by
   const OptimiserLimits limits{{settings_.min_chunk, settings_.staging_slot},
                                settings_.staging_slots,
                                settings_.max_paths,
-                               request.options->both_ways};
+                               request.options->both_ways != BothWays::no};
   return {predictor_, limits, request.available, executor, bytes};
 }
 
@@ -203,7 +203,8 @@ Seconds Planner::to_beat_natively(const Request& request, const Draft& native) c
   if (direct.kind == HopKind::driver_staged && request.bytes < kStepsMatterBelow)
     gain = std::max(gain, kStepsOfTheDriver);
   const Seconds least = native.prediction.time * (1 / (1 + gain));
-  return request.options->both_ways ? std::min(least, native.prediction.time - kHeldUp) : least;
+  if (request.options->both_ways != BothWays::by_threads) return least;
+  return std::min(least, native.prediction.time - kHeldUp);
 }
 
 Draft Planner::automatic(const Request& request, Executor executor) {

@@ -31,6 +31,10 @@ std::shared_ptr<LoadTracker> load_of_the_node(const Machine& machine, const Sett
 
 bool is_device(const MemoryInfo& memory) { return memory.kind == MemoryKind::device; }
 
+bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
+  return bytes.value <= memory.base.value + memory.size.value - address.value;
+}
+
 }  // namespace
 
 bool Session::Ends::pageable() const {
@@ -65,7 +69,15 @@ Outcome Session::decide(const ProgramCopy& asked) {
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   Ends ends;
   if (const auto against = look_at_ends(asked, ends)) return *against;
-  CopyCall call{asked.destination, asked.source, asked.bytes, stream, place, {}, true};
+  CopyCall call{
+      asked.destination,
+      asked.source,
+      asked.bytes,
+      stream,
+      place,
+      {},
+      true,
+      CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind}};
   if (const auto against = look_at_plan(call, ends)) {
     if (*against == Outcome::native) lately_native_.remember(asked);
     return *against;
@@ -93,28 +105,22 @@ std::optional<Outcome> Session::look_at(Address address, MemoryInfo& memory) {
   if (imported && imported->owner == cuda::kOwnerUnknown) return Outcome::owner_unknown;
   if (imported && imported->owner < 0) return Outcome::owner_hidden;
   if (imported && !driver_.imports().mappable(address)) return Outcome::unmappable;
-  const auto found = driver_.find_memory(address);
+  cuda::MemoryAccess access;
+  const auto found = driver_.find_memory(address, &access);
   if (!found) return Outcome::unknown_memory;
   memory = *found;
   if (memory.kind == MemoryKind::managed) return Outcome::managed;
   if (imported || !is_device(memory)) return std::nullopt;
-  return look_at_access(address, memory.place);
+  return look_at_access(access, memory.place);
 }
 
 // Memory from pools and of virtual addresses is open only to the GPUs that it has been opened to.
 // Every GPU with peer access reaches what cuMemAlloc has allocated in a primary context: that alone
 // CUDA lets processes share by handles of the old kind, by which it is told apart.
-std::optional<Outcome> Session::look_at_access(Address address, PlaceId gpu) {
-  cuda::ContextPointer context = nullptr;
-  std::uint64_t shareable = 0;
-  std::array<int, 2> which = {cuda::kPointerContext, cuda::kPointerIsIpcCapable};
-  std::array<void*, 2> data = {&context, &shareable};
-  if (functions().pointer_attributes(2, which.data(), data.data(), address.value) != cuda::kSuccess)
-    return Outcome::unknown_memory;
-  if (shareable == 0) return Outcome::own_access;
-  if (context == nullptr || driver_.contexts().gpu_of(context) == std::nullopt)
-    return Outcome::other_context;
-  return context == context_of(gpu) ? std::nullopt : std::optional(Outcome::other_context);
+std::optional<Outcome> Session::look_at_access(const cuda::MemoryAccess& access, PlaceId gpu) {
+  if (!access.shareable) return Outcome::own_access;
+  const bool primary = access.context != nullptr && access.context == context_of(gpu);
+  return primary ? std::nullopt : std::optional(Outcome::other_context);
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {
@@ -123,6 +129,9 @@ std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& end
   if (ends.destination.place == ends.source.place) return Outcome::same_memory;
   if (!is_device(ends.destination) && !is_device(ends.source)) return Outcome::same_memory;
   if (ends.pageable() && asked.bytes < settings_.pageable_min) return Outcome::pageable;
+  if (!holds(ends.destination, asked.destination, asked.bytes) ||
+      !holds(ends.source, asked.source, asked.bytes))
+    return Outcome::unknown_memory;
   return std::nullopt;
 }
 

@@ -37,7 +37,8 @@ class Session {
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);
   [[nodiscard]] std::optional<Outcome> look_at(Address address, MemoryInfo& memory);
-  [[nodiscard]] std::optional<Outcome> look_at_access(Address address, PlaceId gpu);
+  [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
+                                                      PlaceId gpu);
   [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);
   [[nodiscard]] std::optional<Outcome> look_at_plan(CopyCall& call, const Ends& ends);
   void map_imports(const CopyCall& call, const Plan& plan);

@@ -24,7 +24,7 @@ TEST(FamiliarCopies, KnowsCopiesBetweenTheSamePages) {
   FamiliarCopies familiar(1_MiB);
   const auto plan = std::make_shared<Plan>();
 
-  familiar.remember(call_of(0x10000, 0x90000, 2_MiB), plan, false);
+  familiar.remember(call_of(0x10000, 0x90000, 2_MiB), plan, BothWays::no);
 
   ASSERT_NE(familiar.find(call_of(0x10008, 0x90010, 2_MiB)), nullptr);
   EXPECT_EQ(familiar.find(call_of(0x10008, 0x90010, 2_MiB))->plan, plan);
@@ -72,6 +72,23 @@ class AskedDriver : public ForwardingDriver {
   }
   int asked = 0;
 };
+
+TEST(KnownEnds, AreNotAskedFor) {
+  Rig rig("beluga");
+  AskedDriver asked(rig.driver());
+  rig.use(asked);
+  Buffer& source = rig.buffer("gpu0", kPlanned);
+  Buffer& destination = rig.buffer("gpu1", kPlanned);
+  CopyCall call = rig.call(destination, 0, source, 0, kPlanned, rig.stream("gpu0"));
+  call.ends = CopyEnds{source.place, destination.place};
+
+  rig.engine().copy(call);
+  call.destination = call.source;
+  const auto copy_onto_itself = [&] { rig.engine().copy(call); };
+
+  EXPECT_EQ(asked.asked, 0);
+  expect_invalid_argument(copy_onto_itself, "overlap");
+}
 
 class FamiliarSizes : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, FamiliarSizes, testing::Values(kSmall, kPlanned));

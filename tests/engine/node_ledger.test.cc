@@ -42,8 +42,8 @@ class Ledger : public testing::Test {
     Load load(machine_.resources.size());
     load[0] = 5_GBps;
     LedgerEntry entry = ledger.entry({0}, {1}, 64_MiB, load);
-    entry.start = NodeLedger::now();
-    entry.end = entry.start + seconds;
+    entry.duration = seconds;
+    entry.end = NodeLedger::now() + seconds;
     return entry;
   }
 
@@ -198,19 +198,28 @@ TEST_F(Trackers, TransfersOfOtherProcessesAreACrowd) {
 
   EXPECT_FALSE(company.crowd.empty());
   EXPECT_TRUE(company.load.empty());
-  EXPECT_FALSE(company.both_ways);
+  EXPECT_EQ(company.both_ways, BothWays::no);
 }
 
-// On beluga every plan from gpu0 to gpu1 over several paths goes through gpu2 or gpu3.
-TEST_F(Trackers, APlanMeetsACrowdWhereItUsesTheSame) {
+// On beluga every plan from gpu0 to gpu1 over several paths goes through gpu2 or gpu3 as well.
+TEST_F(Trackers, APlanLacksRoomWhereACrowdUsesTheSame) {
   PlanOptions native;
   native.executor = ExecutorChoice::native;
   theirs_.add({1}, planner_.plan({0}, {2}, 64_MiB, native), {});
   const Company company = mine_.company_of(asked({0}, {1}), {});
 
-  EXPECT_TRUE(mine_.meets(*plan({0}, {1}), company.crowd));
-  EXPECT_FALSE(mine_.meets(*planner_.plan({0}, {1}, 64_MiB, native), company.crowd));
-  EXPECT_FALSE(mine_.meets(*plan({0}, {1}), {}));
+  EXPECT_TRUE(mine_.lacks_room(*plan({0}, {1}), company.crowd));
+  EXPECT_FALSE(mine_.lacks_room(*planner_.plan({0}, {1}, 64_MiB, native), company.crowd));
+  EXPECT_FALSE(mine_.lacks_room(*plan({0}, {1}), {}));
+}
+
+TEST_F(Trackers, OnesTheSameWayAreNoCrowd) {
+  theirs_.add({1}, plan({0}, {1}), {});
+
+  const Company company = mine_.company_of(asked({0}, {1}), {});
+
+  EXPECT_TRUE(company.crowd.empty());
+  EXPECT_EQ(company.both_ways, BothWays::no);
 }
 
 TEST_F(Trackers, OneTheOtherWayIsPlannedForAsBothWays) {
@@ -218,8 +227,17 @@ TEST_F(Trackers, OneTheOtherWayIsPlannedForAsBothWays) {
 
   const Company company = mine_.company_of(asked({0}, {1}), {});
 
-  EXPECT_TRUE(company.both_ways);
+  EXPECT_EQ(company.both_ways, BothWays::by_processes);
   EXPECT_TRUE(company.load.empty());
+}
+
+// What is queued behind the first is in flight as well.
+TEST_F(Trackers, AQueueIsInFlightFromItsFirstTransferToItsLast) {
+  for (int i = 0; i < 3; ++i) theirs_.add({1}, plan({1}, {0}), {});
+
+  const Company company = mine_.company_of(asked({0}, {1}), {});
+
+  EXPECT_TRUE(company.meets_way_back);
 }
 
 // --- an engine beside another process ---

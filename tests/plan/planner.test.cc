@@ -224,9 +224,9 @@ TEST(Planner, HostMeansTheHostOfTheGpuThatSends) {
 
 // --- both ways at once ---
 
-PlanOptions both_ways() {
+PlanOptions both_ways(BothWays by = BothWays::by_threads) {
   PlanOptions options;
-  options.both_ways = true;
+  options.both_ways = by;
   return options;
 }
 
@@ -248,6 +248,7 @@ TEST(BothWays, AGainOfFewMicrosecondsIsNotReliedOn) {
   EXPECT_EQ(rig.plan(64_MiB, both_ways())->executor(), Executor::native);
   EXPECT_NE(rig.plan(64_MiB)->executor(), Executor::native);
   EXPECT_NE(rig.plan(1_GiB, both_ways())->executor(), Executor::native);
+  EXPECT_NE(rig.plan(64_MiB, both_ways(BothWays::by_processes))->executor(), Executor::native);
 }
 
 // Behind a switch the program cannot tell the direct path from one through another GPU.

@@ -24,6 +24,12 @@ struct Options {
   bool peer_access = true;
 };
 
+/// What CUDA knows of memory beyond where it is.
+struct MemoryAccess {
+  ContextPointer context = nullptr;  ///< in which it was allocated, if in any
+  bool shareable = false;            ///< by handles of the old kind: cuMemAlloc made it
+};
+
 class CudaDriver final : public Driver {
  public:
   /// The machine's GPU places are the visible GPUs in CUDA's order. Error (unsupported) if the
@@ -37,6 +43,8 @@ class CudaDriver final : public Driver {
   Address allocate(PlaceId place, Bytes bytes) override;
   void free(Address address) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
+  /// The same, and in the same call who may use it; of imported memory nothing is said of that.
+  std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access);
   StreamHandle create_stream(PlaceId gpu) override;
   void destroy_stream(StreamHandle stream) override;
   StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override;

@@ -54,6 +54,10 @@ void CudaDriver::free(Address address) {
 // One call for all attributes, after what CUDA cannot know of; an address that CUDA does not know
 // gives zeros.
 std::optional<MemoryInfo> CudaDriver::find_memory(Address address) {
+  return find_memory(address, nullptr);
+}
+
+std::optional<MemoryInfo> CudaDriver::find_memory(Address address, MemoryAccess* access) {
   if (address.value == 0) return std::nullopt;
   if (const auto imported = imports_.find(address)) {
     const PlaceId owner = imported->owner < 0 ? PlaceId{} : place_of_gpu(imported->owner);
@@ -64,12 +68,17 @@ std::optional<MemoryInfo> CudaDriver::find_memory(Address address) {
   int gpu = -1;
   DevicePointer begin = 0;
   std::size_t size = 0;
-  std::array<int, 5> which = {kPointerMemoryType, kPointerIsManaged, kPointerDeviceOrdinal,
-                              kPointerRangeStart, kPointerRangeSize};
-  std::array<void*, 5> data = {&type, &managed, &gpu, &begin, &size};
+  std::uint64_t shareable = 0;
+  std::array<int, 7> which = {kPointerMemoryType, kPointerIsManaged, kPointerDeviceOrdinal,
+                              kPointerRangeStart, kPointerRangeSize, kPointerIsIpcCapable,
+                              kPointerContext};
+  std::array<void*, 7> data = {&type, &managed, &gpu, &begin, &size, &shareable, nullptr};
+  if (access != nullptr) data[6] = &access->context;
   const Current current(contexts_.any());
-  check(cuda_.pointer_attributes(5, which.data(), data.data(), address.value),
-        "cuPointerGetAttributes");
+  check(
+      cuda_.pointer_attributes(access != nullptr ? 7 : 5, which.data(), data.data(), address.value),
+      "cuPointerGetAttributes");
+  if (access != nullptr) access->shareable = shareable != 0;
   if (begin == 0 || size == 0) {
     begin = address.value;
     size = std::numeric_limits<std::uint64_t>::max() - address.value;

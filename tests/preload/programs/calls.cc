@@ -15,8 +15,8 @@ namespace {
 using Call = std::function<void(std::size_t)>;
 
 constexpr std::size_t kSizes[] = {8, 4096, 65536, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB};
-constexpr int kInFlight = 16;  // no call waits for room in the driver's queue
-constexpr int kRounds = 60, kWarmUp = 3;
+constexpr int kInFlight = 4;  // no call waits for room in the driver's queue
+constexpr int kRounds = 200, kWarmUp = 3;
 
 double median_of_calls(const Call& call, std::size_t bytes, CUstream stream) {
   using Clock = std::chrono::steady_clock;

@@ -183,6 +183,14 @@ void own_context() {
   EXPECT(read(to, kBytes) == pattern(kBytes, 11));
 }
 
+// The driver's own answer is what the program gets, and nothing is copied.
+void beyond_the_end() {
+  const CUdeviceptr to = memory_on(1, 2 * kBytes), from = memory_on(0, kBytes);
+  use(0);
+  const CUresult result = cuMemcpyDtoDAsync_v2(to, from, 2 * kBytes, stream_on(0));
+  EXPECT(result != 0);
+}
+
 void managed() {
   const CUstream stream = stream_on(0);
   const CUdeviceptr from = filled(0, kBytes, 12);
@@ -327,6 +335,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"no_more_contexts", no_more_contexts},
     {"capturing", capturing},
     {"own_context", own_context},
+    {"beyond_the_end", beyond_the_end},
     {"managed", managed},
     {"threads", threads},
     {"forking", forking},
