@@ -38,15 +38,20 @@ Json = dict[str, Any]
 Key = tuple[str, "int | None"]  # what was timed, and its bytes
 Timings = dict[Key, float]  # seconds
 
-PERFTEST_TESTS = {"ucp_put_bw": "bw", "tag_bw": "bw", "ucp_put_lat": "lat", "tag_lat": "lat"}
-PERFTEST_SIZES = [8, 4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB,
-                  256 * MIB]  # fmt: skip
-LATENCY_SIZES = [8, 4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB]
+# The sizes of each test of ucx_perftest.
+BANDWIDTH_SIZES = [8, 64 * KIB, MIB, 16 * MIB, 64 * MIB, 128 * MIB, 256 * MIB]
+PERFTEST = {
+    "ucp_put_bw": BANDWIDTH_SIZES,
+    "tag_bw": BANDWIDTH_SIZES,
+    "ucp_put_lat": [8, 64 * KIB],
+    "tag_lat": [8, 64 * KIB],
+}
 
 # The options of one `polypath bench mpi` each.
 MPI_RUNS = [
     "--ranks 2 --operations bw --window 1,4,16 --sizes 64M,128M,256M --repeats 5",
-    "--ranks 2 --operations bibw --window 4 --sizes 16M,32M,64M,128M,256M --repeats 5",
+    "--ranks 2 --operations bibw --window 4 --sizes 16M,32M --repeats 11",
+    "--ranks 2 --operations bibw --window 4 --sizes 64M,128M,256M --repeats 5",
     "--ranks 2 --operations latency --window 1 --sizes 64K,1M,16M,64M,128M --repeats 5",
     "--ranks 4 --operations ring,mbw --window 4 --sizes 1M,16M,64M,256M --repeats 5",
 ]
@@ -66,6 +71,12 @@ class Programs:
         self.output.mkdir(parents=True, exist_ok=True)
         text = json.dumps(content, indent=1)
         (self.output / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+    def results(self, name: str) -> list[Json]:
+        """Return the results of a file that has been written."""
+        text = (self.output / f"{name}.json").read_text(encoding="utf-8")
+        rows: list[Json] = json.loads(text)["results"]
+        return rows
 
     def preload(self, name: str) -> Path:
         """Return a program of tests/preload/programs."""
@@ -88,30 +99,35 @@ def output_of(command: list[str], planned: bool) -> str:
     return run.stdout
 
 
-def in_turn(rounds: int, measure: Callable[[bool], Timings]) -> list[Json]:
-    """Measure without and with Polypath in turn, who is first changing from round to round."""
+def in_turn(
+    rounds: int, measure: Callable[[bool], Timings], keep: Callable[[list[Json]], None]
+) -> None:
+    """Measure without and with Polypath in turn, who is first changing from round to round.
+
+    What is known is kept after each round, for runs that are cut short.
+    """
     timings: dict[bool, list[Timings]] = {False: [], True: []}
     for index in range(rounds):
         for planned in (False, True) if index % 2 == 0 else (True, False):
             timings[planned].append(measure(planned))
-    rows = []
-    for key in timings[False][0]:
-        without = [timing[key] for timing in timings[False]]
-        beside = [timing[key] for timing in timings[True]]
-        ratios = [a / b for a, b in zip(without, beside, strict=True)]
-        rows.append(
-            {
-                "operation": key[0],
-                "bytes": key[1],
-                "native_seconds": statistics.median(without),
-                "seconds": statistics.median(beside),
-                "speedup": statistics.median(without) / statistics.median(beside),
-                "speedups": ratios,
-                "native_runs": without,
-                "runs": beside,
-            }
-        )
-    return rows
+        keep([row_of(key, timings) for key in timings[False][0]])
+
+
+def row_of(key: Key, timings: dict[bool, list[Timings]]) -> Json:
+    """Return one row of results: medians over the rounds, and every round."""
+    without = [timing[key] for timing in timings[False]]
+    beside = [timing[key] for timing in timings[True]]
+    return {
+        "operation": key[0],
+        "bytes": key[1],
+        "native_seconds": statistics.median(without),
+        "seconds": statistics.median(beside),
+        "speedup": statistics.median(without) / statistics.median(beside),
+        "speedups": [a / b for a, b in zip(without, beside, strict=True)],
+        "native_runs": without,
+        "runs": beside,
+        "added_seconds": statistics.median(b - a for a, b in zip(without, beside, strict=True)),
+    }
 
 
 def host() -> Json:
@@ -129,15 +145,20 @@ def host() -> Json:
     }
 
 
-def document(program: str, command: str, results: list[Json]) -> Json:
-    """Return a file of schema polypath.programs/1, and print its rows."""
+def print_rows(results: list[Json]) -> None:
+    """Print what the last round led to."""
     for row in results:
         size = "" if row["bytes"] is None else size_text(row["bytes"])
         low, high = min(row["speedups"]), max(row["speedups"])
         print(
             f"{row['operation']:18} {size:>8} {1e6 * row['native_seconds']:11.3f} us "
-            f"{1e6 * row['seconds']:11.3f} us {row['speedup']:7.3f}x ({low:.3f} to {high:.3f})"
+            f"{1e6 * row['seconds']:11.3f} us {row['speedup']:7.3f}x ({low:.3f} to {high:.3f})",
+            flush=True,
         )
+
+
+def document(program: str, command: str, results: list[Json]) -> Json:
+    """Return a file of schema polypath.programs/1."""
     return {
         "schema": "polypath.programs/1",
         "host": host(),
@@ -176,11 +197,11 @@ def calls(programs: Programs) -> None:
         lines = [line.split() for line in output_of(command, planned).splitlines()]
         return {(operation, int(size)): float(seconds) for operation, size, seconds in lines}
 
-    results = in_turn(programs.rounds, measure)
-    for row in results:
-        pairs = zip(row["native_runs"], row["runs"], strict=True)
-        row["added_seconds"] = statistics.median(after - before for before, after in pairs)
-    programs.write("calls", document("preload_calls", "polypath run -- preload_calls", results))
+    def keep(results: list[Json]) -> None:
+        programs.write("calls", document("preload_calls", "polypath run -- preload_calls", results))
+
+    in_turn(programs.rounds, measure, keep)
+    print_rows(programs.results("calls"))
 
 
 def find_perftest() -> list[str]:
@@ -200,8 +221,8 @@ def find_perftest() -> list[str]:
 def perftest_batch() -> str:
     """Return one line per measurement, as ucx_perftest -b wants it."""
     lines = []
-    for test, kind in PERFTEST_TESTS.items():
-        for size in PERFTEST_SIZES if kind == "bw" else LATENCY_SIZES:
+    for test, sizes in PERFTEST.items():
+        for size in sizes:
             count = max(40, min(20000, (8 * GIB) // size))
             lines.append(f"{test}:{size} -t {test} -m cuda -s {size} -n {count} -w {count // 10}")
     return "\n".join(lines) + "\n"
@@ -251,13 +272,17 @@ def perftest_once(command: list[str], planned: bool) -> Timings:
 
 def perftest(programs: Programs) -> None:
     """Measure UCX's own benchmark between two GPUs; it checks no bytes."""
+    command_text = "polypath run -- ucx_perftest localhost -t TEST -m cuda -s BYTES -n COUNT"
+
+    def keep(results: list[Json]) -> None:
+        programs.write("perftest", document("ucx_perftest", command_text, results))
+
     with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
         batch.write(perftest_batch())
         batch.flush()
         command = [*find_perftest(), "-b", batch.name]
-        results = in_turn(programs.rounds, lambda planned: perftest_once(command, planned))
-    command_text = "polypath run -- ucx_perftest localhost -t TEST -m cuda -s BYTES -n COUNT"
-    programs.write("perftest", document("ucx_perftest", command_text, results))
+        in_turn(programs.rounds, lambda planned: perftest_once(command, planned), keep)
+    print_rows(programs.results("perftest"))
 
 
 def torch(programs: Programs) -> None:
@@ -270,9 +295,12 @@ def torch(programs: Programs) -> None:
         said.append(answer["program"])
         return {(name, size): seconds for name, size, seconds in answer["timings"]}
 
-    results = in_turn(min(programs.rounds, 3), measure)
-    name = f"{said[0]}, unmodified"
-    programs.write("torch", document(name, "polypath run -- python torch_copies.py", results))
+    def keep(results: list[Json]) -> None:
+        command_text = "polypath run -- python scripts/torch_copies.py"
+        programs.write("torch", document(f"{said[0]}, unmodified", command_text, results))
+
+    in_turn(min(programs.rounds, 3), measure, keep)
+    print_rows(programs.results("torch"))
 
 
 def mpi(programs: Programs) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 
 SIZES = (256 << 20, 1 << 30)
-REPEATS = 7
+REPEATS = 5
 
 Timing = tuple[str, "int | None", float]
 

@@ -119,8 +119,8 @@ std::string Explainer::reason_out(const PathDecision& decision, const Draft& cho
     return fmt::format("{}: {}", shared, verdict);
   if (decision.predicted >= plan_.predicted)
     return "its latency and chunks cost more than it carries; " + verdict;
-  return fmt::format("gains less than the {:.1f} % that planning asks for; {}",
-                     100 * settings_.min_gain, verdict);
+  return fmt::format("gains less than the {} that planning asks for; {}",
+                     describe_seconds(least_gain_), verdict);
 }
 
 // The resource that this path and the chosen ones together would overfill most, as a phrase.

@@ -23,16 +23,17 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
 bool overloads(const Predictor& predictor, const Path& path, const std::vector<int>& load_signature,
                const std::vector<BytesPerSecond>& available);
 
-/// Writes the decisions of one plan.
+/// Writes the decisions of one plan; `least_gain` is what it had to gain over a native copy.
 class Explainer {
  public:
   Explainer(const Predictor& predictor, const Optimiser& optimiser, const Settings& settings,
-            const std::vector<BytesPerSecond>& available, const Plan& plan)
+            const std::vector<BytesPerSecond>& available, const Plan& plan, Seconds least_gain)
       : predictor_(predictor),
         optimiser_(optimiser),
         settings_(settings),
         available_(available),
-        plan_(plan) {}
+        plan_(plan),
+        least_gain_(least_gain) {}
 
   [[nodiscard]] PathDecision decide(const Path& path, const Draft& chosen, bool loaded,
                                     bool forced) const;
@@ -49,6 +50,7 @@ class Explainer {
   const Settings& settings_;
   const std::vector<BytesPerSecond>& available_;
   const Plan& plan_;
+  Seconds least_gain_;
 };
 
 }  // namespace polypath

@@ -30,6 +30,11 @@ namespace {
 constexpr double kStepsOfTheDriver = 0.08;
 constexpr Bytes kStepsMatterBelow = 8_MiB;
 
+// To look at a copy and issue its parts keeps the calling thread busy for 15 us and more, where a
+// native copy takes 2 us. Between two H200s 32 MiB gained 2 us of 4.3 us predicted, and programs
+// that send many such messages nothing (results/h200x4/put.json, bench mpi bibw).
+constexpr Seconds kWorthwhile = 5_us;
+
 // Two threads that issue one way each hold each other up in the driver: on four H200 such transfers
 // ended 10 to 20 us later than predicted, whatever their size. Those of two processes did not.
 constexpr Seconds kHeldUp = 20_us;
@@ -184,7 +189,8 @@ Draft Planner::choose(const Request& request, Executor& executor) {
   executor = Executor::native;
   if (request.options->executor == ExecutorChoice::native || small) return best;
 
-  Seconds to_beat = is_forced ? Seconds::infinity() : to_beat_natively(request, best);
+  Seconds to_beat =
+      is_forced ? Seconds::infinity() : to_beat_natively(request, best.prediction.time);
   for (const Executor option : {Executor::stream, Executor::graph}) {
     if (!allows(request.options->executor, option)) continue;
     Draft draft = is_forced ? forced(request, option) : automatic(request, option);
@@ -197,14 +203,13 @@ Draft Planner::choose(const Request& request, Executor& executor) {
 }
 
 // Several paths only where they gain more than the model may be off.
-Seconds Planner::to_beat_natively(const Request& request, const Draft& native) const {
+Seconds Planner::to_beat_natively(const Request& request, Seconds native) const {
   const Hop& direct = predictor_.machine().hop(request.paths.front().first);
   double gain = settings_.min_gain;
   if (direct.kind == HopKind::driver_staged && request.bytes < kStepsMatterBelow)
     gain = std::max(gain, kStepsOfTheDriver);
-  const Seconds least = native.prediction.time * (1 / (1 + gain));
-  if (request.options->both_ways != BothWays::by_threads) return least;
-  return std::min(least, native.prediction.time - kHeldUp);
+  const bool held_up = request.options->both_ways == BothWays::by_threads;
+  return std::min(native * (1 / (1 + gain)), native - (held_up ? kHeldUp : kWorthwhile));
 }
 
 Draft Planner::automatic(const Request& request, Executor executor) {
@@ -316,7 +321,9 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
   const Optimiser exact =
       optimiser(request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
                 request.bytes);
-  Explainer explainer(predictor_, exact, settings_, request.available, plan);
+  const Seconds native = plan.native_predicted;
+  Explainer explainer(predictor_, exact, settings_, request.available, plan,
+                      native - to_beat_natively(request, native));
   for (const Path& path : request.paths) {
     const bool loaded = overloads(predictor_, path, request.load_signature, request.available);
     plan.decisions.push_back(explainer.decide(path, chosen, loaded, request.options->forced()));

@@ -43,7 +43,7 @@ class Planner {
   [[nodiscard]] PlanPointer make_plan(const Request& request);
   [[nodiscard]] Draft native(const Request& request) const;
   [[nodiscard]] Draft choose(const Request& request, Executor& executor);
-  [[nodiscard]] Seconds to_beat_natively(const Request& request, const Draft& native) const;
+  [[nodiscard]] Seconds to_beat_natively(const Request& request, Seconds native) const;
   [[nodiscard]] Draft automatic(const Request& request, Executor executor);
   [[nodiscard]] Draft recipe(const Request& request, Executor executor);
   [[nodiscard]] std::optional<Draft> tuned(const Request& request, Executor executor) const;

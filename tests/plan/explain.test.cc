@@ -2,7 +2,7 @@
 
 #include "plan/explain.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cctype>
@@ -71,7 +71,8 @@ TEST(Decisions, NameTheLeastGain) {
 
   const PlanPointer plan = rig.plan(64_MiB);
 
-  EXPECT_NE(decision(*plan, "gpu2").reason.find("500.0 %"), std::string::npos);
+  // Six times as fast as one native copy: five sixths of its 1.408 ms.
+  EXPECT_THAT(decision(*plan, "gpu2").reason, testing::HasSubstr("gains less than the 1.173 ms"));
 }
 
 TEST(Decisions, SayWhatWasForced) {
