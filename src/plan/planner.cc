@@ -195,7 +195,7 @@ Draft Planner::choose(const Request& request, Executor& executor) {
     if (!allows(request.options->executor, option)) continue;
     Draft draft = is_forced ? forced(request, option) : automatic(request, option);
     if (draft.prediction.time >= to_beat) continue;
-    to_beat = draft.prediction.time;
+    to_beat = draft.prediction.time - kWorthwhile;  // a graph may need new addresses each time
     best = std::move(draft);
     executor = option;
   }

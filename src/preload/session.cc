@@ -59,6 +59,10 @@ Outcome Session::copy(const ProgramCopy& asked) {
   return outcome;
 }
 
+bool Session::imports(const CopyCall& call) const {
+  return driver_.imports().find(call.source) || driver_.imports().find(call.destination);
+}
+
 // From what is cheap to know to what is not.
 Outcome Session::decide(const ProgramCopy& asked) {
   const std::optional<int> gpu = gpu_of(asked.stream);
@@ -78,6 +82,8 @@ Outcome Session::decide(const ProgramCopy& asked) {
       {},
       true,
       CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind}};
+  // Every message of another process's memory would change all addresses of a graph.
+  if (imports(call) && settings_.executor == "auto") call.options.executor = ExecutorChoice::stream;
   if (const auto against = look_at_plan(call, ends)) {
     if (*against == Outcome::native) lately_native_.remember(asked);
     return *against;
@@ -138,7 +144,8 @@ std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& end
 // What is native on an idle machine stays so on a busy one.
 std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends) {
   if (ends.pageable()) return std::nullopt;  // the windows are planned one by one
-  const PlanPointer plan = engine_.plan(ends.source.place, ends.destination.place, call.bytes);
+  const PlanPointer plan =
+      engine_.plan(ends.source.place, ends.destination.place, call.bytes, call.options);
   if (plan->executor() == Executor::native) {
     if (plan->predicted <= kBriefNativeCopy) return Outcome::native;
     call.options.executor = ExecutorChoice::native;  // the engine only takes note of it

@@ -35,6 +35,7 @@ class Session {
   };
 
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
+  [[nodiscard]] bool imports(const CopyCall& call) const;
   [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);
   [[nodiscard]] std::optional<Outcome> look_at(Address address, MemoryInfo& memory);
   [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,

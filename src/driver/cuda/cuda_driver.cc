@@ -62,11 +62,16 @@ PlaceId CudaDriver::place_of_gpu(int gpu) const {
 }
 
 // Zero is the default stream, of the first GPU.
-ContextPointer CudaDriver::context_of(std::uintptr_t handle) {
+// The default stream is the first GPU's.
+int CudaDriver::gpu_of(std::uintptr_t handle) const {
   const int gpu = handle == 0 ? 0 : gpu_in(handle);
-  if (gpu >= 0 && static_cast<std::size_t>(gpu) < gpus_.size()) return contexts_.of(gpu);
+  if (gpu >= 0 && static_cast<std::size_t>(gpu) < gpus_.size()) return gpu;
   fail(ErrorCode::invalid_argument, fmt::format("handle 0x{:x} is unknown", handle),
        "this driver did not make it", "Pass a handle that it returned.");
+}
+
+ContextPointer CudaDriver::context_of(std::uintptr_t handle) {
+  return contexts_.of(gpu_of(handle));
 }
 
 StreamHandle CudaDriver::foreign_stream(PlaceId gpu, std::uintptr_t stream) {
@@ -146,7 +151,7 @@ int CudaDriver::copying_gpu(const CopyRequest& request) const {
 void CudaDriver::copy(const CopyRequest& request, StreamHandle stream) {
   const ContextPointer context = context_of(stream.value);
   const Current current(context);
-  connect(request);
+  connect(request, gpu_of(stream.value));
   if (is_foreign(stream) || imports_.empty()) return enqueue(request, pointer_of(stream));
   const Reached source = imports_.reach(request.source, context);
   const Reached destination = imports_.reach(request.destination, context);
@@ -158,11 +163,17 @@ void CudaDriver::copy(const CopyRequest& request, StreamHandle stream) {
     if (end.mapping) end.mapping->note_use(stream);
 }
 
-// How imported memory is reached was settled when it was mapped.
-void CudaDriver::connect(const CopyRequest& request) {
+// Opens the memory of each GPU to the other. How imported memory is reached was settled when it was
+// mapped: then the GPU that copies must reach the other end. (CUDA copies without that as well, by
+// a detour through the host.)
+void CudaDriver::connect(const CopyRequest& request, int copying_gpu) {
   if (!is_gpu(request.source_place) || !is_gpu(request.destination_place)) return;
-  if (imports_.find(request.source) || imports_.find(request.destination)) return;
-  contexts_.connect(ordinal(request.source_place), ordinal(request.destination_place));
+  const bool from_import = imports_.find(request.source).has_value();
+  const bool to_import = imports_.find(request.destination).has_value();
+  if (from_import && to_import) return;
+  const int source = from_import ? copying_gpu : ordinal(request.source_place);
+  const int destination = to_import ? copying_gpu : ordinal(request.destination_place);
+  contexts_.connect(source, destination);
 }
 
 void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
@@ -191,7 +202,7 @@ void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
     const CopyRequest placed{request.destination, request.destination_place,
                              request.source,      request.source_place,
                              request.bytes,       request.label};
-    connect(placed);
+    connect(placed, gpu_of(stream.value));
     return enqueue(placed, pointer_of(stream));
   }
   check(cuda_.copy_any(request.destination.value, request.source.value, request.bytes.value,

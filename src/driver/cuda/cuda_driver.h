@@ -74,10 +74,11 @@ class CudaDriver final : public Driver {
   [[nodiscard]] int ordinal(PlaceId gpu) const;
   [[nodiscard]] bool is_gpu(PlaceId place) const;
   [[nodiscard]] PlaceId place_of_gpu(int ordinal) const;
+  [[nodiscard]] int gpu_of(std::uintptr_t handle) const;
   [[nodiscard]] ContextPointer context_of(std::uintptr_t handle);
   [[nodiscard]] int copying_gpu(const CopyRequest& request) const;
   [[nodiscard]] ContextPointer copying_context(const CopyRequest& request);
-  void connect(const CopyRequest& request);
+  void connect(const CopyRequest& request, int copying_gpu);
   void enqueue(const CopyRequest& request, StreamPointer stream);
   void reach_imports(Graph& graph);
   [[nodiscard]] bool forget(Address address, PlaceId& place);

@@ -56,8 +56,9 @@ void place_addresses(Imports& imports, Node& node) {
 }  // namespace
 
 ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
-  connect(request);
-  return contexts_.of(copying_gpu(request));
+  const int gpu = copying_gpu(request);
+  connect(request, gpu);
+  return contexts_.of(gpu);
 }
 
 GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {

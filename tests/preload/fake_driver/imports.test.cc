@@ -266,6 +266,33 @@ TEST_F(DriverOfImports, LeavesTheProgramsAddressOnItsOwnStreams) {
                                      "copy 1000<-" + source + " in gpu1"));
 }
 
+// Without that the driver takes the detour by the host, at a seventh of the rate.
+TEST_F(DriverOfImports, GraphsOpenTheOtherEndToTheContextThatCopies) {
+  fake().peers.clear();
+
+  driver_.destroy_graph(graph());
+
+  EXPECT_THAT(fake().peers, testing::Contains("gpu0 reaches in gpu1"));
+}
+
+// The first hop of a path through gpu2, by a stream of the memory's owner.
+TEST_F(DriverOfImports, StagingMemoryIsOpenToTheContextThatCopies) {
+  fake().peers.clear();
+
+  driver_.copy(to(2), driver_.create_stream(gpu(0)));
+
+  EXPECT_THAT(fake().peers, testing::Contains("gpu0 reaches in gpu2"));
+}
+
+// Where the program maps memory it has both ends within reach, and no context is made for nothing.
+TEST_F(DriverOfImports, OnTheProgramsOwnStreamsNothingIsOpened) {
+  fake().peers.clear();
+
+  driver_.copy(to(1), driver_.foreign_stream(gpu(1), 0x7777));
+
+  EXPECT_THAT(fake().peers, IsEmpty());
+}
+
 TEST_F(DriverOfImports, GraphsUseTheMappingOfEachNodesContext) {
   const GraphHandle made = graph();
   const Address mapped = driver_.imports().reach(kBase, context_of(0)).address;

@@ -8,6 +8,7 @@ namespace polypath::preload {
 
 struct FakeDriver {
   std::vector<std::string> journal;
+  std::vector<std::string> peers;  ///< "gpu0 reaches gpu1"
   bool refuses_mappings = false;
 };
 
