@@ -4,7 +4,8 @@
 scripts/figures.py           writes the tables of README.md and docs/performance.md, and docs/images
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
-What was measured on real GPUs (scripts/measure_gpus.py) is read from results/h200x4. Run it with
+What was measured on real GPUs is read from results/h200x4 (scripts/measure_gpus.py) and
+results/h200x2 (scripts/measure_programs.py). Run it with
 the Python beside which the package is installed: .venv/bin/python after `make package`.
 """
 
@@ -177,6 +178,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "figures"): performance_block,
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
+    ("docs/preload.md", "measured"): lambda: program_figures.calls_block(PROGRAMS),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from figure_text import Document, size_text, table
 
 FEWEST = 3  # a range wants several rounds
+LARGEST_PASSED = 1 << 20  # bytes; what is larger may be planned
 
 
 def read(folder: Path, name: str) -> Any:
@@ -58,17 +59,39 @@ def perftest_section(document: Document) -> str:
     """Return UCX's own benchmark with and without Polypath."""
     rows = [
         [
-            f"`{r['test']}`", size_text(r["bytes"]), f"{1e6 * r['native_seconds']:.2f}",
-            f"{1e6 * r['seconds']:.2f}", f"{r['speedup']:.2f}",
+            f"`{r['operation']}`", size_text(r["bytes"]), f"{1e6 * r['native_seconds']:.2f}",
+            f"{1e6 * r['seconds']:.2f}", speedup_text(r),
         ]
         for r in document["results"]
     ]  # fmt: skip
+    rounds = len(document["results"][0]["runs"])
     said = (
         f"`{document['command']}`, and the same without `polypath run`: microseconds a message, "
-        f"{document['program']}, medians of two runs each (it checks no bytes). "
+        f"{document['program']}, medians of {rounds} runs each in turn (it checks no bytes). "
         f"{host_text(document['host'])}."
     )
-    return f"{said}\n\n{table(['test', 'size', 'without', 'with', 'speed-up'], rows)}"
+    head = ["test", "size", "without", "with", "speed-up (rounds)"]
+    return f"{said}\n\n{table(head, rows)}"
+
+
+def calls_block(folder: Path) -> str:
+    """Return what interposition adds to calls that pass through, for docs/preload.md."""
+    document = read(folder, "calls")
+    rows = [
+        [
+            f"`{r['operation']}`", size_text(r["bytes"]), f"{1e6 * r['native_seconds']:.2f}",
+            f"{1e6 * r['seconds']:.2f}", f"{1e6 * r['added_seconds']:+.2f}",
+        ]
+        for r in document["results"]
+        if r["bytes"] <= LARGEST_PASSED
+    ]  # fmt: skip
+    rounds = len(document["results"][0]["runs"])
+    said = (
+        f"`{document['command']}` (tests/preload/programs/calls.cc), and the same without: "
+        f"microseconds that the calling thread is busy, medians of {rounds} runs each; added is "
+        f"the median of the differences. {host_text(document['host'])}."
+    )
+    return f"{said}\n\n{table(['copy', 'size', 'without', 'with', 'added'], rows)}"
 
 
 def torch_block(folder: Path) -> str:
@@ -81,7 +104,10 @@ def torch_block(folder: Path) -> str:
         ]
         for r in document["results"]
     ]  # fmt: skip
-    said = f"{document['program']}, with and without `polypath run`. {host_text(document['host'])}."
+    said = (
+        f"`{document['command']}`, and the same without `polypath run`: {document['program']}. "
+        f"{host_text(document['host'])}."
+    )
     return f"{said}\n\n{table(['what', 'size', 'without, ms', 'with, ms', 'speed-up'], rows)}"
 
 

@@ -2,6 +2,7 @@
 // nothing.
 
 #include <functional>
+#include <map>
 
 #include "driver/hand_driver.h"
 #include "support/errors.h"
@@ -16,27 +17,12 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
  protected:
   [[nodiscard]] static Call call() { return static_cast<Call>(GetParam()); }
 
-  void use() {
-    switch (call()) {
-      case Call::allocate: allocated_.push_back(driver_.allocate(gpu(0), 64_B)); break;
-      case Call::free: driver_.free(driver_.allocate(gpu(0), 64_B)); break;
-      case Call::create_stream: (void)driver_.create_stream(gpu(0)); break;
-      case Call::destroy_stream: driver_.destroy_stream(driver_.create_stream(gpu(0))); break;
-      case Call::create_event: (void)driver_.create_event(gpu(0)); break;
-      case Call::destroy_event: driver_.destroy_event(driver_.create_event(gpu(0))); break;
-      case Call::record: driver_.record(event_, stream_); break;
-      case Call::wait: driver_.wait(stream_, event_); break;
-      case Call::is_done: (void)driver_.is_done(event_); break;
-      case Call::copy: driver_.copy(request_, stream_); break;
-      case Call::instantiate: (void)driver_.instantiate({{request_, {}}}); break;
-      case Call::update_node:
-        driver_.update_node(graph_, 0, request_.destination, request_.source);
-        break;
-      case Call::launch: driver_.launch(graph_, stream_); break;
-      case Call::destroy_graph: driver_.destroy_graph(driver_.instantiate({{request_, {}}})); break;
-      case Call::synchronize: driver_.synchronize(stream_); break;
-    }
+  // The parameters follow kCallKinds by themselves; the table has to be told of a new kind of call.
+  void SetUp() override {
+    ASSERT_TRUE(use_of_.contains(call())) << name_of(call()) << " has no use";
   }
+
+  void use() { use_of_.at(call())(); }
   void expect_failure() {
     const ErrorCode code = call() == Call::allocate ? ErrorCode::out_of_memory : ErrorCode::driver;
     const int uses = driver_.uses(call()) + 1;
@@ -54,6 +40,30 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
   CopyRequest request_ = request(memory(gpu(1), 64), memory(gpu(0), 64), 64);
   GraphHandle graph_ = driver_.instantiate({{request_, {}}});
   std::vector<Address> allocated_;
+
+  const std::map<Call, std::function<void()>> use_of_ = {
+      {Call::allocate, [this] { allocated_.push_back(driver_.allocate(gpu(0), 64_B)); }},
+      {Call::free, [this] { driver_.free(driver_.allocate(gpu(0), 64_B)); }},
+      {Call::create_stream, [this] { (void)driver_.create_stream(gpu(0)); }},
+      {Call::destroy_stream, [this] { driver_.destroy_stream(driver_.create_stream(gpu(0))); }},
+      {Call::create_event, [this] { (void)driver_.create_event(gpu(0)); }},
+      {Call::destroy_event, [this] { driver_.destroy_event(driver_.create_event(gpu(0))); }},
+      {Call::record, [this] { driver_.record(event_, stream_); }},
+      {Call::wait, [this] { driver_.wait(stream_, event_); }},
+      {Call::is_done, [this] { (void)driver_.is_done(event_); }},
+      {Call::copy, [this] { driver_.copy(request_, stream_); }},
+      {Call::instantiate,
+       [this] {
+         (void)driver_.instantiate({{request_, {}}});
+       }},
+      {Call::update_node,
+       [this] { driver_.update_node(graph_, 0, request_.destination, request_.source); }},
+      {Call::launch, [this] { driver_.launch(graph_, stream_); }},
+      {Call::destroy_graph,
+       [this] {
+         driver_.destroy_graph(driver_.instantiate({{request_, {}}}));
+       }},
+      {Call::synchronize, [this] { driver_.synchronize(stream_); }}};
 };
 
 std::string call_name(const testing::TestParamInfo<int>& info) {
