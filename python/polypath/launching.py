@@ -75,11 +75,13 @@ def plan_launch(
     command: Sequence[str],
     how: str = "auto",
     environment: Mapping[str, str] | None = None,
+    launcher: LauncherFamily | None = None,
 ) -> Launch:
     """Return how to start ``command``; ``how`` is one of :data:`WAYS`.
 
     ``environment`` is the one that the command will have apart from what is added; by default this
-    process's. Raises LaunchError if there is no such way for this program.
+    process's. ``launcher`` is for MPI launchers of any name; by default those with a usual name
+    count, and are asked. Raises LaunchError if there is no such way for this program.
     """
     around = dict(os.environ if environment is None else environment)
     program = find_program(command[0], around.get("PATH"))
@@ -91,7 +93,8 @@ def plan_launch(
         )
     if shutil.which(command[0], path=around.get("PATH")) is None:
         command = [program, *command[1:]]
-    launcher = launcher_family(program, around) if is_launcher(program) else None
+    if launcher is None and is_launcher(program):
+        launcher = launcher_family(program, around)
     way, why = _way_for(Path(program), how, launcher)
     added = _variables(way, around)
     notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.",)

@@ -255,6 +255,14 @@ def test_hydra_takes_name_and_value_apart(mpi: FakeMpi, tmp_path: Path) -> None:
     assert words[1:4] == ["-genv", "LD_PRELOAD", f"{tmp_path}/lib/libpolypath_preload.so"]
 
 
+def test_a_launcher_of_any_name_sets_variables_in_its_familys_way(mpi: FakeMpi) -> None:
+    (mpi.folder / "mpirun").rename(mpi.folder / "my-launcher")
+
+    words, _ = started(with_polypath(native_launch(find_stack("my-launcher", None, 2), 2, None)))
+
+    assert words[1] == "-x" and words[2].startswith("LD_PRELOAD=")
+
+
 def test_other_launchers_hand_their_environment_on(mpi: FakeMpi, tmp_path: Path) -> None:
     mpi.say_version("slurm 23.02.4")
 

@@ -32,7 +32,7 @@ class Launch:
         environment = self._environment()
         if not self.planned:
             return words, environment
-        launch = plan_launch(words, "preload", environment)
+        launch = plan_launch(words, "preload", environment, self.stack.family)
         return list(launch.arguments), {**environment, **launch.environment}
 
     def _environment(self) -> dict[str, str]:
