@@ -31,6 +31,10 @@ bool LoadTracker::Running::mirrors(const Asked& asked) const {
          as_large(plan->bytes.value, asked.bytes.value);
 }
 
+bool LoadTracker::Running::goes_the_same_way(const Asked& asked) const {
+  return plan->source == asked.source && plan->destination == asked.destination;
+}
+
 void LoadTracker::Running::meet_way_back() {
   back_until = end + plan->predicted * kComesBack + kSlack;
 }
@@ -87,7 +91,7 @@ Company LoadTracker::company_of(const Asked& asked, Seconds now) {
   Company company;
   if (ledger_) add_others(asked, company);
   for (const auto& [stream, running] : running_) {
-    if (stream == asked.stream) continue;
+    if (stream == asked.stream || running.goes_the_same_way(asked)) continue;
     const bool comes_back = running.runs(now) || running.back_until > now;
     if (comes_back && running.mirrors(asked) && company.both_ways != BothWays::by_threads)
       company.both_ways = BothWays::by_threads;

@@ -62,6 +62,7 @@ class LoadTracker {
     Seconds back_until;  ///< until when it is expected back; zero if it met none the other way
 
     [[nodiscard]] bool runs(Seconds now) const;
+    [[nodiscard]] bool goes_the_same_way(const Asked& asked) const;
     [[nodiscard]] bool mirrors(const Asked& asked) const;
     void meet_way_back();
   };

@@ -49,12 +49,12 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
 }
 
 bool overloads(const Predictor& predictor, const Path& path, const std::vector<int>& load_signature,
-               const std::vector<BytesPerSecond>& available) {
+               const std::vector<BytesPerSecond>& room) {
   if (load_signature.empty() || !path.staged()) return false;
   const double rate = path_rate(predictor.machine(), path).value;
   for (const Use& claim : predictor.resources().claims(path)) {
     const std::size_t r = claim.resource.index();
-    if (load_signature[r] > 0 && claim.weight * rate > available[r].value) return true;
+    if (load_signature[r] > 0 && claim.weight * rate > room[r].value) return true;
   }
   return false;
 }
@@ -135,7 +135,7 @@ std::string Explainer::contention(const Path& path, const Draft& chosen) const {
       for (const Use& other : predictor_.resources().claims(part.path))
         if (other.resource == claim.resource)
           taken += other.weight * path_rate(machine, part.path).value;
-    const double fill = (wanted + taken) / available_[claim.resource.index()].value;
+    const double fill = (wanted + taken) / capacities_[claim.resource.index()].value;
     if (taken <= 0 || fill <= worst) continue;
     worst = fill;
     const Resource& resource = machine.resource(claim.resource);

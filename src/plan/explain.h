@@ -21,17 +21,17 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
 
 /// True if a staged path at its full rate would take more of some loaded resource than is left.
 bool overloads(const Predictor& predictor, const Path& path, const std::vector<int>& load_signature,
-               const std::vector<BytesPerSecond>& available);
+               const std::vector<BytesPerSecond>& room);
 
 /// Writes the decisions of one plan; `least_gain` is what it had to gain over a native copy.
 class Explainer {
  public:
   Explainer(const Predictor& predictor, const Optimiser& optimiser, const Settings& settings,
-            const std::vector<BytesPerSecond>& available, const Plan& plan, Seconds least_gain)
+            const std::vector<BytesPerSecond>& capacities, const Plan& plan, Seconds least_gain)
       : predictor_(predictor),
         optimiser_(optimiser),
         settings_(settings),
-        available_(available),
+        capacities_(capacities),
         plan_(plan),
         least_gain_(least_gain) {}
 
@@ -48,7 +48,7 @@ class Explainer {
   const Predictor& predictor_;
   const Optimiser& optimiser_;
   const Settings& settings_;
-  const std::vector<BytesPerSecond>& available_;
+  const std::vector<BytesPerSecond>& capacities_;
   const Plan& plan_;
   Seconds least_gain_;
 };

@@ -19,8 +19,8 @@ struct Planner::Request {
   Bytes bytes;
   const PlanOptions* options = nullptr;
   std::vector<int> load_signature;
-  std::vector<BytesPerSecond> available;
-  std::vector<Path> paths;  // all there are, direct first
+  std::vector<BytesPerSecond> room;  ///< that the load leaves
+  std::vector<Path> paths;           // all there are, direct first
 };
 
 namespace {
@@ -29,11 +29,6 @@ namespace {
 // copies misses by up to this in small ones (results/h200x4/put_without_peer_access.json).
 constexpr double kStepsOfTheDriver = 0.08;
 constexpr Bytes kStepsMatterBelow = 8_MiB;
-
-// To look at a copy and issue its parts keeps the calling thread busy for 15 us and more, where a
-// native copy takes 2 us. Between two H200s 32 MiB gained 2 us of 4.3 us predicted, and programs
-// that send many such messages nothing (results/h200x4/put.json, bench mpi bibw).
-constexpr Seconds kWorthwhile = 5_us;
 
 // Two threads that issue one way each hold each other up in the driver: on four H200 such transfers
 // ended 10 to 20 us later than predicted, whatever their size. Those of two processes did not.
@@ -52,11 +47,11 @@ std::vector<int> signature_of(const Load& load, const std::vector<BytesPerSecond
   return signature;
 }
 
-// What the load leaves; never less than a sixteenth, because fair sharing never starves anyone.
-std::vector<BytesPerSecond> available_under(const std::vector<int>& signature,
-                                            std::vector<BytesPerSecond> capacities) {
+// What the load leaves room for.
+std::vector<BytesPerSecond> room_beside(const std::vector<int>& signature,
+                                        std::vector<BytesPerSecond> capacities) {
   for (std::size_t r = 0; r < signature.size(); ++r)
-    capacities[r].value *= std::max(1.0, kLoadSteps - signature[r]) / kLoadSteps;
+    capacities[r].value *= std::max(0.0, kLoadSteps - signature[r]) / kLoadSteps;
   return capacities;
 }
 
@@ -133,7 +128,7 @@ PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,
   PlanKey key{source, destination, bytes, options, signature};
   if (const PlanPointer* cached = plans_.find(key)) return *cached;
   Request request{source, destination, bytes, &options, std::move(signature), {}, {}};
-  request.available = available_under(request.load_signature, capacities);
+  request.room = room_beside(request.load_signature, capacities);
   return plans_.insert(key, make_plan(request));
 }
 
@@ -171,7 +166,9 @@ Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes by
                                settings_.staging_slots,
                                settings_.max_paths,
                                request.options->both_ways != BothWays::no};
-  return {predictor_, limits, request.available, executor, bytes};
+  // As without load: it may be over at any moment, and then the bytes that were moved away from the
+  // direct path would be late.
+  return {predictor_, limits, predictor_.resources().capacities(), executor, bytes};
 }
 
 Draft Planner::native(const Request& request) const {
@@ -246,7 +243,7 @@ std::vector<Path> Planner::candidates(const Request& request) const {
     };
     if (!settings_.include.empty() && !listed(settings_.include)) continue;
     if (listed(settings_.exclude) ||
-        overloads(predictor_, path, request.load_signature, request.available))
+        overloads(predictor_, path, request.load_signature, request.room))
       continue;
     allowed.push_back(path);
   }
@@ -322,10 +319,10 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
       optimiser(request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
                 request.bytes);
   const Seconds native = plan.native_predicted;
-  Explainer explainer(predictor_, exact, settings_, request.available, plan,
+  Explainer explainer(predictor_, exact, settings_, predictor_.resources().capacities(), plan,
                       native - to_beat_natively(request, native));
   for (const Path& path : request.paths) {
-    const bool loaded = overloads(predictor_, path, request.load_signature, request.available);
+    const bool loaded = overloads(predictor_, path, request.load_signature, request.room);
     plan.decisions.push_back(explainer.decide(path, chosen, loaded, request.options->forced()));
   }
 }

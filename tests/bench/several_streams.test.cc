@@ -1,0 +1,67 @@
+// One thread that copies on several streams, again and again, without waiting: what that gains over
+// the same with native copies. Times are the simulated machine's.
+
+#include <gtest/gtest.h>
+
+#include "machine/library.h"
+#include "support/rig.h"
+
+namespace polypath::test {
+namespace {
+
+using Route = std::pair<std::string, std::string>;
+
+constexpr std::size_t kSize = 16 << 20;
+constexpr int kRounds = 12;
+
+Seconds time_of(const std::string& machine, const std::vector<Route>& routes,
+                const std::string& executor) {
+  Settings settings;
+  settings.executor = executor;
+  Rig rig(machine, settings);
+  std::vector<CopyCall> calls;
+  for (const auto& [from, to] : routes)
+    calls.push_back(rig.call(rig.buffer(to, kSize), 0, rig.buffer(from, kSize), 0, kSize,
+                             rig.stream(from == "host0" ? to : from)));
+  const Seconds start = rig.driver().now();
+  for (int round = 0; round < kRounds; ++round)
+    for (const CopyCall& call : calls) (void)rig.engine().copy(call);
+  rig.synchronize();
+  return rig.driver().now() - start;
+}
+
+double speedup(const std::string& machine, const std::vector<Route>& routes) {
+  return time_of(machine, routes, "native") / time_of(machine, routes, "auto");
+}
+
+class SeveralStreams : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Machines, SeveralStreams,
+                         testing::Values("beluga", "narval", "mist", "h200x4", "dgx-a100"),
+                         [](const auto& of) { return of.param.substr(0, of.param.find('-')); });
+
+// All share every path in proportion, so that they gain what one gains.
+TEST_P(SeveralStreams, OfOneWayGainAsMuchAsOne) {
+  for (const Route& way : {Route{"gpu0", "gpu1"}, Route{"host0", "gpu0"}, Route{"gpu0", "host0"}})
+    EXPECT_GT(speedup(GetParam(), {way, way, way}), 0.98 * speedup(GetParam(), {way}))
+        << way.first << " to " << way.second;
+}
+
+// The first transfer cannot know that others follow: it alone may be in their way.
+TEST_P(SeveralStreams, ToOrFromOneGpuLoseNoMoreThanTheFirstTransfer) {
+  const std::vector<Route> scatter = {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}, {"gpu0", "gpu3"}};
+  const std::vector<Route> gather = {{"gpu1", "gpu0"}, {"gpu2", "gpu0"}, {"gpu3", "gpu0"}};
+
+  EXPECT_GT(speedup(GetParam(), scatter), 1 - 0.5 / kRounds);
+  EXPECT_GT(speedup(GetParam(), gather), 1 - 0.5 / kRounds);
+}
+
+TEST_P(SeveralStreams, OfPairsAndRingsDoNotLose) {
+  EXPECT_GT(speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu2", "gpu3"}}), 0.99);
+  EXPECT_GT(speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu1", "gpu0"}}), 0.99);
+  EXPECT_GT(
+      speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu1", "gpu2"}, {"gpu2", "gpu3"}, {"gpu3", "gpu0"}}),
+      0.98);
+}
+
+}  // namespace
+}  // namespace polypath::test
