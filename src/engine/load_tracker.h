@@ -29,7 +29,7 @@ struct Asked {
 
 /// What it has to share the machine with.
 struct Company {
-  Load load;   ///< taken of each resource by this process's other streams
+  Load load;   ///< taken of each resource by this process, between other places
   Load crowd;  ///< and by other processes between other places, who know as little of what comes
                ///< next
   BothWays both_ways = BothWays::no;  ///< one as large goes the other way: plan for both instead
@@ -44,8 +44,8 @@ class LoadTracker {
   /// Notes a transfer that has been enqueued on `stream` at `now`, in that company.
   void add(StreamHandle stream, PlanPointer plan, Seconds now, const Company& company = {});
   /// The transfers on other streams that still run, by prediction. Transfers on the same stream do
-  /// not count: they are over when the next one starts. Nor do other processes' that go the same
-  /// way: paths are shared in proportion, so that each does best with the plan it has alone.
+  /// not count: they are over when the next one starts. Nor do those that go the same way: paths
+  /// are shared in proportion, so that each does best with the plan it has alone.
   ///
   /// Programs that exchange in both directions at once do so again and again: a transfer that
   /// overlapped one the other way is expected back for a while. One that took turns with it, as in

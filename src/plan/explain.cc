@@ -7,17 +7,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "plan/load.h"
 
 namespace polypath {
-namespace {
-
-BytesPerSecond path_rate(const Machine& machine, const Path& path) {
-  const BytesPerSecond first = machine.hop(path.first).bandwidth;
-  return path.staged() ? std::min(first, machine.hop(path.second).bandwidth) : first;
-}
-
-}  // namespace
-
 std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId source,
                                                  PlaceId destination,
                                                  const std::map<std::string, double>& numbers) {
@@ -46,17 +38,6 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
                        machine.place(destination).name, join({known.begin(), known.end()}, ", ")),
            "Name some of them.");
   return found;
-}
-
-bool overloads(const Predictor& predictor, const Path& path, const std::vector<int>& load_signature,
-               const std::vector<BytesPerSecond>& room) {
-  if (load_signature.empty() || !path.staged()) return false;
-  const double rate = path_rate(predictor.machine(), path).value;
-  for (const Use& claim : predictor.resources().claims(path)) {
-    const std::size_t r = claim.resource.index();
-    if (load_signature[r] > 0 && claim.weight * rate > room[r].value) return true;
-  }
-  return false;
 }
 
 PathDecision Explainer::decide(const Path& path, const Draft& chosen, bool loaded,

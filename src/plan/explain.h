@@ -19,10 +19,6 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
                                                  PlaceId destination,
                                                  const std::map<std::string, double>& numbers);
 
-/// True if a staged path at its full rate would take more of some loaded resource than is left.
-bool overloads(const Predictor& predictor, const Path& path, const std::vector<int>& load_signature,
-               const std::vector<BytesPerSecond>& room);
-
 /// Writes the decisions of one plan; `least_gain` is what it had to gain over a native copy.
 class Explainer {
  public:

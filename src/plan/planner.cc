@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "plan/explain.h"
+#include "plan/load.h"
 
 namespace polypath {
 
@@ -18,9 +19,8 @@ struct Planner::Request {
   PlaceId destination;
   Bytes bytes;
   const PlanOptions* options = nullptr;
-  std::vector<int> load_signature;
-  std::vector<BytesPerSecond> room;  ///< that the load leaves
-  std::vector<Path> paths;           // all there are, direct first
+  LoadSignature load;
+  std::vector<Path> paths;  // all there are, direct first
 };
 
 namespace {
@@ -33,27 +33,6 @@ constexpr Bytes kStepsMatterBelow = 8_MiB;
 // Two threads that issue one way each hold each other up in the driver: on four H200 such transfers
 // ended 10 to 20 us later than predicted, whatever their size. Those of two processes did not.
 constexpr Seconds kHeldUp = 20_us;
-
-// Load is told apart in sixteenths of a capacity: finer steps would make plans of noise.
-constexpr double kLoadSteps = 16;
-
-std::vector<int> signature_of(const Load& load, const std::vector<BytesPerSecond>& capacities) {
-  std::vector<int> signature;
-  for (std::size_t r = 0; r < load.size(); ++r)
-    signature.push_back(
-        static_cast<int>(std::ceil(kLoadSteps * load[r].value / capacities[r].value)));
-  if (std::all_of(signature.begin(), signature.end(), [](int step) { return step == 0; }))
-    return {};
-  return signature;
-}
-
-// What the load leaves room for.
-std::vector<BytesPerSecond> room_beside(const std::vector<int>& signature,
-                                        std::vector<BytesPerSecond> capacities) {
-  for (std::size_t r = 0; r < signature.size(); ++r)
-    capacities[r].value *= std::max(0.0, kLoadSteps - signature[r]) / kLoadSteps;
-  return capacities;
-}
 
 // Recipes are made for sizes with three significant binary digits, eight to a power of two.
 Bytes size_class(Bytes bytes) {
@@ -123,12 +102,10 @@ Planner::Planner(const Machine& machine, const Settings& settings)
 
 PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,
                           const PlanOptions& options, const Load& load) {
-  const auto& capacities = predictor_.resources().capacities();
-  auto signature = signature_of(load, capacities);
+  LoadSignature signature = signature_of(load, predictor_.resources().capacities());
   PlanKey key{source, destination, bytes, options, signature};
   if (const PlanPointer* cached = plans_.find(key)) return *cached;
-  Request request{source, destination, bytes, &options, std::move(signature), {}, {}};
-  request.room = room_beside(request.load_signature, capacities);
+  Request request{source, destination, bytes, &options, std::move(signature), {}};
   return plans_.insert(key, make_plan(request));
 }
 
@@ -166,8 +143,6 @@ Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes by
                                settings_.staging_slots,
                                settings_.max_paths,
                                request.options->both_ways != BothWays::no};
-  // As without load: it may be over at any moment, and then the bytes that were moved away from the
-  // direct path would be late.
   return {predictor_, limits, predictor_.resources().capacities(), executor, bytes};
 }
 
@@ -222,7 +197,7 @@ Draft Planner::recipe(const Request& request, Executor executor) {
   const Bytes bytes = size_class(request.bytes);
   PlanOptions options;
   options.both_ways = request.options->both_ways;
-  const PlanKey key{request.source, request.destination, bytes, options, request.load_signature};
+  const PlanKey key{request.source, request.destination, bytes, options, request.load};
   if (const Draft* cached = recipes_.find({key, executor})) return *cached;
   Draft best = optimiser(request, executor, bytes).best_subset(candidates(request));
   return recipes_.insert({key, executor}, std::move(best));
@@ -242,9 +217,7 @@ std::vector<Path> Planner::candidates(const Request& request) const {
               name == resolve(machine, request.source, request.destination, "host"));
     };
     if (!settings_.include.empty() && !listed(settings_.include)) continue;
-    if (listed(settings_.exclude) ||
-        overloads(predictor_, path, request.load_signature, request.room))
-      continue;
+    if (listed(settings_.exclude) || overloads(predictor_, path, request.load)) continue;
     allowed.push_back(path);
   }
   return allowed;
@@ -252,7 +225,7 @@ std::vector<Path> Planner::candidates(const Request& request) const {
 
 std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
   const Machine& machine = predictor_.machine();
-  if (tuned_.machine != machine.name || !request.load_signature.empty()) return std::nullopt;
+  if (tuned_.machine != machine.name || !request.load.empty()) return std::nullopt;
   const TunedEntry* entry =
       tuned_.find(machine.place(request.source).name, machine.place(request.destination).name,
                   request.bytes, executor);
@@ -322,7 +295,7 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
   Explainer explainer(predictor_, exact, settings_, predictor_.resources().capacities(), plan,
                       native - to_beat_natively(request, native));
   for (const Path& path : request.paths) {
-    const bool loaded = overloads(predictor_, path, request.load_signature, request.room);
+    const bool loaded = overloads(predictor_, path, request.load);
     plan.decisions.push_back(explainer.decide(path, chosen, loaded, request.options->forced()));
   }
 }

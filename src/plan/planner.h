@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "plan/load.h"
 #include "plan/lru_cache.h"
 #include "plan/optimiser.h"
 #include "plan/options.h"
@@ -14,17 +15,13 @@
 
 namespace polypath {
 
-/// Rates that other transfers in flight take of each resource, in the units of
-/// ResourceModel::capacities. Empty: none.
-using Load = std::vector<BytesPerSecond>;
-
-/// Plans transfers on one machine. Not thread-safe; the engine guards it.
 /// Several paths, and a graph instead of streams, must gain so much. To look at a copy and issue
 /// its parts keeps the calling thread busy for 15 us and more, where a native copy takes 2 us.
 /// Between two H200s 32 MiB gained 2 us of 4.3 us predicted, and programs that send many such
 /// messages nothing (results/h200x4/put.json, results/h200x2/mpi.json).
 inline constexpr Seconds kWorthwhile = 5_us;
 
+/// Plans transfers on one machine. Not thread-safe; the engine guards it.
 class Planner {
  public:
   /// Error (invalid_setting) if the settings name a path or file that cannot be used.
@@ -44,7 +41,7 @@ class Planner {
 
  private:
   struct Request;
-  using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, std::vector<int>>;
+  using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, LoadSignature>;
 
   [[nodiscard]] PlanPointer make_plan(const Request& request);
   [[nodiscard]] Draft native(const Request& request) const;
