@@ -125,8 +125,10 @@ std::optional<Outcome> Session::look_at(Address address, MemoryInfo& memory) {
 // CUDA lets processes share by handles of the old kind, by which it is told apart.
 std::optional<Outcome> Session::look_at_access(const cuda::MemoryAccess& access, PlaceId gpu) {
   if (!access.shareable) return Outcome::own_access;
-  const bool primary = access.context != nullptr && access.context == context_of(gpu);
-  return primary ? std::nullopt : std::optional(Outcome::other_context);
+  // Only of what is a primary context already: asking for the GPU's own would make one.
+  const bool primary = access.context != nullptr && driver_.contexts().gpu_of(access.context);
+  if (primary && access.context == context_of(gpu)) return std::nullopt;
+  return Outcome::other_context;
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {

@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"in_order", 10, Outcome::same_memory, 20}, Case{"small_only", 0},
                     Case{"no_more_contexts", 1}, Case{"capturing", 1, Outcome::capturing, 1},
                     Case{"own_context", 0, Outcome::other_context, 1},
+                    Case{"memory_of_own_context", 0, Outcome::other_context, 1},
                     Case{"beyond_the_end", 0, Outcome::unknown_memory, 1},
                     Case{"managed", 0, Outcome::managed, 1}, Case{"forking", 2},
                     Case{"forking_first", 1}, Case{"copying_at_exit", 2},

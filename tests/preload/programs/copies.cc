@@ -183,6 +183,21 @@ void own_context() {
   EXPECT(read(to, kBytes) == pattern(kBytes, 11));
 }
 
+// The GPU's primary context is nobody's business here.
+void memory_of_own_context() {
+  CUcontext context = nullptr;
+  CHECK(cuCtxCreate_v2(&context, 0, 1));
+  CHECK(cuCtxSetCurrent(context));
+  CUdeviceptr to = 0;
+  CHECK(cuMemAlloc_v2(&to, kBytes));
+  const CUdeviceptr from = filled(0, kBytes, 12);
+  const CUstream stream = stream_on(0);
+  CHECK(cuMemcpyDtoDAsync_v2(to, from, kBytes, stream));
+  CHECK(cuStreamSynchronize(stream));
+  EXPECT(read(to, kBytes) == pattern(kBytes, 12));
+  EXPECT(!has_context(1));
+}
+
 // The driver's own answer is what the program gets, and nothing is copied.
 void beyond_the_end() {
   const CUdeviceptr to = memory_on(1, 2 * kBytes), from = memory_on(0, kBytes);
@@ -335,6 +350,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"no_more_contexts", no_more_contexts},
     {"capturing", capturing},
     {"own_context", own_context},
+    {"memory_of_own_context", memory_of_own_context},
     {"beyond_the_end", beyond_the_end},
     {"managed", managed},
     {"threads", threads},
