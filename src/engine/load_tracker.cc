@@ -1,6 +1,7 @@
 #include "engine/load_tracker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace polypath {
 namespace {
@@ -45,6 +46,7 @@ LoadTracker::LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> led
 void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const Company& company) {
   const std::scoped_lock lock(mutex_);
   const Asked asked{stream, plan->source, plan->destination, plan->bytes};
+  meet(plan, now);
   Running& running = running_[stream];
   running.end = std::max(running.end, now) + plan->predicted;
   running.back_until = {};
@@ -54,6 +56,40 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const 
     if (other_stream != stream && other.runs(now) && other.mirrors(asked))
       other.meet_way_back(), running.meet_way_back();
   publish(now);
+}
+
+// Notes who is in flight beside whom. Where nothing of this way is, its next transfers begin.
+void LoadTracker::meet(const PlanPointer& plan, Seconds now) {
+  const Way way = way_of(*plan);
+  Meetings& own = meetings_[way];
+  const bool begins = std::none_of(running_.begin(), running_.end(), [&](const auto& entry) {
+    return way_of(*entry.second.plan) == way && entry.second.runs(now);
+  });
+  if (begins) own.last = std::exchange(own.now, {});
+  for (const auto& [stream, other] : running_) {
+    const Way others = way_of(*other.plan);
+    if (others == way || !other.runs(now)) continue;
+    own.now[others] = other.plan;
+    meetings_[others].now[way] = plan;
+  }
+}
+
+// What met the last transfers of this way and is not there yet.
+void LoadTracker::expect(const Asked& asked, Seconds now, Company& company) const {
+  const auto found = meetings_.find({asked.source, asked.destination});
+  if (found == meetings_.end()) return;
+  const auto runs = [&](const Way& way) {
+    return std::any_of(running_.begin(), running_.end(), [&](const auto& entry) {
+      return way_of(*entry.second.plan) == way && entry.second.runs(now);
+    });
+  };
+  const Way own{asked.source, asked.destination}, back{asked.destination, asked.source};
+  for (const auto& [way, plan] : runs(own) ? found->second.last : found->second.now)
+    if (way != back && !runs(way)) {
+      add_rates(*plan, company.load);
+      if (plan->executor() == Executor::native)
+        company.native_follower = std::max(company.native_follower, plan->predicted);
+    }
 }
 
 void LoadTracker::publish(Seconds now) const {
@@ -97,6 +133,7 @@ Company LoadTracker::company_of(const Asked& asked, Seconds now) {
       company.both_ways = BothWays::by_threads;
     else if (running.runs(now)) add_rates(*running.plan, company.load);
   }
+  expect(asked, now, company);
   return company;
 }
 

@@ -29,11 +29,12 @@ struct Asked {
 
 /// What it has to share the machine with.
 struct Company {
-  Load load;   ///< taken of each resource by this process, between other places
+  Load load;   ///< taken of each resource by this process between other places, now or soon
   Load crowd;  ///< and by other processes between other places, who know as little of what comes
                ///< next
   BothWays both_ways = BothWays::no;  ///< one as large goes the other way: plan for both instead
-  bool meets_way_back = false;        ///< and is in flight now, issued by another process
+  Seconds native_follower;  ///< the longest native copy of this process that is expected to follow
+  bool meets_way_back = false;  ///< and is in flight now, issued by another process
 };
 
 /// Thread-safe; engines may share one.
@@ -46,6 +47,9 @@ class LoadTracker {
   /// The transfers on other streams that still run, by prediction. Transfers on the same stream do
   /// not count: they are over when the next one starts. Nor do those that go the same way: paths
   /// are shared in proportion, so that each does best with the plan it has alone.
+  ///
+  /// Programs do the same again: what met the last transfer of this way, in flight before it or
+  /// joining it, is expected to meet this one, and is load before it comes.
   ///
   /// Programs that exchange in both directions at once do so again and again: a transfer that
   /// overlapped one the other way is expected back for a while. One that took turns with it, as in
@@ -67,6 +71,18 @@ class LoadTracker {
     void meet_way_back();
   };
 
+  /// From one place to another.
+  using Way = std::pair<PlaceId, PlaceId>;
+  /// The last plan of each way that has met another one.
+  using Met = std::map<Way, PlanPointer>;
+  struct Meetings {
+    Met last;  ///< by the transfers before
+    Met now;   ///< by those in flight, which are one after another or beside each other
+  };
+
+  void meet(const PlanPointer& plan, Seconds now);
+  [[nodiscard]] static Way way_of(const Plan& plan) { return {plan.source, plan.destination}; }
+  void expect(const Asked& asked, Seconds now, Company& company) const;
   void publish(Seconds now) const;
   void add_rates(const Plan& plan, Load& load) const;
   void add_others(const Asked& asked, Company& company) const;
@@ -76,6 +92,7 @@ class LoadTracker {
   std::unique_ptr<NodeLedger> ledger_;
   std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
+  std::map<Way, Meetings> meetings_;
 };
 
 }  // namespace polypath

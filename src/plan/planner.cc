@@ -166,7 +166,10 @@ Draft Planner::choose(const Request& request, Executor& executor) {
   for (const Executor option : {Executor::stream, Executor::graph}) {
     if (!allows(request.options->executor, option)) continue;
     Draft draft = is_forced ? forced(request, option) : automatic(request, option);
-    if (draft.prediction.time >= to_beat) continue;
+    // Beside others it is not enough that this one gains: the thread that issues it makes them
+    // wait.
+    const Seconds call = request.load.empty() ? Seconds{} : draft.prediction.call;
+    if (draft.prediction.time + call >= to_beat) continue;
     to_beat = draft.prediction.time - kWorthwhile;  // a graph may need new addresses each time
     best = std::move(draft);
     executor = option;

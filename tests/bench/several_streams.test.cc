@@ -1,5 +1,5 @@
-// One thread that copies on several streams, again and again, without waiting: what that gains over
-// the same with native copies. Times are the simulated machine's.
+// One thread that copies on several streams, again and again: what that gains over the same with
+// native copies. Times are the simulated machine's.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,9 @@ using Route = std::pair<std::string, std::string>;
 constexpr std::size_t kSize = 16 << 20;
 constexpr int kRounds = 12;
 
-Seconds time_of(const std::string& machine, const std::vector<Route>& routes,
+enum class Between { nothing, waiting };  // of rounds
+
+Seconds time_of(const std::string& machine, const std::vector<Route>& routes, Between rounds,
                 const std::string& executor) {
   Settings settings;
   settings.executor = executor;
@@ -24,15 +26,21 @@ Seconds time_of(const std::string& machine, const std::vector<Route>& routes,
     calls.push_back(rig.call(rig.buffer(to, kSize), 0, rig.buffer(from, kSize), 0, kSize,
                              rig.stream(from == "host0" ? to : from)));
   const Seconds start = rig.driver().now();
-  for (int round = 0; round < kRounds; ++round)
+  for (int round = 0; round < kRounds; ++round) {
     for (const CopyCall& call : calls) (void)rig.engine().copy(call);
+    if (rounds == Between::waiting) rig.synchronize();
+  }
   rig.synchronize();
   return rig.driver().now() - start;
 }
 
-double speedup(const std::string& machine, const std::vector<Route>& routes) {
-  return time_of(machine, routes, "native") / time_of(machine, routes, "auto");
+double speedup(const std::string& machine, const std::vector<Route>& routes,
+               Between rounds = Between::nothing) {
+  return time_of(machine, routes, rounds, "native") / time_of(machine, routes, rounds, "auto");
 }
+
+const std::vector<Route> kScatter = {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}, {"gpu0", "gpu3"}};
+const std::vector<Route> kGather = {{"gpu1", "gpu0"}, {"gpu2", "gpu0"}, {"gpu3", "gpu0"}};
 
 class SeveralStreams : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Machines, SeveralStreams,
@@ -48,19 +56,23 @@ TEST_P(SeveralStreams, OfOneWayGainAsMuchAsOne) {
 
 // The first transfer cannot know that others follow: it alone may be in their way.
 TEST_P(SeveralStreams, ToOrFromOneGpuLoseNoMoreThanTheFirstTransfer) {
-  const std::vector<Route> scatter = {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}, {"gpu0", "gpu3"}};
-  const std::vector<Route> gather = {{"gpu1", "gpu0"}, {"gpu2", "gpu0"}, {"gpu3", "gpu0"}};
-
-  EXPECT_GT(speedup(GetParam(), scatter), 1 - 0.5 / kRounds);
-  EXPECT_GT(speedup(GetParam(), gather), 1 - 0.5 / kRounds);
+  EXPECT_GT(speedup(GetParam(), kScatter), 1 - 0.5 / kRounds);
+  EXPECT_GT(speedup(GetParam(), kGather), 1 - 0.5 / kRounds);
 }
 
-TEST_P(SeveralStreams, OfPairsAndRingsDoNotLose) {
-  EXPECT_GT(speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu2", "gpu3"}}), 0.99);
-  EXPECT_GT(speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu1", "gpu0"}}), 0.99);
+// From the second round on it expects them.
+TEST_P(SeveralStreams, LoseInTheFirstRoundOnly) {
+  EXPECT_GT(speedup(GetParam(), kScatter, Between::waiting), 1 - 0.5 / kRounds);
+  EXPECT_GT(speedup(GetParam(), kGather, Between::waiting), 1 - 0.5 / kRounds);
+}
+
+TEST_P(SeveralStreams, OfPairsAndRingsLoseNoMoreThanTheFirstTransfer) {
+  const double least = 1 - 0.5 / kRounds;
+  EXPECT_GT(speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu2", "gpu3"}}), least);
+  EXPECT_GT(speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu1", "gpu0"}}), least);
   EXPECT_GT(
       speedup(GetParam(), {{"gpu0", "gpu1"}, {"gpu1", "gpu2"}, {"gpu2", "gpu3"}, {"gpu3", "gpu0"}}),
-      0.98);
+      least);
 }
 
 }  // namespace

@@ -97,6 +97,29 @@ TEST(LoadTracker, TransfersThatTakeTurnsAreAlone) {
   EXPECT_TRUE(after.load.empty());
 }
 
+// Programs do the same again: what joined the last transfer is there before it comes.
+TEST(LoadTracker, ExpectsWhatJoinedTheLastTransferOfThisWay) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  PlanOptions native;
+  native.executor = ExecutorChoice::native;
+  const PlanPointer first = planner.plan({0}, {1}, Bytes{kSize});
+  const PlanPointer joining = planner.plan({0}, {2}, Bytes{kSize}, native);
+  const Asked again{{1}, {0}, {1}, Bytes{kSize}};
+  LoadTracker tracker(machine);
+  tracker.add({1}, first, {});
+  tracker.add({2}, joining, {});
+
+  const Company later = tracker.company_of(again, Seconds{1});
+  tracker.add({1}, first, Seconds{1});  // alone, this time
+  const Company last = tracker.company_of(again, Seconds{2});
+
+  EXPECT_FALSE(later.load.empty());
+  EXPECT_EQ(later.native_follower, joining->predicted);
+  EXPECT_TRUE(last.load.empty());
+  EXPECT_EQ(last.native_follower, Seconds{});
+}
+
 TEST(LoadTracker, AnotherPairSizeOrTheOwnStreamIsNoWayBack) {
   const Machine machine = load_machine("beluga");
   Planner planner(machine, Settings{});
