@@ -168,7 +168,8 @@ TEST_F(GraphCache, BothExecutorsTakeTurnsOnTheSameStagingMemory) {
   EXPECT_THAT(rig_.close(), IsEmpty());
 }
 
-// Where graphs cost little and streams much, a plan becomes one once it has been used often enough to be worth it.
+// Where graphs cost little and streams much, a plan becomes one once it has been used often enough
+// to be worth it.
 TEST(AutomaticGraph, ComesAfterTheSetNumberOfUses) {
   Machine machine = load_machine("beluga");
   machine.costs.graph_launch = Seconds{1e-7};

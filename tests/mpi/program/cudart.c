@@ -1,6 +1,6 @@
-/* The part of the CUDA runtime that ucx_perftest uses, over the driver's interface, to be preloaded:
-   the real runtime refuses a driver that lacks its private tables. Finds its functions as that one
-   does, through cuGetProcAddress. */
+/* The part of the CUDA runtime that ucx_perftest uses, over the driver's interface, to be
+   preloaded: the real runtime refuses a driver that lacks its private tables. Finds its functions
+   as that one does, through cuGetProcAddress. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -23,7 +23,8 @@ static struct message message(const struct job* job, int from, int index) {
 /* This rank's messages are in the one buffer, and those of `from` are to come into the other. */
 static struct pair begin(const struct job* job, int from) {
   const size_t size = 2 * job->offset + (size_t)job->window * (job->size + 3);
-  struct pair pair = {allocate(job->send_kind, size), allocate(job->receive_kind, size), {{0}}, {{0}}};
+  struct pair pair = {
+      allocate(job->send_kind, size), allocate(job->receive_kind, size), {{0}}, {{0}}};
   poison(pair.send);
   poison(pair.receive);
   for (int i = 0; i < job->window; ++i) {
@@ -48,8 +49,8 @@ static unsigned char* at(struct buffer buffer, struct message message) {
 }
 
 /* Even ranks send first, odd ones receive first. */
-static size_t blocking(const struct job* job, int (*send)(const void*, int, MPI_Datatype, int, int,
-                                                          MPI_Comm)) {
+static size_t blocking(const struct job* job,
+                       int (*send)(const void*, int, MPI_Datatype, int, int, MPI_Comm)) {
   struct pair pair = begin(job, previous(job));
   for (int i = 0; i < job->window; ++i)
     for (int turn = 0; turn < 2; ++turn)
@@ -171,8 +172,14 @@ static size_t killed(const struct job* job) {
   return end(job, &pair);
 }
 
-const struct named_operation operations[] = {
-    {"send_receive", send_receive}, {"synchronous", synchronous}, {"ring", ring},
-    {"windows", windows},           {"broadcast", broadcast},     {"put_fence", put_fence},
-    {"put_flush", put_flush},       {"get_flush", get_flush},     {"reallocate", reallocate},
-    {"killed", killed},             {NULL, NULL}};
+const struct named_operation operations[] = {{"send_receive", send_receive},
+                                             {"synchronous", synchronous},
+                                             {"ring", ring},
+                                             {"windows", windows},
+                                             {"broadcast", broadcast},
+                                             {"put_fence", put_fence},
+                                             {"put_flush", put_flush},
+                                             {"get_flush", get_flush},
+                                             {"reallocate", reallocate},
+                                             {"killed", killed},
+                                             {NULL, NULL}};
