@@ -11,6 +11,7 @@ build/gpu) holds the programs of the CMake preset `gpu`. Every figure is written
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -62,26 +63,19 @@ MPI_RUNS = [
 class Programs:
     """Where the programs are, and where figures go."""
 
-    build: Path
-    output: Path
+    machine: Machine  # built, and written to
     rounds: int
     failures: list[str] = field(default_factory=list)
 
-    def write(self, name: str, content: object) -> None:
-        """Write one JSON file of the results."""
-        self.output.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(content, indent=1)
-        (self.output / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-
     def results(self, name: str) -> list[Json]:
         """Return the results of a file that has been written."""
-        text = (self.output / f"{name}.json").read_text(encoding="utf-8")
-        rows: list[Json] = json.loads(text)["results"]
+        written = self.machine.read(name)
+        rows: list[Json] = written["results"] if written is not None else []
         return rows
 
     def preload(self, name: str) -> Path:
         """Return a program of tests/preload/programs."""
-        folder = self.build / "tests" / "preload" / "programs"
+        folder = self.machine.build / "tests" / "preload" / "programs"
         return folder / f"preload_{name}"
 
 
@@ -115,7 +109,9 @@ def calls(programs: Programs) -> None:
         return {(operation, int(size)): float(seconds) for operation, size, seconds in lines}
 
     def keep(results: list[Json]) -> None:
-        programs.write("calls", document("preload_calls", "polypath run -- preload_calls", results))
+        programs.machine.write(
+            "calls", document("preload_calls", "polypath run -- preload_calls", results)
+        )
 
     in_turn(programs.rounds, measure, keep)
     print_rows(programs.results("calls"))
@@ -152,12 +148,14 @@ def free_port() -> str:
         return str(listener.getsockname()[1])
 
 
-def wait_for_listener(port: str) -> None:
-    """Wait until somebody listens on a port, without connecting to it."""
+def wait_for_listener(port: str, server: subprocess.Popen[bytes]) -> None:
+    """Wait until the server listens on its port, without connecting to it."""
     sought = f":{int(port):04X} 00000000:0000 0A"
     for _ in range(200):
         if sought in Path("/proc/net/tcp").read_text(encoding="ascii"):
             return
+        if server.poll() is not None:
+            break
         time.sleep(0.1)
     raise RuntimeError(f"nobody listens on port {port}")
 
@@ -169,11 +167,10 @@ def perftest_once(command: list[str], planned: bool) -> Timings:
     first, second = ["taskset", "-c", str(cores[0])], ["taskset", "-c", str(cores[len(cores) // 2])]
     server = subprocess.Popen(
         [*first, *started(words, planned)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # its errors are shown
     )
     try:
-        wait_for_listener(words[-1])
+        wait_for_listener(words[-1], server)
         client = [*words, "localhost", "-f", "-v"]
         text = output_of([*second, *started(client, planned)], False)
     finally:
@@ -189,10 +186,14 @@ def perftest_once(command: list[str], planned: bool) -> Timings:
 
 def perftest(programs: Programs) -> None:
     """Measure UCX's own benchmark between two GPUs; it checks no bytes."""
-    command_text = "polypath run -- ucx_perftest localhost -t TEST -m cuda -s BYTES -n COUNT"
+    command_text = "taskset -c CORE polypath run -- ucx_perftest localhost -f -v -b FILE"
+    try:
+        name = f"ucx_perftest of libucx-cu13 {importlib.metadata.version('libucx-cu13')}"
+    except importlib.metadata.PackageNotFoundError:
+        name = "ucx_perftest"
 
     def keep(results: list[Json]) -> None:
-        programs.write("perftest", document("ucx_perftest", command_text, results))
+        programs.machine.write("perftest", document(name, command_text, results))
 
     with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
         batch.write(perftest_batch())
@@ -214,7 +215,7 @@ def torch(programs: Programs) -> None:
 
     def keep(results: list[Json]) -> None:
         command_text = "polypath run -- python scripts/torch_copies.py"
-        programs.write("torch", document(f"{said[0]}, unmodified", command_text, results))
+        programs.machine.write("torch", document(f"{said[0]}, unmodified", command_text, results))
 
     in_turn(min(programs.rounds, 3), measure, keep)
     print_rows(programs.results("torch"))
@@ -241,7 +242,7 @@ def mpi(programs: Programs) -> None:
                 f"{row['operation']:8} {row['window']:3} {size_text(row['bytes']):>8} "
                 f"{row['speedup']:.3f}x {' '.join(f'{ratio:.3f}' for ratio in row['speedups'])}"
             )
-        programs.write("mpi", documents)
+        programs.machine.write("mpi", documents)
 
 
 ACTIONS = {"check": check, "calls": calls, "perftest": perftest, "torch": torch, "mpi": mpi}
@@ -255,8 +256,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=STEPS, default=list(STEPS))
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    Machine(arguments.build, arguments.output).provide_programs()
-    programs = Programs(arguments.build, arguments.output, arguments.rounds)
+    machine = Machine(arguments.build, arguments.output)
+    machine.provide_programs()
+    programs = Programs(machine, arguments.rounds)
     for step in arguments.only:
         heading(step)
         start = time.monotonic()

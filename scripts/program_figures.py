@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +56,24 @@ def mpi_section(documents: list[Document]) -> str:
     return "\n\n".join(parts)
 
 
-def perftest_section(document: Document) -> str:
-    """Return UCX's own benchmark with and without Polypath."""
-    rows = [
+def timed_rows(document: Document, last: Callable[[Document], str]) -> list[list[str]]:
+    """Return what was timed, its size, microseconds without and with, and a last column."""
+    return [
         [
             f"`{r['operation']}`", size_text(r["bytes"]), f"{1e6 * r['native_seconds']:.2f}",
-            f"{1e6 * r['seconds']:.2f}", speedup_text(r),
+            f"{1e6 * r['seconds']:.2f}", last(r),
         ]
         for r in document["results"]
     ]  # fmt: skip
+
+
+def perftest_section(document: Document) -> str:
+    """Return UCX's own benchmark with and without Polypath."""
+    rows = timed_rows(document, speedup_text)
     rounds = len(document["results"][0]["runs"])
     said = (
-        f"`{document['command']}`, and the same without `polypath run`: microseconds a message, "
+        f"`{document['command']}`, and the same without `polypath run`, FILE being the tests "
+        f"and sizes: microseconds a message, "
         f"{document['program']}, medians of {rounds} runs each in turn (it checks no bytes). "
         f"{host_text(document['host'])}."
     )
@@ -77,14 +84,8 @@ def perftest_section(document: Document) -> str:
 def calls_block(folder: Path) -> str:
     """Return what interposition adds to calls that pass through, for docs/preload.md."""
     document = read(folder, "calls")
-    rows = [
-        [
-            f"`{r['operation']}`", size_text(r["bytes"]), f"{1e6 * r['native_seconds']:.2f}",
-            f"{1e6 * r['seconds']:.2f}", f"{1e6 * r['added_seconds']:+.2f}",
-        ]
-        for r in document["results"]
-        if r["bytes"] <= LARGEST_PASSED
-    ]  # fmt: skip
+    passed = [r for r in document["results"] if r["bytes"] <= LARGEST_PASSED]
+    rows = timed_rows({**document, "results": passed}, lambda r: f"{1e6 * r['added_seconds']:+.2f}")
     rounds = len(document["results"][0]["runs"])
     said = (
         f"`{document['command']}` (tests/preload/programs/calls.cc), and the same without: "

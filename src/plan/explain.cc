@@ -116,7 +116,8 @@ std::string Explainer::contention(const Path& path, const Draft& chosen) const {
       for (const Use& other : predictor_.resources().claims(part.path))
         if (other.resource == claim.resource)
           taken += other.weight * path_rate(machine, part.path).value;
-    const double fill = (wanted + taken) / capacities_[claim.resource.index()].value;
+    const double fill =
+        (wanted + taken) / predictor_.resources().capacities()[claim.resource.index()].value;
     if (taken <= 0 || fill <= worst) continue;
     worst = fill;
     const Resource& resource = machine.resource(claim.resource);

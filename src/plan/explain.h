@@ -23,11 +23,10 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
 class Explainer {
  public:
   Explainer(const Predictor& predictor, const Optimiser& optimiser, const Settings& settings,
-            const std::vector<BytesPerSecond>& capacities, const Plan& plan, Seconds least_gain)
+            const Plan& plan, Seconds least_gain)
       : predictor_(predictor),
         optimiser_(optimiser),
         settings_(settings),
-        capacities_(capacities),
         plan_(plan),
         least_gain_(least_gain) {}
 
@@ -44,7 +43,6 @@ class Explainer {
   const Predictor& predictor_;
   const Optimiser& optimiser_;
   const Settings& settings_;
-  const std::vector<BytesPerSecond>& capacities_;
   const Plan& plan_;
   Seconds least_gain_;
 };

@@ -1,9 +1,10 @@
 #pragma once
 // What other transfers in flight take, and where they leave room for staged paths.
 //
-// Load keeps staged paths out; it changes nothing else. The direct path is there for everybody and
-// shared fairly, and the load on it may be over at any moment: bytes moved away from it would then
-// be late. (Three streams between the same two GPUs of h200x4 ran at half the native rate when
+// Load keeps staged paths out, and asks of what is left to gain more than the call takes, because
+// the thread that issues it makes others wait. It moves nothing: the direct path is there for
+// everybody and shared fairly, and the load on it may be over at any moment; bytes moved away from
+// it would then be late. (Three streams between the same two GPUs of h200x4 ran at half the native rate when
 // plans believed that the direct path had only what others left.)
 
 #include <vector>

@@ -295,7 +295,7 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
       optimiser(request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
                 request.bytes);
   const Seconds native = plan.native_predicted;
-  Explainer explainer(predictor_, exact, settings_, predictor_.resources().capacities(), plan,
+  Explainer explainer(predictor_, exact, settings_, plan,
                       native - to_beat_natively(request, native));
   for (const Path& path : request.paths) {
     const bool loaded = overloads(predictor_, path, request.load);
