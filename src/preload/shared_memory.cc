@@ -164,7 +164,8 @@ cuda::ImportedMemory SharedMemory::import_of(const cuda::IpcHandle& handle,
   memory.size = {(mapped ? mapped->base + mapped->size : ~std::uint64_t{0}) - base};
   if (!mapped || !entry || memory.context == nullptr || memory.size < entry->size) return memory;
   memory.size = entry->size;
-  memory.owner = gpu_with(entry->owner);
+  memory.id = mapped->generation;
+  memory.owner = memory.id == 0 ? cuda::kOwnerUnknown : gpu_with(entry->owner);
   return memory;
 }
 
