@@ -37,6 +37,12 @@ Result code_of(const Error& error) {
   }
 }
 
+// From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
+void shut_down() {
+  ended = true;
+  if (owner == getpid()) started.load()->runner->stop();
+}
+
 void start_once() {
   static std::mutex starting;
   const std::scoped_lock lock(starting);
@@ -45,8 +51,7 @@ void start_once() {
   if (process->contexts.gpus().empty()) refuse(kNoDevice, "no GPU is visible");
   owner = getpid();
   started = process.release();
-  // From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
-  std::atexit([] { ended = true; });
+  std::atexit(shut_down);
 }
 
 void print_statistics(const Process& process) {

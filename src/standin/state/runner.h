@@ -73,6 +73,8 @@ class Runner {
   [[nodiscard]] virtual std::optional<Seconds> finished_at(EventHandle event) = 0;
 
   // The end
+  /// Starts nothing any more; who waits is told that the driver shuts down. Any thread may call it.
+  virtual void stop() = 0;
   /// What the program did wrong, as far as it was noticed.
   [[nodiscard]] virtual std::vector<std::string> violations() const = 0;
   /// The copies so far, if statistics are wanted, by their way in words.

@@ -46,6 +46,7 @@ class VirtualRunner final : public Runner {
     return driver_.finished_at(event);
   }
 
+  void stop() override {}  // nothing runs by itself
   std::vector<std::string> violations() const override { return driver_.violations(); }
   std::map<std::string, Moved> moved() const override;
 
