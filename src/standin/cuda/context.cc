@@ -16,21 +16,55 @@ void set_flags(Process& process, Device device, unsigned flags) {
 
 Result create(ContextPointer* where, unsigned flags, Device device) {
   return enter("cuCtxCreate", [&](Process& process) {
+    if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
+    process.admit_context(device);
     const Context& context = process.contexts.create(device, flags);
     store(where, context.handle);
     Contexts::push(context.handle);
   });
 }
 
-Result reset(Device device) {
-  return enter("cuDevicePrimaryCtxReset", [&](Process& process) {
-    while (process.contexts.primary(device) != nullptr)
-      if (const Context* last = process.contexts.release(device)) process.destroy(*last);
+// A context ends when its work has finished: `ending` is the one that `end` will end, if any.
+template <class Ending, class End>
+Result end_context(const char* name, Ending ending, End end) {
+  return enter_unlocked(name, [&](Process& process) {
+    under_lock(process, [&](Process& locked) -> Waiting {
+      const Context* context = ending(locked);
+      if (context == nullptr) return {};
+      return locked.streams.finish_all(context->handle);
+    });
+    under_lock(process, [&](Process& locked) { end(locked); });
   });
+}
+
+const Context& retain(Process& process, Device device) {
+  if (process.contexts.primary(device) == nullptr) process.admit_context(device);
+  return process.contexts.retain(device);
+}
+
+void release(Process& process, Device device) {
+  if (const Context* last = process.contexts.release(device)) process.destroy(*last);
+}
+
+void reset(Process& process, Device device) {
+  if (const Context* last = process.contexts.reset(device)) process.destroy(*last);
+}
+
+const Context& created(Process& process, ContextPointer context) {
+  const Context& found = process.contexts.find(context);
+  if (found.primary) refuse(kInvalidContext, "a primary context is released, not destroyed");
+  return found;
+}
+
+void destroy(Process& process, ContextPointer context) {
+  const Context& found = created(process, context);
+  if (Contexts::current_pointer() == context) Contexts::pop();
+  process.destroy(found);
 }
 
 void enable_peer(Process& process, ContextPointer peer) {
   Context& current = process.contexts.current();
+  if (peer == current.handle) refuse(kInvalidContext, "a context is no peer of its own");
   const Context& other = process.contexts.find(peer);
   const Gpu& from = process.contexts.gpu(current.ordinal);
   if (!from.reaches[process.contexts.gpu(other.ordinal).index])
@@ -47,16 +81,21 @@ using namespace polypath::standin;
 
 STANDIN_EXPORT Result cuDevicePrimaryCtxRetain(ContextPointer* where, Device device) {
   return enter("cuDevicePrimaryCtxRetain",
-               [&](Process& process) { store(where, process.contexts.retain(device).handle); });
+               [&](Process& process) { store(where, retain(process, device).handle); });
 }
 
 STANDIN_EXPORT Result cuDevicePrimaryCtxRelease_v2(Device device) {
-  return enter("cuDevicePrimaryCtxRelease", [&](Process& process) {
-    if (const Context* last = process.contexts.release(device)) process.destroy(*last);
-  });
+  return end_context(
+      "cuDevicePrimaryCtxRelease",
+      [&](Process& process) { return process.contexts.last_held(device); },
+      [&](Process& process) { release(process, device); });
 }
 
-STANDIN_EXPORT Result cuDevicePrimaryCtxReset_v2(Device device) { return reset(device); }
+STANDIN_EXPORT Result cuDevicePrimaryCtxReset_v2(Device device) {
+  return end_context(
+      "cuDevicePrimaryCtxReset", [&](Process& process) { return process.contexts.primary(device); },
+      [&](Process& process) { reset(process, device); });
+}
 
 STANDIN_EXPORT Result cuDevicePrimaryCtxGetState(Device device, unsigned* flags, int* active) {
   return enter("cuDevicePrimaryCtxGetState", [&](Process& process) {
@@ -79,12 +118,9 @@ STANDIN_EXPORT Result cuCtxCreate_v4(ContextPointer* where, void*, unsigned flag
 }
 
 STANDIN_EXPORT Result cuCtxDestroy_v2(ContextPointer context) {
-  return enter("cuCtxDestroy", [&](Process& process) {
-    const Context& found = process.contexts.find(context);
-    if (found.primary) refuse(kInvalidContext, "a primary context is released, not destroyed");
-    if (Contexts::current_pointer() == context) Contexts::pop();
-    process.destroy(found);
-  });
+  return end_context(
+      "cuCtxDestroy", [&](Process& process) { return &created(process, context); },
+      [&](Process& process) { destroy(process, context); });
 }
 
 STANDIN_EXPORT Result cuCtxGetCurrent(ContextPointer* where) {
@@ -149,7 +185,7 @@ STANDIN_EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 STANDIN_EXPORT Result cuCtxSynchronize() {
   return enter("cuCtxSynchronize", [&](Process& process) {
     process.check_no_capture();
-    process.streams.synchronize_all(process.contexts.current().handle);
+    return process.streams.finish_all(process.contexts.current().handle);
   });
 }
 

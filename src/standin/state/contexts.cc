@@ -1,5 +1,7 @@
 #include "standin/state/contexts.h"
 
+#include <algorithm>
+
 namespace polypath::standin {
 namespace {
 
@@ -30,11 +32,12 @@ Context& Contexts::create(Device device, unsigned flags) {
 Context& Contexts::retain(Device device) {
   (void)gpu(device);
   Primary& primary = primaries_[static_cast<std::size_t>(device)];
-  if (primary.holders++ == 0) {
+  if (primary.context == nullptr) {
     Context& made = create(device, primary.flags);
     made.primary = true;
     primary.context = made.handle;
   }
+  ++primary.holders;
   return find(primary.context);
 }
 
@@ -42,13 +45,24 @@ Context* Contexts::release(Device device) {
   (void)gpu(device);
   Primary& primary = primaries_[static_cast<std::size_t>(device)];
   if (primary.holders == 0) refuse(kInvalidContext, "nobody holds this GPU's primary context");
-  return --primary.holders == 0 ? &find(primary.context) : nullptr;
+  return --primary.holders == 0 ? reset(device) : nullptr;
+}
+
+Context* Contexts::reset(Device device) {
+  Context* last = primary(device);
+  primaries_[static_cast<std::size_t>(device)].context = nullptr;
+  return last;
+}
+
+Context* Contexts::last_held(Device device) {
+  Context* held = primary(device);
+  return primaries_[static_cast<std::size_t>(device)].holders == 1 ? held : nullptr;
 }
 
 Context* Contexts::primary(Device device) {
   (void)gpu(device);
   const Primary& primary = primaries_[static_cast<std::size_t>(device)];
-  return primary.holders > 0 ? &find(primary.context) : nullptr;
+  return primary.context == nullptr ? nullptr : &find(primary.context);
 }
 
 unsigned& Contexts::primary_flags(Device device) {
@@ -57,6 +71,12 @@ unsigned& Contexts::primary_flags(Device device) {
 }
 
 void Contexts::destroy(const Context& context) { contexts_.take(context.handle); }
+
+std::uint64_t Contexts::count(Device device) const {
+  const auto& all = contexts_.all();
+  return static_cast<std::uint64_t>(std::count_if(
+      all.begin(), all.end(), [&](const auto& entry) { return entry.second->ordinal == device; }));
+}
 
 Context& Contexts::find(ContextPointer context) const {
   if (context == nullptr) refuse(kInvalidContext, "no context is current");

@@ -37,32 +37,31 @@ Result code_of(const Error& error) {
   }
 }
 
-void start_once() {
-  static std::mutex starting;
-  const std::scoped_lock lock(starting);
-  if (started.load() != nullptr) return;
-  auto process = std::make_unique<Process>(read_settings());
+// From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
+void shut_down() {
+  ended = true;
+  if (owner == getpid()) started.load()->runner->stop();
+}
+
+void check_failures(const Settings& settings, bool (*exists)(std::string_view)) {
+  for (const PlannedFailure& failure : settings.failures)
+    if (!exists(failure.function))
+      fail(ErrorCode::invalid_argument, "STANDIN_FAIL names " + failure.function,
+           "the driver has no such function", "Correct the name.");
+}
+
+void start_once(const Settings& settings) {
+  auto process = std::make_unique<Process>(settings);
   if (process->contexts.gpus().empty()) refuse(kNoDevice, "no GPU is visible");
   owner = getpid();
   started = process.release();
-  // From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
-  std::atexit([] { ended = true; });
+  std::atexit(shut_down);
 }
 
-void print_statistics(Process& process) {
-  const Machine& machine = process.driver.machine();
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> copies;
-  for (const sim::Span& span : process.driver.finished_copies()) {
-    const Hop* hop = span.hop.valid() ? &machine.hop(span.hop) : nullptr;
-    auto& [count, bytes] = copies[hop == nullptr ? "within one place"
-                                                 : machine.place(hop->source).name + " to " +
-                                                       machine.place(hop->destination).name];
-    ++count;
-    bytes += span.bytes.value;
-  }
+void print_statistics(const Process& process) {
   for (const auto& [function, count] : calls()) say(fmt::format("{} called {}", function, count));
-  for (const auto& [hop, total] : copies)
-    say(fmt::format("{} copies {} bytes {}", hop, total.first, total.second));
+  for (const auto& [way, moved] : process.runner->moved())
+    say(fmt::format("{} copies {} bytes {}", way, moved.copies, moved.bytes));
 }
 
 // Runs after all exit handlers and the destructors of all libraries that use this one.
@@ -71,7 +70,7 @@ void print_statistics(Process& process) {
   if (process == nullptr || owner != getpid()) return;
   ended = true;
   if (process->settings.statistics) print_statistics(*process);
-  const auto violations = process->driver.violations();
+  const auto violations = process->runner->violations();
   for (const std::string& violation : violations) say(violation);
   if (violations.empty() || !process->settings.strict) return;
   std::fflush(nullptr);
@@ -80,14 +79,17 @@ void print_statistics(Process& process) {
 
 }  // namespace
 
-Result start() noexcept {
-  if (started.load() != nullptr) {
-    Result result = kSuccess;
-    (void)running(result);
-    return result;
-  }
+Result start(bool (*exists)(std::string_view)) noexcept {
+  Result result = kSuccess;
+  if (started.load() != nullptr && running(result) == nullptr) return result;
+  static std::mutex starting;
+  const std::scoped_lock lock(starting);
   try {
-    start_once();
+    const Process* process = running(result);
+    const Settings settings = process == nullptr ? read_settings() : process->settings;
+    if (process == nullptr) check_failures(settings, exists);
+    begin_call(settings, "cuInit");
+    if (process == nullptr) start_once(settings);
     return kSuccess;
   } catch (const Error& error) {
     say(error.what());
@@ -104,8 +106,16 @@ Process* running(Result& otherwise) noexcept {
   return otherwise == kSuccess ? process : nullptr;
 }
 
-void count_call(const char* function) {
-  if (started.load()->settings.statistics) ++calls()[function];
+void begin_call(const Settings& settings, const char* function) {
+  if (calls_are_forbidden())
+    refuse(kNotPermitted, "functions that streams run may not call the driver");
+  if (!settings.statistics && settings.failures.empty()) return;
+  static std::mutex counting;
+  const std::scoped_lock lock(counting);
+  const std::uint64_t use = ++calls()[function];
+  for (const PlannedFailure& failure : settings.failures)
+    if (failure.function == function && failure.first <= use && use <= failure.last)
+      refuse(failure.code, fmt::format("STANDIN_FAIL says so of use {}", use));
 }
 
 Result answer_for_exception(const char* function) noexcept {

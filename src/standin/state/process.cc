@@ -5,12 +5,6 @@
 namespace polypath::standin {
 namespace {
 
-sim::Options options_of(const Settings& settings) {
-  sim::Options options;
-  options.record_trace = settings.statistics;
-  return options;
-}
-
 std::vector<Gpu> at(const std::vector<Gpu>& gpus, const std::vector<std::size_t>& indices) {
   std::vector<Gpu> chosen;
   for (const std::size_t index : indices) chosen.push_back(gpus[index]);
@@ -21,28 +15,27 @@ std::vector<Gpu> at(const std::vector<Gpu>& gpus, const std::vector<std::size_t>
 
 Process::Process(const Settings& chosen)
     : settings(chosen),
-      driver(load_machine(chosen.machine), options_of(chosen)),
-      contexts(
-          at(gpus_of(driver.machine()), visible_gpus(gpus_of(driver.machine()), chosen.visible))),
-      streams(driver, contexts),
-      allocations(driver),
-      graphs(driver),
-      functions(lock) {
-  const auto hosts = driver.machine().places_of(PlaceKind::host);
+      machine(load_machine(chosen.machine)),
+      runner(make_runner(machine, chosen)),
+      contexts(at(gpus_of(machine), visible_gpus(gpus_of(machine), chosen.visible))),
+      streams(*runner, contexts, chosen.chaos.has_value()),
+      allocations(*runner, chosen.chaos.has_value()),
+      graphs(*runner, chosen.chaos.has_value()),
+      owners(chosen.exclusive) {
+  const auto hosts = machine.places_of(PlaceKind::host);
   if (hosts.empty())
     fail(ErrorCode::invalid_machine, "machine " + chosen.machine + " cannot stand in",
          "it has no host memory", "Name another one with STANDIN_MACHINE.");
-  host_ = contexts.gpus().empty() ? hosts.front()
-                                  : driver.machine().nearest_host(contexts.gpus().front().place);
+  host_ =
+      contexts.gpus().empty() ? hosts.front() : machine.nearest_host(contexts.gpus().front().place);
 }
 
 Stream& Process::stream(StreamArgument argument) {
   Stream& found = streams.find(argument);
   if (found.capturing.active()) return found;
-  functions.finish(found.handle);
-  Stream& ready = streams.find(argument);
-  streams.order(ready);
-  return ready;
+  if (Waiting waiting = runner->room_in(found.work)) throw Blocked{std::move(waiting)};
+  streams.order(found);
+  return found;
 }
 
 // CUDA's rule: a global capture forbids them to every thread that is not relaxed; any capture that
@@ -60,10 +53,21 @@ void Process::check_no_capture() const {
 }
 
 void Process::destroy(const Context& context) {
-  streams.synchronize_all(context.handle);
   allocations.remove_all(context.handle);
   streams.remove_all(context.handle);
+  owners.give_back(contexts.gpu(context.ordinal));
   contexts.destroy(context);
+}
+
+Bytes Process::used(Device device) const {
+  return allocations.used(device) + settings.context_memory * contexts.count(device);
+}
+
+void Process::admit_context(Device device) {
+  const Gpu& gpu = contexts.gpu(device);
+  if (used(device) + settings.context_memory > settings.memory)
+    refuse(kOutOfMemory, "the GPU has no room left for a context (STANDIN_CONTEXT_MEMORY)");
+  owners.take(gpu);
 }
 
 }  // namespace polypath::standin

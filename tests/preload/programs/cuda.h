@@ -135,6 +135,7 @@ constexpr std::size_t kPiece = kMiB / 2;
 inline void write(CUdeviceptr to, const std::vector<unsigned char>& bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kPiece)
     CHECK(cuMemcpyHtoD_v2(to + at, bytes.data() + at, std::min(kPiece, bytes.size() - at)));
+  CHECK(cuStreamSynchronize(nullptr));  // until then streams that do not wait for the default one may see less
 }
 
 inline std::vector<unsigned char> read(CUdeviceptr from, std::size_t bytes) {

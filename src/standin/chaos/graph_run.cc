@@ -1,0 +1,33 @@
+#include "standin/chaos/graph_run.h"
+
+#include <algorithm>
+
+namespace polypath::standin::chaos {
+
+bool GraphRun::can_go_on(const Node& node) const {
+  return node.copy && std::all_of(node.after.begin(), node.after.end(), [&](int earlier) {
+           return !nodes_[static_cast<std::size_t>(earlier)].copy;
+         });
+}
+
+GraphRun::Node& GraphRun::pick(Chance& chance) {
+  constexpr std::uint64_t kMostPicksPerDraw = 64;
+  if (picks_left_-- == 0) {
+    picks_left_ = chance.below(kMostPicksPerDraw);
+    for (Node& node : nodes_) node.priority = chance.below(UINT64_MAX);
+  }
+  Node* picked = nullptr;
+  for (Node& node : nodes_)
+    if (can_go_on(node) && (picked == nullptr || node.priority > picked->priority)) picked = &node;
+  return *picked;
+}
+
+Progress GraphRun::step(Chance& chance) {
+  Node& chosen = pick(chance);
+  if (chosen.copy->step(chance) == Progress::done) chosen.copy.reset();
+  const bool done = std::none_of(nodes_.begin(), nodes_.end(),
+                                 [](const Node& node) { return node.copy != nullptr; });
+  return done ? Progress::done : Progress::more;
+}
+
+}  // namespace polypath::standin::chaos
