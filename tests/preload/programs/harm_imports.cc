@@ -48,7 +48,7 @@ class Mapping {
 
 // Memory of GPU 0 at `address`, if it comes to that; else some other.
 CUdeviceptr memory_at(CUdeviceptr address) {
-  const std::size_t tries = options().number("tries", 32);
+  const std::size_t tries = options().number("tries", 12);
   CUdeviceptr memory = 0;
   for (std::size_t i = 0; i < tries && memory != address; ++i)
     CHECK(cuMemAlloc_v2(&memory, bytes()));
