@@ -139,7 +139,9 @@ class Checker:
         """Remember how programs are run with Polypath, and for how long in all."""
         self.plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
         self.preloaded = {**self.plain, "LD_PRELOAD": str(preload.resolve())}
-        self.preloaded.update(setting.split("=", 1) for setting in settings)
+        for setting in settings:
+            name, _, value = setting.partition("=")
+            self.preloaded[name] = value
         self.end = time.monotonic() + seconds
         self.results: list[dict[str, Any]] = []
 

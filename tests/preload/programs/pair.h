@@ -5,6 +5,7 @@
 // IMPORTER_PRELOAD and IMPORTER_VISIBLE are what the second one gets as LD_PRELOAD and
 // CUDA_VISIBLE_DEVICES, where they are set.
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ T hear() {
   return value;
 }
 
-constexpr int kFromFirst = 10, kToFirst = 11;
+constexpr int kFromFirst = 100, kToFirst = 101;
 constexpr const char* kOther = "importer";
 
 inline bool is_other(int argc, char** argv) { return argc > 2 && argv[1] == std::string(kOther); }
@@ -60,12 +61,11 @@ inline void set_from(const char* name, const char* value_of) {
 inline void start_other(const char* file, const std::string& scenario,
                         const std::vector<std::string>& more = {}) {
   int to[2], from[2];
-  EXPECT(pipe(to) == 0 && pipe(from) == 0);
+  EXPECT(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
   other = fork();
   if (other == 0) {
     dup2(to[0], kFromFirst);
     dup2(from[1], kToFirst);
-    for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
     set_from("LD_PRELOAD", "IMPORTER_PRELOAD");
     set_from("CUDA_VISIBLE_DEVICES", "IMPORTER_VISIBLE");
     std::vector<std::string> words = {file, kOther, scenario};
