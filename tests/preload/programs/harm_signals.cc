@@ -64,11 +64,26 @@ unsigned char* map(int protection) {
   return static_cast<unsigned char*>(at);
 }
 
-void make_memory(std::size_t size, int protection) {
+void make_file(std::size_t size) {
   memory.file = memfd_create("faulting", 0);
   EXPECT(memory.file >= 0 && ftruncate(memory.file, static_cast<off_t>(size)) == 0);
-  memory.faulting = map(protection);
+}
+
+// Both ends are there from the beginning, for drivers that look at them.
+void make_closed_memory() {
+  make_file(bytes());
+  memory.faulting = map(PROT_NONE);
   memory.own = map(PROT_READ | PROT_WRITE);
+  for (const std::size_t at : {std::size_t{0}, bytes() - kStep})
+    EXPECT(mprotect(memory.faulting + at, kStep, PROT_READ | PROT_WRITE) == 0);
+}
+
+// A file that is too short for its mapping; the end is other memory.
+void make_short_file() {
+  make_file(kStep);
+  memory.own = memory.faulting = map(PROT_READ | PROT_WRITE);
+  EXPECT(mmap(memory.faulting + bytes() - kStep, kStep, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
 }
 
 void copy_out_of_it(const std::vector<unsigned char>& wanted) {
@@ -99,7 +114,7 @@ void warm_up() {
 void segv_source() {
   warm_up();
   handle(SIGSEGV, on_segv);
-  make_memory(bytes(), PROT_NONE);
+  make_closed_memory();
   const auto wanted = pattern(bytes(), 1);
   std::memcpy(memory.own, wanted.data(), bytes());
   copy_out_of_it(wanted);
@@ -108,21 +123,21 @@ void segv_source() {
 void segv_destination() {
   warm_up();
   handle(SIGSEGV, on_segv);
-  make_memory(bytes(), PROT_NONE);
+  make_closed_memory();
   copy_into_it();
 }
 
 void bus_source() {
   warm_up();
   handle(SIGBUS, on_bus);
-  make_memory(0, PROT_READ | PROT_WRITE);
+  make_short_file();
   copy_out_of_it(std::vector<unsigned char>(bytes(), 0));
 }
 
 void bus_destination() {
   warm_up();
   handle(SIGBUS, on_bus);
-  make_memory(0, PROT_READ | PROT_WRITE);
+  make_short_file();
   copy_into_it();
 }
 
