@@ -98,6 +98,35 @@ TEST_F(StandInStreams, TheLegacyStreamDoesNotWaitForNonBlockingOnes) {
   EXPECT_EQ(cu("cuStreamQuery", queue), cuda::kNotReady);
 }
 
+// As seen on H200, driver 580: only what is in an empty blocking stream already makes it wait.
+TEST_F(StandInStreams, AnEmptyBlockingStreamDoesNotWaitForTheLegacyOneButItsEventsDo) {
+  const DevicePointer from = device(kLarge), to = device(kLarge, 1);
+  const StreamPointer blocking = stream(0), legacy = nullptr;
+  const EventPointer marker = event();
+
+  copy(to, from, kLarge, legacy);
+  EXPECT_EQ(cu("cuStreamQuery", blocking), 0);
+  EXPECT_EQ(cu("cuStreamSynchronize", blocking), 0);
+  EXPECT_EQ(cu("cuStreamQuery", legacy), cuda::kNotReady);
+  ASSERT_EQ(cu("cuEventRecord", marker, blocking), 0);
+  EXPECT_EQ(cu("cuEventQuery", marker), cuda::kNotReady);
+  EXPECT_EQ(cu("cuStreamQuery", blocking), cuda::kNotReady);
+  ASSERT_EQ(cu("cuEventSynchronize", marker), 0);
+
+  EXPECT_EQ(cu("cuStreamQuery", legacy), 0);
+}
+
+TEST_F(StandInStreams, SynchronisingTheLegacyStreamWaitsForBlockingOnes) {
+  const DevicePointer from = device(kLarge), to = device(kLarge, 1);
+  const StreamPointer blocking = stream(0), legacy = nullptr;
+
+  copy(to, from, kLarge, blocking);
+  EXPECT_EQ(cu("cuStreamQuery", legacy), cuda::kNotReady);
+  ASSERT_EQ(cu("cuStreamSynchronize", legacy), 0);
+
+  EXPECT_EQ(cu("cuStreamQuery", blocking), 0);
+}
+
 TEST_F(StandInStreams, EveryThreadHasADefaultStreamOfItsOwn) {
   unsigned long long here = 0, again = 0, there = 0, legacy = 0;
   const StreamPointer none = nullptr;

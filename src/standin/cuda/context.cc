@@ -22,11 +22,37 @@ Result create(ContextPointer* where, unsigned flags, Device device) {
   });
 }
 
-Result reset(Device device) {
-  return enter("cuDevicePrimaryCtxReset", [&](Process& process) {
-    while (process.contexts.primary(device) != nullptr)
-      if (const Context* last = process.contexts.release(device)) process.destroy(*last);
+// A context ends when its work has finished: `ending` is the one that `end` will end, if any.
+template <class Ending, class End>
+Result end_context(const char* name, Ending ending, End end) {
+  return enter_unlocked(name, [&](Process& process) {
+    under_lock(process, [&](Process& locked) -> Waiting {
+      const Context* context = ending(locked);
+      if (context == nullptr) return {};
+      return locked.streams.finish_all(context->handle);
+    });
+    under_lock(process, [&](Process& locked) { end(locked); });
   });
+}
+
+void release(Process& process, Device device) {
+  if (const Context* last = process.contexts.release(device)) process.destroy(*last);
+}
+
+void reset(Process& process, Device device) {
+  while (process.contexts.primary(device) != nullptr) release(process, device);
+}
+
+const Context& created(Process& process, ContextPointer context) {
+  const Context& found = process.contexts.find(context);
+  if (found.primary) refuse(kInvalidContext, "a primary context is released, not destroyed");
+  return found;
+}
+
+void destroy(Process& process, ContextPointer context) {
+  const Context& found = created(process, context);
+  if (Contexts::current_pointer() == context) Contexts::pop();
+  process.destroy(found);
 }
 
 void enable_peer(Process& process, ContextPointer peer) {
@@ -51,12 +77,17 @@ STANDIN_EXPORT Result cuDevicePrimaryCtxRetain(ContextPointer* where, Device dev
 }
 
 STANDIN_EXPORT Result cuDevicePrimaryCtxRelease_v2(Device device) {
-  return enter("cuDevicePrimaryCtxRelease", [&](Process& process) {
-    if (const Context* last = process.contexts.release(device)) process.destroy(*last);
-  });
+  return end_context(
+      "cuDevicePrimaryCtxRelease",
+      [&](Process& process) { return process.contexts.last_held(device); },
+      [&](Process& process) { release(process, device); });
 }
 
-STANDIN_EXPORT Result cuDevicePrimaryCtxReset_v2(Device device) { return reset(device); }
+STANDIN_EXPORT Result cuDevicePrimaryCtxReset_v2(Device device) {
+  return end_context(
+      "cuDevicePrimaryCtxReset", [&](Process& process) { return process.contexts.primary(device); },
+      [&](Process& process) { reset(process, device); });
+}
 
 STANDIN_EXPORT Result cuDevicePrimaryCtxGetState(Device device, unsigned* flags, int* active) {
   return enter("cuDevicePrimaryCtxGetState", [&](Process& process) {
@@ -79,12 +110,9 @@ STANDIN_EXPORT Result cuCtxCreate_v4(ContextPointer* where, void*, unsigned flag
 }
 
 STANDIN_EXPORT Result cuCtxDestroy_v2(ContextPointer context) {
-  return enter("cuCtxDestroy", [&](Process& process) {
-    const Context& found = process.contexts.find(context);
-    if (found.primary) refuse(kInvalidContext, "a primary context is released, not destroyed");
-    if (Contexts::current_pointer() == context) Contexts::pop();
-    process.destroy(found);
-  });
+  return end_context(
+      "cuCtxDestroy", [&](Process& process) { return &created(process, context); },
+      [&](Process& process) { destroy(process, context); });
 }
 
 STANDIN_EXPORT Result cuCtxGetCurrent(ContextPointer* where) {
@@ -149,7 +177,7 @@ STANDIN_EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 STANDIN_EXPORT Result cuCtxSynchronize() {
   return enter("cuCtxSynchronize", [&](Process& process) {
     process.check_no_capture();
-    process.streams.synchronize_all(process.contexts.current().handle);
+    return process.streams.finish_all(process.contexts.current().handle);
   });
 }
 

@@ -24,37 +24,46 @@ CopyCall between_devices(DevicePointer to, DevicePointer from, std::size_t bytes
 }
 
 Result now(const char* name, const CopyCall& call, DefaultStream zero) {
-  return enter(name, [&](Process& process) { copy_now(process, call, {nullptr, zero}); });
-}
-
-Result later(const char* name, const CopyCall& call, StreamArgument stream) {
-  return enter(name, [&](Process& process) { enqueue_copy(process, call, stream); });
-}
-
-// Both ends' contexts are named, and must be alive.
-Result between_contexts(DevicePointer to, ContextPointer to_context, DevicePointer from,
-                        ContextPointer from_context, std::size_t bytes, StreamArgument stream,
-                        bool waits) {
-  return enter("cuMemcpyPeer", [&](Process& process) {
-    (void)process.contexts.find(to_context);
-    (void)process.contexts.find(from_context);
-    const CopyCall call = between_devices(to, from, bytes);
-    if (waits) copy_now(process, call, stream);
-    else enqueue_copy(process, call, stream);
+  return enter(name, [&](Process& process) {
+    return enqueue_copy(process, call, Synchrony::synchronous, {nullptr, zero});
   });
 }
 
-// How the copies are to be made is a hint that changes no byte.
+Result later(const char* name, const CopyCall& call, StreamArgument stream) {
+  return enter(name, [&](Process& process) {
+    return enqueue_copy(process, call, Synchrony::asynchronous, stream);
+  });
+}
+
+// Both ends' contexts are named, and must be alive.
+Result between_contexts(const char* name, const CopyCall& call, ContextPointer to_context,
+                        ContextPointer from_context, Synchrony synchrony, StreamArgument stream) {
+  return enter(name, [&](Process& process) {
+    (void)process.contexts.find(to_context);
+    (void)process.contexts.find(from_context);
+    return enqueue_copy(process, call, synchrony, stream);
+  });
+}
+
+void check_batch_stream(Process& process, StreamArgument stream) {
+  if (process.streams.find(stream).legacy)
+    refuse(kInvalidValue, "a batch cannot go into the legacy default stream");
+}
+
+// One copy after the other, since the stream may have no room for all. How they are to be made is a
+// hint that changes no byte.
 Result batch(DevicePointer* to, DevicePointer* from, std::size_t* bytes, std::size_t count,
              std::size_t* failed, StreamArgument stream) {
-  return enter("cuMemcpyBatchAsync", [&](Process& process) {
+  return enter_unlocked("cuMemcpyBatchAsync", [&](Process& process) {
     if (to == nullptr || from == nullptr || bytes == nullptr || count == 0)
       refuse(kInvalidValue, "there is nothing to copy");
-    if (process.streams.find(stream).legacy)
-      refuse(kInvalidValue, "a batch cannot go into the legacy default stream");
+    under_lock(process, [&](Process& locked) { check_batch_stream(locked, stream); });
     for (std::size_t i = 0; i < count; ++i) {
       if (failed != nullptr) *failed = i;
-      enqueue_copy(process, any_to_any(to[i], from[i], bytes[i]), stream);
+      under_lock(process, [&](Process& locked) {
+        return enqueue_copy(locked, any_to_any(to[i], from[i], bytes[i]), Synchrony::asynchronous,
+                            stream);
+      });
     }
     if (failed != nullptr) *failed = SIZE_MAX;
   });
@@ -76,7 +85,8 @@ STANDIN_BOTH(cuMemcpyDtoD_v2, _ptds, (DevicePointer to, DevicePointer from, std:
 STANDIN_BOTH(cuMemcpyPeer, _ptds,
              (DevicePointer to, ContextPointer to_context, DevicePointer from,
               ContextPointer from_context, std::size_t bytes),
-             between_contexts(to, to_context, from, from_context, bytes, {nullptr, kZero}, true))
+             between_contexts("cuMemcpyPeer", between_devices(to, from, bytes), to_context,
+                              from_context, Synchrony::synchronous, {nullptr, kZero}))
 
 STANDIN_BOTH(cuMemcpyAsync, _ptsz,
              (DevicePointer to, DevicePointer from, std::size_t bytes, StreamPointer stream),
@@ -93,7 +103,8 @@ STANDIN_BOTH(cuMemcpyDtoDAsync_v2, _ptsz,
 STANDIN_BOTH(cuMemcpyPeerAsync, _ptsz,
              (DevicePointer to, ContextPointer to_context, DevicePointer from,
               ContextPointer from_context, std::size_t bytes, StreamPointer stream),
-             between_contexts(to, to_context, from, from_context, bytes, {stream, kZero}, false))
+             between_contexts("cuMemcpyPeerAsync", between_devices(to, from, bytes), to_context,
+                              from_context, Synchrony::asynchronous, {stream, kZero}))
 
 // As of CUDA 12.8, and as of 13.0.
 STANDIN_BOTH(cuMemcpyBatchAsync, _ptsz,

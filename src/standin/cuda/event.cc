@@ -5,8 +5,8 @@
 namespace polypath::standin {
 namespace {
 
-Result record(EventPointer event, StreamArgument argument) {
-  return enter("cuEventRecord", [&](Process& process) {
+Result record(const char* name, EventPointer event, StreamArgument argument) {
+  return enter(name, [&](Process& process) {
     Stream& stream = process.stream(argument);
     process.streams.record(process.streams.find_event(event), stream);
   });
@@ -16,8 +16,8 @@ float milliseconds_between(Process& process, const Event& begin, const Event& en
   for (const Event* event : {&begin, &end})
     if (!event->recorded || (event->flags & cuda::kEventDisableTiming) != 0)
       refuse(kInvalidHandle, "the event was not recorded, or without its time");
-  const auto from = process.driver.finished_at(begin.work);
-  const auto to = process.driver.finished_at(end.work);
+  const auto from = process.runner->finished_at(begin.work);
+  const auto to = process.runner->finished_at(end.work);
   if (!from || !to) throw Failure{kNotReady, "an event is still to come"};
   return static_cast<float>((*to - *from).value * 1e3);
 }
@@ -48,9 +48,9 @@ STANDIN_EXPORT Result cuEventDestroy_v2(EventPointer event) {
 }
 
 STANDIN_BOTH(cuEventRecord, _ptsz, (EventPointer event, StreamPointer stream),
-             record(event, {stream, kZero}))
+             record("cuEventRecord", event, {stream, kZero}))
 STANDIN_BOTH(cuEventRecordWithFlags, _ptsz, (EventPointer event, StreamPointer stream, unsigned),
-             record(event, {stream, kZero}))
+             record("cuEventRecordWithFlags", event, {stream, kZero}))
 
 STANDIN_EXPORT Result cuEventQuery(EventPointer event) {
   bool done = false;
@@ -64,11 +64,11 @@ STANDIN_EXPORT Result cuEventQuery(EventPointer event) {
 STANDIN_EXPORT Result cuEventSynchronize(EventPointer event) {
   return enter("cuEventSynchronize", [&](Process& process) {
     process.check_no_capture();
-    process.streams.synchronize(process.streams.find_event(event));
+    return process.streams.finish(process.streams.find_event(event));
   });
 }
 
-// In the simulator's time.
+// In the runner's time.
 STANDIN_EXPORT Result cuEventElapsedTime(float* where, EventPointer begin, EventPointer end) {
   return elapsed(where, begin, end);
 }

@@ -15,22 +15,24 @@ std::vector<std::byte> bytes_of(Element element) {
 }
 
 template <class Element>
-Result fill(DevicePointer to, Element element, std::size_t count, StreamArgument stream) {
-  return enter("cuMemset", [&](Process& process) {
-    enqueue_fill(process, {static_cast<std::uintptr_t>(to)}, bytes_of(element), count, stream);
+Result fill(const char* name, DevicePointer to, Element element, std::size_t count,
+            Synchrony synchrony, StreamArgument stream) {
+  return enter(name, [&](Process& process) {
+    return enqueue_fill(process, {static_cast<std::uintptr_t>(to)}, bytes_of(element), count,
+                        synchrony, stream);
   });
 }
 
-// CUDA does not wait for device memory to be filled, only for memory that the host can touch.
 template <class Element>
-Result fill_now(DevicePointer to, Element element, std::size_t count, DefaultStream zero) {
-  return enter("cuMemset", [&](Process& process) {
-    const Address address{static_cast<std::uintptr_t>(to)};
-    enqueue_fill(process, address, bytes_of(element), count, {nullptr, zero});
-    const MemoryOrigin origin = process.allocations.get(address).origin;
-    if (origin != MemoryOrigin::device && origin != MemoryOrigin::imported)
-      process.streams.synchronize(process.streams.find({nullptr, zero}));
-  });
+Result now(const char* name, DevicePointer to, Element element, std::size_t count,
+           DefaultStream zero) {
+  return fill(name, to, element, count, Synchrony::synchronous, {nullptr, zero});
+}
+
+template <class Element>
+Result later(const char* name, DevicePointer to, Element element, std::size_t count,
+             StreamArgument stream) {
+  return fill(name, to, element, count, Synchrony::asynchronous, stream);
 }
 
 }  // namespace
@@ -39,17 +41,17 @@ Result fill_now(DevicePointer to, Element element, std::size_t count, DefaultStr
 using namespace polypath::standin;
 
 STANDIN_BOTH(cuMemsetD8_v2, _ptds, (DevicePointer to, unsigned char value, std::size_t count),
-             fill_now(to, value, count, kZero))
+             now("cuMemsetD8", to, value, count, kZero))
 STANDIN_BOTH(cuMemsetD16_v2, _ptds, (DevicePointer to, unsigned short value, std::size_t count),
-             fill_now(to, value, count, kZero))
+             now("cuMemsetD16", to, value, count, kZero))
 STANDIN_BOTH(cuMemsetD32_v2, _ptds, (DevicePointer to, unsigned value, std::size_t count),
-             fill_now(to, value, count, kZero))
+             now("cuMemsetD32", to, value, count, kZero))
 STANDIN_BOTH(cuMemsetD8Async, _ptsz,
              (DevicePointer to, unsigned char value, std::size_t count, StreamPointer stream),
-             fill(to, value, count, {stream, kZero}))
+             later("cuMemsetD8Async", to, value, count, {stream, kZero}))
 STANDIN_BOTH(cuMemsetD16Async, _ptsz,
              (DevicePointer to, unsigned short value, std::size_t count, StreamPointer stream),
-             fill(to, value, count, {stream, kZero}))
+             later("cuMemsetD16Async", to, value, count, {stream, kZero}))
 STANDIN_BOTH(cuMemsetD32Async, _ptsz,
              (DevicePointer to, unsigned value, std::size_t count, StreamPointer stream),
-             fill(to, value, count, {stream, kZero}))
+             later("cuMemsetD32Async", to, value, count, {stream, kZero}))

@@ -18,28 +18,24 @@ Result create(StreamPointer* where, unsigned flags, int priority) {
 }
 
 // Nobody may ask for, or wait for, what a capture only writes down.
-Stream& finished_stream(Process& process, StreamArgument argument) {
+Stream& running_stream(Process& process, StreamArgument argument) {
   process.check_no_capture();
   Stream& stream = process.streams.find(argument);
   if (stream.capturing.active())
     spoil(stream.capturing, kCaptureUnsupported, "the stream is being captured");
-  return process.stream(argument);
+  return stream;
 }
 
 Result synchronize(StreamArgument argument) {
   return enter("cuStreamSynchronize", [&](Process& process) {
-    process.streams.synchronize(finished_stream(process, argument));
+    return process.streams.finish(running_stream(process, argument));
   });
 }
 
 Result query(StreamArgument argument) {
   bool done = false;
   const Result result = enter("cuStreamQuery", [&](Process& process) {
-    process.check_no_capture();
-    Stream& stream = process.streams.find(argument);
-    if (stream.capturing.active())
-      spoil(stream.capturing, kCaptureUnsupported, "the stream is being captured");
-    done = !process.functions.is_pending(stream.handle) && process.streams.is_done(stream);
+    done = process.streams.is_done(running_stream(process, argument));
   });
   return result == kSuccess && !done ? kNotReady : result;
 }
@@ -51,15 +47,12 @@ Result wait(StreamArgument argument, EventPointer event) {
   });
 }
 
-// What the stream holds is finished at once: virtual time does not pass by itself, and who waits
-// for the function need not call again.
 Result start_function(const char* name, StreamArgument argument, std::function<void()> function) {
   return enter(name, [&](Process& process) {
     Stream& stream = process.stream(argument);
     if (stream.capturing.active())
       spoil(stream.capturing, kCaptureUnsupported, "graphs here have no host functions");
-    process.streams.synchronize(stream);
-    process.functions.start(stream.handle, std::move(function));
+    process.runner->call(std::move(function), stream.work);
   });
 }
 
@@ -80,7 +73,7 @@ Result launch_function(StreamArgument argument, HostFunction function, void* dat
 Result begin_capture(StreamArgument argument, int mode) {
   return enter("cuStreamBeginCapture", [&](Process& process) {
     static std::uint64_t last_id = 0;
-    Stream& stream = process.stream(argument);
+    Stream& stream = process.streams.find(argument);
     if (stream.legacy) refuse(kCaptureUnsupported, "the legacy default stream cannot be captured");
     if (stream.capturing.active()) refuse(kIllegalState, "the stream is being captured already");
     auto capture = std::make_shared<Capture>();
@@ -174,10 +167,7 @@ STANDIN_EXPORT Result cuStreamCreateWithPriority(StreamPointer* where, unsigned 
 }
 
 STANDIN_EXPORT Result cuStreamDestroy_v2(StreamPointer stream) {
-  return enter("cuStreamDestroy", [&](Process& process) {
-    process.functions.finish(stream);
-    process.streams.destroy(stream);
-  });
+  return enter("cuStreamDestroy", [&](Process& process) { process.streams.destroy(stream); });
 }
 
 STANDIN_BOTH(cuStreamSynchronize, _ptsz, (StreamPointer stream), synchronize({stream, kZero}))

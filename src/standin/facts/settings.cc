@@ -1,5 +1,6 @@
 #include "standin/facts/settings.h"
 
+#include <charconv>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -20,6 +21,27 @@ bool flag(const char* variable) {
        "it must be 0 or 1");
 }
 
+std::uint64_t number(const char* variable, const std::string& value) {
+  std::uint64_t read = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), read);
+  if (error == std::errc{} && end == value.data() + value.size()) return read;
+  fail(ErrorCode::invalid_argument, std::string(variable) + "='" + value + "' cannot be used",
+       "it must be a number");
+}
+
+std::size_t positive(const char* variable, std::size_t otherwise) {
+  const std::uint64_t read = number(variable, text(variable, std::to_string(otherwise)));
+  if (read > 0) return read;
+  fail(ErrorCode::invalid_argument, std::string(variable) + "='0' cannot be used",
+       "it must be at least 1");
+}
+
+std::optional<std::uint64_t> seed(const char* variable) {
+  const std::string value = text(variable, "");
+  if (value.empty()) return std::nullopt;
+  return number(variable, value);
+}
+
 }  // namespace
 
 Settings read_settings() {
@@ -30,6 +52,8 @@ Settings read_settings() {
   settings.strict = flag("STANDIN_STRICT");
   settings.statistics = flag("STANDIN_STATISTICS");
   settings.log = flag("STANDIN_LOG");
+  settings.chaos = seed("STANDIN_CHAOS");
+  settings.queue_depth = positive("STANDIN_QUEUE_DEPTH", settings.queue_depth);
   settings.visible = text("CUDA_VISIBLE_DEVICES", settings.visible);
   return settings;
 }

@@ -2,6 +2,8 @@
 // The environment of the stand-in driver, read here and nowhere else. The names begin with STANDIN_
 // because they are no settings of Polypath: programs that run on real GPUs never see them.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/units.h"
@@ -14,6 +16,9 @@ struct Settings {
   bool strict = false;             ///< STANDIN_STRICT=1: violations end the program with status 86
   bool statistics = false;         ///< STANDIN_STATISTICS=1: what was called and copied, at exit
   bool log = false;                ///< STANDIN_LOG=1: why calls fail, as they do
+  /// STANDIN_CHAOS: the seed of the chaotic driver; empty or not set: the one in virtual time.
+  std::optional<std::uint64_t> chaos;
+  std::size_t queue_depth = 1000;  ///< STANDIN_QUEUE_DEPTH: entries of a stream, of the chaotic one
   /// CUDA_VISIBLE_DEVICES: ordinals or UUIDs, separated by commas. "all" where it is not set.
   std::string visible = "all";
 };

@@ -36,17 +36,17 @@ Allocation& Allocations::add(Allocation memory) {
 }
 
 Address Allocations::add_device(PlaceId gpu, Allocation memory) {
-  memory.base = driver_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.segment));
+  memory.base = runner_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.segment));
   return add(std::move(memory)).base;
 }
 
 Address Allocations::add_host(PlaceId host, Allocation memory) {
-  memory.base = driver_.allocate(host, memory.size);
+  memory.base = runner_.allocate(host, memory.size);
   return add(std::move(memory)).base;
 }
 
 void Allocations::add_registered(PlaceId host, Allocation memory) {
-  driver_.adopt(host, memory.size, std::make_unique<OwnMemory>(memory.base));
+  runner_.adopt(host, memory.size, std::make_unique<OwnMemory>(memory.base));
   add(std::move(memory));
 }
 
@@ -58,7 +58,7 @@ void Allocations::remove(Address base, MemoryOrigin origin, Result otherwise) {
   table_.erase(found);
 }
 
-void Allocations::give_up(const Allocation& memory) { driver_.free(memory.base); }
+void Allocations::give_up(const Allocation& memory) { runner_.free(memory.base); }
 
 Allocation* Allocations::find(Address address) {
   const auto after = table_.upper_bound(address);

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "driver/sim/sim_driver.h"
 #include "standin/failure.h"
+#include "standin/state/runner.h"
 #include "standin/state/segment.h"
 
 namespace polypath::standin {
@@ -32,11 +32,11 @@ struct Allocation {
   int opened = 0;                    ///< how often an imported handle was
 };
 
-/// All memory that the program got from the driver or told it of. The simulated driver holds the
-/// same ranges; here is what only CUDA makes of them.
+/// All memory that the program got from the driver or told it of. The runner holds the same
+/// ranges; here is what only CUDA makes of them.
 class Allocations {
  public:
-  explicit Allocations(sim::SimDriver& driver) : driver_(driver) {}
+  explicit Allocations(Runner& runner) : runner_(runner) {}
 
   /// Memory of a GPU: hidden bytes at addresses that fault. Error (out_of_memory).
   Address add_device(PlaceId gpu, Allocation memory);
@@ -64,7 +64,7 @@ class Allocations {
   Allocation& add(Allocation memory);
   void give_up(const Allocation& memory);
 
-  sim::SimDriver& driver_;
+  Runner& runner_;
   std::uint64_t last_id_ = 0;
   std::map<Address, Allocation> table_;
 };

@@ -6,18 +6,10 @@
 #include <thread>
 #include <vector>
 
-#include "driver/driver.h"
 #include "standin/failure.h"
+#include "standin/state/work.h"
 
 namespace polypath::standin {
-
-/// A node of a graph: one copy after others of the same graph.
-struct CopyNode {
-  Address destination;
-  Address source;
-  Bytes bytes;
-  std::vector<int> after;
-};
 
 // CUstreamCaptureMode
 constexpr int kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCaptureRelaxed = 2;

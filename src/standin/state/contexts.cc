@@ -45,6 +45,12 @@ Context* Contexts::release(Device device) {
   return --primary.holders == 0 ? &find(primary.context) : nullptr;
 }
 
+Context* Contexts::last_held(Device device) {
+  (void)gpu(device);
+  const Primary& primary = primaries_[static_cast<std::size_t>(device)];
+  return primary.holders == 1 ? &find(primary.context) : nullptr;
+}
+
 Context* Contexts::primary(Device device) {
   (void)gpu(device);
   const Primary& primary = primaries_[static_cast<std::size_t>(device)];

@@ -34,6 +34,8 @@ class Contexts {
   /// One holder less. The context to be destroyed if that was the last one, else null; refuses
   /// (invalid context) if there was none.
   Context* release(Device device);
+  /// The context that the next release would end; null if there is none.
+  [[nodiscard]] Context* last_held(Device device);
   /// The primary context, if anybody holds it.
   [[nodiscard]] Context* primary(Device device);
   unsigned& primary_flags(Device device);

@@ -16,45 +16,49 @@ bool is_readable(std::uintptr_t address) {
   return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
 }
 
-// Memory that the driver does not know, as pageable memory for the time of one copy.
-class Pageable {
- public:
-  Pageable(Process& process, Address begin, Bytes bytes, End end)
-      : driver_(process.driver), begin_(begin) {
-    if (process.allocations.find(begin) != nullptr) return;
-    if (end == End::known) refuse(kInvalidValue, "the driver knows no memory there");
-    if (!is_readable(begin.value) || !is_readable(begin.value + bytes.value - 1))
-      refuse(kInvalidValue, fmt::format("there is no memory at 0x{:x}", begin.value));
-    driver_.add_pageable(begin, bytes);
-    declared_ = true;
-  }
-  Pageable(const Pageable&) = delete;
-  Pageable& operator=(const Pageable&) = delete;
-  ~Pageable() {
-    if (declared_) driver_.remove_pageable(begin_);
-  }
+// From larger pageable memory an asynchronous copy first waits for its stream, as CUDA's does.
+constexpr Bytes kReadAtOnce = 64_KiB;
 
-  [[nodiscard]] bool declared() const { return declared_; }
-
- private:
-  sim::SimDriver& driver_;
-  Address begin_;
-  bool declared_ = false;
-};
+void check_end(Process& process, Address begin, Bytes bytes, End end) {
+  if (process.allocations.find(begin) != nullptr) return;
+  if (end == End::known) refuse(kInvalidValue, "the driver knows no memory there");
+  if (!is_readable(begin.value) || !is_readable(begin.value + bytes.value - 1))
+    refuse(kInvalidValue, fmt::format("there is no memory at 0x{:x}", begin.value));
+}
 
 bool is_on_gpu(const Allocation* memory) {
   return memory != nullptr &&
          (memory->origin == MemoryOrigin::device || memory->origin == MemoryOrigin::imported);
 }
 
+bool is_managed(const Allocation* memory) {
+  return memory != nullptr && memory->origin == MemoryOrigin::managed;
+}
+
 bool wants_synchronous(const Allocation* memory) {
   return memory != nullptr && memory->synchronous_copies;
 }
 
-void run(Process& process, const CopyCall& call, Stream& stream) {
-  const Pageable to(process, call.destination, call.bytes, call.destination_end);
-  const Pageable from(process, call.source, call.bytes, call.source_end);
-  process.driver.copy_native({call.destination, call.source, call.bytes, {}}, stream.work);
+Returns synchronous(const Allocation* to, const Allocation* from) {
+  if (is_on_gpu(to) && is_on_gpu(from))
+    return wants_synchronous(to) || wants_synchronous(from) ? Returns::complete : Returns::at_once;
+  return from == nullptr && is_on_gpu(to) ? Returns::source_read : Returns::complete;
+}
+
+Returns asynchronous(const Allocation* to, const Allocation* from, Bytes bytes) {
+  const bool host_only = !is_on_gpu(to) && !is_on_gpu(from) && !is_managed(to) && !is_managed(from);
+  if (host_only || to == nullptr) return Returns::complete;
+  return from == nullptr && bytes > kReadAtOnce ? Returns::source_read : Returns::at_once;
+}
+
+Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, const Stream& stream) {
+  check_end(process, call.destination, call.bytes, call.destination_end);
+  check_end(process, call.source, call.bytes, call.source_end);
+  const Allocation* to = process.allocations.find(call.destination);
+  const Allocation* from = process.allocations.find(call.source);
+  const Returns returns = synchrony == Synchrony::synchronous ? synchronous(to, from)
+                                                              : asynchronous(to, from, call.bytes);
+  return process.runner->copy({call.destination, call.source, call.bytes}, returns, stream.work);
 }
 
 void capture(Process& process, const CopyCall& call, Stream& stream) {
@@ -64,34 +68,34 @@ void capture(Process& process, const CopyCall& call, Stream& stream) {
   add_copy(stream.capturing, {call.destination, call.source, call.bytes, {}});
 }
 
+// CUDA waits for memory that the host can touch to be filled, and for no other.
+Returns filling(const Allocation& memory, Synchrony synchrony) {
+  const bool waits = synchrony == Synchrony::synchronous && !is_on_gpu(&memory);
+  return waits ? Returns::complete : Returns::at_once;
+}
+
 }  // namespace
 
-void enqueue_copy(Process& process, const CopyCall& call, StreamArgument argument) {
+Waiting enqueue_copy(Process& process, const CopyCall& call, Synchrony synchrony,
+                     StreamArgument argument) {
   (void)process.contexts.current();
   Stream& stream = process.stream(argument);
-  if (call.bytes.value == 0 || call.destination == call.source) return;
-  if (stream.capturing.active()) capture(process, call, stream);
-  else run(process, call, stream);
+  if (call.bytes.value == 0 || call.destination == call.source) return {};
+  if (!stream.capturing.active()) return run(process, call, synchrony, stream);
+  capture(process, call, stream);
+  return {};
 }
 
-void copy_now(Process& process, const CopyCall& call, StreamArgument argument) {
-  enqueue_copy(process, call, argument);
-  const Allocation* to = process.allocations.find(call.destination);
-  const Allocation* from = process.allocations.find(call.source);
-  const bool waits = !is_on_gpu(to) || !is_on_gpu(from);
-  if (waits || wants_synchronous(to) || wants_synchronous(from))
-    process.streams.synchronize(process.streams.find(argument));
-}
-
-void enqueue_fill(Process& process, Address destination, const std::vector<std::byte>& element,
-                  std::uint64_t count, StreamArgument argument) {
+Waiting enqueue_fill(Process& process, Address destination, const std::vector<std::byte>& element,
+                     std::uint64_t count, Synchrony synchrony, StreamArgument argument) {
   (void)process.contexts.current();
-  (void)process.allocations.get(destination);
+  const Allocation& memory = process.allocations.get(destination);
   Stream& stream = process.stream(argument);
   if (stream.capturing.active())
     spoil(stream.capturing, kCaptureUnsupported, "graphs here have no fills");
-  if (count == 0) return;
-  process.driver.fill(destination, Bytes{element.size()} * count, element, stream.work);
+  if (count == 0) return {};
+  return process.runner->fill(destination, Bytes{element.size()} * count, element,
+                              filling(memory, synchrony), stream.work);
 }
 
 }  // namespace polypath::standin

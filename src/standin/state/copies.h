@@ -16,16 +16,17 @@ struct CopyCall {
   End source_end = End::any;
 };
 
-/// Enqueues the copy, or makes it a node if the stream is captured. Between a GPU and pageable
-/// memory it is complete when the call returns, as with CUDA.
-void enqueue_copy(Process& process, const CopyCall& call, StreamArgument stream);
+/// Whether the call that copies or fills is one of those that CUDA calls synchronous. What they
+/// wait for depends on the memories all the same (CUDA's "API synchronization behavior").
+enum class Synchrony { asynchronous, synchronous };
 
-/// The same, complete when it returns; from a GPU to a GPU only if one of them has
-/// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS set: CUDA does not wait there.
-void copy_now(Process& process, const CopyCall& call, StreamArgument stream);
+/// Enqueues the copy, or makes it a node if the stream is captured. What is returned is what the
+/// call has to wait for.
+Waiting enqueue_copy(Process& process, const CopyCall& call, Synchrony synchrony,
+                     StreamArgument stream);
 
 /// Enqueues the filling of `count` elements.
-void enqueue_fill(Process& process, Address destination, const std::vector<std::byte>& element,
-                  std::uint64_t count, StreamArgument stream);
+Waiting enqueue_fill(Process& process, Address destination, const std::vector<std::byte>& element,
+                     std::uint64_t count, Synchrony synchrony, StreamArgument stream);
 
 }  // namespace polypath::standin

@@ -36,23 +36,15 @@ GraphNodePointer Graphs::add(GraphPointer pointer, CopyNode node,
   return node_pointer(graph.id, graph.nodes.size() - 1);
 }
 
-GraphNode Graphs::request(const CopyNode& node) const {
-  const auto to = driver_.find_memory(node.destination), from = driver_.find_memory(node.source);
-  if (!to || !from) refuse(kInvalidValue, "a node copies memory that the driver does not know");
-  return {{node.destination, to->place, node.source, from->place, node.bytes, {}}, node.after};
-}
-
 GraphExecPointer Graphs::instantiate(GraphPointer pointer) {
   const Graph& graph = find(pointer);
   auto made = std::make_unique<GraphExec>(GraphExec{graph.id, std::nullopt, graph.nodes});
-  std::vector<GraphNode> requests;
-  for (const CopyNode& node : graph.nodes) requests.push_back(request(node));
-  if (!requests.empty()) made->work = driver_.instantiate(requests);
+  if (!graph.nodes.empty()) made->work = runner_.instantiate(graph.nodes);
   return executables_.add(std::move(made));
 }
 
 void Graphs::destroy(GraphExecPointer graph) {
-  if (const auto work = executables_.take(graph)->work) driver_.destroy_graph(*work);
+  if (const auto work = executables_.take(graph)->work) runner_.destroy_graph(*work);
 }
 
 void Graphs::update(GraphExecPointer graph, GraphNodePointer pointer, const CopyNode& copy) {
@@ -60,13 +52,13 @@ void Graphs::update(GraphExecPointer graph, GraphNodePointer pointer, const Copy
   const int index = index_of(pointer, executable.graph, executable.nodes.size());
   CopyNode& node = executable.nodes[static_cast<std::size_t>(index)];
   if (copy.bytes != node.bytes) refuse(kGraphUpdateFailure, "a node's size cannot be changed");
-  driver_.update_node(*executable.work, index, copy.destination, copy.source);
+  runner_.update_node(*executable.work, index, copy);
   node.destination = copy.destination;
   node.source = copy.source;
 }
 
 void Graphs::launch(GraphExecPointer graph, StreamHandle stream) {
-  if (const auto work = find(graph).work) driver_.launch(*work, stream);
+  if (const auto work = find(graph).work) runner_.launch(*work, stream);
 }
 
 }  // namespace polypath::standin

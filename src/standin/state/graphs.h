@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "driver/sim/sim_driver.h"
 #include "standin/state/captures.h"
 #include "standin/state/handles.h"
+#include "standin/state/runner.h"
 
 namespace polypath::standin {
 
@@ -16,13 +16,13 @@ struct Graph {
 
 struct GraphExec {
   std::uint64_t graph = 0;          ///< the id of what it was made of: nodes are named by that
-  std::optional<GraphHandle> work;  ///< the simulated driver's; none if there are no nodes
+  std::optional<GraphHandle> work;  ///< the runner's; none if there are no nodes
   std::vector<CopyNode> nodes;
 };
 
 class Graphs {
  public:
-  explicit Graphs(sim::SimDriver& driver) : driver_(driver) {}
+  explicit Graphs(Runner& runner) : runner_(runner) {}
 
   GraphPointer create(std::vector<CopyNode> nodes = {});
   void destroy(GraphPointer graph) { graphs_.take(graph); }
@@ -39,9 +39,7 @@ class Graphs {
   void launch(GraphExecPointer graph, StreamHandle stream);
 
  private:
-  [[nodiscard]] GraphNode request(const CopyNode& node) const;
-
-  sim::SimDriver& driver_;
+  Runner& runner_;
   Handles<Graph, GraphPointer> graphs_{3};
   Handles<GraphExec, GraphExecPointer> executables_{4};
   std::uint64_t last_id_ = 0;

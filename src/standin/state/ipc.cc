@@ -69,7 +69,7 @@ Address import_memory(Process& process, const IpcHandle& handle) {
   if (contents.segment.process_nonce == Segment::nonce_of_this_process())
     refuse(kInvalidContext, "a process cannot open its own handle");
   const Context& context = process.contexts.current();
-  const std::vector<Gpu> gpus = gpus_of(process.driver.machine());
+  const std::vector<Gpu> gpus = gpus_of(process.machine);
   const Gpu& owner = owner_of(gpus, contents);
   check_reachable(process.contexts.gpu(context.ordinal), owner);
   if (Allocation* open = process.allocations.find_import(contents.segment, context.handle)) {

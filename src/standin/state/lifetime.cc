@@ -37,6 +37,12 @@ Result code_of(const Error& error) {
   }
 }
 
+// From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
+void shut_down() {
+  ended = true;
+  if (owner == getpid()) started.load()->runner->stop();
+}
+
 void start_once() {
   static std::mutex starting;
   const std::scoped_lock lock(starting);
@@ -45,24 +51,13 @@ void start_once() {
   if (process->contexts.gpus().empty()) refuse(kNoDevice, "no GPU is visible");
   owner = getpid();
   started = process.release();
-  // From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
-  std::atexit([] { ended = true; });
+  std::atexit(shut_down);
 }
 
-void print_statistics(Process& process) {
-  const Machine& machine = process.driver.machine();
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> copies;
-  for (const sim::Span& span : process.driver.finished_copies()) {
-    const Hop* hop = span.hop.valid() ? &machine.hop(span.hop) : nullptr;
-    auto& [count, bytes] = copies[hop == nullptr ? "within one place"
-                                                 : machine.place(hop->source).name + " to " +
-                                                       machine.place(hop->destination).name];
-    ++count;
-    bytes += span.bytes.value;
-  }
+void print_statistics(const Process& process) {
   for (const auto& [function, count] : calls()) say(fmt::format("{} called {}", function, count));
-  for (const auto& [hop, total] : copies)
-    say(fmt::format("{} copies {} bytes {}", hop, total.first, total.second));
+  for (const auto& [way, moved] : process.runner->moved())
+    say(fmt::format("{} copies {} bytes {}", way, moved.copies, moved.bytes));
 }
 
 // Runs after all exit handlers and the destructors of all libraries that use this one.
@@ -71,7 +66,7 @@ void print_statistics(Process& process) {
   if (process == nullptr || owner != getpid()) return;
   ended = true;
   if (process->settings.statistics) print_statistics(*process);
-  const auto violations = process->driver.violations();
+  const auto violations = process->runner->violations();
   for (const std::string& violation : violations) say(violation);
   if (violations.empty() || !process->settings.strict) return;
   std::fflush(nullptr);
@@ -104,8 +99,10 @@ Process* running(Result& otherwise) noexcept {
   return otherwise == kSuccess ? process : nullptr;
 }
 
-void count_call(const char* function) {
-  if (started.load()->settings.statistics) ++calls()[function];
+void count_call(Process& process, const char* function) {
+  if (!process.settings.statistics) return;
+  const std::scoped_lock lock(process.lock);
+  ++calls()[function];
 }
 
 Result answer_for_exception(const char* function) noexcept {

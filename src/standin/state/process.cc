@@ -5,12 +5,6 @@
 namespace polypath::standin {
 namespace {
 
-sim::Options options_of(const Settings& settings) {
-  sim::Options options;
-  options.record_trace = settings.statistics;
-  return options;
-}
-
 std::vector<Gpu> at(const std::vector<Gpu>& gpus, const std::vector<std::size_t>& indices) {
   std::vector<Gpu> chosen;
   for (const std::size_t index : indices) chosen.push_back(gpus[index]);
@@ -21,28 +15,26 @@ std::vector<Gpu> at(const std::vector<Gpu>& gpus, const std::vector<std::size_t>
 
 Process::Process(const Settings& chosen)
     : settings(chosen),
-      driver(load_machine(chosen.machine), options_of(chosen)),
-      contexts(
-          at(gpus_of(driver.machine()), visible_gpus(gpus_of(driver.machine()), chosen.visible))),
-      streams(driver, contexts),
-      allocations(driver),
-      graphs(driver),
-      functions(lock) {
-  const auto hosts = driver.machine().places_of(PlaceKind::host);
+      machine(load_machine(chosen.machine)),
+      runner(make_runner(machine, chosen)),
+      contexts(at(gpus_of(machine), visible_gpus(gpus_of(machine), chosen.visible))),
+      streams(*runner, contexts),
+      allocations(*runner),
+      graphs(*runner) {
+  const auto hosts = machine.places_of(PlaceKind::host);
   if (hosts.empty())
     fail(ErrorCode::invalid_machine, "machine " + chosen.machine + " cannot stand in",
          "it has no host memory", "Name another one with STANDIN_MACHINE.");
-  host_ = contexts.gpus().empty() ? hosts.front()
-                                  : driver.machine().nearest_host(contexts.gpus().front().place);
+  host_ =
+      contexts.gpus().empty() ? hosts.front() : machine.nearest_host(contexts.gpus().front().place);
 }
 
 Stream& Process::stream(StreamArgument argument) {
   Stream& found = streams.find(argument);
   if (found.capturing.active()) return found;
-  functions.finish(found.handle);
-  Stream& ready = streams.find(argument);
-  streams.order(ready);
-  return ready;
+  if (Waiting waiting = runner->room_in(found.work)) throw Blocked{std::move(waiting)};
+  streams.order(found);
+  return found;
 }
 
 // CUDA's rule: a global capture forbids them to every thread that is not relaxed; any capture that
@@ -60,7 +52,6 @@ void Process::check_no_capture() const {
 }
 
 void Process::destroy(const Context& context) {
-  streams.synchronize_all(context.handle);
   allocations.remove_all(context.handle);
   streams.remove_all(context.handle);
   contexts.destroy(context);

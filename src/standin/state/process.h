@@ -1,14 +1,17 @@
 #pragma once
 // The driver as one process has it, and how every call enters it.
 
+#include <functional>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 
 #include "core/error.h"
 #include "standin/facts/settings.h"
 #include "standin/state/allocations.h"
 #include "standin/state/contexts.h"
 #include "standin/state/graphs.h"
-#include "standin/state/host_functions.h"
+#include "standin/state/runner.h"
 #include "standin/state/streams.h"
 
 namespace polypath::standin {
@@ -18,24 +21,24 @@ class Process {
   /// Error (invalid_argument, invalid_machine) if the environment cannot be used.
   explicit Process(const Settings& settings);
 
-  /// The stream that the program means, ready for work: in order with the default stream, and its
-  /// host functions have returned.
+  /// The stream that the program means, ready for work: in order with the default stream, and with
+  /// room for it. Blocked where there is none.
   Stream& stream(StreamArgument argument);
   /// The place of pinned and managed memory.
   [[nodiscard]] PlaceId host() const { return host_; }
   /// Refuses (capture unsupported) what could disturb a capture, as CUDA does.
   void check_no_capture() const;
-  /// Gives up a context and everything in it, once it has finished.
+  /// Gives up a context and everything in it; its work has finished.
   void destroy(const Context& context);
 
   std::mutex lock;
   Settings settings;
-  sim::SimDriver driver;
+  Machine machine;
+  std::unique_ptr<Runner> runner;
   Contexts contexts;
   Streams streams;
   Allocations allocations;
   Graphs graphs;
-  HostFunctions functions;
 
  private:
   PlaceId host_;
@@ -46,25 +49,48 @@ Result start() noexcept;
 /// The driver of this process; null, and why, before cuInit, after exit, and in a forked child.
 Process* running(Result& otherwise) noexcept;
 
-/// Counts a call for STANDIN_STATISTICS. Under the lock.
-void count_call(const char* function);
+/// Counts a call for STANDIN_STATISTICS.
+void count_call(Process& process, const char* function);
 /// The code for what is being thrown; says it under STANDIN_LOG.
 Result answer_for_exception(const char* function) noexcept;
 
-/// Runs the body of one call under the lock; what it throws becomes CUDA's code.
+/// Runs a part of a call under the lock, and what it says to wait for after that without. The part
+/// may be run several times: until it is not blocked.
 template <class Body>
-Result enter(const char* function, Body body) noexcept {
+void under_lock(Process& process, Body body) {
+  for (bool blocked = true; blocked;) {
+    Waiting waiting;
+    try {
+      const std::scoped_lock lock(process.lock);
+      if constexpr (std::is_void_v<std::invoke_result_t<Body&, Process&>>) body(process);
+      else waiting = body(process);
+      blocked = false;
+    } catch (Blocked& met) {
+      waiting = std::move(met.wait);
+    }
+    if (waiting) waiting();
+  }
+}
+
+/// Runs a call, which takes the lock where it needs it; what is thrown becomes CUDA's code.
+template <class Call>
+Result enter_unlocked(const char* function, Call call) noexcept {
   Result result = kSuccess;
   Process* process = running(result);
   if (process == nullptr) return result;
-  const std::scoped_lock lock(process->lock);
   try {
-    count_call(function);
-    body(*process);
+    count_call(*process, function);
+    call(*process);
     return kSuccess;
   } catch (...) {
     return answer_for_exception(function);
   }
+}
+
+/// Runs a call that is one part under the lock.
+template <class Body>
+Result enter(const char* function, Body body) noexcept {
+  return enter_unlocked(function, [&](Process& process) { under_lock(process, std::ref(body)); });
 }
 
 }  // namespace polypath::standin

@@ -1,13 +1,7 @@
 #include "standin/state/streams.h"
 
-#include <algorithm>
-
 namespace polypath::standin {
 namespace {
-
-// Questions in vain: the first costs what one costs, each further one a tenth more.
-constexpr Seconds kFirstWait = 0.25_us;
-constexpr double kGrowth = 1.1;
 
 bool belongs(const Stream& stream, ContextPointer context) { return stream.context == context; }
 
@@ -19,8 +13,7 @@ Stream& Streams::add(ContextPointer context, PlaceId gpu, unsigned flags) {
   stream.context = context;
   stream.flags = flags;
   stream.blocking = (flags & cuda::kStreamNonBlocking) == 0;
-  stream.work = driver_.create_stream(gpu);
-  stream.mark = driver_.create_event(gpu);
+  stream.work = runner_.create_stream(gpu);
   stream.handle = streams_.add(std::move(made));
   return stream;
 }
@@ -32,8 +25,7 @@ Stream& Streams::create(const Context& context, unsigned flags, int priority) {
 }
 
 void Streams::give_up(const Stream& stream) {
-  driver_.destroy_event(stream.mark);
-  driver_.destroy_stream(stream.work);
+  runner_.destroy_stream(stream.work);
   std::erase_if(joined_, [&](const auto& entry) {
     return entry.first.first == stream.handle || entry.first.second == stream.handle;
   });
@@ -65,31 +57,46 @@ Stream& Streams::find(StreamArgument argument) {
 }
 
 // What is in `earlier` now comes before what is put into `later` from here on.
-void Streams::join(Stream& later, Stream& earlier) {
+void Streams::join(Stream& later, const Stream& earlier) {
   std::uint64_t& joined = joined_[{later.handle, earlier.handle}];
   if (joined == earlier.used) return;
+  runner_.join(later.work, earlier.work);
   joined = earlier.used;
-  driver_.record(earlier.mark, earlier.work);
-  driver_.wait(later.work, earlier.mark);
 }
 
-void Streams::order(Stream& stream) {
+// The legacy default stream of a context and its blocking streams, as seen from either.
+std::vector<Stream*> Streams::in_order_with(const Stream& stream) const {
+  std::vector<Stream*> others;
   for (const auto& [handle, other] : streams_.all()) {
     if (other.get() == &stream || !belongs(*other, stream.context)) continue;
     if (!other->blocking || !stream.blocking || other->legacy == stream.legacy) continue;
     if (stream.legacy && other->capturing.active())
       spoil(other->capturing, kStreamCaptureImplicit,
             "the default stream would wait for a captured one");
-    join(stream, *other);
+    others.push_back(other.get());
   }
+  return others;
+}
+
+void Streams::order(Stream& stream) {
+  for (const Stream* other : in_order_with(stream)) join(stream, *other);
   ++stream.used;
 }
 
-void Streams::synchronize(Stream& stream) { driver_.synchronize(stream.work); }
+std::vector<StreamHandle> Streams::awaited_with(const Stream& stream) const {
+  std::vector<StreamHandle> all = {stream.work};
+  if (!stream.legacy) return all;
+  for (const Stream* other : in_order_with(stream)) all.push_back(other->work);
+  return all;
+}
 
-void Streams::synchronize_all(ContextPointer context) {
+Waiting Streams::finish(Stream& stream) { return runner_.finish(awaited_with(stream)); }
+
+Waiting Streams::finish_all(ContextPointer context) {
+  std::vector<StreamHandle> all;
   for (const auto& [handle, stream] : streams_.all())
-    if (belongs(*stream, context)) synchronize(*stream);
+    if (belongs(*stream, context)) all.push_back(stream->work);
+  return runner_.finish(all);
 }
 
 Event& Streams::create_event(const Context& context, unsigned flags) {
@@ -97,13 +104,13 @@ Event& Streams::create_event(const Context& context, unsigned flags) {
   Event& event = *made;
   event.context = context.handle;
   event.flags = flags;
-  event.work = driver_.create_event(context.gpu);
+  event.work = runner_.create_event(context.gpu);
   event.handle = events_.add(std::move(made));
   return event;
 }
 
 void Streams::destroy_event(EventPointer pointer) {
-  driver_.destroy_event(events_.take(pointer)->work);
+  runner_.destroy_event(events_.take(pointer)->work);
 }
 
 void Streams::record(Event& event, Stream& stream) {
@@ -114,8 +121,7 @@ void Streams::record(Event& event, Stream& stream) {
     event.captured = stream.capturing;
     return;
   }
-  order(stream);
-  driver_.record(event.work, stream.work);
+  runner_.record(event.work, stream.work);
   event.captured = {};
   event.recorded = true;
 }
@@ -123,35 +129,20 @@ void Streams::record(Event& event, Stream& stream) {
 void Streams::wait(Stream& stream, const Event& event) {
   if (stream.capturing.active() || event.captured.active())
     return standin::join(stream.capturing, event.captured);
-  order(stream);
-  driver_.wait(stream.work, event.work);
+  runner_.wait(stream.work, event.work);
 }
 
-// The simulated driver waits for streams only: one more that waits for the event.
-void Streams::synchronize(const Event& event) {
+Waiting Streams::finish(const Event& event) {
   if (event.captured.active()) refuse(kCapturedEvent, "the event stands for captured work");
-  if (!event.recorded) return;
-  const StreamHandle waiting = driver_.create_stream(contexts_.find(event.context).gpu);
-  driver_.wait(waiting, event.work);
-  driver_.synchronize(waiting);
-  driver_.destroy_stream(waiting);
+  if (!event.recorded) return {};
+  return runner_.finish(event.work);
 }
 
-bool Streams::answer(bool done) {
-  patience_ = done ? Seconds{} : std::max(patience_ * kGrowth, kFirstWait);
-  driver_.pass_time(patience_);
-  return done;
-}
-
-bool Streams::is_done(Stream& stream) {
-  order(stream);
-  driver_.record(stream.mark, stream.work);
-  return answer(driver_.is_done(stream.mark));
-}
+bool Streams::is_done(Stream& stream) { return runner_.is_done(awaited_with(stream)); }
 
 bool Streams::is_done(const Event& event) {
   if (event.captured.active()) refuse(kCapturedEvent, "the event stands for captured work");
-  return answer(driver_.is_done(event.work));
+  return runner_.is_done(event.work);
 }
 
 std::vector<Stream*> Streams::streams_of(const Capture& capture) const {
@@ -170,7 +161,7 @@ void Streams::remove_all(ContextPointer context) {
     if (belongs(*stream, context)) give_up(*stream);
   streams_.erase_if([&](const Stream& stream) { return belongs(stream, context); });
   for (const auto& [handle, event] : events_.all())
-    if (event->context == context) driver_.destroy_event(event->work);
+    if (event->context == context) runner_.destroy_event(event->work);
   events_.erase_if([&](const Event& event) { return event.context == context; });
   legacy_.erase(context);
   std::erase_if(per_thread_, [&](const auto& entry) { return entry.first.first == context; });

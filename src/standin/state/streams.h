@@ -1,15 +1,14 @@
 #pragma once
-// Streams and events as CUDA has them, over those of the simulated driver: default streams, and the
-// order between the legacy default stream and the others of its context.
+// Streams and events as CUDA has them, over those of the runner: default streams, and the order
+// between the legacy default stream and the others of its context.
 
 #include <map>
-#include <optional>
 #include <set>
 #include <thread>
 
-#include "driver/sim/sim_driver.h"
 #include "standin/state/captures.h"
 #include "standin/state/contexts.h"
+#include "standin/state/runner.h"
 
 namespace polypath::standin {
 
@@ -22,8 +21,7 @@ struct StreamArgument {
 struct Stream {
   StreamPointer handle = nullptr;
   ContextPointer context = nullptr;
-  StreamHandle work;     ///< the simulated driver's
-  EventHandle mark;      ///< to ask for, and to wait for, what is in the stream now
+  StreamHandle work;     ///< the runner's
   bool blocking = true;  ///< in order with the legacy default stream
   bool legacy = false;   ///< that stream itself
   unsigned flags = 0;
@@ -43,7 +41,7 @@ struct Event {
 
 class Streams {
  public:
-  Streams(sim::SimDriver& driver, Contexts& contexts) : driver_(driver), contexts_(contexts) {}
+  Streams(Runner& runner, Contexts& contexts) : runner_(runner), contexts_(contexts) {}
 
   Stream& create(const Context& context, unsigned flags, int priority);
   void destroy(StreamPointer stream);
@@ -52,21 +50,21 @@ class Streams {
   Stream& find(StreamArgument argument);
   /// Call before work is put into the stream: joins it with the default stream's as CUDA says.
   void order(Stream& stream);
-  /// Blocks until all work in the stream has finished.
-  void synchronize(Stream& stream);
-  void synchronize_all(ContextPointer context);
+  /// What waits for all work in the stream; for the legacy default stream, also for all that it is
+  /// in order with. An empty blocking stream does not wait for the legacy one, as seen on H200.
+  Waiting finish(Stream& stream);
+  Waiting finish_all(ContextPointer context);
 
   Event& create_event(const Context& context, unsigned flags);
   void destroy_event(EventPointer event);
   Event& find_event(EventPointer event) { return events_.find(event); }
+  /// The stream is ready for work, or being captured.
   void record(Event& event, Stream& stream);
   void wait(Stream& stream, const Event& event);
-  /// Blocks until what the event stands for has finished.
-  void synchronize(const Event& event);
+  /// What waits for what the event stands for.
+  Waiting finish(const Event& event);
 
-  /// True if all work in the stream, or what the event stands for, has finished. Who asks in vain
-  /// again and again is made to wait longer and longer in virtual time, so that even the largest
-  /// copy is over after about a hundred questions.
+  /// True if what `finish` waits for has finished.
   bool is_done(Stream& stream);
   bool is_done(const Event& event);
 
@@ -83,18 +81,18 @@ class Streams {
  private:
   Stream& add(ContextPointer context, PlaceId gpu, unsigned flags);
   Stream& default_stream(DefaultStream which);
-  void join(Stream& later, Stream& earlier);
+  [[nodiscard]] std::vector<Stream*> in_order_with(const Stream& stream) const;
+  [[nodiscard]] std::vector<StreamHandle> awaited_with(const Stream& stream) const;
+  void join(Stream& later, const Stream& earlier);
   void give_up(const Stream& stream);
-  bool answer(bool done);
 
-  sim::SimDriver& driver_;
+  Runner& runner_;
   Contexts& contexts_;
   Handles<Stream, StreamPointer> streams_{1};
   Handles<Event, EventPointer> events_{2};
   std::map<ContextPointer, StreamPointer> legacy_;
   std::map<std::pair<ContextPointer, std::thread::id>, StreamPointer> per_thread_;
   std::map<std::pair<StreamPointer, StreamPointer>, std::uint64_t> joined_;
-  Seconds patience_;
 };
 
 }  // namespace polypath::standin

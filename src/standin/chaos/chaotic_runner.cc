@@ -1,0 +1,203 @@
+#include "standin/chaos/chaotic_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+#include "standin/chaos/graph_run.h"
+#include "standin/failure.h"
+
+namespace polypath::standin::chaos {
+namespace {
+
+bool overlap(const MemoryCopy& copy) {
+  return copy.source + copy.bytes > copy.destination && copy.destination + copy.bytes > copy.source;
+}
+
+bool has_finished(const EntryPointer& entry) { return !entry || entry->finished.load(); }
+
+}  // namespace
+
+ChaoticRunner::ChaoticRunner(const Machine& machine, const Settings& settings)
+    : machine_(machine),
+      statistics_(settings.statistics),
+      scheduler_(*settings.chaos, settings.queue_depth) {}
+
+// Whoever uses it still keeps the bytes, so that only the program's order goes wrong.
+void ChaoticRunner::free(Address base) {
+  const sim::BlockPointer block = memory_.remove(base);
+  if (block.use_count() == 1) return;
+  violations_.push_back(fmt::format("use after free: {} at {} freed while queued work uses it",
+                                    describe_bytes(block->info().size),
+                                    machine_.place(block->info().place).name));
+}
+
+StreamHandle ChaoticRunner::create_stream(PlaceId gpu) {
+  const StreamHandle stream{next_handle_++};
+  queues_[stream] = scheduler_.create_queue(gpu);
+  return stream;
+}
+
+void ChaoticRunner::destroy_stream(StreamHandle stream) {
+  scheduler_.close(queues_.at(stream));
+  queues_.erase(stream);
+}
+
+EventHandle ChaoticRunner::create_event(PlaceId) {
+  const EventHandle event{next_handle_++};
+  events_[event] = nullptr;
+  return event;
+}
+
+Waiting ChaoticRunner::room_in(StreamHandle stream) {
+  const QueuePointer queue = queues_.at(stream);
+  if (scheduler_.has_room(*queue)) return {};
+  return [this, queue] { scheduler_.wait_for_room(queue); };
+}
+
+void ChaoticRunner::record(EventHandle event, StreamHandle stream) {
+  const auto entry = std::make_shared<Entry>();
+  scheduler_.enqueue(queue(stream), entry);
+  events_.at(event) = entry;
+}
+
+void ChaoticRunner::wait(StreamHandle stream, EventHandle event) {
+  const auto entry = std::make_shared<Entry>();
+  if (const EntryPointer& awaited = events_.at(event)) entry->after.push_back(awaited);
+  scheduler_.enqueue(queue(stream), entry);
+}
+
+void ChaoticRunner::join(StreamHandle later, StreamHandle earlier) {
+  scheduler_.join(queue(later), queue(earlier));
+}
+
+ChaoticRunner::End ChaoticRunner::end_of(Address begin, Bytes bytes, const char* what) const {
+  const sim::BlockPointer block = memory_.find(begin);
+  if (!block) return {{reinterpret_cast<std::byte*>(begin.value), nullptr}, {}};
+  const PlaceId place = block->info().place;
+  (void)memory_.check(begin, bytes, place, what);
+  return {{block->bytes_at(begin), block}, place};
+}
+
+void ChaoticRunner::touch(Entry& entry, PlaceId place) const {
+  if (place.valid() && machine_.place(place).kind == PlaceKind::gpu) entry.gpus.push_back(place);
+}
+
+std::unique_ptr<CopyJob> ChaoticRunner::make_copy(const MemoryCopy& copy, bool staged,
+                                                  Entry& entry) {
+  if (overlap(copy)) refuse(kInvalidValue, "the source and the destination of a copy overlap");
+  const End to = end_of(copy.destination, copy.bytes, "destination");
+  const End from = end_of(copy.source, copy.bytes, "source");
+  const std::size_t before = entry.gpus.size();
+  touch(entry, to.where);
+  touch(entry, from.where);
+  if (entry.gpus.size() == before + 2 && to.where != from.where)
+    entry.pairs.emplace_back(std::min(to.where, from.where), std::max(to.where, from.where));
+  std::function<void()> when_done;
+  if (statistics_ && to.where.valid() && from.where.valid())
+    when_done = [this, way = way_between(machine_, from.where, to.where), bytes = copy.bytes] {
+      count(way, bytes);
+    };
+  return std::make_unique<CopyJob>(to.place, from.place, copy.bytes, staged, std::move(when_done));
+}
+
+void ChaoticRunner::count(const std::string& way, Bytes bytes) {
+  const std::scoped_lock lock(moved_mutex_);
+  ++moved_[way].copies;
+  moved_[way].bytes += bytes.value;
+}
+
+Waiting ChaoticRunner::enqueue(const EntryPointer& entry, Returns returns, StreamHandle stream) {
+  scheduler_.enqueue(queue(stream), entry);
+  if (returns == Returns::complete) return wait_for({entry});
+  if (returns == Returns::source_read) return [this, entry] { scheduler_.wait_for_source(entry); };
+  return {};
+}
+
+Waiting ChaoticRunner::copy(const MemoryCopy& copy, Returns returns, StreamHandle stream) {
+  const auto entry = std::make_shared<Entry>();
+  auto job = make_copy(copy, returns == Returns::source_read, *entry);
+  if (returns == Returns::at_once && !memory_.find(copy.source)) job->stage();
+  entry->job = std::move(job);
+  return enqueue(entry, returns, stream);
+}
+
+Waiting ChaoticRunner::fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
+                            Returns returns, StreamHandle stream) {
+  const auto entry = std::make_shared<Entry>();
+  const End to = end_of(destination, bytes, "destination");
+  touch(*entry, to.where);
+  entry->job = std::make_unique<FillJob>(to.place, bytes, pattern);
+  return enqueue(entry, returns, stream);
+}
+
+void ChaoticRunner::call(std::function<void()> function, StreamHandle stream) {
+  scheduler_.enqueue_function(queues_.at(stream), std::move(function));
+}
+
+GraphHandle ChaoticRunner::instantiate(const std::vector<CopyNode>& nodes) {
+  for (const CopyNode& node : nodes)
+    if (!memory_.find(node.destination) || !memory_.find(node.source))
+      refuse(kInvalidValue, "a node copies memory that the driver does not know");
+  const GraphHandle graph{next_handle_++};
+  graphs_[graph].nodes = nodes;
+  return graph;
+}
+
+void ChaoticRunner::update_node(GraphHandle graph, int node, const CopyNode& copy) {
+  CopyNode& updated = graphs_.at(graph).nodes[static_cast<std::size_t>(node)];
+  updated.destination = copy.destination;
+  updated.source = copy.source;
+}
+
+// Addresses mean what is there at the launch, whatever was there before.
+void ChaoticRunner::launch(GraphHandle handle, StreamHandle stream) {
+  Graph& graph = graphs_.at(handle);
+  const auto entry = std::make_shared<Entry>();
+  std::vector<GraphRun::Node> nodes;
+  for (const CopyNode& node : graph.nodes)
+    nodes.push_back(
+        {make_copy({node.destination, node.source, node.bytes}, false, *entry), node.after});
+  entry->job = std::make_unique<GraphRun>(std::move(nodes));
+  if (graph.launched) entry->after.push_back(graph.launched);
+  graph.launched = entry;
+  scheduler_.enqueue(queue(stream), entry);
+}
+
+bool ChaoticRunner::is_done(const std::vector<StreamHandle>& streams) {
+  return std::all_of(streams.begin(), streams.end(), [&](StreamHandle stream) {
+    return has_finished(scheduler_.last(queue(stream)));
+  });
+}
+
+bool ChaoticRunner::is_done(EventHandle event) { return has_finished(events_.at(event)); }
+
+Waiting ChaoticRunner::wait_for(std::vector<EntryPointer> entries) {
+  std::erase_if(entries, has_finished);
+  if (entries.empty()) return {};
+  return [this, awaited = std::move(entries)] { scheduler_.wait_for(awaited); };
+}
+
+Waiting ChaoticRunner::finish(const std::vector<StreamHandle>& streams) {
+  std::vector<EntryPointer> entries;
+  for (const StreamHandle stream : streams) entries.push_back(scheduler_.last(queue(stream)));
+  return wait_for(std::move(entries));
+}
+
+Waiting ChaoticRunner::finish(EventHandle event) { return wait_for({events_.at(event)}); }
+
+std::optional<Seconds> ChaoticRunner::finished_at(EventHandle event) {
+  const EntryPointer& entry = events_.at(event);
+  if (!entry || !entry->finished.load()) return std::nullopt;
+  return Seconds{std::chrono::duration<double>(entry->finished_at - began_).count()};
+}
+
+std::vector<std::string> ChaoticRunner::violations() const { return violations_; }
+
+std::map<std::string, Moved> ChaoticRunner::moved() const {
+  const std::scoped_lock lock(moved_mutex_);
+  return moved_;
+}
+
+}  // namespace polypath::standin::chaos

@@ -1,0 +1,38 @@
+#pragma once
+// An entry of a stream's queue: a piece of work, a record of an event, a wait.
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "core/ids.h"
+#include "standin/chaos/job.h"
+
+namespace polypath::standin::chaos {
+
+struct Entry;
+using EntryPointer = std::shared_ptr<Entry>;
+
+/// Two GPUs of which one sends the other bytes; the smaller one first.
+using Pair = std::pair<PlaceId, PlaceId>;
+
+struct Entry {
+  std::unique_ptr<Job> job;         ///< none: the entry stands for what is before it only
+  std::vector<EntryPointer> after;  ///< entries of other queues that come before
+  std::vector<PlaceId> gpus;        ///< whose memory it touches
+  std::vector<Pair> pairs;          ///< the GPUs that it copies between
+  bool is_host_function = false;
+
+  // Read by anybody.
+  std::atomic<bool> source_read = false;
+  std::atomic<bool> finished = false;
+
+  Clock::time_point finished_at;  ///< valid once finished
+
+  // The scheduler's own.
+  bool drawn = false;            ///< its delay has been drawn
+  bool elsewhere = false;        ///< another thread is at it
+  Clock::time_point not_before;  ///< when it may go on
+};
+
+}  // namespace polypath::standin::chaos

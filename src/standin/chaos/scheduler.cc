@@ -1,0 +1,225 @@
+#include "standin/chaos/scheduler.h"
+
+#include <algorithm>
+
+#include "standin/failure.h"
+
+namespace polypath::standin::chaos {
+namespace {
+
+constexpr std::uint64_t kMostPicksPerDraw = 64;
+constexpr auto kPause = std::chrono::microseconds(20);  // between two looks at a value
+constexpr auto kLongest = std::chrono::hours(1);
+
+bool has_finished(const EntryPointer& entry) { return entry->finished.load(); }
+
+bool share_a_pair(const Entry& one, const Entry& other) {
+  return std::any_of(one.pairs.begin(), one.pairs.end(), [&](const Pair& pair) {
+    return std::find(other.pairs.begin(), other.pairs.end(), pair) != other.pairs.end();
+  });
+}
+
+// Hands a function over to the thread for functions.
+class FunctionJob final : public Job {
+ public:
+  FunctionJob(HostThread& thread, std::function<void()> task)
+      : thread_(thread), task_(std::move(task)) {}
+  Progress step(Chance&) override {
+    thread_.start(std::move(task_));
+    return Progress::elsewhere;
+  }
+
+ private:
+  HostThread& thread_;
+  std::function<void()> task_;
+};
+
+}  // namespace
+
+Scheduler::Scheduler(std::uint64_t seed, std::size_t depth)
+    : choices_(seed), steps_(~seed), depth_(depth), thread_([this] { run(); }) {}
+
+QueuePointer Scheduler::create_queue(PlaceId gpu) {
+  const std::scoped_lock lock(mutex_);
+  auto queue = std::make_shared<Queue>();
+  queue->gpu = gpu;
+  queue->priority = choices_.below(UINT64_MAX);
+  queues_.push_back(queue);
+  return queue;
+}
+
+void Scheduler::close(const QueuePointer& queue) {
+  const std::scoped_lock lock(mutex_);
+  queue->closed = true;
+  if (queue->entries.empty()) queues_.remove(queue);
+}
+
+void Scheduler::join(Queue& later, const Queue& earlier) {
+  const std::scoped_lock lock(mutex_);
+  if (earlier.last && !has_finished(earlier.last)) later.joined.push_back(earlier.last);
+}
+
+void Scheduler::enqueue(Queue& queue, const EntryPointer& entry) {
+  const std::scoped_lock lock(mutex_);
+  enqueue_locked(queue, entry);
+}
+
+void Scheduler::enqueue_function(const QueuePointer& queue, std::function<void()> function) {
+  auto entry = std::make_shared<Entry>();
+  entry->is_host_function = true;
+  auto task = [this, queue, entry = entry.get(), function = std::move(function)] {
+    function();
+    const std::scoped_lock lock(mutex_);
+    finish(queue, *entry);
+  };
+  entry->job = std::make_unique<FunctionJob>(functions_, std::move(task));
+  enqueue(*queue, entry);
+}
+
+void Scheduler::enqueue_locked(Queue& queue, const EntryPointer& entry) {
+  std::move(queue.joined.begin(), queue.joined.end(), std::back_inserter(entry->after));
+  queue.joined.clear();
+  hold_behind_functions(queue, *entry);
+  if (entry->is_host_function) ++queue.host_functions;
+  queue.entries.push_back(entry);
+  queue.last = entry;
+  work_.notify_one();
+}
+
+// As seen on H200, driver 580: a copy between two GPUs behind a function of the program holds up
+// those that other streams make later between the same GPUs.
+void Scheduler::hold_behind_functions(const Queue& own, Entry& entry) {
+  if (entry.pairs.empty()) return;
+  for (const QueuePointer& queue : queues_) {
+    if (queue.get() == &own || queue->host_functions == 0) continue;
+    bool behind = false;
+    for (const EntryPointer& other : queue->entries) {
+      behind = behind || other->is_host_function;
+      if (behind && share_a_pair(entry, *other)) entry.after.push_back(other);
+    }
+  }
+}
+
+bool Scheduler::has_room(const Queue& queue) {
+  const std::scoped_lock lock(mutex_);
+  return queue.entries.size() < depth_;
+}
+
+EntryPointer Scheduler::last(const Queue& queue) {
+  const std::scoped_lock lock(mutex_);
+  return queue.last;
+}
+
+std::vector<EntryPointer> Scheduler::unfinished(
+    const std::function<bool(const Queue&, const Entry&)>& condition) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<EntryPointer> found;
+  for (const QueuePointer& queue : queues_)
+    for (const EntryPointer& entry : queue->entries)
+      if (condition(*queue, *entry)) found.push_back(entry);
+  return found;
+}
+
+template <class Condition>
+void Scheduler::wait_until(Condition condition) {
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] { return stopped_ || condition(); });
+  if (!condition()) refuse(kDeinitialized, "the program ends");
+}
+
+void Scheduler::wait_for_room(const QueuePointer& queue) {
+  wait_until([&] { return queue->entries.size() < depth_; });
+}
+
+void Scheduler::wait_for(const std::vector<EntryPointer>& entries) {
+  wait_until([&] { return std::all_of(entries.begin(), entries.end(), has_finished); });
+}
+
+void Scheduler::wait_for_source(const EntryPointer& entry) {
+  wait_until([&] { return entry->source_read.load(); });
+}
+
+void Scheduler::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopped_ = true;
+    work_.notify_all();
+    finished_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Scheduler::run() {
+  leave_signals_to_others();
+  std::unique_lock lock(mutex_);
+  while (!stopped_) {
+    const Pick picked = pick();
+    if (picked.queue) step(picked.queue, lock);
+    else work_.wait_until(lock, picked.next);
+  }
+}
+
+void Scheduler::draw_priorities() {
+  if (picks_left_-- > 0) return;
+  picks_left_ = choices_.below(kMostPicksPerDraw);
+  for (const QueuePointer& queue : queues_) queue->priority = choices_.below(UINT64_MAX);
+}
+
+Scheduler::Pick Scheduler::pick() {
+  const Clock::time_point now = Clock::now();
+  Pick picked{nullptr, now + kLongest};
+  for (const QueuePointer& queue : queues_) {
+    if (queue->entries.empty()) continue;
+    Entry& head = *queue->entries.front();
+    if (can_go_on(head, now)) {
+      if (!picked.queue || queue->priority > picked.queue->priority) picked.queue = queue;
+    } else if (head.drawn && !head.elsewhere) {
+      picked.next = std::min(picked.next, head.not_before);
+    }
+  }
+  if (picked.queue) draw_priorities();
+  return picked;
+}
+
+// The delay is drawn when nothing but time keeps the entry.
+bool Scheduler::can_go_on(Entry& head, Clock::time_point now) {
+  if (head.elsewhere) return false;
+  std::erase_if(head.after, has_finished);
+  if (!head.after.empty()) return false;
+  if (!head.drawn) head.not_before = now + choices_.delay();
+  head.drawn = true;
+  return head.not_before <= now;
+}
+
+void Scheduler::step(const QueuePointer& queue, std::unique_lock<std::mutex>& lock) {
+  const EntryPointer entry = queue->entries.front();
+  // Whoever it is handed to may have done it before this thread has its lock again.
+  entry->elsewhere = entry->is_host_function;
+  lock.unlock();
+  const Progress progress = entry->job ? entry->job->step(steps_) : Progress::done;
+  if (progress == Progress::done) entry->job.reset();
+  lock.lock();
+  switch (progress) {
+    case Progress::done: return finish(queue, *entry);
+    case Progress::not_yet: entry->not_before = Clock::now() + kPause; return;
+    case Progress::source_read:
+      entry->source_read = true;
+      finished_.notify_all();
+      return;
+    case Progress::more:
+    case Progress::elsewhere: return;
+  }
+}
+
+void Scheduler::finish(const QueuePointer& queue, Entry& entry) {
+  if (entry.is_host_function) --queue->host_functions;
+  entry.finished_at = Clock::now();
+  entry.source_read = true;
+  entry.finished = true;
+  queue->entries.pop_front();
+  if (queue->closed && queue->entries.empty()) queues_.remove(queue);
+  finished_.notify_all();
+  work_.notify_one();
+}
+
+}  // namespace polypath::standin::chaos

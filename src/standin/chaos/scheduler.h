@@ -1,0 +1,80 @@
+#pragma once
+// Runs the heads of queues in real time and in any order that the queues and the entries' `after`
+// allow. One thread picks a head that can go on, by priorities that are drawn anew every now and
+// then (so that a stream may overtake all others, or be overtaken, for as long as order allows),
+// makes one step of it and picks again. Functions of the program run on a second thread.
+
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "standin/chaos/host_thread.h"
+#include "standin/chaos/queue.h"
+
+namespace polypath::standin::chaos {
+
+class Scheduler {
+ public:
+  Scheduler(std::uint64_t seed, std::size_t depth);
+  ~Scheduler() { stop(); }
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  QueuePointer create_queue(PlaceId gpu);
+  /// What is in the queue runs to its end.
+  void close(const QueuePointer& queue);
+  /// Puts an entry behind those of the queue and after those joined to it.
+  void enqueue(Queue& queue, const EntryPointer& entry);
+  /// Puts a function of the program behind them.
+  void enqueue_function(const QueuePointer& queue, std::function<void()> function);
+  /// The next entry of `later` comes after all that is in `earlier` now.
+  void join(Queue& later, const Queue& earlier);
+
+  /// False while the queue holds as many entries as it can.
+  bool has_room(const Queue& queue);
+  void wait_for_room(const QueuePointer& queue);
+  /// The newest entry, finished or not; null if there was none.
+  EntryPointer last(const Queue& queue);
+  /// Unfinished entries that the condition holds for.
+  std::vector<EntryPointer> unfinished(
+      const std::function<bool(const Queue&, const Entry&)>& condition);
+  /// Block; they refuse (deinitialized) when the driver stops before that.
+  void wait_for(const std::vector<EntryPointer>& entries);
+  void wait_for_source(const EntryPointer& entry);
+
+  /// Starts nothing any more, and ends when the step under way has ended.
+  void stop();
+
+ private:
+  struct Pick {
+    QueuePointer queue;      ///< none: nothing can go on
+    Clock::time_point next;  ///< when something can, as far as time alone decides
+  };
+
+  void run();
+  void enqueue_locked(Queue& queue, const EntryPointer& entry);
+  void hold_behind_functions(const Queue& own, Entry& entry);
+  void draw_priorities();
+  Pick pick();
+  bool can_go_on(Entry& head, Clock::time_point now);
+  void step(const QueuePointer& queue, std::unique_lock<std::mutex>& lock);
+  void finish(const QueuePointer& queue, Entry& entry);
+  template <class Condition>
+  void wait_until(Condition condition);
+
+  std::mutex mutex_;
+  std::condition_variable work_;      ///< there may be something to do
+  std::condition_variable finished_;  ///< something has finished
+  Chance choices_;                    ///< made under the lock
+  Chance steps_;                      ///< for the steps of jobs
+  std::size_t depth_;
+  std::list<QueuePointer> queues_;
+  std::uint64_t picks_left_ = 0;  ///< until priorities are drawn anew
+  bool stopped_ = false;
+  HostThread functions_;
+  std::thread thread_;
+};
+
+}  // namespace polypath::standin::chaos

@@ -1,0 +1,90 @@
+#pragma once
+// What runs the work of streams: in virtual time (virtual_time/), or in real time and in any order
+// that CUDA's rules allow (chaos/). Everything else of the stand-in (contexts, captures, pointers,
+// handles between processes) is the same over both.
+//
+// Called under the lock that every call of the stand-in takes; the waitings that it hands out are
+// called without. Errors as of Driver.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "driver/sim/memory.h"
+#include "machine/machine.h"
+#include "standin/facts/settings.h"
+#include "standin/state/work.h"
+
+namespace polypath::standin {
+
+/// How many copies went one way, and their bytes.
+struct Moved {
+  std::uint64_t copies = 0;
+  std::uint64_t bytes = 0;
+};
+
+class Runner {
+ public:
+  Runner() = default;
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  virtual ~Runner() = default;
+
+  // Memory that work may touch
+  virtual Address allocate(PlaceId host, Bytes bytes) = 0;
+  virtual Address adopt(PlaceId place, Bytes bytes, std::unique_ptr<sim::Backing> backing) = 0;
+  virtual void free(Address base) = 0;
+
+  // Streams and events
+  virtual StreamHandle create_stream(PlaceId gpu) = 0;
+  /// Does not wait: what is queued runs to its end.
+  virtual void destroy_stream(StreamHandle stream) = 0;
+  virtual EventHandle create_event(PlaceId gpu) = 0;
+  virtual void destroy_event(EventHandle event) = 0;
+  /// What a call has to wait for before it can put anything into the stream.
+  virtual Waiting room_in(StreamHandle stream) = 0;
+  virtual void record(EventHandle event, StreamHandle stream) = 0;
+  virtual void wait(StreamHandle stream, EventHandle event) = 0;
+  /// What comes into `later` from here on comes after all that is in `earlier` now.
+  virtual void join(StreamHandle later, StreamHandle earlier) = 0;
+
+  // Work. The waiting is what the call does before it returns.
+  virtual Waiting copy(const MemoryCopy& copy, Returns returns, StreamHandle stream) = 0;
+  /// `bytes` is a multiple of the pattern's length.
+  virtual Waiting fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
+                       Returns returns, StreamHandle stream) = 0;
+  virtual void call(std::function<void()> function, StreamHandle stream) = 0;
+
+  // Graphs of copies
+  virtual GraphHandle instantiate(const std::vector<CopyNode>& nodes) = 0;
+  virtual void update_node(GraphHandle graph, int node, const CopyNode& copy) = 0;
+  virtual void launch(GraphHandle graph, StreamHandle stream) = 0;
+  virtual void destroy_graph(GraphHandle graph) = 0;
+
+  // Asking and waiting
+  /// True if all that is in these streams has finished.
+  virtual bool is_done(const std::vector<StreamHandle>& streams) = 0;
+  /// True if what the event stands for has finished, or it was never recorded.
+  virtual bool is_done(EventHandle event) = 0;
+  virtual Waiting finish(const std::vector<StreamHandle>& streams) = 0;
+  virtual Waiting finish(EventHandle event) = 0;
+  /// When what the event stands for had finished; nothing if it has not, or there is nothing.
+  [[nodiscard]] virtual std::optional<Seconds> finished_at(EventHandle event) = 0;
+
+  // The end
+  /// Starts nothing any more; who waits is told that the driver shuts down. Any thread may call it.
+  virtual void stop() = 0;
+  /// What the program did wrong, as far as it was noticed.
+  [[nodiscard]] virtual std::vector<std::string> violations() const = 0;
+  /// The copies so far, if statistics are wanted, by their way in words.
+  [[nodiscard]] virtual std::map<std::string, Moved> moved() const = 0;
+};
+
+/// The one that the settings choose.
+std::unique_ptr<Runner> make_runner(const Machine& machine, const Settings& settings);
+
+/// "gpu0 to host0", "within one place".
+std::string way_between(const Machine& machine, PlaceId source, PlaceId destination);
+
+}  // namespace polypath::standin

@@ -1,0 +1,42 @@
+#pragma once
+// What streams are given to do, in words that every way of running it understands.
+
+#include <functional>
+#include <vector>
+
+#include "driver/driver.h"
+
+namespace polypath::standin {
+
+struct MemoryCopy {
+  Address destination;
+  Address source;
+  Bytes bytes;
+};
+
+/// A node of a graph: one copy after others of the same graph.
+struct CopyNode {
+  Address destination;
+  Address source;
+  Bytes bytes;
+  std::vector<int> after;
+};
+
+/// When the call that enqueues a copy may return.
+enum class Returns {
+  at_once,      ///< a pageable source has been read even so: small ones are read by the call itself
+  source_read,  ///< once the source has been read, whether or not the bytes have arrived
+  complete,     ///< once every byte is there
+};
+
+/// Blocks until something has happened; called without the lock that calls take. Empty where there
+/// is nothing to wait for.
+using Waiting = std::function<void()>;
+
+/// Thrown by a call that can do nothing yet, before it has done anything: it is made again after
+/// the waiting.
+struct Blocked {
+  Waiting wait;
+};
+
+}  // namespace polypath::standin
