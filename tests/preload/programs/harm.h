@@ -106,6 +106,11 @@ inline void say_bytes(const std::string& what, std::size_t wrong) {
 /// What holds a stream: a word in memory, or a host function that does not return.
 enum class By { value, function };
 
+/// Option `by`: value or function.
+inline By usual_hold() {
+  return options().text("by", "value") == "value" ? By::value : By::function;
+}
+
 inline const char* text_of(By by) { return by == By::value ? "value" : "function"; }
 
 /// Holds a stream from here on until it is let go. What it needs is made before anything is held,

@@ -1,7 +1,7 @@
 // Many large copies in a stream that is held: a program that lets the stream go only after it has
 // issued all of them must get there.
 //
-// Options: count, bytes, watchdog (milliseconds).
+// Options: count, bytes, watchdog (milliseconds), by (value or function).
 
 #include "harm.h"
 
@@ -60,7 +60,7 @@ void deep(Way way, std::size_t usual_count, std::size_t usual_bytes) {
   const CUstream stream = stream_on(0);
   issue(all, way, 4, stream);  // so that what is made at first copies has been made
   CHECK(cuStreamSynchronize(stream));
-  Hold hold(By::value);
+  Hold hold(usual_hold());
   hold.in(stream);
   const bool blocked = blocks(hold, [&] { issue(all, way, count, stream); });
   hold.release();

@@ -2,7 +2,8 @@
 // it goes on without Polypath: large copies in another stream, and calls that make and free things.
 // A watchdog lets the stream go after a while and says that the call had blocked.
 //
-// Options: bytes, watchdog (milliseconds), warm (copies of each kind before).
+// Options: bytes, watchdog (milliseconds), warm (copies of each kind before), by (value or
+// function).
 
 #include "harm.h"
 
@@ -112,7 +113,7 @@ void copies_by_function() { copies(By::function); }
 void first_copies() {
   use(0);
   Lane held(1), other(2);
-  beside(held, other, By::value, Way::in, Way::out);
+  beside(held, other, usual_hold(), Way::in, Way::out);
 }
 
 // Copies of many streams at once behind holds of their own, let go in the other order.
@@ -123,9 +124,8 @@ void many_streams() {
   std::vector<std::unique_ptr<Hold>> holds;
   for (std::uint64_t i = 0; i < kStreams; ++i) {
     lanes.push_back(std::make_unique<Lane>(i));
-    holds.push_back(std::make_unique<Hold>(By::value));
+    holds.push_back(std::make_unique<Hold>(usual_hold()));
   }
-  Hold nothing(By::value);
   After watchdog(watchdog_time(), [&] {
     for (const auto& hold : holds) hold->release();
   });
@@ -212,9 +212,9 @@ void calls_on(int gpu, By by, Way behind) {
   say_bytes("the copy that waited", held.wrong(behind));
 }
 
-void calls_here() { calls_on(0, By::value, Way::in); }
-void calls_elsewhere_in() { calls_on(1, By::value, Way::in); }
-void calls_elsewhere_out() { calls_on(1, By::value, Way::out); }
+void calls_here() { calls_on(0, usual_hold(), Way::in); }
+void calls_elsewhere_in() { calls_on(1, usual_hold(), Way::in); }
+void calls_elsewhere_out() { calls_on(1, usual_hold(), Way::out); }
 void calls_elsewhere_by_function() { calls_on(1, By::function, Way::in); }
 
 // Pageable copies wait for what is in their stream, and for nothing else.
@@ -226,7 +226,7 @@ void pageable() {
   const CUdeviceptr memory = filled(0, size, 5);
   auto* host = static_cast<unsigned char*>(std::malloc(size));
   for (const Way behind : ways()) {
-    Hold hold(By::value);
+    Hold hold(usual_hold());
     std::memset(host, 0, size);
     hold.in(held.stream());
     const bool blocked = blocks(hold, [&] {

@@ -3,7 +3,7 @@
 // that an event orders. The first of the two is held for a while. Every byte must be as if they had
 // been done one after the other.
 //
-// Options: bytes, hold (milliseconds), fills.
+// Options: bytes, hold (milliseconds), fills, by (value or function).
 
 #include "harm.h"
 
@@ -116,7 +116,7 @@ class Trial {
 
   std::size_t wrong(Way way, bool copy_first) {
     rig_.reset(way);
-    Hold hold(By::value);
+    Hold hold(usual_hold());
     hold.in(first_.handle);
     {
       After release(std::chrono::milliseconds(options().number("hold", 20)),
