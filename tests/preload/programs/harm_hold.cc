@@ -113,7 +113,7 @@ void copies_by_function() { copies(By::function); }
 void first_copies() {
   use(0);
   Lane held(1), other(2);
-  beside(held, other, usual_hold(), Way::in, Way::out);
+  beside(held, other, usual_hold(), Way::in, Way::in);
 }
 
 // Copies of many streams at once behind holds of their own, let go in the other order.
