@@ -122,12 +122,12 @@ class Hold {
   Hold& operator=(const Hold&) = delete;
   ~Hold() { release(); }
 
-  void in(CUstream stream) {
+  void in(CUstream stream) { CHECK(try_in(stream)); }
+  CUresult try_in(CUstream stream) {
     if (by_ == By::value)
-      CHECK(cuStreamWaitValue32_v2(stream, reinterpret_cast<CUdeviceptr>(word_), 1, kEqual));
-    else
-      CHECK(cuLaunchHostFunc(
-          stream, [](void* word) { wait_for(static_cast<Word*>(word)); }, word_));
+      return cuStreamWaitValue32_v2(stream, reinterpret_cast<CUdeviceptr>(word_), 1, kEqual);
+    return cuLaunchHostFunc(
+        stream, [](void* word) { wait_for(static_cast<Word*>(word)); }, word_);
   }
   void release() { word_->store(1); }
 

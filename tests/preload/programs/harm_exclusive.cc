@@ -41,7 +41,7 @@ struct Rank {
 
 Rank start(int rank) {
   start_other(file, std::to_string(rank), words);
-  return {other, to_other, from_other};
+  return {other_process, to_other, from_other};
 }
 
 // One byte of all, then one for all.

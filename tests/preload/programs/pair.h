@@ -15,7 +15,7 @@ namespace program {
 
 // The pipes' ends of this side.
 inline int from_other = -1, to_other = -1;
-inline pid_t other = 0;
+inline pid_t other_process = 0;
 
 template <class T>
 void tell(const T& value) {
@@ -62,8 +62,8 @@ inline void start_other(const char* file, const std::string& scenario,
                         const std::vector<std::string>& more = {}) {
   int to[2], from[2];
   EXPECT(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
-  other = fork();
-  if (other == 0) {
+  other_process = fork();
+  if (other_process == 0) {
     dup2(to[0], kFromFirst);
     dup2(from[1], kToFirst);
     set_from("LD_PRELOAD", "IMPORTER_PRELOAD");
@@ -80,7 +80,7 @@ inline void start_other(const char* file, const std::string& scenario,
 
 inline bool other_ends_well() {
   int status = 0;
-  waitpid(other, &status, 0);
+  waitpid(other_process, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
