@@ -208,8 +208,8 @@ class World {
     Stream& stream = actors_.any_stream();
     const auto time = std::chrono::milliseconds(1 + chance_.below(4));
     auto hold = std::make_shared<Hold>(chance_.one_in(2) ? By::value : By::function);
-    if (actors_.call_in(stream, [&] { return hold->try_in(stream.handle); }) == 0)
-      holds_.push_back(std::make_unique<After>(time, [hold] { hold->release(); }));
+    if (actors_.call_in(stream, [&] { return hold->try_in(stream.handle); }) != 0) return;
+    holds_.push_back(std::make_unique<After>(time, [hold] { hold->release(); }));
     actors_.enqueued(stream, {});
   }
 
