@@ -187,6 +187,23 @@ Waiting ChaoticRunner::finish(const std::vector<StreamHandle>& streams) {
 
 Waiting ChaoticRunner::finish(EventHandle event) { return wait_for({events_.at(event)}); }
 
+// As seen on H200, driver 580: copies between GPUs are waited for at both, whoever makes them.
+Waiting ChaoticRunner::finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) {
+  std::vector<EntryPointer> entries = scheduler_.unfinished([&](const Queue&, const Entry& entry) {
+    return std::any_of(entry.pairs.begin(), entry.pairs.end(),
+                       [&](const Pair& pair) { return pair.first == gpu || pair.second == gpu; });
+  });
+  for (const StreamHandle stream : streams) entries.push_back(scheduler_.last(queue(stream)));
+  return wait_for(std::move(entries));
+}
+
+Waiting ChaoticRunner::finish_gpu(PlaceId gpu) {
+  return wait_for(scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
+    return queue.gpu == gpu ||
+           std::find(entry.gpus.begin(), entry.gpus.end(), gpu) != entry.gpus.end();
+  }));
+}
+
 std::optional<Seconds> ChaoticRunner::finished_at(EventHandle event) {
   const EntryPointer& entry = events_.at(event);
   if (!entry || !entry->finished.load()) return std::nullopt;

@@ -42,6 +42,8 @@ class ChaoticRunner final : public Runner {
   bool is_done(EventHandle event) override;
   Waiting finish(const std::vector<StreamHandle>& streams) override;
   Waiting finish(EventHandle event) override;
+  Waiting finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) override;
+  Waiting finish_gpu(PlaceId gpu) override;
   std::optional<Seconds> finished_at(EventHandle event) override;
 
   void stop() override { scheduler_.stop(); }

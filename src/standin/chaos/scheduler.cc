@@ -57,6 +57,7 @@ void Scheduler::close(const QueuePointer& queue) {
 void Scheduler::join(Queue& later, const Queue& earlier) {
   const std::scoped_lock lock(mutex_);
   if (earlier.last && !has_finished(earlier.last)) later.joined.push_back(earlier.last);
+  later.joined.insert(later.joined.end(), earlier.joined.begin(), earlier.joined.end());
 }
 
 void Scheduler::enqueue(Queue& queue, const EntryPointer& entry) {
@@ -77,7 +78,7 @@ void Scheduler::enqueue_function(const QueuePointer& queue, std::function<void()
 }
 
 void Scheduler::enqueue_locked(Queue& queue, const EntryPointer& entry) {
-  std::move(queue.joined.begin(), queue.joined.end(), std::back_inserter(entry->after));
+  entry->after.insert(entry->after.end(), queue.joined.begin(), queue.joined.end());
   queue.joined.clear();
   hold_behind_functions(queue, *entry);
   if (entry->is_host_function) ++queue.host_functions;

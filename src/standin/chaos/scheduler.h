@@ -29,7 +29,8 @@ class Scheduler {
   void enqueue(Queue& queue, const EntryPointer& entry);
   /// Puts a function of the program behind them.
   void enqueue_function(const QueuePointer& queue, std::function<void()> function);
-  /// The next entry of `later` comes after all that is in `earlier` now.
+  /// The next entry of `later` comes after all that is in `earlier` now, and after what is joined
+  /// to it.
   void join(Queue& later, const Queue& earlier);
 
   /// False while the queue holds as many entries as it can.

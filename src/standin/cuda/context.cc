@@ -40,7 +40,7 @@ void release(Process& process, Device device) {
 }
 
 void reset(Process& process, Device device) {
-  while (process.contexts.primary(device) != nullptr) release(process, device);
+  if (const Context* last = process.contexts.reset(device)) process.destroy(*last);
 }
 
 const Context& created(Process& process, ContextPointer context) {

@@ -39,12 +39,21 @@ void* allocate_host(Process& process, MemoryOrigin origin, std::size_t bytes, un
 }
 
 // cuMemFree takes managed memory as well.
-void free_memory(Process& process, Address address) {
+const Allocation& allocated(Process& process, Address address) {
   process.check_no_capture();
   const Allocation& memory = process.allocations.get(address);
   if (memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::managed)
     refuse(kInvalidValue, "the memory was not allocated by cuMemAlloc");
-  process.allocations.remove(address, memory.origin, kInvalidValue);
+  return memory;
+}
+
+Waiting finish_gpu_of(Process& process, Address address) {
+  const Allocation& memory = allocated(process, address);
+  return process.runner->finish_gpu(process.contexts.gpu(memory.ordinal).place);
+}
+
+void free_memory(Process& process, Address address) {
+  process.allocations.remove(address, allocated(process, address).origin, kInvalidValue);
 }
 
 void register_host(Process& process, void* begin, std::size_t bytes, unsigned flags) {
@@ -106,8 +115,11 @@ STANDIN_EXPORT Result cuMemAllocManaged(DevicePointer* where, std::size_t bytes,
 }
 
 STANDIN_EXPORT Result cuMemFree_v2(DevicePointer pointer) {
-  return enter("cuMemFree", [&](Process& process) {
-    if (pointer != 0) free_memory(process, address_of(pointer));
+  return enter_unlocked("cuMemFree", [&](Process& process) {
+    const Address address = address_of(pointer);
+    if (pointer == 0) return;
+    under_lock(process, [&](Process& locked) { return finish_gpu_of(locked, address); });
+    under_lock(process, [&](Process& locked) { free_memory(locked, address); });
   });
 }
 

@@ -8,13 +8,13 @@ namespace {
 
 class DeviceMemory final : public sim::Backing {
  public:
-  explicit DeviceMemory(std::shared_ptr<Segment> segment)
-      : addresses_({segment->name().size}), segment_(std::move(segment)) {}
-  Address base() const override { return {addresses_.begin()}; }
+  DeviceMemory(Address base, std::shared_ptr<Segment> segment)
+      : base_(base), segment_(std::move(segment)) {}
+  Address base() const override { return base_; }
   std::byte* bytes() const override { return segment_->bytes(); }
 
  private:
-  Reservation addresses_;
+  Address base_;
   std::shared_ptr<Segment> segment_;
 };
 
@@ -36,7 +36,8 @@ Allocation& Allocations::add(Allocation memory) {
 }
 
 Address Allocations::add_device(PlaceId gpu, Allocation memory) {
-  memory.base = runner_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.segment));
+  memory.base = addresses_.take(memory.size);
+  runner_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.base, memory.segment));
   return add(std::move(memory)).base;
 }
 
@@ -58,7 +59,11 @@ void Allocations::remove(Address base, MemoryOrigin origin, Result otherwise) {
   table_.erase(found);
 }
 
-void Allocations::give_up(const Allocation& memory) { runner_.free(memory.base); }
+void Allocations::give_up(const Allocation& memory) {
+  runner_.free(memory.base);
+  if (memory.segment) addresses_.give_back(memory.base, memory.size);
+  if (chaotic_ && memory.origin == MemoryOrigin::device) memory.segment->spoil();
+}
 
 Allocation* Allocations::find(Address address) {
   const auto after = table_.upper_bound(address);

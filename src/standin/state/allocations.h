@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "standin/failure.h"
+#include "standin/state/addresses.h"
 #include "standin/state/runner.h"
 #include "standin/state/segment.h"
 
@@ -36,7 +37,9 @@ struct Allocation {
 /// ranges; here is what only CUDA makes of them.
 class Allocations {
  public:
-  explicit Allocations(Runner& runner) : runner_(runner) {}
+  /// A chaotic driver hands addresses out again soon, and leaves garbage in what was freed.
+  Allocations(Runner& runner, bool chaotic)
+      : runner_(runner), chaotic_(chaotic), addresses_(chaotic) {}
 
   /// Memory of a GPU: hidden bytes at addresses that fault. Error (out_of_memory).
   Address add_device(PlaceId gpu, Allocation memory);
@@ -65,6 +68,8 @@ class Allocations {
   void give_up(const Allocation& memory);
 
   Runner& runner_;
+  bool chaotic_;
+  Addresses addresses_;
   std::uint64_t last_id_ = 0;
   std::map<Address, Allocation> table_;
 };

@@ -30,11 +30,12 @@ Context& Contexts::create(Device device, unsigned flags) {
 Context& Contexts::retain(Device device) {
   (void)gpu(device);
   Primary& primary = primaries_[static_cast<std::size_t>(device)];
-  if (primary.holders++ == 0) {
+  if (primary.context == nullptr) {
     Context& made = create(device, primary.flags);
     made.primary = true;
     primary.context = made.handle;
   }
+  ++primary.holders;
   return find(primary.context);
 }
 
@@ -42,19 +43,24 @@ Context* Contexts::release(Device device) {
   (void)gpu(device);
   Primary& primary = primaries_[static_cast<std::size_t>(device)];
   if (primary.holders == 0) refuse(kInvalidContext, "nobody holds this GPU's primary context");
-  return --primary.holders == 0 ? &find(primary.context) : nullptr;
+  return --primary.holders == 0 ? reset(device) : nullptr;
+}
+
+Context* Contexts::reset(Device device) {
+  Context* last = primary(device);
+  primaries_[static_cast<std::size_t>(device)].context = nullptr;
+  return last;
 }
 
 Context* Contexts::last_held(Device device) {
-  (void)gpu(device);
-  const Primary& primary = primaries_[static_cast<std::size_t>(device)];
-  return primary.holders == 1 ? &find(primary.context) : nullptr;
+  Context* held = primary(device);
+  return primaries_[static_cast<std::size_t>(device)].holders == 1 ? held : nullptr;
 }
 
 Context* Contexts::primary(Device device) {
   (void)gpu(device);
   const Primary& primary = primaries_[static_cast<std::size_t>(device)];
-  return primary.holders > 0 ? &find(primary.context) : nullptr;
+  return primary.context == nullptr ? nullptr : &find(primary.context);
 }
 
 unsigned& Contexts::primary_flags(Device device) {

@@ -29,14 +29,17 @@ class Contexts {
   /// The GPU of an ordinal; refuses (invalid device) what is none.
   [[nodiscard]] const Gpu& gpu(Device device) const;
 
-  /// The primary context of a GPU, made if nobody holds it, with one holder more.
+  /// The primary context of a GPU, made if there is none, with one holder more.
   Context& retain(Device device);
   /// One holder less. The context to be destroyed if that was the last one, else null; refuses
   /// (invalid context) if there was none.
   Context* release(Device device);
+  /// Ends nothing, but the primary context is none any more; its holders stay (as of CUDA). The
+  /// context to be destroyed, null if there was none.
+  Context* reset(Device device);
   /// The context that the next release would end; null if there is none.
   [[nodiscard]] Context* last_held(Device device);
-  /// The primary context, if anybody holds it.
+  /// The primary context; null if nobody holds it, or it was reset.
   [[nodiscard]] Context* primary(Device device);
   unsigned& primary_flags(Device device);
   /// A context that is not primary.

@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <set>
 
 namespace polypath::standin {
 namespace {
@@ -51,14 +52,30 @@ Returns asynchronous(const Allocation* to, const Allocation* from, Bytes bytes) 
   return from == nullptr && bytes > kReadAtOnce ? Returns::source_read : Returns::at_once;
 }
 
-Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, const Stream& stream) {
+// The other contexts whose GPUs a copy in the legacy default stream keeps busy.
+std::set<ContextPointer> others_of(const Process& process, const Allocation* to,
+                                   const Allocation* from, const Stream& stream) {
+  std::set<ContextPointer> others;
+  if (!stream.legacy || !is_on_gpu(to) || !is_on_gpu(from)) return others;
+  const int own = process.contexts.find(stream.context).ordinal;
+  for (const Allocation* memory : {to, from})
+    if (memory->ordinal != own && to->ordinal != from->ordinal) others.insert(memory->context);
+  return others;
+}
+
+Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, Stream& stream) {
   check_end(process, call.destination, call.bytes, call.destination_end);
   check_end(process, call.source, call.bytes, call.source_end);
   const Allocation* to = process.allocations.find(call.destination);
   const Allocation* from = process.allocations.find(call.source);
   const Returns returns = synchrony == Synchrony::synchronous ? synchronous(to, from)
                                                               : asynchronous(to, from, call.bytes);
-  return process.runner->copy({call.destination, call.source, call.bytes}, returns, stream.work);
+  const std::set<ContextPointer> others = others_of(process, to, from, stream);
+  for (const ContextPointer other : others) process.streams.come_after(stream, other);
+  const Waiting waiting =
+      process.runner->copy({call.destination, call.source, call.bytes}, returns, stream.work);
+  for (const ContextPointer other : others) process.streams.hold_back(other, stream);
+  return waiting;
 }
 
 void capture(Process& process, const CopyCall& call, Stream& stream) {

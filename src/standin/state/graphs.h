@@ -22,7 +22,8 @@ struct GraphExec {
 
 class Graphs {
  public:
-  explicit Graphs(Runner& runner) : runner_(runner) {}
+  Graphs(Runner& runner, bool chaotic)
+      : runner_(runner), graphs_(3, chaotic), executables_(4, chaotic) {}
 
   GraphPointer create(std::vector<CopyNode> nodes = {});
   void destroy(GraphPointer graph) { graphs_.take(graph); }
@@ -40,8 +41,8 @@ class Graphs {
 
  private:
   Runner& runner_;
-  Handles<Graph, GraphPointer> graphs_{3};
-  Handles<GraphExec, GraphExecPointer> executables_{4};
+  Handles<Graph, GraphPointer> graphs_;
+  Handles<GraphExec, GraphExecPointer> executables_;
   std::uint64_t last_id_ = 0;
 };
 

@@ -18,9 +18,9 @@ Process::Process(const Settings& chosen)
       machine(load_machine(chosen.machine)),
       runner(make_runner(machine, chosen)),
       contexts(at(gpus_of(machine), visible_gpus(gpus_of(machine), chosen.visible))),
-      streams(*runner, contexts),
-      allocations(*runner),
-      graphs(*runner) {
+      streams(*runner, contexts, chosen.chaos.has_value()),
+      allocations(*runner, chosen.chaos.has_value()),
+      graphs(*runner, chosen.chaos.has_value()) {
   const auto hosts = machine.places_of(PlaceKind::host);
   if (hosts.empty())
     fail(ErrorCode::invalid_machine, "machine " + chosen.machine + " cannot stand in",

@@ -46,7 +46,8 @@ class Runner {
   virtual Waiting room_in(StreamHandle stream) = 0;
   virtual void record(EventHandle event, StreamHandle stream) = 0;
   virtual void wait(StreamHandle stream, EventHandle event) = 0;
-  /// What comes into `later` from here on comes after all that is in `earlier` now.
+  /// What comes into `later` from here on comes after all that is in `earlier` now, or that would
+  /// come before what comes into it.
   virtual void join(StreamHandle later, StreamHandle earlier) = 0;
 
   // Work. The waiting is what the call does before it returns.
@@ -69,6 +70,10 @@ class Runner {
   virtual bool is_done(EventHandle event) = 0;
   virtual Waiting finish(const std::vector<StreamHandle>& streams) = 0;
   virtual Waiting finish(EventHandle event) = 0;
+  /// What waits for all of a context: its streams, and what in other contexts keeps its GPU busy.
+  virtual Waiting finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) = 0;
+  /// What waits for all that must not find memory of the GPU given back.
+  virtual Waiting finish_gpu(PlaceId gpu) = 0;
   /// When what the event stands for had finished; nothing if it has not, or there is nothing.
   [[nodiscard]] virtual std::optional<Seconds> finished_at(EventHandle event) = 0;
 

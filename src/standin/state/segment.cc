@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -112,13 +113,17 @@ Segment::~Segment() {
   close(file_);
 }
 
-Reservation::Reservation(Bytes size) : size_(size) {
-  void* begin =
-      mmap(nullptr, size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (begin == MAP_FAILED) fail_memory(size);
-  begin_ = reinterpret_cast<std::uintptr_t>(begin);
+// Pages that nobody has touched stay so.
+void Segment::spoil() {
+  constexpr int kGarbage = 0xd7;
+  off_t begin = lseek(file_, 0, SEEK_DATA);
+  while (begin >= 0) {
+    const off_t end = lseek(file_, begin, SEEK_HOLE);
+    if (end < 0) return;
+    const auto last = std::min(static_cast<std::uint64_t>(end), name_.size);
+    std::memset(bytes_ + begin, kGarbage, last - static_cast<std::uint64_t>(begin));
+    begin = lseek(file_, end, SEEK_DATA);
+  }
 }
-
-Reservation::~Reservation() { munmap(reinterpret_cast<void*>(begin_), size_.value); }
 
 }  // namespace polypath::standin

@@ -38,6 +38,8 @@ class Segment {
   /// Where this process reads and writes them.
   [[nodiscard]] std::byte* bytes() const { return bytes_; }
   [[nodiscard]] const SegmentName& name() const { return name_; }
+  /// Overwrites what was ever written, for whoever still reads it.
+  void spoil();
 
  private:
   Segment(const SegmentName& name, int file);
@@ -45,22 +47,6 @@ class Segment {
   SegmentName name_;
   int file_;
   std::byte* bytes_;
-};
-
-/// Addresses that this process may not touch: what a program sees of a GPU's memory.
-class Reservation {
- public:
-  /// Error (out_of_memory) if there are no addresses left.
-  explicit Reservation(Bytes size);
-  Reservation(const Reservation&) = delete;
-  Reservation& operator=(const Reservation&) = delete;
-  ~Reservation();
-
-  [[nodiscard]] std::uintptr_t begin() const { return begin_; }
-
- private:
-  Bytes size_;
-  std::uintptr_t begin_;
 };
 
 }  // namespace polypath::standin

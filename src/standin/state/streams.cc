@@ -37,8 +37,7 @@ void Streams::destroy(StreamPointer pointer) {
   give_up(*stream);
 }
 
-Stream& Streams::default_stream(DefaultStream which) {
-  const Context& context = contexts_.current();
+Stream& Streams::default_stream(const Context& context, DefaultStream which) {
   const bool legacy = which == DefaultStream::legacy;
   StreamPointer& known =
       legacy ? legacy_[context.handle] : per_thread_[{context.handle, std::this_thread::get_id()}];
@@ -50,9 +49,12 @@ Stream& Streams::default_stream(DefaultStream which) {
 }
 
 Stream& Streams::find(StreamArgument argument) {
-  if (argument.stream == kLegacyStream) return default_stream(DefaultStream::legacy);
-  if (argument.stream == kPerThreadStream) return default_stream(DefaultStream::per_thread);
-  if (argument.stream == nullptr) return default_stream(argument.zero);
+  const auto own = [&](DefaultStream which) -> Stream& {
+    return default_stream(contexts_.current(), which);
+  };
+  if (argument.stream == kLegacyStream) return own(DefaultStream::legacy);
+  if (argument.stream == kPerThreadStream) return own(DefaultStream::per_thread);
+  if (argument.stream == nullptr) return own(argument.zero);
   return streams_.find(argument.stream);
 }
 
@@ -83,6 +85,18 @@ void Streams::order(Stream& stream) {
   ++stream.used;
 }
 
+void Streams::come_after(Stream& legacy, ContextPointer context) {
+  Stream& theirs = default_stream(contexts_.find(context), DefaultStream::legacy);
+  order(theirs);
+  join(legacy, theirs);
+}
+
+void Streams::hold_back(ContextPointer context, const Stream& legacy) {
+  Stream& theirs = default_stream(contexts_.find(context), DefaultStream::legacy);
+  runner_.join(theirs.work, legacy.work);
+  ++theirs.used;
+}
+
 std::vector<StreamHandle> Streams::awaited_with(const Stream& stream) const {
   std::vector<StreamHandle> all = {stream.work};
   if (!stream.legacy) return all;
@@ -96,7 +110,7 @@ Waiting Streams::finish_all(ContextPointer context) {
   std::vector<StreamHandle> all;
   for (const auto& [handle, stream] : streams_.all())
     if (belongs(*stream, context)) all.push_back(stream->work);
-  return runner_.finish(all);
+  return runner_.finish_context(all, contexts_.find(context).gpu);
 }
 
 Event& Streams::create_event(const Context& context, unsigned flags) {

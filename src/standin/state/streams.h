@@ -41,7 +41,9 @@ struct Event {
 
 class Streams {
  public:
-  Streams(Runner& runner, Contexts& contexts) : runner_(runner), contexts_(contexts) {}
+  /// A chaotic driver gives a new stream or event the pointer of one that is gone.
+  Streams(Runner& runner, Contexts& contexts, bool chaotic)
+      : runner_(runner), contexts_(contexts), streams_(1, chaotic), events_(2, chaotic) {}
 
   Stream& create(const Context& context, unsigned flags, int priority);
   void destroy(StreamPointer stream);
@@ -50,6 +52,12 @@ class Streams {
   Stream& find(StreamArgument argument);
   /// Call before work is put into the stream: joins it with the default stream's as CUDA says.
   void order(Stream& stream);
+  /// A copy in the legacy default stream between two GPUs' memories comes after what either GPU was
+  /// given before and before what it is given later (CUDA C++ Programming Guide, "Peer-to-Peer
+  /// Memory Copy"). Call both for the contexts of the memories, before and after the copy is put
+  /// into it.
+  void come_after(Stream& legacy, ContextPointer context);
+  void hold_back(ContextPointer context, const Stream& legacy);
   /// What waits for all work in the stream; for the legacy default stream, also for all that it is
   /// in order with. An empty blocking stream does not wait for the legacy one, as seen on H200.
   Waiting finish(Stream& stream);
@@ -80,7 +88,7 @@ class Streams {
 
  private:
   Stream& add(ContextPointer context, PlaceId gpu, unsigned flags);
-  Stream& default_stream(DefaultStream which);
+  Stream& default_stream(const Context& context, DefaultStream which);
   [[nodiscard]] std::vector<Stream*> in_order_with(const Stream& stream) const;
   [[nodiscard]] std::vector<StreamHandle> awaited_with(const Stream& stream) const;
   void join(Stream& later, const Stream& earlier);
@@ -88,8 +96,8 @@ class Streams {
 
   Runner& runner_;
   Contexts& contexts_;
-  Handles<Stream, StreamPointer> streams_{1};
-  Handles<Event, EventPointer> events_{2};
+  Handles<Stream, StreamPointer> streams_;
+  Handles<Event, EventPointer> events_;
   std::map<ContextPointer, StreamPointer> legacy_;
   std::map<std::pair<ContextPointer, std::thread::id>, StreamPointer> per_thread_;
   std::map<std::pair<StreamPointer, StreamPointer>, std::uint64_t> joined_;

@@ -42,6 +42,11 @@ class VirtualRunner final : public Runner {
   bool is_done(EventHandle event) override;
   Waiting finish(const std::vector<StreamHandle>& streams) override;
   Waiting finish(EventHandle event) override;
+  Waiting finish_context(const std::vector<StreamHandle>& streams, PlaceId) override {
+    return finish(streams);
+  }
+  /// Memory in use is reported, not waited for.
+  Waiting finish_gpu(PlaceId) override { return {}; }
   std::optional<Seconds> finished_at(EventHandle event) override {
     return driver_.finished_at(event);
   }
