@@ -12,7 +12,7 @@ target_compile_definitions(test_preload PRIVATE
                            POLYPATH_STANDIN="${PROJECT_BINARY_DIR}/standin")
 # The libraries call back into the program.
 set_target_properties(test_preload PROPERTIES ENABLE_EXPORTS ON)
-add_dependencies(test_preload polypath_preload polypath_ucx_module preload_copies preload_ipc
+add_dependencies(test_preload polypath_preload polypath_ucx_module preload_programs
                  preload_redirected_lazy preload_redirected_sealed)
 if(TARGET standin_cuda)
   add_dependencies(test_preload standin_cuda standin_nvml)
