@@ -72,13 +72,15 @@ BENCH = record(
     ),
 )
 
+MEMORY = "(device|host|pinned|managed)"
 BENCH_MPI = record(
     schema={"const": "polypath.bench/1"},
     machine=TEXT,
     driver={"enum": ["cuda", "stand-in", "none"]},
     operation={"const": "mpi"},
     ranks={"type": "integer", "minimum": 2},
-    buffers={"enum": ["device", "host", "managed"]},
+    buffers={"type": "string", "pattern": f"^{MEMORY}(,{MEMORY})?$"},
+    buffer_per_message={"type": "boolean"},
     repeats={"type": "integer", "minimum": 1},
     mpi=record(
         library=TEXT,
@@ -110,6 +112,20 @@ BENCH_MPI = record(
             wrong_bytes=COUNT,
             verified={"type": "boolean"},
             native_verified={"type": "boolean"},
+        )
+    ),
+    by_size=list_of(
+        record(
+            bytes={"type": "integer", "minimum": 1},
+            worst=RATE,
+            ratios=list_of(
+                record(
+                    operation=TEXT,
+                    window={"type": "integer", "minimum": 1},
+                    worst=RATE,
+                    median=RATE,
+                )
+            ),
         )
     ),
 )
