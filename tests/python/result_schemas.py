@@ -187,3 +187,26 @@ MACHINES = record(
     schema={"const": "polypath.machines/1"},
     machines=list_of(record(name=TEXT, description=TEXT, gpus=COUNT, hosts=COUNT)),
 )
+
+SIZE: Schema = {"type": ["integer", "null"], "minimum": 1}
+RATIOS = record(
+    schema={"const": "polypath.ratios/1"},
+    host={"type": "object", "required": ["simulated", "cores", "date"]},
+    results=list_of(
+        record(
+            part=TEXT,
+            operation=TEXT,
+            window={"type": ["integer", "null"], "minimum": 1},
+            bytes=SIZE,
+            native_seconds=TIME,
+            seconds=TIME,
+            worst=RATE,
+            median=RATE,
+            best=RATE,
+            ratios=list_of(RATE),
+        )
+    ),
+    by_size=list_of(
+        record(bytes=SIZE, worst=RATE, worst_of=TEXT, median=RATE, median_of=TEXT),
+    ),
+)
