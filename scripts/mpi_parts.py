@@ -17,6 +17,7 @@ from polypath.cli.sizes import parse_sizes
 from rounds_in_turn import MOST_SECONDS, Json, Part, host
 
 SECONDS = 0.3  # that one measurement may take
+MOST_LINES = 10  # that are shown of ranks that failed
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,10 @@ class MpiPart(Part):
         try:
             _, rounds = self._prepare()
             done = rounds.one(index, index == 0, lambda _done, _total: None)
-        except (RanksError, UserError) as error:
+        except RanksError as error:
+            said = error.outcome.distinct_messages()[-MOST_LINES:]
+            raise RuntimeError("\n".join([str(error), *said])) from None
+        except UserError as error:
             raise RuntimeError(str(error)) from None
         wrong = done.native.wrong_bytes, done.planned.wrong_bytes
         if any(wrong):

@@ -26,16 +26,20 @@ def started(command: list[str], planned: bool) -> list[str]:
 
 def output_of(command: list[str], planned: bool, **more: str) -> str:
     """Return what a program prints, with more variables in its environment; raise if it fails."""
-    run = subprocess.run(
-        started(command, planned),
-        capture_output=True,
-        text=True,
-        timeout=MOST_SECONDS,
-        check=False,
-        env={**os.environ, **more},
-    )
+    said = f"{' '.join(command)} {'with' if planned else 'without'} Polypath"
+    try:
+        run = subprocess.run(
+            started(command, planned),
+            capture_output=True,
+            text=True,
+            timeout=MOST_SECONDS,
+            check=False,
+            env={**os.environ, **more},
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{said} was not done after {MOST_SECONDS} s") from None
     if run.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} exits with {run.returncode}: {run.stderr[-1500:]}")
+        raise RuntimeError(f"{said} exits with {run.returncode}: {run.stderr[-1500:]}")
     return run.stdout
 
 

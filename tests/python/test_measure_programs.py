@@ -119,6 +119,13 @@ def test_what_was_measured_is_kept_after_every_round(tmp_path: Path) -> None:
     jsonschema.Draft202012Validator(result_schemas.RATIOS).validate(ratios)
 
 
+def test_a_program_that_fails_says_with_what_and_why() -> None:
+    failing = [sys.executable, "-c", "import sys; sys.exit('no such luck')"]
+
+    with pytest.raises(RuntimeError, match=r"without Polypath exits with 1: no such luck"):
+        rounds_in_turn.output_of(failing, False)
+
+
 # The worst ratios
 
 
