@@ -93,6 +93,10 @@ std::optional<LeftOutBecause> left_out(const Machine& machine, const Path& path,
   return relays.reason(staging_place(machine, path));
 }
 
+bool rests_on_missing(const Machine& machine, const Path& path) {
+  return path.staged() && machine.place(staging_place(machine, path)).staging_missing;
+}
+
 // True for a split by the caller or by a table that stages bytes where nothing may be.
 bool uses_left_out(const Machine& machine, const Draft& draft, const LeftOutRelays& relays) {
   return std::any_of(draft.paths.begin(), draft.paths.end(), [&](const PathDraft& part) {
@@ -246,6 +250,11 @@ bool Planner::is_selected(const Request& request, const Path& path) const {
 std::string Planner::barred(const Request& request, const Path& path) const {
   if (const auto why = left_out(machine(), path, request.options->left_out))
     return fmt::format("left out by the engine: {}", describe(*why));
+  if (rests_on_missing(machine(), path) && !request.options->forced())
+    return fmt::format(
+        "the calibration found no staging latency of {}, and no plan rests on a nominal one (run "
+        "'polypath calibrate' again when nothing else runs on the machine)",
+        name_of(machine(), path));
   if (!request.options->forced() && overloads(predictor_, path, request.load))
     return "a transfer in flight already fills what it would use";
   return "";
@@ -261,6 +270,8 @@ std::optional<Draft> Planner::tuned(const Request& request, Executor executor) c
   Draft draft = with_shares(request, optimiser(request, executor, request.bytes), entry->shares,
                             entry->chunks);
   if (uses_left_out(machine, draft, request.options->left_out)) return std::nullopt;
+  for (const PathDraft& part : draft.paths)
+    if (rests_on_missing(machine, part.path)) return std::nullopt;
   return draft;
 }
 

@@ -156,6 +156,7 @@ CALIBRATION = record(
     fingerprint={"type": "string", "pattern": "^[0-9a-f]{16}$"},
     file=TEXT,
     driver={"enum": ["sim", "cuda"]},
+    missing=list_of(record(of=TEXT, quantity={"const": "staging latency"}, consequence=TEXT)),
     numbers=list_of(
         record(
             of=TEXT,
