@@ -65,11 +65,14 @@ class FamiliarBeside : public testing::Test {
   StreamHandle stream_ = rig_.stream("gpu0");
 };
 
+// Between the same pages as the familiar one.
 TEST_F(FamiliarBeside, OverlappingRangesNeverReachTheDriver) {
-  Buffer& memory = rig_.buffer("gpu0", 2 * kSmall);
-  CopyCall within = rig_.call(memory, kSmall, memory, 0, kSmall, stream_);
+  constexpr std::size_t kPage = 4096;
+  Buffer& memory = rig_.buffer("gpu0", 4 * kPage);
+  const std::size_t start = kPage - memory.address.value % kPage;
+  CopyCall within = rig_.call(memory, start + kPage, memory, start, kPage / 2, stream_);
   make_familiar(within);
-  within.destination.value -= 1;
+  within.source.value += kPage - 1;
   const int copies = driver_.copies;
 
   const auto copy = [&] { engine_.copy(within); };
