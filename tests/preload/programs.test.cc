@@ -70,7 +70,7 @@ TEST_F(Programs, SeveralThreadsCopyAtOnce) {
 
   ASSERT_EQ(run.status, 0) << run.errors;
   EXPECT_GT(run.calls(kAccelerated), 0U);
-  EXPECT_EQ(run.calls(kAccelerated) + run.calls(text_of(Outcome::starting)), 20U) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated) + run.calls(text_of(Outcome::preparing)), 20U) << run.errors;
 }
 
 // The stand-in itself does not order the default streams of two GPUs, as CUDA does.
