@@ -165,13 +165,6 @@ void Interposer::stop_preparing() noexcept {
   if (Session* session = session_.load(std::memory_order_acquire)) session->stop_preparing();
 }
 
-bool Interposer::give_back() noexcept {
-  if (is_off() || busy) return false;
-  const Busy guard;
-  Session* session = session_.load(std::memory_order_acquire);
-  return session != nullptr && session->give_back();
-}
-
 // The engine stays as it is: other threads may be in it, and CUDA may go before it.
 void Interposer::end() noexcept {
   if (getpid() != process_) return;

@@ -81,8 +81,6 @@ void Session::stop_preparing() noexcept {
   engine_.stop_preparing();
 }
 
-bool Session::give_back() { return engine_.give_back(); }
-
 Outcome Session::copy(const ProgramCopy& asked) {
   if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
   if (lately_inside_.contains(asked)) return Outcome::same_memory;
@@ -173,8 +171,8 @@ bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
 }
 
 // A context of the program's own ends without a word, and what was mapped in it as well.
-std::optional<Outcome> Session::look_at(Address address, MemoryInfo& memory) {
-  driver_.imports().forget_if_ended(address);
+std::optional<Outcome> Session::look_at(Address address, Bytes bytes, MemoryInfo& memory) {
+  driver_.imports().forget_ended(address, bytes);
   const auto imported = driver_.imports().find(address);
   if (imported &&
       (imported->owner == cuda::kOwnerUnknown || !driver_.contexts().gpu_of(imported->context)))
@@ -202,8 +200,9 @@ std::optional<Outcome> Session::look_at_access(const cuda::MemoryAccess& access,
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {
-  if (const auto against = look_at(asked.destination, ends.destination)) return against;
-  if (const auto against = look_at(asked.source, ends.source)) return against;
+  if (const auto against = look_at(asked.destination, asked.bytes, ends.destination))
+    return against;
+  if (const auto against = look_at(asked.source, asked.bytes, ends.source)) return against;
   if (ends.destination.place == ends.source.place) return Outcome::same_memory;
   if (!is_device(ends.destination) && !is_device(ends.source)) return Outcome::same_memory;
   if (ends.pageable() && asked.bytes < settings_.pageable_min) return Outcome::pageable;

@@ -34,6 +34,8 @@
   X(free, cuMemFree_v2, 3020, (DevicePointer))                                                     \
   X(host_allocate, cuMemHostAlloc, 2020, (void**, std::size_t, unsigned))                          \
   X(host_free, cuMemFreeHost, 2000, (void*))                                                       \
+  X(host_register, cuMemHostRegister_v2, 6050, (void*, std::size_t, unsigned))                     \
+  X(host_unregister, cuMemHostUnregister, 4000, (void*))                                           \
   X(pointer_attributes, cuPointerGetAttributes, 7000, (unsigned, int*, void**, DevicePointer))     \
   X(ipc_open, cuIpcOpenMemHandle_v2, 11000, (DevicePointer*, IpcHandle, unsigned))                 \
   X(ipc_close, cuIpcCloseMemHandle, 4010, (DevicePointer))                                         \

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "driver/cuda/contexts.h"
@@ -112,15 +113,18 @@ void Imports::add(const ImportedMemory& memory, Check still_exported) {
   ++changes_;
 }
 
-void Imports::forget_if_ended(Address address) {
-  const auto memory = find(address);
-  if (!memory || id_at(memory->base) == memory->id) return;
-  Mappings ended;
+void Imports::forget_ended(Address begin, Bytes bytes) {
+  if (empty()) return;
+  std::vector<Mappings> ended;
   const std::scoped_lock lock(mutex_);
-  const auto found = entries_.find(memory->base);
-  if (found == entries_.end() || found->second.memory.id != memory->id) return;
-  ended = std::move(found->second.mappings);
-  entries_.erase(found);
+  std::erase_if(entries_, [&](auto& entry) {
+    const ImportedMemory& memory = entry.second.memory;
+    const bool apart = memory.base + memory.size <= begin || begin + bytes <= memory.base;
+    if (apart || id_at(memory.base) == memory.id) return false;
+    ended.push_back(std::move(entry.second.mappings));
+    return true;
+  });
+  if (ended.empty()) return;
   count_.store(entries_.size(), std::memory_order_release);
   ++changes_;
 }

@@ -92,9 +92,9 @@ class Imports {
   /// The program is about to unmap what begins at `base`: its second mappings are closed, after
   /// what uses them. Nothing happens if it is unknown.
   void remove(Address base);
-  /// Asks CUDA whether the address still means what it meant when it was mapped. A mapping ends
-  /// with its context without a word, and its address goes to other memory: then it is forgotten.
-  void forget_if_ended(Address address);
+  /// Asks CUDA whether the mappings in a range still are what they were. One ends with its context
+  /// without a word, and its addresses go to other memory: then it is forgotten.
+  void forget_ended(Address begin, Bytes bytes);
   /// What contains the address.
   [[nodiscard]] std::optional<ImportedMemory> find(Address address) const;
   /// The address as a copy in `context` must use it: unchanged if it is no import or was mapped
