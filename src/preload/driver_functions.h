@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "driver/cuda/cuda_types.h"
+#include "preload/watched_functions.h"
 
 namespace polypath::preload {
 
@@ -18,10 +19,18 @@ using cuda::IpcHandle;
 using cuda::Result;
 using cuda::StreamPointer;
 
+/// The beginning of CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  StreamPointer stream;
+};
+
 }  // namespace polypath::preload
 
 // X(exported symbol, name to ask cuGetProcAddress for, CUDA version that brought this form of it,
-//   1 if its default stream is the thread's own, parameters)
+//   1 if its default stream is the thread's own, parameters, ...)
 #define POLYPATH_INTERPOSED_FUNCTIONS(X)                                                          \
   X(cuMemcpy, "cuMemcpy", 4000, 0, (DevicePointer, DevicePointer, std::size_t))                   \
   X(cuMemcpy_ptds, "cuMemcpy", 4000, 1, (DevicePointer, DevicePointer, std::size_t))              \
@@ -67,6 +76,14 @@ using cuda::StreamPointer;
   X(cuMemcpyBatchAsync_v2_ptsz, "cuMemcpyBatchAsync", 13000, 1,                                   \
     (DevicePointer*, DevicePointer*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, \
      StreamPointer))                                                                              \
+  X(cuMemAlloc_v2, "cuMemAlloc", 3020, 0, (DevicePointer*, std::size_t))                          \
+  X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0,                                               \
+    (DevicePointer*, std::size_t*, std::size_t, std::size_t, unsigned))                           \
+  X(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0, (DevicePointer*, std::size_t, StreamPointer))   \
+  X(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1,                                            \
+    (DevicePointer*, std::size_t, StreamPointer))                                                 \
+  X(cuMemCreate, "cuMemCreate", 10020, 0,                                                         \
+    (unsigned long long*, std::size_t, const void*, unsigned long long))                          \
   X(cuMemFree_v2, "cuMemFree", 3020, 0, (DevicePointer))                                          \
   X(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0, (DevicePointer, StreamPointer))                   \
   X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1, (DevicePointer, StreamPointer))              \
@@ -76,11 +93,15 @@ using cuda::StreamPointer;
   X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0, (DevicePointer))                         \
   X(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0, (Device))                        \
   X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0, (Device))                    \
+  X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", 4000, 0, (ContextPointer, unsigned))          \
+  X(cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", 4000, 0, (ContextPointer))                  \
+  X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0, (ContextPointer))                                   \
   X(cuGetProcAddress, "cuGetProcAddress", 11030, 0, (const char*, void**, int, std::uint64_t))    \
   X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0,                                            \
     (const char*, void**, int, std::uint64_t, int*))                                              \
   X(cuGetProcAddress_v2_ptsz, "cuGetProcAddress", 12000, 1,                                       \
-    (const char*, void**, int, std::uint64_t, int*))
+    (const char*, void**, int, std::uint64_t, int*))                                              \
+  POLYPATH_WATCHED_FUNCTIONS(X)
 
 // Parentheses around a declarator's name would declare something else.
 // NOLINTBEGIN(bugprone-macro-parentheses)
@@ -89,7 +110,7 @@ using cuda::StreamPointer;
 /// the interposer; any doubt goes to the real driver.
 extern "C" {
 namespace polypath::preload {
-#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters) \
+#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters, ...) \
   __attribute__((visibility("default"))) Result symbol parameters;
 POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
@@ -100,7 +121,7 @@ namespace polypath::preload {
 
 /// The real driver's functions. One that the driver does not have returns an error when called.
 struct RealFunctions {
-#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters) \
+#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters, ...) \
   Result(*symbol) parameters = nullptr;
   POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE

@@ -22,12 +22,38 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
   return result;
 }
 
-void note_reset() {
-  Interposer::get().contexts_reset();
-  if (SharedMemory* shared = SharedMemory::existing()) shared->end();
+// A failed allocation is tried once more when Polypath has given back what it can spare.
+template <class Call>
+Result allocate(Call call) {
+  const Result result = call();
+  if (result != cuda::kOutOfMemory || !Interposer::get().give_back()) return result;
+  return call();
 }
 
 }  // namespace
+
+Result cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
+  return allocate([&] { return real().cuMemAlloc_v2(address, bytes); });
+}
+
+Result cuMemAllocPitch_v2(DevicePointer* address, std::size_t* pitch, std::size_t width,
+                          std::size_t height, unsigned element) {
+  return allocate(
+      [&] { return real().cuMemAllocPitch_v2(address, pitch, width, height, element); });
+}
+
+Result cuMemAllocAsync(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
+  return allocate([&] { return real().cuMemAllocAsync(address, bytes, stream); });
+}
+
+Result cuMemAllocAsync_ptsz(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
+  return allocate([&] { return real().cuMemAllocAsync_ptsz(address, bytes, stream); });
+}
+
+Result cuMemCreate(unsigned long long* handle, std::size_t bytes, const void* properties,
+                   unsigned long long flags) {
+  return allocate([&] { return real().cuMemCreate(handle, bytes, properties, flags); });
+}
 
 Result cuMemFree_v2(DevicePointer address) {
   note_free(address);
@@ -64,17 +90,6 @@ Result cuIpcCloseMemHandle(DevicePointer address) {
   // Off, nothing of ours uses it; in a forked child its list must not even be looked at.
   if (shared != nullptr && !Interposer::get().is_off()) shared->closing(address);
   return real().cuIpcCloseMemHandle(address);
-}
-
-// With its context every stream, event and buffer of ours on that GPU goes.
-Result cuDevicePrimaryCtxReset(Device gpu) {
-  note_reset();
-  return real().cuDevicePrimaryCtxReset(gpu);
-}
-
-Result cuDevicePrimaryCtxReset_v2(Device gpu) {
-  note_reset();
-  return real().cuDevicePrimaryCtxReset_v2(gpu);
 }
 
 }  // namespace polypath::preload

@@ -18,7 +18,7 @@ struct KnownFunction {
 
 // Functions are compared with what dlsym returns, so they are kept as it returns them.
 const KnownFunction kKnownFunctions[] = {
-#define POLYPATH_ROW(symbol, name, since, own_stream, parameters) \
+#define POLYPATH_ROW(symbol, name, since, own_stream, parameters, ...) \
   {#symbol, (name), since, (own_stream) != 0, reinterpret_cast<void*>(&(symbol))},
     POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_ROW)
 #undef POLYPATH_ROW
@@ -46,12 +46,13 @@ bool answers(const KnownFunction& known, const char* name, int version, bool own
 
 }  // namespace
 
-// UCX looks the functions that free memory up by name and patches their first bytes, to learn what
-// is freed: that must be the driver's code.
+// UCX looks the functions that allocate and free memory up by name and patches their first bytes,
+// to learn what comes and goes: that must be the driver's code.
 bool may_be_replaced(const char* name) {
-  return name != nullptr && name[0] == 'c' && name[1] == 'u' &&
-         std::strncmp(name, "cuMemFree", std::strlen("cuMemFree")) != 0 &&
-         with_symbol(name) != nullptr;
+  if (name == nullptr || name[0] != 'c' || name[1] != 'u') return false;
+  for (const char* patched : {"cuMemFree", "cuMemAlloc", "cuMemCreate"})
+    if (std::strncmp(name, patched, std::strlen(patched)) == 0) return false;
+  return with_symbol(name) != nullptr;
 }
 
 void* our_function(const char* name) {

@@ -53,6 +53,15 @@ std::string device(Words& words) {
   return answer(cu("cuCtxSetCurrent", context));
 }
 
+std::string release_device(Words& words) {
+  return answer(cu("cuDevicePrimaryCtxRelease_v2", next<int>(words)));
+}
+
+std::string create_context(Words& words) {
+  ContextPointer context = nullptr;
+  return answer(cu("cuCtxCreate_v2", &context, 0U, next<int>(words)));
+}
+
 std::string allocate(Words& words) {
   DevicePointer pointer = 0;
   const Result result = cu("cuMemAlloc_v2", &pointer, next<std::size_t>(words));
@@ -105,6 +114,20 @@ std::string race(Words& words) {
   return answer(cu("cuCtxSynchronize"));
 }
 
+// Pinned memory that a copy which cannot have happened yet will read.
+std::string free_in_use(Words&) {
+  StreamPointer queue = nullptr;
+  void* host = nullptr;
+  DevicePointer memory = 0;
+  cu("cuStreamCreate", &queue, 1U);
+  cu("cuMemHostAlloc", &host, std::size_t{4096}, 0U);
+  cu("cuMemAlloc_v2", &memory, std::size_t{4096});
+  const void* from = host;
+  cu("cuStreamWaitValue32_v2", queue, memory, 1U, 1U);
+  cu("cuMemcpyHtoDAsync_v2", memory, from, std::size_t{4096}, queue);
+  return answer(cu("cuMemFreeHost", host));
+}
+
 std::string export_handle(Words& words) {
   IpcHandle handle{};
   const Result result = cu("cuIpcGetMemHandle", &handle, next<DevicePointer>(words));
@@ -133,6 +156,25 @@ std::string ordinal(Words& words) {
   void* where = &value;
   const Result result = cu("cuPointerGetAttribute", where, 9, next<DevicePointer>(words));
   return answer(result, std::to_string(value));
+}
+
+std::string buffer_id(Words& words) {
+  unsigned long long value = 0;
+  void* where = &value;
+  const Result result = cu("cuPointerGetAttribute", where, 7, next<DevicePointer>(words));
+  return answer(result, std::to_string(value));
+}
+
+std::string compute_mode(Words& words) {
+  int value = 0;
+  const Result result = cu("cuDeviceGetAttribute", &value, 20, next<int>(words));
+  return answer(result, std::to_string(value));
+}
+
+std::string free_memory(Words&) {
+  std::size_t free = 0, total = 0;
+  const Result result = cu("cuMemGetInfo_v2", &free, &total);
+  return answer(result, std::to_string(free));
 }
 
 std::string size_of(Words& words) {
@@ -188,16 +230,22 @@ const std::map<std::string, std::function<std::string(Words&)>>& commands() {
   static const std::map<std::string, std::function<std::string(Words&)>> table = {
       {"init", [](Words&) { return answer(cu("cuInit", 0U)); }},
       {"device", device},
+      {"release", release_device},
+      {"context", create_context},
       {"alloc", allocate},
       {"free", release},
       {"write", write},
       {"check", check},
       {"copy", copy},
       {"race", race},
+      {"free_in_use", free_in_use},
       {"export", export_handle},
       {"open", open},
       {"close", close},
       {"ordinal", ordinal},
+      {"id", buffer_id},
+      {"mode", compute_mode},
+      {"room", free_memory},
       {"size", size_of},
       {"count", count},
       {"bus", bus_id},

@@ -41,6 +41,8 @@
   X(stream_context, cuStreamGetCtx, 9020, (StreamPointer, ContextPointer*))                        \
   X(stream_destroy, cuStreamDestroy_v2, 4000, (StreamPointer))                                     \
   X(stream_synchronize, cuStreamSynchronize, 2000, (StreamPointer))                                \
+  X(stream_query, cuStreamQuery, 2000, (StreamPointer))                                            \
+  X(stream_flags, cuStreamGetFlags, 5050, (StreamPointer, unsigned*))                              \
   X(stream_wait, cuStreamWaitEvent, 3020, (StreamPointer, EventPointer, unsigned))                 \
   X(stream_capturing, cuStreamIsCapturing, 10000, (StreamPointer, int*))                           \
   X(thread_capture_mode, cuThreadExchangeStreamCaptureMode, 10010, (int*))                         \

@@ -142,6 +142,19 @@ void CudaDriver::synchronize(StreamHandle stream) {
   check(cuda_.stream_synchronize(pointer_of(stream)), "cuStreamSynchronize");
 }
 
+void CudaDriver::synchronize(EventHandle event) {
+  const Current current(context_of(event.value));
+  const RelaxedCapture relaxed;
+  check(cuda_.event_synchronize(pointer_of(event)), "cuEventSynchronize");
+}
+
+void CudaDriver::open_hop(PlaceId source, PlaceId destination) {
+  for (const PlaceId place : {source, destination})
+    if (is_gpu(place)) (void)contexts_.of(ordinal(place));
+  if (is_gpu(source) && is_gpu(destination))
+    contexts_.connect(ordinal(source), ordinal(destination));
+}
+
 // The source's GPU pushes; the host has none, so the destination's pulls.
 int CudaDriver::copying_gpu(const CopyRequest& request) const {
   return ordinal(is_gpu(request.source_place) ? request.source_place : request.destination_place);

@@ -54,6 +54,7 @@ class CudaDriver final : public Driver {
   void record(EventHandle event, StreamHandle stream) override;
   void wait(StreamHandle stream, EventHandle event) override;
   bool is_done(EventHandle event) override;
+  void open_hop(PlaceId source, PlaceId destination) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
@@ -61,6 +62,7 @@ class CudaDriver final : public Driver {
   void launch(GraphHandle graph, StreamHandle stream) override;
   void destroy_graph(GraphHandle graph) override;
   void synchronize(StreamHandle stream) override;
+  void synchronize(EventHandle event) override;
 
   /// The primary contexts that are used.
   [[nodiscard]] Contexts& contexts() { return contexts_; }

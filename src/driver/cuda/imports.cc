@@ -2,6 +2,9 @@
 
 #include <pthread.h>
 
+#include <array>
+#include <utility>
+
 #include "core/error.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
@@ -24,6 +27,15 @@ auto* entry_at(Entries& entries, Address address) {
   if (after == entries.begin()) return static_cast<decltype(&after->second)>(nullptr);
   auto& entry = std::prev(after)->second;
   return address < entry.memory.base + entry.memory.size ? &entry : nullptr;
+}
+
+// CUDA's number of the memory at an address; zero if there is none.
+std::uint64_t id_at(Address address) {
+  std::uint64_t id = 0;
+  std::array<int, 1> which = {kPointerBufferId};
+  std::array<void*, 1> data = {&id};
+  const Result result = driver().pointer_attributes(1, which.data(), data.data(), address.value);
+  return result == kSuccess ? id : 0;
 }
 
 bool same_memory(const ImportedMemory& a, const ImportedMemory& b) {
@@ -84,11 +96,15 @@ Imports& Imports::of_process() {
 }
 
 void Imports::add(const ImportedMemory& memory, Check still_exported) {
+  Mappings ended;  // of a mapping that is no more, closed without the lock
   const std::scoped_lock lock(mutex_);
   const auto [place, is_new] =
-      entries_.try_emplace(memory.base, Entry{memory, std::move(still_exported), 1, false, {}});
+      entries_.try_emplace(memory.base, Entry{memory, still_exported, 1, false, {}});
   Entry& entry = place->second;
-  if (!is_new) {
+  if (!is_new && entry.memory.id != memory.id) {
+    ended = std::move(entry.mappings);
+    entry = Entry{memory, std::move(still_exported), 1, false, {}};
+  } else if (!is_new) {
     ++entry.openings;
     if (!same_memory(entry.memory, memory)) entry.memory.owner = kOwnerUnknown;
   }
@@ -96,9 +112,22 @@ void Imports::add(const ImportedMemory& memory, Check still_exported) {
   ++changes_;
 }
 
+void Imports::forget_if_ended(Address address) {
+  const auto memory = find(address);
+  if (!memory || id_at(memory->base) == memory->id) return;
+  Mappings ended;
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(memory->base);
+  if (found == entries_.end() || found->second.memory.id != memory->id) return;
+  ended = std::move(found->second.mappings);
+  entries_.erase(found);
+  count_.store(entries_.size(), std::memory_order_release);
+  ++changes_;
+}
+
 // The mappings go after the lock has: waiting for their last use may take long.
 void Imports::remove(Address base) {
-  std::map<ContextPointer, std::shared_ptr<SecondMapping>> unused;
+  Mappings unused;
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find(base);
   if (found == entries_.end() || --found->second.openings > 0) return;
@@ -121,33 +150,65 @@ bool Imports::mappable(Address address) const {
   return entry == nullptr || !entry->failed;
 }
 
-Reached Imports::reach(Address address, ContextPointer context) {
-  if (empty()) return {address, nullptr};
-  const std::scoped_lock lock(mutex_);
-  Entry* entry = entry_at(entries_, address);
-  if (entry == nullptr || entry->memory.context == context) return {address, nullptr};
-  auto& mapping = entry->mappings[context];
-  if (!mapping) mapping = open(*entry, context);
-  return {mapping->base() + Bytes{address.value - entry->memory.base.value}, mapping};
+// None if a mapping has to be opened for it. The caller holds the lock.
+std::optional<Reached> Imports::reached(Address address, ContextPointer context) {
+  const Entry* entry = entry_at(entries_, address);
+  if (entry == nullptr || entry->memory.context == context) return Reached{address, nullptr};
+  const auto found = entry->mappings.find(context);
+  if (found == entry->mappings.end()) return std::nullopt;
+  const auto& mapping = found->second;
+  return Reached{mapping->base() + Bytes{address.value - entry->memory.base.value}, mapping};
 }
 
-// Checked on both sides: between them the exporter has kept the allocation, so that what has been
-// opened is what the program had opened.
-std::shared_ptr<SecondMapping> Imports::open(Entry& entry, ContextPointer context) {
-  if (entry.failed)
+bool Imports::is_reached(Address address, ContextPointer context) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_at(entries_, address);
+  return entry == nullptr || entry->memory.context == context || entry->mappings.contains(context);
+}
+
+// Opened without the lock, because it takes milliseconds. Checked on both sides: between them the
+// exporter has kept the allocation, so that what has been opened is what the program had opened.
+Reached Imports::reach(Address address, ContextPointer context) {
+  if (empty()) return {address, nullptr};
+  std::unique_lock lock(mutex_);
+  if (const auto known = reached(address, context)) return *known;
+  const Entry& entry = *entry_at(entries_, address);
+  const ImportedMemory memory = entry.memory;
+  const Check still_exported = entry.still_exported;
+  const bool failed = entry.failed;
+  lock.unlock();
+  if (failed)
     fail(ErrorCode::driver, "memory of another process cannot be mapped again",
          "it has been tried before");
-  entry.failed = true;
-  const auto check_exported = [&] {
-    if (entry.memory.owner >= 0 && entry.still_exported()) return;
+  std::shared_ptr<SecondMapping> mapping;  // goes without the lock if it cannot be used
+  try {
+    const auto check_exported = [&] {
+      if (memory.owner >= 0 && still_exported()) return;
+      fail(ErrorCode::unsupported, "memory of another process cannot be mapped again",
+           "its exporter has freed it or ended");
+    };
+    check_exported();
+    mapping = std::make_shared<SecondMapping>(memory.handle, context);
+    check_exported();
+  } catch (const Error&) {
+    note_failure(memory);
+    throw;
+  }
+  lock.lock();
+  Entry* now = entry_at(entries_, address);
+  if (now == nullptr || now->memory.id != memory.id) {
+    lock.unlock();
     fail(ErrorCode::unsupported, "memory of another process cannot be mapped again",
-         "its exporter has freed it or ended");
-  };
-  check_exported();
-  auto mapping = std::make_shared<SecondMapping>(entry.memory.handle, context);
-  check_exported();
-  entry.failed = false;
-  return mapping;
+         "the program has unmapped it meanwhile");
+  }
+  now->mappings.emplace(context, mapping);
+  return *reached(address, context);
+}
+
+void Imports::note_failure(const ImportedMemory& memory) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(memory.base);
+  if (found != entries_.end() && found->second.memory.id == memory.id) found->second.failed = true;
 }
 
 void Imports::abandon() {

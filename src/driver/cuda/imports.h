@@ -34,6 +34,7 @@ struct ImportedMemory {
   IpcHandle handle;
   ContextPointer context = nullptr;  ///< where it was mapped
   int owner = kOwnerUnknown;         ///< the GPU that has the bytes, by number in this process
+  std::uint64_t id = 0;  ///< CUDA's number of the mapping, never given twice; 0: unknown
 };
 
 /// A mapping of our own beside the program's.
@@ -91,12 +92,17 @@ class Imports {
   /// The program is about to unmap what begins at `base`: its second mappings are closed, after
   /// what uses them. Nothing happens if it is unknown.
   void remove(Address base);
+  /// Asks CUDA whether the address still means what it meant when it was mapped. A mapping ends
+  /// with its context without a word, and its address goes to other memory: then it is forgotten.
+  void forget_if_ended(Address address);
   /// What contains the address.
   [[nodiscard]] std::optional<ImportedMemory> find(Address address) const;
   /// The address as a copy in `context` must use it: unchanged if it is no import or was mapped
   /// there. Opens a mapping where there is none. Error (driver) if that cannot be done, now or
   /// before; (unsupported) if the allocation is no longer exported.
   [[nodiscard]] Reached reach(Address address, ContextPointer context);
+  /// True if reach() would open nothing.
+  [[nodiscard]] bool is_reached(Address address, ContextPointer context) const;
   /// False once a second mapping of it has failed.
   [[nodiscard]] bool mappable(Address address) const;
   /// Grows whenever an address may have come to mean something else.
@@ -107,15 +113,17 @@ class Imports {
   void abandon();
 
  private:
+  using Mappings = std::map<ContextPointer, std::shared_ptr<SecondMapping>>;
   struct Entry {
     ImportedMemory memory;
     Check still_exported;
     int openings = 1;
     bool failed = false;
-    std::map<ContextPointer, std::shared_ptr<SecondMapping>> mappings;
+    Mappings mappings;
   };
 
-  [[nodiscard]] static std::shared_ptr<SecondMapping> open(Entry& entry, ContextPointer context);
+  [[nodiscard]] std::optional<Reached> reached(Address address, ContextPointer context);
+  void note_failure(const ImportedMemory& memory);
 
   mutable std::mutex mutex_;
   std::map<Address, Entry> entries_;

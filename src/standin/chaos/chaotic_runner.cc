@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "standin/chaos/graph_run.h"
+#include "standin/chaos/values.h"
 #include "standin/failure.h"
 
 namespace polypath::standin::chaos {
@@ -134,6 +135,20 @@ Waiting ChaoticRunner::fill(Address destination, Bytes bytes, const std::vector<
 
 void ChaoticRunner::call(std::function<void()> function, StreamHandle stream) {
   scheduler_.enqueue_function(queues_.at(stream), std::move(function));
+}
+
+void ChaoticRunner::wait_for_value(const MemoryValue& value, StreamHandle stream) {
+  const auto entry = std::make_shared<Entry>();
+  const End end = end_of(value.address, value.bytes, "value");
+  entry->job = std::make_unique<WaitForValue>(end.place, value);
+  scheduler_.enqueue(queue(stream), entry);
+}
+
+void ChaoticRunner::write_value(const MemoryValue& value, StreamHandle stream) {
+  const auto entry = std::make_shared<Entry>();
+  const End end = end_of(value.address, value.bytes, "value");
+  entry->job = std::make_unique<WriteValue>(end.place, value);
+  scheduler_.enqueue(queue(stream), entry);
 }
 
 GraphHandle ChaoticRunner::instantiate(const std::vector<CopyNode>& nodes) {

@@ -32,6 +32,8 @@ class ChaoticRunner final : public Runner {
   Waiting fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
                Returns returns, StreamHandle stream) override;
   void call(std::function<void()> function, StreamHandle stream) override;
+  void wait_for_value(const MemoryValue& value, StreamHandle stream) override;
+  void write_value(const MemoryValue& value, StreamHandle stream) override;
 
   GraphHandle instantiate(const std::vector<CopyNode>& nodes) override;
   void update_node(GraphHandle graph, int node, const CopyNode& copy) override;

@@ -10,11 +10,20 @@ bool GraphRun::can_go_on(const Node& node) const {
          });
 }
 
-Progress GraphRun::step(Chance& chance) {
-  std::vector<Node*> ready;
+GraphRun::Node& GraphRun::pick(Chance& chance) {
+  constexpr std::uint64_t kMostPicksPerDraw = 64;
+  if (picks_left_-- == 0) {
+    picks_left_ = chance.below(kMostPicksPerDraw);
+    for (Node& node : nodes_) node.priority = chance.below(UINT64_MAX);
+  }
+  Node* picked = nullptr;
   for (Node& node : nodes_)
-    if (can_go_on(node)) ready.push_back(&node);
-  Node& chosen = *ready[chance.below(ready.size())];
+    if (can_go_on(node) && (picked == nullptr || node.priority > picked->priority)) picked = &node;
+  return *picked;
+}
+
+Progress GraphRun::step(Chance& chance) {
+  Node& chosen = pick(chance);
   if (chosen.copy->step(chance) == Progress::done) chosen.copy.reset();
   const bool done = std::none_of(nodes_.begin(), nodes_.end(),
                                  [](const Node& node) { return node.copy != nullptr; });

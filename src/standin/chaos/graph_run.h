@@ -13,6 +13,7 @@ class GraphRun final : public Job {
   struct Node {
     std::unique_ptr<CopyJob> copy;
     std::vector<int> after;
+    std::uint64_t priority = 0;
   };
   explicit GraphRun(std::vector<Node> nodes) : nodes_(std::move(nodes)) {}
 
@@ -20,8 +21,10 @@ class GraphRun final : public Job {
 
  private:
   [[nodiscard]] bool can_go_on(const Node& node) const;
+  Node& pick(Chance& chance);
 
-  std::vector<Node> nodes_;  ///< those that are done have no copy
+  std::vector<Node> nodes_;       ///< those that are done have no copy
+  std::uint64_t picks_left_ = 0;  ///< until priorities are drawn anew
 };
 
 }  // namespace polypath::standin::chaos

@@ -4,12 +4,9 @@
 #include <thread>
 #include <utility>
 
+#include "standin/state/runner.h"
+
 namespace polypath::standin::chaos {
-namespace {
-
-thread_local bool on_host_thread = false;
-
-}  // namespace
 
 // Never joined: the thread waits for more work until the process ends.
 HostThread::HostThread() : shared_(*new Shared) {
@@ -24,7 +21,7 @@ void HostThread::start(std::function<void()> task) {
 
 void HostThread::work(Shared& shared) {
   leave_signals_to_others();
-  on_host_thread = true;
+  calls_are_forbidden() = true;
   std::unique_lock lock(shared.mutex);
   for (;;) {
     shared.changed.wait(lock, [&] { return !shared.tasks.empty(); });
@@ -35,8 +32,6 @@ void HostThread::work(Shared& shared) {
     lock.lock();
   }
 }
-
-bool is_host_thread() { return on_host_thread; }
 
 void leave_signals_to_others() {
   sigset_t signals;

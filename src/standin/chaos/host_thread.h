@@ -28,9 +28,6 @@ class HostThread {
   Shared& shared_;
 };
 
-/// True on that thread, where CUDA's functions may not be called.
-bool is_host_thread();
-
 /// Signals that are not the calling thread's own doing go to other threads from now on.
 void leave_signals_to_others();
 

@@ -161,7 +161,7 @@ void Scheduler::run() {
 }
 
 void Scheduler::draw_priorities() {
-  if (picks_left_-- > 0) return;
+  if (picks_left_-- != 0) return;
   picks_left_ = choices_.below(kMostPicksPerDraw);
   for (const QueuePointer& queue : queues_) queue->priority = choices_.below(UINT64_MAX);
 }

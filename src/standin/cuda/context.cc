@@ -16,6 +16,8 @@ void set_flags(Process& process, Device device, unsigned flags) {
 
 Result create(ContextPointer* where, unsigned flags, Device device) {
   return enter("cuCtxCreate", [&](Process& process) {
+    if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
+    process.admit_context(device);
     const Context& context = process.contexts.create(device, flags);
     store(where, context.handle);
     Contexts::push(context.handle);
@@ -33,6 +35,11 @@ Result end_context(const char* name, Ending ending, End end) {
     });
     under_lock(process, [&](Process& locked) { end(locked); });
   });
+}
+
+const Context& retain(Process& process, Device device) {
+  if (process.contexts.primary(device) == nullptr) process.admit_context(device);
+  return process.contexts.retain(device);
 }
 
 void release(Process& process, Device device) {
@@ -57,6 +64,7 @@ void destroy(Process& process, ContextPointer context) {
 
 void enable_peer(Process& process, ContextPointer peer) {
   Context& current = process.contexts.current();
+  if (peer == current.handle) refuse(kInvalidContext, "a context is no peer of its own");
   const Context& other = process.contexts.find(peer);
   const Gpu& from = process.contexts.gpu(current.ordinal);
   if (!from.reaches[process.contexts.gpu(other.ordinal).index])
@@ -73,7 +81,7 @@ using namespace polypath::standin;
 
 STANDIN_EXPORT Result cuDevicePrimaryCtxRetain(ContextPointer* where, Device device) {
   return enter("cuDevicePrimaryCtxRetain",
-               [&](Process& process) { store(where, process.contexts.retain(device).handle); });
+               [&](Process& process) { store(where, retain(process, device).handle); });
 }
 
 STANDIN_EXPORT Result cuDevicePrimaryCtxRelease_v2(Device device) {

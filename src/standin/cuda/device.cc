@@ -2,13 +2,16 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
+#include "standin/cuda/lookup.h"
 #include "standin/state/process.h"
 
 namespace polypath::standin {
 namespace {
 
 constexpr int kPciBusId = 33, kPciDeviceId = 34, kPciDomainId = 50;
+constexpr int kComputeMode = 20, kExclusiveProcess = 3;
 constexpr int kComputeMajor = 75, kComputeMinor = 76;
 
 // CUdevice_attribute, those that are not zero and the same for every GPU.
@@ -31,7 +34,19 @@ const std::map<int, int>& fixed_attributes() {
   return values;
 }
 
-int attribute_of(const Gpu& gpu, int attribute) {
+// Streams that wait for values: CAN_USE_STREAM_MEM_OPS_V1, CAN_USE_64_BIT_STREAM_MEM_OPS_V1,
+// CAN_USE_STREAM_WAIT_VALUE_NOR_V1, and the last two without _V1.
+const std::set<int>& value_attributes() {
+  static const std::set<int> attributes = {92, 93, 94, 122, 123};
+  return attributes;
+}
+
+int setting_attribute(const Settings& settings, int attribute) {
+  if (attribute == kComputeMode) return settings.exclusive ? kExclusiveProcess : 0;
+  return settings.chaos && value_attributes().contains(attribute) ? 1 : 0;
+}
+
+int attribute_of(const Gpu& gpu, const Settings& settings, int attribute) {
   switch (attribute) {
     case kPciBusId: return gpu.bus;
     case kPciDeviceId:
@@ -41,7 +56,7 @@ int attribute_of(const Gpu& gpu, int attribute) {
     default: break;
   }
   const auto found = fixed_attributes().find(attribute);
-  return found == fixed_attributes().end() ? 0 : found->second;
+  return found == fixed_attributes().end() ? setting_attribute(settings, attribute) : found->second;
 }
 
 void store_text(char* text, int length, const std::string& value) {
@@ -73,6 +88,8 @@ int peer_attribute(const Gpu& from, const Gpu& to, int attribute) {
   }
 }
 
+bool is_function(std::string_view name) { return look_up(name, INT32_MAX, false) != nullptr; }
+
 Result uuid(Uuid* uuid, Device device) {
   return enter("cuDeviceGetUuid", [&](Process& process) {
     Uuid value{};
@@ -87,7 +104,7 @@ Result uuid(Uuid* uuid, Device device) {
 using namespace polypath;
 using namespace polypath::standin;
 
-STANDIN_EXPORT Result cuInit(unsigned) { return start(); }
+STANDIN_EXPORT Result cuInit(unsigned) { return start(is_function); }
 
 STANDIN_EXPORT Result cuDriverGetVersion(int* version) {
   if (version == nullptr) return kInvalidValue;
@@ -118,7 +135,7 @@ STANDIN_EXPORT Result cuDeviceGetUuid_v2(Uuid* where, Device device) { return uu
 
 STANDIN_EXPORT Result cuDeviceGetAttribute(int* value, int attribute, Device device) {
   return enter("cuDeviceGetAttribute", [&](Process& process) {
-    store(value, attribute_of(process.contexts.gpu(device), attribute));
+    store(value, attribute_of(process.contexts.gpu(device), process.settings, attribute));
   });
 }
 

@@ -130,6 +130,22 @@
   X(cuStreamAddCallback_ptsz, 5000)           \
   X(cuLaunchHostFunc, 10000)                  \
   X(cuLaunchHostFunc_ptsz, 10000)             \
+  X(cuStreamWaitValue32, 8000)                \
+  X(cuStreamWaitValue32_ptsz, 8000)           \
+  X(cuStreamWaitValue32_v2, 11070)            \
+  X(cuStreamWaitValue32_v2_ptsz, 11070)       \
+  X(cuStreamWaitValue64, 9000)                \
+  X(cuStreamWaitValue64_ptsz, 9000)           \
+  X(cuStreamWaitValue64_v2, 11070)            \
+  X(cuStreamWaitValue64_v2_ptsz, 11070)       \
+  X(cuStreamWriteValue32, 8000)               \
+  X(cuStreamWriteValue32_ptsz, 8000)          \
+  X(cuStreamWriteValue32_v2, 11070)           \
+  X(cuStreamWriteValue32_v2_ptsz, 11070)      \
+  X(cuStreamWriteValue64, 9000)               \
+  X(cuStreamWriteValue64_ptsz, 9000)          \
+  X(cuStreamWriteValue64_v2, 11070)           \
+  X(cuStreamWriteValue64_v2_ptsz, 11070)      \
   X(cuStreamBeginCapture_v2, 10010)           \
   X(cuStreamBeginCapture_v2_ptsz, 10010)      \
   X(cuStreamEndCapture, 10000)                \
@@ -194,6 +210,4 @@
   X(cuModuleLoadData, 2000)                        \
   X(cuModuleGetFunction, 2000)                     \
   X(cuModuleUnload, 2000)                          \
-  X(cuStreamWriteValue32_v2, 11070)                \
-  X(cuStreamWaitValue32_v2, 11070)                 \
   X(cuGetExportTable, 3000)

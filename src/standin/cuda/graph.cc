@@ -21,8 +21,8 @@ CopyNode node_of(const Memcpy3D* copy) {
   return {{to}, {from}, {copy->width}, {}};
 }
 
-Result instantiate(GraphExecPointer* where, GraphPointer graph) {
-  return enter("cuGraphInstantiate", [&](Process& process) {
+Result instantiate(const char* name, GraphExecPointer* where, GraphPointer graph) {
+  return enter(name, [&](Process& process) {
     process.check_no_capture();
     if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
     *where = process.graphs.instantiate(graph);
@@ -76,12 +76,12 @@ STANDIN_EXPORT Result cuGraphAddMemcpyNode(GraphNodePointer* where, GraphPointer
 
 STANDIN_EXPORT Result cuGraphInstantiateWithFlags(GraphExecPointer* where, GraphPointer graph,
                                                   unsigned long long) {
-  return instantiate(where, graph);
+  return instantiate("cuGraphInstantiateWithFlags", where, graph);
 }
 
 STANDIN_EXPORT Result cuGraphInstantiate_v2(GraphExecPointer* where, GraphPointer graph,
                                             GraphNodePointer*, char*, std::size_t) {
-  return instantiate(where, graph);
+  return instantiate("cuGraphInstantiate", where, graph);
 }
 
 STANDIN_EXPORT Result cuGraphExecMemcpyNodeSetParams(GraphExecPointer graph, GraphNodePointer node,

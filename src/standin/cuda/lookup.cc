@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "standin/cuda/functions.h"
+#include "standin/facts/planned_failures.h"
 
 // Their parameters do not matter where only their addresses are taken, or none is looked at.
 #define STANDIN_DECLARE(symbol, version) extern "C" polypath::standin::Result symbol();
@@ -30,23 +31,6 @@ constexpr Entry kEntries[] = {STANDIN_FUNCTIONS(STANDIN_ENTRY)
                                   STANDIN_UNSUPPORTED_FUNCTIONS(STANDIN_ENTRY)};
 #undef STANDIN_ENTRY
 
-bool remove_suffix(std::string_view& name, std::string_view suffix) {
-  if (!name.ends_with(suffix)) return false;
-  name.remove_suffix(suffix.size());
-  return true;
-}
-
-bool is_per_thread(std::string_view& symbol) {
-  return remove_suffix(symbol, "_ptsz") || remove_suffix(symbol, "_ptds");
-}
-
-// "cuMemAlloc" of "cuMemAlloc_v2".
-std::string_view base_name(std::string_view symbol) {
-  for (const std::string_view suffix : {"_v2", "_v3", "_v4"})
-    if (remove_suffix(symbol, suffix)) break;
-  return symbol;
-}
-
 // The newest function of that name which a program of that CUDA version can know; of those that
 // take a stream, the one whose stream 0 is the wanted one.
 const Entry* find(std::string_view name, int version, bool per_thread) {
@@ -54,7 +38,7 @@ const Entry* find(std::string_view name, int version, bool per_thread) {
   bool best_per_thread = false;
   for (const Entry& entry : kEntries) {
     std::string_view symbol = entry.symbol;
-    const bool own_stream = is_per_thread(symbol);
+    const bool own_stream = remove_per_thread_suffix(symbol);
     if (base_name(symbol) != name || entry.version > version || (own_stream && !per_thread))
       continue;
     const bool better = best == nullptr || entry.version > best->version ||

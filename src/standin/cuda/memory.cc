@@ -25,7 +25,7 @@ Allocation allocation(Process& process, MemoryOrigin origin, std::size_t bytes, 
 
 DevicePointer allocate_device(Process& process, std::size_t bytes) {
   Allocation memory = allocation(process, MemoryOrigin::device, bytes, 0);
-  if (process.allocations.used(memory.ordinal) + memory.size > process.settings.memory)
+  if (process.used(memory.ordinal) + memory.size > process.settings.memory)
     refuse(kOutOfMemory, "the GPU has no room left (STANDIN_MEMORY)");
   memory.segment = Segment::create(memory.size);
   const PlaceId place = process.contexts.current().gpu;
@@ -87,7 +87,7 @@ using namespace polypath::standin;
 
 STANDIN_EXPORT Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   return enter("cuMemGetInfo", [&](Process& process) {
-    const Bytes used = process.allocations.used(process.contexts.current().ordinal);
+    const Bytes used = process.used(process.contexts.current().ordinal);
     store(free, (process.settings.memory - used).value);
     store(total, process.settings.memory.value);
   });

@@ -10,8 +10,8 @@ constexpr int kNone = 0, kActive = 1, kInvalidated = 2;
 
 constexpr Result kIllegalState = 401;
 
-Result create(StreamPointer* where, unsigned flags, int priority) {
-  return enter("cuStreamCreate", [&](Process& process) {
+Result create(const char* name, StreamPointer* where, unsigned flags, int priority) {
+  return enter(name, [&](Process& process) {
     if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
     *where = process.streams.create(process.contexts.current(), flags, priority).handle;
   });
@@ -158,12 +158,12 @@ Result id_of(StreamArgument argument, unsigned long long* where) {
 using namespace polypath::standin;
 
 STANDIN_EXPORT Result cuStreamCreate(StreamPointer* where, unsigned flags) {
-  return create(where, flags, 0);
+  return create("cuStreamCreate", where, flags, 0);
 }
 
 STANDIN_EXPORT Result cuStreamCreateWithPriority(StreamPointer* where, unsigned flags,
                                                  int priority) {
-  return create(where, flags, priority);
+  return create("cuStreamCreateWithPriority", where, flags, priority);
 }
 
 STANDIN_EXPORT Result cuStreamDestroy_v2(StreamPointer stream) {

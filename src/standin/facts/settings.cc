@@ -21,6 +21,13 @@ bool flag(const char* variable) {
        "it must be 0 or 1");
 }
 
+bool exclusive(const char* variable) {
+  const std::string value = text(variable, "default");
+  if (value == "default" || value == "exclusive") return value == "exclusive";
+  fail(ErrorCode::invalid_argument, std::string(variable) + "='" + value + "' cannot be used",
+       "it must be default or exclusive");
+}
+
 std::uint64_t number(const char* variable, const std::string& value) {
   std::uint64_t read = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), read);
@@ -49,6 +56,10 @@ Settings read_settings() {
   settings.machine = text("STANDIN_MACHINE", settings.machine);
   settings.memory =
       parse_bytes(text("STANDIN_MEMORY", format_bytes(settings.memory)), "STANDIN_MEMORY");
+  settings.context_memory =
+      parse_bytes(text("STANDIN_CONTEXT_MEMORY", "0"), "STANDIN_CONTEXT_MEMORY");
+  settings.exclusive = exclusive("STANDIN_COMPUTE_MODE");
+  settings.failures = parse_failures(text("STANDIN_FAIL", ""));
   settings.strict = flag("STANDIN_STRICT");
   settings.statistics = flag("STANDIN_STATISTICS");
   settings.log = flag("STANDIN_LOG");

@@ -5,17 +5,23 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/units.h"
+#include "standin/facts/planned_failures.h"
 
 namespace polypath::standin {
 
 struct Settings {
   std::string machine = "h200x4";  ///< STANDIN_MACHINE: a zoo name, synthetic:SEED or a file
   Bytes memory = 16_GiB;           ///< STANDIN_MEMORY: of each GPU, for one process
-  bool strict = false;             ///< STANDIN_STRICT=1: violations end the program with status 86
-  bool statistics = false;         ///< STANDIN_STATISTICS=1: what was called and copied, at exit
-  bool log = false;                ///< STANDIN_LOG=1: why calls fail, as they do
+  Bytes context_memory;            ///< STANDIN_CONTEXT_MEMORY: what a context takes of its GPU's
+  /// STANDIN_COMPUTE_MODE: default, or exclusive: one context of one process on a GPU.
+  bool exclusive = false;
+  std::vector<PlannedFailure> failures;  ///< STANDIN_FAIL: see parse_failures
+  bool strict = false;      ///< STANDIN_STRICT=1: violations end the program with status 86
+  bool statistics = false;  ///< STANDIN_STATISTICS=1: what was called and copied, at exit
+  bool log = false;         ///< STANDIN_LOG=1: why calls fail, as they do
   /// STANDIN_CHAOS: the seed of the chaotic driver; empty or not set: the one in virtual time.
   std::optional<std::uint64_t> chaos;
   std::size_t queue_depth = 1000;  ///< STANDIN_QUEUE_DEPTH: entries of a stream, of the chaotic one

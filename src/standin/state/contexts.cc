@@ -1,5 +1,7 @@
 #include "standin/state/contexts.h"
 
+#include <algorithm>
+
 namespace polypath::standin {
 namespace {
 
@@ -69,6 +71,12 @@ unsigned& Contexts::primary_flags(Device device) {
 }
 
 void Contexts::destroy(const Context& context) { contexts_.take(context.handle); }
+
+std::uint64_t Contexts::count(Device device) const {
+  const auto& all = contexts_.all();
+  return static_cast<std::uint64_t>(std::count_if(
+      all.begin(), all.end(), [&](const auto& entry) { return entry.second->ordinal == device; }));
+}
 
 Context& Contexts::find(ContextPointer context) const {
   if (context == nullptr) refuse(kInvalidContext, "no context is current");

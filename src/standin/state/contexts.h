@@ -47,6 +47,8 @@ class Contexts {
   /// Ends a context; what belongs to it has been given up before.
   void destroy(const Context& context);
 
+  /// How many contexts of this process are on the GPU.
+  [[nodiscard]] std::uint64_t count(Device device) const;
   [[nodiscard]] bool is_alive(ContextPointer context) const { return contexts_.contains(context); }
   /// Refuses (context is destroyed) what is not alive, and (invalid context) null.
   Context& find(ContextPointer context) const;

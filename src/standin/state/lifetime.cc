@@ -43,11 +43,15 @@ void shut_down() {
   if (owner == getpid()) started.load()->runner->stop();
 }
 
-void start_once() {
-  static std::mutex starting;
-  const std::scoped_lock lock(starting);
-  if (started.load() != nullptr) return;
-  auto process = std::make_unique<Process>(read_settings());
+void check_failures(const Settings& settings, bool (*exists)(std::string_view)) {
+  for (const PlannedFailure& failure : settings.failures)
+    if (!exists(failure.function))
+      fail(ErrorCode::invalid_argument, "STANDIN_FAIL names " + failure.function,
+           "the driver has no such function", "Correct the name.");
+}
+
+void start_once(const Settings& settings) {
+  auto process = std::make_unique<Process>(settings);
   if (process->contexts.gpus().empty()) refuse(kNoDevice, "no GPU is visible");
   owner = getpid();
   started = process.release();
@@ -75,14 +79,17 @@ void print_statistics(const Process& process) {
 
 }  // namespace
 
-Result start() noexcept {
-  if (started.load() != nullptr) {
-    Result result = kSuccess;
-    (void)running(result);
-    return result;
-  }
+Result start(bool (*exists)(std::string_view)) noexcept {
+  Result result = kSuccess;
+  if (started.load() != nullptr && running(result) == nullptr) return result;
+  static std::mutex starting;
+  const std::scoped_lock lock(starting);
   try {
-    start_once();
+    const Process* process = running(result);
+    const Settings settings = process == nullptr ? read_settings() : process->settings;
+    if (process == nullptr) check_failures(settings, exists);
+    begin_call(settings, "cuInit");
+    if (process == nullptr) start_once(settings);
     return kSuccess;
   } catch (const Error& error) {
     say(error.what());
@@ -99,10 +106,16 @@ Process* running(Result& otherwise) noexcept {
   return otherwise == kSuccess ? process : nullptr;
 }
 
-void count_call(Process& process, const char* function) {
-  if (!process.settings.statistics) return;
-  const std::scoped_lock lock(process.lock);
-  ++calls()[function];
+void begin_call(const Settings& settings, const char* function) {
+  if (calls_are_forbidden())
+    refuse(kNotPermitted, "functions that streams run may not call the driver");
+  if (!settings.statistics && settings.failures.empty()) return;
+  static std::mutex counting;
+  const std::scoped_lock lock(counting);
+  const std::uint64_t use = ++calls()[function];
+  for (const PlannedFailure& failure : settings.failures)
+    if (failure.function == function && failure.first <= use && use <= failure.last)
+      refuse(failure.code, fmt::format("STANDIN_FAIL says so of use {}", use));
 }
 
 Result answer_for_exception(const char* function) noexcept {

@@ -20,7 +20,8 @@ Process::Process(const Settings& chosen)
       contexts(at(gpus_of(machine), visible_gpus(gpus_of(machine), chosen.visible))),
       streams(*runner, contexts, chosen.chaos.has_value()),
       allocations(*runner, chosen.chaos.has_value()),
-      graphs(*runner, chosen.chaos.has_value()) {
+      graphs(*runner, chosen.chaos.has_value()),
+      owners(chosen.exclusive) {
   const auto hosts = machine.places_of(PlaceKind::host);
   if (hosts.empty())
     fail(ErrorCode::invalid_machine, "machine " + chosen.machine + " cannot stand in",
@@ -54,7 +55,19 @@ void Process::check_no_capture() const {
 void Process::destroy(const Context& context) {
   allocations.remove_all(context.handle);
   streams.remove_all(context.handle);
+  owners.give_back(contexts.gpu(context.ordinal));
   contexts.destroy(context);
+}
+
+Bytes Process::used(Device device) const {
+  return allocations.used(device) + settings.context_memory * contexts.count(device);
+}
+
+void Process::admit_context(Device device) {
+  const Gpu& gpu = contexts.gpu(device);
+  if (used(device) + settings.context_memory > settings.memory)
+    refuse(kOutOfMemory, "the GPU has no room left for a context (STANDIN_CONTEXT_MEMORY)");
+  owners.take(gpu);
 }
 
 }  // namespace polypath::standin

@@ -11,6 +11,7 @@
 #include "standin/state/allocations.h"
 #include "standin/state/contexts.h"
 #include "standin/state/graphs.h"
+#include "standin/state/owners.h"
 #include "standin/state/runner.h"
 #include "standin/state/streams.h"
 
@@ -26,6 +27,11 @@ class Process {
   Stream& stream(StreamArgument argument);
   /// The place of pinned and managed memory.
   [[nodiscard]] PlaceId host() const { return host_; }
+  /// Refuses (device unavailable, out of memory) a further context of the GPU. What is admitted
+  /// must be made.
+  void admit_context(Device device);
+  /// What contexts of this process have taken of a GPU's memory, for themselves too.
+  [[nodiscard]] Bytes used(Device device) const;
   /// Refuses (capture unsupported) what could disturb a capture, as CUDA does.
   void check_no_capture() const;
   /// Gives up a context and everything in it; its work has finished.
@@ -39,18 +45,20 @@ class Process {
   Streams streams;
   Allocations allocations;
   Graphs graphs;
+  Owners owners;
 
  private:
   PlaceId host_;
 };
 
-/// What cuInit does: starts the driver in this process, once. Never throws.
-Result start() noexcept;
+/// What cuInit does: starts the driver in this process, once. `exists` knows the functions by name.
+/// Never throws.
+Result start(bool (*exists)(std::string_view function)) noexcept;
 /// The driver of this process; null, and why, before cuInit, after exit, and in a forked child.
 Process* running(Result& otherwise) noexcept;
 
-/// Counts a call for STANDIN_STATISTICS.
-void count_call(Process& process, const char* function);
+/// Counts a call; fails if it is one of those that STANDIN_FAIL names, or may not be made here.
+void begin_call(const Settings& settings, const char* function);
 /// The code for what is being thrown; says it under STANDIN_LOG.
 Result answer_for_exception(const char* function) noexcept;
 
@@ -79,7 +87,7 @@ Result enter_unlocked(const char* function, Call call) noexcept {
   Process* process = running(result);
   if (process == nullptr) return result;
   try {
-    count_call(*process, function);
+    begin_call(process->settings, function);
     call(*process);
     return kSuccess;
   } catch (...) {

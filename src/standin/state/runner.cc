@@ -10,6 +10,11 @@ std::unique_ptr<Runner> make_runner(const Machine& machine, const Settings& sett
   return std::make_unique<VirtualRunner>(machine, settings.statistics);
 }
 
+bool& calls_are_forbidden() {
+  thread_local bool forbidden = false;
+  return forbidden;
+}
+
 std::string way_between(const Machine& machine, PlaceId source, PlaceId destination) {
   if (source == destination) return "within one place";
   return machine.place(source).name + " to " + machine.place(destination).name;

@@ -56,6 +56,8 @@ class Runner {
   virtual Waiting fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
                        Returns returns, StreamHandle stream) = 0;
   virtual void call(std::function<void()> function, StreamHandle stream) = 0;
+  virtual void wait_for_value(const MemoryValue& value, StreamHandle stream) = 0;
+  virtual void write_value(const MemoryValue& value, StreamHandle stream) = 0;
 
   // Graphs of copies
   virtual GraphHandle instantiate(const std::vector<CopyNode>& nodes) = 0;
@@ -88,6 +90,9 @@ class Runner {
 
 /// The one that the settings choose.
 std::unique_ptr<Runner> make_runner(const Machine& machine, const Settings& settings);
+
+/// True on a thread that runs functions of the program, where CUDA's own may be refused.
+bool& calls_are_forbidden();
 
 /// "gpu0 to host0", "within one place".
 std::string way_between(const Machine& machine, PlaceId source, PlaceId destination);

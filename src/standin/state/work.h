@@ -29,6 +29,22 @@ enum class Returns {
   complete,     ///< once every byte is there
 };
 
+/// How a value in memory is compared with the wanted one.
+enum class Comparison {
+  at_least,      ///< found - wanted, as a signed number, is not negative
+  equal,         ///< found == wanted
+  common_bits,   ///< found & wanted is not 0
+  missing_bits,  ///< ~(found | wanted) is not 0
+};
+
+/// A word in memory, of 4 or 8 bytes, that is waited for or written.
+struct MemoryValue {
+  Address address;
+  std::uint64_t value = 0;
+  Bytes bytes;
+  Comparison comparison = Comparison::at_least;
+};
+
 /// Blocks until something has happened; called without the lock that calls take. Empty where there
 /// is nothing to wait for.
 using Waiting = std::function<void()>;

@@ -103,6 +103,11 @@ void VirtualRunner::call(std::function<void()> function, StreamHandle stream) {
   functions_.start(stream, std::move(function));
 }
 
+// Nobody would let virtual time pass until somebody writes the value.
+void VirtualRunner::refuse_values() {
+  refuse(kNotSupported, "streams wait for values in chaos mode only (STANDIN_CHAOS)");
+}
+
 GraphNode VirtualRunner::request(const CopyNode& node) {
   const auto to = driver_.find_memory(node.destination), from = driver_.find_memory(node.source);
   if (!to || !from) refuse(kInvalidValue, "a node copies memory that the driver does not know");

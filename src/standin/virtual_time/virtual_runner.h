@@ -32,6 +32,8 @@ class VirtualRunner final : public Runner {
   Waiting fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
                Returns returns, StreamHandle stream) override;
   void call(std::function<void()> function, StreamHandle stream) override;
+  void wait_for_value(const MemoryValue&, StreamHandle) override { refuse_values(); }
+  void write_value(const MemoryValue&, StreamHandle) override { refuse_values(); }
 
   GraphHandle instantiate(const std::vector<CopyNode>& nodes) override;
   void update_node(GraphHandle graph, int node, const CopyNode& copy) override;
@@ -57,6 +59,7 @@ class VirtualRunner final : public Runner {
 
  private:
   [[nodiscard]] GraphNode request(const CopyNode& node);
+  [[noreturn]] static void refuse_values();
   void finish_if(Returns returns, StreamHandle stream);
   bool answer(bool done);
 

@@ -1,0 +1,230 @@
+// Order between streams: what must hold holds with every seed, and what need not is seen to fail.
+
+#include <algorithm>
+
+#include "chaos/chaotic_program.h"
+
+namespace polypath::test {
+namespace {
+
+class ChaosOrder : public Chaos {
+ protected:
+  int all_are(DevicePointer memory, unsigned char value) {
+    return contents(memory, kPieces) == Contents(kPieces, value) ? 1 : 0;
+  }
+};
+
+TEST_F(ChaosOrder, WhatNothingOrdersComesInBothOrders) {
+  const auto last = [&] {
+    const DevicePointer memory = filled(kSmall, 0);
+    fill(memory, 1, kSmall, stream());
+    fill(memory, 2, kSmall, stream());
+    EXPECT_EQ(cu("cuCtxSynchronize"), 0);
+    return static_cast<int>(contents(memory, 1)[0]);
+  };
+
+  EXPECT_TRUE(happens(1, last));
+  EXPECT_TRUE(happens(2, last));
+}
+
+TEST_F(ChaosOrder, OneStreamsWorkComesInItsOrder) {
+  EXPECT_TRUE(always(1, [&] {
+    const DevicePointer memory = filled(kPieces, 0);
+    const StreamPointer queue = stream();
+    for (unsigned char value = 1; value <= 8; ++value) fill(memory, value, kPieces, queue);
+    finish(queue);
+    return all_are(memory, 8);
+  }));
+}
+
+// 1: only the first fill's bytes, 2: only the second one's, 3: some of each.
+TEST_F(ChaosOrder, UnorderedPiecesMix) {
+  EXPECT_TRUE(happens(3, [&] {
+    const DevicePointer memory = filled(kPieces, 0);
+    fill(memory, 1, kPieces, stream());
+    fill(memory, 2, kPieces, stream());
+    EXPECT_EQ(cu("cuCtxSynchronize"), 0);
+    const Contents mixed = contents(memory, kPieces);
+    return (std::count(mixed.begin(), mixed.end(), 1) > 0 ? 1 : 0) +
+           (std::count(mixed.begin(), mixed.end(), 2) > 0 ? 2 : 0);
+  }));
+}
+
+TEST_F(ChaosOrder, EventsOrderAndMissingOnesShow) {
+  const auto reader_sees = [&](bool waits) {
+    const DevicePointer first = filled(kPieces, 1), second = filled(kPieces, 2, 1);
+    const DevicePointer third = filled(kPieces, 3);
+    const StreamPointer writer = stream(), reader = stream_of(1);
+    copy(second, first, kPieces, writer);
+    if (waits) EXPECT_EQ(cu("cuStreamWaitEvent", reader, recorded(writer), 0U), 0);
+    copy(third, second, kPieces, reader);
+    finish(reader);
+    finish(writer);
+    return all_are(third, 1);
+  };
+
+  EXPECT_TRUE(always(1, [&] { return reader_sees(true); }));
+  EXPECT_TRUE(happens(0, [&] { return reader_sees(false); }));
+}
+
+// A copy in one stream, another one of its result in the other: 1 if it saw all of it.
+class ChaosLegacyOrder : public ChaosOrder {
+ protected:
+  int chained(StreamPointer first, StreamPointer second) {
+    const DevicePointer from = filled(kPieces, 1), middle = filled(kPieces, 2, 1);
+    const DevicePointer to = filled(kPieces, 3);
+    copy(middle, from, kPieces, first);
+    copy(to, middle, kPieces, second);
+    EXPECT_EQ(cu("cuCtxSynchronize"), 0);
+    return all_are(to, 1);
+  }
+  static constexpr StreamPointer kLegacy = nullptr;
+};
+
+TEST_F(ChaosLegacyOrder, TheLegacyStreamIsInOrderWithBlockingOnesBothWays) {
+  EXPECT_TRUE(always(1, [&] { return chained(kLegacy, stream(0)); }));
+  EXPECT_TRUE(always(1, [&] { return chained(stream(0), kLegacy); }));
+  EXPECT_TRUE(always(1, [&] { return chained(kLegacy, standin::kPerThreadStream); }));
+  EXPECT_TRUE(always(1, [&] { return chained(standin::kPerThreadStream, kLegacy); }));
+}
+
+TEST_F(ChaosLegacyOrder, NonBlockingStreamsAndThoseOfOtherContextsAreNot) {
+  EXPECT_TRUE(happens(0, [&] { return chained(kLegacy, stream()); }));
+  EXPECT_TRUE(happens(0, [&] { return chained(stream(), kLegacy); }));
+}
+
+TEST_F(ChaosLegacyOrder, BlockingStreamsAreNotInOrderWithEachOther) {
+  EXPECT_TRUE(happens(0, [&] { return chained(stream(0), stream(0)); }));
+}
+
+// As seen on H200, driver 580.
+TEST_F(ChaosLegacyOrder, AnEmptyBlockingStreamDoesNotWaitForTheLegacyOneButItsEventsDo) {
+  run(1, [&] {
+    Gate gate;
+    const StreamPointer blocking = stream(0);
+    gate.close(kLegacy);
+
+    EXPECT_TRUE(is_done(blocking));
+    finish(blocking);
+    const EventPointer marker = recorded(blocking);
+    gate.open_later();
+    EXPECT_EQ(cu("cuEventSynchronize", marker), 0);
+    EXPECT_TRUE(gate.is_open());
+    return 0;
+  });
+}
+
+TEST_F(ChaosLegacyOrder, AnEventOfABlockingStreamHoldsOtherStreamsForTheLegacyOne) {
+  run(1, [&] {
+    Gate gate;
+    const StreamPointer blocking = stream(0), waiting = stream();
+    gate.close(kLegacy);
+
+    EXPECT_EQ(cu("cuStreamWaitEvent", waiting, recorded(blocking), 0U), 0);
+    gate.open_later();
+    finish(waiting);
+    EXPECT_TRUE(gate.is_open());
+    return 0;
+  });
+}
+
+TEST_F(ChaosLegacyOrder, SynchronisingTheLegacyStreamOrAnEventInItWaitsForBlockingOnes) {
+  for (const bool by_event : {false, true})
+    run(1, [&] {
+      Gate gate;
+      gate.close(stream(0));
+
+      EXPECT_FALSE(is_done(kLegacy));
+      const EventPointer marker = by_event ? recorded(kLegacy) : nullptr;
+      gate.open_later();
+      if (by_event) EXPECT_EQ(cu("cuEventSynchronize", marker), 0);
+      else finish(kLegacy);
+      EXPECT_TRUE(gate.is_open());
+      return 0;
+    });
+}
+
+TEST_F(ChaosLegacyOrder, NonBlockingStreamsGoOnBesideIt) {
+  run(1, [&] {
+    Gate gate;
+    gate.close(kLegacy);
+    const StreamPointer beside = stream();
+
+    fill(filled(kSmall, 1), 2, kSmall, beside);
+    finish(beside);
+    EXPECT_FALSE(is_done(kLegacy));
+    gate.open();
+    finish(kLegacy);
+    return 0;
+  });
+}
+
+// CUDA C++ Programming Guide, "Peer-to-Peer Memory Copy".
+TEST_F(ChaosLegacyOrder, ACopyBetweenGpusInItIsInOrderWithBothGpus) {
+  const auto copies = [&] {
+    const DevicePointer from = filled(kPieces, 1), between = filled(kPieces, 2, 1);
+    const DevicePointer before = filled(kPieces, 3, 1), after = filled(kPieces, 4, 1);
+    const StreamPointer theirs = stream_of(1, 0);
+    copy(before, between, kPieces, theirs);
+    copy(between, from, kPieces, kLegacy);
+    copy(after, between, kPieces, theirs);
+    finish(theirs);
+    return all_are(before, 2) && all_are(after, 1);
+  };
+
+  EXPECT_TRUE(always(1, copies));
+}
+
+TEST_F(ChaosOrder, AnEventStandsForWhatWasThereWhenItWasRecorded) {
+  run(1, [&] {
+    Gate gate;
+    const StreamPointer held = stream(), waiting = stream();
+    const EventPointer marker = recorded(held);
+    EXPECT_EQ(cu("cuStreamWaitEvent", waiting, marker, 0U), 0);
+    gate.close(held);
+    EXPECT_EQ(cu("cuEventRecord", marker, held), 0);
+
+    finish(waiting);  // the later record does not concern it
+    EXPECT_FALSE(is_done(marker));
+    gate.open();
+    EXPECT_EQ(cu("cuEventSynchronize", marker), 0);
+    return 0;
+  });
+}
+
+TEST_F(ChaosOrder, AnEventThatWasNeverRecordedHoldsNobody) {
+  run(1, [&] {
+    const StreamPointer waiting = stream();
+    EXPECT_EQ(cu("cuStreamWaitEvent", waiting, event(), 0U), 0);
+    finish(waiting);
+    return 0;
+  });
+}
+
+TEST_F(ChaosOrder, GraphsKeepTheirEdgesAndNothingElse) {
+  const auto launched = [&](bool ordered) {
+    const DevicePointer first = filled(kPieces, 1), second = filled(kPieces, 2, 1);
+    const DevicePointer third = filled(kPieces, 3);
+    const StreamPointer origin = stream(), branch = stream();
+    cuda::GraphPointer graph = nullptr;
+    cuda::GraphExecPointer executable = nullptr;
+    EXPECT_EQ(cu("cuStreamBeginCapture_v2", origin, 2), 0);
+    const EventPointer fork = recorded(origin);
+    EXPECT_EQ(cu("cuStreamWaitEvent", branch, fork, 0U), 0);
+    copy(second, first, kPieces, origin);
+    if (ordered) EXPECT_EQ(cu("cuStreamWaitEvent", branch, recorded(origin), 0U), 0);
+    copy(third, second, kPieces, branch);
+    EXPECT_EQ(cu("cuStreamWaitEvent", origin, recorded(branch), 0U), 0);
+    EXPECT_EQ(cu("cuStreamEndCapture", origin, &graph), 0);
+    EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &executable, graph, 0ULL), 0);
+    EXPECT_EQ(cu("cuGraphLaunch", executable, origin), 0);
+    finish(origin);
+    return all_are(third, 1);
+  };
+
+  EXPECT_TRUE(always(1, [&] { return launched(true); }));
+  EXPECT_TRUE(happens(0, [&] { return launched(false); }));
+}
+
+}  // namespace
+}  // namespace polypath::test
