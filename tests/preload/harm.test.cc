@@ -65,9 +65,13 @@ TEST_P(Harm, IsNotDone) {
   ASSERT_EQ(plain.status, 0) << plain.output << plain.errors;
 
   const ProgramRun preloaded = run_program(command_of(GetParam()), variables_of(GetParam()));
+  Variables background = variables_of(GetParam());
+  background["POLYPATH_PREPARE"] = "background";
+  const ProgramRun prepared_beside = run_program(command_of(GetParam()), background);
 
   EXPECT_EQ(difference(plain, preloaded), "") << preloaded.errors;
   if (GetParam().several_paths) EXPECT_GT(preloaded.calls("accelerated"), 0U) << preloaded.errors;
+  EXPECT_EQ(difference(plain, prepared_beside), "") << prepared_beside.errors;
 }
 
 constexpr Driver kVirtual = Driver::virtual_time, kChaos = Driver::chaos;

@@ -151,7 +151,8 @@ std::uint64_t ProgramRun::calls(const std::string& text) const {
 
 ProgramRun run_program(const std::vector<std::string>& command, const Variables& more) {
   Variables variables = more;
-  variables.merge(Variables{{"LD_PRELOAD", preload_path()}, {"POLYPATH_STATS", "1"}});
+  variables.merge(Variables{
+      {"LD_PRELOAD", preload_path()}, {"POLYPATH_STATS", "1"}, {"POLYPATH_PREPARE", "now"}});
   variables.merge(usual());
   return run(command, variables);
 }
