@@ -151,8 +151,11 @@ std::uint64_t ProgramRun::calls(const std::string& text) const {
 
 ProgramRun run_program(const std::vector<std::string>& command, const Variables& more) {
   Variables variables = more;
-  variables.merge(Variables{
-      {"LD_PRELOAD", preload_path()}, {"POLYPATH_STATS", "1"}, {"POLYPATH_PREPARE", "now"}});
+  variables.merge(Variables{{"LD_PRELOAD", preload_path()},
+                            {"POLYPATH_STATS", "1"},
+                            // So that the first copies count, and however few CPUs there are.
+                            {"POLYPATH_PREPARE", "now"},
+                            {"POLYPATH_COPY_THREADS", "3"}});
   variables.merge(usual());
   return run(command, variables);
 }
