@@ -9,16 +9,19 @@
 namespace polypath::preload {
 namespace {
 
+// Polypath takes also what is smaller than a megabyte, so that it has enough to do.
+Variables variables() {
+  return {{"STANDIN_MACHINE", "beluga"},
+          {"POLYPATH_MIN_MESSAGE", "256K"},
+          {"POLYPATH_PAGEABLE_MIN", "256K"}};
+}
+
 class RandomPrograms : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
   }
 
-  // Polypath takes also what is smaller than a megabyte, so that it has enough to do.
-  [[nodiscard]] static Variables variables() {
-    return {{"STANDIN_MACHINE", "beluga"}, {"POLYPATH_MIN_MESSAGE", "256K"}};
-  }
   [[nodiscard]] static std::vector<std::string> command() {
     return {"random", std::to_string(GetParam()), "bytes=4M"};
   }
@@ -51,9 +54,7 @@ INSTANTIATE_TEST_SUITE_P(OverTheStandIn, RandomPrograms, testing::Range(1, 25));
 TEST(RandomProgramsAlone, GivePolypathMuchToDo) {
   if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
 
-  const ProgramRun run =
-      run_program({"random", "1", "bytes=4M"},
-                  {{"STANDIN_MACHINE", "beluga"}, {"POLYPATH_MIN_MESSAGE", "256K"}});
+  const ProgramRun run = run_program({"random", "1", "bytes=4M"}, variables());
 
   EXPECT_GT(run.calls("accelerated"), 20U) << run.errors;
 }
