@@ -201,6 +201,28 @@ TEST_F(ChaosOrder, AnEventThatWasNeverRecordedHoldsNobody) {
   });
 }
 
+TEST_F(ChaosOrder, AGraphIsLaunchedAfterItsEarlierLaunchesInWhateverStream) {
+  run(1, [&] {
+    Gate gate;
+    const DevicePointer from = filled(kSmall, 1), to = filled(kSmall, 2);
+    const StreamPointer held = stream(), other = stream();
+    cuda::GraphPointer graph = nullptr;
+    cuda::GraphExecPointer executable = nullptr;
+    EXPECT_EQ(cu("cuStreamBeginCapture_v2", other, 2), 0);
+    copy(to, from, kSmall, other);
+    EXPECT_EQ(cu("cuStreamEndCapture", other, &graph), 0);
+    EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &executable, graph, 0ULL), 0);
+    gate.close(held);
+    EXPECT_EQ(cu("cuGraphLaunch", executable, held), 0);
+
+    EXPECT_EQ(cu("cuGraphLaunch", executable, other), 0);
+    gate.open_later();
+    finish(other);
+    EXPECT_TRUE(gate.is_open());
+    return 0;
+  });
+}
+
 TEST_F(ChaosOrder, GraphsKeepTheirEdgesAndNothingElse) {
   const auto launched = [&](bool ordered) {
     const DevicePointer first = filled(kPieces, 1), second = filled(kPieces, 2, 1);

@@ -56,13 +56,9 @@ void Scheduler::close(const QueuePointer& queue) {
 
 void Scheduler::join(Queue& later, const Queue& earlier) {
   const std::scoped_lock lock(mutex_);
+  std::erase_if(later.joined, has_finished);
   if (earlier.last && !has_finished(earlier.last)) later.joined.push_back(earlier.last);
   later.joined.insert(later.joined.end(), earlier.joined.begin(), earlier.joined.end());
-}
-
-void Scheduler::enqueue(Queue& queue, const EntryPointer& entry) {
-  const std::scoped_lock lock(mutex_);
-  enqueue_locked(queue, entry);
 }
 
 void Scheduler::enqueue_function(const QueuePointer& queue, std::function<void()> function) {
@@ -77,7 +73,8 @@ void Scheduler::enqueue_function(const QueuePointer& queue, std::function<void()
   enqueue(*queue, entry);
 }
 
-void Scheduler::enqueue_locked(Queue& queue, const EntryPointer& entry) {
+void Scheduler::enqueue(Queue& queue, const EntryPointer& entry) {
+  const std::scoped_lock lock(mutex_);
   entry->after.insert(entry->after.end(), queue.joined.begin(), queue.joined.end());
   queue.joined.clear();
   hold_behind_functions(queue, *entry);

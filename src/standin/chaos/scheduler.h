@@ -55,7 +55,6 @@ class Scheduler {
   };
 
   void run();
-  void enqueue_locked(Queue& queue, const EntryPointer& entry);
   void hold_behind_functions(const Queue& own, Entry& entry);
   void draw_priorities();
   Pick pick();
