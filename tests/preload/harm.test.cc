@@ -43,7 +43,9 @@ std::vector<std::string> command_of(const Case& of) {
 
 // On this machine several paths pay for copies that are small for the computer that runs the tests.
 Variables variables_of(const Case& of) {
-  Variables variables{{"STANDIN_MACHINE", "beluga"}};
+  Variables variables{{"STANDIN_MACHINE", "beluga"},
+                      {"POLYPATH_MIN_MESSAGE", "512K"},
+                      {"POLYPATH_PAGEABLE_MIN", "512K"}};
   if (of.driver == Driver::chaos) variables["STANDIN_CHAOS"] = "1";
   for (const std::string& word : words_of(of.variables)) {
     const auto equals = word.find('=');
@@ -65,9 +67,13 @@ TEST_P(Harm, IsNotDone) {
   ASSERT_EQ(plain.status, 0) << plain.output << plain.errors;
 
   const ProgramRun preloaded = run_program(command_of(GetParam()), variables_of(GetParam()));
+  Variables background = variables_of(GetParam());
+  background["POLYPATH_PREPARE"] = "background";
+  const ProgramRun prepared_beside = run_program(command_of(GetParam()), background);
 
   EXPECT_EQ(difference(plain, preloaded), "") << preloaded.errors;
   if (GetParam().several_paths) EXPECT_GT(preloaded.calls("accelerated"), 0U) << preloaded.errors;
+  EXPECT_EQ(difference(plain, prepared_beside), "") << prepared_beside.errors;
 }
 
 constexpr Driver kVirtual = Driver::virtual_time, kChaos = Driver::chaos;
@@ -79,7 +85,7 @@ constexpr Case kCases[] = {
     {"depth", "many_small_between", kChaos, "bytes=4M count=100"},
     {"depth", "many_small_in", kChaos, "bytes=4M count=100"},
     {"depth", "many_small_out", kChaos, "bytes=4M count=100"},
-    {"exclusive", "a_process_per_gpu", kChaos, "bytes=4M", "STANDIN_COMPUTE_MODE=exclusive"},
+    {"exclusive", "a_process_per_gpu", kChaos, "bytes=4M", "STANDIN_COMPUTE_MODE=exclusive", false},
     {"files", "closed_descriptors", kVirtual, "bytes=4M"},
     {"files", "full_shared_memory", kVirtual, "bytes=4M"},
     {"files", "shortened_files", kVirtual, "bytes=4M"},
@@ -90,8 +96,8 @@ constexpr Case kCases[] = {
     {"hold", "copies_by_function", kChaos, "bytes=4M"},
     {"hold", "copies_by_value", kChaos, "bytes=4M"},
     {"hold", "first_copies", kChaos, "bytes=4M"},
-    {"hold", "many_streams", kChaos, "bytes=4M"},
-    {"hold", "pageable", kChaos, "bytes=4M"},
+    {"hold", "many_streams", kChaos, "bytes=4M", "", false},
+    {"hold", "pageable", kChaos, "bytes=4M", "", false},
     {"imports", "own_context", kVirtual, "bytes=16M"},
     {"imports", "primary_context", kVirtual, "bytes=16M"},
     {"lifetime", "become_another", kVirtual, "bytes=4M"},
@@ -109,11 +115,14 @@ constexpr Case kCases[] = {
     {"memory", "first_gpu_until_full", kVirtual, "bytes=4M"},
     {"memory", "second_gpu_until_full", kVirtual, "bytes=4M"},
     {"memory", "many_things", kVirtual, "bytes=4M"},
-    {"order", "between", kChaos, "bytes=4M"},
-    {"order", "copy_then_pageable_in", kChaos, "bytes=6M fills=20"},
-    {"order", "fills_then_pageable_out", kChaos, "bytes=6M fills=20"},
-    {"order", "pageable", kChaos, "bytes=4M"},
-    {"order", "pinned", kChaos, "bytes=4M"},
+    {"order", "between", kChaos, "bytes=1M fills=4 fill=1M"},
+    {"order", "between_held", kChaos, "bytes=1M", "", false},
+    {"order", "copy_then_pageable_in", kChaos, "fill=4M fills=8"},
+    {"order", "fills_then_pageable_out", kChaos, "fill=4M fills=8"},
+    {"order", "pageable", kChaos, "bytes=1M fills=4 fill=1M"},
+    {"order", "pageable_held", kChaos, "bytes=1M by=function", "", false},
+    {"order", "pinned", kChaos, "bytes=1M fills=4 fill=1M"},
+    {"order", "pinned_held", kChaos, "bytes=1M", "", false},
     {"peer", "copy_then_enable", kVirtual, "bytes=4M"},
     {"peer", "disable_and_enable", kVirtual, "bytes=4M"},
     {"peer", "enable_then_copy", kVirtual, "bytes=4M"},

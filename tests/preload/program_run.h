@@ -24,7 +24,8 @@ constexpr int kTookTooLong = 124;
 constexpr int kCannotRunHere = 77;
 
 /// Runs a program of tests/preload/programs to its end, with violations that the stand-in finds as
-/// failures. `more` comes on top of the usual environment: the preload library and its statistics.
+/// failures. `more` comes on top of the usual environment: the preload library with its statistics,
+/// which prepares what it needs when it needs it.
 /// A program that takes minutes is killed, with all that it has started.
 ProgramRun run_program(const std::vector<std::string>& command, const Variables& more = {});
 

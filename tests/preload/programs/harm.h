@@ -103,27 +103,37 @@ inline void say_bytes(const std::string& what, std::size_t wrong) {
   else std::printf("%s: %zu bytes wrong\n", what.c_str(), wrong);
 }
 
-/// What holds a stream: a word in memory, or a host function that does not return.
-enum class By { value, function };
+/// What holds a stream: a word in memory, a host function that does not return, or work of the GPU
+/// that takes a while and cannot be let go.
+enum class By { value, function, work };
 
-/// Option `by`: value or function.
-inline By usual_hold() {
-  return options().text("by", "value") == "value" ? By::value : By::function;
+inline const char* text_of(By by) {
+  return by == By::value ? "value" : by == By::function ? "function" : "work";
 }
 
-inline const char* text_of(By by) { return by == By::value ? "value" : "function"; }
+/// Option `by`.
+inline By usual_hold(By otherwise = By::value) {
+  const std::string wanted = options().text("by", text_of(otherwise));
+  return wanted == "value" ? By::value : wanted == "work" ? By::work : By::function;
+}
 
 /// Holds a stream from here on until it is let go. What it needs is made before anything is held,
-/// because making it may wait for a stream.
+/// because making it may wait for a stream, in the current context.
 class Hold {
  public:
-  explicit Hold(By by) : by_(by), word_(new_word()) {}
+  explicit Hold(By by) : by_(by), word_(new_word()) {
+    if (by == By::work) CHECK(cuMemAlloc_v2(&scratch_, fill_bytes()));
+  }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
-  ~Hold() { release(); }
+  ~Hold() {
+    release();
+    if (by_ == By::work) CHECK(cuMemFree_v2(scratch_));
+  }
 
   void in(CUstream stream) { CHECK(try_in(stream)); }
   CUresult try_in(CUstream stream) {
+    if (by_ == By::work) return work_in(stream);
     if (by_ == By::value)
       return cuStreamWaitValue32_v2(stream, reinterpret_cast<CUdeviceptr>(word_), 1, kEqual);
     return cuLaunchHostFunc(
@@ -135,6 +145,14 @@ class Hold {
   using Word = std::atomic<std::uint32_t>;
   static constexpr unsigned kEqual = 1;
 
+  // Options fills and fill: about 30 ms of a fast GPU.
+  static std::size_t fill_bytes() { return options().number("fill", 256 * kMiB); }
+  CUresult work_in(CUstream stream) const {
+    CUresult result = 0;
+    for (std::size_t i = options().number("fills", 300); i > 0 && result == 0; --i)
+      result = cuMemsetD8Async(scratch_, static_cast<unsigned char>(i), fill_bytes(), stream);
+    return result;
+  }
   static void wait_for(const Word* word) {
     while (word->load() == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
@@ -150,6 +168,7 @@ class Hold {
 
   By by_;
   Word* word_;
+  CUdeviceptr scratch_ = 0;
 };
 
 /// Runs `action` in a thread of its own after some time, unless it is taken back before.

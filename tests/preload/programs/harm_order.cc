@@ -3,7 +3,8 @@
 // that an event orders. The first of the two is held for a while. Every byte must be as if they had
 // been done one after the other.
 //
-// Options: bytes, hold (milliseconds), fills, by (value or function).
+// Options: bytes, hold (milliseconds), by (value, function or work), fills and fill (how many and
+// how large are those that keep a GPU busy).
 
 #include "harm.h"
 
@@ -106,8 +107,8 @@ class Rig {
 // One pair of streams.
 class Trial {
  public:
-  Trial(Rig& rig, const Stream& first, const Stream& second, bool by_event)
-      : rig_(rig), first_(first), second_(second), by_event_(by_event) {
+  Trial(Rig& rig, By by, const Stream& first, const Stream& second, bool by_event)
+      : rig_(rig), by_(by), first_(first), second_(second), by_event_(by_event) {
     CHECK(cuEventCreate(&event_, 2));
   }
   Trial(const Trial&) = delete;
@@ -115,8 +116,11 @@ class Trial {
   ~Trial() { CHECK(cuEventDestroy_v2(event_)); }
 
   std::size_t wrong(Way way, bool copy_first) {
+    // Once while nothing is under way, as most programs do.
+    rig_.copy(way, copy_first ? first_.handle : second_.handle);
+    CHECK(cuCtxSynchronize());
     rig_.reset(way);
-    Hold hold(usual_hold());
+    Hold hold(by_);
     hold.in(first_.handle);
     {
       After release(std::chrono::milliseconds(options().number("hold", 20)),
@@ -145,12 +149,13 @@ class Trial {
 
  private:
   Rig& rig_;
+  By by_;
   Stream first_, second_;
   bool by_event_;
   CUevent event_ = nullptr;
 };
 
-void all_orders(Kind kind) {
+void all_orders(Kind kind, By by) {
   Rig rig(kind);
   const Stream streams[] = {{"legacy", nullptr},
                             {"blocking", stream_on(0, 0)},
@@ -158,17 +163,20 @@ void all_orders(Kind kind) {
                             {"per-thread", reinterpret_cast<CUstream>(2)}};
   for (const Stream& first : streams)
     for (const Stream& second : streams) {
-      if (ordered(first, second)) Trial(rig, first, second, false).run();
-      if (first.handle != second.handle) Trial(rig, first, second, true).run();
+      if (ordered(first, second)) Trial(rig, by, first, second, false).run();
+      if (first.handle != second.handle) Trial(rig, by, first, second, true).run();
     }
 }
 
-void pageable() { all_orders(Kind::pageable); }
-void pinned_memory() { all_orders(Kind::pinned); }
-void between() { all_orders(Kind::between); }
+void pageable() { all_orders(Kind::pageable, By::work); }
+void pinned_memory() { all_orders(Kind::pinned, By::work); }
+void between() { all_orders(Kind::between, By::work); }
+void pageable_held() { all_orders(Kind::pageable, usual_hold()); }
+void pinned_held() { all_orders(Kind::pinned, usual_hold()); }
+void between_held() { all_orders(Kind::between, usual_hold()); }
 
 // Nothing is held here, but there is much to do: many fills in the default stream.
-std::size_t much() { return options().number("bytes", 256 * kMiB); }
+std::size_t much() { return options().number("fill", 256 * kMiB); }
 
 void fill_often(CUdeviceptr memory, unsigned char last) {
   const std::size_t fills = options().number("fills", 500);
@@ -181,6 +189,7 @@ void fills_then_pageable_out() {
   const CUstream blocking = stream_on(0, 0);
   const CUdeviceptr memory = memory_on(0, much());
   std::vector<unsigned char> host(much());
+  CHECK(cuMemcpyDtoHAsync_v2(host.data(), memory, much(), blocking));
   fill_often(memory, 0xc3);
   CHECK(cuMemcpyDtoHAsync_v2(host.data(), memory, much(), blocking));
   say_bytes("fills, then out to malloc memory",
@@ -192,6 +201,8 @@ void copy_then_pageable_in() {
   const CUdeviceptr memory = memory_on(0, much()), seen = memory_on(0, much());
   auto* host = static_cast<unsigned char*>(std::malloc(much()));
   std::memset(host, 0x3c, much());
+  CHECK(cuMemcpyHtoDAsync_v2(memory, host, much(), blocking));
+  CHECK(cuStreamSynchronize(blocking));
   fill_often(memory, 0xc3);
   CHECK(cuMemcpyDtoDAsync_v2(seen, memory, much(), nullptr));
   CHECK(cuMemcpyHtoDAsync_v2(memory, host, much(), blocking));
@@ -202,9 +213,12 @@ void copy_then_pageable_in() {
 }
 
 const Scenarios kScenarios = {
-    {"pageable", {1, pageable}},
-    {"pinned", {1, pinned_memory}},
     {"between", {2, between}},
+    {"between_held", {2, between_held}},
+    {"pageable", {1, pageable}},
+    {"pageable_held", {1, pageable_held}},
+    {"pinned", {1, pinned_memory}},
+    {"pinned_held", {1, pinned_held}},
     {"fills_then_pageable_out", {1, fills_then_pageable_out}},
     {"copy_then_pageable_in", {1, copy_then_pageable_in}},
 };

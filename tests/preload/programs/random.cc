@@ -5,7 +5,8 @@
 // all results and of all bytes, which must be the same with Polypath and without.
 //
 // Options: steps, bytes (of the largest buffer), gpus, worlds (that run at the same time), threads
-// (of each), ipc (1: memory of another process).
+// (of each), ipc (1: memory of another process), trace (1: say what
+// is done).
 
 #include "pair.h"
 #include "random_world.h"

@@ -57,11 +57,13 @@ class Actors {
   void add_stream(int gpu, StreamKind kind) {
     CUstream handle = nullptr;
     const unsigned flags = kind == StreamKind::non_blocking ? 1 : 0;
-    if (call(gpu, [&] { return cuStreamCreate(&handle, flags); }) == 0)
-      streams_.add(kind, gpu, handle);
+    if (call(gpu, [&] { return cuStreamCreate(&handle, flags); }) != 0) return;
+    trace("create %s\n", streams_.add(kind, gpu, handle).name().c_str());
   }
   /// What is in it still runs to its end.
   void destroy(Stream& stream) {
+    stream.end = record(stream);
+    trace("destroy %s\n", stream.name().c_str());
     call(stream.gpu, [&] { return cuStreamDestroy_v2(stream.handle); });
     stream.destroyed = true;
   }
@@ -80,36 +82,45 @@ class Actors {
   /// The next thing has gone into the stream.
   void enqueued(Stream& stream, const std::vector<Access>& accesses) {
     const Moment moment = streams_.enqueue(stream);
-    for (const Access& access : accesses)
+    for (const Access& access : accesses) {
       access.buffer->touches.touch(access.offset, access.offset + access.bytes, access.writes,
                                    moment);
+      trace("%s %s %zu bytes of %s at %llx\n", stream.name().c_str(),
+            access.writes ? "writes" : "reads", access.bytes, access.buffer->name().c_str(),
+            access.buffer->address + access.offset);
+    }
   }
   /// The stream's last thing is over for the program.
   void finished(const Stream& stream) { streams_.synchronized(stream.last); }
 
+  /// The program waits for what is in the stream.
   void wait_for(Stream& stream) {
-    const std::size_t how = stream.destroyed ? 0 : chance_.below(6);
+    const std::size_t how = stream.destroyed ? 5 : chance_.below(6);
     if (how == 0) return synchronize_context(stream.gpu);
     if (how < 3) return synchronize(stream);
-    const CUevent event = record(stream);
+    const CUevent event = stream.destroyed ? stream.end : record(stream);
+    trace("synchronize with an event of %s\n", stream.name().c_str());
     call(any_gpu(), [&] { return cuEventSynchronize(event); });
-    streams_.synchronized(recorded_);
-    destroy(event);
+    streams_.synchronized(stream.recorded);
+    if (!stream.destroyed) destroy(event);
   }
   void synchronize(Stream& stream) {
+    trace("synchronize %s\n", stream.name().c_str());
     call_in(stream, [&] { return cuStreamSynchronize(stream.handle); });
     streams_.synchronized(stream);
   }
   void synchronize_context(int gpu) {
+    trace("synchronize GPU %d\n", gpu);
     call(gpu, [] { return cuCtxSynchronize(); });
     streams_.context_synchronized(gpu);
   }
   void let_wait(Stream& later, Stream& earlier) {
-    if (earlier.destroyed || chance_.one_in(4)) return wait_for(earlier);
-    const CUevent event = record(earlier);
+    if (chance_.one_in(4)) return wait_for(earlier);
+    const CUevent event = earlier.destroyed ? earlier.end : record(earlier);
+    trace("let %s wait for an event of %s\n", later.name().c_str(), earlier.name().c_str());
     call_in(later, [&] { return cuStreamWaitEvent(later.handle, event, 0); });
-    streams_.wait(later, recorded_);
-    destroy(event);
+    streams_.wait(later, earlier.recorded);
+    if (!earlier.destroyed) destroy(event);
   }
 
  private:
@@ -147,7 +158,7 @@ class Actors {
     CUevent event = nullptr;
     call(stream.gpu, [&] { return cuEventCreate(&event, 2); });
     call_in(stream, [&] { return cuEventRecord(event, stream.handle); });
-    recorded_ = streams_.next(stream);
+    stream.recorded = streams_.next(stream);
     return event;
   }
   void destroy(CUevent event) {
@@ -159,7 +170,6 @@ class Actors {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<CUcontext> contexts_;
   Streams streams_;
-  Clock recorded_;  // by the last event
   Digest codes_;
   std::size_t calls_ = 0;
   std::string refused_;

@@ -51,6 +51,11 @@ struct Buffer {
   Touches touches = {};
 
   [[nodiscard]] std::size_t bytes() const { return expected.size(); }
+  [[nodiscard]] std::string name() const {
+    constexpr const char* kNames[] = {"device",   "pinned",  "registered",
+                                      "pageable", "managed", "imported"};
+    return std::string(kNames[static_cast<int>(kind)]) + " memory of GPU " + std::to_string(gpu);
+  }
   [[nodiscard]] bool on_gpu() const { return kind == Kind::device || kind == Kind::imported; }
   [[nodiscard]] bool on_host() const {
     return kind == Kind::pinned || kind == Kind::registered || kind == Kind::pageable;

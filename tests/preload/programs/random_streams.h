@@ -17,14 +17,28 @@ struct Stream {
   CUstream handle;
   std::size_t thread;  ///< that alone can use it, of per-thread streams
   Queue queue;
-  Clock clock = {};  ///< what is over before its next thing begins, by itself
-  Clock last = {};   ///< what is over when its last thing is, which others may wait for
+  Clock clock = {};     ///< what is over before its next thing begins, by itself
+  Clock last = {};      ///< what is over when its last thing is, which others may wait for
+  Clock recorded = {};  ///< by the newest event
   bool destroyed = false;
+  CUevent end = nullptr;  ///< recorded before it was destroyed
 
+  [[nodiscard]] std::string name() const {
+    constexpr const char* kNames[] = {"legacy", "per-thread", "blocking", "non-blocking"};
+    return "stream " + std::to_string(queue) + " (" + kNames[static_cast<int>(kind)] + ", GPU " +
+           std::to_string(gpu) + ")";
+  }
   [[nodiscard]] bool waits_for_legacy() const {
     return kind == StreamKind::blocking || kind == StreamKind::per_thread;
   }
 };
+
+/// With the option trace=1, what is done, on stderr.
+template <class... Values>
+void trace(const char* format, Values... values) {
+  static const bool wanted = options().number("trace", 0) != 0;
+  if (wanted) std::fprintf(stderr, format, values...);
+}
 
 /// A thread of the program. It does what it is told while somebody waits for that.
 class Worker {
@@ -85,7 +99,8 @@ class Streams {
     Clock clock = stream.clock;
     clock.join(host_);
     for (const Stream& other : all_)
-      if (other.gpu == stream.gpu && waits(stream, other)) clock.join(other.last);
+      if (other.gpu == stream.gpu && !other.destroyed && waits(stream, other))
+        clock.join(other.last);
     return clock;
   }
   /// The next thing in the stream.
@@ -104,7 +119,7 @@ class Streams {
   }
   void context_synchronized(int gpu) {
     for (const Stream& stream : all_)
-      if (stream.gpu == gpu) host_.join(stream.clock);
+      if (stream.gpu == gpu && !stream.destroyed) host_.join(stream.clock);
   }
 
  private:

@@ -32,10 +32,16 @@ class World {
   }
 
   void run(std::size_t steps) {
-    for (step_ = 1; step_ <= steps; ++step_) make_step();
+    for (step_ = 1; step_ <= steps; ++step_) {
+      trace("step %zu\n", step_);
+      make_step();
+    }
     for (int gpu = 0; gpu < size_.gpus; ++gpu) actors_.synchronize_context(gpu);
     holds_.clear();
-    for (const auto& buffer : buffers_) check_at_end(*buffer);
+    for (const auto& buffer : buffers_) {
+      actors_.order({buffer.get(), 0, buffer->bytes(), true});
+      check_at_end(*buffer);
+    }
   }
 
   /// After `run`: unmaps what was imported, and returns what should be there.
@@ -315,9 +321,7 @@ class World {
     for (std::size_t i = 0; i < bytes; ++i) wrong += got[i] != wanted[i];
     wrong_ += wrong;
     said_ += "step " + std::to_string(step_) + ": " + std::to_string(wrong) + " of " +
-             std::to_string(bytes) + " bytes wrong in memory of kind " +
-             std::to_string(static_cast<int>(buffer.kind)) + " on GPU " +
-             std::to_string(buffer.gpu) + "\n";
+             std::to_string(bytes) + " bytes wrong in " + buffer.name() + "\n";
   }
   void check_at_end(const Buffer& buffer) {
     std::vector<unsigned char> got;
