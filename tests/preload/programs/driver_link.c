@@ -3,9 +3,11 @@
   void name(void) {}
 
 EMPTY(cuCtxCreate_v2)
+EMPTY(cuCtxDestroy_v2)
 EMPTY(cuCtxSetCurrent)
 EMPTY(cuDeviceGetCount)
 EMPTY(cuDevicePrimaryCtxGetState)
+EMPTY(cuDevicePrimaryCtxRelease_v2)
 EMPTY(cuDevicePrimaryCtxReset_v2)
 EMPTY(cuDevicePrimaryCtxRetain)
 EMPTY(cuGetProcAddress_v2)
