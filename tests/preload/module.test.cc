@@ -68,7 +68,8 @@ TEST_P(Module, IsRightAndUsesNothingThatHasEnded) {
 
 INSTANTIATE_TEST_SUITE_P(OverTheStandIn, Module,
                          testing::Values(Case{"streams", 24}, Case{"resetting", 2},
-                                         Case{"releasing_all", 2}, Case{"own_contexts", 8}),
+                                         Case{"releasing_all", 2}, Case{"own_contexts", 8},
+                                         Case{"unmapping_after_a_reset", 1}),
                          [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace
