@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "engine/load_tracker.h"
 #include "engine/node_ledger.h"
+#include "preload/interposer.h"
 
 namespace polypath::preload {
 namespace {
@@ -95,6 +96,11 @@ bool Session::imports(const CopyCall& call) const {
 
 // From what is cheap to know to what is not.
 Outcome Session::decide(const ProgramCopy& asked) {
+  if (!driver_.contexts().are_alive()) {
+    // The program has reset a GPU unseen: streams, events and rings of ours are gone.
+    Interposer::get().contexts_reset();
+    return Outcome::off;
+  }
   const std::optional<int> gpu = gpu_of(asked.stream);
   if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return Outcome::other_context;
   const PlaceId place = gpus_[static_cast<std::size_t>(*gpu)];

@@ -58,10 +58,20 @@ class SecondMapping {
 
   [[nodiscard]] bool wait_for_uses();
 
+  /// The last use by a queue, and where the event belongs.
+  struct Use {
+    EventPointer event = nullptr;
+    ContextPointer context = nullptr;
+    std::uint64_t context_id = 0;
+  };
+
+  [[nodiscard]] bool are_alive() const;
+
   ContextPointer context_;
+  std::uint64_t context_id_;
   Address base_;
   std::mutex mutex_;
-  std::map<Queue, EventPointer> uses_;
+  std::map<Queue, Use> uses_;
   bool lost_ = false;  ///< something that uses it cannot be waited for: it stays open
 };
 
