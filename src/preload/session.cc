@@ -22,6 +22,16 @@ cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settin
   fail(ErrorCode::unsupported, "copies cannot be planned", chosen.note);
 }
 
+// How long a call waits at most for a stream to become idle, and how much more than that several
+// paths must be expected to gain.
+constexpr Seconds kLongestPatience = 20_us;
+constexpr double kGainPerPatience = 4;
+
+// From this on the driver's own copy of pageable memory into a GPU waits for what is in the stream;
+// at 1 MiB it does not (H200, driver 580, results/h200x2/driver_behaviour.json). Out of a GPU it
+// always waits.
+constexpr Bytes kWaitsFromPageable = 4_MiB;
+
 const cuda::Functions& functions() { return cuda::Library::get().functions; }
 
 // Ranks of one program stage through the same GPUs and the same host.
@@ -50,6 +60,11 @@ bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
 
 }  // namespace
 
+// The driver's blocking calls do not wait for such copies.
+bool Session::between_gpus(const Ends& ends) {
+  return is_device(ends.destination) && is_device(ends.source);
+}
+
 bool Session::Ends::pageable() const {
   return destination.kind == MemoryKind::pageable || source.kind == MemoryKind::pageable;
 }
@@ -61,6 +76,7 @@ Session::Session(const Settings& settings)
       gpus_(chosen_.machine.places_of(PlaceKind::gpu)),
       engine_(driver_, chosen_.machine, settings_, load_of_the_node(chosen_.machine, settings_)),
       ordered_(driver_),
+      events_(driver_),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
   leave_out_exclusive_gpus();
@@ -120,15 +136,16 @@ Outcome Session::decide(const ProgramCopy& asked) {
       CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind}};
   // Every message of another process's memory would change all addresses of a graph.
   if (imports(call) && settings_.executor == "auto") call.options.executor = ExecutorChoice::stream;
-  if (const auto against = look_at_plan(call, ends)) {
+  Seconds gain = kLongestPatience * kGainPerPatience;  // of pageable memory: more than that
+  if (const auto against = look_at_plan(call, ends, gain)) {
     if (*against == Outcome::native) lately_native_.remember(asked);
     return *against;
   }
-  if (call.options.executor != ExecutorChoice::native && !waits_for_nobody(asked, call, ends))
+  if (call.options.executor != ExecutorChoice::native && !may_begin(asked, call, ends, gain))
     return Outcome::pending;
   const bool in_order = asked.stream == nullptr && call.options.executor != ExecutorChoice::native;
   const Outcome outcome = in_order ? enqueue_in_order(call, ends) : enqueue(call, ends);
-  if (asked.blocking && static_cast<std::size_t>(outcome) < kAccelerated)
+  if (asked.blocking && !between_gpus(ends) && static_cast<std::size_t>(outcome) < kAccelerated)
     driver_.synchronize(stream);
   return outcome;
 }
@@ -143,8 +160,23 @@ std::optional<int> Session::gpu_of(cuda::StreamPointer stream) {
   return driver_.contexts().gpu_of(context);
 }
 
+// True if nothing of ours would wait for the program. Where the driver's own call waits for what is
+// in the stream, so does this, and then there is nothing.
+bool Session::may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                        Seconds gain) {
+  if (ends.pageable() && (!is_device(ends.destination) || asked.bytes >= kWaitsFromPageable))
+    return true;  // the windows' copy waits
+  if (!asked.blocking || between_gpus(ends)) return waits_for_nobody(asked, call, ends, gain);
+  EventPool::Lease events(events_);
+  const EventHandle earlier = events.on(call.stream_gpu);
+  driver_.record(earlier, call.stream);
+  driver_.synchronize(earlier);
+  return true;
+}
+
 // See StreamWatch.
-bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, const Ends& ends) {
+bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                               Seconds gain) {
   const bool is_default = is_default_stream(asked.stream);
   unsigned flags = 0;
   const bool alone = !is_default &&
@@ -153,7 +185,19 @@ bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, c
   const auto order = alone ? StreamWatch::Order::alone : StreamWatch::Order::with_default;
   return StreamWatch::of_process().waits_for_nobody(
       asked.stream, order, is_default ? context_of(call.stream_gpu) : nullptr,
-      [&] { return is_idle(asked, call, ends, order); });
+      [&] { return becomes_idle(asked, call, ends, order, gain); });
+}
+
+// PyTorch lets the stream wait for an event of the other GPU right before each copy between two: a
+// moment later that is over, and the stream is idle again.
+bool Session::becomes_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                           StreamWatch::Order order, Seconds gain) {
+  const Seconds patience = std::min(kLongestPatience, gain * (1 / kGainPerPatience));
+  const Seconds until = driver_.now() + patience;
+  do {
+    if (is_idle(asked, call, ends, order)) return true;
+  } while (driver_.now() < until);
+  return false;
 }
 
 bool Session::is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
@@ -219,10 +263,11 @@ std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& end
 }
 
 // What is native on an idle machine stays so on a busy one.
-std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends) {
+std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends, Seconds& gain) {
   if (ends.pageable()) return std::nullopt;  // the windows are planned one by one
   const PlanPointer plan =
       engine_.plan(ends.source.place, ends.destination.place, call.bytes, call.options);
+  gain = plan->native_predicted - plan->predicted;
   if (plan->executor() == Executor::native) {
     if (plan->predicted <= kBriefNativeCopy) return Outcome::native;
     call.options.executor = ExecutorChoice::native;  // the engine only takes note of it

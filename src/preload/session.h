@@ -45,8 +45,13 @@ class Session {
   [[nodiscard]] bool imports(const CopyCall& call) const;
   void leave_out_exclusive_gpus();
   [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);
+  [[nodiscard]] static bool between_gpus(const Ends& ends);
+  [[nodiscard]] bool may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                               Seconds gain);
   [[nodiscard]] bool waits_for_nobody(const ProgramCopy& asked, const CopyCall& call,
-                                      const Ends& ends);
+                                      const Ends& ends, Seconds gain);
+  [[nodiscard]] bool becomes_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                                  StreamWatch::Order order, Seconds gain);
   [[nodiscard]] bool is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
                              StreamWatch::Order order);
   [[nodiscard]] bool is_finished(PlaceId gpu, cuda::StreamPointer stream);
@@ -54,7 +59,8 @@ class Session {
   [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
                                                       PlaceId gpu);
   [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);
-  [[nodiscard]] std::optional<Outcome> look_at_plan(CopyCall& call, const Ends& ends);
+  [[nodiscard]] std::optional<Outcome> look_at_plan(CopyCall& call, const Ends& ends,
+                                                    Seconds& gain);
   /// Imported memory, and the context that needs a mapping of its own.
   using Missing = std::vector<std::pair<Address, cuda::ContextPointer>>;
   [[nodiscard]] Outcome map_in_background(const Missing& missing);
@@ -73,6 +79,7 @@ class Session {
   Engine engine_;
   std::mutex ordering_;
   EventSet ordered_;
+  EventPool events_;
   LatelyNative lately_native_;  ///< by plan
   LatelyNative lately_inside_;  ///< because both ends are in one memory
   std::mutex mapping_mutex_;
