@@ -113,13 +113,6 @@ void Engine::stop_preparing() noexcept {
   if (background_) background_->stop();
 }
 
-bool Engine::give_back() {
-  const std::scoped_lock lock(mutex_);
-  if (!preparing_.empty() || lanes_.empty()) return false;
-  lanes_.clear();
-  return true;
-}
-
 void Engine::leave_out(PlaceId relay, LeftOutBecause why) {
   const std::scoped_lock lock(mutex_);
   left_out_.add(relay, why);

@@ -47,9 +47,6 @@ class Engine {
 
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why);
-  /// Gives back streams and staging memory, which come again when they are needed; waits for what
-  /// uses them. False if there is nothing, or some is being made just now.
-  [[nodiscard]] bool give_back();
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 

@@ -57,9 +57,6 @@ class Lanes {
   /// The stream's own lane, else a free one, else a new one; null if there are as many as there may
   /// be and all are in use.
   [[nodiscard]] Lane* lend(StreamHandle stream);
-  [[nodiscard]] bool empty() const { return lanes_.empty(); }
-  /// Waits for everything queued in them, then gives all of them back.
-  void clear() { lanes_.clear(); }
 
  private:
   [[nodiscard]] bool is_free(const Lane& lane) const;

@@ -47,7 +47,7 @@ class LedgerTable {
   static constexpr std::size_t kMostProcesses = 64;
   static constexpr std::size_t kMostEntries = 8;  ///< of a process
   /// Seconds for which a process that has published counts as alive without a look whether it is:
-  /// a look takes 1 us.
+  /// a look takes 1.4 us.
   static constexpr double kBelieved = 0.02;
 
   /// Opens or makes the file and takes a slot. See `problem`.

@@ -17,8 +17,24 @@ ContextPointer current_context() {
              : nullptr;
 }
 
+// The primary context of a GPU ends, and with it what it could reach.
+void forget_peers_of(Device gpu) {
+  const cuda::Library& library = cuda::Library::get();
+  if (!library.problem.empty()) return;
+  const cuda::Functions& driver = library.functions;
+  unsigned flags = 0;
+  int active = 0;
+  ContextPointer context = nullptr;
+  if (driver.context_state(gpu, &flags, &active) != cuda::kSuccess || active == 0 ||
+      driver.context_retain(&context, gpu) != cuda::kSuccess)
+    return;
+  driver.context_release(gpu);
+  cuda::PeerAccess::of_process().forget(context);
+}
+
 void note_reset(Device gpu) {
-  Interposer::get().contexts_reset(gpu);
+  Interposer::get().contexts_reset();
+  forget_peers_of(gpu);
   if (SharedMemory* shared = SharedMemory::existing()) shared->end();
 }
 

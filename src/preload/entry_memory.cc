@@ -22,38 +22,7 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
   return result;
 }
 
-// A failed allocation is tried once more when Polypath has given back what it can spare.
-template <class Call>
-Result allocate(Call call) {
-  const Result result = call();
-  if (result != cuda::kOutOfMemory || !Interposer::get().give_back()) return result;
-  return call();
-}
-
 }  // namespace
-
-Result cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
-  return allocate([&] { return real().cuMemAlloc_v2(address, bytes); });
-}
-
-Result cuMemAllocPitch_v2(DevicePointer* address, std::size_t* pitch, std::size_t width,
-                          std::size_t height, unsigned element) {
-  return allocate(
-      [&] { return real().cuMemAllocPitch_v2(address, pitch, width, height, element); });
-}
-
-Result cuMemAllocAsync(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
-  return allocate([&] { return real().cuMemAllocAsync(address, bytes, stream); });
-}
-
-Result cuMemAllocAsync_ptsz(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
-  return allocate([&] { return real().cuMemAllocAsync_ptsz(address, bytes, stream); });
-}
-
-Result cuMemCreate(unsigned long long* handle, std::size_t bytes, const void* properties,
-                   unsigned long long flags) {
-  return allocate([&] { return real().cuMemCreate(handle, bytes, properties, flags); });
-}
 
 Result cuMemFree_v2(DevicePointer address) {
   note_free(address);

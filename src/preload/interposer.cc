@@ -10,9 +10,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "driver/cuda/cuda_api.h"
 #include "driver/cuda/imports.h"
-#include "driver/cuda/peer_access.h"
 #include "preload/session.h"
 
 namespace polypath::preload {
@@ -28,19 +26,6 @@ class Busy {
   Busy& operator=(const Busy&) = delete;
   ~Busy() { busy = false; }
 };
-
-// The primary context of a GPU ends.
-void forget_peers_of(cuda::Device gpu) {
-  const cuda::Functions& driver = cuda::Library::get().functions;
-  unsigned flags = 0;
-  int active = 0;
-  cuda::ContextPointer context = nullptr;
-  if (driver.context_state(gpu, &flags, &active) != cuda::kSuccess || active == 0 ||
-      driver.context_retain(&context, gpu) != cuda::kSuccess)
-    return;
-  driver.context_release(gpu);
-  cuda::PeerAccess::of_process().forget(context);
-}
 
 }  // namespace
 
@@ -148,7 +133,7 @@ void Interposer::turn_off(const char* why) noexcept {
 }
 
 // Before Polypath has started, no copy of ours has anything in a context.
-void Interposer::contexts_reset(cuda::Device gpu) noexcept {
+void Interposer::contexts_reset() noexcept {
   cuda::Imports::of_process().abandon();
   if (!starting_.load()) return;
   {
@@ -156,20 +141,12 @@ void Interposer::contexts_reset(cuda::Device gpu) noexcept {
     turn_off("the program has reset a GPU");
   }
   stop_preparing();
-  forget_peers_of(gpu);
 }
 
 // Nothing of ours calls the driver any more but the calls of other threads that are under way.
 void Interposer::stop_preparing() noexcept {
   background_.stop();
   if (Session* session = session_.load(std::memory_order_acquire)) session->stop_preparing();
-}
-
-bool Interposer::give_back() noexcept {
-  if (is_off() || busy) return false;
-  const Busy guard;
-  Session* session = session_.load(std::memory_order_acquire);
-  return session != nullptr && session->give_back();
 }
 
 // The engine stays as it is: other threads may be in it, and CUDA may go before it.

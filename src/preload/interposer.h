@@ -41,9 +41,7 @@ class Interposer {
   void count(Outcome outcome, Bytes bytes) noexcept;
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
   /// something of ours, every copy goes to the driver from here on.
-  void contexts_reset(cuda::Device gpu) noexcept;
-  /// Gives back memory of GPUs that can be spared; true if there was any.
-  [[nodiscard]] bool give_back() noexcept;
+  void contexts_reset() noexcept;
   [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
 
  private:

@@ -97,7 +97,10 @@ IpcRegistry::IpcRegistry(const std::string& folder) : folder_(folder) {}
 
 bool IpcRegistry::publish(const ExportedMemory& memory) {
   const Descriptor folder = folder_.open();
-  return folder.is_open() && write(folder, memory);
+  if (!folder.is_open()) return false;
+  if (write(folder, memory)) return true;
+  withdraw(memory.handle);
+  return false;
 }
 
 std::optional<ExportedMemory> IpcRegistry::find(const cuda::IpcHandle& handle) const {

@@ -28,7 +28,7 @@ class IpcRegistry {
   [[nodiscard]] const std::string& problem() const { return folder_.problem(); }
 
   /// Makes the entry visible, in place of an earlier one for the same handle. False if it could not
-  /// be written.
+  /// be written; the earlier one is gone even so.
   bool publish(const ExportedMemory& memory);
   /// Removes the entry for a handle, if it is there and names this process as the exporter.
   void withdraw(const cuda::IpcHandle& handle);

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "engine/load_tracker.h"
 #include "engine/node_ledger.h"
+#include "preload/interposer.h"
 
 namespace polypath::preload {
 namespace {
@@ -81,8 +82,6 @@ void Session::stop_preparing() noexcept {
   engine_.stop_preparing();
 }
 
-bool Session::give_back() { return engine_.give_back(); }
-
 Outcome Session::copy(const ProgramCopy& asked) {
   if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
   if (lately_inside_.contains(asked)) return Outcome::same_memory;
@@ -97,6 +96,11 @@ bool Session::imports(const CopyCall& call) const {
 
 // From what is cheap to know to what is not.
 Outcome Session::decide(const ProgramCopy& asked) {
+  if (!driver_.contexts().are_alive()) {
+    // The program has reset a GPU unseen: streams, events and rings of ours are gone.
+    Interposer::get().contexts_reset();
+    return Outcome::off;
+  }
   const std::optional<int> gpu = gpu_of(asked.stream);
   if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return Outcome::other_context;
   const PlaceId place = gpus_[static_cast<std::size_t>(*gpu)];
@@ -173,8 +177,8 @@ bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
 }
 
 // A context of the program's own ends without a word, and what was mapped in it as well.
-std::optional<Outcome> Session::look_at(Address address, MemoryInfo& memory) {
-  driver_.imports().forget_if_ended(address);
+std::optional<Outcome> Session::look_at(Address address, Bytes bytes, MemoryInfo& memory) {
+  driver_.imports().forget_ended(address, bytes);
   const auto imported = driver_.imports().find(address);
   if (imported &&
       (imported->owner == cuda::kOwnerUnknown || !driver_.contexts().gpu_of(imported->context)))
@@ -202,8 +206,9 @@ std::optional<Outcome> Session::look_at_access(const cuda::MemoryAccess& access,
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {
-  if (const auto against = look_at(asked.destination, ends.destination)) return against;
-  if (const auto against = look_at(asked.source, ends.source)) return against;
+  if (const auto against = look_at(asked.destination, asked.bytes, ends.destination))
+    return against;
+  if (const auto against = look_at(asked.source, asked.bytes, ends.source)) return against;
   if (ends.destination.place == ends.source.place) return Outcome::same_memory;
   if (!is_device(ends.destination) && !is_device(ends.source)) return Outcome::same_memory;
   if (ends.pageable() && asked.bytes < settings_.pageable_min) return Outcome::pageable;

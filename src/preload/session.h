@@ -34,8 +34,6 @@ class Session {
 
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
-  /// Gives back the memory of GPUs that nothing uses now; true if there was any.
-  [[nodiscard]] bool give_back();
 
  private:
   struct Ends {
@@ -52,7 +50,7 @@ class Session {
   [[nodiscard]] bool is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
                              StreamWatch::Order order);
   [[nodiscard]] bool is_finished(PlaceId gpu, cuda::StreamPointer stream);
-  [[nodiscard]] std::optional<Outcome> look_at(Address address, MemoryInfo& memory);
+  [[nodiscard]] std::optional<Outcome> look_at(Address address, Bytes bytes, MemoryInfo& memory);
   [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
                                                       PlaceId gpu);
   [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);

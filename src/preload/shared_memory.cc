@@ -162,9 +162,9 @@ cuda::ImportedMemory SharedMemory::import_of(const cuda::IpcHandle& handle,
   const auto mapped = allocation_at(base);
   // Of unknown size it might be anything from there on: nothing of that is to be planned with.
   memory.size = {(mapped ? mapped->base + mapped->size : ~std::uint64_t{0}) - base};
+  memory.id = mapped ? mapped->generation : 0;
   if (!mapped || !entry || memory.context == nullptr || memory.size < entry->size) return memory;
   memory.size = entry->size;
-  memory.id = mapped->generation;
   memory.owner = memory.id == 0 ? cuda::kOwnerUnknown : gpu_with(entry->owner);
   return memory;
 }

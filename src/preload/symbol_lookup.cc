@@ -46,13 +46,12 @@ bool answers(const KnownFunction& known, const char* name, int version, bool own
 
 }  // namespace
 
-// UCX looks the functions that allocate and free memory up by name and patches their first bytes,
-// to learn what comes and goes: that must be the driver's code.
+// UCX looks the functions that free memory up by name and patches their first bytes, to learn what
+// is freed: that must be the driver's code.
 bool may_be_replaced(const char* name) {
-  if (name == nullptr || name[0] != 'c' || name[1] != 'u') return false;
-  for (const char* patched : {"cuMemFree", "cuMemAlloc", "cuMemCreate"})
-    if (std::strncmp(name, patched, std::strlen(patched)) == 0) return false;
-  return with_symbol(name) != nullptr;
+  return name != nullptr && name[0] == 'c' && name[1] == 'u' &&
+         std::strncmp(name, "cuMemFree", std::strlen("cuMemFree")) != 0 &&
+         with_symbol(name) != nullptr;
 }
 
 void* our_function(const char* name) {

@@ -96,6 +96,18 @@ TEST_F(LedgerTableTest, ACutTableIsMendedByTheNextProcess) {
   EXPECT_THAT(mine->others(), SizeIs(1));
 }
 
+// Those who have it go on, and so do those who make another one, apart from each other.
+TEST_F(LedgerTableTest, ARemovedTableIsStillItsProcesses) {
+  const auto mine = open_ledger(), theirs = open_ledger();
+  theirs->publish({running(*theirs, 3600)});
+  fs::remove(file());
+
+  const auto another = open_ledger();
+
+  EXPECT_THAT(mine->others(kMuchLater), SizeIs(1));
+  EXPECT_THAT(another->others(kMuchLater), IsEmpty());
+}
+
 // Programs that may write no large files are ended by a signal where they do.
 TEST_F(LedgerTableTest, WhereFilesMayNotGrowThereIsNoLedger) {
   const int status = exit_status_of([&] {

@@ -14,7 +14,7 @@ std::string with_places(const std::vector<std::string>& patterns) {
   std::string places, costs;
   for (const std::string& pattern : patterns)
     places += fmt::format(R"({}{{"name": "{}", "kind": "gpu", "model": "G", "numa_node": 0,
-                              "staging_latency": {{"value": 5, "unit": "us", "source": "guess"}}}})",
+                            "staging_latency": {{"value": 5, "unit": "us", "source": "guess"}}}})",
                           places.empty() ? "" : ",", pattern);
   for (const char* cost :
        {"copy", "event_record", "event_wait", "synchronize", "graph_launch", "graph_launch_node",

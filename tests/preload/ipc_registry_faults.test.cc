@@ -58,6 +58,20 @@ TEST_F(RegistryFaults, WhereThereIsNoRoomNothingIsPublishedAndNothingLost) {
   EXPECT_EQ(*status, 0);
 }
 
+TEST_F(RegistryFaults, WhereThereIsNoRoomWhatWasSaidOfTheHandleBeforeGoes) {
+  const auto status = exit_status_beside(parent_, 16 * 4096, [&] {
+    IpcRegistry registry(folder_);
+    if (!registry.publish(memory(1))) return 1;
+    test::fill(parent_ / "filler");
+    ExportedMemory later = memory(1);
+    ++later.generation;
+    return registry.publish(later) || registry.find(later.handle) ? 2 : 0;
+  });
+  if (!status) GTEST_SKIP() << "no file systems of one's own here";
+
+  EXPECT_EQ(*status, 0);
+}
+
 // Room for the file's name, but not for what is in it.
 TEST_F(RegistryFaults, WhereFilesMayNotGrowNothingIsPublished) {
   const int status = exit_status_of([&] {

@@ -67,7 +67,21 @@ void Contexts::retain(int gpu) {
   const RelaxedCapture relaxed;
   ContextPointer context = nullptr;
   check(cuda_.context_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
+  ids_[static_cast<std::size_t>(gpu)].store(id_of(context));
   slot.store(context, std::memory_order_release);
+}
+
+bool Contexts::are_alive() const {
+  for (std::size_t gpu = 0; gpu < kMostGpus; ++gpu)
+    if (const ContextPointer context = contexts_[gpu].load(std::memory_order_acquire))
+      if (id_of(context) != ids_[gpu].load()) return false;
+  return true;
+}
+
+std::uint64_t id_of(ContextPointer context) {
+  const Functions& cuda = Library::get().functions;
+  unsigned long long id = 0;
+  return cuda.context_id != nullptr && cuda.context_id(context, &id) == kSuccess ? id : 0;
 }
 
 void Contexts::connect(int a, int b) {

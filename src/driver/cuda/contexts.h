@@ -37,6 +37,9 @@ class Contexts {
   [[nodiscard]] std::optional<int> gpu_of(ContextPointer context);
   /// True if the process uses the GPU's primary context, whoever made it.
   [[nodiscard]] bool is_active(int gpu) const;
+  /// False once a context that was retained here has been destroyed by somebody else: then
+  /// everything of ours in it is gone, and using it would end the process.
+  [[nodiscard]] bool are_alive() const;
   /// Lets two GPUs reach each other's memory, as far as they can; nothing happens the second time.
   void connect(int a, int b);
   /// True in the process that made this object.
@@ -51,8 +54,13 @@ class Contexts {
   int process_;
   std::mutex mutex_;
   std::array<std::atomic<ContextPointer>, kMostGpus> contexts_{};
+  std::array<std::atomic<std::uint64_t>, kMostGpus> ids_{};
   std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus> connected_{};
 };
+
+/// What tells a context from a later one with its pointer: CUDA gives a primary context that is
+/// made again the pointer that it had. 0 if it is none any more, or the driver cannot say.
+std::uint64_t id_of(ContextPointer context);
 
 /// Makes a context current for the calling thread as long as it lives.
 class Current {

@@ -26,6 +26,7 @@
   X(context_retain, cuDevicePrimaryCtxRetain, 7000, (ContextPointer*, Device))                     \
   X(context_release, cuDevicePrimaryCtxRelease_v2, 11000, (Device))                                \
   X(context_current, cuCtxGetCurrent, 4000, (ContextPointer*))                                     \
+  X(context_id, cuCtxGetId, 12000, (ContextPointer, unsigned long long*))                          \
   X(context_device, cuCtxGetDevice, 2000, (Device*))                                               \
   X(context_push, cuCtxPushCurrent_v2, 4000, (ContextPointer))                                     \
   X(context_pop, cuCtxPopCurrent_v2, 4000, (ContextPointer*))                                      \
@@ -34,6 +35,8 @@
   X(free, cuMemFree_v2, 3020, (DevicePointer))                                                     \
   X(host_allocate, cuMemHostAlloc, 2020, (void**, std::size_t, unsigned))                          \
   X(host_free, cuMemFreeHost, 2000, (void*))                                                       \
+  X(host_register, cuMemHostRegister_v2, 6050, (void*, std::size_t, unsigned))                     \
+  X(host_unregister, cuMemHostUnregister, 4000, (void*))                                           \
   X(pointer_attributes, cuPointerGetAttributes, 7000, (unsigned, int*, void**, DevicePointer))     \
   X(ipc_open, cuIpcOpenMemHandle_v2, 11000, (DevicePointer*, IpcHandle, unsigned))                 \
   X(ipc_close, cuIpcCloseMemHandle, 4010, (DevicePointer))                                         \

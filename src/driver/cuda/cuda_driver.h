@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "driver/cuda/contexts.h"
+#include "driver/cuda/host_pages.h"
 #include "driver/cuda/imports.h"
 #include "driver/driver.h"
 #include "machine/machine.h"
@@ -84,6 +85,9 @@ class CudaDriver final : public Driver {
   void enqueue(const CopyRequest& request, StreamPointer stream);
   void reach_imports(Graph& graph);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
+  [[nodiscard]] Address allocate_pinned(Bytes bytes);
+  void free_pinned(Address address);
+  void make_streams(int gpu);
   Graph& graph_of(GraphHandle handle);
 
   const Functions& cuda_;
@@ -95,6 +99,8 @@ class CudaDriver final : public Driver {
   Imports& imports_ = Imports::of_process();
   std::mutex mutex_;
   std::map<Address, PlaceId> allocations_;
+  std::map<Address, std::unique_ptr<HostPages>> host_pages_;  ///< of registered memory
+  std::map<int, std::vector<StreamPointer>> spare_streams_;   ///< by GPU
 };
 
 }  // namespace polypath::cuda

@@ -73,6 +73,7 @@ constexpr int kPeerAccessSupported = 2;
 constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kHostAllocPortable = 1;
+constexpr unsigned kHostRegisterPortable = 1;
 constexpr unsigned kIpcLazyPeerAccess = 1;
 constexpr std::uintptr_t kStreamLegacy = 1;     // CU_STREAM_LEGACY, as a stream's pointer
 constexpr std::uintptr_t kStreamPerThread = 2;  // CU_STREAM_PER_THREAD

@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "driver/cuda/contexts.h"
@@ -44,7 +46,8 @@ bool same_memory(const ImportedMemory& a, const ImportedMemory& b) {
 
 }  // namespace
 
-SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context) : context_(context) {
+SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context)
+    : context_(context), context_id_(id_of(context)) {
   const Current current(context);
   const RelaxedCapture relaxed;
   DevicePointer opened = 0;
@@ -54,20 +57,28 @@ SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context) : 
 
 // Better never closed than under a copy.
 SecondMapping::~SecondMapping() {
-  if (lost_) return;
+  if (lost_ || !are_alive()) return;
   try {
     const Current current(context_);
     const RelaxedCapture relaxed;
     if (wait_for_uses()) driver().ipc_close(base_.value);
-    for (const auto& [queue, event] : uses_) driver().event_destroy(event);
+    for (const auto& [queue, use] : uses_) driver().event_destroy(use.event);
   } catch (const Error&) {
     // The context is gone, and everything in it.
   }
 }
 
+// Else the mapping, or an event, has ended with its context, and its pointer means nothing.
+bool SecondMapping::are_alive() const {
+  return id_of(context_) == context_id_ &&
+         std::all_of(uses_.begin(), uses_.end(), [](const auto& use) {
+           return id_of(use.second.context) == use.second.context_id;
+         });
+}
+
 bool SecondMapping::wait_for_uses() {
-  for (const auto& [queue, event] : uses_)
-    if (driver().event_synchronize(event) != kSuccess) return false;
+  for (const auto& [queue, use] : uses_)
+    if (driver().event_synchronize(use.event) != kSuccess) return false;
   return true;
 }
 
@@ -76,13 +87,17 @@ void SecondMapping::note_use(StreamHandle stream) {
   const bool of_thread = reinterpret_cast<std::uintptr_t>(pointer_of(stream)) == kStreamPerThread;
   const Queue queue{stream.value, of_thread ? static_cast<std::uintptr_t>(pthread_self()) : 0};
   const std::scoped_lock lock(mutex_);
-  EventPointer& event = uses_[queue];
-  if (event == nullptr && !create(event)) {
-    uses_.erase(queue);
-    lost_ = true;
-    return;
+  Use& use = uses_[queue];
+  if (use.event == nullptr) {
+    driver().context_current(&use.context);
+    use.context_id = id_of(use.context);
+    if (!create(use.event)) {
+      uses_.erase(queue);
+      lost_ = true;
+      return;
+    }
   }
-  lost_ |= driver().event_record(event, pointer_of(stream)) != kSuccess;
+  lost_ |= driver().event_record(use.event, pointer_of(stream)) != kSuccess;
 }
 
 void SecondMapping::abandon() {
@@ -112,15 +127,18 @@ void Imports::add(const ImportedMemory& memory, Check still_exported) {
   ++changes_;
 }
 
-void Imports::forget_if_ended(Address address) {
-  const auto memory = find(address);
-  if (!memory || id_at(memory->base) == memory->id) return;
-  Mappings ended;
+void Imports::forget_ended(Address begin, Bytes bytes) {
+  if (empty()) return;
+  std::vector<Mappings> ended;
   const std::scoped_lock lock(mutex_);
-  const auto found = entries_.find(memory->base);
-  if (found == entries_.end() || found->second.memory.id != memory->id) return;
-  ended = std::move(found->second.mappings);
-  entries_.erase(found);
+  std::erase_if(entries_, [&](auto& entry) {
+    const ImportedMemory& memory = entry.second.memory;
+    const bool apart = memory.base + memory.size <= begin || begin + bytes <= memory.base;
+    if (apart || id_at(memory.base) == memory.id) return false;
+    ended.push_back(std::move(entry.second.mappings));
+    return true;
+  });
+  if (ended.empty()) return;
   count_.store(entries_.size(), std::memory_order_release);
   ++changes_;
 }

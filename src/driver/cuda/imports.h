@@ -58,10 +58,20 @@ class SecondMapping {
 
   [[nodiscard]] bool wait_for_uses();
 
+  /// The last use by a queue, and where the event belongs.
+  struct Use {
+    EventPointer event = nullptr;
+    ContextPointer context = nullptr;
+    std::uint64_t context_id = 0;
+  };
+
+  [[nodiscard]] bool are_alive() const;
+
   ContextPointer context_;
+  std::uint64_t context_id_;
   Address base_;
   std::mutex mutex_;
-  std::map<Queue, EventPointer> uses_;
+  std::map<Queue, Use> uses_;
   bool lost_ = false;  ///< something that uses it cannot be waited for: it stays open
 };
 
@@ -92,9 +102,9 @@ class Imports {
   /// The program is about to unmap what begins at `base`: its second mappings are closed, after
   /// what uses them. Nothing happens if it is unknown.
   void remove(Address base);
-  /// Asks CUDA whether the address still means what it meant when it was mapped. A mapping ends
-  /// with its context without a word, and its address goes to other memory: then it is forgotten.
-  void forget_if_ended(Address address);
+  /// Asks CUDA whether the mappings in a range still are what they were. One ends with its context
+  /// without a word, and its addresses go to other memory: then it is forgotten.
+  void forget_ended(Address begin, Bytes bytes);
   /// What contains the address.
   [[nodiscard]] std::optional<ImportedMemory> find(Address address) const;
   /// The address as a copy in `context` must use it: unchanged if it is no import or was mapped
