@@ -1,13 +1,14 @@
 """Runs programs that Polypath once did harm to without it and with it, and compares.
 
 Usage: check_programs.py --programs FOLDER --preload LIBRARY [--out FILE] [--only WORD ...]
-                         [--set NAME=VALUE ...] [--seeds COUNT] [--seconds MOST]
+                         [--set NAME=VALUE ...] [--words NAME=VALUE ...]
+                         [--seeds COUNT] [--first-seed SEED] [--seconds MOST]
 
 FOLDER holds the programs of tests/preload/programs (preload_harm_order and so on). Each scenario
 runs without Polypath, then with it, and must print the same and end the same way. One line per
 scenario says `same`, `differs`, `hangs`, `native fails` or `cannot run here`. Options `--set` reach
-the runs with Polypath only, for example `--set POLYPATH_PREPARE=now`. Exit status 1 if anything
-differs or hangs.
+the runs with Polypath only, for example `--set POLYPATH_PREPARE=now`; `--words` are options of the
+programs. Exit status 1 if anything differs or hangs.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def verdict_of(native: Run, other: Run | None) -> str:
     return "differs" if differences(native, other) else "same"
 
 
-def scenarios_of(folder: Path, seeds: int) -> list[Scenario]:
+def scenarios_of(folder: Path, seeds: range) -> list[Scenario]:
     """Ask the programs what they can do."""
     found = []
     for program in sorted(folder.glob("preload_harm_*")):
@@ -128,15 +129,18 @@ def scenarios_of(folder: Path, seeds: int) -> list[Scenario]:
         found += [Scenario(program, [line.split()[0]]) for line in listed.stdout.splitlines()]
     random = folder / "preload_random"
     if random.exists():
-        found += [Scenario(random, [str(seed)]) for seed in range(1, seeds + 1)]
+        found += [Scenario(random, [str(seed)]) for seed in seeds]
     return found
 
 
 class Checker:
     """Runs scenarios and keeps what came of them."""
 
-    def __init__(self, preload: Path, settings: list[str], seconds: float) -> None:
+    def __init__(
+        self, preload: Path, settings: list[str], words: list[str], seconds: float
+    ) -> None:
         """Remember how programs are run with Polypath, and for how long in all."""
+        self.words = words
         self.plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
         self.preloaded = {**self.plain, "LD_PRELOAD": str(preload.resolve())}
         for setting in settings:
@@ -154,7 +158,7 @@ class Checker:
         if self.left() <= 1:
             self.keep(scenario, "not run", None, None)
             return
-        command = [str(scenario.program), *scenario.words]
+        command = [str(scenario.program), *scenario.words, *self.words]
         native = run(command, self.plain, self.left())
         other = None
         if native.status == 0:
@@ -189,12 +193,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", nargs="*", default=[], help="words, one of which a name contains")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--words", nargs="*", default=[], metavar="NAME=VALUE")
     parser.add_argument("--seeds", type=int, default=4, help="random programs")
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=235, help="for everything")
     arguments = parser.parse_args()
     start = time.monotonic()
-    checker = Checker(arguments.preload, arguments.set, arguments.seconds)
-    for scenario in scenarios_of(arguments.programs, arguments.seeds):
+    checker = Checker(arguments.preload, arguments.set, arguments.words, arguments.seconds)
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    for scenario in scenarios_of(arguments.programs, seeds):
         if not arguments.only or any(word in scenario.name for word in arguments.only):
             checker.check(scenario)
     verdicts = [result["verdict"] for result in checker.results]

@@ -62,8 +62,7 @@ CUresult make(const Copy& copy, CUstream stream) {
     return cuMemcpyDtoHAsync_v2(host(copy.to), copy.from, bytes(), stream);
   };
   const CUresult result = copy.blocking ? cuMemcpy(copy.to, copy.from, bytes()) : in_stream();
-  if (result != 0) return result;
-  return cuStreamSynchronize(copy.blocking ? nullptr : stream);
+  return result != 0 ? result : cuCtxSynchronize();
 }
 
 // Small pieces; false if they cannot be read.
@@ -91,7 +90,7 @@ void expect_bytes(const Copy& copy, const std::vector<unsigned char>& wanted, co
 void mark(Copy& copy) {
   const auto value = static_cast<unsigned char>(0x80 + copy.seed);
   if (into_gpu(copy.way)) {
-    if (cuMemsetD8_v2(copy.to, value, bytes()) != 0 || cuStreamSynchronize(nullptr) != 0) return;
+    if (cuMemsetD8_v2(copy.to, value, bytes()) != 0 || cuCtxSynchronize() != 0) return;
   } else {
     std::memset(host(copy.to), value, bytes());
   }

@@ -64,16 +64,18 @@ int be_lender() {
   return right ? 0 : 1;
 }
 
-void give_back(World& world) {
+bool give_back(World& world) {
   for (const auto& bytes : world.give_back_imports()) {
     Digest digest;
     digest.add(bytes.data(), bytes.size());
     tell(digest.value());
   }
-  std::printf("memory of the other process: %s\n", other_ends_well() ? "right" : "wrong");
+  const bool right = other_ends_well();
+  std::printf("memory of the other process: %s\n", right ? "right" : "wrong");
+  return right;
 }
 
-void run_worlds(std::uint64_t seed, const Shape& shape) {
+bool run_worlds(std::uint64_t seed, const Shape& shape) {
   int gpus = 0;
   CHECK(cuDeviceGetCount(&gpus));
   const World::Size size{std::min(gpus, static_cast<int>(options().number("gpus", 4))),
@@ -91,8 +93,12 @@ void run_worlds(std::uint64_t seed, const Shape& shape) {
   for (const auto& world : worlds)
     threads.emplace_back([&] { world->run(options().number("steps", 150)); });
   for (std::thread& thread : threads) thread.join();
-  for (std::size_t i = 0; i < worlds.size(); ++i) worlds[i]->report(i);
-  if (shape.ipc) give_back(*worlds.front());
+  bool right = true;
+  for (std::size_t i = 0; i < worlds.size(); ++i) {
+    worlds[i]->report(i);
+    right = right && worlds[i]->right();
+  }
+  return (!shape.ipc || give_back(*worlds.front())) && right;
 }
 
 }  // namespace
@@ -107,7 +113,7 @@ int main(int argc, char** argv) {
   const Shape shape = shape_of(seed);
   if (shape.ipc) start_other(argv[0], argv[1], {argv + 2, argv + argc});
   CHECK(cuInit(0));
-  run_worlds(seed, shape);
+  const bool right = run_worlds(seed, shape);
   std::puts("end");
-  return 0;
+  return right ? 0 : 1;
 }

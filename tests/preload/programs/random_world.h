@@ -55,6 +55,7 @@ class World {
     return all;
   }
 
+  [[nodiscard]] bool right() const { return wrong_ == 0; }
   void report(std::size_t number) const {
     std::printf("%s%sworld %zu: codes %016llx, bytes %016llx, %zu wrong\n",
                 actors_.refused().c_str(), said_.c_str(), number, actors_.codes(), bytes_.value(),
