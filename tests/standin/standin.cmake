@@ -2,7 +2,7 @@
 add_executable(standin_peer ${CMAKE_CURRENT_LIST_DIR}/peer_main.cc
                             ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc)
 target_include_directories(standin_peer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_sources(test_standin PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc ${CMAKE_CURRENT_LIST_DIR}/peer.cc)
 target_link_libraries(test_standin PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
