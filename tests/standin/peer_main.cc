@@ -230,7 +230,11 @@ std::string at_exit(Words&) {
 // A thread that waits for a value nobody writes, and an exit handler that waits for the thread.
 std::string wait_until_exit(Words&) {
   static std::thread waiting;
-  std::atexit([] { waiting.join(); });
+  static Result told = 0;
+  std::atexit([] {
+    waiting.join();
+    std::cout << "waited: " << answer(told) << std::endl;
+  });
   if (const Result result = cu("cuInit", 0U); result != 0) return answer(result);
   ContextPointer context = nullptr;
   StreamPointer queue = nullptr;
@@ -240,9 +244,7 @@ std::string wait_until_exit(Words&) {
   cu("cuStreamCreate", &queue, 1U);
   cu("cuMemAlloc_v2", &memory, std::size_t{4096});
   cu("cuStreamWaitValue32_v2", queue, memory, 1U, 1U);
-  waiting = std::thread([queue] {
-    std::cout << "waited: " << answer(cu("cuStreamSynchronize", queue)) << std::endl;
-  });
+  waiting = std::thread([queue] { told = cu("cuStreamSynchronize", queue); });
   return answer(cu("cuStreamQuery", queue));
 }
 
