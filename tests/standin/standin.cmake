@@ -25,3 +25,9 @@ gtest_discover_tests(test_gpu TEST_PREFIX StandIn. DISCOVERY_TIMEOUT 60
 add_test(NAME StandIn.Bench COMMAND ${CMAKE_COMMAND} -E env ${standin_environment}
          sh ${CMAKE_CURRENT_LIST_DIR}/bench.sh $<TARGET_FILE:polypath_report>)
 set_tests_properties(StandIn.Bench PROPERTIES LABELS standin)
+foreach(seed IN ITEMS 1 2)
+  add_test(NAME StandIn.ConformanceInChaos${seed}
+           COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${seed}
+                   $<TARGET_FILE:test_gpu> --gtest_filter=*DriverConformance*)
+  set_tests_properties(StandIn.ConformanceInChaos${seed} PROPERTIES LABELS standin)
+endforeach()
