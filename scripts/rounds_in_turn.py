@@ -7,10 +7,9 @@ import os
 import statistics
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
-
-from measure_gpus import size_text
 
 POLYPATH = [sys.executable, "-m", "polypath.cli"]
 MOST_SECONDS = 240  # that one program may take
@@ -25,28 +24,90 @@ def started(command: list[str], planned: bool) -> list[str]:
     return [*POLYPATH, "run", "--", *command] if planned else command
 
 
-def output_of(command: list[str], planned: bool) -> str:
-    """Return what a program prints; raise if it fails."""
-    run = subprocess.run(
-        started(command, planned), capture_output=True, text=True, timeout=MOST_SECONDS, check=False
-    )
+def output_of(command: list[str], planned: bool, **more: str) -> str:
+    """Return what a program prints, with more variables in its environment; raise if it fails."""
+    said = f"{' '.join(command)} {'with' if planned else 'without'} Polypath"
+    try:
+        run = subprocess.run(
+            started(command, planned),
+            capture_output=True,
+            text=True,
+            timeout=MOST_SECONDS,
+            check=False,
+            env={**os.environ, **more},
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{said} was not done after {MOST_SECONDS} s") from None
     if run.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} exits with {run.returncode}: {run.stderr[-1500:]}")
+        raise RuntimeError(f"{said} exits with {run.returncode}: {run.stderr[-1500:]}")
     return run.stdout
 
 
-def in_turn(
-    rounds: int, measure: Callable[[bool], Timings], keep: Callable[[list[Json]], None]
-) -> None:
-    """Measure without and with Polypath in turn, who is first changing from round to round.
+def order_of(index: int) -> tuple[bool, bool]:
+    """Return which kind goes first in a round, which alternates: with Polypath or without."""
+    return (False, True) if index % 2 == 0 else (True, False)
 
-    What is known is kept after each round, for runs that are cut short.
-    """
-    timings: dict[bool, list[Timings]] = {False: [], True: []}
-    for index in range(rounds):
-        for planned in (False, True) if index % 2 == 0 else (True, False):
-            timings[planned].append(measure(planned))
-        keep([row_of(key, timings) for key in timings[False][0]])
+
+class Part(ABC):
+    """One thing that is measured, round by round."""
+
+    file: str | None = None  # that several parts are written into; else each has its own
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rounds = 0  # that are complete
+
+    def round(self) -> None:
+        """Measure with and without Polypath, one right after the other; raise if one fails."""
+        self.measure(self.rounds)
+        self.rounds += 1
+
+    @abstractmethod
+    def measure(self, index: int) -> None:
+        """Measure both kinds, in the order of that round, and keep what was measured."""
+
+    @abstractmethod
+    def rows(self) -> list[Json]:
+        """Return operation, window (or None), bytes, seconds of both kinds and ratios."""
+
+    @abstractmethod
+    def document(self) -> Json:
+        """Return everything that was measured."""
+
+
+class TimedPart(Part):
+    """Programs that say how long what they do takes."""
+
+    def __init__(
+        self, name: str, program: str, command: str, timings: Callable[[bool], Timings]
+    ) -> None:
+        super().__init__(name)
+        self._program, self._command, self._timings_of = program, command, timings
+        self._timings: dict[bool, list[Timings]] = {False: [], True: []}
+
+    def measure(self, index: int) -> None:
+        """Run both kinds once."""
+        measured = {planned: self._timings_of(planned) for planned in order_of(index)}
+        for planned, timings in measured.items():
+            self._timings[planned].append(timings)
+
+    def rows(self) -> list[Json]:
+        """Return a row for each thing that is timed."""
+        first = self._timings[False][:1]
+        return [row_of(key, self._timings) for timings in first for key in timings]
+
+    def document(self) -> Json:
+        """Return a file of schema polypath.programs/1."""
+        return {
+            "schema": "polypath.programs/1",
+            "host": host(),
+            "program": self._program,
+            "command": self._command,
+            "results": [
+                {name: value for name, value in row.items() if name != "window"}
+                for row in self.rows()
+            ],
+        }
 
 
 def row_of(key: Key, timings: dict[bool, list[Timings]]) -> Json:
@@ -55,6 +116,7 @@ def row_of(key: Key, timings: dict[bool, list[Timings]]) -> Json:
     beside = [timing[key] for timing in timings[True]]
     return {
         "operation": key[0],
+        "window": None,
         "bytes": key[1],
         "native_seconds": statistics.median(without),
         "seconds": statistics.median(beside),
@@ -67,38 +129,13 @@ def row_of(key: Key, timings: dict[bool, list[Timings]]) -> Json:
 
 
 def host() -> Json:
-    """Return what the figures are measured on."""
+    """Return what the figures are measured on; without GPUs, on which they mean nothing."""
+    known: Json = {"cores": os.cpu_count(), "date": datetime.date.today().isoformat()}
     asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    lines = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    try:
+        lines = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\n")
+    except (OSError, subprocess.CalledProcessError):
+        return {"simulated": True, **known}
     gpu, driver = lines[0].split(", ")
-    return {
-        "simulated": False,
-        "cores": os.cpu_count(),
-        "gpus": len(lines),
-        "gpu": gpu,
-        "driver_version": driver,
-        "date": datetime.date.today().isoformat(),
-    }
-
-
-def print_rows(results: list[Json]) -> None:
-    """Print what the last round led to."""
-    for row in results:
-        size = "" if row["bytes"] is None else size_text(row["bytes"])
-        low, high = min(row["speedups"]), max(row["speedups"])
-        print(
-            f"{row['operation']:18} {size:>8} {1e6 * row['native_seconds']:11.3f} us "
-            f"{1e6 * row['seconds']:11.3f} us {row['speedup']:7.3f}x ({low:.3f} to {high:.3f})",
-            flush=True,
-        )
-
-
-def document(program: str, command: str, results: list[Json]) -> Json:
-    """Return a file of schema polypath.programs/1."""
-    return {
-        "schema": "polypath.programs/1",
-        "host": host(),
-        "program": program,
-        "command": command,
-        "results": results,
-    }
+    gpus = len([line for line in lines if line])
+    return {"simulated": False, **known, "gpus": gpus, "gpu": gpu, "driver_version": driver}

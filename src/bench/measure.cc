@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <utility>
 
 #include "bench/measure_gpus.h"
+#include "bench/steadiness.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -16,16 +15,14 @@
 namespace polypath::bench {
 namespace {
 
-// The time of the operation once it repeats: lanes that see each other's load settle on their
-// plans, and with them on their graphs, only after a few runs more.
+// The time of the operation once it repeats; the last one's where it does not.
 Seconds steady_time(Session& session, const Request& request) {
-  constexpr int kMostRuns = 10;
-  for (int i = 0; i < warm_up_runs(request.settings); ++i)
-    session.run(request.options, request.window);
-  Seconds time = Seconds::infinity(), before;
-  for (int i = 0; i < kMostRuns; ++i) {
-    before = std::exchange(time, session.run(request.options, request.window));
-    if (std::abs(time / before - 1) < 1e-6) break;
+  Steadiness steadiness(warm_up_runs(request.settings));
+  const int most = most_warm_up_runs(session, request.settings);
+  Seconds time;
+  for (int i = 0; i < most && !steadiness.reached(); ++i) {
+    time = session.run(request.options, request.window);
+    steadiness.note({time, session.instantiations(), session.results()});
   }
   return time;
 }
@@ -94,6 +91,12 @@ void halve(Result& result) {
 }
 
 int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
+
+int most_warm_up_runs(const Session& session, const Settings& settings) {
+  constexpr int kUntilLoadsAreKnown = 10;
+  const int lanes = static_cast<int>(session.results().size());
+  return kUntilLoadsAreKnown + (lanes + 1) * warm_up_runs(settings);
+}
 
 Seconds predict_operation(const Machine& machine, const Operation& operation, Bytes bytes,
                           const std::vector<CopyResult>& lanes, int window, int slots) {

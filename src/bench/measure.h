@@ -56,6 +56,10 @@ void halve(Result& result);
 /// Runs before the measured one: plans are made, rings allocated, graphs instantiated.
 int warm_up_runs(const Settings& settings);
 
+/// Runs after which a session is taken as it is: lanes may settle one after another, and each makes
+/// a graph once it has.
+int most_warm_up_runs(const Session& session, const Settings& settings);
+
 /// Predicted time of the operation: `first` is the time of a window of one with these plans (per
 /// lane; null = native) and each further copy of the window adds what it takes without issue and
 /// synchronisation, or the time of its calls if that is longer.

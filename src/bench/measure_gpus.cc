@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <limits>
 
+#include "bench/steadiness.h"
+
 namespace polypath::bench {
 namespace {
 
-// Lanes that see each other's load settle on their plans after a few runs.
+// Until nothing is done for the first time any more; that times scatter is no reason to go on.
 bool warm_up(Session& session, const Request& request) {
   bool right = true;
+  Steadiness steadiness(warm_up_runs(request.settings) + 1);
+  const int most = most_warm_up_runs(session, request.settings);
   session.run_driver(request.window);
-  for (int i = 0; i < warm_up_runs(request.settings) + 2; ++i) {
+  for (int i = 0; i < most && !steadiness.reached(); ++i) {
     const bool compare = request.verify && (i == 0 || i == warm_up_runs(request.settings) - 1);
     if (compare) session.fill();
     session.run(request.options, request.window);
+    steadiness.note({{}, session.instantiations(), session.results()});
     if (compare) right = right && session.verify();
   }
   return right;

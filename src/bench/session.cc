@@ -132,6 +132,12 @@ Seconds Session::time_by_threads(int window, Copy copy) {
   return end - start;
 }
 
+std::uint64_t Session::instantiations() const {
+  std::uint64_t sum = 0;
+  for (const auto& engine : engines_) sum += engine->statistics().graph_instantiations;
+  return sum;
+}
+
 void Session::fill() {
   for (std::size_t lane = 0; lane < buffers_.size(); ++lane) {
     bed_->fill(buffers_[lane].source, bytes_, 2 * lane);

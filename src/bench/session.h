@@ -39,6 +39,8 @@ class Session {
 
   /// How each lane's first copy was done in the last run.
   [[nodiscard]] const std::vector<CopyResult>& results() const { return results_; }
+  /// Graphs that all lanes have instantiated so far.
+  [[nodiscard]] std::uint64_t instantiations() const;
   [[nodiscard]] Bed& bed() { return *bed_; }
   /// The first lane's engine.
   [[nodiscard]] Engine& engine() { return *engines_.front(); }

@@ -113,6 +113,12 @@ const std::vector<Entry>& entries() {
             "bytes of one staging slot: the largest chunk"),
       number("POLYPATH_STAGING_SLOTS", &Settings::staging_slots, 2, 64,
              "staging slots per hop into a staging place"),
+      number("POLYPATH_LANES", &Settings::lanes, 1, 64,
+             "sets of streams and staging slots: program streams that can copy over several paths "
+             "at a time"),
+      choice("POLYPATH_PREPARE", &Settings::prepare, {"auto", "now", "background"},
+             "when contexts, streams and staging memory are made: in the call that needs them, or "
+             "beside it, with native copies until then; auto = background under 'polypath run'"),
       number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
              "predicted gain (0.03 = 3 %) below which a plan is one native copy"),
       choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},
@@ -128,7 +134,7 @@ const std::vector<Entry>& entries() {
       number("POLYPATH_PAGEABLE_WINDOWS", &Settings::pageable_windows, 2, 64,
              "pinned windows per host place"),
       number("POLYPATH_COPY_THREADS", &Settings::copy_threads, 0, 256,
-             "threads that copy pageable memory; 0 = one per hardware thread, 16 at most"),
+             "threads that copy pageable memory; 0 = one per CPU that the caller may use, 16 at most"),
       flag("POLYPATH_LEDGER", &Settings::ledger,
            "0 = plan without knowing of other processes' transfers"),
       text("POLYPATH_TUNED", &Settings::tuned,

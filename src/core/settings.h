@@ -20,6 +20,8 @@ struct Settings {
   Bytes min_chunk = 64_KiB;           ///< POLYPATH_MIN_CHUNK
   Bytes staging_slot = 8_MiB;         ///< POLYPATH_STAGING_SLOT
   int staging_slots = 4;              ///< POLYPATH_STAGING_SLOTS
+  int lanes = 4;                      ///< POLYPATH_LANES
+  std::string prepare = "auto";       ///< POLYPATH_PREPARE
   double min_gain = 0.03;             ///< POLYPATH_MIN_GAIN
   std::string executor = "auto";      ///< POLYPATH_EXECUTOR
   int graph_after = 2;                ///< POLYPATH_GRAPH_AFTER

@@ -19,6 +19,23 @@ bool is_writable_folder(const char* path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && access(path, W_OK | X_OK) == 0;
 }
 
+// Makes the folder if it is not there.
+Descriptor open_folder(const std::string& path) {
+  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return {};
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// Straight after open_folder.
+std::string problem_with(const Descriptor& folder, const std::string& path) {
+  if (path.empty()) return "there is no folder for it (no /dev/shm, no XDG_RUNTIME_DIR)";
+  struct stat about {};
+  if (!folder.is_open() || fstat(folder.get(), &about) != 0)
+    return fmt::format("{} cannot be opened as a folder ({})", path, std::strerror(errno));
+  if (about.st_uid != geteuid()) return fmt::format("{} belongs to somebody else", path);
+  if ((about.st_mode & kOthersMayAnything) != 0) return fmt::format("{} is open to others", path);
+  return {};
+}
+
 }  // namespace
 
 std::string usual_user_folder() {
@@ -30,27 +47,12 @@ std::string usual_user_folder() {
   return own != nullptr && own[0] == '/' && is_writable_folder(own) ? below(own) : "";
 }
 
-UserFolder::UserFolder(const std::string& path) : problem_(open_folder(path)) {
-  if (problem_.empty() || descriptor_ < 0) return;
-  close(descriptor_);
-  descriptor_ = -1;
-}
+UserFolder::UserFolder(std::string path)
+    : path_(std::move(path)), problem_(problem_with(open_folder(path_), path_)) {}
 
-UserFolder::~UserFolder() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-std::string UserFolder::open_folder(const std::string& path) {
-  if (path.empty()) return "there is no folder for it (no /dev/shm, no XDG_RUNTIME_DIR)";
-  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return fmt::format("{} cannot be made ({})", path, std::strerror(errno));
-  descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat about {};
-  if (descriptor_ < 0 || fstat(descriptor_, &about) != 0)
-    return fmt::format("{} cannot be opened as a folder ({})", path, std::strerror(errno));
-  if (about.st_uid != geteuid()) return fmt::format("{} belongs to somebody else", path);
-  if ((about.st_mode & kOthersMayAnything) != 0) return fmt::format("{} is open to others", path);
-  return {};
+Descriptor UserFolder::open() const {
+  Descriptor folder = open_folder(path_);
+  return problem_with(folder, path_).empty() ? std::move(folder) : Descriptor();
 }
 
 }  // namespace polypath

@@ -3,30 +3,29 @@
 
 #include <string>
 
+#include "core/descriptor.h"
+
 namespace polypath {
 
 /// Its path: below /dev/shm, or, on a system without that, $XDG_RUNTIME_DIR; empty if there is
 /// neither. Not the environment first: processes of one program may have different ones.
 std::string usual_user_folder();
 
-/// An open folder that belongs to this user and is closed to all others.
+/// A folder that belongs to this user and is closed to all others.
 class UserFolder {
  public:
-  /// Opens the folder, or makes it with access for this user only. See `problem`.
-  explicit UserFolder(const std::string& path);
-  UserFolder(const UserFolder&) = delete;
-  UserFolder& operator=(const UserFolder&) = delete;
-  ~UserFolder();
+  /// Makes it, with access for this user only, if it is not there. See `problem`.
+  explicit UserFolder(std::string path);
 
-  /// Why it cannot be used, in words; empty if it can.
+  /// Why it cannot be used, in words; empty if it could when it was opened first.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  /// Files are reached through this descriptor, so that nobody can swap the folder; -1 if unusable.
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  /// The folder, opened anew and looked at again: not open if it cannot be used any more. Files are
+  /// reached through it, so that nobody can swap the folder, and it is kept no longer than that:
+  /// see Descriptor.
+  [[nodiscard]] Descriptor open() const;
 
  private:
-  std::string open_folder(const std::string& path);
-
-  int descriptor_ = -1;
+  std::string path_;
   std::string problem_;
 };
 

@@ -125,6 +125,12 @@ class Driver {
   /// True if what the event stands for has finished, or it was never recorded.
   [[nodiscard]] virtual bool is_done(EventHandle event) = 0;
 
+  /// Makes now what the first copy between two places would make: it takes long (a tenth of a
+  /// second for a GPU that has not been used), and may fail where there is no room for it.
+  virtual void open_hop(PlaceId source, PlaceId destination) {
+    (void)source, (void)destination;
+  }
+
   /// Enqueues a copy. The ranges must not overlap.
   virtual void copy(const CopyRequest& request, StreamHandle stream) = 0;
 
@@ -143,6 +149,10 @@ class Driver {
 
   /// Blocks the calling thread until all work on the stream has finished.
   virtual void synchronize(StreamHandle stream) = 0;
+  /// Blocks the calling thread until what the event stands for has finished. Not the same as to
+  /// wait for the stream: an event in a stream that is in order with the default stream stands for
+  /// the work there as well.
+  virtual void synchronize(EventHandle event) = 0;
 };
 
 }  // namespace polypath

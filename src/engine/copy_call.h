@@ -34,12 +34,22 @@ struct CopyCall {
   std::optional<CopyEnds> ends = std::nullopt;
 };
 
+/// Why one native copy was made where several paths were planned.
+enum class Obstacle {
+  none,
+  failed,      ///< a driver call
+  preparing,   ///< contexts, streams or staging memory are being made in the background
+  no_lane,     ///< all lanes hold work that waits for other streams of the program
+  queue_full,  ///< the call would have waited for room in a stream
+};
+
 /// How a copy was done.
 struct CopyResult {
   Executor executor = Executor::native;
-  PlanPointer plan;  ///< null for a native copy that needed no plan, or stands in for a failed one;
-                     ///< the last window's if the copy went through pinned windows
+  PlanPointer plan;  ///< null for a native copy that needed no plan, or met an obstacle; the last
+                     ///< window's if the copy went through pinned windows
   bool left_to_caller = false;  ///< nothing has been enqueued: see CopyCall::native_by_caller
+  Obstacle obstacle = Obstacle::none;
 };
 
 /// Part of a transfer may be queued, and cannot be waited for.

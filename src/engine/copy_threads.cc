@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -15,6 +14,8 @@
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "core/signals.h"
 
 namespace polypath {
 namespace {
@@ -46,22 +47,6 @@ struct Copy {
   Bytes done;
 };
 
-// Keeps signals away from the threads that are created meanwhile: they are the program's business.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 struct CopyThreads::State {
@@ -71,14 +56,15 @@ struct CopyThreads::State {
   Ticket first = 0;         ///< of the oldest
   bool closing = false;
   std::atomic<std::uint64_t> untaken{0};  ///< bytes; changed under the mutex, read without it too
-  std::uint64_t count = 1;                ///< of threads, with the one that helps
+  std::atomic<std::uint64_t> active{1};   ///< threads that work, with the one that helps
+  CpuSet cpus;                            ///< that they follow
   std::vector<std::thread> threads;
 
   std::optional<Piece> take();
   void note_done(const Piece& piece);
   bool copy_piece();
-  bool wait_for_more();
-  void work();
+  bool wait_for_more(std::uint64_t number);
+  void work(std::uint64_t number);
 };
 
 std::optional<Piece> CopyThreads::State::take() {
@@ -112,27 +98,29 @@ bool CopyThreads::State::copy_piece() {
 }
 
 // False if nothing will come any more.
-bool CopyThreads::State::wait_for_more() {
+bool CopyThreads::State::wait_for_more(std::uint64_t number) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (untaken == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  while (untaken == 0 && number < active && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
   std::unique_lock lock(mutex);
-  more.wait(lock, [this] { return closing || untaken > 0; });
-  return untaken > 0;
+  more.wait(lock, [&] { return closing || (untaken > 0 && number < active); });
+  return untaken > 0 && number < active;
 }
 
-void CopyThreads::State::work() {
+void CopyThreads::State::work(std::uint64_t number) {
   do {
-    while (copy_piece()) {
+    while (number < active && copy_piece()) {
     }
-  } while (wait_for_more());
+  } while (wait_for_more(number));
 }
 
 CopyThreads::CopyThreads(int threads) : state_(std::make_unique<State>()), process_(getpid()) {
   State* state = state_.get();
-  state->count = static_cast<std::uint64_t>(std::max(threads, 1));
-  const SignalsBlocked blocked;
+  state->active = static_cast<std::uint64_t>(std::max(threads, 1));
+  const ThreadSignals signals;
   try {
-    for (int i = 1; i < threads; ++i) state->threads.emplace_back([state] { state->work(); });
+    for (std::uint64_t i = 1; i < state->active; ++i)
+      state->threads.emplace_back([state, i] { state->work(i); });
   } catch (const std::system_error&) {
     // Those there are do it alone.
   }
@@ -154,8 +142,21 @@ CopyThreads::~CopyThreads() {
   for (std::thread& thread : state_->threads) thread.join();
 }
 
+void CopyThreads::follow(const CpuSet& cpus) {
+  if (state_->cpus == cpus || cpus.count() == 0) return;
+  state_->cpus = cpus;
+  for (std::thread& thread : state_->threads)
+    pthread_setaffinity_np(thread.native_handle(), sizeof(cpu_set_t), &cpus.get());
+  const std::uint64_t all = state_->threads.size() + 1;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->active = std::min<std::uint64_t>(all, static_cast<std::uint64_t>(cpus.count()));
+  }
+  state_->more.notify_all();
+}
+
 CopyThreads::Ticket CopyThreads::start(Address destination, Address source, Bytes bytes) {
-  const Bytes even{bytes.value / (state_->count * kPiecesPerThread) / kPage.value * kPage.value};
+  const Bytes even{bytes.value / (state_->active * kPiecesPerThread) / kPage.value * kPage.value};
   const Bytes piece = std::clamp(even, kLeastPiece, kLargestPiece);
   Ticket ticket = 0;
   {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/cpus.h"
 #include "core/units.h"
 #include "driver/driver.h"
 
@@ -26,6 +27,9 @@ class CopyThreads {
   /// everything as it is.
   ~CopyThreads();
 
+  /// The threads use these CPUs from here on, and no more of them work than there are CPUs. Not
+  /// while a copy is in progress.
+  void follow(const CpuSet& cpus);
   /// Starts a copy of at least one byte and returns at once. The memory must stay until it is done.
   Ticket start(Address destination, Address source, Bytes bytes);
   /// True if all bytes of the copy are there, for the calling thread to see.

@@ -94,20 +94,29 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       process_(getpid()),
       generation_(process_generation()),
       planner_(machine_, settings_),
-      hops_(driver, machine_, settings_),
-      streams_(driver, machine_, hops_),
-      graphs_(driver, machine_, hops_, settings_, statistics_),
+      lanes_(driver, machine_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
       familiar_(std::min(settings.min_message, settings.pageable_min)),
       uses_(static_cast<std::size_t>(settings.plan_cache)),
-      pageable_(driver, settings_, [this](const CopyCall& call, const CopyEnds& ends) {
-        return send_window(call, ends);
-      }) {
+      pageable_(
+          driver, settings_,
+          [this](const CopyCall& call, const CopyEnds& ends) { return send_window(call, ends); }),
+      background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   (void)parse_executor(settings.executor);
   set_log_level(settings.log_level);
 }
 
-Engine::~Engine() = default;
+// Nothing is being made any more when what there is goes.
+Engine::~Engine() { stop_preparing(); }
+
+void Engine::stop_preparing() noexcept {
+  if (background_) background_->stop();
+}
+
+void Engine::leave_out(PlaceId relay, LeftOutBecause why) {
+  const std::scoped_lock lock(mutex_);
+  left_out_.add(relay, why);
+}
 
 CopyEnds Engine::look_at_ends(const CopyCall& call) {
   const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source");
@@ -202,7 +211,7 @@ CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   CopyResult result =
       counting_errors(statistics_, [&] { return enqueue(call, ends, beside, now); });
   if (result.executor == Executor::native) {
-    ++(result.plan ? statistics_.native : statistics_.fallbacks);
+    ++(result.obstacle == Obstacle::failed ? statistics_.fallbacks : statistics_.native);
     if (result.plan && beside.unhindered)
       familiar_.remember(call, result.plan, beside.company.both_ways);
   } else {
@@ -213,7 +222,8 @@ CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
 
 // With pageable or managed memory at an end the driver may block, so that no lock is held.
 CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
-  const bool by_windows = goes_by_windows(call, ends);
+  const bool wanted = goes_by_windows(call, ends);
+  const bool by_windows = wanted && has_windows(ends);
   std::optional<CopyResult> done;
   try {
     if (by_windows) done = pageable_.copy(call, ends);
@@ -224,11 +234,29 @@ CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
   }
   std::uint64_t& otherwise = by_windows ? statistics_.fallbacks : statistics_.native;
   count_unpinned(call, done ? statistics_.pageable : otherwise);
-  if (!by_windows && call.bytes < settings_.min_message) {
+  if (!wanted && call.bytes < settings_.min_message) {
     const std::scoped_lock lock(mutex_);
     familiar_.remember_small(call, true);
   }
-  return done.value_or(CopyResult{Executor::native, nullptr, call.native_by_caller});
+  const Obstacle obstacle = !wanted      ? Obstacle::none
+                            : by_windows ? Obstacle::failed
+                                         : Obstacle::preparing;
+  return done.value_or(CopyResult{Executor::native, nullptr, call.native_by_caller, obstacle});
+}
+
+// True if windows are there, or may be made in this call.
+bool Engine::has_windows(const CopyEnds& ends) {
+  if (!background_ || pageable_.is_prepared(ends)) return true;
+  if (preparing_windows_.exchange(true)) return false;
+  background_->post([this, ends] {
+    try {
+      pageable_.prepare(ends);
+      preparing_windows_ = false;
+    } catch (const std::exception& error) {  // and not tried again
+      log(LogLevel::warning, fmt::format("no pinned windows: {}", error.what()));
+    }
+  });
+  return false;
 }
 
 bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
@@ -240,7 +268,7 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
     return false;
   if (call.bytes < settings_.pageable_min) return false;
   if (choice_of(call.options, settings_) == ExecutorChoice::native) return false;
-  if (is_captured(call)) return false;
+  if (is_captured(call) || !pageable_.pays()) return false;
   // Options that cannot be used are refused now, before anything is enqueued.
   (void)plan(ends.source, ends.destination, pageable_.window_of(call.bytes), call.options);
   return true;
@@ -262,6 +290,7 @@ Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& end
   const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
   PlanOptions options = call.options;
   options.executor = choice_of(options, settings_);
+  options.left_out = left_out_;
   if (!options.forced()) options.both_ways = company.both_ways;
   const auto plan = [&] {
     return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
@@ -295,21 +324,22 @@ void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
                       call.stream);
 }
 
-// By plan, or as one native copy if that fails.
+// By plan, or as one native copy if something is in the way.
 CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const PlanBeside& beside,
                            Seconds now) {
   const PlanPointer& plan = beside.plan;
-  const Executor executor = executor_for(call, *plan);
+  Executor executor = executor_for(call, *plan);
   if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
   const bool planned_native = executor == Executor::native;
-  if (!planned_native && run(call, *plan, executor)) {
+  const Obstacle obstacle = planned_native ? Obstacle::none : run(call, plan, executor);
+  if (!planned_native && obstacle == Obstacle::none) {
     load_->add(call.stream, plan, now, beside.company);
     count_staged(*plan);
     return {executor, plan};
   }
   native_copy(call, ends);
   load_->add(call.stream, plan, now, beside.company);
-  return {Executor::native, planned_native ? plan : nullptr, call.native_by_caller};
+  return {Executor::native, planned_native ? plan : nullptr, call.native_by_caller, obstacle};
 }
 
 // A graph pays only when launched again: an automatic plan runs as streams the first times.
@@ -321,22 +351,91 @@ Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
   return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
 }
 
-// True if enqueued; false if it failed and nothing of it is queued any more.
-bool Engine::run(const CopyCall& call, const Plan& plan, Executor executor) {
-  const Transfer transfer{&plan,       call.destination, call.source,
+// None: the transfer is enqueued, by `executor`. Else nothing of it is queued.
+Obstacle Engine::run(const CopyCall& call, const PlanPointer& plan, Executor& executor) {
+  Lane* lane = lanes_.lend(call.stream);
+  if (lane == nullptr) return Obstacle::no_lane;
+  Obstacle obstacle = provide(*lane, plan);
+  if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);
+  if (obstacle != Obstacle::none) return obstacle;
+  const Transfer transfer{plan.get(),  call.destination, call.source,
                           call.stream, call.stream_gpu,  next_transfer_++};
-  const bool graph = executor == Executor::graph;
+  return run_in(*lane, transfer, executor);
+}
+
+// A graph is one entry in a stream, however many copies it has.
+Obstacle Engine::find_room(Lane& lane, const CopyCall& call, const Plan& plan,
+                           Executor& executor) const {
+  if (executor == Executor::graph || lane.has_room(plan)) return Obstacle::none;
+  if (choice_of(call.options, settings_) != ExecutorChoice::automatic) return Obstacle::queue_full;
+  executor = Executor::graph;
+  return Obstacle::none;
+}
+
+Obstacle Engine::run_in(Lane& lane, const Transfer& transfer, Executor executor) {
   bool queued = false;
   try {
-    graph ? graphs_.prepare(transfer) : streams_.prepare(transfer);
+    lane.prepare(transfer, executor);
     queued = true;
-    graph ? graphs_.run(transfer) : streams_.run(transfer);
-    return true;
+    lane.run(transfer, executor);
+    return Obstacle::none;
   } catch (const Error& error) {
     // A native copy must not be overtaken by what is queued, nor may what follows it in the stream.
-    if (queued && !hops_.settle(transfer)) throw UnsettledError(error.code(), error.what());
+    if (queued && !lane.settle(transfer)) throw UnsettledError(error.code(), error.what());
     log(LogLevel::warning, fmt::format("one native copy instead of {} paths: {}",
-                                       plan.shape.paths.size(), error.what()));
+                                       transfer.plan->shape.paths.size(), error.what()));
+    return Obstacle::failed;
+  }
+}
+
+// None: all that the plan needs is there.
+Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
+  const auto lacks = [&](const PathShape& part) { return !lane.hops().missing(part.path).empty(); };
+  const auto& paths = plan->shape.paths;
+  if (std::none_of(paths.begin(), paths.end(), lacks)) return Obstacle::none;
+  if (background_) {
+    if (preparing_.emplace(&lane, plan).second)
+      background_->post([this, &lane, plan] { prepare(lane, plan); });
+    return Obstacle::preparing;
+  }
+  for (const PathShape& part : paths) {
+    HopParts parts = lane.hops().missing(part.path);
+    if (parts.empty()) continue;
+    if (!make(lane, part.path, parts)) {
+      left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
+      return Obstacle::failed;
+    }
+    lane.hops().install(std::move(parts));
+  }
+  return Obstacle::none;
+}
+
+// In the background: the lock is held for moments only.
+void Engine::prepare(Lane& lane, const PlanPointer& plan) {
+  for (const PathShape& part : plan->shape.paths) {
+    std::unique_lock lock(mutex_);
+    HopParts parts = lane.hops().missing(part.path);
+    if (parts.empty()) continue;
+    lock.unlock();
+    const bool made = make(lane, part.path, parts);
+    lock.lock();
+    if (made) lane.hops().install(std::move(parts));
+    else left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
+  }
+  const std::scoped_lock lock(mutex_);
+  preparing_.erase({&lane, plan});
+}
+
+// Said once per place, because no plan uses it afterwards.
+bool Engine::make(const Lane& lane, const Path& path, HopParts& parts) noexcept {
+  try {
+    for (const HopId hop : {path.first, path.second})
+      driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination);
+    lane.hops().make(parts);
+    return true;
+  } catch (const std::exception& error) {
+    log(LogLevel::warning,
+        fmt::format("no copies over {} from here on: {}", name_of(machine_, path), error.what()));
     return false;
   }
 }
@@ -363,6 +462,7 @@ PlanPointer Engine::plan(PlaceId source, PlaceId destination, Bytes bytes,
   const std::scoped_lock lock(mutex_);
   PlanOptions chosen = options;
   chosen.executor = choice_of(options, settings_);
+  chosen.left_out = left_out_;
   return planner_.plan(source, destination, bytes, chosen);
 }
 

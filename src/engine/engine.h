@@ -6,18 +6,19 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
+#include "core/background.h"
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/copy_call.h"
 #include "engine/familiar.h"
-#include "engine/graph_executor.h"
-#include "engine/hops.h"
+#include "engine/lanes.h"
 #include "engine/load_tracker.h"
 #include "engine/pageable.h"
 #include "engine/statistics.h"
-#include "engine/stream_executor.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -43,6 +44,11 @@ class Engine {
   /// driver, if not even a native copy could be enqueued, or part of a failed transfer is queued
   /// and cannot be waited for.
   CopyResult copy(const CopyCall& call);
+
+  /// From here on no plan is staged at the place.
+  void leave_out(PlaceId relay, LeftOutBecause why);
+  /// Waits for the preparation in progress and makes no more of them.
+  void stop_preparing() noexcept;
 
   /// The plan that copy would use on an idle machine. Errors as Planner::plan.
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
@@ -74,13 +80,20 @@ class Engine {
   CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
+  [[nodiscard]] bool has_windows(const CopyEnds& ends);
   [[nodiscard]] PlanBeside plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
   [[nodiscard]] bool gives_way(const Plan& plan, const Company& company) const;
   CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanBeside& beside,
                      Seconds now);
   void native_copy(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
-  [[nodiscard]] bool run(const CopyCall& call, const Plan& plan, Executor executor);
+  [[nodiscard]] Obstacle run(const CopyCall& call, const PlanPointer& plan, Executor& executor);
+  [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
+  [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
+                                   Executor& executor) const;
+  [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
+  void prepare(Lane& lane, const PlanPointer& plan);
+  [[nodiscard]] bool make(const Lane& lane, const Path& path, HopParts& parts) noexcept;
   void count_asked(const CopyCall& call);
   void count_unpinned(const CopyCall& call, std::uint64_t& outcome);
   void count_staged(const Plan& plan);
@@ -93,14 +106,16 @@ class Engine {
   mutable std::mutex mutex_;
   Planner planner_;
   Statistics statistics_;
-  Hops hops_;
-  StreamExecutor streams_;
-  GraphExecutor graphs_;
+  Lanes lanes_;
+  LeftOutRelays left_out_;
   std::shared_ptr<LoadTracker> load_;
   FamiliarCopies familiar_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
+  std::set<std::pair<Lane*, PlanPointer>> preparing_;
+  std::atomic<bool> preparing_windows_{false};
+  std::unique_ptr<Background> background_;  ///< null: what is needed is made in the call
 };
 
 }  // namespace polypath

@@ -13,7 +13,8 @@ GraphExecutor::GraphExecutor(Driver& driver, const Machine& machine, Hops& hops,
       hops_(hops),
       statistics_(statistics),
       cache_(static_cast<std::size_t>(settings.graph_cache),
-             [this](Entry& entry) { destroy(entry.graph); }) {}
+             [this](Entry& entry) { destroy(entry.graph); }),
+      forked_(driver) {}
 
 GraphExecutor::~GraphExecutor() { cache_.clear(); }
 
@@ -26,6 +27,7 @@ void GraphExecutor::destroy(GraphHandle graph) noexcept {
 }
 
 void GraphExecutor::prepare(const Transfer& transfer) {
+  (void)forked_.on(transfer.stream_gpu);
   for (const PathShape& part : transfer.plan->shape.paths) {
     if (!part.path.staged()) continue;
     (void)hops_.stream(part.path.first);
@@ -89,6 +91,7 @@ void GraphExecutor::run(const Transfer& transfer) {
   const Entry* entry = cache_.find(transfer.plan->structure);
   if (entry == nullptr)
     fail(ErrorCode::internal, "the graph is not prepared", "run() follows prepare()");
+  driver_.record(forked_.on(transfer.stream_gpu), transfer.stream);
   const auto& paths = transfer.plan->shape.paths;
   for (const PathShape& part : paths) {
     if (!part.path.staged()) continue;

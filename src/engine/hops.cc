@@ -3,30 +3,6 @@
 #include "core/error.h"
 
 namespace polypath {
-namespace {
-
-// Giving back must not throw: a driver that fails here keeps the thing, and that is all it can do.
-template <class Call>
-void quietly(Call call) noexcept {
-  try {
-    call();
-  } catch (const Error&) {
-  }
-}
-
-}  // namespace
-
-EventSet::~EventSet() {
-  for (const auto& [gpu, event] : events_)
-    quietly([&, made = event] { driver_.destroy_event(made); });
-}
-
-EventHandle EventSet::on(PlaceId gpu) {
-  const auto found = events_.find(gpu);
-  if (found != events_.end()) return found->second;
-  return events_[gpu] = driver_.create_event(gpu);
-}
-
 HopStream::HopStream(Driver& used_driver, PlaceId executing_gpu)
     : driver(used_driver),
       gpu(executing_gpu),
@@ -63,47 +39,73 @@ Hops::Hops(Driver& driver, const Machine& machine, const Settings& settings)
 
 Hops::~Hops() {
   // What could not be created left a null behind.
-  std::erase_if(rings_, [](const auto& entry) { return !entry.second; });
-  std::erase_if(streams_, [](const auto& entry) { return !entry.second; });
-  for (auto& [hop, ring] : rings_) {
-    const auto stream = streams_.find(hop);
-    try {
-      // The hop's own stream already waits for the ring's last use.
-      if (stream != streams_.end()) driver_.synchronize(stream->second->stream);
-    } catch (const Error&) {
-      ring->lost = true;
-    }
+  auto& [streams, rings] = parts_;
+  std::erase_if(rings, [](const auto& entry) { return !entry.second; });
+  std::erase_if(streams, [](const auto& entry) { return !entry.second; });
+  for (auto& [hop, ring] : rings) {
+    const auto stream = streams.find(hop);
+    // The hop's own stream already waits for the ring's last use.
+    if (stream != streams.end() && !wait_for(stream->second->stream)) ring->lost = true;
   }
-  rings_.clear();
-  for (auto& [hop, stream] : streams_)
-    quietly([&, handle = stream->stream] { driver_.synchronize(handle); });
-  streams_.clear();
+  rings.clear();
+  for (auto& [hop, stream] : streams) (void)wait_for(stream->stream);
+  streams.clear();
+}
+
+std::unique_ptr<HopStream> Hops::make_stream(HopId hop) const {
+  return std::make_unique<HopStream>(driver_, machine_.executing_gpu(hop));
+}
+
+std::unique_ptr<StagingRing> Hops::make_ring(HopId first_hop) const {
+  return std::make_unique<StagingRing>(driver_, machine_.hop(first_hop).destination, slot_bytes_,
+                                       slots_);
 }
 
 HopStream& Hops::stream(HopId hop) {
-  auto& stream = streams_[hop];
-  if (!stream) stream = std::make_unique<HopStream>(driver_, machine_.executing_gpu(hop));
+  auto& stream = parts_.streams[hop];
+  if (!stream) stream = make_stream(hop);
   return *stream;
 }
 
 StagingRing& Hops::ring(HopId first_hop) {
-  auto& ring = rings_[first_hop];
-  if (!ring)
-    ring = std::make_unique<StagingRing>(driver_, machine_.hop(first_hop).destination, slot_bytes_,
-                                         slots_);
+  auto& ring = parts_.rings[first_hop];
+  if (!ring) ring = make_ring(first_hop);
   if (ring->lost)
     fail(ErrorCode::driver, "the staging memory of a hop is lost",
          "an earlier driver failure left work that cannot be waited for");
   return *ring;
 }
 
+HopParts Hops::missing(const Path& path) const {
+  const auto lacks = [](const auto& map, HopId hop) {
+    const auto found = map.find(hop);
+    return found == map.end() || !found->second;
+  };
+  HopParts parts;
+  if (!path.staged()) return parts;
+  for (const HopId hop : {path.first, path.second})
+    if (lacks(parts_.streams, hop)) parts.streams[hop] = nullptr;
+  if (lacks(parts_.rings, path.first)) parts.rings[path.first] = nullptr;
+  return parts;
+}
+
+// The memory first: it is what may be lacking.
+void Hops::make(HopParts& parts) const {
+  for (auto& [hop, ring] : parts.rings) ring = make_ring(hop);
+  for (auto& [hop, stream] : parts.streams) stream = make_stream(hop);
+}
+
+void Hops::install(HopParts parts) {
+  const auto take = [](auto& from, auto& to) {
+    for (auto& [hop, made] : from)
+      if (!to[hop]) to[hop] = std::move(made);
+  };
+  take(parts.streams, parts_.streams);
+  take(parts.rings, parts_.rings);
+}
+
 bool Hops::wait_for(StreamHandle stream) noexcept {
-  try {
-    driver_.synchronize(stream);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
+  return quietly([&] { driver_.synchronize(stream); });
 }
 
 bool Hops::settle(const Transfer& transfer) noexcept {
@@ -113,11 +115,12 @@ bool Hops::settle(const Transfer& transfer) noexcept {
     if (!part.path.staged()) continue;
     bool done = caller_done;
     for (const HopId hop : {part.path.first, part.path.second}) {
-      const auto stream = streams_.find(hop);
-      if (stream != streams_.end() && stream->second) done &= wait_for(stream->second->stream);
+      const auto stream = parts_.streams.find(hop);
+      if (stream != parts_.streams.end() && stream->second)
+        done &= wait_for(stream->second->stream);
     }
-    const auto ring = rings_.find(part.path.first);
-    if (!done && ring != rings_.end() && ring->second) ring->second->lost = true;
+    const auto ring = parts_.rings.find(part.path.first);
+    if (!done && ring != parts_.rings.end() && ring->second) ring->second->lost = true;
     all_done &= done;
   }
   return all_done;

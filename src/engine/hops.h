@@ -11,24 +11,11 @@
 
 #include "core/settings.h"
 #include "driver/driver.h"
+#include "engine/events.h"
 #include "engine/transfer.h"
 #include "machine/machine.h"
 
 namespace polypath {
-
-/// An event per GPU that records it, created when first asked for.
-class EventSet {
- public:
-  explicit EventSet(Driver& driver) : driver_(driver) {}
-  EventSet(const EventSet&) = delete;
-  EventSet& operator=(const EventSet&) = delete;
-  ~EventSet();
-  EventHandle on(PlaceId gpu);
-
- private:
-  Driver& driver_;
-  std::map<PlaceId, EventHandle> events_;
-};
 
 /// A hop's stream and the event that a copy over it has arrived.
 struct HopStream {
@@ -62,6 +49,14 @@ struct StagingRing {
   bool lost = false;  ///< work that uses it may be queued, but cannot be waited for: keep off
 };
 
+/// Streams and rings by hop.
+struct HopParts {
+  std::map<HopId, std::unique_ptr<HopStream>> streams;
+  std::map<HopId, std::unique_ptr<StagingRing>> rings;
+
+  [[nodiscard]] bool empty() const { return streams.empty() && rings.empty(); }
+};
+
 /// All hops used so far. Not thread-safe; the engine guards it.
 class Hops {
  public:
@@ -72,19 +67,27 @@ class Hops {
   /// Created when first asked for; errors of the driver pass through and leave nothing behind.
   HopStream& stream(HopId hop);
   StagingRing& ring(HopId first_hop);
+
+  /// The parts that a path needs and that are not there, none of them made yet: all null.
+  [[nodiscard]] HopParts missing(const Path& path) const;
+  /// Makes the null ones. Touches nothing else of this object, so that it needs no guard.
+  void make(HopParts& parts) const;
+  /// Takes them over; what has come to be here meanwhile stays.
+  void install(HopParts parts);
   /// Blocks until everything queued for the transfer has finished, on the caller's stream and the
   /// hops'; marks as lost the rings of what it cannot wait for, and returns false if there is any.
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
 
  private:
+  [[nodiscard]] std::unique_ptr<HopStream> make_stream(HopId hop) const;
+  [[nodiscard]] std::unique_ptr<StagingRing> make_ring(HopId first_hop) const;
   [[nodiscard]] bool wait_for(StreamHandle stream) noexcept;
 
   Driver& driver_;
   const Machine& machine_;
   Bytes slot_bytes_;
   int slots_;
-  std::map<HopId, std::unique_ptr<HopStream>> streams_;
-  std::map<HopId, std::unique_ptr<StagingRing>> rings_;
+  HopParts parts_;
 };
 
 }  // namespace polypath

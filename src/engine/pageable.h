@@ -70,21 +70,32 @@ class PageableCopies {
   /// queued and cannot be waited for.
   std::optional<CopyResult> copy(const CopyCall& call, const CopyEnds& ends);
 
+  /// True if the CPUs that the caller may use are enough to be faster than the driver's own copy.
+  [[nodiscard]] bool pays() const;
+  /// True if everything that the copy needs is there.
+  [[nodiscard]] bool is_prepared(const CopyEnds& ends) const;
+  /// Makes it. Takes long; errors of the driver pass through and leave nothing behind.
+  void prepare(const CopyEnds& ends);
+
   /// The bytes that a message of `bytes` sends at a time.
   [[nodiscard]] Bytes window_of(Bytes bytes) const;
 
  private:
+  void wait_for_earlier_work(const CopyCall& call);
   CopyResult windowed(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] StreamHandle stream_on(PlaceId gpu);
+  [[nodiscard]] StreamHandle stream_on(PlaceId gpu) const;
   [[nodiscard]] PinnedWindows& windows_at(PlaceId host);
   [[nodiscard]] CopyThreads& threads();
 
   Driver& driver_;
   Bytes window_;
   int windows_per_host_;
-  int thread_count_;
+  int chosen_threads_;  ///< by the settings; zero: as many as the caller may use
   Send send_;
-  std::mutex mutex_;
+  EventPool events_;
+  std::mutex copying_;              ///< held for a whole copy
+  std::mutex preparing_;            ///< held while parts are made
+  mutable std::mutex parts_mutex_;  ///< guards the parts below
   std::map<PlaceId, StreamHandle> streams_;
   std::map<PlaceId, std::unique_ptr<PinnedWindows>> windows_;
   std::unique_ptr<CopyThreads> threads_;

@@ -19,6 +19,8 @@ class StreamExecutor {
   void prepare(const Transfer& transfer);
   /// Enqueues the transfer. After an error some of it may be enqueued: settle the hops.
   void run(const Transfer& transfer);
+  /// The event that run() records in a caller's stream of this GPU before everything else.
+  [[nodiscard]] EventHandle forked_on(PlaceId gpu) { return forked_.on(gpu); }
 
  private:
   void issue(const Transfer& transfer, std::size_t index);

@@ -123,6 +123,13 @@ Seconds Machine::wait_latency(HopId earlier, PlaceId gpu) const {
   return executing_gpu(earlier) == gpu ? at.relay_latency : at.staging_latency;
 }
 
+std::vector<std::string> Machine::places_without_staging() const {
+  std::vector<std::string> names;
+  for (const Place& place : places)
+    if (place.staging_missing) names.push_back(place.name);
+  return names;
+}
+
 std::vector<PlaceId> Machine::places_of(PlaceKind kind) const {
   std::vector<PlaceId> found;
   for (std::size_t i = 0; i < places.size(); ++i)

@@ -28,6 +28,9 @@ struct Place {
   /// What a copy costs more, and so does a wait before it, for every other copy of the same GPU
   /// that is under way when it starts: the GPU has to switch between its streams. 0 for hosts.
   Seconds busy_latency = {};
+  /// The place was calibrated without finding its staging latency: the nominal one stands here, and
+  /// no plan rests on it. Not so on a machine that was never calibrated.
+  bool staging_missing = false;
 };
 
 /// Something that copies share.
@@ -102,6 +105,8 @@ struct Machine {
   [[nodiscard]] Seconds staging(HopId first, HopId second) const;
   /// What a copy that waits for one over `earlier` pays, if `gpu` makes it.
   [[nodiscard]] Seconds wait_latency(HopId earlier, PlaceId gpu) const;
+  /// Names of the places whose staging latency calibration did not find.
+  [[nodiscard]] std::vector<std::string> places_without_staging() const;
   /// Ids of all places of one kind, in order.
   [[nodiscard]] std::vector<PlaceId> places_of(PlaceKind kind) const;
 };

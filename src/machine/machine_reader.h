@@ -41,13 +41,15 @@ class MachineReader {
   // parse.json.cc
   void read_head();
   void read_place(const Field& field);
+  void read_latencies(const Field& field, Place& place);
   void add_places(const Field& field, Place place, bool numbered);
   void read_resource(const Field& field);
   void add_resource(const Field& field, const Resource& resource);
   void read_costs(const Field& field);
   // A quantity such as {"value": 393, "unit": "GB/s", "source": "nvlink"}, in SI units.
-  double quantity(const Field& field, const char* what, std::span<const Unit> units);
-  Seconds duration(const Field& field);
+  double quantity(const Field& field, const char* what, std::span<const Unit> units, bool nominal);
+  // With `nominal`, what it was before it was measured, as with the reader's own.
+  Seconds duration(const Field& field, bool nominal = false);
   BytesPerSecond rate(const Field& field);
 
   // parse_hops.json.cc

@@ -53,7 +53,8 @@ void MachineReader::read_head() {
   }
 }
 
-double MachineReader::quantity(const Field& field, const char* what, std::span<const Unit> units) {
+double MachineReader::quantity(const Field& field, const char* what, std::span<const Unit> units,
+                               bool nominally) {
   field.allow_only({"value", "unit", "source", "nominal", "note"});
   field.check_note(kLongestSentence);
   const std::string source = field.at("source").text(kLongestName);
@@ -63,25 +64,26 @@ double MachineReader::quantity(const Field& field, const char* what, std::span<c
   const std::string wanted = field.at("unit").text(kLongestName);
   const double value = field.at("value").number();
   const double nominal = field.has("nominal") ? field.at("nominal").number() : value;
+  const double chosen = nominal_ || nominally ? nominal : value;
   if (field.has("nominal")) has_nominal_ = true;
   std::vector<std::string_view> names;
   for (const Unit& unit : units) {
-    if (unit.name == wanted) return (nominal_ ? nominal : value) * unit.factor;
+    if (unit.name == wanted) return chosen * unit.factor;
     names.push_back(unit.name);
   }
   field.at("unit").reject(fmt::format("is '{}'", printable(wanted)),
                           fmt::format("the units of a {} are {}", what, fmt::join(names, ", ")));
 }
 
-Seconds MachineReader::duration(const Field& field) {
-  const double seconds = quantity(field, "time", kTimes);
+Seconds MachineReader::duration(const Field& field, bool nominal) {
+  const double seconds = quantity(field, "time", kTimes, nominal);
   if (!(seconds >= 0 && seconds <= 1))
     field.at("value").reject(fmt::format("is {} s", seconds), "a time lies between 0 and 1 s");
   return {seconds};
 }
 
 BytesPerSecond MachineReader::rate(const Field& field) {
-  const double rate = quantity(field, "bandwidth", kRates);
+  const double rate = quantity(field, "bandwidth", kRates, false);
   if (!(rate >= kSlowest && rate <= kFastest))
     field.at("value").reject(fmt::format("is {} B/s", rate),
                              "a bandwidth lies between 1 MB/s and 100 TB/s");
@@ -89,8 +91,8 @@ BytesPerSecond MachineReader::rate(const Field& field) {
 }
 
 void MachineReader::read_place(const Field& field) {
-  field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "relay_latency",
-                    "busy_latency", "note"});
+  field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "staging_missing",
+                    "relay_latency", "busy_latency", "note"});
   field.check_note(kLongestSentence);
   Place place;
   const std::string kind = field.at("kind").text(kLongestName);
@@ -98,16 +100,26 @@ void MachineReader::read_place(const Field& field) {
     field.at("kind").reject(fmt::format("is '{}'", printable(kind)), "a place is a gpu or a host");
   place.kind = kind == "gpu" ? PlaceKind::gpu : PlaceKind::host;
   place.model = field.at("model").text(kLongestName);
-  place.staging_latency = duration(field.at("staging_latency"));
-  const auto optional = [&](const char* key, Seconds otherwise) {
-    return field.has(key) ? duration(field.at(key)) : otherwise;
-  };
-  place.relay_latency = optional("relay_latency", place.staging_latency);
-  place.busy_latency = optional("busy_latency", {});
+  read_latencies(field, place);
   const Field node = field.at("numa_node");
   const bool numbered = node.is_text() && node.text(kLongestName) == "{index}";
   if (!numbered) place.numa_node = node.integer(0, 1023);
   add_places(field.at("name"), std::move(place), numbered);
+}
+
+// Calibrations of old wrote down 0 where they had found no staging latency.
+void MachineReader::read_latencies(const Field& field, Place& place) {
+  const Field staging = field.at("staging_latency");
+  const bool said = field.has("staging_missing") && field.at("staging_missing").flag();
+  const bool nothing_found = staging.has("nominal") && staging.at("nominal").number() > 0 &&
+                             staging.at("value").number() == 0;
+  place.staging_missing = !nominal_ && (said || nothing_found);
+  const auto latency = [&](const char* key, Seconds otherwise) {
+    return field.has(key) ? duration(field.at(key), place.staging_missing) : otherwise;
+  };
+  place.staging_latency = latency("staging_latency", {});
+  place.relay_latency = latency("relay_latency", place.staging_latency);
+  place.busy_latency = field.has("busy_latency") ? duration(field.at("busy_latency")) : Seconds{};
 }
 
 void MachineReader::add_places(const Field& field, Place place, bool numbered) {

@@ -63,13 +63,15 @@ Json Writer::place(std::size_t index) {
     return quantity((place.*member).value, (before.*member).value, "s", place.name + " staging",
                     &Provenance::places, index);
   };
-  return {{"name", place.name},
-          {"kind", place.kind == PlaceKind::gpu ? "gpu" : "host"},
-          {"model", place.model},
-          {"numa_node", place.numa_node},
-          {"staging_latency", latency(&Place::staging_latency)},
-          {"relay_latency", latency(&Place::relay_latency)},
-          {"busy_latency", latency(&Place::busy_latency)}};
+  Json json = {{"name", place.name},
+               {"kind", place.kind == PlaceKind::gpu ? "gpu" : "host"},
+               {"model", place.model},
+               {"numa_node", place.numa_node},
+               {"staging_latency", latency(&Place::staging_latency)},
+               {"relay_latency", latency(&Place::relay_latency)},
+               {"busy_latency", latency(&Place::busy_latency)}};
+  if (place.staging_missing) json["staging_missing"] = true;
+  return json;
 }
 
 Json Writer::resource(std::size_t index) {

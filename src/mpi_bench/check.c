@@ -18,19 +18,19 @@ void begin_check(const Exchange* exchange) {
 }
 
 static void complain(const Operation* operation, const Exchange* exchange, Verdict verdict) {
-  const int outside = verdict.message < 0 || verdict.offset >= (size_t)exchange->bytes;
+  const int outside = verdict.buffer < 0 || verdict.offset >= (size_t)exchange->bytes;
   fprintf(stderr,
           PROGRAM_NAME
           ": rank %d: %s of %d bytes, window %d: %zu wrong bytes from rank %d, the "
-          "first %s message %d, offset %zu\n",
+          "first %s buffer %d, offset %zu\n",
           exchange->rank, operation->name, exchange->bytes, exchange->window, verdict.wrong,
-          exchange->receives_from, outside ? "outside, near" : "in", verdict.message,
+          exchange->receives_from, outside ? "outside, near" : "in", verdict.buffer,
           verdict.offset);
   fflush(stderr);
 }
 
 Checked end_check(const Operation* operation, Exchange* exchange) {
-  Verdict verdict = {.message = -1};
+  Verdict verdict = {.buffer = -1};
   double mine[2], all[2];
   MPI_Barrier(exchange->ranks);
   if (operation->make_visible != NULL) operation->make_visible(exchange);

@@ -9,11 +9,11 @@ typedef struct {
   double wrong;
 } Checked;
 
-/* Before exchanges: gives every message new bytes and poisons every destination, the gaps around
-   messages included. All ranks of the exchange call it together, as they do the next. */
+/* Before exchanges: gives every buffer new bytes and poisons every destination, the gaps around
+   buffers included. All ranks of the exchange call it together, as they do the next. */
 void begin_check(const Exchange* exchange);
 
-/* After them: compares every byte of every message and of the gaps. Each receiver says on stderr
+/* After them: compares every byte of every buffer and of the gaps. Each receiver says on stderr
    what is wrong. Every rank gets the same result. */
 Checked end_check(const Operation* operation, Exchange* exchange);
 

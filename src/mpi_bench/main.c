@@ -12,7 +12,7 @@
 /* What all measurements of a run share. */
 typedef struct {
   Options options;
-  Memory memory;
+  Memory sent_from, received_into;
   MPI_Comm first_two; /* MPI_COMM_NULL in the other ranks */
   MPI_Request* requests;
   double wrong_bytes;
@@ -91,20 +91,35 @@ static Exchange exchange_of(const Run* run, const Operation* operation, int byte
   return exchange;
 }
 
+/* What is sent, and where it is received. */
+typedef struct {
+  void *out, *in;
+} Buffers;
+
+static Buffers allocate_buffers(const Run* run, int count) {
+  const int largest = greatest(run->options.sizes, run->options.size_count);
+  const size_t bytes = region_bytes((size_t)largest, count);
+  void* const out = allocate(&run->sent_from, bytes);
+  return (Buffers){out, allocate(&run->received_into, bytes)};
+}
+
+static void release_buffers(const Run* run, Buffers buffers) {
+  release(&run->sent_from, buffers.out);
+  release(&run->received_into, buffers.in);
+}
+
 static void run_sizes(Run* run, const Operation* operation, int window) {
   const Options* const options = &run->options;
-  const int largest = greatest(options->sizes, options->size_count);
-  const size_t bytes = region_bytes((size_t)largest, window);
-  void* const out = allocate(&run->memory, bytes);
-  void* const in = allocate(&run->memory, bytes);
+  const int count = buffer_count(operation, window, options->buffer_per_message);
+  const Buffers buffers = allocate_buffers(run, count);
   for (int i = 0; i < options->size_count; ++i) {
+    const size_t bytes = (size_t)options->sizes[i];
     Exchange exchange = exchange_of(run, operation, options->sizes[i], window);
-    exchange.out = region_at(&run->memory, out, (size_t)options->sizes[i], window);
-    exchange.in = region_at(&run->memory, in, (size_t)options->sizes[i], window);
+    exchange.out = region_at(&run->sent_from, buffers.out, bytes, count);
+    exchange.in = region_at(&run->received_into, buffers.in, bytes, count);
     run_exchange(run, operation, &exchange);
   }
-  release(&run->memory, out);
-  release(&run->memory, in);
+  release_buffers(run, buffers);
 }
 
 static void run_operation(Run* run, const Operation* operation) {
@@ -116,20 +131,21 @@ static void run_operation(Run* run, const Operation* operation) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static int greatest_window(const Options* options) {
-  for (int i = 0; i < options->operation_count; ++i)
-    if (options->operations[i]->windowed) return greatest(options->windows, options->window_count);
-  return 1;
+/* The most buffers that any operation wants. */
+static int greatest_count(const Options* options) {
+  const int window = greatest(options->windows, options->window_count);
+  int most = 1;
+  for (int i = 0; i < options->operation_count; ++i) {
+    const Operation* const operation = options->operations[i];
+    const int count = buffer_count(operation, window, options->buffer_per_message);
+    if (operation->windowed && count > most) most = count;
+  }
+  return most;
 }
 
 /* Finds out at once, and not after an hour, that memory is too small. */
 static void try_largest(const Run* run) {
-  const int largest = greatest(run->options.sizes, run->options.size_count);
-  const size_t bytes = region_bytes((size_t)largest, greatest_window(&run->options));
-  void* const out = allocate(&run->memory, bytes);
-  void* const in = allocate(&run->memory, bytes);
-  release(&run->memory, out);
-  release(&run->memory, in);
+  release_buffers(run, allocate_buffers(run, greatest_count(&run->options)));
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -138,7 +154,8 @@ static Run prepare(int count, char** arguments) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   run.options = read_options(count, arguments, ranks);
-  run.memory = open_memory(run.options.memory, rank_on_node());
+  run.sent_from = open_memory(run.options.sent_from, rank_on_node());
+  run.received_into = open_memory(run.options.received_into, rank_on_node());
   run.first_two = first_two_ranks();
   run.requests = allocate_host(2 * MOST_WINDOW, sizeof *run.requests);
   return run;
@@ -150,14 +167,15 @@ int main(int count, char** arguments) {
   MPI_Init(&count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   run = prepare(count, arguments);
-  report_start(&run.memory);
+  report_start(&run.sent_from, &run.received_into, run.options.buffer_per_message);
   try_largest(&run);
   for (int i = 0; i < run.options.operation_count; ++i)
     run_operation(&run, run.options.operations[i]);
   if (rank == 0) report_end(run.wrong_bytes);
   if (run.first_two != MPI_COMM_NULL) MPI_Comm_free(&run.first_two);
   free(run.requests);
-  close_memory(&run.memory);
+  close_memory(&run.sent_from);
+  close_memory(&run.received_into);
   MPI_Finalize();
   return run.wrong_bytes > 0 ? STATUS_FAILED : STATUS_DONE;
 }

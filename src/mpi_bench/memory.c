@@ -11,9 +11,14 @@
 enum { PAGE = 4096, ATTACH_GLOBAL = 1 /* CU_MEM_ATTACH_GLOBAL */ };
 
 const char* memory_name(MemoryKind kind) {
-  static const char* const names[] = {"host", "device", "managed"};
+  static const char* const names[] = {"host", "pinned", "device", "managed"};
   return names[kind];
 }
+
+bool needs_gpu(MemoryKind kind) { return kind != MEMORY_HOST; }
+
+/* Whether the CPU copies to it and from it. */
+static bool is_host_memory(MemoryKind kind) { return kind == MEMORY_HOST || kind == MEMORY_PINNED; }
 
 static void take_gpu(Memory* memory, int rank_on_node) {
   const Cuda* const cuda = open_cuda();
@@ -31,23 +36,28 @@ static void take_gpu(Memory* memory, int rank_on_node) {
   require_cuda(cuda, cuda->set_context(context), "cuCtxSetCurrent");
 }
 
+static void* allocate_pinned(size_t bytes) {
+  const Cuda* const cuda = open_cuda();
+  void* address = NULL;
+  require_cuda(cuda, cuda->allocate_pinned(&address, bytes, 0), "cuMemHostAlloc");
+  return address;
+}
+
+static void release_pinned(void* address) {
+  require_cuda(open_cuda(), open_cuda()->release_pinned(address), "cuMemFreeHost");
+}
+
 Memory open_memory(MemoryKind kind, int rank_on_node) {
   Memory memory = {.kind = kind, .gpu = -1};
-  void* staging = NULL;
-  if (kind == MEMORY_HOST) {
-    staging = allocate_host(1, STAGING_BYTES);
-  } else {
-    take_gpu(&memory, rank_on_node);
-    require_cuda(open_cuda(), open_cuda()->allocate_pinned(&staging, STAGING_BYTES, 0),
-                 "cuMemHostAlloc");
-  }
-  memory.staging = staging;
+  if (needs_gpu(kind)) take_gpu(&memory, rank_on_node);
+  memory.staging =
+      needs_gpu(kind) ? allocate_pinned(STAGING_BYTES) : allocate_host(1, STAGING_BYTES);
   return memory;
 }
 
 void close_memory(Memory* memory) {
-  if (memory->kind == MEMORY_HOST) free(memory->staging);
-  else require_cuda(open_cuda(), open_cuda()->release_pinned(memory->staging), "cuMemFreeHost");
+  if (needs_gpu(memory->kind)) release_pinned(memory->staging);
+  else free(memory->staging);
   memory->staging = NULL;
 }
 
@@ -67,6 +77,7 @@ static void* allocate_on_gpu(MemoryKind kind, size_t bytes) {
 
 void* allocate(const Memory* memory, size_t bytes) {
   void* address = NULL;
+  if (memory->kind == MEMORY_PINNED) return allocate_pinned(bytes);
   if (memory->kind != MEMORY_HOST) return allocate_on_gpu(memory->kind, bytes);
   if (posix_memalign(&address, PAGE, bytes) != 0)
     fail(
@@ -82,13 +93,17 @@ void release(const Memory* memory, void* address) {
     free(address);
     return;
   }
+  if (memory->kind == MEMORY_PINNED) {
+    release_pinned(address);
+    return;
+  }
   cuda = open_cuda();
   require_cuda(cuda, cuda->release((CudaAddress)(uintptr_t)address), "cuMemFree");
 }
 
 void copy_in(const Memory* memory, void* to, const void* from, size_t bytes) {
   const Cuda* cuda;
-  if (memory->kind == MEMORY_HOST) {
+  if (is_host_memory(memory->kind)) {
     memcpy(to, from, bytes);
     return;
   }
@@ -98,14 +113,14 @@ void copy_in(const Memory* memory, void* to, const void* from, size_t bytes) {
 
 void finish_copies(const Memory* memory) {
   const Cuda* cuda;
-  if (memory->kind == MEMORY_HOST) return;
+  if (is_host_memory(memory->kind)) return;
   cuda = open_cuda();
   require_cuda(cuda, cuda->synchronize(), "cuCtxSynchronize");
 }
 
 void copy_out(const Memory* memory, void* to, const void* from, size_t bytes) {
   const Cuda* cuda;
-  if (memory->kind == MEMORY_HOST) {
+  if (is_host_memory(memory->kind)) {
     memcpy(to, from, bytes);
     return;
   }

@@ -1,19 +1,25 @@
-/* Where messages lie: host, device or managed memory of this rank's GPU. */
+/* Where messages lie: pageable or pinned host memory, or memory of this rank's GPU. */
 #ifndef POLYPATH_MPI_BENCH_MEMORY_H
 #define POLYPATH_MPI_BENCH_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-typedef enum { MEMORY_HOST, MEMORY_DEVICE, MEMORY_MANAGED } MemoryKind;
+typedef enum { MEMORY_HOST, MEMORY_PINNED, MEMORY_DEVICE, MEMORY_MANAGED } MemoryKind;
 
-/* "host", "device" or "managed". */
+enum { MEMORY_KINDS = MEMORY_MANAGED + 1 };
+
+/* "host" (pageable, as malloc gives it), "pinned", "device" or "managed". */
 const char* memory_name(MemoryKind kind);
+
+/* Whether there must be a GPU for it. */
+bool needs_gpu(MemoryKind kind);
 
 typedef struct {
   MemoryKind kind;
-  int gpu;                /* as CUDA counts the visible ones; -1 with host memory */
+  int gpu;                /* as CUDA counts the visible ones; -1 without one */
   int gpus;               /* visible to this rank */
-  char name[128];         /* the GPU's model; empty with host memory */
+  char name[128];         /* the GPU's model; empty without one */
   int driver;             /* the CUDA version the driver is for, 1000 * major + 10 * minor; or 0 */
   unsigned char* staging; /* STAGING_BYTES of host memory, pinned if there is a GPU */
 } Memory;

@@ -1,7 +1,7 @@
 #include "operation.h"
 
 static void create(Exchange* e) {
-  const size_t bytes = region_bytes((size_t)e->bytes, e->window);
+  const size_t bytes = region_bytes((size_t)e->bytes, e->in.buffers);
   MPI_Win_create(e->in.base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, e->ranks, &e->memory);
 }
 

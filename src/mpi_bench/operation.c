@@ -61,6 +61,7 @@ const Operation operations[] = {
         .name = "put",
         .meaning = "a window of MPI_Put from rank 0 to rank 1, then MPI_Win_flush (osu_put_bw)",
         .windowed = true,
+        .own_buffers = true,
         .messages_in_turn = 1,
         .clock = TIME_OF_FIRST_RANK,
         .sends_to = first_to_second,
@@ -73,6 +74,7 @@ const Operation operations[] = {
         .name = "put_fence",
         .meaning = "the same, each window between two MPI_Win_fence (osu_put_bw)",
         .windowed = true,
+        .own_buffers = true,
         .messages_in_turn = 1,
         .clock = TIME_OF_FIRST_RANK,
         .sends_to = first_to_second,
@@ -98,6 +100,10 @@ const Operation* find_operation(const char* name) {
   for (int i = 0; i < operation_count; ++i)
     if (strcmp(operations[i].name, name) == 0) return &operations[i];
   return NULL;
+}
+
+int buffer_count(const Operation* operation, int window, bool buffer_per_message) {
+  return operation->own_buffers || buffer_per_message ? window : 1;
 }
 
 int sender_to(const Operation* operation, int rank, int size) {

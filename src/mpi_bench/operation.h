@@ -1,6 +1,5 @@
 /* What is measured. One exchange is what every rank does once: a window of messages, or there and
-   back. The definitions are those of the OSU micro-benchmarks, but for one thing: each message of a
-   window has a buffer of its own, so that each can be checked. */
+   back. The definitions are those of the OSU micro-benchmarks. */
 #ifndef POLYPATH_MPI_BENCH_OPERATION_H
 #define POLYPATH_MPI_BENCH_OPERATION_H
 
@@ -27,10 +26,12 @@ typedef enum { TIME_OF_FIRST_RANK, MEAN_OF_SENDERS, TIME_OF_SLOWEST_RANK } Clock
 
 typedef struct {
   const char* name;
-  const char* meaning;  /* one line */
-  bool all_ranks;       /* else the first two */
-  bool even_ranks;      /* they work in pairs */
-  bool windowed;        /* else the window is one message */
+  const char* meaning; /* one line */
+  bool all_ranks;      /* else the first two */
+  bool even_ranks;     /* they work in pairs */
+  bool windowed;       /* else the window is one message */
+  bool own_buffers;    /* each message of a window has one in any case: MPI leaves open what becomes
+                          of two puts into the same bytes */
   int messages_in_turn; /* that one exchange sends one after another; its time is divided by them */
   Clock clock;
   int (*sends_to)(int rank, int size); /* or NOBODY */
@@ -42,6 +43,9 @@ typedef struct {
 
 extern const Operation operations[];
 extern const int operation_count;
+
+/* How many buffers a window of messages lies in. */
+int buffer_count(const Operation* operation, int window, bool buffer_per_message);
 
 /* NULL where there is none of this name. */
 const Operation* find_operation(const char* name);

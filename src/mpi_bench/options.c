@@ -16,7 +16,12 @@ static const char kHelp[] =
     "  --sizes LIST       bytes; K, M and G are powers of 1024, FIRST:LAST doubles FIRST up to\n"
     "                     LAST; default 64K:64M\n"
     "  --window LIST      messages in flight, 1 to 1024; default 1,4,16\n"
-    "  --buffers KIND     device (default), host or managed\n"
+    "  --buffers KINDS    the memory that messages are sent from and received into: device, host\n"
+    "                     (pageable), pinned or managed; FROM,INTO or one for both; default "
+    "device\n"
+    "  --buffer-per-message\n"
+    "                     a buffer for each message of a window; else all lie in one, as in the\n"
+    "                     OSU micro-benchmarks\n"
     "  --iterations N     default: by size as in the OSU micro-benchmarks, at most --seconds\n"
     "  --warm-up N        untimed iterations before; default: by size\n"
     "  --seconds S        how long one measurement may take, warm-up not counted; default 1\n"
@@ -120,11 +125,18 @@ static void read_operations(Options* options, char* text, int ranks) {
 }
 
 static MemoryKind read_memory(const char* text) {
-  const MemoryKind kinds[] = {MEMORY_HOST, MEMORY_DEVICE, MEMORY_MANAGED};
-  for (int i = 0; i < 3; ++i)
-    if (strcmp(memory_name(kinds[i]), text) == 0) return kinds[i];
-  refuse_value("buffers", text, "the kinds are device, host and managed");
+  for (int kind = 0; kind < MEMORY_KINDS; ++kind)
+    if (strcmp(memory_name((MemoryKind)kind), text) == 0) return (MemoryKind)kind;
+  refuse_value("buffers", text, "the kinds are device, host, pinned and managed");
   return MEMORY_HOST;
+}
+
+/* FROM,INTO or one kind for both; changes the text. */
+static void read_buffers(Options* options, char* text) {
+  char* const comma = strchr(text, ',');
+  if (comma != NULL) *comma = '\0';
+  options->sent_from = read_memory(text);
+  options->received_into = comma == NULL ? options->sent_from : read_memory(comma + 1);
 }
 
 static double read_seconds(const char* text) {
@@ -139,7 +151,7 @@ static void read_option(Options* options, const char* name, char* value, int ran
   if (strcmp(name, "--operations") == 0) read_operations(options, value, ranks);
   else if (strcmp(name, "--sizes") == 0) read_sizes(options, value);
   else if (strcmp(name, "--window") == 0) read_windows(options, value);
-  else if (strcmp(name, "--buffers") == 0) options->memory = read_memory(value);
+  else if (strcmp(name, "--buffers") == 0) read_buffers(options, value);
   else if (strcmp(name, "--iterations") == 0)
     options->effort.iterations = single("iterations", value, 1, 100000000);
   else if (strcmp(name, "--warm-up") == 0)
@@ -149,7 +161,8 @@ static void read_option(Options* options, const char* name, char* value, int ran
 }
 
 static Options defaults(int ranks) {
-  Options options = {.memory = MEMORY_DEVICE,
+  Options options = {.sent_from = MEMORY_DEVICE,
+                     .received_into = MEMORY_DEVICE,
                      .check = true,
                      .effort = {.warm_up = -1, .iterations = -1, .seconds = 1}};
   char operations_text[] = "latency,bw,bibw", sizes[] = "64K:64M", windows[] = "1,4,16";
@@ -168,10 +181,12 @@ Options read_options(int count, char** arguments, int ranks) {
     const char* name = arguments[i];
     if (strcmp(name, "--no-check") == 0) {
       options.check = false;
-      continue;
+    } else if (strcmp(name, "--buffer-per-message") == 0) {
+      options.buffer_per_message = true;
+    } else {
+      if (i + 1 == count) refuse_value("option", name, "no value follows");
+      read_option(&options, name, arguments[++i], ranks);
     }
-    if (i + 1 == count) refuse_value("option", name, "no value follows");
-    read_option(&options, name, arguments[++i], ranks);
   }
   return options;
 }

@@ -17,7 +17,8 @@ typedef struct {
   int size_count;
   int windows[MOST_VALUES];
   int window_count;
-  MemoryKind memory;
+  MemoryKind sent_from, received_into;
+  bool buffer_per_message; /* else one for all messages of a window */
   bool check;
   Effort effort;
 } Options;

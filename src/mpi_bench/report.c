@@ -60,7 +60,7 @@ static int count_nodes(void) {
 }
 
 static void print_gpus(const Memory* memory, const int* gpus, int ranks) {
-  if (memory->kind == MEMORY_HOST) return;
+  if (!needs_gpu(memory->kind)) return;
   print_field("gpu", memory->name);
   printf(",\"gpus\":%d,\"cuda\":\"%d.%d\",\"rank_gpus\":[", memory->gpus, memory->driver / 1000,
          memory->driver % 1000 / 10);
@@ -68,22 +68,25 @@ static void print_gpus(const Memory* memory, const int* gpus, int ranks) {
   printf("]");
 }
 
-static void print_start(const Memory* memory, const int* gpus, int ranks, int nodes, int polypath) {
+/* "device", or "host,device" where the sides differ. */
+static void print_buffers(const Memory* sent_from, const Memory* received_into) {
+  const char* const from = memory_name(sent_from->kind);
+  const char* const into = memory_name(received_into->kind);
+  if (sent_from->kind == received_into->kind) print_field("buffers", from);
+  else printf(",\"buffers\":\"%s,%s\"", from, into);
+}
+
+static void print_library(void) {
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(library, &length);
   library[strcspn(library, "\n")] = '\0'; /* the first line names it */
-  printf("{\"event\":\"start\",\"schema\":\"polypath.mpi/1\",\"ranks\":%d,\"nodes\":%d", ranks,
-         nodes);
-  print_field("buffers", memory_name(memory->kind));
-  print_gpus(memory, gpus, ranks);
   print_field("mpi", library);
   print_field("ucx", ucx_version());
-  printf(",\"polypath\":%s}\n", polypath ? "true" : "false");
-  fflush(stdout);
 }
 
-void report_start(const Memory* memory) {
+void report_start(const Memory* sent_from, const Memory* received_into, bool buffer_per_message) {
+  const Memory* const memory = needs_gpu(sent_from->kind) ? sent_from : received_into;
   int rank = 0, ranks = 1, nodes, all_have_it = 0;
   const int mine = has_polypath();
   int* gpus;
@@ -93,7 +96,16 @@ void report_start(const Memory* memory) {
   MPI_Gather(&memory->gpu, 1, MPI_INT, gpus, 1, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Allreduce(&mine, &all_have_it, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   nodes = count_nodes();
-  if (rank == 0) print_start(memory, gpus, ranks, nodes, all_have_it);
+  if (rank == 0) {
+    printf("{\"event\":\"start\",\"schema\":\"polypath.mpi/1\",\"ranks\":%d,\"nodes\":%d", ranks,
+           nodes);
+    print_buffers(sent_from, received_into);
+    printf(",\"buffer_per_message\":%s", buffer_per_message ? "true" : "false");
+    print_gpus(memory, gpus, ranks);
+    print_library();
+    printf(",\"polypath\":%s}\n", all_have_it ? "true" : "false");
+    fflush(stdout);
+  }
   free(gpus);
 }
 

@@ -8,7 +8,7 @@
 #include "operation.h"
 
 /* What the run works with; all ranks call it together. */
-void report_start(const Memory* memory);
+void report_start(const Memory* sent_from, const Memory* received_into, bool buffer_per_message);
 
 /* One operation at one size and window; the first rank calls it. `checked` is NULL where nothing
    was compared. */

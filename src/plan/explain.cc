@@ -40,7 +40,7 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
   return found;
 }
 
-PathDecision Explainer::decide(const Path& path, const Draft& chosen, bool loaded,
+PathDecision Explainer::decide(const Path& path, const Draft& chosen, const std::string& barred,
                                bool forced) const {
   const Machine& machine = predictor_.machine();
   PathDecision decision;
@@ -58,7 +58,7 @@ PathDecision Explainer::decide(const Path& path, const Draft& chosen, bool loade
   // Who chose the paths asked no question about the others, and the answer is half of the work.
   if (!decision.included) decision.predicted = forced ? plan_.predicted : time_with(path, chosen);
   decision.reason = decision.included ? reason_in(decision, forced)
-                                      : reason_out(decision, chosen, loaded, forced);
+                                      : reason_out(decision, chosen, barred, forced);
   return decision;
 }
 
@@ -85,16 +85,16 @@ std::string Explainer::reason_in(const PathDecision& decision, bool forced) cons
                      describe_seconds(decision.predicted));
 }
 
-std::string Explainer::reason_out(const PathDecision& decision, const Draft& chosen, bool loaded,
-                                  bool forced) const {
-  if (forced) return "not among the paths asked for";
+std::string Explainer::reason_out(const PathDecision& decision, const Draft& chosen,
+                                  const std::string& barred, bool forced) const {
+  if (forced) return barred.empty() ? "not among the paths asked for" : barred;
   const std::string verdict =
       fmt::format("with it {}, without {}", describe_seconds(decision.predicted),
                   describe_seconds(plan_.predicted));
   if (plan_.bytes < settings_.min_message)
     return fmt::format("messages below {} are one native copy; {}",
                        describe_bytes(settings_.min_message), verdict);
-  if (loaded) return "a transfer in flight already fills what it would use; " + verdict;
+  if (!barred.empty()) return barred + "; " + verdict;
   const std::string shared = contention(decision.path, chosen);
   if (!shared.empty() && decision.predicted >= plan_.predicted)
     return fmt::format("{}: {}", shared, verdict);

@@ -30,13 +30,14 @@ class Explainer {
         plan_(plan),
         least_gain_(least_gain) {}
 
-  [[nodiscard]] PathDecision decide(const Path& path, const Draft& chosen, bool loaded,
-                                    bool forced) const;
+  /// `barred` says why the path was no candidate; empty if it was one.
+  [[nodiscard]] PathDecision decide(const Path& path, const Draft& chosen,
+                                    const std::string& barred, bool forced) const;
 
  private:
   [[nodiscard]] std::string reason_in(const PathDecision& decision, bool forced) const;
   [[nodiscard]] std::string reason_out(const PathDecision& decision, const Draft& chosen,
-                                       bool loaded, bool forced) const;
+                                       const std::string& barred, bool forced) const;
   [[nodiscard]] std::string contention(const Path& path, const Draft& chosen) const;
   [[nodiscard]] Seconds time_with(const Path& path, const Draft& chosen) const;
 

@@ -33,6 +33,27 @@ std::map<std::string, Number> parse_pairs(const std::string& text, const char* w
 
 }  // namespace
 
+const char* describe(LeftOutBecause why) {
+  switch (why) {
+    case LeftOutBecause::exclusive_compute_mode:
+      return "its compute mode gives the GPU to one process, and this one does not use it";
+    case LeftOutBecause::preparation_failed: return "it could not be prepared for staging before";
+    case LeftOutBecause::must_not_wait_for_program:
+      return "nothing there may wait for what the program has in its stream";
+  }
+  return "";
+}
+
+std::optional<LeftOutBecause> LeftOutRelays::reason(PlaceId place) const {
+  for (std::size_t why = 0; why < sets_.size(); ++why)
+    if (sets_[why].contains(place)) return static_cast<LeftOutBecause>(why);
+  return std::nullopt;
+}
+
+bool LeftOutRelays::empty() const {
+  return std::all_of(sets_.begin(), sets_.end(), [](const PlaceSet& set) { return set.empty(); });
+}
+
 ExecutorChoice parse_executor(const std::string& name) {
   if (name == "auto") return ExecutorChoice::automatic;
   if (name == "native") return ExecutorChoice::native;

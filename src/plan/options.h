@@ -1,11 +1,15 @@
 #pragma once
 // What a caller may ask of a plan.
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/ids.h"
 #include "core/settings.h"
 #include "model/predict.h"
 
@@ -20,6 +24,51 @@ ExecutorChoice parse_executor(const std::string& name);
 /// of one process hold each other up in the driver.
 enum class BothWays { no, by_threads, by_processes };
 
+/// A set of places, cheap to copy and to compare. The last of its bits stands for all places from
+/// the 64th on: in it are all of them or none.
+class PlaceSet {
+ public:
+  void insert(PlaceId place) { bits_ |= bit(place); }
+  [[nodiscard]] bool contains(PlaceId place) const { return (bits_ & bit(place)) != 0; }
+  [[nodiscard]] bool empty() const { return bits_ == 0; }
+  auto operator<=>(const PlaceSet&) const = default;
+
+ private:
+  [[nodiscard]] static std::uint64_t bit(PlaceId place) {
+    return std::uint64_t{1} << std::min<std::size_t>(place.index(), 63);
+  }
+
+  std::uint64_t bits_ = 0;
+};
+
+/// Why the engine leaves a place out as a relay.
+enum class LeftOutBecause {
+  exclusive_compute_mode,     ///< a context there would take the GPU away from other processes
+  preparation_failed,         ///< its context, streams or staging memory could not be had
+  must_not_wait_for_program,  ///< what is queued there would wait for the program's own work
+};
+inline constexpr std::size_t kLeftOutReasons = 3;
+
+/// The reason in words, as the rest of "left out by the engine: ...".
+const char* describe(LeftOutBecause why);
+
+/// Places that must not be staging places, and why.
+class LeftOutRelays {
+ public:
+  void add(PlaceId place, LeftOutBecause why) { sets_[index(why)].insert(place); }
+  /// Nothing where the place may be a relay. Of several reasons it is the first in their order.
+  [[nodiscard]] std::optional<LeftOutBecause> reason(PlaceId place) const;
+  [[nodiscard]] bool empty() const;
+  auto operator<=>(const LeftOutRelays&) const = default;
+
+ private:
+  [[nodiscard]] static std::size_t index(LeftOutBecause why) {
+    return static_cast<std::size_t>(why);
+  }
+
+  std::array<PlaceSet, kLeftOutReasons> sets_;
+};
+
 /// Overrides of the automatic plan; default: none.
 struct PlanOptions {
   ExecutorChoice executor = ExecutorChoice::automatic;
@@ -32,6 +81,8 @@ struct PlanOptions {
   std::map<std::string, int> chunks;
 
   BothWays both_ways = BothWays::no;
+  /// No path is staged there, not even one that is asked for: the plan is then one native copy.
+  LeftOutRelays left_out;
 
   [[nodiscard]] bool forced() const { return !paths.empty() || !shares.empty(); }
   auto operator<=>(const PlanOptions&) const = default;

@@ -87,6 +87,23 @@ std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
   return host.valid() ? machine.place(host).name : name;
 }
 
+std::optional<LeftOutBecause> left_out(const Machine& machine, const Path& path,
+                                       const LeftOutRelays& relays) {
+  if (!path.staged()) return std::nullopt;
+  return relays.reason(staging_place(machine, path));
+}
+
+bool rests_on_missing(const Machine& machine, const Path& path) {
+  return path.staged() && machine.place(staging_place(machine, path)).staging_missing;
+}
+
+// True for a split by the caller or by a table that stages bytes where nothing may be.
+bool uses_left_out(const Machine& machine, const Draft& draft, const LeftOutRelays& relays) {
+  return std::any_of(draft.paths.begin(), draft.paths.end(), [&](const PathDraft& part) {
+    return left_out(machine, part.path, relays).has_value();
+  });
+}
+
 }  // namespace
 
 Planner::Planner(const Machine& machine, const Settings& settings)
@@ -166,6 +183,7 @@ Draft Planner::choose(const Request& request, Executor& executor) {
   for (const Executor option : {Executor::stream, Executor::graph}) {
     if (!allows(request.options->executor, option)) continue;
     Draft draft = is_forced ? forced(request, option) : automatic(request, option);
+    if (uses_left_out(machine(), draft, request.options->left_out)) continue;
     // Beside others it is not enough that this one gains: the thread that issues it makes them
     // wait.
     const Seconds call = request.load.empty() ? Seconds{} : draft.prediction.call;
@@ -200,30 +218,46 @@ Draft Planner::recipe(const Request& request, Executor executor) {
   const Bytes bytes = size_class(request.bytes);
   PlanOptions options;
   options.both_ways = request.options->both_ways;
+  options.left_out = request.options->left_out;
   const PlanKey key{request.source, request.destination, bytes, options, request.load};
   if (const Draft* cached = recipes_.find({key, executor})) return *cached;
   Draft best = optimiser(request, executor, bytes).best_subset(candidates(request));
   return recipes_.insert({key, executor}, std::move(best));
 }
 
-// The direct path and every other that the settings allow and that would not slow down a transfer
-// already in flight: on a loaded resource there must be room for the path's whole rate.
+// The direct path and every other that the settings allow and that nothing bars.
 std::vector<Path> Planner::candidates(const Request& request) const {
-  const Machine& machine = predictor_.machine();
   std::vector<Path> allowed{request.paths.front()};
-  for (const Path& path : request.paths) {
-    if (!path.staged()) continue;
-    const std::string name = name_of(machine, path);
-    const auto listed = [&](const std::vector<std::string>& names) {
-      return contains(names, name) ||
-             (contains(names, "host") &&
-              name == resolve(machine, request.source, request.destination, "host"));
-    };
-    if (!settings_.include.empty() && !listed(settings_.include)) continue;
-    if (listed(settings_.exclude) || overloads(predictor_, path, request.load)) continue;
-    allowed.push_back(path);
-  }
+  for (const Path& path : request.paths)
+    if (path.staged() && is_selected(request, path) && barred(request, path).empty())
+      allowed.push_back(path);
   return allowed;
+}
+
+// By the settings.
+bool Planner::is_selected(const Request& request, const Path& path) const {
+  const std::string name = name_of(machine(), path);
+  const auto listed = [&](const std::vector<std::string>& names) {
+    return contains(names, name) ||
+           (contains(names, "host") &&
+            name == resolve(machine(), request.source, request.destination, "host"));
+  };
+  return (settings_.include.empty() || listed(settings_.include)) && !listed(settings_.exclude);
+}
+
+// Why a path must not be used, as words; empty if it may be. A path must not slow down a transfer
+// that is in flight already: on a loaded resource there must be room for its whole rate.
+std::string Planner::barred(const Request& request, const Path& path) const {
+  if (const auto why = left_out(machine(), path, request.options->left_out))
+    return fmt::format("left out by the engine: {}", describe(*why));
+  if (rests_on_missing(machine(), path) && !request.options->forced())
+    return fmt::format(
+        "the calibration found no staging latency of {}, and no plan rests on a nominal one (run "
+        "'polypath calibrate' again when nothing else runs on the machine)",
+        name_of(machine(), path));
+  if (!request.options->forced() && overloads(predictor_, path, request.load))
+    return "a transfer in flight already fills what it would use";
+  return "";
 }
 
 std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
@@ -233,8 +267,12 @@ std::optional<Draft> Planner::tuned(const Request& request, Executor executor) c
       tuned_.find(machine.place(request.source).name, machine.place(request.destination).name,
                   request.bytes, executor);
   if (entry == nullptr) return std::nullopt;
-  return with_shares(request, optimiser(request, executor, request.bytes), entry->shares,
-                     entry->chunks);
+  Draft draft = with_shares(request, optimiser(request, executor, request.bytes), entry->shares,
+                            entry->chunks);
+  if (uses_left_out(machine, draft, request.options->left_out)) return std::nullopt;
+  for (const PathDraft& part : draft.paths)
+    if (rests_on_missing(machine, part.path)) return std::nullopt;
+  return draft;
 }
 
 Draft Planner::forced(const Request& request, Executor executor) const {
@@ -297,10 +335,9 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
   const Seconds native = plan.native_predicted;
   Explainer explainer(predictor_, exact, settings_, plan,
                       native - to_beat_natively(request, native));
-  for (const Path& path : request.paths) {
-    const bool loaded = overloads(predictor_, path, request.load);
-    plan.decisions.push_back(explainer.decide(path, chosen, loaded, request.options->forced()));
-  }
+  for (const Path& path : request.paths)
+    plan.decisions.push_back(
+        explainer.decide(path, chosen, barred(request, path), request.options->forced()));
 }
 
 }  // namespace polypath

@@ -56,6 +56,8 @@ class Planner {
                                   const std::map<std::string, int>& chunks) const;
   void apply_chunks(const Request& request, Draft& draft) const;
   [[nodiscard]] std::vector<Path> candidates(const Request& request) const;
+  [[nodiscard]] bool is_selected(const Request& request, const Path& path) const;
+  [[nodiscard]] std::string barred(const Request& request, const Path& path) const;
   [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
   void explain(const Request& request, const Draft& chosen, Plan& plan) const;
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "driver/cuda/cuda_types.h"
+#include "preload/watched_functions.h"
 
 namespace polypath::preload {
 
@@ -18,10 +19,18 @@ using cuda::IpcHandle;
 using cuda::Result;
 using cuda::StreamPointer;
 
+/// The beginning of CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  StreamPointer stream;
+};
+
 }  // namespace polypath::preload
 
 // X(exported symbol, name to ask cuGetProcAddress for, CUDA version that brought this form of it,
-//   1 if its default stream is the thread's own, parameters)
+//   1 if its default stream is the thread's own, parameters, ...)
 #define POLYPATH_INTERPOSED_FUNCTIONS(X)                                                          \
   X(cuMemcpy, "cuMemcpy", 4000, 0, (DevicePointer, DevicePointer, std::size_t))                   \
   X(cuMemcpy_ptds, "cuMemcpy", 4000, 1, (DevicePointer, DevicePointer, std::size_t))              \
@@ -76,11 +85,15 @@ using cuda::StreamPointer;
   X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0, (DevicePointer))                         \
   X(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0, (Device))                        \
   X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0, (Device))                    \
+  X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", 4000, 0, (ContextPointer, unsigned))          \
+  X(cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", 4000, 0, (ContextPointer))                  \
+  X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0, (ContextPointer))                                   \
   X(cuGetProcAddress, "cuGetProcAddress", 11030, 0, (const char*, void**, int, std::uint64_t))    \
   X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0,                                            \
     (const char*, void**, int, std::uint64_t, int*))                                              \
   X(cuGetProcAddress_v2_ptsz, "cuGetProcAddress", 12000, 1,                                       \
-    (const char*, void**, int, std::uint64_t, int*))
+    (const char*, void**, int, std::uint64_t, int*))                                              \
+  POLYPATH_WATCHED_FUNCTIONS(X)
 
 // Parentheses around a declarator's name would declare something else.
 // NOLINTBEGIN(bugprone-macro-parentheses)
@@ -89,7 +102,7 @@ using cuda::StreamPointer;
 /// the interposer; any doubt goes to the real driver.
 extern "C" {
 namespace polypath::preload {
-#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters) \
+#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters, ...) \
   __attribute__((visibility("default"))) Result symbol parameters;
 POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
@@ -100,7 +113,7 @@ namespace polypath::preload {
 
 /// The real driver's functions. One that the driver does not have returns an error when called.
 struct RealFunctions {
-#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters) \
+#define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters, ...) \
   Result(*symbol) parameters = nullptr;
   POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE

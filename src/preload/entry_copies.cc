@@ -9,24 +9,26 @@ namespace {
 Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
 Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
-// True if the copy has been made, so that the driver is not to be called.
+// What the call is to return; nothing if the driver is to be called.
 template <class Destination, class Source>
-bool is_taken(Destination destination, Source source, std::size_t bytes, StreamPointer stream,
-              bool blocking) {
+std::optional<Result> take(Destination destination, Source source, std::size_t bytes,
+                           StreamPointer stream, bool blocking) {
   Interposer& interposer = Interposer::get();
-  if (interposer.passes_at_once({bytes})) return false;
+  if (interposer.passes_at_once({bytes})) return std::nullopt;
   return interposer.take({address_of(destination), address_of(source), {bytes}, stream, blocking});
 }
 
 template <auto Call, DefaultStream Null, class Destination, class Source>
 Result copy(Destination destination, Source source, std::size_t bytes, StreamPointer stream) {
-  if (is_taken(destination, source, bytes, stream_of(stream, Null), false)) return cuda::kSuccess;
+  if (const auto done = take(destination, source, bytes, stream_of(stream, Null), false))
+    return *done;
   return (real().*Call)(destination, source, bytes, stream);
 }
 
 template <auto Call, DefaultStream Null, class Destination, class Source>
 Result blocking_copy(Destination destination, Source source, std::size_t bytes) {
-  if (is_taken(destination, source, bytes, stream_of(nullptr, Null), true)) return cuda::kSuccess;
+  if (const auto done = take(destination, source, bytes, stream_of(nullptr, Null), true))
+    return *done;
   return (real().*Call)(destination, source, bytes);
 }
 
@@ -35,7 +37,8 @@ template <auto Call, DefaultStream Null>
 Result peer_copy(DevicePointer destination, ContextPointer destination_context,
                  DevicePointer source, ContextPointer source_context, std::size_t bytes,
                  StreamPointer stream) {
-  if (is_taken(destination, source, bytes, stream_of(stream, Null), false)) return cuda::kSuccess;
+  if (const auto done = take(destination, source, bytes, stream_of(stream, Null), false))
+    return *done;
   return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
 }
 

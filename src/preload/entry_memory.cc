@@ -22,11 +22,6 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
   return result;
 }
 
-void note_reset() {
-  Interposer::get().contexts_reset();
-  if (SharedMemory* shared = SharedMemory::existing()) shared->end();
-}
-
 }  // namespace
 
 Result cuMemFree_v2(DevicePointer address) {
@@ -64,17 +59,6 @@ Result cuIpcCloseMemHandle(DevicePointer address) {
   // Off, nothing of ours uses it; in a forked child its list must not even be looked at.
   if (shared != nullptr && !Interposer::get().is_off()) shared->closing(address);
   return real().cuIpcCloseMemHandle(address);
-}
-
-// With its context every stream, event and buffer of ours on that GPU goes.
-Result cuDevicePrimaryCtxReset(Device gpu) {
-  note_reset();
-  return real().cuDevicePrimaryCtxReset(gpu);
-}
-
-Result cuDevicePrimaryCtxReset_v2(Device gpu) {
-  note_reset();
-  return real().cuDevicePrimaryCtxReset_v2(gpu);
 }
 
 }  // namespace polypath::preload

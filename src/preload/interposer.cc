@@ -1,5 +1,6 @@
 #include "preload/interposer.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -33,26 +34,34 @@ Interposer& Interposer::get() {
   return interposer;
 }
 
-bool Interposer::take(const ProgramCopy& asked) noexcept {
+std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked) noexcept {
   if (busy) {
     tally_.count(Outcome::nested, asked.bytes);
-    return false;
+    return std::nullopt;
   }
   const Busy guard;
   if (!begun_.load(std::memory_order_acquire)) begin();
-  if (passes_at_once(asked.bytes)) return false;
+  if (passes_at_once(asked.bytes)) return std::nullopt;
   const Outcome outcome = decide(asked);
   tally_.count(outcome, asked.bytes);
-  return static_cast<std::size_t>(outcome) < kAccelerated;
+  if (outcome == Outcome::unsettled) return cuda::kUnknownError;
+  if (static_cast<std::size_t>(outcome) < kAccelerated) return cuda::kSuccess;
+  return std::nullopt;
 }
 
 Outcome Interposer::decide(const ProgramCopy& asked) noexcept {
   if (is_off()) return Outcome::off;
   if (session_.load(std::memory_order_acquire) == nullptr) start();
   Session* session = session_.load(std::memory_order_acquire);
-  if (session == nullptr) return is_off() ? Outcome::off : Outcome::starting;
+  if (session == nullptr) return is_off() ? Outcome::off : Outcome::preparing;
   try {
     return session->copy(asked);
+  } catch (const UnsettledError& error) {
+    // Pieces may run at any time from now on: a native copy, or one of the next, would race.
+    const std::scoped_lock lock(mutex_);
+    complain(fmt::format("part of a copy can neither be finished nor waited for: {}", error.what()),
+             "a copy was left unfinished");
+    return Outcome::unsettled;
   } catch (const std::exception& error) {
     // Said once: a program makes the same copy again and again.
     log(failed_.exchange(true) ? LogLevel::debug : LogLevel::warning,
@@ -74,31 +83,46 @@ void Interposer::begin() noexcept {
   pthread_atfork(nullptr, nullptr, [] { get().forked(); });
   try {
     settings_ = read_settings();
+    if (settings_.prepare == "auto") settings_.prepare = "background";
     set_log_level(settings_.log_level);
     if (!is_off()) pass_below_.store(settings_.min_message.value, std::memory_order_release);
   } catch (const std::exception& error) {
-    complain(error.what());
+    complain(error.what(), "it could not start");
   }
   std::atexit([] { get().end(); });
   begun_.store(true, std::memory_order_release);
 }
 
-// One thread starts; the copies of others meanwhile go as they are.
+// Once. Until there is a session, copies go as they are.
 void Interposer::start() noexcept {
   if (starting_.exchange(true)) return;
+  try {
+    if (settings_.prepare == "now") make_session();
+    else
+      background_.post([this] {
+        const Busy guard;
+        make_session();
+      });
+  } catch (const std::exception& error) {
+    const std::scoped_lock lock(mutex_);
+    complain(error.what(), "it could not start");
+  }
+}
+
+void Interposer::make_session() noexcept {
   try {
     session_.store(new Session(settings_), std::memory_order_release);
   } catch (const std::exception& error) {
     const std::scoped_lock lock(mutex_);
-    complain(error.what());
+    complain(error.what(), "it could not start");
   }
 }
 
 // The caller holds the lock.
-void Interposer::complain(const std::string& problem) noexcept {
+void Interposer::complain(const std::string& problem, const char* why_off) noexcept {
   std::fprintf(stderr, "polypath: %s All copies of process %d are left to the driver.\n",
                problem.c_str(), process_);
-  turn_off("it could not start");
+  turn_off(why_off);
 }
 
 void Interposer::turn_off(const char* why) noexcept {
@@ -112,13 +136,23 @@ void Interposer::turn_off(const char* why) noexcept {
 void Interposer::contexts_reset() noexcept {
   cuda::Imports::of_process().abandon();
   if (!starting_.load()) return;
-  const std::scoped_lock lock(mutex_);
-  turn_off("the program has reset a GPU");
+  {
+    const std::scoped_lock lock(mutex_);
+    turn_off("the program has reset a GPU");
+  }
+  stop_preparing();
+}
+
+// Nothing of ours calls the driver any more but the calls of other threads that are under way.
+void Interposer::stop_preparing() noexcept {
+  background_.stop();
+  if (Session* session = session_.load(std::memory_order_acquire)) session->stop_preparing();
 }
 
 // The engine stays as it is: other threads may be in it, and CUDA may go before it.
 void Interposer::end() noexcept {
   if (getpid() != process_) return;
+  stop_preparing();
   const std::scoped_lock lock(mutex_);
   if (settings_.statistics) std::fputs(tally_.table(process_, why_off_).c_str(), stderr);
   turn_off("the process ends");

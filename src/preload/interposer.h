@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "core/background.h"
 #include "core/settings.h"
 #include "preload/outcome.h"
 #include "preload/program_copy.h"
@@ -32,8 +34,9 @@ class Interposer {
     tally_.count(pass_as_.load(std::memory_order_relaxed), bytes);
     return true;
   }
-  /// Makes the copy if it is one to be made over several paths; false: the real call is to be made.
-  [[nodiscard]] bool take(const ProgramCopy& asked) noexcept;
+  /// Makes the copy if it is one to be made over several paths, and says what the program's call is
+  /// to return; nothing: the real call is to be made.
+  [[nodiscard]] std::optional<cuda::Result> take(const ProgramCopy& asked) noexcept;
   /// Counts a call that is always the driver's.
   void count(Outcome outcome, Bytes bytes) noexcept;
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
@@ -46,9 +49,11 @@ class Interposer {
 
   void begin() noexcept;
   void start() noexcept;
+  void make_session() noexcept;
   [[nodiscard]] Outcome decide(const ProgramCopy& asked) noexcept;
   void turn_off(const char* why) noexcept;
-  void complain(const std::string& problem) noexcept;
+  void complain(const std::string& problem, const char* why_off) noexcept;
+  void stop_preparing() noexcept;
   void end() noexcept;
   void forked() noexcept;
 
@@ -64,6 +69,7 @@ class Interposer {
   std::atomic<bool> failed_{false};
   int process_ = 0;
   Tally tally_;
+  Background background_;  ///< in which the session is made
 };
 
 }  // namespace polypath::preload

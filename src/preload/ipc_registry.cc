@@ -17,22 +17,6 @@ namespace {
 
 constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
 
-/// A file descriptor that closes itself.
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  [[nodiscard]] int get() const { return descriptor_; }
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_;
-};
-
 // A plain file of this user's, that nobody else can write to and that has no other name.
 bool is_ours(int file) {
   struct stat about {};
@@ -45,9 +29,9 @@ bool write_all(int file, const std::string& bytes) {
   return ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
 }
 
-std::vector<std::string> names_in(int folder) {
+std::vector<std::string> names_in(const Descriptor& folder) {
   std::vector<std::string> names;
-  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int again = openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* listing = again < 0 ? nullptr : fdopendir(again);
   if (listing == nullptr) return names;
   while (const dirent* entry = readdir(listing))
@@ -56,33 +40,14 @@ std::vector<std::string> names_in(int folder) {
   return names;
 }
 
-}  // namespace
-
-IpcRegistry::IpcRegistry(const std::string& folder) : folder_(folder) {}
-
-bool IpcRegistry::publish(const ExportedMemory& memory) {
-  return problem().empty() && write(entry_name(memory.handle), encode(memory));
+void remove(const Descriptor& folder, const std::string& name) {
+  unlinkat(folder.get(), name.c_str(), 0);
 }
 
-// Under another name first: whoever reads finds a whole entry or none.
-bool IpcRegistry::write(const std::string& name, const std::string& bytes) const {
-  static std::atomic<unsigned> counter{0};
-  const std::string draft = fmt::format("draft-{}-{}", getpid(), counter++);
-  unlinkat(folder_.descriptor(), draft.c_str(), 0);  // of an earlier process with this number
-  const File file(openat(folder_.descriptor(), draft.c_str(),
-                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!file.is_open()) return false;
-  if (write_all(file.get(), bytes) &&
-      renameat(folder_.descriptor(), draft.c_str(), folder_.descriptor(), name.c_str()) == 0)
-    return true;
-  unlinkat(folder_.descriptor(), draft.c_str(), 0);
-  return false;
-}
-
-std::optional<ExportedMemory> IpcRegistry::read(const std::string& name) const {
+std::optional<ExportedMemory> read(const Descriptor& folder, const std::string& name) {
   // Without O_NONBLOCK a pipe in place of the file would hold us up.
-  const File file(
-      openat(folder_.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Descriptor file(
+      openat(folder.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open() || !is_ours(file.get())) return std::nullopt;
   std::string bytes(entry_size() + 1, '\0');  // one more than an entry has shows what is too long
   const ssize_t count = ::read(file.get(), bytes.data(), bytes.size());
@@ -91,39 +56,76 @@ std::optional<ExportedMemory> IpcRegistry::read(const std::string& name) const {
   return decode(bytes);
 }
 
+// Who writes "draft-SPACE-NUMBER-COUNT" is process NUMBER of that number space.
+std::string drafts_of(std::uint64_t number_space) { return fmt::format("draft-{}-", number_space); }
+
+// Under another name first: whoever reads finds a whole entry or none.
+bool write(const Descriptor& folder, const ExportedMemory& memory) {
+  static std::atomic<unsigned> counter{0};
+  const std::string bytes = encode(memory);
+  const std::string draft =
+      fmt::format("{}{}-{}", drafts_of(memory.exporter.number_space), getpid(), counter++);
+  if (!may_write_files_of(bytes.size())) return false;
+  remove(folder, draft);  // of an earlier process with this number
+  const Descriptor file(openat(folder.get(), draft.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                               S_IRUSR | S_IWUSR));
+  if (!file.is_open()) return false;
+  if (write_all(file.get(), bytes) &&
+      renameat(folder.get(), draft.c_str(), folder.get(), entry_name(memory.handle).c_str()) == 0)
+    return true;
+  remove(folder, draft);
+  return false;
+}
+
+// What a process of another number space has written cannot be judged from here.
+bool is_stale(const Descriptor& folder, const std::string& name, const ProcessIdentity& self) {
+  const std::string drafts = drafts_of(self.number_space);
+  if (name.starts_with(drafts)) {
+    const long long writer = std::atoll(name.c_str() + drafts.size());
+    return access(fmt::format("/proc/{}", writer).c_str(), F_OK) != 0;
+  }
+  if (!name.ends_with(".ipc")) return false;  // somebody else's
+  const auto entry = read(folder, name);
+  if (!entry) return true;
+  return entry->exporter.number_space == self.number_space && !is_alive(entry->exporter);
+}
+
+}  // namespace
+
+IpcRegistry::IpcRegistry(const std::string& folder) : folder_(folder) {}
+
+bool IpcRegistry::publish(const ExportedMemory& memory) {
+  const Descriptor folder = folder_.open();
+  if (!folder.is_open()) return false;
+  if (write(folder, memory)) return true;
+  withdraw(memory.handle);
+  return false;
+}
+
 std::optional<ExportedMemory> IpcRegistry::find(const cuda::IpcHandle& handle) const {
-  if (!problem().empty()) return std::nullopt;
-  const auto entry = read(entry_name(handle));
+  const Descriptor folder = folder_.open();
+  if (!folder.is_open()) return std::nullopt;
+  const auto entry = read(folder, entry_name(handle));
   if (!entry || entry->handle != handle || !is_alive(entry->exporter)) return std::nullopt;
   return entry;
 }
 
 void IpcRegistry::withdraw(const cuda::IpcHandle& handle) {
-  if (!problem().empty()) return;
+  const Descriptor folder = folder_.open();
+  if (!folder.is_open()) return;
   const std::string name = entry_name(handle);
-  const auto entry = read(name);
-  if (entry && entry->handle == handle && entry->exporter == this_process())
-    unlinkat(folder_.descriptor(), name.c_str(), 0);
-}
-
-// What a process of another number space has written cannot be judged from here.
-bool IpcRegistry::is_stale(const std::string& name) const {
-  if (name.starts_with("draft-")) {
-    const long long writer = std::atoll(name.c_str() + std::strlen("draft-"));
-    return access(fmt::format("/proc/{}", writer).c_str(), F_OK) != 0;
-  }
-  if (!name.ends_with(".ipc")) return false;  // somebody else's
-  const auto entry = read(name);
-  if (!entry) return true;
-  const auto self = this_process();
-  return self && entry->exporter.number_space == self->number_space && !is_alive(entry->exporter);
+  const auto entry = read(folder, name);
+  if (entry && entry->handle == handle && entry->exporter == this_process()) remove(folder, name);
 }
 
 int IpcRegistry::sweep() {
-  if (!problem().empty()) return 0;
+  const Descriptor folder = folder_.open();
+  const auto self = this_process();
+  if (!folder.is_open() || !self) return 0;
   int removed = 0;
-  for (const std::string& name : names_in(folder_.descriptor()))
-    if (is_stale(name) && unlinkat(folder_.descriptor(), name.c_str(), 0) == 0) ++removed;
+  for (const std::string& name : names_in(folder))
+    if (is_stale(folder, name, *self) && unlinkat(folder.get(), name.c_str(), 0) == 0) ++removed;
   return removed;
 }
 

@@ -15,7 +15,8 @@
 
 namespace polypath::preload {
 
-/// Thread-safe, and safe among processes: entries appear and change as a whole.
+/// Thread-safe, and safe among processes: entries appear and change as a whole. Keeps nothing open:
+/// see UserFolder.
 class IpcRegistry {
  public:
   /// Opens the folder, or makes it with access for this user only. See `problem`.
@@ -27,7 +28,7 @@ class IpcRegistry {
   [[nodiscard]] const std::string& problem() const { return folder_.problem(); }
 
   /// Makes the entry visible, in place of an earlier one for the same handle. False if it could not
-  /// be written.
+  /// be written; the earlier one is gone even so.
   bool publish(const ExportedMemory& memory);
   /// Removes the entry for a handle, if it is there and names this process as the exporter.
   void withdraw(const cuda::IpcHandle& handle);
@@ -38,10 +39,6 @@ class IpcRegistry {
   int sweep();
 
  private:
-  [[nodiscard]] std::optional<ExportedMemory> read(const std::string& name) const;
-  [[nodiscard]] bool write(const std::string& name, const std::string& bytes) const;
-  [[nodiscard]] bool is_stale(const std::string& name) const;
-
   UserFolder folder_;
 };
 

@@ -27,8 +27,12 @@
   X(other_context, "stream of a context that is not its GPU's primary one")         \
   X(form, "a form of copy that is left alone (batch, blocking peer copy)")          \
   X(nested, "made while another one was being planned")                             \
-  X(starting, "while Polypath was starting in another thread")                      \
+  X(preparing, "while Polypath was preparing")                                      \
+  X(pending, "behind work that may wait for the program")                           \
+  X(in_use, "beside copies that wait in other streams")                             \
+  X(queue_full, "behind as much as a stream takes")                                 \
   X(off, "Polypath is off in this process")                                         \
+  X(unsettled, "left unfinished, with an error")                                    \
   X(failed, "several paths failed")
 
 namespace polypath::preload {

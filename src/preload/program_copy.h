@@ -26,4 +26,9 @@ inline cuda::StreamPointer stream_of(cuda::StreamPointer given, DefaultStream nu
   return reinterpret_cast<cuda::StreamPointer>(cuda::kStreamPerThread);
 }
 
+/// True for the legacy default stream and the thread's own one, as stream_of says them.
+inline bool is_default_stream(cuda::StreamPointer stream) {
+  return stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) == cuda::kStreamPerThread;
+}
+
 }  // namespace polypath::preload

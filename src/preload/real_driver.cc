@@ -31,7 +31,8 @@ void find(void* driver, const char* symbol, Function& function) {
 
 RealFunctions none() {
   RealFunctions functions;
-#define POLYPATH_NONE(symbol, name, since, own_stream, parameters) set_too_early(functions.symbol);
+#define POLYPATH_NONE(symbol, name, since, own_stream, parameters, ...) \
+  set_too_early(functions.symbol);
   POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_NONE)
 #undef POLYPATH_NONE
   return functions;
@@ -54,7 +55,7 @@ pthread_once_t finding = PTHREAD_ONCE_INIT;
 
 void find_all() {
   void* driver = driver_library();
-#define POLYPATH_FIND(symbol, name, since, own_stream, parameters) \
+#define POLYPATH_FIND(symbol, name, since, own_stream, parameters, ...) \
   find(driver, #symbol, driver_functions.symbol); /* NOLINT(bugprone-macro-parentheses) */
   POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_FIND)
 #undef POLYPATH_FIND

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "engine/load_tracker.h"
 #include "engine/node_ledger.h"
+#include "preload/interposer.h"
 
 namespace polypath::preload {
 namespace {
@@ -31,6 +32,18 @@ std::shared_ptr<LoadTracker> load_of_the_node(const Machine& machine, const Sett
 
 bool is_device(const MemoryInfo& memory) { return memory.kind == MemoryKind::device; }
 
+// Of a copy that is left to the program's own call.
+Outcome outcome_of(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::none: return Outcome::native;
+    case Obstacle::failed: return Outcome::failed;
+    case Obstacle::preparing: return Outcome::preparing;
+    case Obstacle::no_lane: return Outcome::in_use;
+    case Obstacle::queue_full: return Outcome::queue_full;
+  }
+  return Outcome::failed;
+}
+
 bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
   return bytes.value <= memory.base.value + memory.size.value - address.value;
 }
@@ -47,8 +60,26 @@ Session::Session(const Settings& settings)
       driver_(gpu_driver(chosen_, settings)),
       gpus_(chosen_.machine.places_of(PlaceKind::gpu)),
       engine_(driver_, chosen_.machine, settings_, load_of_the_node(chosen_.machine, settings_)),
-      ordered_(driver_) {
+      ordered_(driver_),
+      background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
+  leave_out_exclusive_gpus();
+}
+
+// A context on a GPU of which each process may have one for itself would take it from its owner.
+void Session::leave_out_exclusive_gpus() {
+  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    int mode = cuda::kComputeModeDefault;
+    const auto device = static_cast<cuda::Device>(gpu);
+    if (functions().device_attribute(&mode, cuda::kDeviceComputeMode, device) == cuda::kSuccess &&
+        mode != cuda::kComputeModeDefault && !driver_.contexts().is_active(device))
+      engine_.leave_out(gpus_[gpu], LeftOutBecause::exclusive_compute_mode);
+  }
+}
+
+void Session::stop_preparing() noexcept {
+  if (background_) background_->stop();
+  engine_.stop_preparing();
 }
 
 Outcome Session::copy(const ProgramCopy& asked) {
@@ -65,6 +96,11 @@ bool Session::imports(const CopyCall& call) const {
 
 // From what is cheap to know to what is not.
 Outcome Session::decide(const ProgramCopy& asked) {
+  if (!driver_.contexts().are_alive()) {
+    // The program has reset a GPU unseen: streams, events and rings of ours are gone.
+    Interposer::get().contexts_reset();
+    return Outcome::off;
+  }
   const std::optional<int> gpu = gpu_of(asked.stream);
   if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return Outcome::other_context;
   const PlaceId place = gpus_[static_cast<std::size_t>(*gpu)];
@@ -88,6 +124,8 @@ Outcome Session::decide(const ProgramCopy& asked) {
     if (*against == Outcome::native) lately_native_.remember(asked);
     return *against;
   }
+  if (call.options.executor != ExecutorChoice::native && !waits_for_nobody(asked, call, ends))
+    return Outcome::pending;
   const bool in_order = asked.stream == nullptr && call.options.executor != ExecutorChoice::native;
   const Outcome outcome = in_order ? enqueue_in_order(call, ends) : enqueue(call, ends);
   if (asked.blocking && static_cast<std::size_t>(outcome) < kAccelerated)
@@ -97,18 +135,54 @@ Outcome Session::decide(const ProgramCopy& asked) {
 
 // The default streams are the current context's.
 std::optional<int> Session::gpu_of(cuda::StreamPointer stream) {
-  const auto value = reinterpret_cast<std::uintptr_t>(stream);
   cuda::ContextPointer context = nullptr;
-  const cuda::Result result = value == 0 || value == cuda::kStreamPerThread
+  const cuda::Result result = is_default_stream(stream)
                                   ? functions().context_current(&context)
                                   : functions().stream_context(stream, &context);
   if (result != cuda::kSuccess || context == nullptr) return std::nullopt;
   return driver_.contexts().gpu_of(context);
 }
 
-std::optional<Outcome> Session::look_at(Address address, MemoryInfo& memory) {
+// See StreamWatch.
+bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, const Ends& ends) {
+  const bool is_default = is_default_stream(asked.stream);
+  unsigned flags = 0;
+  const bool alone = !is_default &&
+                     functions().stream_flags(asked.stream, &flags) == cuda::kSuccess &&
+                     (flags & cuda::kStreamNonBlocking) != 0;
+  const auto order = alone ? StreamWatch::Order::alone : StreamWatch::Order::with_default;
+  return StreamWatch::of_process().waits_for_nobody(
+      asked.stream, order, is_default ? context_of(call.stream_gpu) : nullptr,
+      [&] { return is_idle(asked, call, ends, order); });
+}
+
+bool Session::is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                      StreamWatch::Order order) {
+  if (!is_finished(call.stream_gpu, asked.stream)) return false;
+  if (order == StreamWatch::Order::alone) return true;
+  std::vector<PlaceId> gpus{call.stream_gpu};
+  for (const MemoryInfo& end : {ends.source, ends.destination})
+    if (asked.stream == nullptr && is_device(end) && !driver_.imports().find(end.base))
+      gpus.push_back(end.place);
+  return std::all_of(gpus.begin(), gpus.end(),
+                     [this](PlaceId gpu) { return is_finished(gpu, nullptr); });
+}
+
+// Beside a capture the default stream may not even be asked.
+bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
+  if (stream == nullptr && driver_.is_capturing(driver_.foreign_stream(gpu, 0))) return false;
+  const cuda::Current current(context_of(gpu));
+  const cuda::RelaxedCapture relaxed;
+  return functions().stream_query(stream) == cuda::kSuccess;
+}
+
+// A context of the program's own ends without a word, and what was mapped in it as well.
+std::optional<Outcome> Session::look_at(Address address, Bytes bytes, MemoryInfo& memory) {
+  driver_.imports().forget_ended(address, bytes);
   const auto imported = driver_.imports().find(address);
-  if (imported && imported->owner == cuda::kOwnerUnknown) return Outcome::owner_unknown;
+  if (imported &&
+      (imported->owner == cuda::kOwnerUnknown || !driver_.contexts().gpu_of(imported->context)))
+    return Outcome::owner_unknown;
   if (imported && imported->owner < 0) return Outcome::owner_hidden;
   if (imported && !driver_.imports().mappable(address)) return Outcome::unmappable;
   cuda::MemoryAccess access;
@@ -132,8 +206,9 @@ std::optional<Outcome> Session::look_at_access(const cuda::MemoryAccess& access,
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {
-  if (const auto against = look_at(asked.destination, ends.destination)) return against;
-  if (const auto against = look_at(asked.source, ends.source)) return against;
+  if (const auto against = look_at(asked.destination, asked.bytes, ends.destination))
+    return against;
+  if (const auto against = look_at(asked.source, asked.bytes, ends.source)) return against;
   if (ends.destination.place == ends.source.place) return Outcome::same_memory;
   if (!is_device(ends.destination) && !is_device(ends.source)) return Outcome::same_memory;
   if (ends.pageable() && asked.bytes < settings_.pageable_min) return Outcome::pageable;
@@ -153,32 +228,52 @@ std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends) {
     call.options.executor = ExecutorChoice::native;  // the engine only takes note of it
     return std::nullopt;
   }
-  if (driver_.imports().empty()) return std::nullopt;
+  return driver_.imports().empty() ? std::nullopt : look_at_imports(call, *plan);
+}
+
+// Before anything is enqueued: mapping takes milliseconds, and may fail.
+std::optional<Outcome> Session::look_at_imports(const CopyCall& call, const Plan& plan) {
+  Missing missing;
+  const auto look = [&](Address address, HopId hop) {
+    if (!driver_.imports().find(address)) return;
+    const PlaceId gpu = chosen_.machine.executing_gpu(hop);
+    // A context that is not there yet is made with the rest of what the plan needs.
+    if (background_ && !driver_.contexts().has(number_of(gpu))) return;
+    const cuda::ContextPointer context = context_of(gpu);
+    if (!driver_.imports().is_reached(address, context)) missing.emplace_back(address, context);
+  };
   try {
-    map_imports(call, *plan);
+    for (const PathShape& part : plan.shape.paths) {
+      if (!part.path.staged()) continue;
+      look(call.source, part.path.first);
+      look(call.destination, part.path.second);
+    }
+    if (missing.empty()) return std::nullopt;
+    if (background_) return map_in_background(missing);
+    for (const auto& [address, context] : missing) (void)driver_.imports().reach(address, context);
+    return std::nullopt;
   } catch (const Error& error) {
     log(LogLevel::warning, error.what());
     return Outcome::unmappable;
   }
-  return std::nullopt;
 }
 
-// Before anything is enqueued: mapping takes milliseconds, and may fail.
-void Session::map_imports(const CopyCall& call, const Plan& plan) {
-  const auto reach = [&](Address address, HopId hop) {
-    if (driver_.imports().find(address))
-      (void)driver_.imports().reach(address, context_of(chosen_.machine.executing_gpu(hop)));
-  };
-  for (const PathShape& part : plan.shape.paths) {
-    if (!part.path.staged()) continue;
-    reach(call.source, part.path.first);
-    reach(call.destination, part.path.second);
+Outcome Session::map_in_background(const Missing& missing) {
+  for (const auto& one : missing) {
+    const std::scoped_lock lock(mapping_mutex_);
+    if (!mapping_.insert(one).second) continue;
+    background_->post([this, one] {
+      quietly([&] { (void)driver_.imports().reach(one.first, one.second); });
+      const std::scoped_lock done(mapping_mutex_);
+      mapping_.erase(one);
+    });
   }
+  return Outcome::preparing;
 }
 
 Outcome Session::enqueue(const CopyCall& call, const Ends& ends) {
   const CopyResult result = engine_.copy(call);
-  if (result.left_to_caller) return result.plan ? Outcome::native : Outcome::failed;
+  if (result.left_to_caller) return outcome_of(result.obstacle);
   if (ends.pageable()) return Outcome::windows;
   return result.executor == Executor::graph ? Outcome::graphs : Outcome::streams;
 }
@@ -219,11 +314,15 @@ void Session::order(const CopyCall& call, const std::vector<PlaceId>& others, bo
   }
 }
 
-cuda::ContextPointer Session::context_of(PlaceId gpu) {
+int Session::number_of(PlaceId gpu) const {
   const auto found = std::find(gpus_.begin(), gpus_.end(), gpu);
   if (found == gpus_.end())
     fail(ErrorCode::internal, "a place is no GPU", "copies are made in the context of one");
-  return driver_.contexts().of(static_cast<int>(found - gpus_.begin()));
+  return static_cast<int>(found - gpus_.begin());
+}
+
+cuda::ContextPointer Session::context_of(PlaceId gpu) {
+  return driver_.contexts().of(number_of(gpu));
 }
 
 }  // namespace polypath::preload

@@ -1,8 +1,11 @@
 #pragma once
 // What copies are planned and made with: the machine, its driver and an engine on it.
 
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "driver/cuda/cuda_driver.h"
@@ -10,6 +13,7 @@
 #include "preload/lately_native.h"
 #include "preload/outcome.h"
 #include "preload/program_copy.h"
+#include "preload/stream_watch.h"
 #include "probe/choose.h"
 
 namespace polypath::preload {
@@ -28,6 +32,9 @@ class Session {
   /// nothing has been enqueued, and the program's own call is to be made. Errors as Engine::copy.
   Outcome copy(const ProgramCopy& asked);
 
+  /// Waits for the preparation in progress and makes no more of them.
+  void stop_preparing() noexcept;
+
  private:
   struct Ends {
     MemoryInfo destination, source;
@@ -36,17 +43,27 @@ class Session {
 
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] bool imports(const CopyCall& call) const;
+  void leave_out_exclusive_gpus();
   [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);
-  [[nodiscard]] std::optional<Outcome> look_at(Address address, MemoryInfo& memory);
+  [[nodiscard]] bool waits_for_nobody(const ProgramCopy& asked, const CopyCall& call,
+                                      const Ends& ends);
+  [[nodiscard]] bool is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                             StreamWatch::Order order);
+  [[nodiscard]] bool is_finished(PlaceId gpu, cuda::StreamPointer stream);
+  [[nodiscard]] std::optional<Outcome> look_at(Address address, Bytes bytes, MemoryInfo& memory);
   [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
                                                       PlaceId gpu);
   [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);
   [[nodiscard]] std::optional<Outcome> look_at_plan(CopyCall& call, const Ends& ends);
-  void map_imports(const CopyCall& call, const Plan& plan);
+  /// Imported memory, and the context that needs a mapping of its own.
+  using Missing = std::vector<std::pair<Address, cuda::ContextPointer>>;
+  [[nodiscard]] Outcome map_in_background(const Missing& missing);
+  [[nodiscard]] std::optional<Outcome> look_at_imports(const CopyCall& call, const Plan& plan);
   [[nodiscard]] Outcome enqueue(const CopyCall& call, const Ends& ends);
   [[nodiscard]] Outcome enqueue_in_order(const CopyCall& call, const Ends& ends);
   [[nodiscard]] bool may_order_with(const MemoryInfo& end);
   void order(const CopyCall& call, const std::vector<PlaceId>& others, bool before);
+  [[nodiscard]] int number_of(PlaceId gpu) const;
   [[nodiscard]] cuda::ContextPointer context_of(PlaceId gpu);
 
   Settings settings_;
@@ -58,6 +75,9 @@ class Session {
   EventSet ordered_;
   LatelyNative lately_native_;  ///< by plan
   LatelyNative lately_inside_;  ///< because both ends are in one memory
+  std::mutex mapping_mutex_;
+  std::set<std::pair<Address, cuda::ContextPointer>> mapping_;  ///< in progress
+  std::unique_ptr<Background> background_;  ///< that maps memory; null: the call that needs it does
 };
 
 }  // namespace polypath::preload

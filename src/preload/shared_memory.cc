@@ -97,6 +97,7 @@ void SharedMemory::exported(const cuda::IpcHandle& handle, cuda::DevicePointer a
     const std::scoped_lock lock(mutex_);
     if (exports_by_base_.empty()) registry_.sweep();
     withdraw_earlier(*memory);
+    withdraw_freed();
     if (!registry_.publish(*memory)) return;
     auto& [generation, handles] = exports_by_base_[memory->base];
     generation = memory->generation;
@@ -106,12 +107,31 @@ void SharedMemory::exported(const cuda::IpcHandle& handle, cuda::DevicePointer a
   });
 }
 
+void SharedMemory::withdraw(const Exported& exported) {
+  for (const cuda::IpcHandle& handle : exported.handles) registry_.withdraw(handle);
+}
+
 // An allocation that has been freed unseen, and whose address has been given to this one.
 void SharedMemory::withdraw_earlier(const ExportedMemory& memory) {
   const auto found = exports_by_base_.find(memory.base);
   if (found == exports_by_base_.end() || found->second.generation == memory.generation) return;
-  for (const cuda::IpcHandle& handle : found->second.handles) registry_.withdraw(handle);
+  withdraw(found->second);
   exports_by_base_.erase(found);
+}
+
+// Those that have been freed unseen, whose addresses may never be given out again. Looks at all of
+// them when there are twice as many as were left the last time, so that on average an export looks
+// at two.
+void SharedMemory::withdraw_freed() {
+  if (exports_by_base_.size() < look_again_at_) return;
+  std::erase_if(exports_by_base_, [&](const auto& entry) {
+    const auto& [base, exported] = entry;
+    const auto there = allocation_at(base);
+    if (there && there->base == base && there->generation == exported.generation) return false;
+    withdraw(exported);
+    return true;
+  });
+  look_again_at_ = std::max(kFewExports, 2 * exports_by_base_.size());
 }
 
 void SharedMemory::freeing(cuda::DevicePointer address) noexcept {
@@ -120,7 +140,7 @@ void SharedMemory::freeing(cuda::DevicePointer address) noexcept {
     const std::scoped_lock lock(mutex_);
     const auto found = exports_by_base_.find(address);
     if (found == exports_by_base_.end()) return;
-    for (const cuda::IpcHandle& handle : found->second.handles) registry_.withdraw(handle);
+    withdraw(found->second);
     exports_by_base_.erase(found);
     exports_.store(exports_by_base_.size(), std::memory_order_release);
   });
@@ -142,9 +162,10 @@ cuda::ImportedMemory SharedMemory::import_of(const cuda::IpcHandle& handle,
   const auto mapped = allocation_at(base);
   // Of unknown size it might be anything from there on: nothing of that is to be planned with.
   memory.size = {(mapped ? mapped->base + mapped->size : ~std::uint64_t{0}) - base};
+  memory.id = mapped ? mapped->generation : 0;
   if (!mapped || !entry || memory.context == nullptr || memory.size < entry->size) return memory;
   memory.size = entry->size;
-  memory.owner = gpu_with(entry->owner);
+  memory.owner = memory.id == 0 ? cuda::kOwnerUnknown : gpu_with(entry->owner);
   return memory;
 }
 
@@ -170,8 +191,7 @@ void SharedMemory::end() noexcept {
   if (exports_.load(std::memory_order_acquire) == 0) return;
   quietly([&] {
     const std::scoped_lock lock(mutex_);
-    for (const auto& [base, exported] : exports_by_base_)
-      for (const cuda::IpcHandle& handle : exported.handles) registry_.withdraw(handle);
+    for (const auto& [base, exported] : exports_by_base_) withdraw(exported);
     exports_by_base_.clear();
     exports_.store(0, std::memory_order_release);
   });

@@ -16,6 +16,9 @@ namespace polypath::preload {
 /// of it are left to the driver.
 class SharedMemory {
  public:
+  /// Entries that a process may have without a look whether what they stand for is still there.
+  static constexpr std::size_t kFewExports = 16;
+
   explicit SharedMemory(const std::string& folder, cuda::Imports& imports);
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -29,7 +32,8 @@ class SharedMemory {
   /// The driver has given out a handle for the allocation that contains `address`.
   void exported(const cuda::IpcHandle& handle, cuda::DevicePointer address) noexcept;
   /// The program is about to free what begins at `address`. Not every way of freeing leads here:
-  /// then the entry goes with the next export of memory at that address, or with the process.
+  /// then the entry goes with a later export, at the latest when there are kFewExports, or more
+  /// than twice as many as there is exported memory; or with the process.
   void freeing(cuda::DevicePointer address) noexcept;
 
   /// What is known of a handle before it is opened.
@@ -58,14 +62,17 @@ class SharedMemory {
     std::vector<cuda::IpcHandle> handles;
   };
 
+  void withdraw(const Exported& exported);
   void withdraw_earlier(const ExportedMemory& memory);
+  void withdraw_freed();
 
   IpcRegistry registry_;
   cuda::Imports& imports_;
   std::mutex mutex_;
-  std::atomic<std::size_t> exports_{
-      0};  ///< allocations: freeing costs nothing where there are none
+  /// Allocations: freeing costs nothing where there are none.
+  std::atomic<std::size_t> exports_{0};
   std::map<std::uint64_t, Exported> exports_by_base_;
+  std::size_t look_again_at_ = kFewExports;  ///< see withdraw_freed
 };
 
 }  // namespace polypath::preload

@@ -18,7 +18,7 @@ struct KnownFunction {
 
 // Functions are compared with what dlsym returns, so they are kept as it returns them.
 const KnownFunction kKnownFunctions[] = {
-#define POLYPATH_ROW(symbol, name, since, own_stream, parameters) \
+#define POLYPATH_ROW(symbol, name, since, own_stream, parameters, ...) \
   {#symbol, (name), since, (own_stream) != 0, reinterpret_cast<void*>(&(symbol))},
     POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_ROW)
 #undef POLYPATH_ROW

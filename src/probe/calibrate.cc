@@ -21,6 +21,9 @@ namespace {
 constexpr double kSlowest = 1e6, kFastest = 1e14;
 constexpr double kLongest = 1;
 
+constexpr std::string_view kHowBusy =
+    "busy latency: copies to the host beside a long one to a peer";
+
 std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
 
 class Calibrator {
@@ -45,7 +48,8 @@ class Calibrator {
   void measure_hops();
   void note_hop(const HopTimes& times);
   void note_synchronize();
-  void note_staging(const StagingTimes& times);
+  void note_staging(const std::vector<StagingTimes>& times);
+  void note_missing_staging(std::size_t place);
   void note_capacities(const std::vector<CapacityFound>& found);
   void note_cost(Seconds CallCosts::*cost, Seconds value, const std::string& how);
   void note_cost(Seconds CallCosts::*cost, const Cost& measured, const std::string& how);
@@ -133,16 +137,31 @@ void Calibrator::note_synchronize() {
   note_cost(&CallCosts::synchronize, Seconds{std::max(median(left), 0.0)}, how);
 }
 
-void Calibrator::note_staging(const StagingTimes& times) {
-  for (std::size_t i = 0; i < times.staging.size(); ++i) {
+void Calibrator::note_staging(const std::vector<StagingTimes>& times) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (!times[i].staging) {
+      if (times[i].is_relay) note_missing_staging(i);
+      continue;
+    }
     Place& place = result_.machine.places[i];
-    place.staging_latency = std::min(times.staging[i], Seconds{kLongest});
-    place.relay_latency = std::min(times.relay[i], Seconds{kLongest});
+    place.staging_latency = std::min(*times[i].staging, Seconds{kLongest});
+    place.relay_latency = std::min(times[i].relay, Seconds{kLongest});
     result_.provenance.places[i] = sentence(
-        "single chunks over it, joined back into the caller's stream; busy latency: copies "
-        "to the host beside a long one to a peer",
-        times.spreads[i]);
+        fmt::format("single chunks over it, joined back into the caller's stream; {}", kHowBusy),
+        times[i].spread);
   }
+}
+
+void Calibrator::note_missing_staging(std::size_t place) {
+  result_.machine.places[place].staging_missing = true;
+  result_.provenance.places[place] = fmt::format(
+      "{}: staging latency not found: at each of {} tries single chunks over it took no longer "
+      "than "
+      "the copies in them, or what was left scattered by more than {:.0f} %. The nominal one "
+      "stands "
+      "here, and nothing is staged there; {}.",
+      measured_, sampler_.trust().staging_tries, 100 * sampler_.trust().most_staging_spread,
+      kHowBusy);
 }
 
 void Calibrator::note_graphs(const GraphCosts& costs) {
@@ -205,6 +224,19 @@ Calibration Calibrator::run() {
 }
 
 }  // namespace
+
+std::string consequence_of_missing(const std::string& place) {
+  return fmt::format(
+      "No plan stages anything at {}, because its staging latency was not found: run 'polypath "
+      "calibrate' again when nothing else runs on the machine.",
+      place);
+}
+
+std::string incompleteness(const Machine& machine) {
+  const std::vector<std::string> places = machine.places_without_staging();
+  if (places.empty()) return {};
+  return "The calibration is incomplete. " + consequence_of_missing(join(places, ", "));
+}
 
 Calibration calibrate(Driver& driver, const Machine& nominal, const CalibrationOptions& options,
                       const Progress& progress) {

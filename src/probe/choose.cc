@@ -10,6 +10,7 @@
 #include "driver/computer.h"
 #include "machine/library.h"
 #include "machine/store.h"
+#include "probe/calibrate.h"
 #include "probe/discover.h"
 
 namespace polypath {
@@ -30,8 +31,12 @@ std::optional<CalibratedMachine> calibration_of(const Machine& found) {
 ChosenMachine this_computer(const Computer& computer, bool peer_access) {
   ChosenMachine chosen{machine_of(computer), nullptr, {}};
   chosen.gpus = shared_gpu_driver(chosen.machine, peer_access);
-  if (const auto calibrated = calibration_of(chosen.machine)) chosen.machine = calibrated->measured;
-  else chosen.note = "This computer has not been calibrated: run 'polypath calibrate' once.";
+  if (const auto calibrated = calibration_of(chosen.machine)) {
+    chosen.machine = calibrated->measured;
+    chosen.note = probe::incompleteness(chosen.machine);
+    return chosen;
+  }
+  chosen.note = "This computer has not been calibrated: run 'polypath calibrate' once.";
   return chosen;
 }
 

@@ -6,8 +6,9 @@
 //   b = (Σw·Σwxy - Σwx·Σwy) / (Σw·Σwxx - (Σwx)²),  a = (Σwy - b·Σwx) / Σw.
 // A negative a, which no cost has, becomes 0, and then b = Σwxy / Σwxx.
 //
-// Values of which only sums of two were measured, x_i + x_j = s: least squares; where the sums do
-// not settle the values (two values, one sum), the smallest ones: equal parts.
+// Values of which only sums of two were measured, x_i + x_j = s with an error e, none below 0: the
+// least of Σ ((x_i + x_j - s) / e)². Where the sums do not settle the values (two values, one sum)
+// those that are of a kind are taken to be alike, and the others to be small.
 
 #include <vector>
 
@@ -38,9 +39,12 @@ struct PairSum {
   std::size_t first = 0;
   std::size_t second = 0;
   double sum = 0;
+  double error = 1;  ///< in the sum's unit, above 0; only how they compare matters
 };
 
-/// `count` values from their sums; 0 for one that is in no sum. No value is below 0.
-std::vector<double> solve_sums(std::size_t count, const std::vector<PairSum>& sums);
+/// `count` values from their sums, the first `alike` of them of a kind; 0 for one that is in no
+/// sum. No value is below 0.
+std::vector<double> solve_sums(std::size_t count, const std::vector<PairSum>& sums,
+                               std::size_t alike = 0);
 
 }  // namespace polypath::probe

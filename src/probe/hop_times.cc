@@ -28,7 +28,7 @@ class HopMeasurement {
   HopTimes measure();
 
  private:
-  Seconds chain(Bytes bytes, int copies);
+  Seconds chain(Bytes bytes, int copies) { return chain_time(bench_, hop_, bytes, copies); }
   void measure_size(Bytes bytes, HopTimes& times);
   [[nodiscard]] std::string what(Bytes bytes) const {
     return fmt::format("copies of {} from {}", describe_bytes(bytes),
@@ -40,17 +40,6 @@ class HopMeasurement {
   HopId hop_;
   Seconds copy_call_;
 };
-
-// T(n).
-Seconds HopMeasurement::chain(Bytes bytes, int copies) {
-  Driver& driver = bench_.driver();
-  const CopyRequest request = bench_.copy_over(hop_, bytes);
-  const StreamHandle stream = bench_.stream_of(hop_);
-  const Seconds start = driver.now();
-  for (int i = 0; i < copies; ++i) driver.copy(request, stream);
-  driver.synchronize(stream);
-  return driver.now() - start;
-}
 
 // Adds the time at one size, if copies of it are long enough for their issue and short enough to
 // wait for.
@@ -90,6 +79,16 @@ HopTimes HopMeasurement::measure() {
 }
 
 }  // namespace
+
+Seconds chain_time(Workbench& bench, HopId hop, Bytes bytes, int copies) {
+  Driver& driver = bench.driver();
+  const CopyRequest request = bench.copy_over(hop, bytes);
+  const StreamHandle stream = bench.stream_of(hop);
+  const Seconds start = driver.now();
+  for (int i = 0; i < copies; ++i) driver.copy(request, stream);
+  driver.synchronize(stream);
+  return driver.now() - start;
+}
 
 const std::vector<Bytes>& chain_sizes() {
   static const std::vector<Bytes> sizes = {64_KiB, 256_KiB, 1_MiB, 4_MiB, 16_MiB, 64_MiB, 256_MiB};

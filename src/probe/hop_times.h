@@ -39,6 +39,9 @@ struct HopTimes {
   [[nodiscard]] const SizeTime* at(Bytes bytes) const;
 };
 
+/// T(n) of a hop.
+Seconds chain_time(Workbench& bench, HopId hop, Bytes bytes, int copies);
+
 /// The sizes that chains have: 64 KiB to 256 MiB, in steps of 4.
 const std::vector<Bytes>& chain_sizes();
 

@@ -101,10 +101,12 @@ Json NumbersReader::numbers() {
     const Place& place = measured_.places[i];
     const Place& nominal = nominal_.places[i];
     const Json* said = said_of("places", i, "staging_latency", place.name);
-    add(place.name, "staging latency", "s", place.staging_latency.value,
-        nominal.staging_latency.value, said);
-    add(place.name, "relay latency", "s", place.relay_latency.value, nominal.relay_latency.value,
-        said);
+    if (!place.staging_missing) {
+      add(place.name, "staging latency", "s", place.staging_latency.value,
+          nominal.staging_latency.value, said);
+      add(place.name, "relay latency", "s", place.relay_latency.value, nominal.relay_latency.value,
+          said);
+    }
     if (place.kind == PlaceKind::gpu)
       add(place.name, "busy latency", "s", place.busy_latency.value, nominal.busy_latency.value,
           said);
@@ -117,11 +119,21 @@ Json NumbersReader::numbers() {
   return std::move(numbers_);
 }
 
+Json missing_numbers(const Machine& machine) {
+  Json missing = Json::array();
+  for (const std::string& place : machine.places_without_staging())
+    missing.push_back({{"of", place},
+                       {"quantity", "staging latency"},
+                       {"consequence", consequence_of_missing(place)}});
+  return missing;
+}
+
 Json report_of(const CalibratedMachine& machine, const std::string& text) {
   return {{"schema", "polypath.calibration/1"},
           {"machine", machine.measured.name},
           {"fingerprint", fingerprint(machine.measured)},
           {"file", machine.file},
+          {"missing", missing_numbers(machine.measured)},
           {"numbers", NumbersReader(machine, text).numbers()}};
 }
 

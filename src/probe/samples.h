@@ -23,8 +23,10 @@ struct Trust {
   /// Of a line through the costs of graphs of different sizes: what plans gain hardly depends on
   /// them, and real drivers do not keep to lines.
   double most_graph_fit_error = 0.25;
-  /// Of single chunks, whose microseconds decide less than those of whole hops.
-  double most_chunk_spread = 0.15;
+  /// Of what is left of a single chunk when its copies have been subtracted: some microseconds of
+  /// many.
+  double most_staging_spread = 0.3;
+  int staging_tries = 12;
 
   /// The same where a spread of `most` is believed.
   [[nodiscard]] Trust believing(double most) const {

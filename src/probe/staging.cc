@@ -1,18 +1,17 @@
 #include "probe/staging.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
-#include "core/text.h"
 #include "probe/fit.h"
 
 namespace polypath::probe {
 namespace {
 
-// A copy must take this many times as long as the calls that are made meanwhile.
+// The first copy must take this many times as long as the calls for one, in which time all that
+// follow it are made.
 constexpr double kClearlyLonger = 2;
+constexpr int kChain = 16;  // copies of which one is timed; the chunk is about as long
 
 HopId id_of(std::size_t index) { return {static_cast<std::int32_t>(index)}; }
 
@@ -85,60 +84,107 @@ class OneChunk {
   StreamHandle caller_stream_;
 };
 
-// The smallest size at which both hops were timed and are clearly longer than the calls; else the
-// largest at which they were.
+// The smallest size at which both hops were timed and the first is clearly longer than the calls;
+// else the largest at which they were.
 std::optional<Bytes> relay_size(const HopTimes& first, const HopTimes& second, Seconds calls) {
   std::optional<Bytes> largest;
   for (const SizeTime& size : first.sizes) {
     const SizeTime* other = second.at(size.bytes);
     if (other == nullptr) continue;
     largest = size.bytes;
-    if (std::min(size.per_copy, other->per_copy) >= kClearlyLonger * calls) break;
+    if (size.per_copy >= kClearlyLonger * calls) break;
   }
   return largest;
 }
+
+// What is left of a chunk when all that is known of it has been subtracted: two latencies.
+struct Left {
+  double sum = 0;
+  double error = 0;  // the median absolute deviation
+};
+
+class Relay {
+ public:
+  Relay(Workbench& bench, const HopPair& pair, Bytes bytes, Seconds calls)
+      : bench_(bench), pair_(pair), bytes_(bytes), calls_(calls), chunk_(bench, pair, bytes) {}
+
+  // Nothing if at no try it is above 0 and agrees with itself.
+  std::optional<Left> left(const Trust& trust) {
+    for (int i = 0; i < trust.staging_tries; ++i) {
+      std::vector<double> values, deviations;
+      (void)once();
+      for (int repeat = 0; repeat < trust.repeats; ++repeat) values.push_back(once().value);
+      const double sum = median(values);
+      for (const double value : values) deviations.push_back(std::abs(value - sum));
+      const double error = median(deviations);
+      if (sum > 0 && error <= std::max(trust.most_staging_spread * sum, trust.least_spread))
+        return Left{sum, std::max(error, trust.least_spread)};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Seconds once() {
+    const Seconds total{steady([&] { return chunk_.once().value; })};
+    return total - per_copy(pair_.first) - per_copy(pair_.second) - calls_;
+  }
+
+  Seconds per_copy(HopId hop) {
+    const Seconds one = chain_time(bench_, hop, bytes_, 1);
+    return (chain_time(bench_, hop, bytes_, 1 + kChain) - one) * (1.0 / kChain);
+  }
+
+  Workbench& bench_;
+  HopPair pair_;
+  Bytes bytes_;
+  Seconds calls_;
+  OneChunk chunk_;
+};
 
 // Staging and relay latencies as one list of unknowns.
 class Unknowns {
  public:
   explicit Unknowns(const Machine& machine)
-      : machine_(machine), times_{{}, {}, std::vector<double>(machine.places.size(), 0)} {}
+      : machine_(machine), errors_(2 * machine.places.size(), 0), times_(machine.places.size()) {}
 
-  void add(const HopPair& pair, double sum, double spread) {
+  void add(const HopPair& pair, const std::optional<Left>& left) {
     const std::size_t stage = index(pair.first, machine_.executing_gpu(pair.second));
     const std::size_t end = index(pair.second, caller_of(machine_, pair));
-    sums_.push_back({stage, end, sum});
+    times_[stage % times_.size()].is_relay = true;
+    if (!left) return;
+    sums_.push_back({stage, end, left->sum, left->error});
     for (const std::size_t unknown : {stage, end}) {
-      double& known = times_.spreads[unknown % machine_.places.size()];
-      known = std::max(known, spread);
+      errors_[unknown] = std::max(errors_[unknown], left->error);
+      double& spread = times_[unknown % times_.size()].spread;
+      spread = std::max(spread, left->error / left->sum);
     }
   }
 
-  StagingTimes solve() {
-    const std::size_t places = machine_.places.size();
-    const auto values = solve_sums(2 * places, sums_);
+  std::vector<StagingTimes> solve() {
+    const std::size_t places = times_.size();
+    const auto values = solve_sums(2 * places, sums_, places);
+    // Nothing of what is not above its error, nor of what took part in no sum.
+    const auto found = [&](std::size_t unknown) -> std::optional<Seconds> {
+      if (values[unknown] <= errors_[unknown]) return std::nullopt;
+      return Seconds{values[unknown]};
+    };
     for (std::size_t p = 0; p < places; ++p) {
-      times_.staging.push_back({values[seen(p) || !seen(places + p) ? p : places + p]});
-      times_.relay.push_back({values[seen(places + p) ? places + p : p]});
+      times_[p].staging = errors_[p] > 0 ? found(p) : found(places + p);
+      times_[p].relay = found(places + p).value_or(times_[p].staging.value_or(Seconds{}));
     }
-    return times_;
+    return std::move(times_);
   }
 
  private:
   // Of the latency that `gpu` pays for going on where the hop has arrived.
   [[nodiscard]] std::size_t index(HopId arrived, PlaceId gpu) const {
     const std::size_t place = machine_.hop(arrived).destination.index();
-    return machine_.executing_gpu(arrived) == gpu ? machine_.places.size() + place : place;
-  }
-
-  [[nodiscard]] bool seen(std::size_t unknown) const {
-    return std::any_of(sums_.begin(), sums_.end(), [&](const PairSum& sum) {
-      return sum.first == unknown || sum.second == unknown;
-    });
+    return machine_.executing_gpu(arrived) == gpu ? times_.size() + place : place;
   }
 
   const Machine& machine_;
-  StagingTimes times_;
+  std::vector<double> errors_;  // of each unknown; 0 if it is in no sum
+  std::vector<StagingTimes> times_;
   std::vector<PairSum> sums_;
 };
 
@@ -153,26 +199,17 @@ std::vector<HopPair> staging_relays(const Machine& machine) {
   return relays;
 }
 
-StagingTimes measure_staging(Workbench& bench, const Sampler& sampler,
-                             const std::vector<HopTimes>& hops, const StreamCosts& costs,
-                             Seconds synchronize, const std::function<void()>& step) {
+std::vector<StagingTimes> measure_staging(Workbench& bench, const Sampler& sampler,
+                                          const std::vector<HopTimes>& hops,
+                                          const StreamCosts& costs, Seconds synchronize,
+                                          const std::function<void()>& step) {
   const Machine& machine = bench.machine();
-  const Sampler roughly(sampler.trust().believing(sampler.trust().most_chunk_spread));
   const Seconds calls = costs.copy.value + costs.event_record.value + costs.event_wait.value;
   Unknowns unknowns(machine);
   for (const HopPair& pair : staging_relays(machine)) {
-    const HopTimes& first = hops[pair.first.index()];
-    const HopTimes& second = hops[pair.second.index()];
-    if (const auto bytes = relay_size(first, second, calls)) {
-      OneChunk chunk(bench, pair, *bytes);
-      const std::string what =
-          fmt::format("one chunk over {} and {}", hop_name(machine, pair.first),
-                      hop_name(machine, pair.second));
-      const Sample total =
-          roughly.measure(what, [&] { return steady([&] { return chunk.once().value; }); });
-      const Seconds known = calls + first.at(*bytes)->per_copy + second.at(*bytes)->per_copy;
-      unknowns.add(pair, total.value - (known + synchronize).value, total.spread);
-    }
+    const auto bytes = relay_size(hops[pair.first.index()], hops[pair.second.index()], calls);
+    unknowns.add(pair, bytes ? Relay(bench, pair, *bytes, calls + synchronize).left(sampler.trust())
+                             : std::nullopt);
     step();
   }
   return unknowns.solve();

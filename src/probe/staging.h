@@ -5,10 +5,14 @@
 // GPU that would make a native copy, joined back into it, on a machine that was idle before. That
 // takes
 //   T = record + wait + copy + p(a -> s) + ε(s) + p(s -> d) + ε(d) + synchronize,
-// where p is what the chain of such copies took, and the chunk is long enough that nothing waits
-// for a call. So every pair of hops gives a sum ε(s) + ε(d), and all sums together, by least
-// squares, the ε of each place: the staging latency where another GPU goes on, the relay latency
-// where the same one does. Where only a sum can be seen, each part gets half of it.
+// where p is what a chain of such copies takes, timed in turn with the chunk because both drift,
+// and the chunk is long enough that nothing waits for a call. So every pair of hops gives a sum
+// ε(s) + ε(d), and all sums together, by least squares, the ε of each place: the staging latency
+// where another GPU goes on, the relay latency where the same one does. Where sums do not settle
+// the parts, staging latencies are taken to be alike: on two GPUs the host's is as large as theirs.
+//
+// A sum that is not above 0, or scatters too much, is measured again and in the end left out. A
+// staging latency of which then nothing is left was not found.
 //
 // A chain of n copies out of a GPU to its host is timed alone and beside one long copy of the same
 // GPU to a peer:
@@ -17,6 +21,7 @@
 // a wait for what is over, so that a chain of waits would show nothing.
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "probe/call_costs.h"
@@ -26,22 +31,24 @@
 
 namespace polypath::probe {
 
-/// The latencies of each place.
+/// The latencies of one place.
 struct StagingTimes {
-  std::vector<Seconds> staging;
-  std::vector<Seconds> relay;
-  std::vector<double> spreads;  ///< the largest of what the place took part in; 0 if nothing
+  bool is_relay = false;           ///< some path can be staged there
+  std::optional<Seconds> staging;  ///< nothing: not found
+  Seconds relay;                   ///< the staging latency where it cannot be told from it
+  double spread = 0;               ///< the largest of what the place took part in
 };
 
 /// All relays that can be timed: for each hop, one from a hop of another GPU into its source and
 /// one from a hop of its own, as far as there are.
 std::vector<HopPair> staging_relays(const Machine& machine);
 
-/// `hops` are the times of all hops of the machine, `synchronize` what waiting for an idle stream
-/// costs; `step` is called after each relay.
-StagingTimes measure_staging(Workbench& bench, const Sampler& sampler,
-                             const std::vector<HopTimes>& hops, const StreamCosts& costs,
-                             Seconds synchronize, const std::function<void()>& step);
+/// Of every place. `hops` are the times of all hops of the machine, `synchronize` what waiting for
+/// an idle stream costs; `step` is called after each relay.
+std::vector<StagingTimes> measure_staging(Workbench& bench, const Sampler& sampler,
+                                          const std::vector<HopTimes>& hops,
+                                          const StreamCosts& costs, Seconds synchronize,
+                                          const std::function<void()>& step);
 
 /// The busy latency of each place; 0 for hosts, and where it cannot be seen.
 std::vector<Seconds> measure_busy(Workbench& bench, const Sampler& sampler,

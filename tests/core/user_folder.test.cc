@@ -29,7 +29,7 @@ TEST_F(UserFolderTest, IsMadeForThisUserOnly) {
   ASSERT_EQ(folder.problem(), "");
   ASSERT_EQ(stat(path.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777U, 0700U);
-  EXPECT_GE(folder.descriptor(), 0);
+  EXPECT_TRUE(folder.open().is_open());
 }
 
 TEST_F(UserFolderTest, OneThatIsOpenToOthersIsNotUsed) {
@@ -40,7 +40,7 @@ TEST_F(UserFolderTest, OneThatIsOpenToOthersIsNotUsed) {
   const UserFolder folder(path);
 
   EXPECT_NE(folder.problem().find("open to others"), std::string::npos) << folder.problem();
-  EXPECT_EQ(folder.descriptor(), -1);
+  EXPECT_FALSE(folder.open().is_open());
 }
 
 TEST_F(UserFolderTest, ALinkIsNotFollowed) {

@@ -113,6 +113,7 @@ class WithoutSynchronize final : public ForwardingDriver {
     if (working-- <= 0) throw Error(ErrorCode::driver, "synchronize failed");
     ForwardingDriver::synchronize(stream);
   }
+  void synchronize(EventHandle event) override { ForwardingDriver::synchronize(event); }
   int working = kAlways;
 };
 

@@ -113,7 +113,7 @@ TEST_P(Order, TheCallerIsNeverBlocked) {
   for (int i = 0; i < 8; ++i) rig.copy(destination, source, stream, forced(kAllBeluga, GetParam()));
 
   EXPECT_EQ(rig.driver().uses(sim::Call::synchronize), 0);
-  EXPECT_EQ(rig.driver().uses(sim::Call::is_done), 0);
+  EXPECT_LE(rig.driver().uses(sim::Call::is_done), 8);  // asked once, not until it is so
 }
 
 }  // namespace

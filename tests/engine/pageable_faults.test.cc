@@ -111,8 +111,8 @@ TEST_P(UnsettledPageable, ACopyThatCannotBeWaitedForIsAnError) {
   Buffer& destination = rig.buffer("gpu0", kSize);
   Buffer& other = rig.buffer("gpu0", kSize);
   const StreamHandle stream = rig.stream("gpu0");
-  driver.working = 1;
-  rig.driver().fail_nth(Call::record, 2);
+  driver.working = 0;
+  rig.driver().fail_nth(Call::record, 3);  // the first is for the work before the copy
 
   EXPECT_THROW(rig.copy(destination, source, stream, GetParam()), Error);
 

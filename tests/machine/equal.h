@@ -13,6 +13,9 @@ inline void expect_equal(const Place& a, const Place& b) {
   EXPECT_EQ(a.model, b.model);
   EXPECT_EQ(a.numa_node, b.numa_node);
   EXPECT_EQ(a.staging_latency, b.staging_latency);
+  EXPECT_EQ(a.relay_latency, b.relay_latency);
+  EXPECT_EQ(a.busy_latency, b.busy_latency);
+  EXPECT_EQ(a.staging_missing, b.staging_missing);
 }
 
 inline void expect_equal(const Resource& a, const Resource& b) {

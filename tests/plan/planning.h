@@ -4,6 +4,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "machine/library.h"
@@ -19,7 +20,9 @@ inline constexpr PlaceId kGpu1{1};
 /// A planner with the machine it plans on.
 struct PlannerRig {
   explicit PlannerRig(const std::string& name, const Settings& settings = {})
-      : machine(load_machine(name)), planner(machine, settings) {}
+      : PlannerRig(load_machine(name), settings) {}
+  explicit PlannerRig(Machine described, const Settings& settings = {})
+      : machine(std::move(described)), planner(machine, settings) {}
 
   PlanPointer plan(Bytes bytes, const PlanOptions& options = {}, const Load& load = {}) {
     return planner.plan(kGpu0, kGpu1, bytes, options, load);

@@ -234,7 +234,8 @@ TEST_F(Registry, SweepsWhatNobodyCanBelieve) {
   registry.publish(dead);
   registry.publish(elsewhere);
   write(folder_ / "00.ipc", "damaged");
-  write(folder_ / "draft-999999999-0", "never finished");
+  const auto space = std::to_string(memory().exporter.number_space);
+  write(folder_ / ("draft-" + space + "-999999999-0"), "never finished");
   write(folder_ / "somebody.else", "of another kind");
 
   EXPECT_EQ(registry.sweep(), 3);

@@ -2,15 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <sstream>
 #include <stdexcept>
 
 extern "C" char** environ;
@@ -62,23 +67,69 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return made;
 }
 
-ProgramRun run(std::vector<std::string> command, const Variables& variables) {
-  command.front() = fmt::format("{}/preload_{}", POLYPATH_PROGRAMS, command.front());
+constexpr int kMostMilliseconds = 90'000;
+
+// In a process group of its own, so that what it starts can be ended with it.
+pid_t start(std::vector<std::string> command, const Variables& variables, const Written& output,
+            const Written& errors) {
   std::vector<std::string> environment = environment_with(variables);
-  const Written output, errors;
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, 1, output.path().c_str(), O_WRONLY | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&files, 2, errors.path().c_str(), O_WRONLY | O_APPEND, 0600);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t child = 0;
-  const int problem = posix_spawn(&child, command.front().c_str(), &files, nullptr,
+  const int problem = posix_spawn(&child, command.front().c_str(), &files, &attributes,
                                   pointers(command).data(), pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (problem != 0) throw std::runtime_error(command.front() + " cannot be started");
+  return child;
+}
+
+bool ends_in_time(pid_t child) {
+  const int file = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  if (file < 0) throw std::runtime_error("a program cannot be waited for");
+  pollfd ended{file, POLLIN, 0};
+  const bool in_time = poll(&ended, 1, kMostMilliseconds) > 0;
+  close(file);
+  return in_time;
+}
+
+int status_of(pid_t child) {
+  const bool in_time = ends_in_time(child);
+  if (!in_time) kill(-child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output.text(),
-          errors.text()};
+  if (!in_time) return kTookTooLong;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+ProgramRun run(std::vector<std::string> command, const Variables& variables) {
+  command.front() = fmt::format("{}/preload_{}", POLYPATH_PROGRAMS, command.front());
+  const Written output, errors;
+  const int status = status_of(start(std::move(command), variables, output, errors));
+  return {status, output.text(), errors.text()};
+}
+
+std::vector<std::string> lines_to_compare(const std::string& output) {
+  std::vector<std::string> lines;
+  std::istringstream stream(output);
+  for (std::string line; std::getline(stream, line);)
+    if (!line.starts_with('#')) lines.push_back(line);
+  return lines;
+}
+
+bool is_as_good(const std::string& plain, const std::string& preloaded) {
+  static const std::regex blocked(": blocked$"), number("(.*) ~([0-9]+): ([0-9]+)");
+  if (plain == preloaded || std::regex_replace(plain, blocked, ": did not block") == preloaded)
+    return true;
+  std::smatch before, after;
+  return std::regex_match(plain, before, number) && std::regex_match(preloaded, after, number) &&
+         before[1] == after[1] &&
+         std::stoull(after[3]) + std::stoull(before[2]) >= std::stoull(before[3]);
 }
 
 Variables usual() {
@@ -100,12 +151,33 @@ std::uint64_t ProgramRun::calls(const std::string& text) const {
 
 ProgramRun run_program(const std::vector<std::string>& command, const Variables& more) {
   Variables variables = more;
-  variables.merge(Variables{{"LD_PRELOAD", preload_path()}, {"POLYPATH_STATS", "1"}});
+  variables.merge(Variables{{"LD_PRELOAD", preload_path()},
+                            {"POLYPATH_STATS", "1"},
+                            // So that the first copies count, and however few CPUs there are.
+                            {"POLYPATH_PREPARE", "now"},
+                            {"POLYPATH_COPY_THREADS", "3"}});
   variables.merge(usual());
   return run(command, variables);
 }
 
-ProgramRun run_plain(const std::vector<std::string>& command) { return run(command, usual()); }
+ProgramRun run_plain(const std::vector<std::string>& command, const Variables& more) {
+  Variables variables = more;
+  variables.merge(usual());
+  return run(command, variables);
+}
+
+std::string difference(const ProgramRun& plain, const ProgramRun& preloaded) {
+  std::string found;
+  if (plain.status != preloaded.status)
+    found += fmt::format("status {} instead of {}\n", preloaded.status, plain.status);
+  auto before = lines_to_compare(plain.output), after = lines_to_compare(preloaded.output);
+  before.resize(std::max(before.size(), after.size()), "(nothing)");
+  after.resize(before.size(), "(nothing)");
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (!is_as_good(before[i], after[i]))
+      found += fmt::format("'{}' instead of '{}'\n", after[i], before[i]);
+  return found;
+}
 
 std::string preload_path() { return POLYPATH_PRELOAD; }
 

@@ -10,7 +10,7 @@ namespace polypath::preload {
 
 /// How a program ended and what it wrote.
 struct ProgramRun {
-  int status = -1;  ///< exit status; 128 and more: ended by a signal
+  int status = -1;  ///< exit status; 128 and more: ended by a signal; 124: it took too long
   std::string output;
   std::string errors;
 
@@ -20,12 +20,21 @@ struct ProgramRun {
 
 using Variables = std::map<std::string, std::string>;
 
+constexpr int kTookTooLong = 124;
+constexpr int kCannotRunHere = 77;
+
 /// Runs a program of tests/preload/programs to its end, with violations that the stand-in finds as
-/// failures. `more` comes on top of the usual environment: the preload library and its statistics.
+/// failures. `more` comes on top of the usual environment: the preload library with its statistics,
+/// which prepares what it needs when it needs it.
+/// A program that takes minutes is killed, with all that it has started.
 ProgramRun run_program(const std::vector<std::string>& command, const Variables& more = {});
 
 /// The same without Polypath.
-ProgramRun run_plain(const std::vector<std::string>& command);
+ProgramRun run_plain(const std::vector<std::string>& command, const Variables& more = {});
+
+/// What `preloaded` did otherwise than `plain`, in words; empty if nothing. What is allowed to
+/// differ is said in programs/harm.h.
+std::string difference(const ProgramRun& plain, const ProgramRun& preloaded);
 
 /// The preload library, and a folder with the stand-in driver; empty if it has not been built.
 std::string preload_path();

@@ -64,13 +64,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 
-// Which thread starts Polypath, and how many copies of others pass meanwhile, is a matter of luck.
+// Which thread starts Polypath, how many copies of others pass meanwhile, and which ones find no
+// streams of their own, is a matter of luck.
 TEST_F(Programs, SeveralThreadsCopyAtOnce) {
   const ProgramRun run = run_program({"copies", "threads"});
 
   ASSERT_EQ(run.status, 0) << run.errors;
   EXPECT_GT(run.calls(kAccelerated), 0U);
-  EXPECT_EQ(run.calls(kAccelerated) + run.calls(text_of(Outcome::starting)), 20U) << run.errors;
+  std::uint64_t native = 0;
+  for (const Outcome why : {Outcome::preparing, Outcome::pending, Outcome::in_use})
+    native += run.calls(text_of(why));
+  EXPECT_EQ(run.calls(kAccelerated) + native, 20U) << run.errors;
 }
 
 // The stand-in itself does not order the default streams of two GPUs, as CUDA does.

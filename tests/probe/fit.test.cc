@@ -55,5 +55,33 @@ TEST(SolveSums, GivesNothingBelowZero) {
   for (const double value : solve_sums(2, {{0, 1, -3}})) EXPECT_EQ(value, 0);
 }
 
+// Without the bound a = -3. With a = 0 the least of (b - 2)² + (c - 2)² + (b + c - 10)² is where
+// b = c and 2·(b - 2) + 4·(b - 5) = 0: b = 4.
+TEST(SolveSums, KeepsTheOthersRightWhereOneIsHeldAtZero) {
+  const std::vector<double> values = solve_sums(3, {{0, 1, 2}, {0, 2, 2}, {1, 2, 10}});
+
+  EXPECT_EQ(values[0], 0);
+  EXPECT_NEAR(values[1], 4, 1e-6);
+  EXPECT_NEAR(values[2], 4, 1e-6);
+}
+
+// Two GPUs and a host: the sums of host and GPU are 10, those of a GPU and a relay 25. Nothing
+// settles the parts, and the staging latencies (0 to 2) are taken to be alike.
+TEST(SolveSums, TakesTheFirstOnesToBeAlikeWhereNothingSettlesThem) {
+  const std::vector<double> values =
+      solve_sums(5, {{0, 2, 10}, {1, 2, 10}, {3, 1, 25}, {4, 0, 25}}, 3);
+
+  for (const std::size_t staging : {0, 1, 2}) EXPECT_NEAR(values[staging], 5, 1e-2);
+  for (const std::size_t relay : {3, 4}) EXPECT_NEAR(values[relay], 20, 1e-2);
+}
+
+// a + b was measured as 4 with an error of 1 and as 10 with one of 2: weights 1 and 1/4, so that
+// the sum is (4 + 10/4) / (1 + 1/4) = 5.2.
+TEST(SolveSums, CountsSumsByTheirErrors) {
+  const std::vector<double> values = solve_sums(2, {{0, 1, 4, 1}, {0, 1, 10, 2}});
+
+  EXPECT_NEAR(values[0] + values[1], 5.2, 1e-6);
+}
+
 }  // namespace
 }  // namespace polypath::probe

@@ -30,12 +30,28 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
   return result;
 }
 
-/* Every message of a window is the one before it. */
+/* What is received at last, unless it is kept from arriving. The process ends soon: what these
+   functions allocate stays. */
+int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm ranks,
+              MPI_Request* request) {
+  void* const chosen = fault_is("lose all") ? malloc((size_t)count) : buffer;
+  return PMPI_Irecv(chosen, count, type, source, tag, ranks, request);
+}
+
+static const void* with_a_flipped_byte(const void* buffer, int count) {
+  unsigned char* const copy = malloc((size_t)count);
+  memcpy(copy, buffer, (size_t)count);
+  copy[count - 1] ^= 1;
+  return copy;
+}
+
+/* Every message of a window is the one before it, or each has a wrong byte. */
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int destination, int tag,
               MPI_Comm ranks, MPI_Request* request) {
   static const void* before = NULL;
-  const void* const chosen = fault_is("repeat") && before != NULL ? before : buffer;
+  const void* chosen = fault_is("repeat") && before != NULL ? before : buffer;
   before = buffer;
+  if (fault_is("flip all")) chosen = with_a_flipped_byte(buffer, count);
   return PMPI_Isend(chosen, count, type, destination, tag, ranks, request);
 }
 

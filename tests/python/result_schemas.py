@@ -72,13 +72,15 @@ BENCH = record(
     ),
 )
 
+MEMORY = "(device|host|pinned|managed)"
 BENCH_MPI = record(
     schema={"const": "polypath.bench/1"},
     machine=TEXT,
     driver={"enum": ["cuda", "stand-in", "none"]},
     operation={"const": "mpi"},
     ranks={"type": "integer", "minimum": 2},
-    buffers={"enum": ["device", "host", "managed"]},
+    buffers={"type": "string", "pattern": f"^{MEMORY}(,{MEMORY})?$"},
+    buffer_per_message={"type": "boolean"},
     repeats={"type": "integer", "minimum": 1},
     mpi=record(
         library=TEXT,
@@ -112,6 +114,20 @@ BENCH_MPI = record(
             native_verified={"type": "boolean"},
         )
     ),
+    by_size=list_of(
+        record(
+            bytes={"type": "integer", "minimum": 1},
+            worst=RATE,
+            ratios=list_of(
+                record(
+                    operation=TEXT,
+                    window={"type": "integer", "minimum": 1},
+                    worst=RATE,
+                    median=RATE,
+                )
+            ),
+        )
+    ),
 )
 
 TUNED = record(
@@ -140,6 +156,7 @@ CALIBRATION = record(
     fingerprint={"type": "string", "pattern": "^[0-9a-f]{16}$"},
     file=TEXT,
     driver={"enum": ["sim", "cuda"]},
+    missing=list_of(record(of=TEXT, quantity={"const": "staging latency"}, consequence=TEXT)),
     numbers=list_of(
         record(
             of=TEXT,
@@ -170,4 +187,27 @@ SETTINGS = record(
 MACHINES = record(
     schema={"const": "polypath.machines/1"},
     machines=list_of(record(name=TEXT, description=TEXT, gpus=COUNT, hosts=COUNT)),
+)
+
+SIZE: Schema = {"type": ["integer", "null"], "minimum": 1}
+RATIOS = record(
+    schema={"const": "polypath.ratios/1"},
+    host={"type": "object", "required": ["simulated", "cores", "date"]},
+    results=list_of(
+        record(
+            part=TEXT,
+            operation=TEXT,
+            window={"type": ["integer", "null"], "minimum": 1},
+            bytes=SIZE,
+            native_seconds=TIME,
+            seconds=TIME,
+            worst=RATE,
+            median=RATE,
+            best=RATE,
+            ratios=list_of(RATE),
+        )
+    ),
+    by_size=list_of(
+        record(bytes=SIZE, worst=RATE, worst_of=TEXT, median=RATE, median_of=TEXT),
+    ),
 )

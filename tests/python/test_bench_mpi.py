@@ -115,6 +115,77 @@ def test_messages_between_host_buffers_name_no_gpu() -> None:
     assert document["results"][0]["source"] == "host0"
 
 
+def test_the_worst_round_of_each_size_is_told(mpi: FakeMpi) -> None:
+    mpi.plan(native=[4.0, 4.0, 4.0], planned=[2.0, 5.0, 4.0])
+
+    document = bench("--operations", "latency,bw", "--sizes", "1K,64K", "--window", "4",
+                     "--repeats", "3").json()  # fmt: skip
+
+    ratios = [
+        {"operation": "latency", "window": 1, "worst": 0.8, "median": 1.0},
+        {"operation": "bw", "window": 4, "worst": 0.8, "median": 1.0},
+    ]
+    assert document["by_size"] == [
+        {"bytes": 1 * KIB, "worst": 0.8, "ratios": ratios},
+        {"bytes": 64 * KIB, "worst": 0.8, "ratios": ratios},
+    ]
+
+
+def test_a_table_has_the_worst_and_the_median_ratio_by_size(mpi: FakeMpi) -> None:
+    mpi.plan(native=[4.0, 4.0, 4.0], planned=[2.0, 5.0, 4.0])
+
+    text = succeed(
+        "bench", "mpi", "--operations", "bw", "--sizes", "1K,64K", "--window", "1,16",
+        "--repeats", "3",
+    ).stdout  # fmt: skip
+
+    table = text[text.index("bw: worst and median ratio by size") :]
+    assert table.split()[7:11] == ["size", "window", "1", "window"]
+    assert [line.split() for line in table.splitlines() if "KiB" in line] == [
+        ["1", "KiB", "0.80x", "1.00x", "0.80x", "1.00x"],
+        ["64", "KiB", "0.80x", "1.00x", "0.80x", "1.00x"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("buffers", "places", "driver"),
+    [
+        ("device,device", ("device", "gpu0", "gpu1"), "cuda"),
+        ("host,device", ("host,device", "host0", "gpu1"), "cuda"),
+        ("device,host", ("device,host", "gpu0", "host0"), "cuda"),
+        ("pinned, device", ("pinned,device", "host0", "gpu1"), "cuda"),
+        ("managed", ("managed", "gpu0", "gpu1"), "cuda"),
+        ("host,host", ("host", "host0", "host0"), "none"),
+    ],
+)
+def test_the_memory_of_each_side_is_chosen(
+    mpi: FakeMpi, buffers: str, places: tuple[str, str, str], driver: str
+) -> None:
+    document = bench(
+        "--buffers", buffers, "--operations", "bw", "--sizes", "1K", "--repeats", "2"
+    ).json()
+
+    (result, *_) = document["results"]
+    said = (document["buffers"], result["source"], result["destination"])
+    assert said == places
+    assert document["driver"] == driver
+    words = mpi.starts()[0]["words"]
+    assert words[words.index("--buffers") + 1] == places[0]
+    jsonschema.Draft202012Validator(result_schemas.BENCH_MPI).validate(document)
+
+
+@pytest.mark.parametrize(
+    ("option", "per_message"), [((), False), (("--buffer-per-message",), True)]
+)
+def test_all_messages_of_a_window_lie_in_one_buffer_unless_asked_otherwise(
+    mpi: FakeMpi, option: tuple[str, ...], per_message: bool
+) -> None:
+    document = bench("--sizes", "1K", "--repeats", "2", *option).json()
+
+    assert document["buffer_per_message"] is per_message
+    assert ["--buffer-per-message" in start["words"] for start in mpi.starts()] == [per_message] * 4
+
+
 @pytest.mark.usefixtures("mpi")
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
     picture = tmp_path / "mpi.png"
@@ -227,7 +298,9 @@ REFUSED = [
     (("--window", "0"), "windows"),
     (("--window", "2000"), "1024"),
     (("--window", "many"), "many"),
-    (("--buffers", "gpu"), "device, host, managed"),
+    (("--buffers", "gpu"), "device, host, pinned, managed"),
+    (("--buffers", "host,"), "buffers ''"),
+    (("--buffers", "host,device,host"), "two sides"),
     (("--driver", "standin"), "Did you mean stand-in?"),
     (("--repeats", "1"), "repeats"),
     (("--seconds", "0"), "seconds"),

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 from cli_runner import succeed
@@ -99,11 +99,29 @@ def test_every_byte_of_every_operation_arrives(program: Path, ranks: int) -> Non
     assert all(result["verified"] for result in ended.results)
     windows = sum(2 if windowed else 1 for windowed in OPERATIONS.values())
     assert len(ended.results) == windows * len(SIZES)
-    # Compared are three exchanges of each, in every rank that receives.
+    assert_compared(ended, ranks, lambda operation: operation in ("put", "put_fence"))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_every_byte_arrives_where_each_message_has_a_buffer(program: Path, ranks: int) -> None:
+    ended = run(
+        program, ranks, *QUICK, "--buffer-per-message", "--operations", ",".join(OPERATIONS),
+        "--sizes", ",".join(map(str, SIZES)), "--window", "1,5",
+    )  # fmt: skip
+
+    assert ended.status == 0, ended.errors
+    assert all(result["verified"] for result in ended.results)
+    assert ended.events[0]["buffer_per_message"] is True
+    assert_compared(ended, ranks, lambda _: True)
+
+
+def assert_compared(ended: Ended, ranks: int, has_own_buffers: Callable[[str], bool]) -> None:
+    """Compared are three exchanges of each, in every rank that receives."""
     receivers = {"latency": 2, "bibw": 2, "mbw": ranks // 2, "ring": ranks}
     for result in ended.results:
-        sent = receivers.get(result["operation"], 1) * result["window"] * result["bytes"]
-        assert result["compared_bytes"] == 3 * sent
+        buffers = result["window"] if has_own_buffers(result["operation"]) else 1
+        arrived = receivers.get(result["operation"], 1) * buffers * result["bytes"]
+        assert result["compared_bytes"] == 3 * arrived
 
 
 def test_rates_are_those_of_the_definitions(program: Path) -> None:
@@ -127,12 +145,14 @@ def test_rates_are_those_of_the_definitions(program: Path) -> None:
 
 FAULTS = [
     # the mistake, an operation that makes it, and where it is found
-    ("flip", "latency", "in message 0, offset 65535"),
+    ("flip", "latency", "in buffer 0, offset 65535"),
     ("lose", "latency", "65536 wrong bytes"),
-    ("overrun", "latency", "outside, near message 0, offset 65536"),
-    ("underrun", "latency", "outside, near message -1"),
-    ("repeat", "bw", "in message"),
-    ("repeat", "ring", "in message"),
+    ("overrun", "latency", "outside, near buffer 0, offset 65536"),
+    ("underrun", "latency", "outside, near buffer -1"),
+    ("repeat", "bw", "in buffer"),
+    ("repeat", "ring", "in buffer"),
+    ("lose all", "bw", "65536 wrong bytes"),
+    ("flip all", "bibw", "in buffer 0, offset 65535"),
     ("no put", "put", "131072 wrong bytes"),
     ("no put", "put_fence", "131072 wrong bytes"),
 ]
@@ -142,8 +162,10 @@ FAULTS = [
 def test_a_mistake_of_the_mpi_is_found(
     program: Path, faults: Path, fault: str, operation: str, where: str
 ) -> None:
+    buffers = ["--buffer-per-message"] if fault == "repeat" else []
+
     ended = run(
-        program, 2, *QUICK, "--operations", operation, "--sizes", "64K", "--window", "2",
+        program, 2, *QUICK, *buffers, "--operations", operation, "--sizes", "64K", "--window", "2",
         LD_PRELOAD=str(faults), FAULT=fault,
     )  # fmt: skip
 
@@ -172,7 +194,9 @@ REFUSED = [
     (("--sizes", "0"), "from 1"),
     (("--sizes", "4M:1M"), "1M"),
     (("--window", "1025"), "1024"),
-    (("--buffers", "gpu"), "device, host and managed"),
+    (("--buffers", "gpu"), "device, host, pinned and managed"),
+    (("--buffers", "host,"), "buffers ''"),
+    (("--buffers", "host,host,host"), "host,host"),
     (("--seconds", "never"), "seconds"),
     (("--iterations", "0"), "iterations"),
     (("--iterations",), "no value"),

@@ -44,10 +44,11 @@ def accelerated_bytes(run: Run) -> float:
 
 
 @pytest.mark.parametrize("ranks", ["2", "4"])
-def test_every_operation_delivers_every_byte(ranks: str) -> None:
+@pytest.mark.parametrize("option", [(), ("--buffer-per-message",)], ids=["one", "each"])
+def test_every_operation_delivers_every_byte(ranks: str, option: tuple[str, ...]) -> None:
     run = bench(
         "--ranks", ranks, "--operations", ",".join(OPERATIONS), "--sizes", "1,64K,1M,3M",
-        "--window", "1,4",
+        "--window", "1,4", *option,
     )  # fmt: skip
 
     results = run.json()["results"]
@@ -56,16 +57,25 @@ def test_every_operation_delivers_every_byte(ranks: str) -> None:
     assert run.json()["machine"] == "NVIDIA H200"
 
 
+@pytest.mark.parametrize("buffers", ["host,device", "device,host", "pinned,device", "host,pinned"])
+def test_messages_between_memories_of_two_kinds_deliver_every_byte(buffers: str) -> None:
+    run = bench("--buffers", buffers, "--sizes", "1,64K,6M", "--window", "4")
+
+    results = run.json()["results"]
+    assert run.json()["buffers"] == buffers
+    assert all(result["verified"] and result["native_verified"] for result in results)
+
+
 def test_messages_over_several_paths_deliver_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     # Without a least gain several paths are used wherever they are not slower.
     monkeypatch.setenv("POLYPATH_MIN_GAIN", "0")
     monkeypatch.setenv("POLYPATH_STATS", "1")
 
-    run = bench("--operations", "bw,bibw,put", "--sizes", "16M", "--window", "2")
+    run = bench("--operations", "bw,bibw,put", "--sizes", "64M", "--window", "1")
 
     assert all(result["verified"] for result in run.json()["results"])
     # In each of bw, bibw (both ways) and put: at least the three checked windows.
-    assert accelerated_bytes(run) >= 4 * 3 * 2 * 16
+    assert accelerated_bytes(run) >= 4 * 3 * 64
 
 
 def test_settings_of_ucx_that_cut_messages_leave_nothing_to_accelerate(

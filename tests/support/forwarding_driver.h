@@ -41,7 +41,11 @@ class ForwardingDriver : public Driver {
   }
   void launch(GraphHandle graph, StreamHandle stream) override { real_.launch(graph, stream); }
   void destroy_graph(GraphHandle graph) override { real_.destroy_graph(graph); }
+  void open_hop(PlaceId source, PlaceId destination) override {
+    real_.open_hop(source, destination);
+  }
   void synchronize(StreamHandle stream) override { real_.synchronize(stream); }
+  void synchronize(EventHandle event) override { real_.synchronize(event); }
 
  private:
   Driver& real_;

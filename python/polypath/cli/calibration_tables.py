@@ -28,6 +28,14 @@ def calibration_table(numbers: list[Document]) -> Table:
     return table
 
 
+def missing_text(calibration: Document) -> str:
+    """Return a line for every number that was not found; nothing where all were."""
+    return "".join(
+        f"\nMissing: {number['quantity']} of {number['of']}. {number['consequence']}"
+        for number in calibration["missing"]
+    )
+
+
 def groups_of(numbers: list[Document]) -> list[list[Document]]:
     """Return the numbers in groups: equal nominal ones of like things together."""
     groups: dict[tuple[object, ...], list[Document]] = {}

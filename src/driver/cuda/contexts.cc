@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "driver/cuda/peer_access.h"
+
 namespace polypath::cuda {
 
 Contexts::Contexts(bool peer_access)
@@ -29,10 +31,21 @@ ContextPointer Contexts::any() {
   return cuda_.context_current(&now) == kSuccess && now != nullptr ? now : retained();
 }
 
+// A context more than the process has is made only where it has none at all: it takes the GPU's
+// memory, and in exclusive compute mode the GPU itself.
 ContextPointer Contexts::retained() {
   for (auto& slot : contexts_)
     if (ContextPointer context = slot.load(std::memory_order_acquire)) return context;
+  const auto visible = std::min(static_cast<std::size_t>(Library::get().gpus), kMostGpus);
+  for (std::size_t gpu = 0; gpu < visible; ++gpu)
+    if (is_active(static_cast<int>(gpu))) return of(static_cast<int>(gpu));
   return of(0);
+}
+
+bool Contexts::is_active(int gpu) const {
+  unsigned flags = 0;
+  int active = 0;
+  return cuda_.context_state(gpu, &flags, &active) == kSuccess && active != 0;
 }
 
 // A GPU without a primary context is not given one for the comparison.
@@ -42,11 +55,8 @@ std::optional<int> Contexts::gpu_of(ContextPointer context) {
     if (contexts_[gpu].load(std::memory_order_acquire) == context) return static_cast<int>(gpu);
   const Current current(context);
   Device gpu = -1;
-  unsigned flags = 0;
-  int active = 0;
   if (cuda_.context_device(&gpu) != kSuccess || gpu < 0) return std::nullopt;
-  if (static_cast<std::size_t>(gpu) >= kMostGpus) return std::nullopt;
-  if (cuda_.context_state(gpu, &flags, &active) != kSuccess || active == 0) return std::nullopt;
+  if (static_cast<std::size_t>(gpu) >= kMostGpus || !is_active(gpu)) return std::nullopt;
   return of(gpu) == context ? std::optional(gpu) : std::nullopt;
 }
 
@@ -57,7 +67,21 @@ void Contexts::retain(int gpu) {
   const RelaxedCapture relaxed;
   ContextPointer context = nullptr;
   check(cuda_.context_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
+  ids_[static_cast<std::size_t>(gpu)].store(id_of(context));
   slot.store(context, std::memory_order_release);
+}
+
+bool Contexts::are_alive() const {
+  for (std::size_t gpu = 0; gpu < kMostGpus; ++gpu)
+    if (const ContextPointer context = contexts_[gpu].load(std::memory_order_acquire))
+      if (id_of(context) != ids_[gpu].load()) return false;
+  return true;
+}
+
+std::uint64_t id_of(ContextPointer context) {
+  const Functions& cuda = Library::get().functions;
+  unsigned long long id = 0;
+  return cuda.context_id != nullptr && cuda.context_id(context, &id) == kSuccess ? id : 0;
 }
 
 void Contexts::connect(int a, int b) {
@@ -74,10 +98,12 @@ void Contexts::enable(int from, int to) {
   int possible = 0;
   check(cuda_.device_can_access(&possible, from, to), "cuDeviceCanAccessPeer");
   if (possible == 0) return;
-  const Current current(of(from));
+  const ContextPointer accessing = of(from), accessed = of(to);
+  const Current current(accessing);
   const RelaxedCapture relaxed;
-  const Result result = cuda_.context_enable_peer(of(to), 0);
-  if (result != kPeerAccessAlreadyEnabled) check(result, "cuCtxEnablePeerAccess");
+  const auto enable_access = [&] { return cuda_.context_enable_peer(accessed, 0); };
+  check(PeerAccess::of_process().enable(accessing, accessed, enable_access),
+        "cuCtxEnablePeerAccess");
 }
 
 // Asking which context is current costs a third of pushing and popping one.

@@ -24,13 +24,22 @@ class Contexts {
 
   /// The GPU's primary context. Creating one takes a tenth of a second and half a GB of its memory.
   ContextPointer of(int gpu);
+  /// True if the GPU's has been retained: of() then takes no time.
+  [[nodiscard]] bool has(int gpu) const {
+    return contexts_[static_cast<std::size_t>(gpu)].load(std::memory_order_acquire) != nullptr;
+  }
   /// For calls that want some context, whichever: the thread's own, else one that is retained
-  /// already, else the first GPU's.
+  /// already, else one that the process uses, else the first GPU's.
   ContextPointer any();
   /// For what must last: one that is retained already, else the first GPU's.
   ContextPointer retained();
   /// The GPU whose primary context this is; none for a context that the program has created.
   [[nodiscard]] std::optional<int> gpu_of(ContextPointer context);
+  /// True if the process uses the GPU's primary context, whoever made it.
+  [[nodiscard]] bool is_active(int gpu) const;
+  /// False once a context that was retained here has been destroyed by somebody else: then
+  /// everything of ours in it is gone, and using it would end the process.
+  [[nodiscard]] bool are_alive() const;
   /// Lets two GPUs reach each other's memory, as far as they can; nothing happens the second time.
   void connect(int a, int b);
   /// True in the process that made this object.
@@ -45,8 +54,13 @@ class Contexts {
   int process_;
   std::mutex mutex_;
   std::array<std::atomic<ContextPointer>, kMostGpus> contexts_{};
+  std::array<std::atomic<std::uint64_t>, kMostGpus> ids_{};
   std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus> connected_{};
 };
+
+/// What tells a context from a later one with its pointer: CUDA gives a primary context that is
+/// made again the pointer that it had. 0 if it is none any more, or the driver cannot say.
+std::uint64_t id_of(ContextPointer context);
 
 /// Makes a context current for the calling thread as long as it lives.
 class Current {

@@ -26,6 +26,7 @@
   X(context_retain, cuDevicePrimaryCtxRetain, 7000, (ContextPointer*, Device))                     \
   X(context_release, cuDevicePrimaryCtxRelease_v2, 11000, (Device))                                \
   X(context_current, cuCtxGetCurrent, 4000, (ContextPointer*))                                     \
+  X(context_id, cuCtxGetId, 12000, (ContextPointer, unsigned long long*))                          \
   X(context_device, cuCtxGetDevice, 2000, (Device*))                                               \
   X(context_push, cuCtxPushCurrent_v2, 4000, (ContextPointer))                                     \
   X(context_pop, cuCtxPopCurrent_v2, 4000, (ContextPointer*))                                      \
@@ -34,6 +35,8 @@
   X(free, cuMemFree_v2, 3020, (DevicePointer))                                                     \
   X(host_allocate, cuMemHostAlloc, 2020, (void**, std::size_t, unsigned))                          \
   X(host_free, cuMemFreeHost, 2000, (void*))                                                       \
+  X(host_register, cuMemHostRegister_v2, 6050, (void*, std::size_t, unsigned))                     \
+  X(host_unregister, cuMemHostUnregister, 4000, (void*))                                           \
   X(pointer_attributes, cuPointerGetAttributes, 7000, (unsigned, int*, void**, DevicePointer))     \
   X(ipc_open, cuIpcOpenMemHandle_v2, 11000, (DevicePointer*, IpcHandle, unsigned))                 \
   X(ipc_close, cuIpcCloseMemHandle, 4010, (DevicePointer))                                         \
@@ -41,6 +44,8 @@
   X(stream_context, cuStreamGetCtx, 9020, (StreamPointer, ContextPointer*))                        \
   X(stream_destroy, cuStreamDestroy_v2, 4000, (StreamPointer))                                     \
   X(stream_synchronize, cuStreamSynchronize, 2000, (StreamPointer))                                \
+  X(stream_query, cuStreamQuery, 2000, (StreamPointer))                                            \
+  X(stream_flags, cuStreamGetFlags, 5050, (StreamPointer, unsigned*))                              \
   X(stream_wait, cuStreamWaitEvent, 3020, (StreamPointer, EventPointer, unsigned))                 \
   X(stream_capturing, cuStreamIsCapturing, 10000, (StreamPointer, int*))                           \
   X(thread_capture_mode, cuThreadExchangeStreamCaptureMode, 10010, (int*))                         \

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "driver/cuda/contexts.h"
+#include "driver/cuda/host_pages.h"
 #include "driver/cuda/imports.h"
 #include "driver/driver.h"
 #include "machine/machine.h"
@@ -54,6 +55,7 @@ class CudaDriver final : public Driver {
   void record(EventHandle event, StreamHandle stream) override;
   void wait(StreamHandle stream, EventHandle event) override;
   bool is_done(EventHandle event) override;
+  void open_hop(PlaceId source, PlaceId destination) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
@@ -61,6 +63,7 @@ class CudaDriver final : public Driver {
   void launch(GraphHandle graph, StreamHandle stream) override;
   void destroy_graph(GraphHandle graph) override;
   void synchronize(StreamHandle stream) override;
+  void synchronize(EventHandle event) override;
 
   /// The primary contexts that are used.
   [[nodiscard]] Contexts& contexts() { return contexts_; }
@@ -82,6 +85,9 @@ class CudaDriver final : public Driver {
   void enqueue(const CopyRequest& request, StreamPointer stream);
   void reach_imports(Graph& graph);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
+  [[nodiscard]] Address allocate_pinned(Bytes bytes);
+  void free_pinned(Address address);
+  void make_streams(int gpu);
   Graph& graph_of(GraphHandle handle);
 
   const Functions& cuda_;
@@ -93,6 +99,8 @@ class CudaDriver final : public Driver {
   Imports& imports_ = Imports::of_process();
   std::mutex mutex_;
   std::map<Address, PlaceId> allocations_;
+  std::map<Address, std::unique_ptr<HostPages>> host_pages_;  ///< of registered memory
+  std::map<int, std::vector<StreamPointer>> spare_streams_;   ///< by GPU
 };
 
 }  // namespace polypath::cuda

@@ -40,8 +40,10 @@ constexpr Result kInvalidContext = 201;
 constexpr Result kNotFound = 500;
 constexpr Result kNotReady = 600;
 constexpr Result kPeerAccessAlreadyEnabled = 704;
+constexpr Result kPeerAccessNotEnabled = 705;
 constexpr Result kNotSupported = 801;
 constexpr Result kStreamCaptureImplicit = 906;
+constexpr Result kUnknownError = 999;
 
 // CUpointer_attribute
 constexpr int kPointerContext = 1;
@@ -58,15 +60,20 @@ constexpr unsigned kMemoryHost = 1;
 constexpr unsigned kMemoryDevice = 2;
 
 // CUdevice_attribute
+constexpr int kDeviceComputeMode = 20;
 constexpr int kDeviceAsyncEngineCount = 40;
+
+// CUcomputemode: any number of processes may use the GPU.
+constexpr int kComputeModeDefault = 0;
 
 // CUdevice_P2PAttribute
 constexpr int kPeerPerformanceRank = 1;
 constexpr int kPeerAccessSupported = 2;
 
-constexpr unsigned kStreamNonBlocking = 1;
+constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kHostAllocPortable = 1;
+constexpr unsigned kHostRegisterPortable = 1;
 constexpr unsigned kIpcLazyPeerAccess = 1;
 constexpr std::uintptr_t kStreamLegacy = 1;     // CU_STREAM_LEGACY, as a stream's pointer
 constexpr std::uintptr_t kStreamPerThread = 2;  // CU_STREAM_PER_THREAD

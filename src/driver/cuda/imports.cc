@@ -2,6 +2,11 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
 #include "core/error.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
@@ -26,13 +31,23 @@ auto* entry_at(Entries& entries, Address address) {
   return address < entry.memory.base + entry.memory.size ? &entry : nullptr;
 }
 
+// CUDA's number of the memory at an address; zero if there is none.
+std::uint64_t id_at(Address address) {
+  std::uint64_t id = 0;
+  std::array<int, 1> which = {kPointerBufferId};
+  std::array<void*, 1> data = {&id};
+  const Result result = driver().pointer_attributes(1, which.data(), data.data(), address.value);
+  return result == kSuccess ? id : 0;
+}
+
 bool same_memory(const ImportedMemory& a, const ImportedMemory& b) {
   return a.size == b.size && a.handle == b.handle && a.context == b.context && a.owner == b.owner;
 }
 
 }  // namespace
 
-SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context) : context_(context) {
+SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context)
+    : context_(context), context_id_(id_of(context)) {
   const Current current(context);
   const RelaxedCapture relaxed;
   DevicePointer opened = 0;
@@ -42,20 +57,28 @@ SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context) : 
 
 // Better never closed than under a copy.
 SecondMapping::~SecondMapping() {
-  if (lost_) return;
+  if (lost_ || !are_alive()) return;
   try {
     const Current current(context_);
     const RelaxedCapture relaxed;
     if (wait_for_uses()) driver().ipc_close(base_.value);
-    for (const auto& [queue, event] : uses_) driver().event_destroy(event);
+    for (const auto& [queue, use] : uses_) driver().event_destroy(use.event);
   } catch (const Error&) {
     // The context is gone, and everything in it.
   }
 }
 
+// Else the mapping, or an event, has ended with its context, and its pointer means nothing.
+bool SecondMapping::are_alive() const {
+  return id_of(context_) == context_id_ &&
+         std::all_of(uses_.begin(), uses_.end(), [](const auto& use) {
+           return id_of(use.second.context) == use.second.context_id;
+         });
+}
+
 bool SecondMapping::wait_for_uses() {
-  for (const auto& [queue, event] : uses_)
-    if (driver().event_synchronize(event) != kSuccess) return false;
+  for (const auto& [queue, use] : uses_)
+    if (driver().event_synchronize(use.event) != kSuccess) return false;
   return true;
 }
 
@@ -64,13 +87,17 @@ void SecondMapping::note_use(StreamHandle stream) {
   const bool of_thread = reinterpret_cast<std::uintptr_t>(pointer_of(stream)) == kStreamPerThread;
   const Queue queue{stream.value, of_thread ? static_cast<std::uintptr_t>(pthread_self()) : 0};
   const std::scoped_lock lock(mutex_);
-  EventPointer& event = uses_[queue];
-  if (event == nullptr && !create(event)) {
-    uses_.erase(queue);
-    lost_ = true;
-    return;
+  Use& use = uses_[queue];
+  if (use.event == nullptr) {
+    driver().context_current(&use.context);
+    use.context_id = id_of(use.context);
+    if (!create(use.event)) {
+      uses_.erase(queue);
+      lost_ = true;
+      return;
+    }
   }
-  lost_ |= driver().event_record(event, pointer_of(stream)) != kSuccess;
+  lost_ |= driver().event_record(use.event, pointer_of(stream)) != kSuccess;
 }
 
 void SecondMapping::abandon() {
@@ -84,11 +111,15 @@ Imports& Imports::of_process() {
 }
 
 void Imports::add(const ImportedMemory& memory, Check still_exported) {
+  Mappings ended;  // of a mapping that is no more, closed without the lock
   const std::scoped_lock lock(mutex_);
   const auto [place, is_new] =
-      entries_.try_emplace(memory.base, Entry{memory, std::move(still_exported), 1, false, {}});
+      entries_.try_emplace(memory.base, Entry{memory, still_exported, 1, false, {}});
   Entry& entry = place->second;
-  if (!is_new) {
+  if (!is_new && entry.memory.id != memory.id) {
+    ended = std::move(entry.mappings);
+    entry = Entry{memory, std::move(still_exported), 1, false, {}};
+  } else if (!is_new) {
     ++entry.openings;
     if (!same_memory(entry.memory, memory)) entry.memory.owner = kOwnerUnknown;
   }
@@ -96,9 +127,25 @@ void Imports::add(const ImportedMemory& memory, Check still_exported) {
   ++changes_;
 }
 
+void Imports::forget_ended(Address begin, Bytes bytes) {
+  if (empty()) return;
+  std::vector<Mappings> ended;
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(entries_, [&](auto& entry) {
+    const ImportedMemory& memory = entry.second.memory;
+    const bool apart = memory.base + memory.size <= begin || begin + bytes <= memory.base;
+    if (apart || id_at(memory.base) == memory.id) return false;
+    ended.push_back(std::move(entry.second.mappings));
+    return true;
+  });
+  if (ended.empty()) return;
+  count_.store(entries_.size(), std::memory_order_release);
+  ++changes_;
+}
+
 // The mappings go after the lock has: waiting for their last use may take long.
 void Imports::remove(Address base) {
-  std::map<ContextPointer, std::shared_ptr<SecondMapping>> unused;
+  Mappings unused;
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find(base);
   if (found == entries_.end() || --found->second.openings > 0) return;
@@ -121,33 +168,65 @@ bool Imports::mappable(Address address) const {
   return entry == nullptr || !entry->failed;
 }
 
-Reached Imports::reach(Address address, ContextPointer context) {
-  if (empty()) return {address, nullptr};
-  const std::scoped_lock lock(mutex_);
-  Entry* entry = entry_at(entries_, address);
-  if (entry == nullptr || entry->memory.context == context) return {address, nullptr};
-  auto& mapping = entry->mappings[context];
-  if (!mapping) mapping = open(*entry, context);
-  return {mapping->base() + Bytes{address.value - entry->memory.base.value}, mapping};
+// None if a mapping has to be opened for it. The caller holds the lock.
+std::optional<Reached> Imports::reached(Address address, ContextPointer context) {
+  const Entry* entry = entry_at(entries_, address);
+  if (entry == nullptr || entry->memory.context == context) return Reached{address, nullptr};
+  const auto found = entry->mappings.find(context);
+  if (found == entry->mappings.end()) return std::nullopt;
+  const auto& mapping = found->second;
+  return Reached{mapping->base() + Bytes{address.value - entry->memory.base.value}, mapping};
 }
 
-// Checked on both sides: between them the exporter has kept the allocation, so that what has been
-// opened is what the program had opened.
-std::shared_ptr<SecondMapping> Imports::open(Entry& entry, ContextPointer context) {
-  if (entry.failed)
+bool Imports::is_reached(Address address, ContextPointer context) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_at(entries_, address);
+  return entry == nullptr || entry->memory.context == context || entry->mappings.contains(context);
+}
+
+// Opened without the lock, because it takes milliseconds. Checked on both sides: between them the
+// exporter has kept the allocation, so that what has been opened is what the program had opened.
+Reached Imports::reach(Address address, ContextPointer context) {
+  if (empty()) return {address, nullptr};
+  std::unique_lock lock(mutex_);
+  if (const auto known = reached(address, context)) return *known;
+  const Entry& entry = *entry_at(entries_, address);
+  const ImportedMemory memory = entry.memory;
+  const Check still_exported = entry.still_exported;
+  const bool failed = entry.failed;
+  lock.unlock();
+  if (failed)
     fail(ErrorCode::driver, "memory of another process cannot be mapped again",
          "it has been tried before");
-  entry.failed = true;
-  const auto check_exported = [&] {
-    if (entry.memory.owner >= 0 && entry.still_exported()) return;
+  std::shared_ptr<SecondMapping> mapping;  // goes without the lock if it cannot be used
+  try {
+    const auto check_exported = [&] {
+      if (memory.owner >= 0 && still_exported()) return;
+      fail(ErrorCode::unsupported, "memory of another process cannot be mapped again",
+           "its exporter has freed it or ended");
+    };
+    check_exported();
+    mapping = std::make_shared<SecondMapping>(memory.handle, context);
+    check_exported();
+  } catch (const Error&) {
+    note_failure(memory);
+    throw;
+  }
+  lock.lock();
+  Entry* now = entry_at(entries_, address);
+  if (now == nullptr || now->memory.id != memory.id) {
+    lock.unlock();
     fail(ErrorCode::unsupported, "memory of another process cannot be mapped again",
-         "its exporter has freed it or ended");
-  };
-  check_exported();
-  auto mapping = std::make_shared<SecondMapping>(entry.memory.handle, context);
-  check_exported();
-  entry.failed = false;
-  return mapping;
+         "the program has unmapped it meanwhile");
+  }
+  now->mappings.emplace(context, mapping);
+  return *reached(address, context);
+}
+
+void Imports::note_failure(const ImportedMemory& memory) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(memory.base);
+  if (found != entries_.end() && found->second.memory.id == memory.id) found->second.failed = true;
 }
 
 void Imports::abandon() {

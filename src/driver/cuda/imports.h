@@ -34,6 +34,7 @@ struct ImportedMemory {
   IpcHandle handle;
   ContextPointer context = nullptr;  ///< where it was mapped
   int owner = kOwnerUnknown;         ///< the GPU that has the bytes, by number in this process
+  std::uint64_t id = 0;  ///< CUDA's number of the mapping, never given twice; 0: unknown
 };
 
 /// A mapping of our own beside the program's.
@@ -57,10 +58,20 @@ class SecondMapping {
 
   [[nodiscard]] bool wait_for_uses();
 
+  /// The last use by a queue, and where the event belongs.
+  struct Use {
+    EventPointer event = nullptr;
+    ContextPointer context = nullptr;
+    std::uint64_t context_id = 0;
+  };
+
+  [[nodiscard]] bool are_alive() const;
+
   ContextPointer context_;
+  std::uint64_t context_id_;
   Address base_;
   std::mutex mutex_;
-  std::map<Queue, EventPointer> uses_;
+  std::map<Queue, Use> uses_;
   bool lost_ = false;  ///< something that uses it cannot be waited for: it stays open
 };
 
@@ -91,12 +102,17 @@ class Imports {
   /// The program is about to unmap what begins at `base`: its second mappings are closed, after
   /// what uses them. Nothing happens if it is unknown.
   void remove(Address base);
+  /// Asks CUDA whether the mappings in a range still are what they were. One ends with its context
+  /// without a word, and its addresses go to other memory: then it is forgotten.
+  void forget_ended(Address begin, Bytes bytes);
   /// What contains the address.
   [[nodiscard]] std::optional<ImportedMemory> find(Address address) const;
   /// The address as a copy in `context` must use it: unchanged if it is no import or was mapped
   /// there. Opens a mapping where there is none. Error (driver) if that cannot be done, now or
   /// before; (unsupported) if the allocation is no longer exported.
   [[nodiscard]] Reached reach(Address address, ContextPointer context);
+  /// True if reach() would open nothing.
+  [[nodiscard]] bool is_reached(Address address, ContextPointer context) const;
   /// False once a second mapping of it has failed.
   [[nodiscard]] bool mappable(Address address) const;
   /// Grows whenever an address may have come to mean something else.
@@ -107,15 +123,17 @@ class Imports {
   void abandon();
 
  private:
+  using Mappings = std::map<ContextPointer, std::shared_ptr<SecondMapping>>;
   struct Entry {
     ImportedMemory memory;
     Check still_exported;
     int openings = 1;
     bool failed = false;
-    std::map<ContextPointer, std::shared_ptr<SecondMapping>> mappings;
+    Mappings mappings;
   };
 
-  [[nodiscard]] static std::shared_ptr<SecondMapping> open(Entry& entry, ContextPointer context);
+  [[nodiscard]] std::optional<Reached> reached(Address address, ContextPointer context);
+  void note_failure(const ImportedMemory& memory);
 
   mutable std::mutex mutex_;
   std::map<Address, Entry> entries_;

@@ -149,6 +149,15 @@ void SimDriver::synchronize(StreamHandle stream) {
   races_.join_host(races_.clock(awaited.thread));
 }
 
+void SimDriver::synchronize(EventHandle event) {
+  const std::scoped_lock lock(mutex_);
+  const Event& awaited = event_of(event);
+  count(Call::synchronize);
+  if (awaited.activity) host() = std::max(host(), fluid_.advance_until(*awaited.activity));
+  spend(machine_.costs.synchronize);
+  races_.join_host(awaited.clock);
+}
+
 void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   enqueue_copy(request, stream_of(stream));

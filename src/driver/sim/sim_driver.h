@@ -67,6 +67,7 @@ class SimDriver final : public Driver {
   void launch(GraphHandle graph, StreamHandle stream) override;
   void destroy_graph(GraphHandle graph) override;
   void synchronize(StreamHandle stream) override;
+  void synchronize(EventHandle event) override;
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
   /// Declares memory of the program that did not come from allocate: the driver takes it for

@@ -35,6 +35,10 @@ Context& Contexts::retain(Device device) {
   if (primary.context == nullptr) {
     Context& made = create(device, primary.flags);
     made.primary = true;
+    if (primary.context != nullptr) {
+      contexts_.add_again(primary.context, contexts_.take(made.handle));
+      made.handle = primary.context;
+    }
     primary.context = made.handle;
   }
   ++primary.holders;

@@ -23,6 +23,10 @@ class Handles {
     objects_[value] = std::move(object);
     return reinterpret_cast<Pointer>(value);
   }
+  /// As add, by a pointer that was given out before.
+  void add_again(Pointer pointer, std::unique_ptr<Object> object) {
+    objects_[reinterpret_cast<std::uintptr_t>(pointer)] = std::move(object);
+  }
   /// Refuses (invalid handle, or what the caller says) what is not alive.
   Object& find(Pointer pointer, Result otherwise = kInvalidHandle) const {
     const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(pointer));

@@ -21,6 +21,7 @@ using CUcontext = struct ProgramContext*;
 using CUstream = struct ProgramStream*;
 using CUevent = struct ProgramEvent*;
 using CUgraph = struct ProgramGraph*;
+using CUgraphExec = struct ProgramGraphExec*;
 struct CUipcMemHandle {
   char reserved[64];
 };
@@ -28,23 +29,45 @@ struct CUipcMemHandle {
 CUresult cuInit(unsigned);
 CUresult cuDeviceGetCount(int*);
 CUresult cuDevicePrimaryCtxRetain(CUcontext*, CUdevice);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
 CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int*);
 CUresult cuCtxCreate_v2(CUcontext*, unsigned, CUdevice);
+CUresult cuCtxDestroy_v2(CUcontext);
+CUresult cuCtxGetCurrent(CUcontext*);
 CUresult cuCtxSetCurrent(CUcontext);
+CUresult cuCtxSynchronize();
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned);
+CUresult cuCtxDisablePeerAccess(CUcontext);
 CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemAllocManaged(CUdeviceptr*, std::size_t, unsigned);
 CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemGetInfo_v2(std::size_t*, std::size_t*);
 CUresult cuMemHostAlloc(void**, std::size_t, unsigned);
 CUresult cuMemFreeHost(void*);
+CUresult cuMemHostRegister_v2(void*, std::size_t, unsigned);
+CUresult cuMemHostUnregister(void*);
 CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, std::size_t);
+CUresult cuMemsetD8Async(CUdeviceptr, unsigned char, std::size_t, CUstream);
+CUresult cuEventCreate(CUevent*, unsigned);
+CUresult cuEventDestroy_v2(CUevent);
+CUresult cuEventRecord(CUevent, CUstream);
+CUresult cuEventQuery(CUevent);
+CUresult cuEventSynchronize(CUevent);
 CUresult cuStreamCreate(CUstream*, unsigned);
 CUresult cuStreamDestroy_v2(CUstream);
 CUresult cuStreamSynchronize(CUstream);
+CUresult cuStreamQuery(CUstream);
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned);
+CUresult cuStreamWaitValue32_v2(CUstream, CUdeviceptr, std::uint32_t, unsigned);
+CUresult cuLaunchHostFunc(CUstream, void (*)(void*), void*);
 CUresult cuStreamBeginCapture_v2(CUstream, int);
 CUresult cuStreamEndCapture(CUstream, CUgraph*);
 CUresult cuGraphGetNodes(CUgraph, void*, std::size_t*);
 CUresult cuGraphDestroy(CUgraph);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long);
+CUresult cuGraphLaunch(CUgraphExec, CUstream);
+CUresult cuGraphExecDestroy(CUgraphExec);
 CUresult cuGetProcAddress_v2(const char*, void**, int, std::uint64_t, int*);
 CUresult cuMemcpyAsync(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
 CUresult cuMemcpyAsync_ptsz(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
@@ -132,10 +155,11 @@ inline std::vector<unsigned char> pattern(std::size_t bytes, std::uint64_t seed)
 /// Through pieces that are too small to be anybody's business.
 constexpr std::size_t kPiece = kMiB / 2;
 
+// Of pageable memory such a copy may return before the last bytes are where they belong.
 inline void write(CUdeviceptr to, const std::vector<unsigned char>& bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kPiece)
     CHECK(cuMemcpyHtoD_v2(to + at, bytes.data() + at, std::min(kPiece, bytes.size() - at)));
-  CHECK(cuStreamSynchronize(nullptr));  // until then streams that do not wait for the default one may see less
+  CHECK(cuStreamSynchronize(nullptr));
 }
 
 inline std::vector<unsigned char> read(CUdeviceptr from, std::size_t bytes) {

@@ -2,45 +2,22 @@
 // on GPU 1, tells it what to do, and both look whether the bytes are right. They know nothing of
 // Polypath.
 //
-// IMPORTER_PRELOAD and IMPORTER_VISIBLE are what the importer gets as LD_PRELOAD and
-// CUDA_VISIBLE_DEVICES, where they are set.
+// How the importer can be told to differ: pair.h.
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
 
-#include "cuda.h"
+#include "pair.h"
 
 using namespace program;
 
 namespace {
 
 constexpr std::size_t kBytes = 64 * kMiB + 8192 + 7;
-
-// A pipe's ends, as seen from this side.
-int from_other = -1, to_other = -1;
-pid_t other = 0;
-
-template <class T>
-void tell(const T& value) {
-  EXPECT(write(to_other, &value, sizeof value) == static_cast<ssize_t>(sizeof value));
-}
-
-template <class T>
-T hear() {
-  T value{};
-  auto* at = reinterpret_cast<char*>(&value);
-  for (std::size_t got = 0; got < sizeof value;) {
-    const ssize_t more = ::read(from_other, at + got, sizeof value - got);
-    EXPECT(more > 0);
-    got += static_cast<std::size_t>(more);
-  }
-  return value;
-}
 
 // What the exporter asks for, one after another.
 enum class Order { open, close, get, put, open_on_third, done };
@@ -228,30 +205,6 @@ const std::map<std::string, void (*)()> kCases = {
     {"orphaned", orphaned},
 };
 
-void set_from(const char* name, const char* value_of) {
-  if (const char* value = std::getenv(value_of)) setenv(name, value, 1);
-}
-
-// Starts the importer, before CUDA has been touched.
-void start_importer(char** argv) {
-  int to[2], from[2];
-  EXPECT(pipe(to) == 0 && pipe(from) == 0);
-  other = fork();
-  if (other == 0) {
-    dup2(to[0], 10);
-    dup2(from[1], 11);
-    for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
-    set_from("LD_PRELOAD", "IMPORTER_PRELOAD");
-    set_from("CUDA_VISIBLE_DEVICES", "IMPORTER_VISIBLE");
-    execl(argv[0], argv[0], "importer", argv[1], nullptr);
-    std::_Exit(5);
-  }
-  close(to[0]);
-  close(from[1]);
-  from_other = from[0];
-  to_other = to[1];
-}
-
 // Goes on in a child, which may be killed; returns there only. Ends when nobody is left who could
 // write to its pipe: the importer holds it too.
 void outlive_exporter() {
@@ -268,8 +221,7 @@ void outlive_exporter() {
 }
 
 int be_importer(const std::string& name) {
-  from_other = 10;
-  to_other = 11;
+  become_other();
   CHECK(cuInit(0));
   int gpus = 0;
   CHECK(cuDeviceGetCount(&gpus));
@@ -283,20 +235,18 @@ int be_importer(const std::string& name) {
 
 int main(int argc, char** argv) {
   keep_memory();
-  if (argc > 2 && std::string(argv[1]) == "importer") return be_importer(argv[2]);
+  if (is_other(argc, argv)) return be_importer(argv[2]);
   const std::string asked = argc > 1 ? argv[1] : "";
   if (asked == "--list")
     for (const auto& named : kCases) std::puts(named.first.c_str());
   const auto found = kCases.find(asked);
   if (found == kCases.end()) return asked == "--list" ? 0 : 2;
   if (found->first == "orphaned") outlive_exporter();
-  start_importer(argv);
+  start_other(argv[0], argv[1]);
   CHECK(cuInit(0));
   found->second();
   tell(Request{Order::done});
-  int status = 0;
-  waitpid(other, &status, 0);
-  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT(other_ends_well());
   std::puts("right");
   return 0;
 }

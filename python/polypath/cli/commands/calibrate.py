@@ -12,7 +12,7 @@ from polypath.cli.arguments import (
     SubjectOption,
     named_machine,
 )
-from polypath.cli.calibration_tables import calibration_table
+from polypath.cli.calibration_tables import calibration_table, missing_text
 from polypath.cli.output import STDOUT, check_writable, console_for, progress_bar, write_json
 from polypath.cli.plots import check_picture, write_calibration
 from polypath.cli.tables import heading
@@ -39,4 +39,4 @@ def calibrate(
     simulated = " (simulated)" if document["driver"] == "sim" else ""
     heading(console, f"{document['machine']}{simulated}: measured beside nominal")
     console.print(calibration_table(document["numbers"]))
-    console.print(f"\nKept in {document['file']}", soft_wrap=True)
+    console.print(f"{missing_text(document)}\nKept in {document['file']}", soft_wrap=True)

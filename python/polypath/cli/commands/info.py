@@ -10,7 +10,7 @@ from rich.console import Console
 
 from polypath import _core
 from polypath.cli.arguments import JsonOption, MachineOption, PlotOption, choose_machine
-from polypath.cli.calibration_tables import calibration_table
+from polypath.cli.calibration_tables import calibration_table, missing_text
 from polypath.cli.machine_tables import (
     bandwidth_table,
     costs_table,
@@ -57,7 +57,7 @@ def _show_settings(json_target: str | None) -> None:
 def _show_calibration(console: Console, calibration: Document) -> None:
     heading(console, "Calibrated: measured beside nominal")
     console.print(calibration_table(calibration["numbers"]))
-    console.print(f"\nFrom {calibration['file']}", soft_wrap=True)
+    console.print(f"{missing_text(calibration)}\nFrom {calibration['file']}", soft_wrap=True)
 
 
 def _show_machine(console: Console, machine: Document, simulated: bool) -> None:

@@ -13,6 +13,7 @@ from polypath.cli.commands.bench import MPI
 from polypath.cli.errors import RUN_ERROR, UserError
 from polypath.cli.mpi.launch import native_launch, with_polypath
 from polypath.cli.mpi.options import (
+    BufferPerMessageOption,
     BuffersOption,
     CheckOption,
     CompilerOption,
@@ -52,6 +53,7 @@ def bench_mpi(
     sizes: MessageSizesOption = "64K:64M",
     window: WindowsOption = "1,4,16",
     buffers: BuffersOption = "device",
+    buffer_per_message: BufferPerMessageOption = False,
     check: CheckOption = True,
     repeats: RepeatsOption = None,
     seconds: SecondsOption = 1.0,
@@ -70,6 +72,7 @@ def bench_mpi(
         sizes=sizes,
         windows=window,
         buffers=buffers,
+        buffer_per_message=buffer_per_message,
         check=check,
         repeats=repeats,
         driver=driver,
@@ -111,7 +114,7 @@ def _refuse_picture(request: Request, plot: Optional[str]) -> None:
 
 
 def _refuse_host_only(request: Request, stack: Stack) -> None:
-    if request.buffers == "host" or not stack.needs_ucx_folder or stack.ucx_folder is not None:
+    if not request.needs_gpu or not stack.needs_ucx_folder or stack.ucx_folder is not None:
         return
     raise UserError(
         f"{request.buffers} buffers cannot be sent",

@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from polypath.cli.mpi.request import BUFFERS, DRIVERS, OPERATIONS, REPEATS
+from polypath.cli.mpi.request import DRIVERS, MEMORIES, OPERATIONS, REPEATS
 
 RanksOption = Annotated[int, typer.Option("--ranks", metavar="COUNT", help="Processes.")]
 OperationsOption = Annotated[
@@ -18,7 +18,21 @@ WindowsOption = Annotated[
     str, typer.Option("--window", metavar="LIST", help="Messages in flight at a time.")
 ]
 BuffersOption = Annotated[
-    str, typer.Option("--buffers", metavar="KIND", help=f"One of {', '.join(BUFFERS)}.")
+    str,
+    typer.Option(
+        "--buffers",
+        metavar="FROM,INTO",
+        help=f"Memory of the sender and of the receiver, each one of {', '.join(MEMORIES)}; "
+        "one word stands for both.",
+    ),
+]
+BufferPerMessageOption = Annotated[
+    bool,
+    typer.Option(
+        "--buffer-per-message",
+        help="Each message of a window has a buffer of its own. Default: all lie in one, as in "
+        "the OSU micro-benchmarks.",
+    ),
 ]
 CheckOption = Annotated[
     bool, typer.Option("--check/--no-check", help="Compare every byte of every message.")

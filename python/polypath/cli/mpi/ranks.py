@@ -29,6 +29,7 @@ class Outcome:
     results: list[Document] = field(default_factory=list)
     complete: bool = False  # everything asked for was measured
     hung: bool = False
+    silence: float = SILENCE  # seconds without a result after which they are taken to hang
     status: int = 0
     messages: list[str] = field(default_factory=list)  # lines of stderr, and of stdout but results
 
@@ -57,10 +58,17 @@ class Outcome:
 
 
 def run_ranks(
-    launch: Launch, program: Path, arguments: list[str], on_result: Callable[[], None]
+    launch: Launch,
+    program: Path,
+    arguments: list[str],
+    on_result: Callable[[], None],
+    silence: float | None = None,
 ) -> Outcome:
-    """Run the program; call `on_result` after each measurement."""
-    outcome = Outcome()
+    """Run the program; call `on_result` after each measurement.
+
+    Ranks that give no result for `silence` seconds are ended.
+    """
+    outcome = Outcome(silence=SILENCE if silence is None else silence)
     with _started(launch, program, arguments) as process:
         assert process.stdout is not None and process.stderr is not None
         reader = threading.Thread(target=_collect, args=(process.stderr, outcome.messages))
@@ -93,7 +101,7 @@ class _Watch:
         self._timer = self._started()
 
     def _started(self) -> threading.Timer:
-        timer = threading.Timer(SILENCE, self._end)
+        timer = threading.Timer(self._outcome.silence, self._end)
         timer.daemon = True
         timer.start()
         return timer

@@ -20,6 +20,7 @@ KEY = ("operation", "bytes", "window")
 def document_of(request: Request, stack: Stack, rounds: list[Round]) -> Document:
     """Return what the rounds measured."""
     start = rounds[0].planned.start
+    results = [_result(request, rounds, index) for index in range(request.points)]
     processor = _processor()
     return {
         "schema": "polypath.bench/1",
@@ -28,6 +29,7 @@ def document_of(request: Request, stack: Stack, rounds: list[Round]) -> Document
         "operation": "mpi",
         "ranks": request.ranks,
         "buffers": request.buffers,
+        "buffer_per_message": request.buffer_per_message,
         "repeats": request.repeats,
         "mpi": {
             "library": " ".join(start["mpi"].split(", ")[0].split()),
@@ -36,14 +38,15 @@ def document_of(request: Request, stack: Stack, rounds: list[Round]) -> Document
             "launcher": shlex.join(stack.launcher),
         },
         "host": _host(request, start, processor),
-        "results": [_result(request, rounds, index) for index in range(request.points)],
+        "results": results,
+        "by_size": _by_size(results),
     }
 
 
 def _driver(request: Request) -> str:
     if request.stand_in:
         return "stand-in"
-    return "none" if request.buffers == "host" else "cuda"
+    return "cuda" if request.needs_gpu else "none"
 
 
 def _host(request: Request, start: Document, processor: str) -> Document:
@@ -98,6 +101,25 @@ def _result(request: Request, rounds: list[Round], index: int) -> Document:
     }
 
 
+def _by_size(results: list[Document]) -> list[Document]:
+    """Return the worst ratio of any round, size by size: what has lost most, and by how much."""
+    sizes = sorted({result["bytes"] for result in results})
+    return [_of_size(size, [r for r in results if r["bytes"] == size]) for size in sizes]
+
+
+def _of_size(size: int, results: list[Document]) -> Document:
+    ratios = [
+        {
+            "operation": result["operation"],
+            "window": result["window"],
+            "worst": min(result["speedups"]),
+            "median": result["speedup"],
+        }
+        for result in results
+    ]
+    return {"bytes": size, "worst": min(one["worst"] for one in ratios), "ratios": ratios}
+
+
 def _verified(rounds: list[Round], results: list[Document]) -> bool:
     checked = [result for one, result in zip(rounds, results) if one.checked]
     return bool(checked) and all(result["verified"] for result in checked)
@@ -105,8 +127,10 @@ def _verified(rounds: list[Round], results: list[Document]) -> bool:
 
 def _places(request: Request, start: Document, result: Document) -> Document:
     """Return where the first rank's messages lie, and where they go."""
-    if request.buffers == "host":
-        return {"source": "host0", "destination": "host0"}
     receiver = result["ranks"] // 2 if result["operation"] == "mbw" else 1
-    gpus = start["rank_gpus"]
-    return {"source": f"gpu{gpus[0]}", "destination": f"gpu{gpus[receiver]}"}
+    gpus = start.get("rank_gpus", [])
+    sides = {"source": (request.sent_from, 0), "destination": (request.received_into, receiver)}
+    return {
+        side: "host0" if kind in ("host", "pinned") else f"gpu{gpus[rank]}"
+        for side, (kind, rank) in sides.items()
+    }

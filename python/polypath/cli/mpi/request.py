@@ -21,7 +21,7 @@ OPERATIONS = {
     "ring": True,
 }
 IN_PAIRS = ("mbw",)
-BUFFERS = ("device", "host", "managed")
+MEMORIES = ("device", "host", "pinned", "managed")  # host is pageable, as malloc gives it
 DRIVERS = ("cuda", "stand-in")
 REPEATS = 5  # rounds by default; on the stand-in driver, whose times mean nothing, one
 
@@ -40,7 +40,9 @@ class Request:
     operations: tuple[str, ...]
     sizes: tuple[int, ...]  # bytes
     windows: tuple[int, ...]
-    buffers: str
+    sent_from: str  # the kind of memory
+    received_into: str
+    buffer_per_message: bool  # else one for all messages of a window
     check: bool
     repeats: int
     driver: str
@@ -50,6 +52,18 @@ class Request:
     def stand_in(self) -> bool:
         """Whether a driver without GPUs is used."""
         return self.driver == "stand-in"
+
+    @property
+    def buffers(self) -> str:
+        """The kinds of memory as they are written: one word where both sides are alike."""
+        if self.sent_from == self.received_into:
+            return self.sent_from
+        return f"{self.sent_from},{self.received_into}"
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether either side's memory is a matter of the GPU's driver."""
+        return {self.sent_from, self.received_into} != {"host"}
 
     @property
     def points(self) -> int:
@@ -68,6 +82,8 @@ class Request:
         ]
         if self.stand_in:  # more would take longer and tell nothing
             words += ["--warm-up", "1", "--iterations", "2"]
+        if self.buffer_per_message:
+            words.append("--buffer-per-message")
         return words if checked else [*words, "--no-check"]
 
 
@@ -78,6 +94,7 @@ def make_request(
     sizes: str,
     windows: str,
     buffers: str,
+    buffer_per_message: bool,
     check: bool,
     repeats: int | None,
     driver: str,
@@ -85,7 +102,6 @@ def make_request(
 ) -> Request:
     """Return the request that these options make; refuse what cannot be carried out."""
     _in_range("ranks", ranks, 2, MOST_RANKS)
-    _one_of("buffers", buffers, BUFFERS)
     _one_of("driver", driver, DRIVERS)
     stand_in = driver == "stand-in"
     if repeats is None:
@@ -95,12 +111,15 @@ def make_request(
         raise UserError(
             f"{seconds} seconds cannot be used", "it is above 0, up to 3600", "Correct it."
         )
+    sent_from, received_into = _memories(buffers)
     return Request(
         ranks=ranks,
         operations=_operations(operations, ranks),
         sizes=_numbers("sizes", sizes, MOST_BYTES, "MPI counts bytes in a C int"),
         windows=_numbers("windows", windows, MOST_WINDOW, "that many messages are enough"),
-        buffers=buffers,
+        sent_from=sent_from,
+        received_into=received_into,
+        buffer_per_message=buffer_per_message,
         check=check,
         repeats=repeats,
         driver=driver,
@@ -138,6 +157,20 @@ def _one_of(what: str, name: str, names: tuple[str, ...]) -> None:
             f"there are {', '.join(names)}",
             f"Name one of them.{did_you_mean(name, names)}",
         )
+
+
+def _memories(text: str) -> tuple[str, str]:
+    """Return the memory that messages are sent from and the one they are received into."""
+    kinds = [kind.strip() for kind in text.split(",")]
+    for kind in kinds:
+        _one_of("buffers", kind, MEMORIES)
+    if len(kinds) > 2:
+        raise UserError(
+            f"buffers '{text}' cannot be used",
+            "a message has two sides",
+            "Name the sender's memory and the receiver's: host,device.",
+        )
+    return kinds[0], kinds[-1]
 
 
 def _operations(text: str, ranks: int) -> tuple[str, ...]:

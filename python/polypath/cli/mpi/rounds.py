@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Callable
 
 from polypath.cli.mpi.launch import Launch
-from polypath.cli.mpi.ranks import SILENCE, Outcome, run_ranks
+from polypath.cli.mpi.ranks import Outcome, run_ranks
 from polypath.cli.mpi.request import Request
 
 Progress = Callable[[int, int], None]
@@ -33,8 +33,16 @@ class RanksError(Exception):
 class Rounds:
     """Runs rounds; which kind goes first alternates, so that a drift favours neither."""
 
-    def __init__(self, request: Request, native: Launch, planned: Launch, program: Path) -> None:
+    def __init__(
+        self,
+        request: Request,
+        native: Launch,
+        planned: Launch,
+        program: Path,
+        silence: float | None = None,  # seconds without a result after which ranks hang
+    ) -> None:
         self._request = request
+        self._silence = silence
         self._launches = {"native": native, "planned": planned}
         self._program = program
         self._done = 0
@@ -42,13 +50,16 @@ class Rounds:
     def run(self, progress: Progress) -> list[Round]:
         """Run all rounds; the bytes are compared in the first one and in the last one."""
         last = self._request.repeats - 1
-        rounds = []
-        for index in range(self._request.repeats):
-            checked = self._request.check and index in (0, last)
-            order = ("native", "planned") if index % 2 == 0 else ("planned", "native")
-            runs = {kind: self._run(kind, checked, progress) for kind in order}
-            rounds.append(Round(runs["native"], runs["planned"], checked))
-        return rounds
+        return [
+            self.one(index, self._request.check and index in (0, last), progress)
+            for index in range(self._request.repeats)
+        ]
+
+    def one(self, index: int, checked: bool, progress: Progress) -> Round:
+        """Run the round of that number; its bytes are compared if `checked`."""
+        order = ("native", "planned") if index % 2 == 0 else ("planned", "native")
+        runs = {kind: self._run(kind, checked, progress) for kind in order}
+        return Round(runs["native"], runs["planned"], checked)
 
     def _run(self, kind: str, checked: bool, progress: Progress) -> Outcome:
         total = 2 * self._request.repeats * self._request.points
@@ -59,7 +70,7 @@ class Rounds:
 
         progress(self._done, total)
         arguments = self._request.arguments(checked)
-        outcome = run_ranks(self._launches[kind], self._program, arguments, count)
+        outcome = run_ranks(self._launches[kind], self._program, arguments, count, self._silence)
         _require_good(outcome, kind, self._request)
         return outcome
 
@@ -67,7 +78,7 @@ class Rounds:
 def _require_good(outcome: Outcome, kind: str, request: Request) -> None:
     how = "without Polypath" if kind == "native" else "with Polypath"
     if outcome.hung:
-        why = f"they gave no result for {SILENCE:.0f} s and were ended"
+        why = f"they gave no result for {outcome.silence:.0f} s and were ended"
         raise RanksError(outcome, how, why)
     if not outcome.complete:
         why = outcome.own_message() or f"the launcher ended with status {outcome.status}"

@@ -10,6 +10,8 @@ from polypath.cli.output import Document
 from polypath.cli.tables import heading, new_table
 from polypath.cli.units import factor_text, gigabytes, size_text, time_text
 
+LOSS = 0.98  # a ratio below it is a loss, and not how much equal runs differ
+
 
 def show_mpi(console: Console, document: Document) -> None:
     """Print what was measured, and what it means."""
@@ -32,6 +34,9 @@ def show_mpi(console: Console, document: Document) -> None:
         f"\nMedians of {document['repeats']} rounds with and without Polypath in turn; speed-up "
         "and range: of the ratios within each round. GB/s are 1e9 bytes/s."
     )
+    for operation in dict.fromkeys(result["operation"] for result in document["results"]):
+        heading(console, f"\n{operation}: worst and median ratio by size")
+        console.print(_worst_table(document["by_size"], operation))
 
 
 def _stand_in_text(document: Document) -> str:
@@ -56,6 +61,23 @@ def _speed_table(results: list[Document]) -> Table:
             "yes" if result["verified"] else "no",
         )
     return table
+
+
+def _worst_table(by_size: list[Document], operation: str) -> Table:
+    """Return a row per size and a column per window: the worst round, and the median."""
+    rows = [
+        (row["bytes"], [r for r in row["ratios"] if r["operation"] == operation]) for row in by_size
+    ]
+    windows = [f"window {ratio['window']}" for ratio in rows[0][1]]
+    table = new_table("size", *windows, right=("size", *windows))
+    for size, ratios in rows:
+        table.add_row(size_text(size), *(_worst_text(ratio) for ratio in ratios))
+    return table
+
+
+def _worst_text(ratio: Document) -> Text:
+    worst, median = factor_text(ratio["worst"]), factor_text(ratio["median"])
+    return Text(f"{worst} {median}", style="red" if ratio["worst"] < LOSS else "")
 
 
 def _verdict_table(results: list[Document]) -> Table:

@@ -1,0 +1,279 @@
+"""Times what a program does that uses the CUDA driver and nothing else; knows nothing of Polypath.
+
+Usage: driver_copies.py WHAT BYTES...
+
+  h2d, d2h, put             one copy at a time: to GPU 0, from it, from it to GPU 1; pinned memory
+  h2d_at_once, d2h_at_once  one copy per GPU, all at once, on a stream each; pinned memory
+  both_ways                 GPU 0 to GPU 1 and back at once, on a stream of each
+  first_h2d, first_pageable_h2d, first_put
+                            the first copy of the process, and the fifth
+  run                       a whole program with one GPU that makes a few large copies
+
+Writes to stdout, as JSON, a list of [what, bytes, seconds]. Every destination is compared with its
+source at the end; exit status 1 if one differs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from random import Random
+
+LEAST_WARM_UP, LEAST_WARM_UP_SECONDS = 10, 0.5
+REPEATS = 21
+FIRST_COPIES = 5
+PEER_ACCESS_ALREADY_ENABLED = 704
+PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE: pinned for all GPUs
+BLOCK = Random(1).randbytes((1 << 20) + 7)  # no piece of a copy is a multiple of it
+
+Action = Callable[[], None]
+Timing = tuple[str, int, float]
+libc = ctypes.CDLL(None)
+
+
+class Cuda:
+    """The driver's functions, whose errors end the program."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL("libcuda.so.1")
+        self.call("cuInit", 0)
+        count = ctypes.c_int()
+        self.call("cuDeviceGetCount", ctypes.byref(count))
+        self.gpus = count.value
+
+    def call(self, name: str, *arguments: object, tolerated: int = 0) -> None:
+        """Call a function; numbers must be wrapped unless they are a C int."""
+        result = getattr(self._library, name)(*arguments)
+        if result not in (0, tolerated):
+            raise SystemExit(f"{name} fails with {result}")
+
+    def action(self, name: str, *arguments: object) -> Action:
+        """Return a call that is ready to be made."""
+        function = getattr(self._library, name)
+
+        def act() -> None:
+            if function(*arguments) != 0:
+                raise SystemExit(f"{name} fails")
+
+        return act
+
+
+class Gpu:
+    """One GPU: its primary context, and one stream."""
+
+    def __init__(self, cuda: Cuda, number: int) -> None:
+        self._cuda = cuda
+        device = ctypes.c_int()
+        cuda.call("cuDeviceGet", ctypes.byref(device), number)
+        self.context, self.stream = ctypes.c_void_p(), ctypes.c_void_p()
+        cuda.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), device)
+        self.use()
+        cuda.call("cuStreamCreate", ctypes.byref(self.stream), 1)
+        self.synchronize = cuda.action("cuStreamSynchronize", self.stream)
+
+    def use(self) -> None:
+        """Make its context the current one."""
+        self._cuda.call("cuCtxSetCurrent", self.context)
+
+    def enable_peer(self, other: Gpu) -> None:
+        """Let this GPU reach the other one's memory, as every program does that copies between."""
+        self.use()
+        self._cuda.call(
+            "cuCtxEnablePeerAccess", other.context, 0, tolerated=PEER_ACCESS_ALREADY_ENABLED
+        )
+
+    def memory(self, size: int) -> ctypes.c_uint64:
+        """Return new memory of this GPU."""
+        self.use()
+        address = ctypes.c_uint64()
+        self._cuda.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        return address
+
+    def fill(self, address: ctypes.c_uint64, host: ctypes.c_void_p, size: int) -> None:
+        """Copy from the host at once."""
+        self.use()
+        self._cuda.call("cuMemcpyHtoD_v2", address, host, ctypes.c_size_t(size))
+
+    def read(self, address: ctypes.c_uint64, size: int) -> ctypes.c_void_p:
+        """Return host memory with what is there."""
+        self.use()
+        host = pageable(size)
+        self._cuda.call("cuMemcpyDtoH_v2", host, address, ctypes.c_size_t(size))
+        return host
+
+
+def pageable(size: int) -> ctypes.c_void_p:
+    """Return malloc memory, its pages present."""
+    libc.malloc.restype = ctypes.c_void_p
+    address = ctypes.c_void_p(libc.malloc(ctypes.c_size_t(size)))
+    libc.memset(address, 0, ctypes.c_size_t(size))
+    return address
+
+
+def pinned(cuda: Cuda, size: int) -> ctypes.c_void_p:
+    """Return pinned memory, its bytes all 0."""
+    address = ctypes.c_void_p()
+    cuda.call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(size), PORTABLE)
+    libc.memset(address, 0, ctypes.c_size_t(size))
+    return address
+
+
+def write_pattern(host: ctypes.c_void_p, size: int) -> None:
+    """Fill host memory with bytes in which every offset can be told."""
+    assert host.value is not None
+    for offset in range(0, size, len(BLOCK)):
+        libc.memcpy(
+            ctypes.c_void_p(host.value + offset),
+            BLOCK,
+            ctypes.c_size_t(min(len(BLOCK), size - offset)),
+        )
+
+
+def require_pattern(host: ctypes.c_void_p, size: int) -> None:
+    """End the program unless the bytes of write_pattern are there."""
+    assert host.value is not None
+    for offset in range(0, size, len(BLOCK)):
+        length = min(len(BLOCK), size - offset)
+        if libc.memcmp(ctypes.c_void_p(host.value + offset), BLOCK, ctypes.c_size_t(length)) != 0:
+            raise SystemExit(f"wrong bytes behind offset {offset} of {size}")
+
+
+class Copies:
+    """What one measurement does: copies on streams, and what must be there afterwards."""
+
+    def __init__(self) -> None:
+        self._actions: list[Action] = []
+        self._waits: list[Action] = []
+        self._checks: list[Action] = []
+
+    def add(self, copy: Action, gpu: Gpu, check: Action) -> None:
+        """Add a copy on that GPU's stream."""
+        self._actions += [gpu.use, copy]
+        self._waits.append(gpu.synchronize)
+        self._checks.append(check)
+
+    def seconds(self) -> float:
+        """Return how long they take together."""
+        start = time.perf_counter()
+        for action in self._actions:
+            action()
+        for wait in self._waits:
+            wait()
+        return time.perf_counter() - start
+
+    def check(self) -> None:
+        """End the program if a byte is wrong."""
+        for check in self._checks:
+            check()
+
+
+class Program:
+    """What can be asked for."""
+
+    def __init__(self) -> None:
+        self._cuda = Cuda()
+        self._gpus = [Gpu(self._cuda, 0)]
+
+    def _all_gpus(self, count: int) -> list[Gpu]:
+        while len(self._gpus) < count:
+            self._gpus.append(Gpu(self._cuda, len(self._gpus)))
+        return self._gpus[:count]
+
+    def _host(self, kind: str, size: int) -> ctypes.c_void_p:
+        return pageable(size) if kind == "pageable" else pinned(self._cuda, size)
+
+    def _h2d(self, copies: Copies, gpu: Gpu, size: int, kind: str = "pinned") -> None:
+        host, memory = self._host(kind, size), gpu.memory(size)
+        write_pattern(host, size)
+        copy = self._cuda.action(
+            "cuMemcpyHtoDAsync_v2", memory, host, ctypes.c_size_t(size), gpu.stream
+        )
+        copies.add(copy, gpu, lambda: require_pattern(gpu.read(memory, size), size))
+
+    def _d2h(self, copies: Copies, gpu: Gpu, size: int, kind: str = "pinned") -> None:
+        host, memory = self._host(kind, size), gpu.memory(size)
+        source = pageable(size)
+        write_pattern(source, size)
+        gpu.fill(memory, source, size)
+        copy = self._cuda.action(
+            "cuMemcpyDtoHAsync_v2", host, memory, ctypes.c_size_t(size), gpu.stream
+        )
+        copies.add(copy, gpu, lambda: require_pattern(host, size))
+
+    def _put(self, copies: Copies, source: Gpu, target: Gpu, size: int) -> None:
+        source.enable_peer(target)
+        target.enable_peer(source)
+        here, there, host = source.memory(size), target.memory(size), pageable(size)
+        write_pattern(host, size)
+        source.fill(here, host, size)
+        copy = self._cuda.action(
+            "cuMemcpyDtoDAsync_v2", there, here, ctypes.c_size_t(size), source.stream
+        )
+        copies.add(copy, source, lambda: require_pattern(target.read(there, size), size))
+
+    def copies(self, what: str, size: int) -> Copies:
+        """Return the copies that a name stands for."""
+        copies = Copies()
+        if what.endswith("_at_once"):
+            for gpu in self._all_gpus(self._cuda.gpus):
+                (self._h2d if what.startswith("h2d") else self._d2h)(copies, gpu, size)
+        elif what == "both_ways":
+            first, second = self._all_gpus(2)
+            self._put(copies, first, second, size)
+            self._put(copies, second, first, size)
+        elif what == "put":
+            source, target = self._all_gpus(2)
+            self._put(copies, source, target, size)
+        else:
+            kind, _, way = what.rpartition("_")
+            (self._h2d if way == "h2d" else self._d2h)(copies, self._gpus[0], size, kind)
+        return copies
+
+    def steady(self, what: str, size: int) -> list[Timing]:
+        """Return the median when everything is warm."""
+        copies = self.copies(what, size)
+        start, warm_up = time.perf_counter(), 0
+        while warm_up < LEAST_WARM_UP or time.perf_counter() - start < LEAST_WARM_UP_SECONDS:
+            copies.seconds()
+            warm_up += 1
+        timing = statistics.median(copies.seconds() for _ in range(REPEATS))
+        copies.check()
+        return [(what, size, timing)]
+
+    def first(self, what: str, size: int) -> list[Timing]:
+        """Return how long the first copy takes, and the fifth."""
+        copies = self.copies(what, size)
+        times = [copies.seconds() for _ in range(FIRST_COPIES)]
+        copies.check()
+        return [(f"first {what}", size, times[0]), (f"fifth {what}", size, times[-1])]
+
+    def run(self, size: int) -> list[Timing]:
+        """Make a few large copies, and no measurement."""
+        for what in ("pageable_h2d", "pageable_d2h", "h2d", "d2h"):
+            copies = self.copies(what, size)
+            copies.seconds()
+            copies.seconds()
+            copies.check()
+        return []
+
+
+def main(what: str, sizes: list[int]) -> None:
+    """Print every timing."""
+    program = Program()
+    timings: list[Timing] = []
+    for size in sizes:
+        if what == "run":
+            timings += program.run(size)
+        elif what.startswith("first_"):
+            timings += program.first(what.removeprefix("first_"), size)
+        else:
+            timings += program.steady(what, size)
+    print(json.dumps(timings))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], [int(size) for size in sys.argv[2:]])

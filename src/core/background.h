@@ -1,0 +1,41 @@
+#pragma once
+// Work that must not hold the program up: done one task after another by a thread of our own.
+
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace polypath {
+
+/// Thread-safe. There is a thread only while there are tasks. It sees none of the program's signals
+/// (ThreadSignals). In a forked child nothing is done any more.
+class Background {
+ public:
+  /// Must not throw.
+  using Task = std::function<void()>;
+
+  Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+  /// As stop().
+  ~Background();
+
+  /// Does the task after those given before. Drops it after stop(), and where the system has no
+  /// more threads to give.
+  void post(Task task);
+  /// Waits for the task in progress and drops the others. Not to be called by a task.
+  void stop() noexcept;
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::deque<Task> tasks_;
+  std::thread thread_;
+  bool working_ = false;
+  bool stopped_ = false;
+  int generation_;  ///< of the process that has the thread
+};
+
+}  // namespace polypath

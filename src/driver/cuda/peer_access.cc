@@ -1,0 +1,46 @@
+#include "driver/cuda/peer_access.h"
+
+namespace polypath::cuda {
+
+PeerAccess& PeerAccess::of_process() {
+  static auto& access = *new PeerAccess;
+  return access;
+}
+
+// What the program had enabled before is needed from now on, too.
+Result PeerAccess::enable(ContextPointer from, ContextPointer to, const Call& call) {
+  const std::scoped_lock lock(mutex_);
+  const Result result = call();
+  if (result != kSuccess && result != kPeerAccessAlreadyEnabled) return result;
+  ours_.insert({from, to});
+  return kSuccess;
+}
+
+Result PeerAccess::program_enables(ContextPointer from, ContextPointer to, const Call& call) {
+  const std::scoped_lock lock(mutex_);
+  const Result result = call();
+  const bool hidden = result == kPeerAccessAlreadyEnabled && ours_.contains({from, to});
+  if (result != kSuccess && !hidden) return result;
+  return programs_.insert({from, to}).second ? kSuccess : result;
+}
+
+Result PeerAccess::program_disables(ContextPointer from, ContextPointer to, const Call& call) {
+  const std::scoped_lock lock(mutex_);
+  if (!ours_.contains({from, to})) {
+    const Result result = call();
+    if (result == kSuccess) programs_.erase({from, to});
+    return result;
+  }
+  return programs_.erase({from, to}) > 0 ? kSuccess : kPeerAccessNotEnabled;
+}
+
+void PeerAccess::forget(ContextPointer context) {
+  const std::scoped_lock lock(mutex_);
+  const auto concerns = [context](const Pair& pair) {
+    return pair.first == context || pair.second == context;
+  };
+  std::erase_if(ours_, concerns);
+  std::erase_if(programs_, concerns);
+}
+
+}  // namespace polypath::cuda

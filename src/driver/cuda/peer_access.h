@@ -1,0 +1,45 @@
+#pragma once
+// Peer access between contexts, as this process has it and as the program believes to have it.
+//
+// Polypath enables access that its copies need. The program may enable or disable the same access
+// itself, before or after, and must get the answers that it would get alone: its own second
+// enabling fails, its first one does not.
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "driver/cuda/cuda_types.h"
+
+namespace polypath::cuda {
+
+/// Thread-safe. Calls of the driver are made with the lock held, so that nobody sees a state
+/// between two of them.
+class PeerAccess {
+ public:
+  /// Enables or disables access in the driver.
+  using Call = std::function<Result()>;
+
+  /// This process's, never destroyed.
+  static PeerAccess& of_process();
+
+  /// Polypath needs access from one context to another: as the call answers, but enabled already is
+  /// success.
+  Result enable(ContextPointer from, ContextPointer to, const Call& call);
+  /// The program enables it: what the driver would answer to it alone.
+  Result program_enables(ContextPointer from, ContextPointer to, const Call& call);
+  /// The program disables it. What Polypath needs stays.
+  Result program_disables(ContextPointer from, ContextPointer to, const Call& call);
+  /// The context ends, and with it all access from and to it.
+  void forget(ContextPointer context);
+
+ private:
+  using Pair = std::pair<ContextPointer, ContextPointer>;
+
+  std::mutex mutex_;
+  std::set<Pair> ours_;      ///< that Polypath needs
+  std::set<Pair> programs_;  ///< that the program believes to have
+};
+
+}  // namespace polypath::cuda

@@ -1,0 +1,29 @@
+#include "engine/events.h"
+
+namespace polypath {
+
+EventSet::~EventSet() {
+  for (const auto& [gpu, event] : events_)
+    quietly([&, made = event] { driver_.destroy_event(made); });
+}
+
+EventHandle EventSet::on(PlaceId gpu) {
+  const auto found = events_.find(gpu);
+  if (found != events_.end()) return found->second;
+  return events_[gpu] = driver_.create_event(gpu);
+}
+
+std::unique_ptr<EventSet> EventPool::take() {
+  const std::scoped_lock lock(mutex_);
+  if (spare_.empty()) return std::make_unique<EventSet>(driver_);
+  auto taken = std::move(spare_.back());
+  spare_.pop_back();
+  return taken;
+}
+
+void EventPool::give_back(std::unique_ptr<EventSet> events) {
+  const std::scoped_lock lock(mutex_);
+  spare_.push_back(std::move(events));
+}
+
+}  // namespace polypath

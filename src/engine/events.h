@@ -1,0 +1,69 @@
+#pragma once
+// Events of the engine's own, and giving back without a word.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "driver/driver.h"
+
+namespace polypath {
+
+/// Makes a call that gives something back. A driver that fails there keeps the thing, and that is
+/// all it can do. True if it did not fail.
+template <class Call>
+bool quietly(Call call) noexcept {
+  try {
+    call();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// An event per GPU that records it, created when first asked for.
+class EventSet {
+ public:
+  explicit EventSet(Driver& driver) : driver_(driver) {}
+  EventSet(const EventSet&) = delete;
+  EventSet& operator=(const EventSet&) = delete;
+  ~EventSet();
+  EventHandle on(PlaceId gpu);
+
+ private:
+  Driver& driver_;
+  std::map<PlaceId, EventHandle> events_;
+};
+
+/// Event sets that are used for a moment, again and again. Thread-safe.
+class EventPool {
+ public:
+  explicit EventPool(Driver& driver) : driver_(driver) {}
+
+  /// One that nobody else has meanwhile.
+  class Lease {
+   public:
+    explicit Lease(EventPool& pool) : pool_(pool), events_(pool.take()) {}
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() { pool_.give_back(std::move(events_)); }
+    [[nodiscard]] EventHandle on(PlaceId gpu) { return events_->on(gpu); }
+
+   private:
+    EventPool& pool_;
+    std::unique_ptr<EventSet> events_;
+  };
+
+ private:
+  [[nodiscard]] std::unique_ptr<EventSet> take();
+  void give_back(std::unique_ptr<EventSet> events);
+
+  Driver& driver_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<EventSet>> spare_;
+};
+
+}  // namespace polypath

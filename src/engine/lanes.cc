@@ -1,0 +1,77 @@
+#include "engine/lanes.h"
+
+#include <algorithm>
+
+namespace polypath {
+namespace {
+
+// On a hop's stream a chunk is a copy and at most one wait for a stream of another GPU; event
+// records take no room (H200, driver 580).
+constexpr std::size_t kEntriesPerChunk = 2;
+
+std::size_t entries_of(const Plan& plan) {
+  std::size_t chunks = 0;
+  for (const PathShape& part : plan.shape.paths)
+    if (part.path.staged()) chunks = std::max(chunks, part.chunks.size());
+  return kEntriesPerChunk * chunks;
+}
+
+}  // namespace
+
+Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Statistics& statistics)
+    : driver_(driver),
+      hops_(driver, machine, settings),
+      streams_(driver, machine, hops_),
+      graphs_(driver, machine, hops_, settings, statistics),
+      depth_(driver) {}
+
+void Lane::prepare(const Transfer& transfer, Executor executor) {
+  executor == Executor::graph ? graphs_.prepare(transfer) : streams_.prepare(transfer);
+}
+
+void Lane::run(const Transfer& transfer, Executor executor) {
+  const bool graph = executor == Executor::graph;
+  started_ =
+      graph ? graphs_.forked_on(transfer.stream_gpu) : streams_.forked_on(transfer.stream_gpu);
+  if (graph) return graphs_.run(transfer);
+  streams_.run(transfer);
+  depth_.add(entries_of(*transfer.plan), transfer.stream, transfer.stream_gpu);
+}
+
+bool Lane::settle(const Transfer& transfer) noexcept {
+  const bool settled = hops_.settle(transfer);
+  spoilt_ |= !settled;
+  return settled;
+}
+
+bool Lane::has_room(const Plan& plan) { return depth_.has_room(entries_of(plan)); }
+
+Lanes::Lanes(Driver& driver, const Machine& machine, const Settings& settings,
+             Statistics& statistics)
+    : driver_(driver), machine_(machine), settings_(settings), statistics_(statistics) {}
+
+bool Lanes::is_free(const Lane& lane) const {
+  if (lane.spoilt_) return false;
+  bool started = lane.started_.value == 0;
+  return started || (quietly([&] { started = driver_.is_done(lane.started_); }) && started);
+}
+
+Lane* Lanes::lend(StreamHandle stream) {
+  for (const auto& lane : lanes_)
+    if (lane->lent_ && lane->borrower_ == stream && !lane->spoilt_) return lane.get();
+  Lane* lane = find_free();
+  if (lane == nullptr) return nullptr;
+  lane->borrower_ = stream;
+  lane->lent_ = true;
+  return lane;
+}
+
+Lane* Lanes::find_free() {
+  for (const auto& lane : lanes_)
+    if (is_free(*lane)) return lane.get();
+  if (lanes_.size() >= static_cast<std::size_t>(settings_.lanes)) return nullptr;
+  return lanes_.emplace_back(std::make_unique<Lane>(driver_, machine_, settings_, statistics_))
+      .get();
+}
+
+}  // namespace polypath

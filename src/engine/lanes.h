@@ -1,0 +1,72 @@
+#pragma once
+// Lanes: the engine's streams and staging rings, lent to one stream of the program at a time.
+//
+// What is queued in a lane starts after its borrower's earlier work. So a lane passes to another
+// stream only when that work is done: streams that the program has not ordered never wait for each
+// other in it.
+
+#include <memory>
+#include <vector>
+
+#include "core/settings.h"
+#include "engine/graph_executor.h"
+#include "engine/hops.h"
+#include "engine/queue_depth.h"
+#include "engine/statistics.h"
+#include "engine/stream_executor.h"
+
+namespace polypath {
+
+class Lane {
+ public:
+  Lane(Driver& driver, const Machine& machine, const Settings& settings, Statistics& statistics);
+
+  /// Enqueues the transfer; everything that it needs is there. After an error some of it may be
+  /// queued: settle.
+  void run(const Transfer& transfer, Executor executor);
+  /// Creates the small things that run() needs, so that it only enqueues. Errors leave nothing
+  /// behind.
+  void prepare(const Transfer& transfer, Executor executor);
+  /// As Hops::settle; a lane in which something may be queued for ever is not lent any more.
+  [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
+  /// True if the streams can take the plan's copies without holding up who adds them.
+  [[nodiscard]] bool has_room(const Plan& plan);
+
+  [[nodiscard]] Hops& hops() { return hops_; }
+  [[nodiscard]] const Hops& hops() const { return hops_; }
+
+ private:
+  friend class Lanes;
+
+  Driver& driver_;
+  Hops hops_;
+  StreamExecutor streams_;
+  GraphExecutor graphs_;
+  QueueDepth depth_;
+  StreamHandle borrower_;
+  EventHandle started_;  ///< done when nothing in the lane waits for the borrower any more
+  bool lent_ = false;    ///< ever
+  bool spoilt_ = false;
+};
+
+/// All lanes of an engine. Not thread-safe; the engine guards it.
+class Lanes {
+ public:
+  Lanes(Driver& driver, const Machine& machine, const Settings& settings, Statistics& statistics);
+
+  /// The stream's own lane, else a free one, else a new one; null if there are as many as there may
+  /// be and all are in use.
+  [[nodiscard]] Lane* lend(StreamHandle stream);
+
+ private:
+  [[nodiscard]] bool is_free(const Lane& lane) const;
+  [[nodiscard]] Lane* find_free();
+
+  Driver& driver_;
+  const Machine& machine_;
+  const Settings& settings_;
+  Statistics& statistics_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace polypath

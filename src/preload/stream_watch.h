@@ -1,0 +1,67 @@
+#pragma once
+// Which of the program's streams may hold something that waits for the program itself.
+//
+// What Polypath puts beside a program's stream starts after what is in it: on other GPUs, in other
+// streams. If that waits for the program (a kernel that looks at a flag, a host function, an event
+// of another stream), so does ours, and a program that first synchronises with one of those GPUs
+// never goes on. The driver's own copy would hold up nobody there. So several paths are taken only
+// behind work that ends by itself: copies, fills, and whatever else is not noted here; or behind
+// none.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+
+#include "driver/cuda/cuda_types.h"
+
+namespace polypath::preload {
+
+/// Thread-safe; noting something costs a few nanoseconds.
+class StreamWatch {
+ public:
+  /// This process's, never destroyed.
+  static StreamWatch& of_process();
+
+  /// The program is about to put into the stream what may wait for it. Null stands for a default
+  /// stream, whichever.
+  void note(cuda::StreamPointer stream) {
+    counter_of(stream).fetch_add(1, std::memory_order_relaxed);
+    all_.fetch_add(1, std::memory_order_release);
+  }
+
+  /// Whose work a stream waits for.
+  enum class Order {
+    alone,         ///< its own: a non-blocking stream
+    with_default,  ///< that of default and blocking streams as well
+  };
+
+  /// True if nothing that the stream waits for can wait for the program. `context` tells default
+  /// streams apart. `is_idle` tells whether all of that has finished; it is asked only if something
+  /// has been noted since it last had, and for a stream that is seen for the first time.
+  [[nodiscard]] bool waits_for_nobody(cuda::StreamPointer stream, Order order,
+                                      cuda::ContextPointer context,
+                                      const std::function<bool()>& is_idle);
+
+ private:
+  using Counter = std::atomic<std::uint64_t>;
+
+  [[nodiscard]] Counter& counter_of(cuda::StreamPointer stream) {
+    // 2^64 / φ, whose multiples are well spread.
+    const auto value = reinterpret_cast<std::uintptr_t>(stream);
+    return counters_[(value * 0x9e3779b97f4a7c15ULL) >> 56];
+  }
+
+  std::array<Counter, 256> counters_{};  ///< by hash of the stream
+  Counter all_{0};
+  std::mutex mutex_;
+  /// A stream; of default ones the context and the thread as well.
+  using Key = std::tuple<cuda::StreamPointer, cuda::ContextPointer, std::thread::id>;
+  std::map<Key, std::uint64_t> idle_at_;  ///< the counter when last seen idle
+};
+
+}  // namespace polypath::preload

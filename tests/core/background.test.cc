@@ -1,0 +1,102 @@
+// Tasks are done in order by a thread that sees only the signals that it causes itself.
+
+#include "core/background.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <future>
+#include <vector>
+
+namespace polypath {
+namespace {
+
+TEST(BackgroundTasks, AreDoneInTheirOrder) {
+  Background background;
+  std::vector<int> done;
+  std::promise<void> last;
+
+  for (int i = 0; i < 100; ++i) background.post([&, i] { done.push_back(i); });
+  background.post([&] { last.set_value(); });
+  last.get_future().wait();
+
+  ASSERT_EQ(done.size(), 100U);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(done[static_cast<std::size_t>(i)], i);
+}
+
+TEST(BackgroundTasks, MayComeAfterAPause) {
+  Background background;
+  for (int i = 0; i < 20; ++i) {
+    std::promise<void> done;
+    background.post([&] { done.set_value(); });
+    done.get_future().wait();
+  }
+}
+
+TEST(BackgroundTasks, AreDroppedAfterTheEnd) {
+  Background background;
+  background.stop();
+  bool done = false;
+
+  background.post([&] { done = true; });
+  background.stop();
+
+  EXPECT_FALSE(done);
+}
+
+TEST(BackgroundTasks, TheOneInProgressIsFinished) {
+  std::promise<void> begun;
+  bool finished = false;
+  {
+    Background background;
+    background.post([&] {
+      begun.set_value();
+      usleep(10000);
+      finished = true;
+    });
+    begun.get_future().wait();
+  }
+  EXPECT_TRUE(finished);
+}
+
+TEST(BackgroundTasks, SeeNoSignalsButTheirOwn) {
+  Background background;
+  std::promise<sigset_t> blocked;
+  background.post([&] {
+    sigset_t set;
+    pthread_sigmask(SIG_SETMASK, nullptr, &set);
+    blocked.set_value(set);
+  });
+  const sigset_t set = blocked.get_future().get();
+
+  for (const int signal : std::array{SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD, SIGPROF})
+    EXPECT_EQ(sigismember(&set, signal), 1) << signal;
+  for (const int signal : std::array{SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+    EXPECT_EQ(sigismember(&set, signal), 0) << signal;
+}
+
+TEST(BackgroundTasks, AreNotDoneInAForkedChild) {
+  Background background;
+  std::promise<void> begun;
+  background.post([&] { begun.set_value(); });
+  begun.get_future().wait();
+
+  const pid_t child = fork();
+  if (child == 0) {
+    bool done = false;
+    background.post([&] { done = true; });
+    background.stop();
+    _exit(done ? 1 : 0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace polypath

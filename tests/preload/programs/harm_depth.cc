@@ -1,0 +1,87 @@
+// Many large copies in a stream that is held: a program that lets the stream go only after it has
+// issued all of them must get there.
+//
+// Options: count, bytes, watchdog (milliseconds), by (value or function).
+
+#include "harm.h"
+
+using namespace program;
+
+namespace {
+
+enum class Way { in, out, between };
+
+struct Buffers {
+  std::size_t bytes;
+  CUdeviceptr first, last, far = 0;
+  unsigned char *first_host, *last_host, *target;
+};
+
+// Two sources: the last copy is told apart from those before it.
+Buffers make_buffers(std::size_t bytes, Way way) {
+  Buffers made{};
+  made.bytes = bytes;
+  made.first = filled(0, bytes, 1);
+  made.last = filled(0, bytes, 2);
+  if (way == Way::between) made.far = memory_on(1, bytes);
+  use(0);
+  if (way == Way::between) return made;
+  for (unsigned char** host : {&made.first_host, &made.last_host, &made.target})
+    *host = static_cast<unsigned char*>(pinned(bytes));
+  const auto first = pattern(bytes, 3), last = pattern(bytes, 4);
+  std::memcpy(made.first_host, first.data(), bytes);
+  std::memcpy(made.last_host, last.data(), bytes);
+  return made;
+}
+
+void copy(const Buffers& all, Way way, bool last, CUstream stream) {
+  if (way == Way::in)
+    CHECK(
+        cuMemcpyHtoDAsync_v2(all.first, last ? all.last_host : all.first_host, all.bytes, stream));
+  if (way == Way::out)
+    CHECK(cuMemcpyDtoHAsync_v2(all.target, last ? all.last : all.first, all.bytes, stream));
+  if (way == Way::between)
+    CHECK(cuMemcpyDtoDAsync_v2(all.far, last ? all.last : all.first, all.bytes, stream));
+}
+
+std::size_t wrong(const Buffers& all, Way way) {
+  if (way == Way::in) return wrong_bytes(all.first, pattern(all.bytes, 4));
+  const auto last = pattern(all.bytes, 2);
+  return way == Way::out ? wrong_bytes(all.target, last) : wrong_bytes(all.far, last);
+}
+
+void issue(const Buffers& all, Way way, std::size_t count, CUstream stream) {
+  for (std::size_t i = 1; i <= count; ++i) copy(all, way, i == count, stream);
+}
+
+void deep(Way way, std::size_t usual_count, std::size_t usual_bytes) {
+  const std::size_t count = options().number("count", usual_count);
+  const Buffers all = make_buffers(options().number("bytes", usual_bytes), way);
+  const CUstream stream = stream_on(0);
+  issue(all, way, 4, stream);  // so that what is made at first copies has been made
+  CHECK(cuStreamSynchronize(stream));
+  Hold hold(usual_hold());
+  hold.in(stream);
+  const bool blocked = blocks(hold, [&] { issue(all, way, count, stream); });
+  hold.release();
+  CHECK(cuStreamSynchronize(stream));
+  say_blocked("a deep queue", blocked);
+  say_bytes("after it", wrong(all, way));
+}
+
+void few_large_out() { deep(Way::out, 20, 512 * kMiB); }
+void few_large_in() { deep(Way::in, 20, 512 * kMiB); }
+void few_large_between() { deep(Way::between, 20, 512 * kMiB); }
+void many_small_out() { deep(Way::out, 200, 4 * kMiB); }
+void many_small_in() { deep(Way::in, 200, 4 * kMiB); }
+void many_small_between() { deep(Way::between, 200, 4 * kMiB); }
+
+const Scenarios kScenarios = {
+    {"few_large_out", {1, few_large_out}},         {"few_large_in", {1, few_large_in}},
+    {"few_large_between", {2, few_large_between}}, {"many_small_out", {1, many_small_out}},
+    {"many_small_in", {1, many_small_in}},         {"many_small_between", {2, many_small_between}},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_scenario(kScenarios, argc, argv); }

@@ -1,0 +1,55 @@
+// A program that takes all memory of a GPU after large copies gets as much as it would get alone,
+// and its copies are right when nothing is left.
+//
+// Options: bytes (of copies), piece (of allocations).
+
+#include "copies_of_all_kinds.h"
+
+using namespace program;
+
+namespace {
+
+void until_full(int gpu) {
+  CopiesOfAllKinds copies(gpu, options().number("bytes", 64 * kMiB));
+  say_bytes("before", copies.rounds(3));
+  use(gpu);
+  std::vector<CUdeviceptr> all;
+  CUdeviceptr memory = 0;
+  int result = 0;
+  while ((result = cuMemAlloc_v2(&memory, options().number("piece", 64 * kMiB))) == 0)
+    all.push_back(memory);
+  std::printf("allocations of GPU %d ~1: %zu\n", gpu, all.size());
+  std::printf("then: %d\n", result);
+  say_bytes("when nothing is left", copies.rounds(3));
+  for (const CUdeviceptr one : all) CHECK(cuMemFree_v2(one));
+  say_bytes("after all has been given back", copies.rounds(3));
+}
+
+void first_gpu_until_full() { until_full(0); }
+void second_gpu_until_full() { until_full(1); }
+
+// Pinned memory, and streams and events by the hundred.
+void many_things() {
+  CopiesOfAllKinds copies(0, options().number("bytes", 64 * kMiB));
+  say_bytes("before", copies.rounds(2));
+  for (int i = 0; i < 300; ++i) {
+    const CUstream stream = stream_on(0);
+    CUevent event = nullptr;
+    CHECK(cuEventCreate(&event, 2));
+    CHECK(cuEventRecord(event, stream));
+    if (i % 2 == 0) continue;
+    CHECK(cuEventDestroy_v2(event));
+    CHECK(cuStreamDestroy_v2(stream));
+  }
+  say_bytes("with many streams", copies.rounds(2));
+}
+
+const Scenarios kScenarios = {
+    {"first_gpu_until_full", {1, first_gpu_until_full}},
+    {"second_gpu_until_full", {2, second_gpu_until_full}},
+    {"many_things", {1, many_things}},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_scenario(kScenarios, argc, argv); }
