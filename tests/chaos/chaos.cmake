@@ -1,5 +1,6 @@
 # The stand-in driver in its chaotic mode: each of its rules, and the programs of the preload tests
-# over it, with and without the preload library where that is built.
+# over it, with and without the preload library where that is built. Its peer is that of the layer
+# "standin", which must be built as well.
 target_sources(test_chaos PRIVATE
   standin/driver_api.cc standin/peer.cc chaos/chaotic_program.cc preload/program_run.cc)
 target_link_libraries(test_chaos PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
@@ -14,4 +15,4 @@ target_compile_definitions(test_chaos PRIVATE
                            POLYPATH_PRELOAD="${chaos_preload}"
                            POLYPATH_PROGRAMS="$<TARGET_FILE_DIR:preload_copies>"
                            POLYPATH_STANDIN="${PROJECT_BINARY_DIR}/standin")
-add_dependencies(test_chaos standin_cuda standin_nvml preload_copies preload_ipc)
+add_dependencies(test_chaos standin_cuda standin_nvml standin_peer preload_copies preload_ipc)

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "chaos/chaotic_program.h"
+#include "standin/peer.h"
 
 namespace polypath::test {
 namespace {
@@ -109,15 +110,16 @@ TEST_F(ChaosHolding, SynchronisingWaits) {
     });
 }
 
+// Of its own streams, whatever they do, and of others that touch its memory.
 TEST_F(ChaosHolding, FreeingWaitsForAllThatTheGpuHasToDo) {
-  for (const int gpu : {0, 1})
+  for (const bool copies_there : {false, true})
     run(1, [&] {
       Gate gate;
       const DevicePointer unused = filled(kSmall, 1, 1), other = filled(kSmall, 1, 2);
       const DevicePointer from = filled(kSmall, 1, 0), to = filled(kSmall, 1, 1);
-      const StreamPointer held = stream_of(gpu);
+      const StreamPointer held = stream_of(copies_there ? 0 : 1);
       gate.close(held);
-      copy(to, from, kSmall, held);
+      if (copies_there) copy(to, from, kSmall, held);
 
       EXPECT_EQ(cu("cuMemFree_v2", other), 0);
       EXPECT_FALSE(is_done(held));
@@ -256,6 +258,15 @@ TEST_F(ChaosHolding, AWrittenValueLetsAnotherStreamGoOn) {
     EXPECT_EQ(contents(flag, 4), Contents({9, 0, 0, 0}));
     return 0;
   });
+}
+
+TEST(ChaosExit, WhoWaitsIsToldThatTheDriverShutsDown) {
+  Peer peer({"STANDIN_CHAOS=1"});
+
+  EXPECT_EQ(peer.ask("wait_until_exit"), "error 600");
+
+  EXPECT_EQ(peer.quit(), 0);
+  EXPECT_EQ(peer.last_words(), "waited: error 4\n");
 }
 
 TEST_F(ChaosHolding, AProgramEndsWhateverIsHeld) {

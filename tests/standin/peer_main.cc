@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "standin/driver_api.h"
@@ -226,6 +227,27 @@ std::string at_exit(Words&) {
   return "ok";
 }
 
+// A thread that waits for a value nobody writes, and an exit handler that waits for the thread.
+std::string wait_until_exit(Words&) {
+  static std::thread waiting;
+  static Result told = 0;
+  std::atexit([] {
+    waiting.join();
+    std::cout << "waited: " << answer(told) << std::endl;
+  });
+  if (const Result result = cu("cuInit", 0U); result != 0) return answer(result);
+  ContextPointer context = nullptr;
+  StreamPointer queue = nullptr;
+  DevicePointer memory = 0;
+  cu("cuDevicePrimaryCtxRetain", &context, 0);
+  cu("cuCtxSetCurrent", context);
+  cu("cuStreamCreate", &queue, 1U);
+  cu("cuMemAlloc_v2", &memory, std::size_t{4096});
+  cu("cuStreamWaitValue32_v2", queue, memory, 1U, 1U);
+  waiting = std::thread([queue] { told = cu("cuStreamSynchronize", queue); });
+  return answer(cu("cuStreamQuery", queue));
+}
+
 const std::map<std::string, std::function<std::string(Words&)>>& commands() {
   static const std::map<std::string, std::function<std::string(Words&)>> table = {
       {"init", [](Words&) { return answer(cu("cuInit", 0U)); }},
@@ -251,6 +273,7 @@ const std::map<std::string, std::function<std::string(Words&)>>& commands() {
       {"bus", bus_id},
       {"touch", touch},
       {"fork", fork_child},
+      {"wait_until_exit", wait_until_exit},
       {"at_exit", at_exit},
   };
   return table;

@@ -2,7 +2,7 @@
 add_executable(standin_peer ${CMAKE_CURRENT_LIST_DIR}/peer_main.cc
                             ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc)
 target_include_directories(standin_peer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_sources(test_standin PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc ${CMAKE_CURRENT_LIST_DIR}/peer.cc)
 target_link_libraries(test_standin PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
@@ -25,3 +25,9 @@ gtest_discover_tests(test_gpu TEST_PREFIX StandIn. DISCOVERY_TIMEOUT 60
 add_test(NAME StandIn.Bench COMMAND ${CMAKE_COMMAND} -E env ${standin_environment}
          sh ${CMAKE_CURRENT_LIST_DIR}/bench.sh $<TARGET_FILE:polypath_report>)
 set_tests_properties(StandIn.Bench PROPERTIES LABELS standin)
+foreach(seed IN ITEMS 1 2)
+  add_test(NAME StandIn.ConformanceInChaos${seed}
+           COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${seed}
+                   $<TARGET_FILE:test_gpu> --gtest_filter=*DriverConformance*)
+  set_tests_properties(StandIn.ConformanceInChaos${seed} PROPERTIES LABELS standin)
+endforeach()
