@@ -1,5 +1,11 @@
 #include "core/background.h"
 
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -7,6 +13,20 @@
 #include "core/signals.h"
 
 namespace polypath {
+namespace {
+
+constexpr int kGivesWay = 19;  // the largest nice value
+
+// What the system does not allow stays as it is.
+void step_aside() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
+  sched_setaffinity(0, sizeof all, &all);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kGivesWay);
+}
+
+}  // namespace
 
 Background::Background() : generation_(process_generation()) {}
 
@@ -33,6 +53,7 @@ void Background::post(Task task) {
 }
 
 void Background::work() {
+  step_aside();
   for (;;) {
     Task task;
     {
@@ -46,6 +67,12 @@ void Background::work() {
   }
 }
 
+bool Background::pause(Seconds duration) {
+  std::unique_lock lock(mutex_);
+  const std::chrono::duration<double> time(duration.value);
+  return !stopping_.wait_for(lock, time, [this] { return stopped_; });
+}
+
 void Background::stop() noexcept {
   if (process_generation() != generation_) return;
   {
@@ -53,6 +80,7 @@ void Background::stop() noexcept {
     stopped_ = true;
     tasks_.clear();
   }
+  stopping_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 

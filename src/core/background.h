@@ -1,15 +1,19 @@
 #pragma once
 // Work that must not hold the program up: done one task after another by a thread of our own.
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
 
+#include "core/units.h"
+
 namespace polypath {
 
 /// Thread-safe. There is a thread only while there are tasks. It sees none of the program's signals
-/// (ThreadSignals). In a forked child nothing is done any more.
+/// (ThreadSignals), gives way to all others, and may use any CPU: launchers bind a process to one,
+/// on which the program itself is at work. In a forked child nothing is done any more.
 class Background {
  public:
   /// Must not throw.
@@ -24,6 +28,8 @@ class Background {
   /// Does the task after those given before. Drops it after stop(), and where the system has no
   /// more threads to give.
   void post(Task task);
+  /// For a task: waits that long, or until stop(); false then.
+  [[nodiscard]] bool pause(Seconds duration);
   /// Waits for the task in progress and drops the others. Not to be called by a task.
   void stop() noexcept;
 
@@ -31,6 +37,7 @@ class Background {
   void work();
 
   std::mutex mutex_;
+  std::condition_variable stopping_;
   std::deque<Task> tasks_;
   std::thread thread_;
   bool working_ = false;

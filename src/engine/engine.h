@@ -54,6 +54,8 @@ class Engine {
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
                    const PlanOptions& options = {});
 
+  /// False if the calling thread may use too few CPUs to copy pageable memory through windows.
+  [[nodiscard]] bool windows_pay() const { return pageable_.pays(); }
   [[nodiscard]] Statistics statistics() const;
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }

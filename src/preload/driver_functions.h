@@ -83,6 +83,9 @@ struct LaunchConfig {
   X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle", 4010, 0, (DevicePointer*, IpcHandle, unsigned))     \
   X(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0, (DevicePointer*, IpcHandle, unsigned)) \
   X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0, (DevicePointer))                         \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0, (ContextPointer*, Device))     \
+  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, 0, (Device))                    \
+  X(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0, (Device))                \
   X(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0, (Device))                        \
   X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0, (Device))                    \
   X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", 4000, 0, (ContextPointer, unsigned))          \

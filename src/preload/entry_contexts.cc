@@ -1,5 +1,8 @@
 // Contexts and what they may reach, as the program finds them.
 
+#include <map>
+#include <mutex>
+
 #include "driver/cuda/cuda_api.h"
 #include "driver/cuda/peer_access.h"
 #include "preload/interposer.h"
@@ -38,7 +41,58 @@ void note_reset(Device gpu) {
   if (SharedMemory* shared = SharedMemory::existing()) shared->end();
 }
 
+// How often the program holds the primary contexts, as far as it has been seen to take them.
+class Holds {
+ public:
+  void retained(Device gpu, ContextPointer context) {
+    const std::scoped_lock lock(mutex_);
+    Hold& hold = holds_[gpu];
+    hold.context = context;
+    ++hold.count;
+  }
+  // For the program the context ends with its last hold.
+  void released(Device gpu) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = holds_.find(gpu);
+    if (found == holds_.end() || --found->second.count > 0) return;
+    cuda::PeerAccess::of_process().program_forgets(found->second.context);
+    holds_.erase(found);
+  }
+
+ private:
+  struct Hold {
+    ContextPointer context = nullptr;
+    int count = 0;
+  };
+  std::mutex mutex_;
+  std::map<Device, Hold> holds_;
+};
+
+Holds& holds() {
+  static auto& of_process = *new Holds;
+  return of_process;
+}
+
+Result released(Result result, Device gpu) {
+  if (result == cuda::kSuccess) holds().released(gpu);
+  return result;
+}
+
 }  // namespace
+
+Result cuDevicePrimaryCtxRetain(ContextPointer* context, Device gpu) {
+  const Result result = real().cuDevicePrimaryCtxRetain(context, gpu);
+  if (result == cuda::kSuccess) holds().retained(gpu, *context);
+  return result;
+}
+
+Result cuDevicePrimaryCtxRelease(Device gpu) {
+  return released(real().cuDevicePrimaryCtxRelease(gpu), gpu);
+}
+
+Result cuDevicePrimaryCtxRelease_v2(Device gpu) {
+  return released(real().cuDevicePrimaryCtxRelease_v2(gpu), gpu);
+}
 
 Result cuCtxEnablePeerAccess(ContextPointer peer, unsigned flags) {
   return cuda::PeerAccess::of_process().program_enables(

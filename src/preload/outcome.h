@@ -17,6 +17,7 @@
   X(native, "one native copy is best")                                              \
   X(same_memory, "within one memory, or between host memories")                     \
   X(pageable, "pageable memory, too small for windows")                             \
+  X(few_cpus, "pageable memory, too few CPUs for windows")                          \
   X(managed, "managed memory")                                                      \
   X(own_access, "memory from a pool or with virtual addresses of its own")          \
   X(owner_unknown, "memory of a process that does not run under Polypath")          \

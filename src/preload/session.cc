@@ -101,8 +101,10 @@ void Session::stop_preparing() noexcept {
 Outcome Session::copy(const ProgramCopy& asked) {
   if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
   if (lately_inside_.contains(asked)) return Outcome::same_memory;
+  if (lately_few_cpus_.contains(asked)) return Outcome::few_cpus;
   const Outcome outcome = decide(asked);
   if (outcome == Outcome::same_memory) lately_inside_.remember(asked);
+  if (outcome == Outcome::few_cpus) lately_few_cpus_.remember(asked);
   return outcome;
 }
 
@@ -256,6 +258,7 @@ std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& end
   if (ends.destination.place == ends.source.place) return Outcome::same_memory;
   if (!is_device(ends.destination) && !is_device(ends.source)) return Outcome::same_memory;
   if (ends.pageable() && asked.bytes < settings_.pageable_min) return Outcome::pageable;
+  if (ends.pageable() && !engine_.windows_pay()) return Outcome::few_cpus;
   if (!holds(ends.destination, asked.destination, asked.bytes) ||
       !holds(ends.source, asked.source, asked.bytes))
     return Outcome::unknown_memory;

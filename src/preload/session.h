@@ -80,8 +80,9 @@ class Session {
   std::mutex ordering_;
   EventSet ordered_;
   EventPool events_;
-  LatelyNative lately_native_;  ///< by plan
-  LatelyNative lately_inside_;  ///< because both ends are in one memory
+  LatelyNative lately_native_;    ///< by plan
+  LatelyNative lately_inside_;    ///< because both ends are in one memory
+  LatelyNative lately_few_cpus_;  ///< because the caller may use too few CPUs
   std::mutex mapping_mutex_;
   std::set<std::pair<Address, cuda::ContextPointer>> mapping_;  ///< in progress
   std::unique_ptr<Background> background_;  ///< that maps memory; null: the call that needs it does

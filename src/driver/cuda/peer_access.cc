@@ -1,6 +1,13 @@
 #include "driver/cuda/peer_access.h"
 
 namespace polypath::cuda {
+namespace {
+
+bool concerns(const std::pair<ContextPointer, ContextPointer>& pair, ContextPointer context) {
+  return pair.first == context || pair.second == context;
+}
+
+}  // namespace
 
 PeerAccess& PeerAccess::of_process() {
   static auto& access = *new PeerAccess;
@@ -35,12 +42,14 @@ Result PeerAccess::program_disables(ContextPointer from, ContextPointer to, cons
 }
 
 void PeerAccess::forget(ContextPointer context) {
+  program_forgets(context);
   const std::scoped_lock lock(mutex_);
-  const auto concerns = [context](const Pair& pair) {
-    return pair.first == context || pair.second == context;
-  };
-  std::erase_if(ours_, concerns);
-  std::erase_if(programs_, concerns);
+  std::erase_if(ours_, [&](const Pair& pair) { return concerns(pair, context); });
+}
+
+void PeerAccess::program_forgets(ContextPointer context) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(programs_, [&](const Pair& pair) { return concerns(pair, context); });
 }
 
 }  // namespace polypath::cuda

@@ -33,6 +33,8 @@ class PeerAccess {
   Result program_disables(ContextPointer from, ContextPointer to, const Call& call);
   /// The context ends, and with it all access from and to it.
   void forget(ContextPointer context);
+  /// The context ends as far as the program can tell: Polypath holds it still.
+  void program_forgets(ContextPointer context);
 
  private:
   using Pair = std::pair<ContextPointer, ContextPointer>;

@@ -51,10 +51,18 @@ class Rig {
   void reset(Way way) {
     CHECK(cuMemcpyDtoDAsync_v2(buffer_, old_, bytes(), nullptr));
     CHECK(cuMemsetD8_v2(aside_, 0x5a, bytes()));
-    if (kind_ == Kind::between) CHECK(cuMemsetD8_v2(far_target_, 0x5a, bytes()));
+    if (kind_ == Kind::between) fill_far();
     else if (way == Way::out) std::memset(host_, 0x5a, bytes());
     else std::memcpy(host_, others_.data(), bytes());
     CHECK(cuCtxSynchronize());
+  }
+
+  /// In its own context: another one reaches it only with peer access.
+  void fill_far() {
+    use(1);
+    CHECK(cuMemsetD8_v2(far_target_, 0x5a, bytes()));
+    CHECK(cuCtxSynchronize());
+    use(0);
   }
 
   /// The large copy. The bytes of pageable memory are there, or have been taken, when it returns.
