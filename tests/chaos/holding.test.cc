@@ -57,16 +57,14 @@ TEST_F(ChaosHolding, FunctionsRunOnAnotherThreadAndMayNotCallTheDriver) {
   });
 }
 
-TEST_F(ChaosHolding, WhatGivesThingsBackDoesNotWait) {
+TEST_F(ChaosHolding, DestroyingEventsAndStreamsDoesNotWait) {
   run(1, [&] {
     Gate gate;
     const StreamPointer held = stream();
     const EventPointer marker = event();
-    void* host = pinned(kSmall);
     gate.close(held);
     EXPECT_EQ(cu("cuEventRecord", marker, held), 0);
 
-    EXPECT_EQ(cu("cuMemFreeHost", host), 0);
     EXPECT_EQ(cu("cuEventDestroy_v2", marker), 0);
     EXPECT_EQ(cu("cuStreamDestroy_v2", held), 0);
     gate.open();
@@ -110,79 +108,158 @@ TEST_F(ChaosHolding, SynchronisingWaits) {
     });
 }
 
-// Of its own streams, whatever they do, and of others that touch its memory.
-TEST_F(ChaosHolding, FreeingWaitsForAllThatTheGpuHasToDo) {
-  for (const bool copies_there : {false, true})
+// As seen on H200, driver 580, as is all up to the end of contexts.
+TEST_F(ChaosHolding, FreeingMemoryOfAGpuWaitsForAllThatItHasToDo) {
+  for (const bool host : {false, true})
     run(1, [&] {
       Gate gate;
-      const DevicePointer unused = filled(kSmall, 1, 1), other = filled(kSmall, 1, 2);
-      const DevicePointer from = filled(kSmall, 1, 0), to = filled(kSmall, 1, 1);
-      const StreamPointer held = stream_of(copies_there ? 0 : 1);
-      gate.close(held);
-      if (copies_there) copy(to, from, kSmall, held);
+      const DevicePointer unused = filled(kSmall, 1), other = filled(kSmall, 1, 1);
+      void* unused_host = pinned(kSmall);
+      gate.close(stream());
 
       EXPECT_EQ(cu("cuMemFree_v2", other), 0);
-      EXPECT_FALSE(is_done(held));
+      EXPECT_FALSE(gate.is_open());
       gate.open_later();
-      EXPECT_EQ(cu("cuMemFree_v2", unused), 0);
+      EXPECT_EQ(host ? cu("cuMemFreeHost", unused_host) : cu("cuMemFree_v2", unused), 0);
       EXPECT_TRUE(gate.is_open());
       return 0;
     });
 }
 
-// As seen on H200, driver 580, as are the next two.
-TEST_F(ChaosHolding, ACopyBetweenGpusBehindAFunctionHoldsUpOthersBetweenThem) {
+// A thread that enqueues again and again comes to a stop: only then is the gate opened.
+TEST_F(ChaosHolding, WhileAThreadWaitsInItOthersEnqueueNothing) {
   run(1, [&] {
     Gate gate;
-    const DevicePointer first = filled(kSmall, 1), second = filled(kSmall, 2, 1);
-    const DevicePointer third = filled(kSmall, 3), fourth = filled(kSmall, 4, 1);
-    const StreamPointer held = stream(), behind = stream_of(1);
+    const DevicePointer unused = filled(kSmall, 1), used = filled(kSmall, 1);
+    const StreamPointer held = stream(), other = stream();
+    std::atomic<int> enqueued = 0;
+    std::atomic<bool> freed = false;
     gate.close(held);
-    copy(second, first, kSmall, held);
+    std::thread freeing([&] {
+      use(0);
+      EXPECT_EQ(cu("cuMemFree_v2", unused), 0);
+      freed = true;
+    });
+    std::thread enqueueing([&] {
+      use(0);
+      for (; !freed; ++enqueued) fill(used, 2, kSmall, other);
+    });
 
-    copy(third, fourth, kSmall, behind);
-    gate.open_later();
-    finish(behind);
-    EXPECT_TRUE(gate.is_open());
-    return 0;
-  });
-}
-
-TEST_F(ChaosHolding, OtherCopiesGoOnMeanwhile) {
-  run(1, [&] {
-    Gate gate;
-    const DevicePointer first = filled(kSmall, 1), second = filled(kSmall, 2, 1);
-    const DevicePointer third = filled(kSmall, 3, 2), fourth = filled(kSmall, 4);
-    const StreamPointer held = stream(), beside = stream();
-    const void* host = pinned(kSmall);
-    gate.close(held);
-    copy(second, first, kSmall, held);
-
-    copy(third, first, kSmall, beside);
-    copy(fourth, first, kSmall, beside);
-    EXPECT_EQ(cu("cuMemcpyHtoDAsync_v2", fourth, host, kSmall, beside), 0);
-    finish(beside);
-    EXPECT_FALSE(is_done(held));
+    for (int before = -1; before != enqueued;) {
+      before = enqueued;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    EXPECT_FALSE(freed);
     gate.open();
-    finish(held);
+    freeing.join();
+    enqueueing.join();
+    finish(other);
     return 0;
   });
 }
 
-TEST_F(ChaosHolding, SynchronisingAContextWaitsForCopiesOfOthersThatTouchItsGpu) {
+class ChaosPeers : public ChaosHolding {
+ protected:
+  // Runs the program without peer access and with it. What comes behind a gate in the stream of
+  // GPU 0 is a copy to GPU 1; 0: beside it things go on, 1: they wait for the gate.
+  int beside(bool access, const std::function<void()>& go_on) {
+    return run(1, [&] {
+      Gate gate;
+      const DevicePointer from = filled(kSmall, 1), to = filled(kSmall, 2, 1);
+      if (access) EXPECT_EQ(cu("cuCtxEnablePeerAccess", contexts_[1], 0U), 0);
+      const StreamPointer held = stream();
+      gate.close(held);
+      copy(to, from, kSmall, held);
+      gate.open_later();
+      go_on();
+      const bool waited = gate.is_open();
+      finish(held);
+      return waited ? 1 : 0;
+    });
+  }
+  void copy_between(int issuer) {
+    const DevicePointer there = filled(kSmall, 3, 1), here = filled(kSmall, 4);
+    const StreamPointer own = stream_of(issuer);
+    copy(here, there, kSmall, own);
+    finish(own);
+  }
+};
+
+TEST_F(ChaosPeers, WithoutAccessAHeldCopyHoldsUpOthersOfItsGpuBetweenTheTwo) {
+  EXPECT_EQ(beside(false, [&] { copy_between(0); }), 1);
+  EXPECT_EQ(beside(false, [&] { copy_between(1); }), 0);
+  EXPECT_EQ(beside(true, [&] { copy_between(0); }), 0);
+}
+
+TEST_F(ChaosPeers, WithoutAccessThePeersContextWaitsForIt) {
+  const auto synchronise = [&] {
+    use(1);
+    EXPECT_EQ(cu("cuCtxSynchronize"), 0);
+  };
+  EXPECT_EQ(beside(false, synchronise), 1);
+  EXPECT_EQ(beside(true, synchronise), 0);
+}
+
+TEST_F(ChaosPeers, WithoutAccessFreeingThePeersMemoryWaitsForIt) {
+  const auto give_back = [&] { EXPECT_EQ(cu("cuMemFree_v2", filled(kSmall, 5, 1)), 0); };
+  EXPECT_EQ(beside(false, give_back), 1);
+  EXPECT_EQ(beside(true, give_back), 0);
+}
+
+TEST_F(ChaosPeers, OtherCopiesGoOn) {
+  EXPECT_EQ(beside(false,
+                   [&] {
+                     const DevicePointer third = filled(kSmall, 3, 2), own = filled(kSmall, 4);
+                     const StreamPointer other = stream();
+                     const void* host = pinned(kSmall);
+                     copy(third, own, kSmall, other);
+                     copy(own, filled(kSmall, 5), kSmall, other);
+                     EXPECT_EQ(cu("cuMemcpyHtoDAsync_v2", own, host, kSmall, other), 0);
+                     finish(other);
+                   }),
+            0);
+}
+
+// Streams get the GPU's queues by turns, and what is held in one holds up the others in it.
+TEST_F(ChaosHolding, EveryFourthStreamStandsStillBehindAHeldCopy) {
   run(1, [&] {
     Gate gate;
-    const DevicePointer first = filled(kSmall, 1), second = filled(kSmall, 2, 1);
-    const StreamPointer held = stream();
-    gate.close(held);
-    copy(second, first, kSmall, held);
+    const DevicePointer memory = filled(kSmall, 1);
+    std::vector<StreamPointer> streams;
+    for (int i = 0; i < 12; ++i) streams.push_back(stream());
+    const void* host = pinned(kSmall);
+    const auto copy_in = [&](StreamPointer to) {
+      EXPECT_EQ(cu("cuMemcpyHtoDAsync_v2", memory, host, kSmall, to), 0);
+    };
+    gate.close(streams[0]);
+    copy_in(streams[0]);
 
-    EXPECT_EQ(cu("cuCtxSetCurrent", context_of(2)), 0);
+    for (std::size_t i = 1; i < streams.size(); ++i) copy_in(streams[i]);
+    for (std::size_t i = 1; i < streams.size(); ++i)
+      if (i % 4 != 0) finish(streams[i]);
+    EXPECT_FALSE(is_done(streams[4]));
+    EXPECT_FALSE(is_done(streams[8]));
+    gate.open();
     EXPECT_EQ(cu("cuCtxSynchronize"), 0);
-    use(1);
-    gate.open_later();
-    EXPECT_EQ(cu("cuCtxSynchronize"), 0);
-    EXPECT_TRUE(gate.is_open());
+    return 0;
+  });
+}
+
+TEST_F(ChaosHolding, AStreamThatOnlyWaitsForAHeldOneHoldsUpAsMuch) {
+  run({{"STANDIN_CHAOS", "1"}, {"STANDIN_QUEUES", "2"}}, [&] {
+    Gate gate;
+    const DevicePointer memory = filled(kSmall, 1);
+    const StreamPointer held = stream(), waiting = stream(), third = stream(), fourth = stream();
+    gate.close(held);
+    EXPECT_EQ(cu("cuStreamWaitEvent", waiting, recorded(held), 0U), 0);
+    copy(memory + 8, memory, 8, waiting);
+
+    copy(memory + 16, memory, 8, fourth);
+    copy(memory + 24, memory, 8, third);
+    finish(third);
+    EXPECT_FALSE(is_done(fourth));
+    gate.open();
+    finish(fourth);
     return 0;
   });
 }

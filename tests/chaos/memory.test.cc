@@ -69,7 +69,7 @@ TEST_F(ChaosMemory, HostMemoryThatWorkStillUsesIsReported) {
   peer.ask("init");
   peer.ask("device 0");
 
-  EXPECT_EQ(peer.ask("free_in_use"), "ok");
+  EXPECT_EQ(peer.ask("unregister_in_use"), "ok");
 
   EXPECT_EQ(peer.quit(), 86);
   EXPECT_NE(peer.complaints().find("use after free: 4 KiB at host0 freed"), std::string::npos)

@@ -115,18 +115,19 @@ std::string race(Words& words) {
   return answer(cu("cuCtxSynchronize"));
 }
 
-// Pinned memory that a copy which cannot have happened yet will read.
-std::string free_in_use(Words&) {
+// Registered memory that a copy which cannot have happened yet will read.
+std::string unregister_in_use(Words&) {
+  alignas(4096) static unsigned char bytes[4096];
   StreamPointer queue = nullptr;
-  void* host = nullptr;
+  void* host = bytes;
   DevicePointer memory = 0;
   cu("cuStreamCreate", &queue, 1U);
-  cu("cuMemHostAlloc", &host, std::size_t{4096}, 0U);
+  cu("cuMemHostRegister_v2", host, std::size_t{4096}, 0U);
   cu("cuMemAlloc_v2", &memory, std::size_t{4096});
   const void* from = host;
   cu("cuStreamWaitValue32_v2", queue, memory, 1U, 1U);
   cu("cuMemcpyHtoDAsync_v2", memory, from, std::size_t{4096}, queue);
-  return answer(cu("cuMemFreeHost", host));
+  return answer(cu("cuMemHostUnregister", host));
 }
 
 std::string export_handle(Words& words) {
@@ -260,7 +261,7 @@ const std::map<std::string, std::function<std::string(Words&)>>& commands() {
       {"check", check},
       {"copy", copy},
       {"race", race},
-      {"free_in_use", free_in_use},
+      {"unregister_in_use", unregister_in_use},
       {"export", export_handle},
       {"open", open},
       {"close", close},

@@ -18,12 +18,36 @@ bool overlap(const MemoryCopy& copy) {
 
 bool has_finished(const EntryPointer& entry) { return !entry || entry->finished.load(); }
 
+// As seen on H200, driver 580: records, waits within a context and functions never found a queue
+// full, a graph of copies took two slots. What was not measured takes one.
+int slots_of(WorkKind kind) {
+  switch (kind) {
+    case WorkKind::record:
+    case WorkKind::wait:
+    case WorkKind::function: return 0;
+    case WorkKind::graph: return 2;
+    default: return 1;
+  }
+}
+
+EntryPointer make_entry(WorkKind kind) {
+  const auto entry = std::make_shared<Entry>();
+  entry->slots = slots_of(kind);
+  entry->is_copy = kind == WorkKind::copy;
+  return entry;
+}
+
+bool is_staged_at(const Entry& entry, PlaceId gpu) {
+  return entry.through_host &&
+         (entry.through_host->first == gpu || entry.through_host->second == gpu);
+}
+
 }  // namespace
 
 ChaoticRunner::ChaoticRunner(const Machine& machine, const Settings& settings)
     : machine_(machine),
       statistics_(settings.statistics),
-      scheduler_(*settings.chaos, settings.queue_depth) {}
+      scheduler_(*settings.chaos, {settings.queue_depth, settings.queues}) {}
 
 // Whoever uses it still keeps the bytes, so that only the program's order goes wrong.
 void ChaoticRunner::free(Address base) {
@@ -34,9 +58,9 @@ void ChaoticRunner::free(Address base) {
                                     machine_.place(block->info().place).name));
 }
 
-StreamHandle ChaoticRunner::create_stream(PlaceId gpu) {
+StreamHandle ChaoticRunner::create_stream(PlaceId gpu, bool own) {
   const StreamHandle stream{next_handle_++};
-  queues_[stream] = scheduler_.create_queue(gpu);
+  queues_[stream] = scheduler_.create_queue(gpu, own);
   return stream;
 }
 
@@ -51,20 +75,24 @@ EventHandle ChaoticRunner::create_event(PlaceId) {
   return event;
 }
 
-Waiting ChaoticRunner::room_in(StreamHandle stream) {
+// As seen on H200, driver 580: while a thread is in a call that gives memory back and waits, others
+// put nothing into the GPU's streams.
+Waiting ChaoticRunner::room_in(StreamHandle stream, WorkKind kind) {
   const QueuePointer queue = queues_.at(stream);
-  if (scheduler_.has_room(*queue)) return {};
-  return [this, queue] { scheduler_.wait_for_room(queue); };
+  if (Waiting waiting = wait_for(freeing_[queue->gpu])) return waiting;
+  const int slots = slots_of(kind);
+  if (scheduler_.has_room(*queue, slots)) return {};
+  return [this, queue, slots] { scheduler_.wait_for_room(queue, slots); };
 }
 
 void ChaoticRunner::record(EventHandle event, StreamHandle stream) {
-  const auto entry = std::make_shared<Entry>();
+  const auto entry = make_entry(WorkKind::record);
   scheduler_.enqueue(queue(stream), entry);
   events_.at(event) = entry;
 }
 
-void ChaoticRunner::wait(StreamHandle stream, EventHandle event) {
-  const auto entry = std::make_shared<Entry>();
+void ChaoticRunner::wait(StreamHandle stream, EventHandle event, WorkKind kind) {
+  const auto entry = make_entry(kind);
   if (const EntryPointer& awaited = events_.at(event)) entry->after.push_back(awaited);
   scheduler_.enqueue(queue(stream), entry);
 }
@@ -81,20 +109,12 @@ ChaoticRunner::End ChaoticRunner::end_of(Address begin, Bytes bytes, const char*
   return {{block->bytes_at(begin), block}, place};
 }
 
-void ChaoticRunner::touch(Entry& entry, PlaceId place) const {
-  if (place.valid() && machine_.place(place).kind == PlaceKind::gpu) entry.gpus.push_back(place);
-}
-
 std::unique_ptr<CopyJob> ChaoticRunner::make_copy(const MemoryCopy& copy, bool staged,
                                                   Entry& entry) {
   if (overlap(copy)) refuse(kInvalidValue, "the source and the destination of a copy overlap");
   const End to = end_of(copy.destination, copy.bytes, "destination");
   const End from = end_of(copy.source, copy.bytes, "source");
-  const std::size_t before = entry.gpus.size();
-  touch(entry, to.where);
-  touch(entry, from.where);
-  if (entry.gpus.size() == before + 2 && to.where != from.where)
-    entry.pairs.emplace_back(std::min(to.where, from.where), std::max(to.where, from.where));
+  if (copy.staged) entry.through_host = std::minmax(to.where, from.where);
   std::function<void()> when_done;
   if (statistics_ && to.where.valid() && from.where.valid())
     when_done = [this, way = way_between(machine_, from.where, to.where), bytes = copy.bytes] {
@@ -117,7 +137,7 @@ Waiting ChaoticRunner::enqueue(const EntryPointer& entry, Returns returns, Strea
 }
 
 Waiting ChaoticRunner::copy(const MemoryCopy& copy, Returns returns, StreamHandle stream) {
-  const auto entry = std::make_shared<Entry>();
+  const auto entry = make_entry(WorkKind::copy);
   auto job = make_copy(copy, returns == Returns::source_read, *entry);
   if (returns == Returns::at_once && !memory_.find(copy.source)) job->stage();
   entry->job = std::move(job);
@@ -126,9 +146,8 @@ Waiting ChaoticRunner::copy(const MemoryCopy& copy, Returns returns, StreamHandl
 
 Waiting ChaoticRunner::fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
                             Returns returns, StreamHandle stream) {
-  const auto entry = std::make_shared<Entry>();
+  const auto entry = make_entry(WorkKind::fill);
   const End to = end_of(destination, bytes, "destination");
-  touch(*entry, to.where);
   entry->job = std::make_unique<FillJob>(to.place, bytes, pattern);
   return enqueue(entry, returns, stream);
 }
@@ -138,14 +157,15 @@ void ChaoticRunner::call(std::function<void()> function, StreamHandle stream) {
 }
 
 void ChaoticRunner::wait_for_value(const MemoryValue& value, StreamHandle stream) {
-  const auto entry = std::make_shared<Entry>();
+  const auto entry = make_entry(WorkKind::value);
   const End end = end_of(value.address, value.bytes, "value");
   entry->job = std::make_unique<WaitForValue>(end.place, value);
+  entry->is_hold = true;
   scheduler_.enqueue(queue(stream), entry);
 }
 
 void ChaoticRunner::write_value(const MemoryValue& value, StreamHandle stream) {
-  const auto entry = std::make_shared<Entry>();
+  const auto entry = make_entry(WorkKind::value);
   const End end = end_of(value.address, value.bytes, "value");
   entry->job = std::make_unique<WriteValue>(end.place, value);
   scheduler_.enqueue(queue(stream), entry);
@@ -169,11 +189,11 @@ void ChaoticRunner::update_node(GraphHandle graph, int node, const CopyNode& cop
 // Addresses mean what is there at the launch, whatever was there before.
 void ChaoticRunner::launch(GraphHandle handle, StreamHandle stream) {
   Graph& graph = graphs_.at(handle);
-  const auto entry = std::make_shared<Entry>();
+  const auto entry = make_entry(WorkKind::graph);
   std::vector<GraphRun::Node> nodes;
   for (const CopyNode& node : graph.nodes)
     nodes.push_back(
-        {make_copy({node.destination, node.source, node.bytes}, false, *entry), node.after});
+        {make_copy({node.destination, node.source, node.bytes, false}, false, *entry), node.after});
   entry->job = std::make_unique<GraphRun>(std::move(nodes));
   if (graph.launched) entry->after.push_back(graph.launched);
   graph.launched = entry;
@@ -202,21 +222,24 @@ Waiting ChaoticRunner::finish(const std::vector<StreamHandle>& streams) {
 
 Waiting ChaoticRunner::finish(EventHandle event) { return wait_for({events_.at(event)}); }
 
-// As seen on H200, driver 580: copies between GPUs are waited for at both, whoever makes them.
+// As seen on H200, driver 580: copies between GPUs through the host are waited for at both, whoever
+// makes them.
 Waiting ChaoticRunner::finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) {
-  std::vector<EntryPointer> entries = scheduler_.unfinished([&](const Queue&, const Entry& entry) {
-    return std::any_of(entry.pairs.begin(), entry.pairs.end(),
-                       [&](const Pair& pair) { return pair.first == gpu || pair.second == gpu; });
-  });
+  std::vector<EntryPointer> entries = scheduler_.unfinished(
+      [&](const Queue&, const Entry& entry) { return is_staged_at(entry, gpu); });
   for (const StreamHandle stream : streams) entries.push_back(scheduler_.last(queue(stream)));
   return wait_for(std::move(entries));
 }
 
 Waiting ChaoticRunner::finish_gpu(PlaceId gpu) {
-  return wait_for(scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
-    return queue.gpu == gpu ||
-           std::find(entry.gpus.begin(), entry.gpus.end(), gpu) != entry.gpus.end();
-  }));
+  const std::vector<EntryPointer> entries =
+      scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
+        return queue.gpu == gpu || is_staged_at(entry, gpu);
+      });
+  std::vector<EntryPointer>& freeing = freeing_[gpu];
+  std::erase_if(freeing, has_finished);
+  freeing.insert(freeing.end(), entries.begin(), entries.end());
+  return wait_for(entries);
 }
 
 std::optional<Seconds> ChaoticRunner::finished_at(EventHandle event) {

@@ -19,13 +19,13 @@ class ChaoticRunner final : public Runner {
   }
   void free(Address base) override;
 
-  StreamHandle create_stream(PlaceId gpu) override;
+  StreamHandle create_stream(PlaceId gpu, bool own) override;
   void destroy_stream(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override { events_.erase(event); }
-  Waiting room_in(StreamHandle stream) override;
+  Waiting room_in(StreamHandle stream, WorkKind kind) override;
   void record(EventHandle event, StreamHandle stream) override;
-  void wait(StreamHandle stream, EventHandle event) override;
+  void wait(StreamHandle stream, EventHandle event, WorkKind kind) override;
   void join(StreamHandle later, StreamHandle earlier) override;
 
   Waiting copy(const MemoryCopy& copy, Returns returns, StreamHandle stream) override;
@@ -65,7 +65,6 @@ class ChaoticRunner final : public Runner {
 
   [[nodiscard]] End end_of(Address begin, Bytes bytes, const char* what) const;
   std::unique_ptr<CopyJob> make_copy(const MemoryCopy& copy, bool staged, Entry& entry);
-  void touch(Entry& entry, PlaceId place) const;
   void count(const std::string& way, Bytes bytes);
   Queue& queue(StreamHandle stream) { return *queues_.at(stream); }
   Waiting enqueue(const EntryPointer& entry, Returns returns, StreamHandle stream);
@@ -79,6 +78,7 @@ class ChaoticRunner final : public Runner {
   std::map<StreamHandle, QueuePointer> queues_;
   std::map<EventHandle, EntryPointer> events_;  ///< what each stands for; null before a record
   std::map<GraphHandle, Graph> graphs_;
+  std::map<PlaceId, std::vector<EntryPointer>> freeing_;  ///< what frees at that GPU wait for
   std::uintptr_t next_handle_ = 1;
   std::vector<std::string> violations_;
   mutable std::mutex moved_mutex_;  ///< the scheduler's thread counts

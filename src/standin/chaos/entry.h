@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/ids.h"
@@ -17,11 +19,14 @@ using EntryPointer = std::shared_ptr<Entry>;
 using Pair = std::pair<PlaceId, PlaceId>;
 
 struct Entry {
-  std::unique_ptr<Job> job;         ///< none: the entry stands for what is before it only
-  std::vector<EntryPointer> after;  ///< entries of other queues that come before
-  std::vector<PlaceId> gpus;        ///< whose memory it touches
-  std::vector<Pair> pairs;          ///< the GPUs that it copies between
-  bool is_host_function = false;
+  std::unique_ptr<Job> job;          ///< none: the entry stands for what is before it only
+  std::vector<EntryPointer> after;   ///< entries of other queues that come before
+  std::optional<Pair> through_host;  ///< the GPUs that a copy goes between in that way
+  int slots = 0;                     ///< of its channel that it takes
+  bool is_copy = false;              ///< as opposed to a graph of them
+  bool is_hold = false;  ///< it ends when the program lets it: a function, or a wait for a value
+  bool is_function = false;
+  bool held = false;  ///< it was enqueued behind a hold, in its stream or by what it waits for
 
   // Read by anybody.
   std::atomic<bool> source_read = false;

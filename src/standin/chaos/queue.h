@@ -9,13 +9,19 @@
 
 namespace polypath::standin::chaos {
 
+/// A queue of the hardware, which several streams share. What is held in one of them holds up
+/// copies that come into it later, of whichever stream.
+struct Channel {
+  int used = 0;  ///< slots
+};
+
 struct Queue {
   PlaceId gpu;
+  std::shared_ptr<Channel> channel;
   std::deque<EntryPointer> entries;  ///< unfinished ones, in order
   EntryPointer last;                 ///< the newest one, finished or not; null before the first
   std::vector<EntryPointer> joined;  ///< of other queues: the next entry comes after them
   std::uint64_t priority = 0;        ///< among the queues that can go on
-  int host_functions = 0;            ///< unfinished ones
   bool closed = false;               ///< nothing more comes
 };
 using QueuePointer = std::shared_ptr<Queue>;

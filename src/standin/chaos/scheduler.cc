@@ -13,10 +13,12 @@ constexpr auto kLongest = std::chrono::hours(1);
 
 bool has_finished(const EntryPointer& entry) { return entry->finished.load(); }
 
+bool is_held(const EntryPointer& entry) {
+  return !has_finished(entry) && (entry->is_hold || entry->held);
+}
+
 bool share_a_pair(const Entry& one, const Entry& other) {
-  return std::any_of(one.pairs.begin(), one.pairs.end(), [&](const Pair& pair) {
-    return std::find(other.pairs.begin(), other.pairs.end(), pair) != other.pairs.end();
-  });
+  return one.through_host && one.through_host == other.through_host;
 }
 
 // Hands a function over to the thread for functions.
@@ -36,16 +38,24 @@ class FunctionJob final : public Job {
 
 }  // namespace
 
-Scheduler::Scheduler(std::uint64_t seed, std::size_t depth)
-    : choices_(seed), steps_(~seed), depth_(depth), thread_([this] { run(); }) {}
+Scheduler::Scheduler(std::uint64_t seed, Limits limits)
+    : choices_(seed), steps_(~seed), limits_(limits), thread_([this] { run(); }) {}
 
-QueuePointer Scheduler::create_queue(PlaceId gpu) {
+QueuePointer Scheduler::create_queue(PlaceId gpu, bool shares_channel) {
   const std::scoped_lock lock(mutex_);
   auto queue = std::make_shared<Queue>();
   queue->gpu = gpu;
   queue->priority = choices_.below(UINT64_MAX);
+  queue->channel = shares_channel ? next_channel(gpu) : std::make_shared<Channel>();
   queues_.push_back(queue);
   return queue;
+}
+
+const std::shared_ptr<Channel>& Scheduler::next_channel(PlaceId gpu) {
+  std::vector<std::shared_ptr<Channel>>& channels = channels_[gpu];
+  while (channels.size() < static_cast<std::size_t>(limits_.channels))
+    channels.push_back(std::make_shared<Channel>());
+  return channels[turns_[gpu]++ % channels.size()];
 }
 
 void Scheduler::close(const QueuePointer& queue) {
@@ -63,7 +73,7 @@ void Scheduler::join(Queue& later, const Queue& earlier) {
 
 void Scheduler::enqueue_function(const QueuePointer& queue, std::function<void()> function) {
   auto entry = std::make_shared<Entry>();
-  entry->is_host_function = true;
+  entry->is_hold = entry->is_function = true;
   auto task = [this, queue, entry = entry.get(), function = std::move(function)] {
     function();
     const std::scoped_lock lock(mutex_);
@@ -77,30 +87,39 @@ void Scheduler::enqueue(Queue& queue, const EntryPointer& entry) {
   const std::scoped_lock lock(mutex_);
   entry->after.insert(entry->after.end(), queue.joined.begin(), queue.joined.end());
   queue.joined.clear();
-  hold_behind_functions(queue, *entry);
-  if (entry->is_host_function) ++queue.host_functions;
+  hold_up(queue, *entry);
+  entry->held = std::any_of(entry->after.begin(), entry->after.end(), is_held) ||
+                (queue.last && is_held(queue.last));
+  queue.channel->used += entry->slots;
   queue.entries.push_back(entry);
   queue.last = entry;
   work_.notify_one();
 }
 
-// As seen on H200, driver 580: a copy between two GPUs behind a function of the program holds up
-// those that other streams make later between the same GPUs.
-void Scheduler::hold_behind_functions(const Queue& own, Entry& entry) {
-  if (entry.pairs.empty()) return;
+// As seen on H200, driver 580, a copy that is held holds up copies that others make later: of
+// streams in the same channel, and of the same GPU if both go between the same GPUs through the
+// host.
+void Scheduler::hold_up(const Queue& own, Entry& entry) {
+  if (!entry.is_copy) return;
   for (const QueuePointer& queue : queues_) {
-    if (queue.get() == &own || queue->host_functions == 0) continue;
-    bool behind = false;
+    if (queue.get() == &own) continue;
+    const bool shares = queue->channel == own.channel;
     for (const EntryPointer& other : queue->entries) {
-      behind = behind || other->is_host_function;
-      if (behind && share_a_pair(entry, *other)) entry.after.push_back(other);
+      const bool meets = shares || (queue->gpu == own.gpu && share_a_pair(entry, *other));
+      if (other->is_copy && other->held && meets) entry.after.push_back(other);
     }
   }
 }
 
-bool Scheduler::has_room(const Queue& queue) {
+bool Scheduler::has_room(const Queue& queue, int slots) {
   const std::scoped_lock lock(mutex_);
-  return queue.entries.size() < depth_;
+  return fits(queue, slots);
+}
+
+// What takes more than there ever is goes alone.
+bool Scheduler::fits(const Queue& queue, int slots) const {
+  const int used = queue.channel->used;
+  return slots == 0 || used == 0 || used + slots <= limits_.slots;
 }
 
 EntryPointer Scheduler::last(const Queue& queue) {
@@ -125,8 +144,8 @@ void Scheduler::wait_until(Condition condition) {
   if (!condition()) refuse(kDeinitialized, "the program ends");
 }
 
-void Scheduler::wait_for_room(const QueuePointer& queue) {
-  wait_until([&] { return queue->entries.size() < depth_; });
+void Scheduler::wait_for_room(const QueuePointer& queue, int slots) {
+  wait_until([&] { return fits(*queue, slots); });
 }
 
 void Scheduler::wait_for(const std::vector<EntryPointer>& entries) {
@@ -192,7 +211,7 @@ bool Scheduler::can_go_on(Entry& head, Clock::time_point now) {
 void Scheduler::step(const QueuePointer& queue, std::unique_lock<std::mutex>& lock) {
   const EntryPointer entry = queue->entries.front();
   // Whoever it is handed to may have done it before this thread has its lock again.
-  entry->elsewhere = entry->is_host_function;
+  entry->elsewhere = entry->is_function;
   lock.unlock();
   const Progress progress = entry->job ? entry->job->step(steps_) : Progress::done;
   if (progress == Progress::done) entry->job.reset();
@@ -210,7 +229,7 @@ void Scheduler::step(const QueuePointer& queue, std::unique_lock<std::mutex>& lo
 }
 
 void Scheduler::finish(const QueuePointer& queue, Entry& entry) {
-  if (entry.is_host_function) --queue->host_functions;
+  queue->channel->used -= entry.slots;
   entry.finished_at = Clock::now();
   entry.source_read = true;
   entry.finished = true;

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -17,12 +18,18 @@ namespace polypath::standin::chaos {
 
 class Scheduler {
  public:
-  Scheduler(std::uint64_t seed, std::size_t depth);
+  /// Each GPU has that many channels of that many slots, which its streams get by turns.
+  struct Limits {
+    int slots;
+    int channels;
+  };
+  Scheduler(std::uint64_t seed, Limits limits);
   ~Scheduler() { stop(); }
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  QueuePointer create_queue(PlaceId gpu);
+  /// With a channel of its own, or the GPU's next one.
+  QueuePointer create_queue(PlaceId gpu, bool shares_channel);
   /// What is in the queue runs to its end.
   void close(const QueuePointer& queue);
   /// Puts an entry behind those of the queue and after those joined to it.
@@ -33,9 +40,9 @@ class Scheduler {
   /// to it.
   void join(Queue& later, const Queue& earlier);
 
-  /// False while the queue holds as many entries as it can.
-  bool has_room(const Queue& queue);
-  void wait_for_room(const QueuePointer& queue);
+  /// False while the queue's channel has less room than that.
+  bool has_room(const Queue& queue, int slots);
+  void wait_for_room(const QueuePointer& queue, int slots);
   /// The newest entry, finished or not; null if there was none.
   EntryPointer last(const Queue& queue);
   /// Unfinished entries that the condition holds for.
@@ -55,7 +62,9 @@ class Scheduler {
   };
 
   void run();
-  void hold_behind_functions(const Queue& own, Entry& entry);
+  const std::shared_ptr<Channel>& next_channel(PlaceId gpu);
+  [[nodiscard]] bool fits(const Queue& queue, int slots) const;
+  void hold_up(const Queue& own, Entry& entry);
   void draw_priorities();
   Pick pick();
   bool can_go_on(Entry& head, Clock::time_point now);
@@ -69,7 +78,9 @@ class Scheduler {
   std::condition_variable finished_;  ///< something has finished
   Chance choices_;                    ///< made under the lock
   Chance steps_;                      ///< for the steps of jobs
-  std::size_t depth_;
+  Limits limits_;
+  std::map<PlaceId, std::vector<std::shared_ptr<Channel>>> channels_;
+  std::map<PlaceId, std::size_t> turns_;  ///< how many streams have got one
   std::list<QueuePointer> queues_;
   std::uint64_t picks_left_ = 0;  ///< until priorities are drawn anew
   bool stopped_ = false;

@@ -47,7 +47,7 @@ void release(Process& process, Device device) {
 }
 
 void reset(Process& process, Device device) {
-  if (const Context* last = process.contexts.reset(device)) process.destroy(*last);
+  if (const Context* last = process.contexts.primary(device)) process.destroy(*last);
 }
 
 const Context& created(Process& process, ContextPointer context) {

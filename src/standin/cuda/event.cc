@@ -7,7 +7,7 @@ namespace {
 
 Result record(const char* name, EventPointer event, StreamArgument argument) {
   return enter(name, [&](Process& process) {
-    Stream& stream = process.stream(argument);
+    Stream& stream = process.stream(argument, WorkKind::record);
     process.streams.record(process.streams.find_event(event), stream);
   });
 }

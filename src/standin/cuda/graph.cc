@@ -31,7 +31,7 @@ Result instantiate(const char* name, GraphExecPointer* where, GraphPointer graph
 
 Result launch(GraphExecPointer graph, StreamArgument argument) {
   return enter("cuGraphLaunch", [&](Process& process) {
-    Stream& stream = process.stream(argument);
+    Stream& stream = process.stream(argument, WorkKind::graph);
     if (stream.capturing.active())
       spoil(stream.capturing, kCaptureUnsupported, "graphs here have no graphs in them");
     process.graphs.launch(graph, stream.work);

@@ -47,8 +47,15 @@ const Allocation& allocated(Process& process, Address address) {
   return memory;
 }
 
-Waiting finish_gpu_of(Process& process, Address address) {
-  const Allocation& memory = allocated(process, address);
+const Allocation& allocated_host(Process& process, Address address) {
+  process.check_no_capture();
+  const Allocation& memory = process.allocations.get(address);
+  if (memory.origin != MemoryOrigin::pinned || memory.base != address)
+    refuse(kInvalidValue, "the memory was not allocated by cuMemHostAlloc");
+  return memory;
+}
+
+Waiting finish_gpu_of(Process& process, const Allocation& memory) {
   return process.runner->finish_gpu(process.contexts.gpu(memory.ordinal).place);
 }
 
@@ -118,7 +125,8 @@ STANDIN_EXPORT Result cuMemFree_v2(DevicePointer pointer) {
   return enter_unlocked("cuMemFree", [&](Process& process) {
     const Address address = address_of(pointer);
     if (pointer == 0) return;
-    under_lock(process, [&](Process& locked) { return finish_gpu_of(locked, address); });
+    under_lock(process,
+               [&](Process& locked) { return finish_gpu_of(locked, allocated(locked, address)); });
     under_lock(process, [&](Process& locked) { free_memory(locked, address); });
   });
 }
@@ -136,10 +144,15 @@ STANDIN_EXPORT Result cuMemAllocHost_v2(void** where, std::size_t bytes) {
 }
 
 STANDIN_EXPORT Result cuMemFreeHost(void* pointer) {
-  return enter("cuMemFreeHost", [&](Process& process) {
-    process.check_no_capture();
+  return enter_unlocked("cuMemFreeHost", [&](Process& process) {
+    const Address address = address_of(pointer);
     if (pointer == nullptr) return;
-    process.allocations.remove(address_of(pointer), MemoryOrigin::pinned, kInvalidValue);
+    under_lock(process, [&](Process& locked) {
+      return finish_gpu_of(locked, allocated_host(locked, address));
+    });
+    under_lock(process, [&](Process& locked) {
+      locked.allocations.remove(address, MemoryOrigin::pinned, kInvalidValue);
+    });
   });
 }
 

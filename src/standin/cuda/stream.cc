@@ -42,14 +42,15 @@ Result query(StreamArgument argument) {
 
 Result wait(StreamArgument argument, EventPointer event) {
   return enter("cuStreamWaitEvent", [&](Process& process) {
-    Stream& stream = process.stream(argument);
-    process.streams.wait(stream, process.streams.find_event(event));
+    const Event& awaited = process.streams.find_event(event);
+    const WorkKind kind = Streams::kind_of_wait(process.streams.find(argument), awaited);
+    process.streams.wait(process.stream(argument, kind), awaited);
   });
 }
 
 Result start_function(const char* name, StreamArgument argument, std::function<void()> function) {
   return enter(name, [&](Process& process) {
-    Stream& stream = process.stream(argument);
+    Stream& stream = process.stream(argument, WorkKind::function);
     if (stream.capturing.active())
       spoil(stream.capturing, kCaptureUnsupported, "graphs here have no host functions");
     process.runner->call(std::move(function), stream.work);

@@ -25,7 +25,7 @@ MemoryValue value_at(DevicePointer address, std::uint64_t value, std::size_t byt
 
 Stream& running(Process& process, const MemoryValue& value, StreamArgument argument) {
   (void)process.allocations.get(value.address);
-  Stream& stream = process.stream(argument);
+  Stream& stream = process.stream(argument, WorkKind::value);
   if (stream.capturing.active())
     spoil(stream.capturing, kCaptureUnsupported, "graphs here have no values");
   return stream;

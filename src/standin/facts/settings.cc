@@ -36,11 +36,13 @@ std::uint64_t number(const char* variable, const std::string& value) {
        "it must be a number");
 }
 
-std::size_t positive(const char* variable, std::size_t otherwise) {
+int positive(const char* variable, int otherwise) {
+  constexpr std::uint64_t kMost = 1'000'000;
   const std::uint64_t read = number(variable, text(variable, std::to_string(otherwise)));
-  if (read > 0) return read;
-  fail(ErrorCode::invalid_argument, std::string(variable) + "='0' cannot be used",
-       "it must be at least 1");
+  if (read > 0 && read <= kMost) return static_cast<int>(read);
+  fail(ErrorCode::invalid_argument,
+       std::string(variable) + "='" + std::to_string(read) + "' cannot be used",
+       "it must be between 1 and a million");
 }
 
 std::optional<std::uint64_t> seed(const char* variable) {
@@ -65,6 +67,7 @@ Settings read_settings() {
   settings.log = flag("STANDIN_LOG");
   settings.chaos = seed("STANDIN_CHAOS");
   settings.queue_depth = positive("STANDIN_QUEUE_DEPTH", settings.queue_depth);
+  settings.queues = positive("STANDIN_QUEUES", settings.queues);
   settings.visible = text("CUDA_VISIBLE_DEVICES", settings.visible);
   return settings;
 }

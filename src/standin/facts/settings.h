@@ -24,7 +24,8 @@ struct Settings {
   bool log = false;         ///< STANDIN_LOG=1: why calls fail, as they do
   /// STANDIN_CHAOS: the seed of the chaotic driver; empty or not set: the one in virtual time.
   std::optional<std::uint64_t> chaos;
-  std::size_t queue_depth = 1000;  ///< STANDIN_QUEUE_DEPTH: entries of a stream, of the chaotic one
+  int queue_depth = 1021;  ///< STANDIN_QUEUE_DEPTH: entries that a queue of a GPU has room for
+  int queues = 4;          ///< STANDIN_QUEUES: of a GPU, which its streams share; both as on H200
   /// CUDA_VISIBLE_DEVICES: ordinals or UUIDs, separated by commas. "all" where it is not set.
   std::string visible = "all";
 };

@@ -18,27 +18,25 @@ const Gpu& Contexts::gpu(Device device) const {
   return gpus_[static_cast<std::size_t>(device)];
 }
 
-Context& Contexts::create(Device device, unsigned flags) {
+Context& Contexts::create(Device device, unsigned flags, ContextPointer again) {
   auto made = std::make_unique<Context>();
   Context& context = *made;
   context.gpu = gpu(device).place;
   context.ordinal = device;
   context.flags = flags;
   context.id = ++last_id_;
-  context.handle = contexts_.add(std::move(made));
+  context.handle = again;
+  if (again != nullptr) contexts_.add_again(again, std::move(made));
+  else context.handle = contexts_.add(std::move(made));
   return context;
 }
 
 Context& Contexts::retain(Device device) {
   (void)gpu(device);
   Primary& primary = primaries_[static_cast<std::size_t>(device)];
-  if (primary.context == nullptr) {
-    Context& made = create(device, primary.flags);
+  if (!is_alive(primary.context)) {
+    Context& made = create(device, primary.flags, primary.context);
     made.primary = true;
-    if (primary.context != nullptr) {
-      contexts_.add_again(primary.context, contexts_.take(made.handle));
-      made.handle = primary.context;
-    }
     primary.context = made.handle;
   }
   ++primary.holders;
@@ -49,13 +47,8 @@ Context* Contexts::release(Device device) {
   (void)gpu(device);
   Primary& primary = primaries_[static_cast<std::size_t>(device)];
   if (primary.holders == 0) refuse(kInvalidContext, "nobody holds this GPU's primary context");
-  return --primary.holders == 0 ? reset(device) : nullptr;
-}
-
-Context* Contexts::reset(Device device) {
-  Context* last = primary(device);
-  primaries_[static_cast<std::size_t>(device)].context = nullptr;
-  return last;
+  Context* held = this->primary(device);
+  return --primary.holders == 0 ? held : nullptr;
 }
 
 Context* Contexts::last_held(Device device) {
@@ -66,7 +59,7 @@ Context* Contexts::last_held(Device device) {
 Context* Contexts::primary(Device device) {
   (void)gpu(device);
   const Primary& primary = primaries_[static_cast<std::size_t>(device)];
-  return primary.context == nullptr ? nullptr : &find(primary.context);
+  return is_alive(primary.context) ? &find(primary.context) : nullptr;
 }
 
 unsigned& Contexts::primary_flags(Device device) {
@@ -74,7 +67,10 @@ unsigned& Contexts::primary_flags(Device device) {
   return primaries_[static_cast<std::size_t>(device)].flags;
 }
 
-void Contexts::destroy(const Context& context) { contexts_.take(context.handle); }
+void Contexts::destroy(const Context& context) {
+  const auto ended = contexts_.take(context.handle);
+  for (const auto& [handle, other] : contexts_.all()) other->peers.erase(ended->handle);
+}
 
 std::uint64_t Contexts::count(Device device) const {
   const auto& all = contexts_.all();

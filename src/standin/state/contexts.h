@@ -34,16 +34,13 @@ class Contexts {
   /// One holder less. The context to be destroyed if that was the last one, else null; refuses
   /// (invalid context) if there was none.
   Context* release(Device device);
-  /// Ends nothing, but the primary context is none any more; its holders stay (as of CUDA). The
-  /// context to be destroyed, null if there was none.
-  Context* reset(Device device);
   /// The context that the next release would end; null if there is none.
   [[nodiscard]] Context* last_held(Device device);
   /// The primary context; null if nobody holds it, or it was reset.
   [[nodiscard]] Context* primary(Device device);
   unsigned& primary_flags(Device device);
-  /// A context that is not primary.
-  Context& create(Device device, unsigned flags);
+  /// A context, by a pointer that another one had if `again` is given.
+  Context& create(Device device, unsigned flags, ContextPointer again = nullptr);
   /// Ends a context; what belongs to it has been given up before.
   void destroy(const Context& context);
 
@@ -63,7 +60,7 @@ class Contexts {
 
  private:
   struct Primary {
-    ContextPointer context = nullptr;
+    ContextPointer context = nullptr;  ///< of all its lives, as on GPUs
     int holders = 0;
     unsigned flags = 0;
   };

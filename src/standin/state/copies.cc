@@ -52,6 +52,20 @@ Returns asynchronous(const Allocation* to, const Allocation* from, Bytes bytes) 
   return from == nullptr && bytes > kReadAtOnce ? Returns::source_read : Returns::at_once;
 }
 
+// Memory of another GPU, which the stream's own can reach only with peer access; what was mapped
+// from another process comes with it.
+bool reaches(const Context& own, const Allocation& memory) {
+  return memory.origin == MemoryOrigin::imported || memory.ordinal == own.ordinal ||
+         own.peers.contains(memory.context);
+}
+
+bool is_staged(const Process& process, const Allocation* to, const Allocation* from,
+               const Stream& stream) {
+  if (!is_on_gpu(to) || !is_on_gpu(from)) return false;
+  const Context& own = process.contexts.find(stream.context);
+  return !reaches(own, *to) || !reaches(own, *from);
+}
+
 // The other contexts whose GPUs a copy in the legacy default stream keeps busy.
 std::set<ContextPointer> others_of(const Process& process, const Allocation* to,
                                    const Allocation* from, const Stream& stream) {
@@ -72,8 +86,9 @@ Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, Stream&
                                                               : asynchronous(to, from, call.bytes);
   const std::set<ContextPointer> others = others_of(process, to, from, stream);
   for (const ContextPointer other : others) process.streams.come_after(stream, other);
-  const Waiting waiting =
-      process.runner->copy({call.destination, call.source, call.bytes}, returns, stream.work);
+  const Waiting waiting = process.runner->copy(
+      {call.destination, call.source, call.bytes, is_staged(process, to, from, stream)}, returns,
+      stream.work);
   for (const ContextPointer other : others) process.streams.hold_back(other, stream);
   return waiting;
 }
@@ -96,7 +111,7 @@ Returns filling(const Allocation& memory, Synchrony synchrony) {
 Waiting enqueue_copy(Process& process, const CopyCall& call, Synchrony synchrony,
                      StreamArgument argument) {
   (void)process.contexts.current();
-  Stream& stream = process.stream(argument);
+  Stream& stream = process.stream(argument, WorkKind::copy);
   if (call.bytes.value == 0 || call.destination == call.source) return {};
   if (!stream.capturing.active()) return run(process, call, synchrony, stream);
   capture(process, call, stream);
@@ -107,7 +122,7 @@ Waiting enqueue_fill(Process& process, Address destination, const std::vector<st
                      std::uint64_t count, Synchrony synchrony, StreamArgument argument) {
   (void)process.contexts.current();
   const Allocation& memory = process.allocations.get(destination);
-  Stream& stream = process.stream(argument);
+  Stream& stream = process.stream(argument, WorkKind::fill);
   if (stream.capturing.active())
     spoil(stream.capturing, kCaptureUnsupported, "graphs here have no fills");
   if (count == 0) return {};

@@ -30,10 +30,10 @@ Process::Process(const Settings& chosen)
       contexts.gpus().empty() ? hosts.front() : machine.nearest_host(contexts.gpus().front().place);
 }
 
-Stream& Process::stream(StreamArgument argument) {
+Stream& Process::stream(StreamArgument argument, WorkKind kind) {
   Stream& found = streams.find(argument);
   if (found.capturing.active()) return found;
-  if (Waiting waiting = runner->room_in(found.work)) throw Blocked{std::move(waiting)};
+  if (Waiting waiting = runner->room_in(found.work, kind)) throw Blocked{std::move(waiting)};
   streams.order(found);
   return found;
 }

@@ -24,7 +24,7 @@ class Process {
 
   /// The stream that the program means, ready for work: in order with the default stream, and with
   /// room for it. Blocked where there is none.
-  Stream& stream(StreamArgument argument);
+  Stream& stream(StreamArgument argument, WorkKind kind);
   /// The place of pinned and managed memory.
   [[nodiscard]] PlaceId host() const { return host_; }
   /// Refuses (device unavailable, out of memory) a further context of the GPU. What is admitted

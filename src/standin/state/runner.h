@@ -37,15 +37,16 @@ class Runner {
   virtual void free(Address base) = 0;
 
   // Streams and events
-  virtual StreamHandle create_stream(PlaceId gpu) = 0;
+  /// `own` streams are the program's, others are default streams.
+  virtual StreamHandle create_stream(PlaceId gpu, bool own) = 0;
   /// Does not wait: what is queued runs to its end.
   virtual void destroy_stream(StreamHandle stream) = 0;
   virtual EventHandle create_event(PlaceId gpu) = 0;
   virtual void destroy_event(EventHandle event) = 0;
   /// What a call has to wait for before it can put anything into the stream.
-  virtual Waiting room_in(StreamHandle stream) = 0;
+  virtual Waiting room_in(StreamHandle stream, WorkKind kind) = 0;
   virtual void record(EventHandle event, StreamHandle stream) = 0;
-  virtual void wait(StreamHandle stream, EventHandle event) = 0;
+  virtual void wait(StreamHandle stream, EventHandle event, WorkKind kind) = 0;
   /// What comes into `later` from here on comes after all that is in `earlier` now, or that would
   /// come before what comes into it.
   virtual void join(StreamHandle later, StreamHandle earlier) = 0;
@@ -74,7 +75,8 @@ class Runner {
   virtual Waiting finish(EventHandle event) = 0;
   /// What waits for all of a context: its streams, and what in other contexts keeps its GPU busy.
   virtual Waiting finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) = 0;
-  /// What waits for all that must not find memory of the GPU given back.
+  /// What waits for all that must not find memory of the GPU given back, or pinned memory of its
+  /// contexts.
   virtual Waiting finish_gpu(PlaceId gpu) = 0;
   /// When what the event stands for had finished; nothing if it has not, or there is nothing.
   [[nodiscard]] virtual std::optional<Seconds> finished_at(EventHandle event) = 0;

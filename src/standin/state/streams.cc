@@ -7,19 +7,19 @@ bool belongs(const Stream& stream, ContextPointer context) { return stream.conte
 
 }  // namespace
 
-Stream& Streams::add(ContextPointer context, PlaceId gpu, unsigned flags) {
+Stream& Streams::add(ContextPointer context, StreamHandle work, unsigned flags) {
   auto made = std::make_unique<Stream>();
   Stream& stream = *made;
   stream.context = context;
   stream.flags = flags;
   stream.blocking = (flags & cuda::kStreamNonBlocking) == 0;
-  stream.work = runner_.create_stream(gpu);
+  stream.work = work;
   stream.handle = streams_.add(std::move(made));
   return stream;
 }
 
 Stream& Streams::create(const Context& context, unsigned flags, int priority) {
-  Stream& stream = add(context.handle, context.gpu, flags);
+  Stream& stream = add(context.handle, runner_.create_stream(context.gpu, true), flags);
   stream.priority = priority;
   return stream;
 }
@@ -42,7 +42,7 @@ Stream& Streams::default_stream(const Context& context, DefaultStream which) {
   StreamPointer& known =
       legacy ? legacy_[context.handle] : per_thread_[{context.handle, std::this_thread::get_id()}];
   if (known != nullptr) return streams_.find(known);
-  Stream& made = add(context.handle, context.gpu, 0);
+  Stream& made = add(context.handle, runner_.create_stream(context.gpu, false), 0);
   made.legacy = legacy;
   known = made.handle;
   return made;
@@ -143,7 +143,7 @@ void Streams::record(Event& event, Stream& stream) {
 void Streams::wait(Stream& stream, const Event& event) {
   if (stream.capturing.active() || event.captured.active())
     return standin::join(stream.capturing, event.captured);
-  runner_.wait(stream.work, event.work);
+  runner_.wait(stream.work, event.work, kind_of_wait(stream, event));
 }
 
 Waiting Streams::finish(const Event& event) {

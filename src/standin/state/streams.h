@@ -68,6 +68,10 @@ class Streams {
   Event& find_event(EventPointer event) { return events_.find(event); }
   /// The stream is ready for work, or being captured.
   void record(Event& event, Stream& stream);
+  /// What a wait of the stream for the event is.
+  static WorkKind kind_of_wait(const Stream& stream, const Event& event) {
+    return stream.context == event.context ? WorkKind::wait : WorkKind::wait_elsewhere;
+  }
   void wait(Stream& stream, const Event& event);
   /// What waits for what the event stands for.
   Waiting finish(const Event& event);
@@ -87,7 +91,7 @@ class Streams {
   void remove_all(ContextPointer context);
 
  private:
-  Stream& add(ContextPointer context, PlaceId gpu, unsigned flags);
+  Stream& add(ContextPointer context, StreamHandle work, unsigned flags);
   Stream& default_stream(const Context& context, DefaultStream which);
   [[nodiscard]] std::vector<Stream*> in_order_with(const Stream& stream) const;
   [[nodiscard]] std::vector<StreamHandle> awaited_with(const Stream& stream) const;

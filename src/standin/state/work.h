@@ -12,6 +12,19 @@ struct MemoryCopy {
   Address destination;
   Address source;
   Bytes bytes;
+  bool staged = false;  ///< between GPUs without peer access: through the host, by the driver
+};
+
+/// What a call puts into a stream.
+enum class WorkKind {
+  copy,
+  fill,
+  record,
+  wait,            ///< for an event of the stream's own context
+  wait_elsewhere,  ///< for one of another context
+  function,
+  value,
+  graph,
 };
 
 /// A node of a graph: one copy after others of the same graph.

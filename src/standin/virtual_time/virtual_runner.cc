@@ -42,7 +42,7 @@ class Pageable {
 VirtualRunner::VirtualRunner(const Machine& machine, bool statistics)
     : driver_(machine, options_with(statistics)) {}
 
-StreamHandle VirtualRunner::create_stream(PlaceId gpu) {
+StreamHandle VirtualRunner::create_stream(PlaceId gpu, bool) {
   const StreamHandle stream = driver_.create_stream(gpu);
   marks_[stream] = driver_.create_event(gpu);
   return stream;
@@ -65,13 +65,15 @@ void VirtualRunner::destroy_event(EventHandle event) {
   gpus_.erase(event);
 }
 
-Waiting VirtualRunner::room_in(StreamHandle stream) {
+Waiting VirtualRunner::room_in(StreamHandle stream, WorkKind) { return finish_functions(stream); }
+
+Waiting VirtualRunner::finish_functions(StreamHandle stream) {
   if (!functions_.is_pending(stream)) return {};
   return [this, stream] { functions_.finish(stream); };
 }
 
 void VirtualRunner::join(StreamHandle later, StreamHandle earlier) {
-  if (Waiting waiting = room_in(earlier)) throw Blocked{std::move(waiting)};
+  if (Waiting waiting = finish_functions(earlier)) throw Blocked{std::move(waiting)};
   const EventHandle mark = marks_.at(earlier);
   driver_.record(mark, earlier);
   driver_.wait(later, mark);

@@ -19,13 +19,15 @@ class VirtualRunner final : public Runner {
   }
   void free(Address base) override { driver_.free(base); }
 
-  StreamHandle create_stream(PlaceId gpu) override;
+  StreamHandle create_stream(PlaceId gpu, bool own) override;
   void destroy_stream(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override;
-  Waiting room_in(StreamHandle stream) override;
+  Waiting room_in(StreamHandle stream, WorkKind kind) override;
   void record(EventHandle event, StreamHandle stream) override { driver_.record(event, stream); }
-  void wait(StreamHandle stream, EventHandle event) override { driver_.wait(stream, event); }
+  void wait(StreamHandle stream, EventHandle event, WorkKind) override {
+    driver_.wait(stream, event);
+  }
   void join(StreamHandle later, StreamHandle earlier) override;
 
   Waiting copy(const MemoryCopy& copy, Returns returns, StreamHandle stream) override;
@@ -60,6 +62,7 @@ class VirtualRunner final : public Runner {
  private:
   [[nodiscard]] GraphNode request(const CopyNode& node);
   [[noreturn]] static void refuse_values();
+  Waiting finish_functions(StreamHandle stream);
   void finish_if(Returns returns, StreamHandle stream);
   bool answer(bool done);
 
