@@ -156,7 +156,9 @@ CALIBRATION = record(
     fingerprint={"type": "string", "pattern": "^[0-9a-f]{16}$"},
     file=TEXT,
     driver={"enum": ["sim", "cuda"]},
-    missing=list_of(record(of=TEXT, quantity={"const": "staging latency"}, consequence=TEXT)),
+    missing=list_of(
+        record(of=TEXT, quantity={"const": "staging latency"}, consequence=TEXT), least=0
+    ),
     numbers=list_of(
         record(
             of=TEXT,
