@@ -97,7 +97,8 @@ Entry flag(const char* variable, bool Settings::*member, const char* meaning) {
 }
 
 const std::vector<Entry>& entries() {
-  static const std::vector<Entry> table = {
+  // Not destroyed: threads of the background may still be at work when the program ends.
+  static const auto& table = *new std::vector<Entry>{
       text("POLYPATH_MACHINE", &Settings::machine,
            "machine to simulate: a zoo name, synthetic:SEED or a file; empty = choose"),
       flag("POLYPATH_PEER_ACCESS", &Settings::peer_access,
@@ -133,8 +134,9 @@ const std::vector<Entry>& entries() {
             "most bytes of one pinned window that pageable memory is copied through"),
       number("POLYPATH_PAGEABLE_WINDOWS", &Settings::pageable_windows, 2, 64,
              "pinned windows per host place"),
-      number("POLYPATH_COPY_THREADS", &Settings::copy_threads, 0, 256,
-             "threads that copy pageable memory; 0 = one per CPU that the caller may use, 16 at most"),
+      number(
+          "POLYPATH_COPY_THREADS", &Settings::copy_threads, 0, 256,
+          "threads that copy pageable memory; 0 = one per CPU that the caller may use, 16 at most"),
       flag("POLYPATH_LEDGER", &Settings::ledger,
            "0 = plan without knowing of other processes' transfers"),
       text("POLYPATH_TUNED", &Settings::tuned,

@@ -101,16 +101,17 @@ PlaceId Machine::executing_gpu(HopId id) const {
 }
 
 const std::vector<CostField>& cost_fields() {
-  static const std::vector<CostField> fields = {
-      {"copy", &CallCosts::copy},
-      {"event_record", &CallCosts::event_record},
-      {"event_wait", &CallCosts::event_wait},
-      {"synchronize", &CallCosts::synchronize},
-      {"graph_launch", &CallCosts::graph_launch},
-      {"graph_launch_node", &CallCosts::graph_launch_node},
-      {"graph_instantiate", &CallCosts::graph_instantiate},
-      {"graph_instantiate_node", &CallCosts::graph_instantiate_node},
-      {"graph_update_node", &CallCosts::graph_update_node}};
+  // Not destroyed: threads of the background may still be at work when the program ends.
+  static const auto& fields =
+      *new std::vector<CostField>{{"copy", &CallCosts::copy},
+                                  {"event_record", &CallCosts::event_record},
+                                  {"event_wait", &CallCosts::event_wait},
+                                  {"synchronize", &CallCosts::synchronize},
+                                  {"graph_launch", &CallCosts::graph_launch},
+                                  {"graph_launch_node", &CallCosts::graph_launch_node},
+                                  {"graph_instantiate", &CallCosts::graph_instantiate},
+                                  {"graph_instantiate_node", &CallCosts::graph_instantiate_node},
+                                  {"graph_update_node", &CallCosts::graph_update_node}};
   return fields;
 }
 

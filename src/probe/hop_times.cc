@@ -91,7 +91,8 @@ Seconds chain_time(Workbench& bench, HopId hop, Bytes bytes, int copies) {
 }
 
 const std::vector<Bytes>& chain_sizes() {
-  static const std::vector<Bytes> sizes = {64_KiB, 256_KiB, 1_MiB, 4_MiB, 16_MiB, 64_MiB, 256_MiB};
+  static const auto& sizes =
+      *new std::vector<Bytes>{64_KiB, 256_KiB, 1_MiB, 4_MiB, 16_MiB, 64_MiB, 256_MiB};
   return sizes;
 }
 

@@ -16,7 +16,7 @@ constexpr int kComputeMajor = 75, kComputeMinor = 76;
 
 // CUdevice_attribute, those that are not zero and the same for every GPU.
 const std::map<int, int>& fixed_attributes() {
-  static const std::map<int, int> values = {
+  static const auto& values = *new std::map<int, int>{
       {1, 1024},  // MAX_THREADS_PER_BLOCK
       {10, 32},   // WARP_SIZE
       {15, 1},    // GPU_OVERLAP
@@ -37,7 +37,7 @@ const std::map<int, int>& fixed_attributes() {
 // Streams that wait for values: CAN_USE_STREAM_MEM_OPS_V1, CAN_USE_64_BIT_STREAM_MEM_OPS_V1,
 // CAN_USE_STREAM_WAIT_VALUE_NOR_V1, and the last two without _V1.
 const std::set<int>& value_attributes() {
-  static const std::set<int> attributes = {92, 93, 94, 122, 123};
+  static const auto& attributes = *new std::set<int>{92, 93, 94, 122, 123};
   return attributes;
 }
 

@@ -81,7 +81,7 @@ void size(void* where, const Allocation& memory, Address) { put(where, memory.si
 void none(void* where, const Allocation&, Address) { put(where, std::uint64_t{0}); }
 
 const std::map<int, Answer>& answers() {
-  static const std::map<int, Answer> table = {
+  static const auto& table = *new std::map<int, Answer>{
       {kContext, context},
       {kMemoryType, type},
       {kDevicePointer, pointer},
