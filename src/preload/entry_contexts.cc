@@ -20,17 +20,20 @@ ContextPointer current_context() {
              : nullptr;
 }
 
+bool is_active(Device gpu) {
+  unsigned flags = 0;
+  int active = 0;
+  return cuda::Library::get().functions.context_state(gpu, &flags, &active) == cuda::kSuccess &&
+         active != 0;
+}
+
 // The primary context of a GPU ends, and with it what it could reach.
 void forget_peers_of(Device gpu) {
   const cuda::Library& library = cuda::Library::get();
   if (!library.problem.empty()) return;
   const cuda::Functions& driver = library.functions;
-  unsigned flags = 0;
-  int active = 0;
   ContextPointer context = nullptr;
-  if (driver.context_state(gpu, &flags, &active) != cuda::kSuccess || active == 0 ||
-      driver.context_retain(&context, gpu) != cuda::kSuccess)
-    return;
+  if (!is_active(gpu) || driver.context_retain(&context, gpu) != cuda::kSuccess) return;
   driver.context_release(gpu);
   cuda::PeerAccess::of_process().forget(context);
 }
@@ -55,7 +58,9 @@ class Holds {
     const std::scoped_lock lock(mutex_);
     const auto found = holds_.find(gpu);
     if (found == holds_.end() || --found->second.count > 0) return;
-    cuda::PeerAccess::of_process().program_forgets(found->second.context);
+    cuda::PeerAccess& access = cuda::PeerAccess::of_process();
+    const ContextPointer context = found->second.context;
+    is_active(gpu) ? access.program_forgets(context) : access.forget(context);
     holds_.erase(found);
   }
 

@@ -76,6 +76,18 @@ TEST_F(Peers, EndWithAContext) {
   EXPECT_TRUE(is_enabled());
 }
 
+// Polypath holds the context on when the program has let go of it.
+TEST_F(Peers, AreNewToAProgramThatComesBackToAContext) {
+  EXPECT_EQ(program_enables(), kSuccess);
+
+  access_.program_forgets(kOne);
+
+  EXPECT_TRUE(is_enabled());
+  EXPECT_EQ(program_disables(), kPeerAccessNotEnabled);
+  EXPECT_EQ(program_enables(), kSuccess);
+  EXPECT_EQ(program_enables(), kPeerAccessAlreadyEnabled);
+}
+
 TEST_F(Peers, ErrorsOfTheDriverAreTheProgramsToo) {
   constexpr Result kUnsupported = 217;
 

@@ -42,14 +42,18 @@ Result PeerAccess::program_disables(ContextPointer from, ContextPointer to, cons
 }
 
 void PeerAccess::forget(ContextPointer context) {
-  program_forgets(context);
   const std::scoped_lock lock(mutex_);
-  std::erase_if(ours_, [&](const Pair& pair) { return concerns(pair, context); });
+  for (auto* const pairs : {&ours_, &programs_})
+    std::erase_if(*pairs, [&](const Pair& pair) { return concerns(pair, context); });
 }
 
+// What the program enabled stays enabled in the context, and is hidden from now on.
 void PeerAccess::program_forgets(ContextPointer context) {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(programs_, [&](const Pair& pair) { return concerns(pair, context); });
+  std::erase_if(programs_, [&](const Pair& pair) {
+    if (concerns(pair, context)) ours_.insert(pair);
+    return concerns(pair, context);
+  });
 }
 
 }  // namespace polypath::cuda

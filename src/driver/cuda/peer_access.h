@@ -40,7 +40,7 @@ class PeerAccess {
   using Pair = std::pair<ContextPointer, ContextPointer>;
 
   std::mutex mutex_;
-  std::set<Pair> ours_;      ///< that Polypath needs
+  std::set<Pair> ours_;      ///< that Polypath needs, or keeps from a program that has gone on
   std::set<Pair> programs_;  ///< that the program believes to have
 };
 
