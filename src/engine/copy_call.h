@@ -1,6 +1,7 @@
 #pragma once
 // What is asked of the engine, and what it answers.
 
+#include <functional>
 #include <optional>
 
 #include "core/error.h"
@@ -32,15 +33,19 @@ struct CopyCall {
   /// What the caller has just learnt from the driver, which is then not asked again: where both
   /// ends are, in full, and that the stream is not being captured.
   std::optional<CopyEnds> ends = std::nullopt;
+  /// Asked right before anything is put into streams of the engine's own, with its lock held: false
+  /// means one native copy. Empty: it may be.
+  std::function<bool()> may_branch = nullptr;
 };
 
 /// Why one native copy was made where several paths were planned.
 enum class Obstacle {
   none,
   failed,      ///< a driver call
-  preparing,   ///< contexts, streams or staging memory are being made in the background
+  preparing,   ///< the plan, or contexts, streams or staging memory, are being made in the background
   no_lane,     ///< all lanes hold work that waits for other streams of the program
   queue_full,  ///< the call would have waited for room in a stream
+  held,        ///< see CopyCall::may_branch
 };
 
 /// How a copy was done.

@@ -93,7 +93,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       settings_(settings),
       process_(getpid()),
       generation_(process_generation()),
-      planner_(machine_, settings_),
+      plans_(machine_, settings_),
       lanes_(driver, machine_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
       familiar_(std::min(settings.min_message, settings.pageable_min)),
@@ -270,7 +270,7 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
   if (choice_of(call.options, settings_) == ExecutorChoice::native) return false;
   if (is_captured(call) || !pageable_.pays()) return false;
   // Options that cannot be used are refused now, before anything is enqueued.
-  (void)plan(ends.source, ends.destination, pageable_.window_of(call.bytes), call.options);
+  (void)known_plan(ends.source, ends.destination, pageable_.window_of(call.bytes), call.options);
   return true;
 }
 
@@ -288,20 +288,28 @@ CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
 // The plan beside what else is in flight.
 Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now) {
   const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
-  PlanOptions options = call.options;
-  options.executor = choice_of(options, settings_);
-  options.left_out = left_out_;
-  if (!options.forced()) options.both_ways = company.both_ways;
-  const auto plan = [&] {
-    return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
-  };
-  PlanBeside beside{plan(), company, company.load.empty()};
-  if (gives_way(*beside.plan, company) && !options.forced()) {
-    options.executor = ExecutorChoice::native;
-    beside.plan = plan();
+  PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options),
+                      company.load};
+  const bool forced = call.options.forced();
+  if (!forced) request.options.both_ways = company.both_ways;
+  PlanBeside beside{plan_for(request), company, company.load.empty()};
+  if (beside.plan && gives_way(*beside.plan, company) && !forced) {
+    request.options.executor = ExecutorChoice::native;
+    beside.plan = plan_for(request);
     beside.unhindered = false;
   }
   return beside;
+}
+
+PlanOptions Engine::complete(const PlanOptions& options) const {
+  PlanOptions completed = options;
+  completed.executor = choice_of(options, settings_);
+  completed.left_out = left_out_;
+  return completed;
+}
+
+PlanPointer Engine::plan_for(const PlanRequest& request) {
+  return background_ ? plans_.find(request, *background_) : plans_.make(request);
 }
 
 // Where other processes leave no room a plan of several paths becomes one native copy: to plan
@@ -328,6 +336,10 @@ void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
 CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const PlanBeside& beside,
                            Seconds now) {
   const PlanPointer& plan = beside.plan;
+  if (!plan) {
+    native_copy(call, ends);
+    return {Executor::native, nullptr, call.native_by_caller, Obstacle::preparing};
+  }
   Executor executor = executor_for(call, *plan);
   if (logs(LogLevel::debug)) log(LogLevel::debug, describe(machine_, *plan, executor));
   const bool planned_native = executor == Executor::native;
@@ -353,6 +365,7 @@ Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
 
 // None: the transfer is enqueued, by `executor`. Else nothing of it is queued.
 Obstacle Engine::run(const CopyCall& call, const PlanPointer& plan, Executor& executor) {
+  if (call.may_branch && !call.may_branch()) return Obstacle::held;
   Lane* lane = lanes_.lend(call.stream);
   if (lane == nullptr) return Obstacle::no_lane;
   Obstacle obstacle = provide(*lane, plan);
@@ -459,11 +472,16 @@ void Engine::count_staged(const Plan& plan) {
 
 PlanPointer Engine::plan(PlaceId source, PlaceId destination, Bytes bytes,
                          const PlanOptions& options) {
+  std::unique_lock lock(mutex_);
+  const PlanRequest request{source, destination, bytes, complete(options)};
+  lock.unlock();
+  return plans_.make(request);
+}
+
+PlanPointer Engine::known_plan(PlaceId source, PlaceId destination, Bytes bytes,
+                               const PlanOptions& options) {
   const std::scoped_lock lock(mutex_);
-  PlanOptions chosen = options;
-  chosen.executor = choice_of(options, settings_);
-  chosen.left_out = left_out_;
-  return planner_.plan(source, destination, bytes, chosen);
+  return plan_for({source, destination, bytes, complete(options)});
 }
 
 Statistics Engine::statistics() const {

@@ -18,8 +18,8 @@
 #include "engine/lanes.h"
 #include "engine/load_tracker.h"
 #include "engine/pageable.h"
+#include "engine/plans.h"
 #include "engine/statistics.h"
-#include "plan/planner.h"
 
 namespace polypath {
 
@@ -53,6 +53,9 @@ class Engine {
   /// The plan that copy would use on an idle machine. Errors as Planner::plan.
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
                    const PlanOptions& options = {});
+  /// The same, but null while it is made in the background, and then a copy would go without it.
+  PlanPointer known_plan(PlaceId source, PlaceId destination, Bytes bytes,
+                         const PlanOptions& options = {});
 
   /// False if the calling thread may use too few CPUs to copy pageable memory through windows.
   [[nodiscard]] bool windows_pay() const { return pageable_.pays(); }
@@ -60,12 +63,12 @@ class Engine {
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] Driver& driver() { return driver_; }
-  [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
+  [[nodiscard]] const Predictor& predictor() const { return plans_.predictor(); }
 
  private:
   /// A plan, and what led to it.
   struct PlanBeside {
-    PlanPointer plan;
+    PlanPointer plan;        ///< null: it is not known yet
     Company company;         ///< beside which it is made
     bool unhindered = true;  ///< without the others it would be the same
   };
@@ -83,6 +86,8 @@ class Engine {
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool has_windows(const CopyEnds& ends);
+  [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
+  [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
   [[nodiscard]] PlanBeside plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
   [[nodiscard]] bool gives_way(const Plan& plan, const Company& company) const;
   CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanBeside& beside,
@@ -106,7 +111,7 @@ class Engine {
   int process_;     ///< the one that made the engine
   int generation_;  ///< of that process
   mutable std::mutex mutex_;
-  Planner planner_;
+  Plans plans_;
   Statistics statistics_;
   Lanes lanes_;
   LeftOutRelays left_out_;

@@ -60,6 +60,11 @@ PageableCopies::~PageableCopies() {
     // Any of the windows may be in use by it.
     for (auto& [host, windows] : windows_) windows->lost = true;
   }
+  // Some have gone in streams of the callers.
+  for (auto& [host, windows] : windows_)
+    for (const auto& window : windows->windows)
+      if (window->pending.value != 0 && !quietly([&] { driver_.synchronize(window->pending); }))
+        windows->lost = true;
   windows_.clear();
   for (const auto& [gpu, stream] : streams_)
     quietly([&, handle = stream] { driver_.destroy_stream(handle); });
@@ -114,7 +119,7 @@ CopyResult PageableCopies::windowed(const CopyCall& call, const CopyEnds& ends) 
     ring.lost = true;
     throw;
   } catch (const Error& error) {
-    if (quietly([&] { driver_.synchronize(stream); })) throw;
+    if (quietly([&] { driver_.synchronize(stream), driver_.synchronize(call.stream); })) throw;
     ring.lost = true;
     throw UnsettledError(error.code(), error.what());
   }

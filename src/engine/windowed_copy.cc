@@ -36,7 +36,7 @@ CopyResult WindowedCopy::run() {
 // Creates the events now, so that a failure leaves nothing to wait for.
 void WindowedCopy::prepare() {
   for (std::size_t i = 0; i < std::min(count_, means_.ring.windows.size()); ++i)
-    (void)slot(i).done.on(gpu_);
+    for (const PlaceId gpu : {gpu_, call_.stream_gpu}) (void)slot(i).done.on(gpu);
 }
 
 void WindowedCopy::into_gpu() {
@@ -46,7 +46,8 @@ void WindowedCopy::into_gpu() {
     else if (sent_ < copying_ && means_.threads.is_done(tickets_[sent_])) send_next();
     else pass_the_time();
   }
-  means_.driver.wait(call_.stream, slot(count_ - 1).pending);
+  for (const auto& window : means_.ring.windows)
+    if (window->pending.value != 0) means_.driver.wait(call_.stream, window->pending);
 }
 
 void WindowedCopy::out_of_gpu() {
@@ -79,16 +80,23 @@ void WindowedCopy::start_copying() {
 void WindowedCopy::send_next() {
   PinnedWindow& used = slot(sent_);
   const Bytes offset = offset_of(sent_);
-  CopyCall part{call_.destination, call_.source, bytes_of(sent_),
-                means_.stream,     gpu_,         call_.options};
+  const bool branches = !call_.may_branch || call_.may_branch();
+  CopyCall part{call_.destination,
+                call_.source,
+                bytes_of(sent_),
+                branches ? means_.stream : call_.stream,
+                branches ? gpu_ : call_.stream_gpu,
+                call_.options};
+  part.may_branch = [branches] { return branches; };
   CopyEnds ends = ends_;
   (inward_ ? part.source : part.destination) = used.base;
   (inward_ ? ends.source_kind : ends.destination_kind) = MemoryKind::pinned;
   Address& far = inward_ ? part.destination : part.source;
   far = far + offset;
   last_ = means_.send(part, ends);
-  means_.driver.record(used.done.on(gpu_), means_.stream);
-  used.pending = used.done.on(gpu_);
+  const EventHandle done = used.done.on(part.stream_gpu);
+  means_.driver.record(done, part.stream);
+  used.pending = done;
   ++sent_;
 }
 

@@ -48,10 +48,19 @@ Outcome outcome_of(Obstacle obstacle) {
     case Obstacle::none: return Outcome::native;
     case Obstacle::failed: return Outcome::failed;
     case Obstacle::preparing: return Outcome::preparing;
-    case Obstacle::no_lane: return Outcome::in_use;
+    case Obstacle::no_lane:
+    case Obstacle::held: return Outcome::in_use;
     case Obstacle::queue_full: return Outcome::queue_full;
   }
   return Outcome::failed;
+}
+
+StreamWatch::Order order_of(cuda::StreamPointer stream) {
+  unsigned flags = 0;
+  const bool alone = !is_default_stream(stream) &&
+                     functions().stream_flags(stream, &flags) == cuda::kSuccess &&
+                     (flags & cuda::kStreamNonBlocking) != 0;
+  return alone ? StreamWatch::Order::alone : StreamWatch::Order::with_default;
 }
 
 bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
@@ -77,6 +86,7 @@ Session::Session(const Settings& settings)
       engine_(driver_, chosen_.machine, settings_, load_of_the_node(chosen_.machine, settings_)),
       ordered_(driver_),
       events_(driver_),
+      held_(driver_),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
   leave_out_exclusive_gpus();
@@ -99,6 +109,13 @@ void Session::stop_preparing() noexcept {
 }
 
 Outcome Session::copy(const ProgramCopy& asked) {
+  const Outcome outcome = attempt(asked);
+  if (static_cast<std::size_t>(outcome) >= kAccelerated && outcome != Outcome::off)
+    note_if_held(asked);
+  return outcome;
+}
+
+Outcome Session::attempt(const ProgramCopy& asked) {
   if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
   if (lately_inside_.contains(asked)) return Outcome::same_memory;
   if (lately_few_cpus_.contains(asked)) return Outcome::few_cpus;
@@ -106,6 +123,20 @@ Outcome Session::copy(const ProgramCopy& asked) {
   if (outcome == Outcome::same_memory) lately_inside_.remember(asked);
   if (outcome == Outcome::few_cpus) lately_few_cpus_.remember(asked);
   return outcome;
+}
+
+// Of a copy that is left to the program's own call.
+void Session::note_if_held(const ProgramCopy& asked) {
+  const std::optional<int> gpu = gpu_of(asked.stream);
+  if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return;
+  const PlaceId place = gpus_[static_cast<std::size_t>(*gpu)];
+  const auto context = is_default_stream(asked.stream) ? context_of(place) : nullptr;
+  if (!StreamWatch::of_process().may_wait(asked.stream, order_of(asked.stream), context)) return;
+  const StreamHandle stream =
+      driver_.foreign_stream(place, reinterpret_cast<std::uintptr_t>(asked.stream));
+  quietly([&] {
+    if (!driver_.is_capturing(stream)) held_.note(stream, place);
+  });
 }
 
 bool Session::imports(const CopyCall& call) const {
@@ -135,7 +166,8 @@ Outcome Session::decide(const ProgramCopy& asked) {
       place,
       {},
       true,
-      CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind}};
+      CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind},
+      [this] { return !held_.any(); }};
   // Every message of another process's memory would change all addresses of a graph.
   if (imports(call) && settings_.executor == "auto") call.options.executor = ExecutorChoice::stream;
   Seconds gain = kLongestPatience * kGainPerPatience;  // of pageable memory: more than that
@@ -179,14 +211,10 @@ bool Session::may_begin(const ProgramCopy& asked, const CopyCall& call, const En
 // See StreamWatch.
 bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
                                Seconds gain) {
-  const bool is_default = is_default_stream(asked.stream);
-  unsigned flags = 0;
-  const bool alone = !is_default &&
-                     functions().stream_flags(asked.stream, &flags) == cuda::kSuccess &&
-                     (flags & cuda::kStreamNonBlocking) != 0;
-  const auto order = alone ? StreamWatch::Order::alone : StreamWatch::Order::with_default;
+  const auto order = order_of(asked.stream);
   return StreamWatch::of_process().waits_for_nobody(
-      asked.stream, order, is_default ? context_of(call.stream_gpu) : nullptr,
+      asked.stream, order,
+      is_default_stream(asked.stream) ? context_of(call.stream_gpu) : nullptr,
       [&] { return becomes_idle(asked, call, ends, order, gain); });
 }
 
@@ -269,7 +297,8 @@ std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& end
 std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends, Seconds& gain) {
   if (ends.pageable()) return std::nullopt;  // the windows are planned one by one
   const PlanPointer plan =
-      engine_.plan(ends.source.place, ends.destination.place, call.bytes, call.options);
+      engine_.known_plan(ends.source.place, ends.destination.place, call.bytes, call.options);
+  if (!plan) return Outcome::preparing;
   gain = plan->native_predicted - plan->predicted;
   if (plan->executor() == Executor::native) {
     if (plan->predicted <= kBriefNativeCopy) return Outcome::native;

@@ -10,6 +10,7 @@
 
 #include "driver/cuda/cuda_driver.h"
 #include "engine/engine.h"
+#include "preload/held_copies.h"
 #include "preload/lately_native.h"
 #include "preload/outcome.h"
 #include "preload/program_copy.h"
@@ -41,7 +42,9 @@ class Session {
     [[nodiscard]] bool pageable() const;
   };
 
+  [[nodiscard]] Outcome attempt(const ProgramCopy& asked);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
+  void note_if_held(const ProgramCopy& asked);
   [[nodiscard]] bool imports(const CopyCall& call) const;
   void leave_out_exclusive_gpus();
   [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);
@@ -80,6 +83,7 @@ class Session {
   std::mutex ordering_;
   EventSet ordered_;
   EventPool events_;
+  HeldCopies held_;
   LatelyNative lately_native_;    ///< by plan
   LatelyNative lately_inside_;    ///< because both ends are in one memory
   LatelyNative lately_few_cpus_;  ///< because the caller may use too few CPUs

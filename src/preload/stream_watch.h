@@ -47,6 +47,10 @@ class StreamWatch {
                                       cuda::ContextPointer context,
                                       const std::function<bool()>& is_idle);
 
+  /// True if something has been noted in it since it was last seen idle: no question is asked.
+  [[nodiscard]] bool may_wait(cuda::StreamPointer stream, Order order,
+                              cuda::ContextPointer context);
+
  private:
   using Counter = std::atomic<std::uint64_t>;
 
@@ -56,11 +60,14 @@ class StreamWatch {
     return counters_[(value * 0x9e3779b97f4a7c15ULL) >> 56];
   }
 
+  /// A stream; of default ones the context and the thread as well.
+  using Key = std::tuple<cuda::StreamPointer, cuda::ContextPointer, std::thread::id>;
+  static Key key_of(cuda::StreamPointer stream, cuda::ContextPointer context);
+  [[nodiscard]] std::uint64_t noted(cuda::StreamPointer stream, Order order);
+
   std::array<Counter, 256> counters_{};  ///< by hash of the stream
   Counter all_{0};
   std::mutex mutex_;
-  /// A stream; of default ones the context and the thread as well.
-  using Key = std::tuple<cuda::StreamPointer, cuda::ContextPointer, std::thread::id>;
   std::map<Key, std::uint64_t> idle_at_;  ///< the counter when last seen idle
 };
 

@@ -91,6 +91,21 @@ TEST_F(Watched, DefaultStreamsOfTwoThreadsAreTwo) {
   EXPECT_FALSE(of_other);
 }
 
+TEST_F(Watched, NobodyIsAskedWhetherAStreamMayWait) {
+  const auto may_wait = [&](cuda::StreamPointer asked) {
+    return watch_.may_wait(asked, Order::alone, nullptr);
+  };
+  EXPECT_FALSE(may_wait(stream(1)));
+
+  watch_.note(stream(1));
+  EXPECT_TRUE(may_wait(stream(1)));
+  EXPECT_FALSE(may_wait(stream(2)));
+
+  (void)free(stream(1), true);
+  EXPECT_FALSE(may_wait(stream(1)));
+  EXPECT_EQ(questions_, 1);
+}
+
 TEST_F(Watched, ManyStreamsAreAskedAgainAtWorst) {
   for (std::uintptr_t number = 1; number < 5000; ++number) (void)free(stream(number), true);
 

@@ -1,0 +1,63 @@
+// Plans are made in the call, or in the background and then found.
+
+#include "engine/plans.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "machine/library.h"
+
+namespace polypath {
+namespace {
+
+class PlansOfBeluga : public testing::Test {
+ protected:
+  PlanRequest request(Bytes bytes) const {
+    return {machine_.find_place("gpu0"), machine_.find_place("gpu1"), bytes, {}};
+  }
+  void finish_background() {
+    std::promise<void> done;
+    background_.post([&] { done.set_value(); });
+    done.get_future().wait();
+  }
+
+  Machine machine_ = load_machine("beluga");
+  Plans plans_{machine_, Settings{}};
+  Background background_;
+};
+
+TEST_F(PlansOfBeluga, AreNotKnownAtFirstAndThenAreWhatACallWouldMake) {
+  const PlanPointer first = plans_.find(request(64_MiB), background_);
+  finish_background();
+  const PlanPointer later = plans_.find(request(64_MiB), background_);
+
+  EXPECT_EQ(first, nullptr);
+  ASSERT_NE(later, nullptr);
+  EXPECT_EQ(later, plans_.make(request(64_MiB)));
+}
+
+TEST_F(PlansOfBeluga, AreKnownByWhatTheyWereAskedFor) {
+  (void)plans_.find(request(64_MiB), background_);
+  finish_background();
+
+  EXPECT_EQ(plans_.find(request(32_MiB), background_), nullptr);
+}
+
+TEST_F(PlansOfBeluga, ThatCannotBeMadeAreNotTriedAgain) {
+  const PlanRequest nonsense{machine_.find_place("gpu0"), machine_.find_place("gpu0"), 64_MiB, {}};
+
+  EXPECT_EQ(plans_.find(nonsense, background_), nullptr);
+  finish_background();
+  EXPECT_EQ(plans_.find(nonsense, background_), nullptr);
+}
+
+TEST_F(PlansOfBeluga, AreAskedForByNobodyAfterTheEnd) {
+  background_.stop();
+
+  EXPECT_EQ(plans_.find(request(64_MiB), background_), nullptr);
+  EXPECT_EQ(plans_.find(request(64_MiB), background_), nullptr);
+}
+
+}  // namespace
+}  // namespace polypath
