@@ -28,6 +28,7 @@ from typing import Any
 CANNOT_RUN = 77  # exit status of a program that needs what is not here
 TIMED_OUT = 124
 SECONDS_PER_RUN = 40.0
+LEAST_SECONDS = 10.0  # with less left nothing is begun
 
 ALLOWED_TO_DIFFER = re.compile(r"(?P<what>.*) ~(?P<tolerance>\d+): (?P<value>\d+)")
 
@@ -148,6 +149,7 @@ class Checker:
             self.preloaded[name] = value
         self.end = time.monotonic() + seconds
         self.results: list[dict[str, Any]] = []
+        self.left_out: list[str] = []  # for lack of time
 
     def left(self) -> float:
         """Return the seconds that the next run may take."""
@@ -155,14 +157,14 @@ class Checker:
 
     def check(self, scenario: Scenario) -> None:
         """Run one scenario both ways and print the verdict."""
-        if self.left() <= 1:
-            self.keep(scenario, "not run", None, None)
+        if self.left() < LEAST_SECONDS:
+            self.left_out.append(scenario.name)
             return
         command = [str(scenario.program), *scenario.words, *self.words]
         native = run(command, self.plain, self.left())
         other = None
         if native.status == 0:
-            other = run(command, self.preloaded, max(self.left(), 1))
+            other = run(command, self.preloaded, max(self.left(), 2 * native.seconds + 5))
         self.keep(scenario, verdict_of(native, other), native, other)
 
     def keep(self, scenario: Scenario, verdict: str, native: Run | None, other: Run | None) -> None:
@@ -207,8 +209,11 @@ def main() -> int:
     verdicts = [result["verdict"] for result in checker.results]
     counts = {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
     print(f"{time.monotonic() - start:.0f} s: {counts}")
+    if checker.left_out:
+        print(f"not run, for lack of time: {', '.join(checker.left_out[:20])}")
     if arguments.out is not None:
-        document = {"schema": "polypath.harm/1", "counts": counts, "results": checker.results}
+        document = {"schema": "polypath.harm/1", "counts": counts, "left_out": checker.left_out}
+        document["results"] = checker.results
         arguments.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 1 if "differs" in verdicts or "hangs" in verdicts else 0
 

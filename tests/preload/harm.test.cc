@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include <set>
 #include <sstream>
 
 #include "preload/program_run.h"
@@ -59,17 +58,6 @@ class Harm : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
-    if (is_open(name_of(GetParam())))
-      GTEST_SKIP() << "open: differs on the stand-in, not yet known why";
-  }
-
-  // Defects that are known and not mended. On two H200s these scenarios do not differ, or have not
-  // been run.
-  static bool is_open(const std::string& name) {
-    static const std::set<std::string> names = {
-        "hold_copies_by_function_in_chaos", "hold_copies_by_value_in_chaos",
-        "hold_pageable_in_chaos", "peer_released_and_retained"};
-    return names.contains(name);
   }
 };
 
@@ -110,13 +98,14 @@ TEST_P(Harm, IsNotDone) {
 constexpr Driver kVirtual = Driver::virtual_time, kChaos = Driver::chaos;
 
 constexpr Case kCases[] = {
-    {"depth", "few_large_between", kChaos, "bytes=4M"},
-    {"depth", "few_large_in", kChaos, "bytes=4M"},
-    {"depth", "few_large_out", kChaos, "bytes=4M"},
-    {"depth", "many_small_between", kChaos, "bytes=4M count=100"},
-    {"depth", "many_small_in", kChaos, "bytes=4M count=100"},
-    {"depth", "many_small_out", kChaos, "bytes=4M count=100"},
-    {"exclusive", "a_process_per_gpu", kChaos, "bytes=4M", "STANDIN_COMPUTE_MODE=exclusive", false},
+    {"depth", "few_large_between", kChaos, "bytes=16M count=20", "STANDIN_QUEUE_DEPTH=40"},
+    {"depth", "few_large_in", kChaos, "bytes=16M count=20", "STANDIN_QUEUE_DEPTH=40"},
+    {"depth", "few_large_out", kChaos, "bytes=16M count=20", "STANDIN_QUEUE_DEPTH=40"},
+    {"depth", "many_small_between", kChaos, "bytes=4M count=100", "STANDIN_QUEUE_DEPTH=128"},
+    {"depth", "many_small_in", kChaos, "bytes=4M count=100", "STANDIN_QUEUE_DEPTH=128"},
+    {"depth", "many_small_out", kChaos, "bytes=4M count=100", "STANDIN_QUEUE_DEPTH=128"},
+    {"exclusive", "all_at_once", kChaos, "bytes=4M", "STANDIN_COMPUTE_MODE=exclusive", false},
+    {"exclusive", "one_after_another", kChaos, "bytes=4M", "STANDIN_COMPUTE_MODE=exclusive", false},
     {"files", "closed_descriptors", kVirtual, "bytes=4M"},
     {"files", "full_shared_memory", kVirtual, "bytes=4M"},
     {"files", "shortened_files", kVirtual, "bytes=4M"},
@@ -126,7 +115,7 @@ constexpr Case kCases[] = {
     {"hold", "calls_here", kChaos, "bytes=4M"},
     {"hold", "copies_by_function", kChaos, "bytes=4M"},
     {"hold", "copies_by_value", kChaos, "bytes=4M"},
-    {"hold", "first_copies", kChaos, "bytes=4M"},
+    {"hold", "first_copies", kChaos, "bytes=4M", "", false},
     {"hold", "many_streams", kChaos, "bytes=4M", "", false},
     {"hold", "pageable", kChaos, "bytes=4M", "", false},
     {"imports", "own_context", kVirtual, "bytes=16M"},

@@ -145,11 +145,11 @@ class Hold {
   using Word = std::atomic<std::uint32_t>;
   static constexpr unsigned kEqual = 1;
 
-  // Options fills and fill: about 30 ms of a fast GPU.
+  // Options fills and fill: about 15 ms of a fast GPU.
   static std::size_t fill_bytes() { return options().number("fill", 256 * kMiB); }
   CUresult work_in(CUstream stream) const {
     CUresult result = 0;
-    for (std::size_t i = options().number("fills", 300); i > 0 && result == 0; --i)
+    for (std::size_t i = options().number("fills", 150); i > 0 && result == 0; --i)
       result = cuMemsetD8Async(scratch_, static_cast<unsigned char>(i), fill_bytes(), stream);
     return result;
   }

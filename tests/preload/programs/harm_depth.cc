@@ -17,20 +17,33 @@ struct Buffers {
   unsigned char *first_host, *last_host, *target;
 };
 
+constexpr unsigned char kFirst = 0x17, kLast = 0xe8;
+
+CUdeviceptr filled_with(unsigned char value, std::size_t bytes) {
+  const CUdeviceptr memory = memory_on(0, bytes);
+  CHECK(cuMemsetD8_v2(memory, value, bytes));
+  return memory;
+}
+
+unsigned char* pinned_with(unsigned char value, std::size_t bytes) {
+  void* const memory = pinned(bytes);
+  return static_cast<unsigned char*>(std::memset(memory, value, bytes));
+}
+
 // Two sources: the last copy is told apart from those before it.
 Buffers make_buffers(std::size_t bytes, Way way) {
   Buffers made{};
   made.bytes = bytes;
-  made.first = filled(0, bytes, 1);
-  made.last = filled(0, bytes, 2);
+  made.first = filled_with(kFirst, bytes);
+  made.last = filled_with(kLast, bytes);
   if (way == Way::between) made.far = memory_on(1, bytes);
   use(0);
-  if (way == Way::between) return made;
-  for (unsigned char** host : {&made.first_host, &made.last_host, &made.target})
-    *host = static_cast<unsigned char*>(pinned(bytes));
-  const auto first = pattern(bytes, 3), last = pattern(bytes, 4);
-  std::memcpy(made.first_host, first.data(), bytes);
-  std::memcpy(made.last_host, last.data(), bytes);
+  if (way == Way::out) made.target = pinned_with(0, bytes);
+  if (way == Way::in) {
+    made.first_host = pinned_with(kFirst, bytes);
+    made.last_host = pinned_with(kLast, bytes);
+  }
+  CHECK(cuCtxSynchronize());
   return made;
 }
 
@@ -45,9 +58,9 @@ void copy(const Buffers& all, Way way, bool last, CUstream stream) {
 }
 
 std::size_t wrong(const Buffers& all, Way way) {
-  if (way == Way::in) return wrong_bytes(all.first, pattern(all.bytes, 4));
-  const auto last = pattern(all.bytes, 2);
-  return way == Way::out ? wrong_bytes(all.target, last) : wrong_bytes(all.far, last);
+  const std::vector<unsigned char> last(all.bytes, kLast);
+  if (way == Way::out) return wrong_bytes(all.target, last);
+  return wrong_bytes(way == Way::in ? all.first : all.far, last);
 }
 
 void issue(const Buffers& all, Way way, std::size_t count, CUstream stream) {

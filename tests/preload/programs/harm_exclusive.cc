@@ -1,5 +1,5 @@
-// A process per GPU, all at the same time, each with a context on its own GPU only: where GPUs are
-// in exclusive mode, nobody may take one that is another's.
+// A process per GPU, each with a context on its own GPU only, all at once or one after another:
+// where GPUs are in exclusive mode, nobody may take one that is another's, or that will be.
 //
 // Options: bytes, ranks.
 
@@ -44,24 +44,21 @@ Rank start(int rank) {
   return {other_process, to_other, from_other};
 }
 
-// One byte of all, then one for all.
-void meet(const std::vector<Rank>& ranks) {
+void hear_from(const Rank& rank) {
   char byte = 0;
-  for (const Rank& rank : ranks)
-    if (::read(rank.from, &byte, 1) != 1) std::puts("a rank is gone");
-  for (const Rank& rank : ranks)
-    if (::write(rank.to, "g", 1) != 1) std::puts("a rank is gone");
+  if (::read(rank.from, &byte, 1) != 1) std::puts("a rank is gone");
+}
+void let_go_on(const Rank& rank) {
+  if (::write(rank.to, "g", 1) != 1) std::puts("a rank is gone");
 }
 
-void a_process_per_gpu() {
-  int gpus = 0;
-  CHECK(cuDeviceGetCount(&gpus));
-  const int count = static_cast<int>(options().number("ranks", static_cast<std::size_t>(gpus)));
-  std::vector<Rank> ranks;
-  for (int i = 0; i < count; ++i) ranks.push_back(start(i));
-  signal(SIGPIPE, SIG_IGN);
-  meet(ranks);
-  meet(ranks);
+// One byte of all, then one for all.
+void meet(const std::vector<Rank>& ranks) {
+  for (const Rank& rank : ranks) hear_from(rank);
+  for (const Rank& rank : ranks) let_go_on(rank);
+}
+
+void say_ends(const std::vector<Rank>& ranks) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     int status = 0;
     waitpid(ranks[i].process, &status, 0);
@@ -70,7 +67,38 @@ void a_process_per_gpu() {
   }
 }
 
-const Scenarios kScenarios = {{"a_process_per_gpu", {2, a_process_per_gpu}}};
+int rank_count() {
+  signal(SIGPIPE, SIG_IGN);
+  int gpus = 0;
+  CHECK(cuDeviceGetCount(&gpus));
+  return static_cast<int>(options().number("ranks", static_cast<std::size_t>(gpus)));
+}
+
+void all_at_once() {
+  std::vector<Rank> ranks;
+  for (int i = rank_count(); i > 0; --i) ranks.push_back(start(static_cast<int>(ranks.size())));
+  meet(ranks);
+  meet(ranks);
+  say_ends(ranks);
+}
+
+// Each begins when the one before has copied, and all stay to the end.
+void one_after_another() {
+  std::vector<Rank> ranks;
+  for (int i = rank_count(); i > 0; --i) {
+    ranks.push_back(start(static_cast<int>(ranks.size())));
+    hear_from(ranks.back());
+    let_go_on(ranks.back());
+    hear_from(ranks.back());
+  }
+  for (const Rank& rank : ranks) let_go_on(rank);
+  say_ends(ranks);
+}
+
+const Scenarios kScenarios = {
+    {"all_at_once", {2, all_at_once}},
+    {"one_after_another", {2, one_after_another}},
+};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ using namespace program;
 
 namespace {
 
-std::size_t bytes() { return options().number("bytes", 512 * kMiB); }
+std::size_t bytes() { return options().number("bytes", 256 * kMiB); }
 
 // What the importer's mapping is made in.
 class Mapping {

@@ -9,9 +9,27 @@ using namespace program;
 
 namespace {
 
+using AllCopies = std::vector<std::unique_ptr<CopiesOfAllKinds>>;
+
+// Of every GPU: what is made for one of them may take memory of another.
+AllCopies copies_of_all_gpus() {
+  int gpus = 0;
+  CHECK(cuDeviceGetCount(&gpus));
+  AllCopies made;
+  for (int gpu = 0; gpu < gpus; ++gpu)
+    made.push_back(std::make_unique<CopiesOfAllKinds>(gpu, options().number("bytes", 64 * kMiB)));
+  return made;
+}
+
+void say_copies(const AllCopies& all, const char* when) {
+  std::size_t wrong = 0;
+  for (const auto& copies : all) wrong += copies->rounds(3);
+  say_bytes(when, wrong);
+}
+
 void until_full(int gpu) {
-  CopiesOfAllKinds copies(gpu, options().number("bytes", 64 * kMiB));
-  say_bytes("before", copies.rounds(3));
+  const AllCopies copies = copies_of_all_gpus();
+  say_copies(copies, "before");
   use(gpu);
   std::vector<CUdeviceptr> all;
   CUdeviceptr memory = 0;
@@ -20,9 +38,10 @@ void until_full(int gpu) {
     all.push_back(memory);
   std::printf("allocations of GPU %d ~1: %zu\n", gpu, all.size());
   std::printf("then: %d\n", result);
-  say_bytes("when nothing is left", copies.rounds(3));
+  say_copies(copies, "when nothing is left");
+  use(gpu);
   for (const CUdeviceptr one : all) CHECK(cuMemFree_v2(one));
-  say_bytes("after all has been given back", copies.rounds(3));
+  say_copies(copies, "after all has been given back");
 }
 
 void first_gpu_until_full() { until_full(0); }

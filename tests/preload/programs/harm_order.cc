@@ -27,7 +27,7 @@ bool ordered(const Stream& a, const Stream& b) {
          names == "legacy per-thread" || names == "per-thread legacy";
 }
 
-std::size_t bytes() { return options().number("bytes", 32 * kMiB + 4096 + 13); }
+std::size_t bytes() { return options().number("bytes", 16 * kMiB + 4096 + 13); }
 
 // A buffer on GPU 0 that is copied out of or into, what it may hold, and the other end of the copy.
 class Rig {
