@@ -120,6 +120,9 @@ const std::vector<Entry>& entries() {
       choice("POLYPATH_PREPARE", &Settings::prepare, {"auto", "now", "background"},
              "when contexts, streams and staging memory are made: in the call that needs them, or "
              "beside it, with native copies until then; auto = background under 'polypath run'"),
+      number("POLYPATH_PREPARE_AFTER", &Settings::prepare_after, 0, 1000000000,
+             "preparation in the background begins when copies would have gained so many "
+             "microseconds by it"),
       number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
              "predicted gain (0.03 = 3 %) below which a plan is one native copy"),
       choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},

@@ -22,6 +22,7 @@ struct Settings {
   int staging_slots = 4;              ///< POLYPATH_STAGING_SLOTS
   int lanes = 4;                      ///< POLYPATH_LANES
   std::string prepare = "auto";       ///< POLYPATH_PREPARE
+  int prepare_after = 5000;           ///< POLYPATH_PREPARE_AFTER
   double min_gain = 0.03;             ///< POLYPATH_MIN_GAIN
   std::string executor = "auto";      ///< POLYPATH_EXECUTOR
   int graph_after = 2;                ///< POLYPATH_GRAPH_AFTER

@@ -42,7 +42,7 @@ struct CopyCall {
 enum class Obstacle {
   none,
   failed,      ///< a driver call
-  preparing,   ///< the plan, or contexts, streams or staging memory, are being made in the background
+  preparing,   ///< the plan, streams or staging memory are being made in the background
   no_lane,     ///< all lanes hold work that waits for other streams of the program
   queue_full,  ///< the call would have waited for room in a stream
   held,        ///< see CopyCall::may_branch

@@ -99,6 +99,7 @@ class Engine {
   [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
                                    Executor& executor) const;
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
+  [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
   void prepare(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] bool make(const Lane& lane, const Path& path, HopParts& parts) noexcept;
   void count_asked(const CopyCall& call);
@@ -121,6 +122,7 @@ class Engine {
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::set<std::pair<Lane*, PlanPointer>> preparing_;
+  Seconds missed_;  ///< what copies would have gained since the last preparation began
   std::atomic<bool> preparing_windows_{false};
   std::unique_ptr<Background> background_;  ///< null: what is needed is made in the call
 };

@@ -108,15 +108,34 @@ static void release_buffers(const Run* run, Buffers buffers) {
   release(&run->received_into, buffers.in);
 }
 
+static Exchange exchange_over(const Run* run, const Operation* operation, Buffers buffers,
+                              int bytes, int window) {
+  const int count = buffer_count(operation, window, run->options.buffer_per_message);
+  Exchange exchange = exchange_of(run, operation, bytes, window);
+  exchange.out = region_at(&run->sent_from, buffers.out, (size_t)bytes, count);
+  exchange.in = region_at(&run->received_into, buffers.in, (size_t)bytes, count);
+  return exchange;
+}
+
+/* Of the largest size: what it needs, others need as well. */
+static void warm_up_operation(const Run* run, const Operation* operation, Buffers buffers,
+                              int window) {
+  const Options* const options = &run->options;
+  const int largest = greatest(options->sizes, options->size_count);
+  Exchange exchange = exchange_over(run, operation, buffers, largest, window);
+  if (operation->begin != NULL) operation->begin(&exchange);
+  warm_up(operation, &exchange, options->effort.warm_up_seconds);
+  if (operation->end != NULL) operation->end(&exchange);
+}
+
 static void run_sizes(Run* run, const Operation* operation, int window) {
   const Options* const options = &run->options;
   const int count = buffer_count(operation, window, options->buffer_per_message);
   const Buffers buffers = allocate_buffers(run, count);
+  if (!operation->windowed || window == options->windows[0])
+    warm_up_operation(run, operation, buffers, window);
   for (int i = 0; i < options->size_count; ++i) {
-    const size_t bytes = (size_t)options->sizes[i];
-    Exchange exchange = exchange_of(run, operation, options->sizes[i], window);
-    exchange.out = region_at(&run->sent_from, buffers.out, bytes, count);
-    exchange.in = region_at(&run->received_into, buffers.in, bytes, count);
+    Exchange exchange = exchange_over(run, operation, buffers, options->sizes[i], window);
     run_exchange(run, operation, &exchange);
   }
   release_buffers(run, buffers);

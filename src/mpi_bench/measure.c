@@ -40,6 +40,11 @@ static double total(const Exchange* exchange, double mine) {
 
 static int at_most(int count, double most) { return (double)count > most ? (int)most : count; }
 
+void warm_up(const Operation* operation, Exchange* exchange, double seconds) {
+  double passed = 0;
+  while (passed < seconds) passed += greatest(exchange, timed(operation, exchange, 1)) + 1e-9;
+}
+
 /* One exchange that meets everything for the first time, then one that says how many there is time
    for. The ranks agree, because each must make the same number. */
 static Counts decide(const Operation* operation, Exchange* exchange, Effort effort) {

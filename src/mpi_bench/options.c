@@ -8,6 +8,9 @@
 
 #include "failure.h"
 
+static const double LEAST_SECONDS = 1e-9;
+static const double USUAL_WARM_UP_SECONDS = 0.5;
+
 static const char kHelp[] =
     "Usage: mpirun -n RANKS " PROGRAM_NAME
     " [OPTION VALUE]...\n\n"
@@ -24,6 +27,9 @@ static const char kHelp[] =
     "                     OSU micro-benchmarks\n"
     "  --iterations N     default: by size as in the OSU micro-benchmarks, at most --seconds\n"
     "  --warm-up N        untimed iterations before; default: by size\n"
+    "  --warm-up-seconds S\n"
+    "                     untimed exchanges of the largest size before an operation, for what\n"
+    "                     libraries make once; default 0.5, or 0 with numbers of iterations\n"
     "  --seconds S        how long one measurement may take, warm-up not counted; default 1\n"
     "  --no-check         does not compare bytes\n\n";
 
@@ -139,11 +145,13 @@ static void read_buffers(Options* options, char* text) {
   options->received_into = comma == NULL ? options->sent_from : read_memory(comma + 1);
 }
 
-static double read_seconds(const char* text) {
+static double read_seconds(const char* text, double least) {
   char* rest;
   const double seconds = strtod(text, &rest);
-  if (rest == text || *rest != '\0' || !(seconds > 0 && seconds <= 3600))
-    refuse_value("seconds", text, "it must be a number above 0, up to 3600");
+  if (rest == text || *rest != '\0' || !(seconds >= least && seconds <= 3600))
+    refuse_value("seconds", text,
+                 least > 0 ? "it must be a number above 0, up to 3600"
+                           : "it must be a number from 0 to 3600");
   return seconds;
 }
 
@@ -156,20 +164,31 @@ static void read_option(Options* options, const char* name, char* value, int ran
     options->effort.iterations = single("iterations", value, 1, 100000000);
   else if (strcmp(name, "--warm-up") == 0)
     options->effort.warm_up = single("warm-up", value, 0, 100000000);
-  else if (strcmp(name, "--seconds") == 0) options->effort.seconds = read_seconds(value);
+  else if (strcmp(name, "--seconds") == 0)
+    options->effort.seconds = read_seconds(value, LEAST_SECONDS);
+  else if (strcmp(name, "--warm-up-seconds") == 0)
+    options->effort.warm_up_seconds = read_seconds(value, 0);
   else refuse_value("option", name, "there is none of this name");
 }
 
 static Options defaults(int ranks) {
-  Options options = {.sent_from = MEMORY_DEVICE,
-                     .received_into = MEMORY_DEVICE,
-                     .check = true,
-                     .effort = {.warm_up = -1, .iterations = -1, .seconds = 1}};
+  Options options = {
+      .sent_from = MEMORY_DEVICE,
+      .received_into = MEMORY_DEVICE,
+      .check = true,
+      .effort = {.warm_up = -1, .iterations = -1, .seconds = 1, .warm_up_seconds = -1}};
   char operations_text[] = "latency,bw,bibw", sizes[] = "64K:64M", windows[] = "1,4,16";
   read_operations(&options, operations_text, ranks);
   read_sizes(&options, sizes);
   read_windows(&options, windows);
   return options;
+}
+
+/* Who says how often wants no more than that. */
+static void complete(Effort* effort) {
+  if (effort->warm_up_seconds >= 0) return;
+  effort->warm_up_seconds =
+      effort->warm_up < 0 && effort->iterations < 0 ? USUAL_WARM_UP_SECONDS : 0;
 }
 
 Options read_options(int count, char** arguments, int ranks) {
@@ -188,5 +207,6 @@ Options read_options(int count, char** arguments, int ranks) {
       read_option(&options, name, arguments[++i], ranks);
     }
   }
+  complete(&options.effort);
   return options;
 }

@@ -127,15 +127,13 @@ Outcome Session::attempt(const ProgramCopy& asked) {
 
 // Of a copy that is left to the program's own call.
 void Session::note_if_held(const ProgramCopy& asked) {
-  const std::optional<int> gpu = gpu_of(asked.stream);
-  if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return;
-  const PlaceId place = gpus_[static_cast<std::size_t>(*gpu)];
-  const auto context = is_default_stream(asked.stream) ? context_of(place) : nullptr;
+  const std::optional<PlaceId> gpu = place_of(asked.stream);
+  if (!gpu) return;
+  const auto context = is_default_stream(asked.stream) ? context_of(*gpu) : nullptr;
   if (!StreamWatch::of_process().may_wait(asked.stream, order_of(asked.stream), context)) return;
-  const StreamHandle stream =
-      driver_.foreign_stream(place, reinterpret_cast<std::uintptr_t>(asked.stream));
+  const StreamHandle stream = handle_of(asked.stream, *gpu);
   quietly([&] {
-    if (!driver_.is_capturing(stream)) held_.note(stream, place);
+    if (!driver_.is_capturing(stream)) held_.note(stream, *gpu);
   });
 }
 
@@ -150,11 +148,9 @@ Outcome Session::decide(const ProgramCopy& asked) {
     Interposer::get().contexts_reset();
     return Outcome::off;
   }
-  const std::optional<int> gpu = gpu_of(asked.stream);
-  if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return Outcome::other_context;
-  const PlaceId place = gpus_[static_cast<std::size_t>(*gpu)];
-  const StreamHandle stream =
-      driver_.foreign_stream(place, reinterpret_cast<std::uintptr_t>(asked.stream));
+  const std::optional<PlaceId> gpu = place_of(asked.stream);
+  if (!gpu) return Outcome::other_context;
+  const StreamHandle stream = handle_of(asked.stream, *gpu);
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   Ends ends;
   if (const auto against = look_at_ends(asked, ends)) return *against;
@@ -163,25 +159,40 @@ Outcome Session::decide(const ProgramCopy& asked) {
       asked.source,
       asked.bytes,
       stream,
-      place,
+      *gpu,
       {},
       true,
       CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind},
       [this] { return !held_.any(); }};
   // Every message of another process's memory would change all addresses of a graph.
   if (imports(call) && settings_.executor == "auto") call.options.executor = ExecutorChoice::stream;
+  return plan_and_make(asked, call, ends);
+}
+
+Outcome Session::plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends) {
   Seconds gain = kLongestPatience * kGainPerPatience;  // of pageable memory: more than that
   if (const auto against = look_at_plan(call, ends, gain)) {
     if (*against == Outcome::native) lately_native_.remember(asked);
     return *against;
   }
-  if (call.options.executor != ExecutorChoice::native && !may_begin(asked, call, ends, gain))
-    return Outcome::pending;
-  const bool in_order = asked.stream == nullptr && call.options.executor != ExecutorChoice::native;
+  const bool is_native = call.options.executor == ExecutorChoice::native;
+  if (!is_native && !may_begin(asked, call, ends, gain)) return Outcome::pending;
+  const bool in_order = asked.stream == nullptr && !is_native;
   const Outcome outcome = in_order ? enqueue_in_order(call, ends) : enqueue(call, ends);
   if (asked.blocking && !between_gpus(ends) && static_cast<std::size_t>(outcome) < kAccelerated)
-    driver_.synchronize(stream);
+    driver_.synchronize(call.stream);
   return outcome;
+}
+
+// The GPU of a stream, if its context is that GPU's primary one.
+std::optional<PlaceId> Session::place_of(cuda::StreamPointer stream) {
+  const std::optional<int> gpu = gpu_of(stream);
+  if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return std::nullopt;
+  return gpus_[static_cast<std::size_t>(*gpu)];
+}
+
+StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
+  return driver_.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
 }
 
 // The default streams are the current context's.
@@ -213,8 +224,7 @@ bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, c
                                Seconds gain) {
   const auto order = order_of(asked.stream);
   return StreamWatch::of_process().waits_for_nobody(
-      asked.stream, order,
-      is_default_stream(asked.stream) ? context_of(call.stream_gpu) : nullptr,
+      asked.stream, order, is_default_stream(asked.stream) ? context_of(call.stream_gpu) : nullptr,
       [&] { return becomes_idle(asked, call, ends, order, gain); });
 }
 

@@ -44,7 +44,10 @@ class Session {
 
   [[nodiscard]] Outcome attempt(const ProgramCopy& asked);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
+  [[nodiscard]] Outcome plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends);
   void note_if_held(const ProgramCopy& asked);
+  [[nodiscard]] std::optional<PlaceId> place_of(cuda::StreamPointer stream);
+  [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
   [[nodiscard]] bool imports(const CopyCall& call) const;
   void leave_out_exclusive_gpus();
   [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);

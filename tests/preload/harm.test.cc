@@ -88,6 +88,7 @@ TEST_P(Harm, IsNotDone) {
   Variables variables = variables_of(GetParam());
   const ProgramRun preloaded = run_with_patience(GetParam(), plain, variables);
   variables["POLYPATH_PREPARE"] = "background";
+  variables["POLYPATH_PREPARE_AFTER"] = "0";
   const ProgramRun prepared_beside = run_with_patience(GetParam(), plain, variables);
 
   EXPECT_EQ(difference(plain, preloaded), "") << preloaded.errors;

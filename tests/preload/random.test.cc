@@ -32,6 +32,7 @@ class RandomPrograms : public testing::TestWithParam<int> {
 
     // Both values with every other seed: one run takes about a second.
     variables["POLYPATH_PREPARE"] = GetParam() % 2 == 0 ? "now" : "background";
+    variables["POLYPATH_PREPARE_AFTER"] = "0";
     const ProgramRun preloaded = run_program(command(), variables);
 
     EXPECT_EQ(difference(plain, preloaded), "") << preloaded.output << preloaded.errors;
