@@ -1,5 +1,6 @@
 #include "preload/session.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +21,15 @@ cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settin
          fmt::format("POLYPATH_MACHINE={} cannot be used here", settings.machine),
          "it names a machine to simulate, and this program works on real GPUs", "Unset it.");
   fail(ErrorCode::unsupported, "copies cannot be planned", chosen.note);
+}
+
+// The preload library sees when the program resets a GPU; the module for UCX has to ask.
+void check_that_ends_are_seen(cuda::CudaDriver& driver) {
+  const bool sees_resets = dlsym(RTLD_DEFAULT, "polypath_real_dlsym") != nullptr;
+  if (sees_resets || cuda::id_of(driver.contexts().any()) != 0) return;
+  fail(ErrorCode::unsupported, "copies cannot be accelerated by a module of UCX",
+       "this driver cannot tell a context that has been reset from the one before",
+       "Take a driver for CUDA 12, or 'polypath run --how preload'.");
 }
 
 // How long a call waits at most for a stream to become idle, and how much more than that several
@@ -89,6 +99,7 @@ Session::Session(const Settings& settings)
       held_(driver_),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
+  check_that_ends_are_seen(driver_);
   leave_out_exclusive_gpus();
 }
 

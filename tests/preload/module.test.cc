@@ -1,6 +1,7 @@
 // Polypath as a module of UCX: it sees what UCX's own module does and nothing of the program, which
 // may end contexts with everything in them, and UCX its streams.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -28,12 +29,14 @@ class Module : public testing::TestWithParam<Case> {
 
 // With paths through other GPUs and the host, even for small copies; the driver says what it
 // refuses.
-ProgramRun run_with_module(const std::string& name, const char* module) {
+ProgramRun run_with_module(const std::string& name, const char* module,
+                           const std::string& failures = "") {
   return run_program({"ucx", name}, {{"LD_PRELOAD", ""},
                                      {"OPENED_BEFORE", module},
                                      {"UCX_MODULE", POLYPATH_UCX_CUDA},
                                      {"UCX_MODULE_DIR", POLYPATH_UCX_FOLDER},
                                      {"POLYPATH_MIN_GAIN", "0"},
+                                     {"STANDIN_FAIL", failures},
                                      {"STANDIN_LOG", "1"},
                                      {"STANDIN_MACHINE", "beluga"}});
 }
@@ -64,6 +67,16 @@ TEST_P(Module, IsRightAndUsesNothingThatHasEnded) {
   EXPECT_EQ(run.output, "right\n");
   EXPECT_GE(run.calls("accelerated"), GetParam().accelerated) << run.errors;
   EXPECT_EQ(uses_of_what_has_ended(run.errors), "") << "on a GPU each would end the process";
+}
+
+// It could not see that a context has been reset: drivers before CUDA 12 cannot say.
+TEST_P(Module, StaysOutWhereContextsCannotBeToldApart) {
+  const ProgramRun run = run_with_module(GetParam().name, POLYPATH_UCX_MODULE, "cuCtxGetId:1-");
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.output, "right\n");
+  EXPECT_EQ(run.calls("accelerated"), 0U) << run.errors;
+  EXPECT_THAT(run.errors, testing::HasSubstr("a driver for CUDA 12"));
 }
 
 INSTANTIATE_TEST_SUITE_P(OverTheStandIn, Module,
