@@ -37,6 +37,7 @@ ProgramRun run_with_module(const std::string& name, const char* module,
                                      {"UCX_MODULE_DIR", POLYPATH_UCX_FOLDER},
                                      {"POLYPATH_MIN_GAIN", "0"},
                                      {"STANDIN_FAIL", failures},
+                                     {"POLYPATH_LEDGER", "0"},  // other tests are no company
                                      {"STANDIN_LOG", "1"},
                                      {"STANDIN_MACHINE", "beluga"}});
 }

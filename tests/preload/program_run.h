@@ -10,7 +10,7 @@ namespace polypath::preload {
 
 /// How a program ended and what it wrote.
 struct ProgramRun {
-  int status = -1;  ///< exit status; 128 and more: ended by a signal; 124: it took too long
+  int status = -1;  ///< exit status; 128 and more: ended by a signal; or one of those below
   std::string output;
   std::string errors;
 
@@ -21,6 +21,7 @@ struct ProgramRun {
 using Variables = std::map<std::string, std::string>;
 
 constexpr int kTookTooLong = 124;
+constexpr int kReported = 123;  ///< a sanitizer reported something, of it or of what it has started
 constexpr int kCannotRunHere = 77;
 
 /// Runs a program of tests/preload/programs to its end, with violations that the stand-in finds as

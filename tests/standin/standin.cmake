@@ -12,10 +12,12 @@ foreach(program IN ITEMS test_standin standin_peer)
 endforeach()
 add_dependencies(test_standin standin_peer)
 foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report)
-  add_dependencies(${program} standin_cuda standin_nvml)
+  if(TARGET ${program})
+    add_dependencies(${program} standin_cuda standin_nvml)
+  endif()
 endforeach()
 
-if(NOT POLYPATH_WITH_CUDA)  # then they find no GPU, whatever they run on
+if(NOT POLYPATH_WITH_CUDA OR NOT TARGET test_gpu)  # without CUDA they find no GPU, whatever they run on
   return()
 endif()
 set(standin_environment "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/standin" STANDIN_STRICT=1)

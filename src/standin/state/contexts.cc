@@ -1,13 +1,30 @@
 #include "standin/state/contexts.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 
 namespace polypath::standin {
 namespace {
 
-std::vector<ContextPointer>& stack() {
-  thread_local std::vector<ContextPointer> contexts;
-  return contexts;
+using Stack = std::vector<ContextPointer>;
+
+pthread_key_t key_of_stacks() {
+  pthread_key_t key = 0;
+  if (pthread_key_create(&key, [](void* stack) { delete static_cast<Stack*>(stack); }) != 0)
+    refuse(kOutOfMemory, "there are no more pthread keys");
+  return key;
+}
+
+// Of the calling thread. Not by thread_local: what the main thread has of that is destroyed before
+// exit handlers run, and those may still call the driver.
+Stack& stack() {
+  static const pthread_key_t key = key_of_stacks();
+  if (void* made = pthread_getspecific(key)) return *static_cast<Stack*>(made);
+  auto made = std::make_unique<Stack>();
+  if (pthread_setspecific(key, made.get()) != 0)
+    refuse(kOutOfMemory, "the thread can keep no contexts");
+  return *made.release();
 }
 
 }  // namespace
