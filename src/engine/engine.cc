@@ -292,6 +292,7 @@ Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& end
   options.executor = choice_of(options, settings_);
   options.left_out = left_out_;
   if (!options.forced()) options.both_ways = company.both_ways;
+  options.followers_unknown = company.followers_unknown;
   const auto plan = [&] {
     return planner_.plan(ends.source, ends.destination, call.bytes, options, company.load);
   };
@@ -306,11 +307,10 @@ Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& end
 
 // Where other processes leave no room a plan of several paths becomes one native copy: to plan
 // around them would move all of them to the same free resources at the same moment. Four ranks in a
-// ring on two H200s lost a third by that. Nor is there anything to gain where a longer native copy
-// follows: it only waits until this one's parts have been issued.
+// ring on two H200s lost a third by that.
 bool Engine::gives_way(const Plan& plan, const Company& company) const {
   if (plan.executor() == Executor::native) return false;
-  return plan.predicted < company.native_follower || load_->lacks_room(plan, company.crowd);
+  return load_->lacks_room(plan, company.crowd);
 }
 
 void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {
