@@ -292,6 +292,7 @@ Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& end
                       company.load};
   const bool forced = call.options.forced();
   if (!forced) request.options.both_ways = company.both_ways;
+  request.options.followers_unknown = company.followers_unknown;
   PlanBeside beside{plan_for(request), company, company.load.empty()};
   if (beside.plan && gives_way(*beside.plan, company) && !forced) {
     request.options.executor = ExecutorChoice::native;
@@ -314,11 +315,10 @@ PlanPointer Engine::plan_for(const PlanRequest& request) {
 
 // Where other processes leave no room a plan of several paths becomes one native copy: to plan
 // around them would move all of them to the same free resources at the same moment. Four ranks in a
-// ring on two H200s lost a third by that. Nor is there anything to gain where a longer native copy
-// follows: it only waits until this one's parts have been issued.
+// ring on two H200s lost a third by that.
 bool Engine::gives_way(const Plan& plan, const Company& company) const {
   if (plan.executor() == Executor::native) return false;
-  return plan.predicted < company.native_follower || load_->lacks_room(plan, company.crowd);
+  return load_->lacks_room(plan, company.crowd);
 }
 
 void Engine::native_copy(const CopyCall& call, const CopyEnds& ends) {

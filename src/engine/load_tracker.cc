@@ -10,6 +10,8 @@ constexpr double kComesBack = 2;       // within so many times its own time
 constexpr Seconds kSlack = 1000_us;    // and this for what the program does in between
 constexpr std::uint64_t kAsLarge = 2;  // up to this factor
 constexpr double kRoom = 1.02;         // of a capacity, for what rounding adds
+constexpr int kRemembered = 3;         // episodes without a meeting until it is forgotten
+constexpr double kMostlyOver = 0.5;    // with less than this part left the next one counts
 
 // Predictions are off by up to this part. What is about to end counts as over: else a ping that is
 // not predicted to have ended yet when the pong starts would make both count as simultaneous.
@@ -46,11 +48,15 @@ LoadTracker::LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> led
 void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const Company& company) {
   const std::scoped_lock lock(mutex_);
   const Asked asked{stream, plan->source, plan->destination, plan->bytes};
-  meet(plan, now);
+  begin_episode(*plan, now);
   Running& running = running_[stream];
+  running.queued = running.end > now;
   running.end = std::max(running.end, now) + plan->predicted;
   running.back_until = {};
   running.plan = std::move(plan);
+  running.called = now;
+  running.thread = std::this_thread::get_id();
+  meet(stream, running, now);
   if (company.meets_way_back) running.meet_way_back();
   for (auto& [other_stream, other] : running_)
     if (other_stream != stream && other.runs(now) && other.mirrors(asked))
@@ -58,38 +64,103 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const 
   publish(now);
 }
 
-// Notes who is in flight beside whom. Where nothing of this way is, its next transfers begin.
-void LoadTracker::meet(const PlanPointer& plan, Seconds now) {
-  const Way way = way_of(*plan);
-  Meetings& own = meetings_[way];
-  const bool begins = std::none_of(running_.begin(), running_.end(), [&](const auto& entry) {
-    return way_of(*entry.second.plan) == way && entry.second.runs(now);
-  });
-  if (begins) own.last = std::exchange(own.now, {});
-  for (const auto& [stream, other] : running_) {
+std::set<LoadTracker::Way> LoadTracker::ways_in_flight(Seconds now) const {
+  std::set<Way> ways;
+  for (const auto& [stream, running] : running_)
+    if (running.runs(now)) ways.insert(way_of(*running.plan));
+  return ways;
+}
+
+// Where nothing of a way is in flight its next episode begins.
+void LoadTracker::begin_episode(const Plan& plan, Seconds now) {
+  if (ways_in_flight(now).contains(way_of(plan))) return;
+  ++histories_[way_of(plan)].episodes;
+}
+
+// Notes who is in flight beside whom. One thread does not call twice at the same moment, unless its
+// clock is a simulated one that several lanes have to themselves.
+void LoadTracker::meet(StreamHandle stream, const Running& transfer, Seconds now) {
+  const Way way = way_of(*transfer.plan);
+  History& own = histories_[way];
+  for (const auto& [other_stream, other] : running_) {
     const Way others = way_of(*other.plan);
-    if (others == way || !other.runs(now)) continue;
-    own.now[others] = other.plan;
-    meetings_[others].now[way] = plan;
+    if (other_stream == stream || others == way || !other.runs(now)) continue;
+    const bool beside = other.thread != transfer.thread || now <= other.called;
+    History& theirs = histories_[others];
+    note(other, own.episodes, beside, own.met[others]);
+    note(transfer, theirs.episodes, beside, theirs.met[way]);
   }
 }
 
-// What met the last transfers of this way and is not there yet.
-void LoadTracker::expect(const Asked& asked, Seconds now, Company& company) const {
-  const auto found = meetings_.find({asked.source, asked.destination});
-  if (found == meetings_.end()) return;
-  const auto runs = [&](const Way& way) {
-    return std::any_of(running_.begin(), running_.end(), [&](const auto& entry) {
-      return way_of(*entry.second.plan) == way && entry.second.runs(now);
-    });
-  };
+void LoadTracker::note(const Running& transfer, int episode, bool by_threads, Meeting& meeting) {
+  meeting.plan = transfer.plan;
+  meeting.episode = episode;
+  if (transfer.queued) meeting.queued_episode = episode;
+  meeting.by_threads = meeting.by_threads || by_threads;
+}
+
+// Whether the calling thread issues that one, as far as is known.
+bool LoadTracker::same_thread(const Running& other, const Asked& asked, Seconds now) const {
+  if (other.thread != std::this_thread::get_id() || now <= other.called) return false;
+  const auto own = histories_.find({asked.source, asked.destination});
+  if (own == histories_.end()) return true;
+  const auto met = own->second.met.find(way_of(*other.plan));
+  return met == own->second.met.end() || !met->second.by_threads;
+}
+
+// The next episode of this way, or the one that goes on.
+int LoadTracker::episode_of(const Way& way, Seconds now) const {
+  return histories_.at(way).episodes + (ways_in_flight(now).contains(way) ? 0 : 1);
+}
+
+// True of one that will soon be over, if it is known to come again: the next one counts instead.
+bool LoadTracker::gives_place(const Running& running, const Asked& asked, Seconds now) const {
+  if (running.end - now > running.plan->predicted * kMostlyOver) return false;
+  const Way own{asked.source, asked.destination};
+  const auto found = histories_.find(own);
+  if (found == histories_.end()) return false;
+  const auto met = found->second.met.find(way_of(*running.plan));
+  return met != found->second.met.end() &&
+         episode_of(own, now) - met->second.episode <= kRemembered;
+}
+
+// What met the last transfers of this way and is not there yet, or will be there again.
+void LoadTracker::expect(const Asked& asked, Seconds now, bool queues, ByWay& companions,
+                         Company& company) const {
   const Way own{asked.source, asked.destination}, back{asked.destination, asked.source};
-  for (const auto& [way, plan] : runs(own) ? found->second.last : found->second.now)
-    if (way != back && !runs(way)) {
-      add_rates(*plan, company.load);
-      if (plan->executor() == Executor::native)
-        company.native_follower = std::max(company.native_follower, plan->predicted);
+  const auto found = histories_.find(own);
+  if (found == histories_.end()) {
+    company.followers_unknown = !companions.empty() || company.both_ways != BothWays::no;
+    return;
+  }
+  const int episode = episode_of(own, now);
+  for (const auto& [way, meeting] : found->second.met) {
+    if (episode - meeting.episode > kRemembered) continue;
+    const bool queued = queues || episode - meeting.queued_episode <= kRemembered;
+    const auto there = companions.find(way);
+    if (there != companions.end()) {
+      there->second.queued |= queued;
+    } else if (way == back && as_large(meeting.plan->bytes.value, asked.bytes.value)) {
+      company.both_ways =
+          queues || meeting.by_threads ? BothWays::by_threads : BothWays::by_one_thread;
+    } else {
+      Companion companion = companion_of(*meeting.plan);
+      companion.queued = queued;
+      companion.same_thread = !meeting.by_threads;
+      add(companion, companions);
     }
+  }
+}
+
+Companion LoadTracker::companion_of(const Plan& plan) {
+  return {plan.source, plan.destination, size_class(plan.bytes), nullptr};
+}
+
+// Of several that go the same way the largest counts.
+void LoadTracker::add(const Companion& companion, ByWay& companions) {
+  const Way way{companion.source, companion.destination};
+  const auto [known, is_new] = companions.try_emplace(way, companion);
+  if (!is_new && known->second.bytes < companion.bytes) known->second = companion;
 }
 
 void LoadTracker::publish(Seconds now) const {
@@ -99,7 +170,7 @@ void LoadTracker::publish(Seconds now) const {
   for (const auto& [stream, running] : running_) {
     if (std::max(running.end, running.back_until) <= now) continue;
     Load load;
-    add_rates(*running.plan, load);
+    add_rates(resources_, running.plan->shape, load);
     entries.push_back(
         ledger_->entry(running.plan->source, running.plan->destination, running.plan->bytes, load));
     entries.back().duration = running.plan->predicted.value;
@@ -109,16 +180,6 @@ void LoadTracker::publish(Seconds now) const {
   ledger_->publish(entries);
 }
 
-// While it carries anything a path takes its full rate, however little it carries in all.
-void LoadTracker::add_rates(const Plan& plan, Load& load) const {
-  load.resize(resources_.capacities().size());
-  for (const PathShape& part : plan.shape.paths) {
-    const double rate = resources_.own_rate(part.path).value;
-    for (const Use& claim : resources_.claims(part.path))
-      load[claim.resource.index()].value += claim.weight * rate;
-  }
-}
-
 Company LoadTracker::company_of(const Asked& asked, Seconds now) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(running_, [&](const auto& entry) {
@@ -126,14 +187,31 @@ Company LoadTracker::company_of(const Asked& asked, Seconds now) {
   });
   Company company;
   if (ledger_) add_others(asked, company);
+  ByWay companions;
+  // Who queues on one stream does so on the others.
+  const auto before = running_.find(asked.stream);
+  const bool queues = before != running_.end() && before->second.end > now;
   for (const auto& [stream, running] : running_) {
     if (stream == asked.stream || running.goes_the_same_way(asked)) continue;
-    const bool comes_back = running.runs(now) || running.back_until > now;
-    if (comes_back && running.mirrors(asked) && company.both_ways != BothWays::by_threads)
-      company.both_ways = BothWays::by_threads;
-    else if (running.runs(now)) add_rates(*running.plan, company.load);
+    const bool in_flight = running.runs(now);
+    const bool mirrors = running.mirrors(asked);
+    const bool same = same_thread(running, asked, now);
+    if (mirrors && (in_flight || running.back_until > now))
+      company.both_ways = queues || !same ? BothWays::by_threads : BothWays::by_one_thread;
+    // The other way natively is taken to be as this one: to plan for both is then careful.
+    const bool native = running.plan->executor() == Executor::native;
+    if (!in_flight || (mirrors && native) || gives_place(running, asked, now)) continue;
+    Companion companion = companion_of(*running.plan);
+    if (!native) companion.plan = running.plan;
+    companion.in_flight = true;
+    companion.queued = queues || running.queued;
+    companion.same_thread = same;
+    add(companion, companions);
   }
-  expect(asked, now, company);
+  expect(asked, now, queues, companions, company);
+  // One more than are looked at says that there are too many.
+  for (const auto& [way, companion] : companions)
+    if (company.load.size() <= kMostCompanions) company.load.push_back(companion);
   return company;
 }
 
@@ -157,7 +235,7 @@ void LoadTracker::add_others(const Asked& asked, Company& company) const {
 bool LoadTracker::lacks_room(const Plan& plan, const Load& crowd) const {
   if (crowd.empty()) return false;
   Load own;
-  add_rates(plan, own);
+  add_rates(resources_, plan.shape, own);
   for (std::size_t r = 0; r < own.size(); ++r)
     if (own[r].value > 0 && crowd[r].value > 0 &&
         own[r].value + crowd[r].value > kRoom * resources_.capacities()[r].value)

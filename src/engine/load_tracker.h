@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "driver/driver.h"
@@ -29,12 +31,12 @@ struct Asked {
 
 /// What it has to share the machine with.
 struct Company {
-  Load load;   ///< taken of each resource by this process between other places, now or soon
-  Load crowd;  ///< and by other processes between other places, who know as little of what comes
-               ///< next
+  Companions load;  ///< transfers of this process between other places, now or soon
+  Load crowd;       ///< taken of each resource by other processes between other places, who know as
+                    ///< little of what comes next
   BothWays both_ways = BothWays::no;  ///< one as large goes the other way: plan for both instead
-  Seconds native_follower;  ///< the longest native copy of this process that is expected to follow
-  bool meets_way_back = false;  ///< and is in flight now, issued by another process
+  bool followers_unknown = false;     ///< others are in flight, and this is the first of its way
+  bool meets_way_back = false;        ///< and is in flight now, issued by another process
 };
 
 /// Thread-safe; engines may share one.
@@ -48,12 +50,9 @@ class LoadTracker {
   /// not count: they are over when the next one starts. Nor do those that go the same way: paths
   /// are shared in proportion, so that each does best with the plan it has alone.
   ///
-  /// Programs do the same again: what met the last transfer of this way, in flight before it or
-  /// joining it, is expected to meet this one, and is load before it comes.
-  ///
-  /// Programs that exchange in both directions at once do so again and again: a transfer that
-  /// overlapped one the other way is expected back for a while. One that took turns with it, as in
-  /// a ping-pong, is not.
+  /// Programs do the same again: what met the last transfers of this way, in flight before them or
+  /// joining them, is expected to meet this one, and counts before it comes; the other way as well.
+  /// One that took turns with it, as in a ping-pong, has not met it.
   [[nodiscard]] Company company_of(const Asked& asked, Seconds now);
   /// True if there is not room for the plan beside what other processes are using.
   [[nodiscard]] bool lacks_room(const Plan& plan, const Load& crowd) const;
@@ -64,6 +63,9 @@ class LoadTracker {
     PlanPointer plan;
     Seconds end;         ///< also of those before it
     Seconds back_until;  ///< until when it is expected back; zero if it met none the other way
+    Seconds called;
+    std::thread::id thread;
+    bool queued = false;  ///< it was issued before the one before it was over
 
     [[nodiscard]] bool runs(Seconds now) const;
     [[nodiscard]] bool goes_the_same_way(const Asked& asked) const;
@@ -73,18 +75,34 @@ class LoadTracker {
 
   /// From one place to another.
   using Way = std::pair<PlaceId, PlaceId>;
-  /// The last plan of each way that has met another one.
-  using Met = std::map<Way, PlanPointer>;
-  struct Meetings {
-    Met last;  ///< by the transfers before
-    Met now;   ///< by those in flight, which are one after another or beside each other
+  static constexpr int kForgotten = 1 << 20;
+  /// The last transfer of one way that met one of another.
+  struct Meeting {
+    PlanPointer plan;
+    int episode = 0;                   ///< of the other way
+    int queued_episode = -kForgotten;  ///< the last one in which it was queued behind its like
+    bool by_threads = false;           ///< issued at the same time, at least once
   };
+  /// Transfers of one way that are in flight one after another or beside each other are an episode.
+  struct History {
+    int episodes = 0;
+    std::map<Way, Meeting> met;
+  };
+  using ByWay = std::map<Way, Companion>;
 
-  void meet(const PlanPointer& plan, Seconds now);
+  void begin_episode(const Plan& plan, Seconds now);
+  void meet(StreamHandle stream, const Running& transfer, Seconds now);
   [[nodiscard]] static Way way_of(const Plan& plan) { return {plan.source, plan.destination}; }
-  void expect(const Asked& asked, Seconds now, Company& company) const;
+  [[nodiscard]] std::set<Way> ways_in_flight(Seconds now) const;
+  static void note(const Running& transfer, int episode, bool by_threads, Meeting& meeting);
+  [[nodiscard]] bool same_thread(const Running& other, const Asked& asked, Seconds now) const;
+  [[nodiscard]] int episode_of(const Way& way, Seconds now) const;
+  [[nodiscard]] bool gives_place(const Running& running, const Asked& asked, Seconds now) const;
+  [[nodiscard]] static Companion companion_of(const Plan& plan);
+  static void add(const Companion& companion, ByWay& companions);
+  void expect(const Asked& asked, Seconds now, bool queues, ByWay& companions,
+              Company& company) const;
   void publish(Seconds now) const;
-  void add_rates(const Plan& plan, Load& load) const;
   void add_others(const Asked& asked, Company& company) const;
 
   Machine machine_;
@@ -92,7 +110,7 @@ class LoadTracker {
   std::unique_ptr<NodeLedger> ledger_;
   std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
-  std::map<Way, Meetings> meetings_;
+  std::map<Way, History> histories_;
 };
 
 }  // namespace polypath

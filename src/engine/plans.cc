@@ -19,7 +19,7 @@ Plans::Plans(const Machine& machine, const Settings& settings)
 PlanPointer Plans::make(const PlanRequest& request) {
   const std::scoped_lock lock(planning_);
   return planner_.plan(request.source, request.destination, request.bytes, request.options,
-                       request.load);
+                       request.companions);
 }
 
 PlanPointer Plans::find(const PlanRequest& request, Background& background) {
@@ -31,9 +31,8 @@ PlanPointer Plans::find(const PlanRequest& request, Background& background) {
   return nullptr;
 }
 
-Plans::Key Plans::key_of(const PlanRequest& request) const {
-  return {request.source, request.destination, request.bytes, request.options,
-          signature_of(request.load, predictor().resources().capacities())};
+Plans::Key Plans::key_of(const PlanRequest& request) {
+  return {request.source, request.destination, request.bytes, request.options, request.companions};
 }
 
 // What cannot be planned is known as null, and not tried again.

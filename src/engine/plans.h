@@ -24,7 +24,7 @@ struct PlanRequest {
   PlaceId destination;
   Bytes bytes;
   PlanOptions options;
-  Load load = {};
+  Companions companions = {};
 };
 
 /// Thread-safe.
@@ -42,9 +42,9 @@ class Plans {
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
  private:
-  using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, LoadSignature>;
+  using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
 
-  [[nodiscard]] Key key_of(const PlanRequest& request) const;
+  [[nodiscard]] static Key key_of(const PlanRequest& request);
   void make_known(const PlanRequest& request, const Key& key) noexcept;
 
   std::mutex planning_;  ///< held while a plan is made

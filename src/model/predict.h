@@ -56,10 +56,11 @@ class Predictor {
   [[nodiscard]] std::vector<Prediction> predict(std::span<const TransferShape> transfers,
                                                 std::span<const BytesPerSecond> available,
                                                 int slots) const;
-  /// The same by playing every copy.
+  /// The same by playing every copy; the calls are made at `starts`, or all at 0 if that is empty,
+  /// and all times count from 0.
   [[nodiscard]] std::vector<Prediction> replay(std::span<const TransferShape> transfers,
-                                               std::span<const BytesPerSecond> available,
-                                               int slots) const;
+                                               std::span<const BytesPerSecond> available, int slots,
+                                               std::span<const Seconds> starts = {}) const;
   /// predict(), then replay() if any transfer is contended.
   [[nodiscard]] std::vector<Prediction> predict_well(std::span<const TransferShape> transfers,
                                                      std::span<const BytesPerSecond> available,

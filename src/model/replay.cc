@@ -79,8 +79,8 @@ std::vector<BytesPerSecond> timeline_capacities(const Machine& machine,
 }  // namespace
 
 std::vector<Prediction> Predictor::replay(std::span<const TransferShape> transfers,
-                                          std::span<const BytesPerSecond> available,
-                                          int slots) const {
+                                          std::span<const BytesPerSecond> available, int slots,
+                                          std::span<const Seconds> starts) const {
   const bool idle = std::equal(available.begin(), available.end(), resources_.capacities().begin(),
                                resources_.capacities().end());
   HopRates loaded_rates(*machine_, timeline_capacities(*machine_, available));
@@ -88,7 +88,8 @@ std::vector<Prediction> Predictor::replay(std::span<const TransferShape> transfe
   std::vector<Prediction> predictions;
   std::vector<std::vector<ActivityPointer>> last;
   for (const TransferShape& transfer : transfers) {
-    const TransferIssue issue = issue_times(*machine_, transfer, slots, {});
+    const Seconds start = starts.empty() ? Seconds{} : starts[predictions.size()];
+    const TransferIssue issue = issue_times(*machine_, transfer, slots, start);
     predictions.push_back({issue.done, issue.done, {}, true});
     last.push_back(player.add(transfer, issue));
   }

@@ -56,7 +56,8 @@ PathDecision Explainer::decide(const Path& path, const Draft& chosen, const std:
     decision.predicted = chosen.prediction.path_finish[p];
   }
   // Who chose the paths asked no question about the others, and the answer is half of the work.
-  if (!decision.included) decision.predicted = forced ? plan_.predicted : time_with(path, chosen);
+  const bool asked = !forced && barred.empty();
+  if (!decision.included) decision.predicted = asked ? time_with(path, chosen) : plan_.predicted;
   decision.reason = decision.included ? reason_in(decision, forced)
                                       : reason_out(decision, chosen, barred, forced);
   return decision;
@@ -88,13 +89,13 @@ std::string Explainer::reason_in(const PathDecision& decision, bool forced) cons
 std::string Explainer::reason_out(const PathDecision& decision, const Draft& chosen,
                                   const std::string& barred, bool forced) const {
   if (forced) return barred.empty() ? "not among the paths asked for" : barred;
+  if (!barred.empty() && plan_.bytes >= settings_.min_message) return barred;
   const std::string verdict =
       fmt::format("with it {}, without {}", describe_seconds(decision.predicted),
                   describe_seconds(plan_.predicted));
   if (plan_.bytes < settings_.min_message)
     return fmt::format("messages below {} are one native copy; {}",
                        describe_bytes(settings_.min_message), verdict);
-  if (!barred.empty()) return barred + "; " + verdict;
   const std::string shared = contention(decision.path, chosen);
   if (!shared.empty() && decision.predicted >= plan_.predicted)
     return fmt::format("{}: {}", shared, verdict);

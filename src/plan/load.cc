@@ -24,6 +24,15 @@ LoadSignature signature_of(const Load& load, const std::vector<BytesPerSecond>& 
   return signature;
 }
 
+void add_rates(const ResourceModel& resources, const TransferShape& transfer, Load& load) {
+  load.resize(resources.capacities().size());
+  for (const PathShape& part : transfer.paths) {
+    const double rate = resources.own_rate(part.path).value;
+    for (const Use& claim : resources.claims(part.path))
+      load[claim.resource.index()].value += claim.weight * rate;
+  }
+}
+
 bool overloads(const Predictor& predictor, const Path& path, const LoadSignature& load) {
   if (load.empty() || !path.staged()) return false;
   const double rate = path_rate(predictor.machine(), path).value;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/company.h"
+
 namespace polypath {
 namespace {
 
@@ -103,20 +105,10 @@ void Optimiser::predict(Draft& draft, Effort effort) const {
     draft.prediction.time = std::max(draft.prediction.time, other.time);
 }
 
-// The shape, and its mirror image if that is under way as well. A path without a way back has none.
+// The shape, and its mirror image if that is under way as well.
 std::vector<TransferShape> Optimiser::together(const TransferShape& shape) const {
   if (!limits_.both_ways) return {shape};
-  const Machine& machine = predictor_.machine();
-  const auto back = [&](HopId hop) {
-    return machine.find_hop(machine.hop(hop).destination, machine.hop(hop).source).value_or(hop);
-  };
-  TransferShape mirrored = shape;
-  for (PathShape& part : mirrored.paths) {
-    const Path path = part.path;
-    part.path.first = back(path.staged() ? path.second : path.first);
-    if (path.staged()) part.path.second = back(path.first);
-  }
-  return {shape, mirrored};
+  return {shape, mirror_image(predictor_.machine(), shape)};
 }
 
 void Optimiser::evaluate(Draft& draft) const { predict(draft, Effort::replay); }

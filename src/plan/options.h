@@ -21,8 +21,8 @@ enum class ExecutorChoice { automatic, native, stream, graph };
 ExecutorChoice parse_executor(const std::string& name);
 
 /// Whether the same goes the other way at the same time, planned alike, and who issues it: threads
-/// of one process hold each other up in the driver.
-enum class BothWays { no, by_threads, by_processes };
+/// of one process hold each other up in the driver, and one thread issues it after this one.
+enum class BothWays { no, by_threads, by_processes, by_one_thread };
 
 /// A set of places, cheap to copy and to compare. The last of its bits stands for all places from
 /// the 64th on: in it are all of them or none.
@@ -81,6 +81,9 @@ struct PlanOptions {
   std::map<std::string, int> chunks;
 
   BothWays both_ways = BothWays::no;
+  /// More may follow than is known: a plan beside others leaves paths to them that only gain, and
+  /// takes those that repair what others in flight have taken from it.
+  bool followers_unknown = false;
   /// No path is staged there, not even one that is asked for: the plan is then one native copy.
   LeftOutRelays left_out;
 

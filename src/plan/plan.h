@@ -43,7 +43,7 @@ struct PathDecision {
   Bytes bytes;
   int chunks = 0;
   /// Until its last byte has arrived. If not included: the transfer's time with it forced in, or as
-  /// it is where the caller chose the paths.
+  /// it is where the caller chose the paths or the path was no candidate.
   Seconds predicted;
   std::string reason;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "core/error.h"
@@ -19,8 +18,10 @@ struct Planner::Request {
   PlaceId destination;
   Bytes bytes;
   const PlanOptions* options = nullptr;
-  LoadSignature load;
-  std::vector<Path> paths;  // all there are, direct first
+  const Companions* company = nullptr;
+  LoadSignature load;         // what they take
+  std::vector<Path> paths;    // all there are, direct first
+  std::vector<Path> harmful;  // some plan over them would have harmed the companions
 };
 
 namespace {
@@ -34,12 +35,9 @@ constexpr Bytes kStepsMatterBelow = 8_MiB;
 // ended 10 to 20 us later than predicted, whatever their size. Those of two processes did not.
 constexpr Seconds kHeldUp = 20_us;
 
-// Recipes are made for sizes with three significant binary digits, eight to a power of two.
-Bytes size_class(Bytes bytes) {
-  const int width = static_cast<int>(std::bit_width(bytes.value));
-  const int dropped = std::max(0, width - 4);
-  return {bytes.value >> dropped << dropped};
-}
+// What predictions of two plans may differ by though they are as good.
+constexpr double kNoHarm = 1.002;
+constexpr double kClearlyLess = 0.98;
 
 void check_places(const Machine& machine, const char* variable,
                   const std::vector<std::string>& names) {
@@ -118,16 +116,25 @@ Planner::Planner(const Machine& machine, const Settings& settings)
 }
 
 PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,
-                          const PlanOptions& options, const Load& load) {
-  LoadSignature signature = signature_of(load, predictor_.resources().capacities());
-  PlanKey key{source, destination, bytes, options, signature};
+                          const PlanOptions& options, const Companions& company) {
+  PlanKey key{source, destination, bytes, options, company};
   if (const PlanPointer* cached = plans_.find(key)) return *cached;
-  Request request{source, destination, bytes, &options, std::move(signature), {}};
+  Request request{source, destination, bytes, &options, &company, {}, {}, {}};
+  request.load = signature_of(load_of(company), predictor_.resources().capacities());
   return plans_.insert(key, make_plan(request));
 }
 
-PlanPointer Planner::make_plan(const Request& wanted) {
-  Request request = wanted;
+Load Planner::load_of(const Companions& company) const {
+  Load load;
+  for (const Companion& each : company) {
+    const auto hop = machine().find_hop(each.source, each.destination);
+    if (each.plan) add_rates(predictor_.resources(), each.plan->shape, load);
+    else if (hop) add_rates(predictor_.resources(), direct_copy({*hop, {}}, each.bytes), load);
+  }
+  return load;
+}
+
+PlanPointer Planner::make_plan(Request& request) {
   const Machine& machine = predictor_.machine();
   if (request.bytes.value == 0)
     fail(ErrorCode::invalid_argument, "size is 0", "there is nothing to plan",
@@ -169,30 +176,89 @@ Draft Planner::native(const Request& request) const {
   return draft;
 }
 
-// The fastest of what the options allow; `executor` becomes the one it needs. Forced paths need not
-// beat the native copy.
-Draft Planner::choose(const Request& request, Executor& executor) {
-  const bool is_forced = request.options->forced();
-  const bool small = request.bytes < settings_.min_message && !is_forced;
+// The fastest of what the options allow; `executor` becomes the one it needs.
+Draft Planner::choose(Request& request, Executor& executor) {
+  const bool alone =
+      request.company->empty() && request.options->both_ways != BothWays::by_one_thread;
+  return alone || request.options->forced() ? choose_alone(request, executor)
+                                            : choose_beside(request, executor);
+}
+
+// Forced paths need not beat the native copy.
+Draft Planner::choose_alone(const Request& request, Executor& executor) {
   Draft best = native(request);
   executor = Executor::native;
-  if (request.options->executor == ExecutorChoice::native || small) return best;
-
+  if (!may_split(request)) return best;
+  const bool is_forced = request.options->forced();
   Seconds to_beat =
       is_forced ? Seconds::infinity() : to_beat_natively(request, best.prediction.time);
   for (const Executor option : {Executor::stream, Executor::graph}) {
     if (!allows(request.options->executor, option)) continue;
     Draft draft = is_forced ? forced(request, option) : automatic(request, option);
     if (uses_left_out(machine(), draft, request.options->left_out)) continue;
-    // Beside others it is not enough that this one gains: the thread that issues it makes them
-    // wait.
-    const Seconds call = request.load.empty() ? Seconds{} : draft.prediction.call;
-    if (draft.prediction.time + call >= to_beat) continue;
+    if (draft.prediction.time >= to_beat) continue;
     to_beat = draft.prediction.time - kWorthwhile;  // a graph may need new addresses each time
     best = std::move(draft);
     executor = option;
   }
   return best;
+}
+
+bool Planner::may_split(const Request& request) const {
+  if (request.options->executor == ExecutorChoice::native) return false;
+  if (request.company->size() > kMostCompanions) return false;
+  return request.options->forced() || request.bytes >= settings_.min_message;
+}
+
+// The fastest that nobody, itself included, has to regret; while it is unknown who follows, the one
+// that is regretted least, if that is clearly less than the native copy. Company changes too often
+// for graphs to be launched again.
+Draft Planner::choose_beside(Request& request, Executor& executor) {
+  const Together together(predictor_, *request.company, request.paths.front(), request.bytes,
+                          request.options->both_ways, settings_.staging_slots);
+  Draft best{{PathDraft{request.paths.front(), 1, 1, 0}}, {}};
+  const auto natively = together.of(direct_copy(request.paths.front(), request.bytes));
+  best.prediction = natively.own;
+  executor = Executor::native;
+  const bool chained = takes_turns_in_a_chain(machine(), *request.company, request.paths.front());
+  if (chained || !may_split(request) || !allows(request.options->executor, Executor::stream))
+    return best;
+  const bool repairs = request.options->followers_unknown;
+  double least = repairs ? std::max(natively.regret, kNoHarm) : kNoHarm;
+  Seconds to_beat = to_beat_natively(request, natively.own.time);
+  const Optimiser exact = optimiser(request, Executor::stream, request.bytes);
+  for (Draft& draft : drafts_beside(request)) {
+    const auto outcome = together.of(exact.shape_of(draft));
+    const double regret = std::max(outcome.regret, kNoHarm);
+    if (regret > least) note_harm(request, draft);
+    // One thread that issues them all again and again must keep up.
+    const Seconds all_calls = outcome.own.call * together.issued_by_one_thread();
+    const bool gains = std::max(outcome.own.time, all_calls) < to_beat;
+    if (regret > least || !(repairs ? regret < least * kClearlyLess : gains)) continue;
+    least = regret;
+    to_beat = outcome.own.time - kWorthwhile;
+    draft.prediction = outcome.own;
+    best = std::move(draft);
+    executor = Executor::stream;
+  }
+  return best;
+}
+
+// What it would do alone, and over paths that others leave room for.
+std::vector<Draft> Planner::drafts_beside(const Request& request) {
+  Request alone = request;
+  alone.load.clear();
+  std::vector<Draft> drafts{automatic(alone, Executor::stream)};
+  if (!request.load.empty()) drafts.push_back(automatic(request, Executor::stream));
+  std::erase_if(drafts, [](const Draft& draft) {
+    return draft.paths.size() == 1 && !draft.paths.front().path.staged();
+  });
+  return drafts;
+}
+
+void Planner::note_harm(Request& request, const Draft& draft) {
+  for (const PathDraft& part : draft.paths)
+    if (part.path.staged()) request.harmful.push_back(part.path);
 }
 
 // Several paths only where they gain more than the model may be off.
@@ -219,10 +285,10 @@ Draft Planner::recipe(const Request& request, Executor executor) {
   PlanOptions options;
   options.both_ways = request.options->both_ways;
   options.left_out = request.options->left_out;
-  const PlanKey key{request.source, request.destination, bytes, options, request.load};
-  if (const Draft* cached = recipes_.find({key, executor})) return *cached;
+  const RecipeKey key{request.source, request.destination, bytes, options, request.load, executor};
+  if (const Draft* cached = recipes_.find(key)) return *cached;
   Draft best = optimiser(request, executor, bytes).best_subset(candidates(request));
-  return recipes_.insert({key, executor}, std::move(best));
+  return recipes_.insert(key, std::move(best));
 }
 
 // The direct path and every other that the settings allow and that nothing bars.
@@ -258,6 +324,14 @@ std::string Planner::barred(const Request& request, const Path& path) const {
   if (!request.options->forced() && overloads(predictor_, path, request.load))
     return "a transfer in flight already fills what it would use";
   return "";
+}
+
+// Why a path that others leave room for is not taken beside them.
+std::string Planner::not_beside(const Request& request, const Path& path) const {
+  const auto& harmful = request.harmful;
+  if (std::find(harmful.begin(), harmful.end(), path) != harmful.end())
+    return "with it a transfer in flight or expected, or this one, would end later than natively";
+  return "it gains nothing beside the transfers in flight or expected";
 }
 
 std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
@@ -335,9 +409,11 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
   const Seconds native = plan.native_predicted;
   Explainer explainer(predictor_, exact, settings_, plan,
                       native - to_beat_natively(request, native));
-  for (const Path& path : request.paths)
-    plan.decisions.push_back(
-        explainer.decide(path, chosen, barred(request, path), request.options->forced()));
+  for (const Path& path : request.paths) {
+    std::string why_not = barred(request, path);
+    if (why_not.empty() && !request.company->empty()) why_not = not_beside(request, path);
+    plan.decisions.push_back(explainer.decide(path, chosen, why_not, request.options->forced()));
+  }
 }
 
 }  // namespace polypath

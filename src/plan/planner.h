@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "plan/company.h"
 #include "plan/load.h"
 #include "plan/lru_cache.h"
 #include "plan/optimiser.h"
@@ -27,12 +28,12 @@ class Planner {
   /// Error (invalid_setting) if the settings name a path or file that cannot be used.
   Planner(const Machine& machine, const Settings& settings);
 
-  /// The plan for `bytes` from `source` to `destination`. Plans are cached; the same request under
-  /// the same load (in sixteenths of each capacity) gives the same object.
+  /// The plan for `bytes` from `source` to `destination`, which harms none of the companions (see
+  /// company.h). Plans are cached; the same request in the same company gives the same object.
   /// Errors (invalid_argument): no hop between the places, zero bytes, unknown or unusable paths,
   /// shares that do not add up to 1.
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
-                   const PlanOptions& options = {}, const Load& load = {});
+                   const PlanOptions& options = {}, const Companions& company = {});
 
   [[nodiscard]] const Predictor& predictor() const { return predictor_; }
   [[nodiscard]] const Machine& machine() const { return predictor_.machine(); }
@@ -41,11 +42,19 @@ class Planner {
 
  private:
   struct Request;
-  using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, LoadSignature>;
+  using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
+  using RecipeKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, LoadSignature, Executor>;
 
-  [[nodiscard]] PlanPointer make_plan(const Request& request);
+  [[nodiscard]] PlanPointer make_plan(Request& request);
   [[nodiscard]] Draft native(const Request& request) const;
-  [[nodiscard]] Draft choose(const Request& request, Executor& executor);
+  [[nodiscard]] Draft choose(Request& request, Executor& executor);
+  [[nodiscard]] Draft choose_alone(const Request& request, Executor& executor);
+  [[nodiscard]] Draft choose_beside(Request& request, Executor& executor);
+  [[nodiscard]] std::vector<Draft> drafts_beside(const Request& request);
+  static void note_harm(Request& request, const Draft& draft);
+  [[nodiscard]] bool may_split(const Request& request) const;
+  [[nodiscard]] std::string not_beside(const Request& request, const Path& path) const;
+  [[nodiscard]] Load load_of(const Companions& company) const;
   [[nodiscard]] Seconds to_beat_natively(const Request& request, Seconds native) const;
   [[nodiscard]] Draft automatic(const Request& request, Executor executor);
   [[nodiscard]] Draft recipe(const Request& request, Executor executor);
@@ -65,7 +74,7 @@ class Planner {
   Predictor predictor_;
   TunedTable tuned_;
   LruCache<PlanKey, PlanPointer> plans_;
-  LruCache<std::tuple<PlanKey, Executor>, Draft> recipes_;
+  LruCache<RecipeKey, Draft> recipes_;
 };
 
 }  // namespace polypath

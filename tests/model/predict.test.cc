@@ -136,6 +136,24 @@ TEST(Predict, CopiesThatShareASerialEngineQueue) {
   EXPECT_TRUE(close(exact[1].path_finish[0], 41_us));
 }
 
+// As above, but the second call is made at 30: issued at 31, ready at once as the engine is free,
+// 31
+// + 10 + 5000/500. Both are known 4 later.
+TEST(Predict, ACallMayBeMadeLater) {
+  const Machine machine = hand_machine();
+  const Predictor predictor(machine);
+  const TransferShape transfer{Executor::native,
+                               {{path_over(machine, "direct", "host0", "gpu1"), {5000_B}}}};
+  const std::vector<TransferShape> both{transfer, transfer};
+  const std::vector<Seconds> starts{0_us, 30_us};
+
+  const auto exact = predictor.replay(both, predictor.resources().capacities(), kSlots, starts);
+
+  EXPECT_TRUE(close(exact[0].path_finish[0], 21_us));
+  EXPECT_TRUE(close(exact[1].call, 31_us));
+  EXPECT_TRUE(close(exact[1].time, 55_us));
+}
+
 // Of the ingress 0.4 GB/s are left: 1 + 10 + 4000/400.
 TEST(Predict, OnlyWhatIsAvailableIsUsed) {
   const Machine machine = hand_machine();

@@ -19,6 +19,7 @@ EAGER = {
     "POLYPATH_STATS": "1",
     "POLYPATH_MIN_MESSAGE": "64K",
     "POLYPATH_MIN_GAIN": "0",
+    "POLYPATH_COPY_THREADS": "3",  # as many as pay, on computers with fewer CPUs as well
     "STANDIN_MACHINE": "beluga",
 }
 RUNS = [

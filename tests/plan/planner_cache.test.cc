@@ -1,10 +1,7 @@
-// Which requests share a plan, and what the load of other transfers changes.
+// Which requests share a plan.
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "plan/coverage.h"
 #include "plan/planning.h"
 
 namespace polypath::test {
@@ -65,55 +62,6 @@ TEST(PlannerCache, NeighbouringSizesHaveNearlyTheSameShares) {
     EXPECT_NEAR(decision(*next, part.name).share, part.share, 1e-4) << part.name;
     EXPECT_EQ(decision(*next, part.name).chunks, part.chunks) << part.name;
   }
-}
-
-/// What a transfer that runs over `path` at its full rate takes, times `factor`.
-Load load_of(const Planner& planner, const Path& path, double factor = 1) {
-  const Machine& machine = planner.machine();
-  const double rate =
-      std::min(machine.hop(path.first).bandwidth, machine.hop(path.second).bandwidth).value;
-  Load load(machine.resources.size());
-  for (const Use& use : planner.predictor().resources().claims(path))
-    load[use.resource.index()] = {use.weight * rate * factor};
-  return load;
-}
-
-Path host_path(const Machine& machine) { return find_paths(machine, kGpu0, kGpu1).back(); }
-
-TEST(PlannerLoad, KeepsASecondTransferOffTheHostPath) {
-  Rig rig("beluga");
-  ASSERT_TRUE(decision(*rig.plan(64_MiB), "host0").included);
-
-  const PlanPointer plan = rig.plan(64_MiB, {}, load_of(rig.planner, host_path(rig.machine)));
-
-  EXPECT_EQ(used(*plan), (Names{"direct", "gpu2", "gpu3"}));
-  EXPECT_NE(decision(*plan, "host0").reason.find("in flight"), std::string::npos);
-}
-
-TEST(PlannerLoad, OfNothingIsNoLoad) {
-  Rig rig("beluga");
-
-  const PlanPointer plan = rig.plan(64_MiB);
-
-  EXPECT_EQ(rig.plan(64_MiB, {}, Load(rig.machine.resources.size())), plan);
-}
-
-TEST(PlannerLoad, IsToldApartInSixteenths) {
-  Rig rig("beluga");
-  const Path path = host_path(rig.machine);
-
-  const PlanPointer plan = rig.plan(64_MiB, {}, load_of(rig.planner, path, 0.99));
-
-  EXPECT_EQ(rig.plan(64_MiB, {}, load_of(rig.planner, path, 0.98)), plan);
-  EXPECT_NE(rig.plan(64_MiB, {}, load_of(rig.planner, path, 0.5)), plan);
-}
-
-TEST(PlannerLoad, BeyondEveryCapacityStillGivesAPlan) {
-  Rig rig("beluga");
-
-  const PlanPointer plan = rig.plan(64_MiB, {}, load_of(rig.planner, host_path(rig.machine), 50));
-
-  EXPECT_TRUE(covers_once(plan->nodes, 64_MiB));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ struct PlannerRig {
   explicit PlannerRig(Machine described, const Settings& settings = {})
       : machine(std::move(described)), planner(machine, settings) {}
 
-  PlanPointer plan(Bytes bytes, const PlanOptions& options = {}, const Load& load = {}) {
-    return planner.plan(kGpu0, kGpu1, bytes, options, load);
+  PlanPointer plan(Bytes bytes, const PlanOptions& options = {}, const Companions& company = {}) {
+    return planner.plan(kGpu0, kGpu1, bytes, options, company);
   }
 
   Machine machine;

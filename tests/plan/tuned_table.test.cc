@@ -241,15 +241,12 @@ TEST(TunedPlan, YieldsToForcedShares) {
   EXPECT_FALSE(decision(*plan, "gpu2").included);
 }
 
-TEST(TunedPlan, YieldsToTheModelUnderLoad) {
+TEST(TunedPlan, YieldsToTheModelInCompany) {
   const Machine machine = load_machine("beluga");
   Planner planner = planner_with(machine, table_of({entry_of(64_MiB)}));
-  const Path relay = find_paths(machine, {0}, {1})[1];
-  Load load(machine.resources.size());
-  for (const Use& use : machine.hop(relay.second).uses)
-    load[use.resource.index()] = machine.resource(use.resource).capacity;
+  const Companion on_the_relay{.source = {2}, .destination = {1}, .bytes = 64_MiB, .plan = nullptr};
 
-  const PlanPointer plan = planner.plan({0}, {1}, 64_MiB, with_streams(), load);
+  const PlanPointer plan = planner.plan({0}, {1}, 64_MiB, with_streams(), {on_the_relay});
 
   EXPECT_FALSE(decision(*plan, "gpu2").included);
 }

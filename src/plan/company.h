@@ -1,0 +1,106 @@
+#pragma once
+// Whether a transfer over several paths harms others that run beside it.
+//
+// A staged path takes from links and memories that other transfers count on, and its call keeps
+// the thread that would issue them. So a plan is played together with them, all starting at once
+// but those that the same thread issues afterwards: those in flight as they were planned, those
+// that are expected as one direct copy each. Everything is compared with what happens if all are
+// native copies. The regret of a plan is by what factor the worst off, itself included, ends later:
+//   regret = max over all transfers of (its end / its end natively), at least 1.
+// Plans are taken that gain and that nobody regrets. Where nobody knows yet what follows, as in the
+// first round of a burst, the first transfer has planned as if alone and taken what the next one
+// counts on. To do the same to it repairs that: there, plans are taken that lessen the regret.
+
+#include <compare>
+#include <map>
+#include <vector>
+
+#include "plan/options.h"
+#include "plan/plan.h"
+
+namespace polypath {
+
+/// A transfer that runs, or is expected to run, beside the one that is planned.
+struct Companion {
+  PlaceId source;
+  PlaceId destination;
+  Bytes bytes;       ///< those of its size class
+  PlanPointer plan;  ///< over several paths, in flight; null: one direct copy
+  bool in_flight = false;
+  bool queued = false;       ///< more like it are queued behind it
+  bool same_thread = false;  ///< the thread that issues the planned one issues it
+
+  /// Plans of the same copies are equal: whoever made them.
+  [[nodiscard]] std::strong_ordering operator<=>(const Companion& other) const;
+  [[nodiscard]] bool operator==(const Companion& other) const { return (*this <=> other) == 0; }
+};
+
+/// In the order of their places, one for each pair.
+using Companions = std::vector<Companion>;
+
+/// With more there is no room for staged paths anyway, and playing them all takes too long.
+inline constexpr std::size_t kMostCompanions = 16;
+
+/// Sizes with three significant binary digits, eight to a power of two: this one or less.
+Bytes size_class(Bytes bytes);
+
+/// True if the direct copy takes turns at an engine with some companion that itself contends with
+/// one which does not. Such a chain may come apart and take longer though one of its copies is
+/// over earlier (Graham's anomalies), and no play of a few copies foresees that.
+bool takes_turns_in_a_chain(const Machine& machine, const Companions& companions,
+                            const Path& direct);
+
+/// The shape of one direct copy.
+TransferShape direct_copy(const Path& direct, Bytes bytes);
+
+/// The same transfer the other way. A path without a way back stays as it is.
+TransferShape mirror_image(const Machine& machine, const TransferShape& shape);
+
+/// Plays transfers from one place to another together with their companions.
+class Together {
+ public:
+  /// A transfer of `bytes` over `direct` is what plans are compared with. With `both_ways` another
+  /// one as large goes the other way, unless that is among the companions: by the same plan or
+  /// natively, whichever is worse, because it decides for itself.
+  Together(const Predictor& predictor, const Companions& companions, const Path& direct,
+           Bytes bytes, BothWays both_ways, int slots);
+
+  struct Outcome {
+    Prediction own;     ///< of the transfer; the later of both if it is mirrored
+    double regret = 1;  ///< as defined above
+  };
+  [[nodiscard]] Outcome of(const TransferShape& own) const;
+  /// How many of them one thread issues, the planned one among them.
+  [[nodiscard]] int issued_by_one_thread() const { return issued_by_one_thread_; }
+
+ private:
+  struct Other {
+    TransferShape shape;
+    TransferShape native;
+    bool follows = false;
+  };
+  /// What the others do while the transfer is played.
+  enum class Others { natively, as_planned };
+  enum class Mirror { natively, as_planned };
+  /// Where copies take turns: of the planned transfer among those that start with it.
+  enum class Turn { first, last };
+  struct Scene {
+    Others others = Others::as_planned;
+    Mirror mirror = Mirror::as_planned;
+    Turn turn = Turn::first;
+  };
+  using Ends = std::vector<Prediction>;  ///< of the transfer, its mirror image if any, the others
+
+  [[nodiscard]] Ends play(const TransferShape& own, const Scene& scene) const;
+  [[nodiscard]] double regret_of(const Ends& ends, Turn turn) const;
+
+  const Predictor& predictor_;
+  int slots_;
+  BothWays both_ways_;
+  int issued_by_one_thread_ = 1;
+  TransferShape direct_;
+  std::vector<Other> others_;
+  std::map<Turn, Ends> natively_;  ///< everything as one direct copy each
+};
+
+}  // namespace polypath
