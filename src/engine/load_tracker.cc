@@ -56,6 +56,7 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const 
   running.plan = std::move(plan);
   running.called = now;
   running.thread = std::this_thread::get_id();
+  running.for_both_ways = company.both_ways != BothWays::no;
   meet(stream, running, now);
   if (company.meets_way_back) running.meet_way_back();
   for (auto& [other_stream, other] : running_)
@@ -180,6 +181,27 @@ void LoadTracker::publish(Seconds now) const {
   ledger_->publish(entries);
 }
 
+// One in flight on another stream that goes another way.
+void LoadTracker::look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
+                          ByWay& companions, Company& company) const {
+  const bool in_flight = running.runs(now);
+  const bool mirrors = running.mirrors(asked);
+  const bool same = same_thread(running, asked, now);
+  if (mirrors && (in_flight || running.back_until > now))
+    company.both_ways = queues || !same ? BothWays::by_threads : BothWays::by_one_thread;
+  // The other way natively is taken to be as this one: to plan for both is then careful. One that
+  // was planned for both has this one in its plan.
+  const bool native = running.plan->executor() == Executor::native;
+  if (mirrors && (native || running.for_both_ways)) return;
+  if (!in_flight || gives_place(running, asked, now)) return;
+  Companion companion = companion_of(*running.plan);
+  if (!native) companion.plan = running.plan;
+  companion.in_flight = true;
+  companion.queued = queues || running.queued;
+  companion.same_thread = same;
+  add(companion, companions);
+}
+
 Company LoadTracker::company_of(const Asked& asked, Seconds now) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(running_, [&](const auto& entry) {
@@ -191,23 +213,9 @@ Company LoadTracker::company_of(const Asked& asked, Seconds now) {
   // Who queues on one stream does so on the others.
   const auto before = running_.find(asked.stream);
   const bool queues = before != running_.end() && before->second.end > now;
-  for (const auto& [stream, running] : running_) {
-    if (stream == asked.stream || running.goes_the_same_way(asked)) continue;
-    const bool in_flight = running.runs(now);
-    const bool mirrors = running.mirrors(asked);
-    const bool same = same_thread(running, asked, now);
-    if (mirrors && (in_flight || running.back_until > now))
-      company.both_ways = queues || !same ? BothWays::by_threads : BothWays::by_one_thread;
-    // The other way natively is taken to be as this one: to plan for both is then careful.
-    const bool native = running.plan->executor() == Executor::native;
-    if (!in_flight || (mirrors && native) || gives_place(running, asked, now)) continue;
-    Companion companion = companion_of(*running.plan);
-    if (!native) companion.plan = running.plan;
-    companion.in_flight = true;
-    companion.queued = queues || running.queued;
-    companion.same_thread = same;
-    add(companion, companions);
-  }
+  for (const auto& [stream, running] : running_)
+    if (stream != asked.stream && !running.goes_the_same_way(asked))
+      look_at(running, asked, now, queues, companions, company);
   expect(asked, now, queues, companions, company);
   // One more than are looked at says that there are too many.
   for (const auto& [way, companion] : companions)

@@ -65,7 +65,8 @@ class LoadTracker {
     Seconds back_until;  ///< until when it is expected back; zero if it met none the other way
     Seconds called;
     std::thread::id thread;
-    bool queued = false;  ///< it was issued before the one before it was over
+    bool queued = false;         ///< it was issued before the one before it was over
+    bool for_both_ways = false;  ///< planned together with the same transfer the other way
 
     [[nodiscard]] bool runs(Seconds now) const;
     [[nodiscard]] bool goes_the_same_way(const Asked& asked) const;
@@ -100,6 +101,8 @@ class LoadTracker {
   [[nodiscard]] bool gives_place(const Running& running, const Asked& asked, Seconds now) const;
   [[nodiscard]] static Companion companion_of(const Plan& plan);
   static void add(const Companion& companion, ByWay& companions);
+  void look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
+               ByWay& companions, Company& company) const;
   void expect(const Asked& asked, Seconds now, bool queues, ByWay& companions,
               Company& company) const;
   void publish(Seconds now) const;
