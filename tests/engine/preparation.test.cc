@@ -1,0 +1,149 @@
+// What the engine makes in the background is begun when it would have been worth it, and copies go
+// natively until it is there; nothing branches off where the caller says that it must not.
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <thread>
+
+#include "support/rig.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr std::size_t kSize = std::size_t{16} << 20;
+
+Settings prepared_after(int microseconds) {
+  Settings settings;
+  settings.prepare = "background";
+  settings.prepare_after = microseconds;
+  return settings;
+}
+
+// Two GPUs of beluga, between which 16 MiB gain by three paths.
+class Preparation : public testing::Test {
+ protected:
+  void start(const Settings& settings) {
+    rig_.emplace("beluga", settings);
+    stream_ = rig_->stream("gpu0");
+    source_ = &rig_->buffer("gpu0", kSize);
+    destination_ = &rig_->buffer("gpu1", kSize);
+  }
+  CopyResult copy() { return rig_->copy(*destination_, *source_, stream_); }
+  // How many were native before the first one that was not; at most `most`.
+  int native_copies(int most) {
+    for (int i = 0; i < most; ++i) {
+      const CopyResult result = copy();
+      rig_->synchronize();
+      if (result.executor != Executor::native) return i;
+      EXPECT_EQ(result.obstacle, Obstacle::preparing);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
+    }
+    return most;
+  }
+  Seconds gain() {
+    const PlanPointer plan = rig_->engine().plan(source_->place, destination_->place, {kSize});
+    return plan->native_predicted - plan->predicted;
+  }
+
+  std::optional<Rig> rig_;
+  StreamHandle stream_;
+  Buffer* source_ = nullptr;
+  Buffer* destination_ = nullptr;
+};
+
+TEST_F(Preparation, BeginsAtOnceIfItCostsNothing) {
+  start(prepared_after(0));
+
+  const int native = native_copies(10000);
+
+  EXPECT_GE(native, 2);  // one without a plan, one without streams
+  EXPECT_LT(native, 10000);
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+TEST_F(Preparation, BeginsWhenCopiesWouldHaveGainedWhatItCosts) {
+  start(prepared_after(5000));
+  const int worth_it = static_cast<int>(std::ceil(5e-3 / gain().value));
+
+  const int native = native_copies(10000);
+
+  EXPECT_GE(native, worth_it);
+  EXPECT_LT(native, 10000);
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+TEST_F(Preparation, NeverBeginsInAShortProgram) {
+  start(prepared_after(1000000));
+
+  EXPECT_EQ(native_copies(50), 50);
+  EXPECT_EQ(rig_->statistics().staged_bytes.value, 0U);
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+// --- copies that may not branch off ---
+
+class Branching : public Preparation {
+ protected:
+  // The engine's copy, with the caller's answer.
+  CopyResult copy_if(Buffer& destination, const Buffer& source, bool may_branch) {
+    CopyCall call = rig_->call(destination, 0, source, 0, source.expected.size(), stream_);
+    call.may_branch = [=] { return may_branch; };
+    const CopyResult result = rig_->engine().copy(call);
+    destination.expected = source.expected;
+    return result;
+  }
+};
+
+TEST_F(Branching, ACopyThatMayNotIsNative) {
+  start({});
+
+  const CopyResult held = copy_if(*destination_, *source_, false);
+  const CopyResult free = copy_if(*destination_, *source_, true);
+
+  EXPECT_EQ(held.executor, Executor::native);
+  EXPECT_EQ(held.obstacle, Obstacle::held);
+  EXPECT_EQ(free.executor, Executor::stream);
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+TEST_F(Branching, WindowsOfPageableMemoryThatMayNotGoInTheCallersStream) {
+  Settings settings = window_settings();
+  start(settings);
+  Buffer& host = rig_->pageable_buffer(kSize);
+  Buffer& back = rig_->pageable_buffer(kSize);
+
+  const CopyResult in = copy_if(*source_, host, false);
+  const CopyResult out = copy_if(back, *source_, false);
+
+  EXPECT_EQ(in.executor, Executor::native);
+  EXPECT_EQ(out.executor, Executor::native);
+  EXPECT_EQ(rig_->statistics().pageable, 2U);
+  EXPECT_EQ(rig_->statistics().staged_bytes.value, 0U);
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+// One window may, the next one not: the call's end covers both streams.
+TEST_F(Branching, WindowsMayBranchByTurns) {
+  Settings settings = window_settings();
+  start(settings);
+  Buffer& host = rig_->pageable_buffer(kSize);
+  CopyCall call = rig_->call(*source_, 0, host, 0, kSize, stream_);
+  call.may_branch = [turn = 0]() mutable { return ++turn % 2 == 0; };
+
+  rig_->engine().copy(call);
+  source_->expected = host.expected;
+
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace polypath::test
