@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -33,7 +34,7 @@ Background::Background() : generation_(process_generation()) {}
 Background::~Background() {
   stop();
   // The thread of a forked child's parent can be neither joined nor destroyed.
-  if (thread_.joinable()) new std::thread(std::move(thread_));
+  if (thread_.joinable()) new (std::nothrow) std::thread(std::move(thread_));
 }
 
 void Background::post(Task task) {

@@ -138,7 +138,7 @@ std::string LedgerTable::map(int file) {
   if (memory == MAP_FAILED) return with_reason("cannot be mapped");
   mapped_ = static_cast<Layout*>(memory);
   if (madvise(mapped_, sizeof(Layout), MADV_DONTFORK) == 0 && write(nullptr, {})) return {};
-  const std::string problem = with_reason("cannot be written by the kernel");
+  std::string problem = with_reason("cannot be written by the kernel");
   munmap(mapped_, sizeof(Layout));
   mapped_ = nullptr;
   return problem;

@@ -31,7 +31,7 @@ int slots_of(WorkKind kind) {
 }
 
 EntryPointer make_entry(WorkKind kind) {
-  const auto entry = std::make_shared<Entry>();
+  auto entry = std::make_shared<Entry>();
   entry->slots = slots_of(kind);
   entry->is_copy = kind == WorkKind::copy;
   return entry;

@@ -86,7 +86,7 @@ Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, Stream&
                                                               : asynchronous(to, from, call.bytes);
   const std::set<ContextPointer> others = others_of(process, to, from, stream);
   for (const ContextPointer other : others) process.streams.come_after(stream, other);
-  const Waiting waiting = process.runner->copy(
+  Waiting waiting = process.runner->copy(
       {call.destination, call.source, call.bytes, is_staged(process, to, from, stream)}, returns,
       stream.work);
   for (const ContextPointer other : others) process.streams.hold_back(other, stream);
