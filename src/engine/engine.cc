@@ -309,8 +309,10 @@ PlanOptions Engine::complete(const PlanOptions& options) const {
   return completed;
 }
 
+// What the caller asks for in words is planned, or refused, in the call.
 PlanPointer Engine::plan_for(const PlanRequest& request) {
-  return background_ ? plans_.find(request, *background_) : plans_.make(request);
+  const bool asked_for = request.options.forced() || !request.options.chunks.empty();
+  return background_ && !asked_for ? plans_.find(request, *background_) : plans_.make(request);
 }
 
 // Where other processes leave no room a plan of several paths becomes one native copy: to plan
@@ -425,12 +427,13 @@ Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
 // been missed never loses more than twice what the best choice, made with knowledge of the future,
 // would have lost.
 Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
+  const std::pair wanted{&lane, plan};
+  if (preparing_.contains(wanted)) return Obstacle::preparing;
   missed_ += plan->native_predicted - plan->predicted;
   if (missed_ < 1_us * settings_.prepare_after) return Obstacle::preparing;
-  if (preparing_.emplace(&lane, plan).second) {
-    missed_ = {};
-    background_->post([this, &lane, plan] { prepare(lane, plan); });
-  }
+  missed_ = {};
+  preparing_.insert(wanted);
+  background_->post([this, &lane, plan] { prepare(lane, plan); });
   return Obstacle::preparing;
 }
 

@@ -119,7 +119,12 @@ CopyResult PageableCopies::windowed(const CopyCall& call, const CopyEnds& ends) 
     ring.lost = true;
     throw;
   } catch (const Error& error) {
-    if (quietly([&] { driver_.synchronize(stream), driver_.synchronize(call.stream); })) throw;
+    const bool in_callers_stream = call.may_branch != nullptr;
+    if (quietly([&] {
+          driver_.synchronize(stream);
+          if (in_callers_stream) driver_.synchronize(call.stream);
+        }))
+      throw;
     ring.lost = true;
     throw UnsettledError(error.code(), error.what());
   }

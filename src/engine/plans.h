@@ -5,10 +5,7 @@
 // (results/h200x2/first_copies.json). Where nobody may be held up for so long, the first copy of
 // its kind goes without one.
 
-#include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <tuple>
 
@@ -50,6 +47,7 @@ class Plans {
   std::mutex planning_;  ///< held while a plan is made
   Planner planner_;
   std::mutex mutex_;  ///< held for moments only; guards what follows
+  /// Beside the planner's own cache, which nobody can ask while a plan is made.
   LruCache<Key, PlanPointer> known_;
   std::set<Key> wanted_;
 };

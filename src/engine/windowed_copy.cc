@@ -21,6 +21,10 @@ PinnedWindow& WindowedCopy::slot(std::size_t window) const {
   return *means_.ring.windows[window % means_.ring.windows.size()];
 }
 
+std::size_t WindowedCopy::slots_used() const {
+  return std::min(count_, means_.ring.windows.size());
+}
+
 Bytes WindowedCopy::offset_of(std::size_t window) const { return means_.window * window; }
 
 Bytes WindowedCopy::bytes_of(std::size_t window) const {
@@ -35,7 +39,7 @@ CopyResult WindowedCopy::run() {
 
 // Creates the events now, so that a failure leaves nothing to wait for.
 void WindowedCopy::prepare() {
-  for (std::size_t i = 0; i < std::min(count_, means_.ring.windows.size()); ++i)
+  for (std::size_t i = 0; i < slots_used(); ++i)
     for (const PlaceId gpu : {gpu_, call_.stream_gpu}) (void)slot(i).done.on(gpu);
 }
 
@@ -46,8 +50,9 @@ void WindowedCopy::into_gpu() {
     else if (sent_ < copying_ && means_.threads.is_done(tickets_[sent_])) send_next();
     else pass_the_time();
   }
-  for (const auto& window : means_.ring.windows)
-    if (window->pending.value != 0) means_.driver.wait(call_.stream, window->pending);
+  // Not for the windows of other copies: their streams are no business of this one.
+  for (std::size_t i = 0; i < slots_used(); ++i)
+    if (slot(i).pending.value != 0) means_.driver.wait(call_.stream, slot(i).pending);
 }
 
 void WindowedCopy::out_of_gpu() {

@@ -30,6 +30,7 @@ class WindowedCopy {
 
  private:
   [[nodiscard]] PinnedWindow& slot(std::size_t window) const;
+  [[nodiscard]] std::size_t slots_used() const;
   [[nodiscard]] Bytes offset_of(std::size_t window) const;
   [[nodiscard]] Bytes bytes_of(std::size_t window) const;
   void prepare();

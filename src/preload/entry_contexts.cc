@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
 #include "driver/cuda/peer_access.h"
 #include "preload/interposer.h"
@@ -20,20 +21,13 @@ ContextPointer current_context() {
              : nullptr;
 }
 
-bool is_active(Device gpu) {
-  unsigned flags = 0;
-  int active = 0;
-  return cuda::Library::get().functions.context_state(gpu, &flags, &active) == cuda::kSuccess &&
-         active != 0;
-}
-
 // The primary context of a GPU ends, and with it what it could reach.
 void forget_peers_of(Device gpu) {
   const cuda::Library& library = cuda::Library::get();
   if (!library.problem.empty()) return;
   const cuda::Functions& driver = library.functions;
   ContextPointer context = nullptr;
-  if (!is_active(gpu) || driver.context_retain(&context, gpu) != cuda::kSuccess) return;
+  if (!cuda::is_active(gpu) || driver.context_retain(&context, gpu) != cuda::kSuccess) return;
   driver.context_release(gpu);
   cuda::PeerAccess::of_process().forget(context);
 }
@@ -60,7 +54,7 @@ class Holds {
     if (found == holds_.end() || --found->second.count > 0) return;
     cuda::PeerAccess& access = cuda::PeerAccess::of_process();
     const ContextPointer context = found->second.context;
-    is_active(gpu) ? access.program_forgets(context) : access.forget(context);
+    cuda::is_active(gpu) ? access.program_forgets(context) : access.forget(context);
     holds_.erase(found);
   }
 

@@ -1,6 +1,5 @@
 #include "preload/session.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "engine/load_tracker.h"
 #include "engine/node_ledger.h"
 #include "preload/interposer.h"
+#include "preload/symbol_lookup.h"
 
 namespace polypath::preload {
 namespace {
@@ -25,8 +25,7 @@ cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settin
 
 // The preload library sees when the program resets a GPU; the module for UCX has to ask.
 void check_that_ends_are_seen(cuda::CudaDriver& driver) {
-  const bool sees_resets = dlsym(RTLD_DEFAULT, "polypath_real_dlsym") != nullptr;
-  if (sees_resets || cuda::id_of(driver.contexts().any()) != 0) return;
+  if (is_preloaded() || cuda::id_of(driver.contexts().any()) != 0) return;
   fail(ErrorCode::unsupported, "copies cannot be accelerated by a module of UCX",
        "this driver cannot tell a context that has been reset from the one before",
        "Take a driver for CUDA 12, or 'polypath run --how preload'.");
@@ -109,7 +108,7 @@ void Session::leave_out_exclusive_gpus() {
     int mode = cuda::kComputeModeDefault;
     const auto device = static_cast<cuda::Device>(gpu);
     if (functions().device_attribute(&mode, cuda::kDeviceComputeMode, device) == cuda::kSuccess &&
-        mode != cuda::kComputeModeDefault && !driver_.contexts().is_active(device))
+        mode != cuda::kComputeModeDefault && !cuda::is_active(device))
       engine_.leave_out(gpus_[gpu], LeftOutBecause::exclusive_compute_mode);
   }
 }
@@ -142,6 +141,7 @@ void Session::note_if_held(const ProgramCopy& asked) {
   if (!gpu) return;
   const auto context = is_default_stream(asked.stream) ? context_of(*gpu) : nullptr;
   if (!StreamWatch::of_process().may_wait(asked.stream, order_of(asked.stream), context)) return;
+  if (!driver_.contexts().are_alive()) return;  // our events are gone; the next copy finds out
   const StreamHandle stream = handle_of(asked.stream, *gpu);
   quietly([&] {
     if (!driver_.is_capturing(stream)) held_.note(stream, *gpu);

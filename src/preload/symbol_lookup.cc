@@ -1,5 +1,7 @@
 #include "preload/symbol_lookup.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 #include <iterator>
 
@@ -53,6 +55,8 @@ bool may_be_replaced(const char* name) {
          std::strncmp(name, "cuMemFree", std::strlen("cuMemFree")) != 0 &&
          with_symbol(name) != nullptr;
 }
+
+bool is_preloaded() { return dlsym(RTLD_DEFAULT, "polypath_real_dlsym") != nullptr; }
 
 void* our_function(const char* name) {
   const KnownFunction* known = with_symbol(name);

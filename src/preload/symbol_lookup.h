@@ -6,6 +6,10 @@
 
 namespace polypath::preload {
 
+/// True in a process that has libpolypath_preload.so before the driver: it sees every call of the
+/// program's, the module for UCX only those of UCX.
+bool is_preloaded();
+
 /// Ours for the exported symbol `name`; null if it is not in our list.
 void* our_function(const char* name);
 

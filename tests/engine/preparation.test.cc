@@ -43,6 +43,10 @@ class Preparation : public testing::Test {
     }
     return most;
   }
+  void expect_all_is_right() {
+    EXPECT_TRUE(rig_->intact());
+    EXPECT_THAT(rig_->close(), IsEmpty());
+  }
   Seconds gain() {
     const PlanPointer plan = rig_->engine().plan(source_->place, destination_->place, {kSize});
     return plan->native_predicted - plan->predicted;
@@ -61,8 +65,7 @@ TEST_F(Preparation, BeginsAtOnceIfItCostsNothing) {
 
   EXPECT_GE(native, 2);  // one without a plan, one without streams
   EXPECT_LT(native, 10000);
-  EXPECT_TRUE(rig_->intact());
-  EXPECT_THAT(rig_->close(), IsEmpty());
+  expect_all_is_right();
 }
 
 TEST_F(Preparation, BeginsWhenCopiesWouldHaveGainedWhatItCosts) {
@@ -73,8 +76,7 @@ TEST_F(Preparation, BeginsWhenCopiesWouldHaveGainedWhatItCosts) {
 
   EXPECT_GE(native, worth_it);
   EXPECT_LT(native, 10000);
-  EXPECT_TRUE(rig_->intact());
-  EXPECT_THAT(rig_->close(), IsEmpty());
+  expect_all_is_right();
 }
 
 TEST_F(Preparation, NeverBeginsInAShortProgram) {
@@ -82,8 +84,17 @@ TEST_F(Preparation, NeverBeginsInAShortProgram) {
 
   EXPECT_EQ(native_copies(50), 50);
   EXPECT_EQ(rig_->statistics().staged_bytes.value, 0U);
-  EXPECT_TRUE(rig_->intact());
-  EXPECT_THAT(rig_->close(), IsEmpty());
+  expect_all_is_right();
+}
+
+// A plan that nobody can make is the caller's mistake, and is said in the call.
+TEST_F(Preparation, WhatIsAskedForAndCannotBeIsRefusedAllTheSame) {
+  start(prepared_after(0));
+
+  EXPECT_THROW((void)rig_->copy(*destination_, *source_, stream_,
+                                forced({"direct", "moon"}, ExecutorChoice::stream)),
+               Error);
+  expect_all_is_right();
 }
 
 // --- copies that may not branch off ---
@@ -109,13 +120,11 @@ TEST_F(Branching, ACopyThatMayNotIsNative) {
   EXPECT_EQ(held.executor, Executor::native);
   EXPECT_EQ(held.obstacle, Obstacle::held);
   EXPECT_EQ(free.executor, Executor::stream);
-  EXPECT_TRUE(rig_->intact());
-  EXPECT_THAT(rig_->close(), IsEmpty());
+  expect_all_is_right();
 }
 
 TEST_F(Branching, WindowsOfPageableMemoryThatMayNotGoInTheCallersStream) {
-  Settings settings = window_settings();
-  start(settings);
+  start(window_settings());
   Buffer& host = rig_->pageable_buffer(kSize);
   Buffer& back = rig_->pageable_buffer(kSize);
 
@@ -126,14 +135,12 @@ TEST_F(Branching, WindowsOfPageableMemoryThatMayNotGoInTheCallersStream) {
   EXPECT_EQ(out.executor, Executor::native);
   EXPECT_EQ(rig_->statistics().pageable, 2U);
   EXPECT_EQ(rig_->statistics().staged_bytes.value, 0U);
-  EXPECT_TRUE(rig_->intact());
-  EXPECT_THAT(rig_->close(), IsEmpty());
+  expect_all_is_right();
 }
 
 // One window may, the next one not: the call's end covers both streams.
 TEST_F(Branching, WindowsMayBranchByTurns) {
-  Settings settings = window_settings();
-  start(settings);
+  start(window_settings());
   Buffer& host = rig_->pageable_buffer(kSize);
   CopyCall call = rig_->call(*source_, 0, host, 0, kSize, stream_);
   call.may_branch = [turn = 0]() mutable { return ++turn % 2 == 0; };
@@ -141,8 +148,7 @@ TEST_F(Branching, WindowsMayBranchByTurns) {
   rig_->engine().copy(call);
   source_->expected = host.expected;
 
-  EXPECT_TRUE(rig_->intact());
-  EXPECT_THAT(rig_->close(), IsEmpty());
+  expect_all_is_right();
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ constexpr Case kCases[] = {
     {"loops", "state_dict", kVirtual},
     {"loops", "state_dict", kChaos},
     {"memory", "first_gpu_until_full", kVirtual, "bytes=4M"},
+    {"memory", "relay_until_full", kVirtual, "bytes=4M"},
     {"memory", "second_gpu_until_full", kVirtual, "bytes=4M"},
     {"memory", "many_things", kVirtual, "bytes=4M"},
     {"order", "between", kChaos, "bytes=2M fills=4 fill=1M"},

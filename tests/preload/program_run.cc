@@ -140,8 +140,27 @@ bool is_as_good(const std::string& plain, const std::string& preloaded) {
          std::stoull(after[3]) + std::stoull(before[2]) >= std::stoull(before[3]);
 }
 
+// What programs of one run of tests share, for example whose an exclusive GPU is, is no business of
+// another run beside it.
+class OwnFolder {
+ public:
+  OwnFolder() { fs::create_directory(path_); }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder() {
+    std::error_code nobody_asks;
+    fs::remove_all(path_, nobody_asks);
+  }
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  fs::path path_ = fs::temp_directory_path() / fmt::format("polypath-tests-{}", getpid());
+};
+
 Variables usual() {
+  static const OwnFolder folder;
   return {{"LD_LIBRARY_PATH", standin_folder()},
+          {"TMPDIR", folder.path()},
           {"STANDIN_STRICT", "1"},
           // No calibration of whoever runs the tests.
           {"XDG_CACHE_HOME", "/nowhere"}};

@@ -42,10 +42,10 @@ ContextPointer Contexts::retained() {
   return of(0);
 }
 
-bool Contexts::is_active(int gpu) const {
+bool is_active(Device gpu) {
   unsigned flags = 0;
   int active = 0;
-  return cuda_.context_state(gpu, &flags, &active) == kSuccess && active != 0;
+  return Library::get().functions.context_state(gpu, &flags, &active) == kSuccess && active != 0;
 }
 
 // A GPU without a primary context is not given one for the comparison.

@@ -35,8 +35,6 @@ class Contexts {
   ContextPointer retained();
   /// The GPU whose primary context this is; none for a context that the program has created.
   [[nodiscard]] std::optional<int> gpu_of(ContextPointer context);
-  /// True if the process uses the GPU's primary context, whoever made it.
-  [[nodiscard]] bool is_active(int gpu) const;
   /// False once a context that was retained here has been destroyed by somebody else: then
   /// everything of ours in it is gone, and using it would end the process.
   [[nodiscard]] bool are_alive() const;
@@ -61,6 +59,9 @@ class Contexts {
 /// What tells a context from a later one with its pointer: CUDA gives a primary context that is
 /// made again the pointer that it had. 0 if it is none any more, or the driver cannot say.
 std::uint64_t id_of(ContextPointer context);
+
+/// True if the process uses the GPU's primary context, whoever made it.
+bool is_active(Device gpu);
 
 /// Makes a context current for the calling thread as long as it lives.
 class Current {

@@ -42,11 +42,8 @@ void* open_cuda_module() {
   return nullptr;
 }
 
-// Under libpolypath_preload.so the calls come to us already.
-bool is_preloaded() { return dlsym(RTLD_DEFAULT, "polypath_real_dlsym") != nullptr; }
-
 __attribute__((constructor)) void enter() noexcept {
-  if (is_preloaded()) return;
+  if (is_preloaded()) return;  // the calls come to us already
   try {
     void* module = open_cuda_module();
     const bool entered = module != nullptr && redirect_calls(module, our_function) > 0;

@@ -11,7 +11,13 @@ namespace {
 
 using AllCopies = std::vector<std::unique_ptr<CopiesOfAllKinds>>;
 
-// Of every GPU: what is made for one of them may take memory of another.
+AllCopies copies_of(int gpu) {
+  AllCopies made;
+  made.push_back(std::make_unique<CopiesOfAllKinds>(gpu, options().number("bytes", 64 * kMiB)));
+  return made;
+}
+
+// What is made for one of them takes memory of another.
 AllCopies copies_of_all_gpus() {
   int gpus = 0;
   CHECK(cuDeviceGetCount(&gpus));
@@ -27,8 +33,8 @@ void say_copies(const AllCopies& all, const char* when) {
   say_bytes(when, wrong);
 }
 
-void until_full(int gpu) {
-  const AllCopies copies = copies_of_all_gpus();
+// Staging memory may take as many allocations as `staging`.
+void until_full(int gpu, const AllCopies& copies, int staging) {
   say_copies(copies, "before");
   use(gpu);
   std::vector<CUdeviceptr> all;
@@ -36,8 +42,7 @@ void until_full(int gpu) {
   int result = 0;
   while ((result = cuMemAlloc_v2(&memory, options().number("piece", 64 * kMiB))) == 0)
     all.push_back(memory);
-  // Staging memory takes some: the documentation says how much.
-  std::printf("allocations of GPU %d ~4: %zu\n", gpu, all.size());
+  std::printf("allocations of GPU %d ~%d: %zu\n", gpu, staging, all.size());
   std::printf("then: %d\n", result);
   say_copies(copies, "when nothing is left");
   use(gpu);
@@ -45,8 +50,10 @@ void until_full(int gpu) {
   say_copies(copies, "after all has been given back");
 }
 
-void first_gpu_until_full() { until_full(0); }
-void second_gpu_until_full() { until_full(1); }
+void first_gpu_until_full() { until_full(0, copies_of(0), 1); }
+void second_gpu_until_full() { until_full(1, copies_of(1), 1); }
+// A relay of all others has up to four lanes of 32 MiB for each hop into it.
+void relay_until_full() { until_full(0, copies_of_all_gpus(), 4); }
 
 // Pinned memory, and streams and events by the hundred.
 void many_things() {
@@ -67,6 +74,7 @@ void many_things() {
 const Scenarios kScenarios = {
     {"first_gpu_until_full", {1, first_gpu_until_full}},
     {"second_gpu_until_full", {2, second_gpu_until_full}},
+    {"relay_until_full", {2, relay_until_full}},
     {"many_things", {1, many_things}},
 };
 
