@@ -50,8 +50,10 @@ class Lane {
   void clear(Way way) {
     if (way == Way::in) CHECK(cuMemsetD8_v2(to_, 0, bytes_));
     if (way == Way::out) std::memset(target_, 0, bytes_);
+    use(way == Way::between ? 1 : 0);
     if (way == Way::between) CHECK(cuMemsetD8_v2(far_, 0, bytes_));
     CHECK(cuCtxSynchronize());
+    use(0);
   }
   [[nodiscard]] std::size_t wrong(Way way) const {
     if (way == Way::out) return wrong_bytes(target_, expected_);
