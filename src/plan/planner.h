@@ -49,26 +49,34 @@ class Planner {
   [[nodiscard]] Draft native(const Request& request) const;
   [[nodiscard]] Draft choose(Request& request, Executor& executor);
   [[nodiscard]] Draft choose_alone(const Request& request, Executor& executor);
-  [[nodiscard]] Draft choose_beside(Request& request, Executor& executor);
-  [[nodiscard]] std::vector<Draft> drafts_beside(const Request& request);
-  static void note_harm(Request& request, const Draft& draft);
   [[nodiscard]] bool may_split(const Request& request) const;
-  [[nodiscard]] std::string not_beside(const Request& request, const Path& path) const;
-  [[nodiscard]] Load load_of(const Companions& company) const;
   [[nodiscard]] Seconds to_beat_natively(const Request& request, Seconds native) const;
   [[nodiscard]] Draft automatic(const Request& request, Executor executor);
   [[nodiscard]] Draft recipe(const Request& request, Executor executor);
+  [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
+  void explain(const Request& request, const Draft& chosen, Plan& plan) const;
+
+  // planner_beside.cc
+  [[nodiscard]] Load load_of(const Companions& company) const;
+  [[nodiscard]] Draft choose_beside(Request& request, Executor& executor);
+  [[nodiscard]] std::optional<Draft> split_beside(Request& request, const Together& together,
+                                                  const Together::Outcome& natively);
+  [[nodiscard]] std::vector<Draft> drafts_beside(const Request& request);
+  static void note_harm(Request& request, const Draft& draft);
+  [[nodiscard]] std::string not_beside(const Request& request, const Path& path) const;
+
+  // planner_paths.cc
+  [[nodiscard]] std::vector<Path> candidates(const Request& request) const;
+  [[nodiscard]] bool is_selected(const Request& request, const Path& path) const;
+  [[nodiscard]] std::string barred(const Request& request, const Path& path) const;
+
+  // planner_fixed.cc
   [[nodiscard]] std::optional<Draft> tuned(const Request& request, Executor executor) const;
   [[nodiscard]] Draft forced(const Request& request, Executor executor) const;
   [[nodiscard]] Draft with_shares(const Request& request, const Optimiser& optimiser,
                                   const std::map<std::string, double>& shares,
                                   const std::map<std::string, int>& chunks) const;
   void apply_chunks(const Request& request, Draft& draft) const;
-  [[nodiscard]] std::vector<Path> candidates(const Request& request) const;
-  [[nodiscard]] bool is_selected(const Request& request, const Path& path) const;
-  [[nodiscard]] std::string barred(const Request& request, const Path& path) const;
-  [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
-  void explain(const Request& request, const Draft& chosen, Plan& plan) const;
 
   Settings settings_;
   Predictor predictor_;

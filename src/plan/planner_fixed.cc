@@ -1,0 +1,82 @@
+// Plans whose paths, shares or chunk counts the caller or a table fixes.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "plan/explain.h"
+#include "plan/planner.h"
+#include "plan/planner_request.h"
+
+namespace polypath {
+
+std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
+  const Machine& machine = predictor_.machine();
+  if (tuned_.machine != machine.name || !request.load.empty()) return std::nullopt;
+  const TunedEntry* entry =
+      tuned_.find(machine.place(request.source).name, machine.place(request.destination).name,
+                  request.bytes, executor);
+  if (entry == nullptr) return std::nullopt;
+  Draft draft = with_shares(request, optimiser(request, executor, request.bytes), entry->shares,
+                            entry->chunks);
+  if (uses_left_out(machine, draft, request.options->left_out)) return std::nullopt;
+  for (const PathDraft& part : draft.paths)
+    if (rests_on_missing(machine, part.path)) return std::nullopt;
+  return draft;
+}
+
+Draft Planner::forced(const Request& request, Executor executor) const {
+  const Optimiser exact = optimiser(request, executor, request.bytes);
+  const PlanOptions& options = *request.options;
+  if (!options.shares.empty()) return with_shares(request, exact, options.shares, options.chunks);
+  std::map<std::string, double> marks;
+  for (const std::string& name : options.paths) marks[name] = 1;
+  std::vector<Path> paths;
+  for (const auto& [path, mark] :
+       named_paths(predictor_.machine(), request.source, request.destination, marks))
+    paths.push_back(path);
+  Draft draft = exact.closed_form(paths);
+  apply_chunks(request, draft);
+  exact.evaluate(draft);
+  return draft;
+}
+
+Draft Planner::with_shares(const Request& request, const Optimiser& exact,
+                           const std::map<std::string, double>& shares,
+                           const std::map<std::string, int>& chunks) const {
+  double sum = 0;
+  for (const auto& [name, share] : shares) sum += share >= 0 && share <= 1 ? share : 2;
+  if (std::abs(sum - 1) > 1e-6)
+    fail(ErrorCode::invalid_argument, "the shares do not add up to 1",
+         "each path carries its share of the message", "Correct them: each lies in 0 to 1.");
+  Draft draft;
+  const auto paths = named_paths(predictor_.machine(), request.source, request.destination, shares);
+  for (const auto& [path, share] : paths) {
+    const Bytes bytes{static_cast<std::uint64_t>(share * request.bytes.real())};
+    draft.paths.push_back({path, share, exact.chunk_count(path, bytes), 0});
+  }
+  Request with_chunks = request;
+  PlanOptions options = *request.options;
+  options.chunks = chunks;
+  with_chunks.options = &options;
+  apply_chunks(with_chunks, draft);
+  exact.evaluate(draft);
+  return draft;
+}
+
+void Planner::apply_chunks(const Request& request, Draft& draft) const {
+  const Machine& machine = predictor_.machine();
+  for (const auto& [name, count] : request.options->chunks) {
+    const std::string resolved = resolve(machine, request.source, request.destination, name);
+    if (count < 1 || count > 1 << 20)
+      fail(ErrorCode::invalid_argument,
+           fmt::format("chunk count {}={} cannot be used", name, count),
+           "a path carries at least one chunk", "Give a count from 1 to 1048576.");
+    if (resolved != "direct") (void)machine.find_place(resolved);
+    for (PathDraft& part : draft.paths)
+      if (name_of(machine, part.path) == resolved) part.chunks = count, part.taper = 0;
+  }
+}
+
+}  // namespace polypath

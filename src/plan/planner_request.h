@@ -1,0 +1,37 @@
+#pragma once
+// What the planner's sources share and nobody else needs.
+
+#include <string>
+#include <vector>
+
+#include "plan/planner.h"
+
+namespace polypath {
+
+/// A request with everything that follows from it.
+struct Planner::Request {
+  PlaceId source;
+  PlaceId destination;
+  Bytes bytes;
+  const PlanOptions* options = nullptr;
+  const Companions* company = nullptr;
+  LoadSignature load;         // what they take
+  std::vector<Path> paths;    // all there are, direct first
+  std::vector<Path> harmful;  // some plan over them would have harmed the companions
+};
+
+/// True if a plan that the caller leaves to `choice` may run like that.
+bool allows(ExecutorChoice choice, Executor executor);
+
+/// "host" means the host place nearest to the GPU that sends, else to the one that receives. Other
+/// names stay.
+std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
+                    const std::string& name);
+
+/// True if the path stages where the calibration found no latency.
+bool rests_on_missing(const Machine& machine, const Path& path);
+
+/// True for a split by the caller or by a table that stages bytes where nothing may be.
+bool uses_left_out(const Machine& machine, const Draft& draft, const LeftOutRelays& relays);
+
+}  // namespace polypath
