@@ -19,45 +19,59 @@ PlanOptions native() {
   return options;
 }
 
-// A copy from gpu2 to gpu3: nobody's way back.
-Asked on(StreamHandle stream) { return {stream, {2}, {3}, Bytes{kSize}}; }
+Asked asked(StreamHandle stream, PlaceId source, PlaceId destination) {
+  return {stream, source, destination, Bytes{kSize}};
+}
 
-TEST(LoadTracker, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
-  LoadTracker tracker(machine);
+// A copy from gpu2 to gpu3: nobody's way back.
+Asked on(StreamHandle stream) { return asked(stream, {2}, {3}); }
+
+class TrackedLoad : public testing::Test {
+ protected:
+  PlanPointer planned(PlaceId source, PlaceId destination, const PlanOptions& options = {}) {
+    return planner_.plan(source, destination, Bytes{kSize}, options);
+  }
+
+  // gpu0 sends to gpu1 on one stream and, so much later, to gpu2 on another. The first one's plan.
+  PlanPointer add_burst(Seconds between) {
+    PlanPointer first = planned({0}, {1});
+    tracker_.add({1}, first, {});
+    tracker_.add({2}, planned({0}, {2}), between);
+    return first;
+  }
+
+  Machine machine_ = load_machine("beluga");
+  Planner planner_{machine_, Settings{}};
+  LoadTracker tracker_{machine_};
+};
+
+TEST_F(TrackedLoad, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
+  const PlanPointer plan = planned({0}, {1});
   const Seconds start{1.0};
 
-  tracker.add({1}, plan, start);
+  tracker_.add({1}, plan, start);
 
-  EXPECT_TRUE(tracker.company_of(on({1}), start).load.empty());
-  EXPECT_FALSE(tracker.company_of(on({2}), start).load.empty());
-  EXPECT_FALSE(tracker.company_of(on({2}), start + plan->predicted * 0.85).load.empty());
-  EXPECT_TRUE(tracker.company_of(on({2}), start + plan->predicted * 1.01).load.empty());
+  EXPECT_TRUE(tracker_.company_of(on({1}), start).load.empty());
+  EXPECT_FALSE(tracker_.company_of(on({2}), start).load.empty());
+  EXPECT_FALSE(tracker_.company_of(on({2}), start + plan->predicted * 0.85).load.empty());
+  EXPECT_TRUE(tracker_.company_of(on({2}), start + plan->predicted * 1.01).load.empty());
 }
 
-TEST(LoadTracker, TransfersOfOneStreamRunOneAfterAnother) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
-  LoadTracker tracker(machine);
+TEST_F(TrackedLoad, TransfersOfOneStreamRunOneAfterAnother) {
+  const PlanPointer plan = planned({0}, {1});
 
-  for (int i = 0; i < 3; ++i) tracker.add({1}, plan, {});
+  for (int i = 0; i < 3; ++i) tracker_.add({1}, plan, {});
 
-  EXPECT_FALSE(tracker.company_of(on({2}), plan->predicted * 2.85).load.empty());
-  EXPECT_TRUE(tracker.company_of(on({2}), plan->predicted * 3.1).load.empty());
+  EXPECT_FALSE(tracker_.company_of(on({2}), plan->predicted * 2.85).load.empty());
+  EXPECT_TRUE(tracker_.company_of(on({2}), plan->predicted * 3.1).load.empty());
 }
 
-TEST(LoadTracker, ACompanionIsADirectCopyOrThePlanInFlight) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  LoadTracker tracker(machine);
-  const PlanPointer split = planner.plan({0}, {1}, Bytes{kSize});
-  tracker.add({1}, split, {});
-  tracker.add({3}, planner.plan({1}, {2}, Bytes{kSize}, native()), {});
+TEST_F(TrackedLoad, ACompanionIsADirectCopyOrThePlanInFlight) {
+  const PlanPointer split = planned({0}, {1});
+  tracker_.add({1}, split, {});
+  tracker_.add({3}, planned({1}, {2}, native()), {});
 
-  const Companions companions = tracker.company_of(on({2}), {}).load;
+  const Companions companions = tracker_.company_of(on({2}), {}).load;
 
   ASSERT_EQ(companions.size(), 2U);
   EXPECT_EQ(companions[0].destination, PlaceId{1});
@@ -71,14 +85,11 @@ TEST(LoadTracker, ACompanionIsADirectCopyOrThePlanInFlight) {
   }
 }
 
-TEST(LoadTracker, OneOfEachWayIsEnough) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  LoadTracker tracker(machine);
-  tracker.add({1}, planner.plan({0}, {1}, Bytes{kSize}, native()), {});
-  tracker.add({3}, planner.plan({0}, {1}, Bytes{4 * kSize}, native()), {});
+TEST_F(TrackedLoad, OneOfEachWayIsEnough) {
+  tracker_.add({1}, planned({0}, {1}, native()), {});
+  tracker_.add({3}, planner_.plan({0}, {1}, Bytes{4 * kSize}, native()), {});
 
-  const Companions companions = tracker.company_of(on({2}), {}).load;
+  const Companions companions = tracker_.company_of(on({2}), {}).load;
 
   ASSERT_EQ(companions.size(), 1U);
   EXPECT_EQ(companions[0].bytes, Bytes{4 * kSize});
@@ -98,18 +109,15 @@ TEST(LoadTracker, SaysThatThereAreTooMany) {
 }
 
 // Who queues on one stream does so on the others, and what is queued behind comes next.
-TEST(LoadTracker, KnowsWhatIsQueued) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
-  LoadTracker tracker(machine);
-  tracker.add({1}, plan, {});
-  const Company once = tracker.company_of(on({2}), {});
-  tracker.add({2}, planner.plan({2}, {3}, Bytes{kSize}), {});
-  const Company on_a_busy_stream = tracker.company_of(on({2}), {});
-  tracker.add({1}, plan, {});
+TEST_F(TrackedLoad, KnowsWhatIsQueued) {
+  const PlanPointer plan = planned({0}, {1});
+  tracker_.add({1}, plan, {});
+  const Company once = tracker_.company_of(on({2}), {});
+  tracker_.add({2}, planned({2}, {3}), {});
+  const Company on_a_busy_stream = tracker_.company_of(on({2}), {});
+  tracker_.add({1}, plan, {});
 
-  const Company twice = tracker.company_of(on({4}), {});
+  const Company twice = tracker_.company_of(on({4}), {});
 
   EXPECT_FALSE(once.load.at(0).queued);
   EXPECT_TRUE(on_a_busy_stream.load.at(0).queued);
@@ -119,18 +127,15 @@ TEST(LoadTracker, KnowsWhatIsQueued) {
 // --- what is expected ---
 
 // The first transfer of a way that meets others may be in the middle of a burst. Alone it is free.
-TEST(LoadTracker, KnowsNothingOfWhatFollowsTheFirstTransferOfAWay) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
-  const Asked other{{2}, {0}, {2}, Bytes{kSize}};
-  LoadTracker tracker(machine);
+TEST_F(TrackedLoad, KnowsNothingOfWhatFollowsTheFirstTransferOfAWay) {
+  const PlanPointer plan = planned({0}, {1});
+  const Asked other = asked({2}, {0}, {2});
 
-  const Company alone = tracker.company_of(other, {});
-  tracker.add({1}, plan, {});
-  const Company beside = tracker.company_of(other, {});
-  tracker.add({2}, planner.plan({0}, {2}, Bytes{kSize}), {});
-  const Company again = tracker.company_of(other, Seconds{1});
+  const Company alone = tracker_.company_of(other, {});
+  tracker_.add({1}, plan, {});
+  const Company beside = tracker_.company_of(other, {});
+  tracker_.add({2}, planned({0}, {2}), {});
+  const Company again = tracker_.company_of(other, Seconds{1});
 
   EXPECT_FALSE(alone.followers_unknown);
   EXPECT_TRUE(beside.followers_unknown);
@@ -138,17 +143,14 @@ TEST(LoadTracker, KnowsNothingOfWhatFollowsTheFirstTransferOfAWay) {
 }
 
 // Programs that exchange at once do so again, however long they compute in between.
-TEST(LoadTracker, ExpectsBothWaysAgain) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize}, native());
-  LoadTracker tracker(machine);
-  const Asked back{{2}, {1}, {0}, Bytes{kSize}};
-  tracker.add({1}, plan, {});
-  tracker.add({2}, planner.plan({1}, {0}, Bytes{kSize}), {});
+TEST_F(TrackedLoad, ExpectsBothWaysAgain) {
+  const PlanPointer plan = planned({0}, {1}, native());
+  const Asked back = asked({2}, {1}, {0});
+  tracker_.add({1}, plan, {});
+  tracker_.add({2}, planned({1}, {0}), {});
 
-  const Company during = tracker.company_of(back, {});
-  const Company long_after = tracker.company_of(back, Seconds{1});
+  const Company during = tracker_.company_of(back, {});
+  const Company long_after = tracker_.company_of(back, Seconds{1});
 
   EXPECT_EQ(during.both_ways, BothWays::by_threads);
   EXPECT_TRUE(during.load.empty());
@@ -156,14 +158,12 @@ TEST(LoadTracker, ExpectsBothWaysAgain) {
   EXPECT_TRUE(long_after.load.empty());
 }
 
-TEST(LoadTracker, KnowsTheThreadThatIssuesBothWays) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const Asked ahead{{1}, {0}, {1}, Bytes{kSize}};
+TEST_F(TrackedLoad, KnowsTheThreadThatIssuesBothWays) {
+  const Asked ahead = asked({1}, {0}, {1});
   const auto both_ways = [&](auto issue) {
-    LoadTracker tracker(machine);
-    tracker.add({1}, planner.plan({0}, {1}, Bytes{kSize}, native()), {});
-    issue([&] { tracker.add({2}, planner.plan({1}, {0}, Bytes{kSize}, native()), 5_us); });
+    LoadTracker tracker(machine_);
+    tracker.add({1}, planned({0}, {1}, native()), {});
+    issue([&] { tracker.add({2}, planned({1}, {0}, native()), 5_us); });
     return tracker.company_of(ahead, Seconds{1}).both_ways;
   };
 
@@ -172,31 +172,23 @@ TEST(LoadTracker, KnowsTheThreadThatIssuesBothWays) {
 }
 
 // In a ping-pong each way has the machine to itself.
-TEST(LoadTracker, TransfersThatTakeTurnsAreAlone) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
-  LoadTracker tracker(machine);
-  tracker.add({1}, plan, {});
+TEST_F(TrackedLoad, TransfersThatTakeTurnsAreAlone) {
+  const PlanPointer plan = planned({0}, {1});
+  tracker_.add({1}, plan, {});
 
   // The prediction may be a little too long.
-  const Company after = tracker.company_of({{2}, {1}, {0}, Bytes{kSize}}, plan->predicted * 0.95);
+  const Company after = tracker_.company_of(asked({2}, {1}, {0}), plan->predicted * 0.95);
 
   EXPECT_EQ(after.both_ways, BothWays::no);
   EXPECT_TRUE(after.load.empty());
 }
 
 // Programs do the same again: what joined the last transfers is there before it comes.
-TEST(LoadTracker, ExpectsWhatJoinedTheLastTransfersOfThisWay) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer first = planner.plan({0}, {1}, Bytes{kSize});
-  const Asked again{{1}, {0}, {1}, Bytes{kSize}};
-  LoadTracker tracker(machine);
-  tracker.add({1}, first, {});
-  tracker.add({2}, planner.plan({0}, {2}, Bytes{kSize}), 5_us);
+TEST_F(TrackedLoad, ExpectsWhatJoinedTheLastTransfersOfThisWay) {
+  add_burst(5_us);
+  const Asked again = asked({1}, {0}, {1});
 
-  const Company later = tracker.company_of(again, Seconds{1});
+  const Company later = tracker_.company_of(again, Seconds{1});
 
   ASSERT_EQ(later.load.size(), 1U);
   EXPECT_EQ(later.load[0].destination, PlaceId{2});
@@ -206,17 +198,12 @@ TEST(LoadTracker, ExpectsWhatJoinedTheLastTransfersOfThisWay) {
 }
 
 // The plan in flight is of the last round, and will not last: what comes in this one decides anew.
-TEST(LoadTracker, OfWhatIsMostlyOverTheNextOneCounts) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer plan = planner.plan({0}, {1}, Bytes{kSize});
-  const Asked asked{{2}, {0}, {2}, Bytes{kSize}};
-  LoadTracker tracker(machine);
-  tracker.add({1}, plan, {});
-  tracker.add({2}, planner.plan({0}, {2}, Bytes{kSize}), {});
+TEST_F(TrackedLoad, OfWhatIsMostlyOverTheNextOneCounts) {
+  const PlanPointer plan = add_burst({});
+  const Asked next = asked({2}, {0}, {2});
 
-  const Companions early = tracker.company_of(asked, plan->predicted * 0.3).load;
-  const Companions late = tracker.company_of(asked, plan->predicted * 0.7).load;
+  const Companions early = tracker_.company_of(next, plan->predicted * 0.3).load;
+  const Companions late = tracker_.company_of(next, plan->predicted * 0.7).load;
 
   ASSERT_EQ(early.size(), 1U);
   EXPECT_EQ(early[0].plan, plan);
@@ -225,44 +212,33 @@ TEST(LoadTracker, OfWhatIsMostlyOverTheNextOneCounts) {
   EXPECT_FALSE(late[0].in_flight);
 }
 
-TEST(LoadTracker, ForgetsWhatHasNotJoinedForAWhile) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  const PlanPointer first = planner.plan({0}, {1}, Bytes{kSize});
-  const Asked again{{1}, {0}, {1}, Bytes{kSize}};
-  LoadTracker tracker(machine);
-  tracker.add({1}, first, {});
-  tracker.add({2}, planner.plan({0}, {2}, Bytes{kSize}), {});
+TEST_F(TrackedLoad, ForgetsWhatHasNotJoinedForAWhile) {
+  const PlanPointer first = add_burst({});
+  const Asked again = asked({1}, {0}, {1});
 
   std::vector<bool> alone;
   for (int time = 1; time <= 4; ++time) {
-    alone.push_back(tracker.company_of(again, Seconds(time)).load.empty());
-    tracker.add({1}, first, Seconds(time));
+    alone.push_back(tracker_.company_of(again, Seconds(time)).load.empty());
+    tracker_.add({1}, first, Seconds(time));
   }
 
   EXPECT_EQ(alone, (std::vector<bool>{false, false, false, true}));
 }
 
 // In order on one stream: they never run at the same time.
-TEST(LoadTracker, TransfersOfOneStreamDoNotMeet) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  LoadTracker tracker(machine);
-  tracker.add({1}, planner.plan({0}, {1}, Bytes{kSize}), {});
-  tracker.add({1}, planner.plan({0}, {2}, Bytes{kSize}), {});
+TEST_F(TrackedLoad, TransfersOfOneStreamDoNotMeet) {
+  tracker_.add({1}, planned({0}, {1}), {});
+  tracker_.add({1}, planned({0}, {2}), {});
 
-  EXPECT_TRUE(tracker.company_of({{1}, {0}, {1}, Bytes{kSize}}, Seconds{1}).load.empty());
+  EXPECT_TRUE(tracker_.company_of(asked({1}, {0}, {1}), Seconds{1}).load.empty());
 }
 
-TEST(LoadTracker, AnotherPairSizeOrTheOwnStreamIsNoWayBack) {
-  const Machine machine = load_machine("beluga");
-  Planner planner(machine, Settings{});
-  LoadTracker tracker(machine);
-  tracker.add({1}, planner.plan({0}, {1}, Bytes{kSize}), {});
+TEST_F(TrackedLoad, AnotherPairSizeOrTheOwnStreamIsNoWayBack) {
+  tracker_.add({1}, planned({0}, {1}), {});
 
-  EXPECT_EQ(tracker.company_of({{2}, {0}, {1}, Bytes{kSize}}, {}).both_ways, BothWays::no);
-  EXPECT_EQ(tracker.company_of({{2}, {1}, {0}, Bytes{kSize * 3}}, {}).both_ways, BothWays::no);
-  EXPECT_EQ(tracker.company_of({{1}, {1}, {0}, Bytes{kSize}}, {}).both_ways, BothWays::no);
+  EXPECT_EQ(tracker_.company_of(asked({2}, {0}, {1}), {}).both_ways, BothWays::no);
+  EXPECT_EQ(tracker_.company_of({{2}, {1}, {0}, Bytes{kSize * 3}}, {}).both_ways, BothWays::no);
+  EXPECT_EQ(tracker_.company_of(asked({1}, {1}, {0}), {}).both_ways, BothWays::no);
 }
 
 class PlansUnderLoad : public testing::Test {
