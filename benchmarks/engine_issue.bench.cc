@@ -3,8 +3,13 @@
 
 #include <benchmark/benchmark.h>
 
+#include <array>
+#include <filesystem>
+#include <memory>
+
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
+#include "engine/load_tracker.h"
 #include "machine/library.h"
 
 namespace polypath {
@@ -87,6 +92,72 @@ void engine_copy_graph(benchmark::State& state) {
   measure(state, fixture, [&] { fixture.copy(ExecutorChoice::graph); });
 }
 BENCHMARK(engine_copy_graph)->Unit(benchmark::kMicrosecond);
+
+// Two GPUs copy to each other, as under the preload library: it is natively that this is fastest,
+// and the caller makes the native copies. What is left is what it costs to find that out.
+class BothWays {
+ public:
+  explicit BothWays(bool with_ledger)
+      : driver_(load_machine("h200x4"), {false, false, false}),
+        engine_(driver_, driver_.machine(), {}, load(with_ledger)),
+        calls_{call(0, 1), call(1, 0)} {}
+  ~BothWays() { std::filesystem::remove_all(folder()); }
+
+  void copy() {
+    for (const CopyCall& call : calls_) benchmark::DoNotOptimize(engine_.copy(call));
+  }
+  // As much as the copies would take.
+  void pass_time() {
+    for (const CopyCall& call : calls_)
+      driver_.copy({call.destination,
+                    call.ends->destination,
+                    call.source,
+                    call.ends->source,
+                    call.bytes,
+                    {}},
+                   call.stream);
+    for (const CopyCall& call : calls_) driver_.synchronize(call.stream);
+  }
+
+ private:
+  static std::filesystem::path folder() {
+    return std::filesystem::temp_directory_path() / "polypath-benchmark";
+  }
+  std::shared_ptr<LoadTracker> load(bool with_ledger) {
+    const Machine& machine = driver_.machine();
+    std::vector<std::string> names;
+    for (const Place& place : machine.places) names.push_back(place.name);
+    auto ledger =
+        with_ledger ? std::make_unique<NodeLedger>(folder().string(), machine, names) : nullptr;
+    return std::make_shared<LoadTracker>(machine, std::move(ledger));
+  }
+  CopyCall call(std::int32_t from, std::int32_t to) {
+    CopyCall made{driver_.allocate({to}, 64_MiB),
+                  driver_.allocate({from}, 64_MiB),
+                  64_MiB,
+                  driver_.create_stream({from}),
+                  {from},
+                  {}};
+    made.native_by_caller = true;
+    made.ends = CopyEnds{{from}, {to}, MemoryKind::device, MemoryKind::device};
+    return made;
+  }
+
+  sim::SimDriver driver_;
+  Engine engine_;
+  std::array<CopyCall, 2> calls_;
+};
+
+void engine_copy_native_both_ways(benchmark::State& state) {
+  BothWays fixture(state.range(0) != 0);
+  for (auto _ : state) {
+    fixture.copy();
+    state.PauseTiming();
+    fixture.pass_time();
+    state.ResumeTiming();
+  }
+}
+BENCHMARK(engine_copy_native_both_ways)->ArgName("ledger")->Arg(0)->Arg(1);
 
 }  // namespace
 }  // namespace polypath

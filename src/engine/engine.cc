@@ -79,11 +79,6 @@ auto counting_errors(Statistics& statistics, Call call) {
   }
 }
 
-ExecutorChoice choice_of(const PlanOptions& options, const Settings& settings) {
-  return options.executor == ExecutorChoice::automatic ? parse_executor(settings.executor)
-                                                       : options.executor;
-}
-
 }  // namespace
 
 Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
@@ -155,6 +150,12 @@ CopyResult Engine::copy(const CopyCall& call) {
   return unplanned_copy(call, ends);
 }
 
+bool Engine::leaves_again(const CopyCall& call) {
+  if (!call.native_by_caller || process_generation() != generation_) return false;
+  std::unique_lock lock(mutex_);
+  return familiar_copy(call, lock).has_value();
+}
+
 bool Engine::is_captured(const CopyCall& call) const {
   return !call.ends && driver_.is_capturing(call.stream);
 }
@@ -220,71 +221,6 @@ CopyResult Engine::planned_copy(const CopyCall& call, const CopyEnds& ends) {
   return result;
 }
 
-// With pageable or managed memory at an end the driver may block, so that no lock is held.
-CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
-  const bool wanted = goes_by_windows(call, ends);
-  const bool by_windows = wanted && has_windows(ends);
-  std::optional<CopyResult> done;
-  try {
-    if (by_windows) done = pageable_.copy(call, ends);
-    if (!done) native_copy(call, ends);
-  } catch (const Error&) {
-    count_unpinned(call, statistics_.errors);
-    throw;
-  }
-  std::uint64_t& otherwise = by_windows ? statistics_.fallbacks : statistics_.native;
-  count_unpinned(call, done ? statistics_.pageable : otherwise);
-  if (!wanted && call.bytes < settings_.min_message) {
-    const std::scoped_lock lock(mutex_);
-    familiar_.remember_small(call, true);
-  }
-  const Obstacle obstacle = !wanted      ? Obstacle::none
-                            : by_windows ? Obstacle::failed
-                                         : Obstacle::preparing;
-  return done.value_or(CopyResult{Executor::native, nullptr, call.native_by_caller, obstacle});
-}
-
-// True if windows are there, or may be made in this call.
-bool Engine::has_windows(const CopyEnds& ends) {
-  if (!background_ || pageable_.is_prepared(ends)) return true;
-  if (preparing_windows_.exchange(true)) return false;
-  background_->post([this, ends] {
-    try {
-      pageable_.prepare(ends);
-      preparing_windows_ = false;
-    } catch (const std::exception& error) {  // and not tried again
-      log(LogLevel::warning, fmt::format("no pinned windows: {}", error.what()));
-    }
-  });
-  return false;
-}
-
-bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
-  const auto are = [&](MemoryKind source, MemoryKind destination) {
-    return ends.source_kind == source && ends.destination_kind == destination;
-  };
-  if (!are(MemoryKind::pageable, MemoryKind::device) &&
-      !are(MemoryKind::device, MemoryKind::pageable))
-    return false;
-  if (call.bytes < settings_.pageable_min) return false;
-  if (choice_of(call.options, settings_) == ExecutorChoice::native) return false;
-  if (is_captured(call) || !pageable_.pays()) return false;
-  // Options that cannot be used are refused now, before anything is enqueued.
-  (void)known_plan(ends.source, ends.destination, pageable_.window_of(call.bytes), call.options);
-  return true;
-}
-
-// Counted with the copy that it is a part of.
-CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
-  const std::scoped_lock lock(mutex_);
-  if (call.bytes < settings_.min_message && !call.options.forced()) {
-    native_copy(call, ends);
-    return {};
-  }
-  const Seconds now = driver_.now();
-  return enqueue(call, ends, plan_beside(call, ends, now), now);
-}
-
 // The plan beside what else is in flight.
 Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now) {
   const Company company = load_->company_of(asked_of(call, ends.source, ends.destination), now);
@@ -302,9 +238,14 @@ Engine::PlanBeside Engine::plan_beside(const CopyCall& call, const CopyEnds& end
   return beside;
 }
 
+ExecutorChoice Engine::choice_of(const PlanOptions& options) const {
+  return options.executor == ExecutorChoice::automatic ? parse_executor(settings_.executor)
+                                                       : options.executor;
+}
+
 PlanOptions Engine::complete(const PlanOptions& options) const {
   PlanOptions completed = options;
-  completed.executor = choice_of(options, settings_);
+  completed.executor = choice_of(options);
   completed.left_out = left_out_;
   return completed;
 }
@@ -359,7 +300,7 @@ CopyResult Engine::enqueue(const CopyCall& call, const CopyEnds& ends, const Pla
 // A graph pays only when launched again: an automatic plan runs as streams the first times.
 Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
   if (plan.executor() != Executor::graph) return plan.executor();
-  if (choice_of(call.options, settings_) == ExecutorChoice::graph) return Executor::graph;
+  if (choice_of(call.options) == ExecutorChoice::graph) return Executor::graph;
   int* uses = uses_.find(plan.structure);
   if (uses == nullptr) uses = &uses_.insert(plan.structure, 0);
   return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
@@ -382,7 +323,7 @@ Obstacle Engine::run(const CopyCall& call, const PlanPointer& plan, Executor& ex
 Obstacle Engine::find_room(Lane& lane, const CopyCall& call, const Plan& plan,
                            Executor& executor) const {
   if (executor == Executor::graph || lane.has_room(plan)) return Obstacle::none;
-  if (choice_of(call.options, settings_) != ExecutorChoice::automatic) return Obstacle::queue_full;
+  if (choice_of(call.options) != ExecutorChoice::automatic) return Obstacle::queue_full;
   executor = Executor::graph;
   return Obstacle::none;
 }
@@ -403,79 +344,9 @@ Obstacle Engine::run_in(Lane& lane, const Transfer& transfer, Executor executor)
   }
 }
 
-// None: all that the plan needs is there.
-Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
-  const auto lacks = [&](const PathShape& part) { return !lane.hops().missing(part.path).empty(); };
-  const auto& paths = plan->shape.paths;
-  if (std::none_of(paths.begin(), paths.end(), lacks)) return Obstacle::none;
-  if (background_) return provide_later(lane, plan);
-  for (const PathShape& part : paths) {
-    HopParts parts = lane.hops().missing(part.path);
-    if (parts.empty()) continue;
-    if (!make(lane, part.path, parts)) {
-      left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
-      return Obstacle::failed;
-    }
-    lane.hops().install(std::move(parts));
-  }
-  return Obstacle::none;
-}
-
-// What is made in the background holds up calls of the program: by peer access for 1.2 ms, pinned
-// memory 1 ms, staging memory and streams 0.7 ms (results/h200x2/driver_behaviour.json), and what
-// was not measured. The setting's default is about twice that. Who pays as soon as that much has
-// been missed never loses more than twice what the best choice, made with knowledge of the future,
-// would have lost.
-Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
-  const std::pair wanted{&lane, plan};
-  if (preparing_.contains(wanted)) return Obstacle::preparing;
-  missed_ += plan->native_predicted - plan->predicted;
-  if (missed_ < 1_us * settings_.prepare_after) return Obstacle::preparing;
-  missed_ = {};
-  preparing_.insert(wanted);
-  background_->post([this, &lane, plan] { prepare(lane, plan); });
-  return Obstacle::preparing;
-}
-
-// In the background: the lock is held for moments only.
-void Engine::prepare(Lane& lane, const PlanPointer& plan) {
-  for (const PathShape& part : plan->shape.paths) {
-    std::unique_lock lock(mutex_);
-    HopParts parts = lane.hops().missing(part.path);
-    if (parts.empty()) continue;
-    lock.unlock();
-    const bool made = make(lane, part.path, parts);
-    lock.lock();
-    if (made) lane.hops().install(std::move(parts));
-    else left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
-  }
-  const std::scoped_lock lock(mutex_);
-  preparing_.erase({&lane, plan});
-}
-
-// Said once per place, because no plan uses it afterwards.
-bool Engine::make(const Lane& lane, const Path& path, HopParts& parts) noexcept {
-  try {
-    for (const HopId hop : {path.first, path.second})
-      driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination);
-    lane.hops().make(parts);
-    return true;
-  } catch (const std::exception& error) {
-    log(LogLevel::warning,
-        fmt::format("no copies over {} from here on: {}", name_of(machine_, path), error.what()));
-    return false;
-  }
-}
-
 void Engine::count_asked(const CopyCall& call) {
   ++statistics_.transfers;
   statistics_.bytes += call.bytes;
-}
-
-void Engine::count_unpinned(const CopyCall& call, std::uint64_t& outcome) {
-  const std::scoped_lock lock(mutex_);
-  count_asked(call);
-  ++outcome;
 }
 
 void Engine::count_staged(const Plan& plan) {

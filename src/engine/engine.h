@@ -45,6 +45,11 @@ class Engine {
   /// and cannot be waited for.
   CopyResult copy(const CopyCall& call);
 
+  /// True if a copy like this one was lately left to its caller (`native_by_caller`) and nothing is
+  /// in flight that could change that: it is counted and noted as left again, and the driver is
+  /// asked nothing. False: nothing has been done, and `copy` is to be called.
+  [[nodiscard]] bool leaves_again(const CopyCall& call);
+
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why);
   /// Waits for the preparation in progress and makes no more of them.
@@ -86,6 +91,7 @@ class Engine {
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool has_windows(const CopyEnds& ends);
+  [[nodiscard]] ExecutorChoice choice_of(const PlanOptions& options) const;
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
   [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
   [[nodiscard]] PlanBeside plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);

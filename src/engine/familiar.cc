@@ -7,12 +7,11 @@ constexpr int kPageShift = 12;
 
 bool same(const FamiliarCopies::Entry& a, const FamiliarCopies::Entry& b) {
   return a.source_page == b.source_page && a.destination_page == b.destination_page &&
-         a.bytes == b.bytes && a.stream_gpu == b.stream_gpu;
+         a.bytes == b.bytes && a.stream_gpu == b.stream_gpu && a.executor == b.executor;
 }
 
 bool has_options(const PlanOptions& options) {
-  return options.executor != ExecutorChoice::automatic || options.forced() ||
-         !options.chunks.empty() || options.both_ways != BothWays::no;
+  return options.forced() || !options.chunks.empty() || options.both_ways != BothWays::no;
 }
 
 }  // namespace
@@ -23,6 +22,7 @@ FamiliarCopies::Entry FamiliarCopies::likeness_of(const CopyCall& call) const {
   entry.destination_page = call.destination.value >> kPageShift;
   if (call.bytes >= smallest_planned_) entry.bytes = call.bytes;
   entry.stream_gpu = call.stream_gpu;
+  entry.executor = call.options.executor;
   entry.uses_left = kUses;
   return entry;
 }

@@ -24,6 +24,7 @@ class FamiliarCopies {
     std::uint64_t destination_page = 0;
     Bytes bytes;  ///< zero stands for every size too small to plan
     PlaceId stream_gpu;
+    ExecutorChoice executor = ExecutorChoice::automatic;
     int uses_left = 0;
     PlanPointer plan;                   ///< of the native copy; null for a size too small to plan
     bool alone = false;                 ///< it went natively with nothing else in flight
@@ -37,7 +38,7 @@ class FamiliarCopies {
   /// What is remembered of copies like this one; null if nothing is. Counts as a use.
   [[nodiscard]] const Entry* find(const CopyCall& call);
   /// Remembers a copy that went natively by `plan`, or without one. Copies with options of their
-  /// own are not remembered.
+  /// own are not remembered, but for the executor.
   void remember(const CopyCall& call, const PlanPointer& plan, BothWays both_ways);
   /// Remembers one too small to plan.
   void remember_small(const CopyCall& call, bool may_block);

@@ -1,26 +1,25 @@
 #pragma once
-// The file behind the ledger: a page for each process, and before them one that says until when
-// each of them counts, so that where nobody is at work a look at that one is all.
+// The table behind the ledger: a slot for each process, and before them one line that says until
+// when each of them counts, so that where nobody is at work a look at that is all.
 //
-// Whatever becomes of other processes, of the file and of this one's descriptors, it must neither
+// Whatever becomes of other processes, of files and of this one's descriptors, it must neither
 // stop nor kill anybody:
 //
-// - Whose a slot is says a lock on a byte of the file, which the kernel gives up with the process,
-//   however it ends. Nobody waits for one, and nobody needs to know process numbers, which mean
-//   something else in every namespace. The lock hangs on the mapping: not on a descriptor, which
-//   the program may close, and which forked children would go on holding.
-// - The mapping is never touched but by the kernel (process_vm_readv from this process into this
-//   process). Where the file has been cut short by others, or has no room left, that is an error;
-//   the processor would raise SIGBUS. pread would say so too, but needs a descriptor, whose number
-//   the program may have given to a file of its own, before or after any check. Measured on tmpfs,
-//   us: a look where nobody is at work 0.6 (fstat and pread 0.4), publishing 0.8 (fstat and two
-//   pwrite 0.8), what one other process has in flight 1.9, seven 3.9.
-// - A slot has a checksum. Whoever reads while it is written reads again.
+// - The slots are in a shared segment (shared_segment.h), which nobody can cut short.
+// - Whose a slot is says a lock on a byte of a file, which the kernel gives up with the process,
+//   however it ends. Nobody needs to know process numbers, which mean something else in every
+//   namespace. The lock hangs on a mapping that is never touched: not on a descriptor, which the
+//   program may close, and which forked children would go on holding.
+// - A slot has a version, odd while it is written (a sequence lock). Whoever reads meanwhile reads
+//   again, a few times; nobody waits for a process that was stopped in the middle.
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "engine/shared_segment.h"
 
 namespace polypath {
 
@@ -65,12 +64,9 @@ class LedgerTable {
   [[nodiscard]] std::vector<LedgerEntry> others(double now) const;
 
  private:
-  struct Row;
   struct Slot;
-  struct Part;
   struct Layout;
-  using Rows = std::array<Row, kMostProcesses>;
-  using SlotNumbers = std::vector<std::size_t>;
+  using Entries = std::vector<LedgerEntry>;
 
   /// Of a file, whatever its name.
   struct Identity {
@@ -80,22 +76,20 @@ class LedgerTable {
 
   [[nodiscard]] std::string open(const std::string& folder);
   [[nodiscard]] std::string take_slot(int file);
-  [[nodiscard]] std::string map(int file);
-  [[nodiscard]] bool write(const LedgerEntry* entries, const Row& row);
+  [[nodiscard]] std::string keep(int file);
   [[nodiscard]] bool is_usable() const;
-  [[nodiscard]] SlotNumbers running(const Rows& rows, double now) const;
-  [[nodiscard]] SlotNumbers read(const SlotNumbers& wanted, const Rows& rows,
-                                 std::vector<LedgerEntry>& seen) const;
-  [[nodiscard]] bool fetch(std::vector<Part>& parts, std::vector<LedgerEntry>& entries) const;
+  void write(const LedgerEntry* entries, std::size_t count, double until, double now);
+  [[nodiscard]] std::optional<Entries> read(std::size_t slot, double now) const;
   [[nodiscard]] bool has_owner(std::size_t slot) const;
 
   std::string problem_;
   std::string path_;
   Identity file_;
-  Layout* mapped_ = nullptr;  ///< not to be touched
-  std::size_t own_ = 0;       ///< slot
-  int process_;               ///< that took it, by number
-  int generation_;            ///< of that process
+  SharedSegment segment_;
+  Layout* layout_ = nullptr;
+  void* lock_ = nullptr;  ///< the mapping that keeps it; not to be touched
+  std::size_t own_ = 0;   ///< slot
+  int generation_;        ///< of the process that took it
 };
 
 }  // namespace polypath

@@ -53,6 +53,7 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const 
   running.queued = running.end > now;
   running.end = std::max(running.end, now) + plan->predicted;
   running.back_until = {};
+  if (ledger_ && running.plan != plan) running.entry = entry_of(*plan);
   running.plan = std::move(plan);
   running.called = now;
   running.thread = std::this_thread::get_id();
@@ -164,21 +165,25 @@ void LoadTracker::add(const Companion& companion, ByWay& companions) {
   if (!is_new && known->second.bytes < companion.bytes) known->second = companion;
 }
 
-void LoadTracker::publish(Seconds now) const {
+LedgerEntry LoadTracker::entry_of(const Plan& plan) const {
+  Load load;
+  add_rates(resources_, plan.shape, load);
+  LedgerEntry entry = ledger_->entry(plan.source, plan.destination, plan.bytes, load);
+  entry.duration = plan.predicted.value;
+  return entry;
+}
+
+void LoadTracker::publish(Seconds now) {
   if (!ledger_) return;
   const double offset = NodeLedger::now() - now.value;
-  std::vector<LedgerEntry> entries;
+  published_.clear();
   for (const auto& [stream, running] : running_) {
     if (std::max(running.end, running.back_until) <= now) continue;
-    Load load;
-    add_rates(resources_, running.plan->shape, load);
-    entries.push_back(
-        ledger_->entry(running.plan->source, running.plan->destination, running.plan->bytes, load));
-    entries.back().duration = running.plan->predicted.value;
-    entries.back().end = running.end.value + offset;
-    if (running.back_until > now) entries.back().back_until = running.back_until.value + offset;
+    published_.push_back(running.entry);
+    published_.back().end = running.end.value + offset;
+    if (running.back_until > now) published_.back().back_until = running.back_until.value + offset;
   }
-  ledger_->publish(entries);
+  ledger_->publish(published_);
 }
 
 // One in flight on another stream that goes another way.

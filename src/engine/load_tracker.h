@@ -61,6 +61,7 @@ class LoadTracker {
   /// The last transfer of a stream.
   struct Running {
     PlanPointer plan;
+    LedgerEntry entry;   ///< for others, but for its times
     Seconds end;         ///< also of those before it
     Seconds back_until;  ///< until when it is expected back; zero if it met none the other way
     Seconds called;
@@ -105,7 +106,8 @@ class LoadTracker {
                ByWay& companions, Company& company) const;
   void expect(const Asked& asked, Seconds now, bool queues, ByWay& companions,
               Company& company) const;
-  void publish(Seconds now) const;
+  [[nodiscard]] LedgerEntry entry_of(const Plan& plan) const;
+  void publish(Seconds now);
   void add_others(const Asked& asked, Company& company) const;
 
   Machine machine_;
@@ -114,6 +116,7 @@ class LoadTracker {
   std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
   std::map<Way, History> histories_;
+  std::vector<LedgerEntry> published_;
 };
 
 }  // namespace polypath

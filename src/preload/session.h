@@ -11,6 +11,7 @@
 #include "driver/cuda/cuda_driver.h"
 #include "engine/engine.h"
 #include "preload/held_copies.h"
+#include "preload/known_calls.h"
 #include "preload/lately_native.h"
 #include "preload/outcome.h"
 #include "preload/program_copy.h"
@@ -18,6 +19,8 @@
 #include "probe/choose.h"
 
 namespace polypath::preload {
+
+inline bool is_device(const MemoryInfo& memory) { return memory.kind == MemoryKind::device; }
 
 /// One per process, made at the first copy that may be worth it, and never destroyed: at exit CUDA
 /// may be gone before us. Thread-safe.
@@ -42,6 +45,8 @@ class Session {
     [[nodiscard]] bool pageable() const;
   };
 
+  [[nodiscard]] bool goes_natively_again(const ProgramCopy& asked);
+  void remember(const ProgramCopy& asked, const CopyCall& call);
   [[nodiscard]] Outcome attempt(const ProgramCopy& asked);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] Outcome plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends);
@@ -87,6 +92,7 @@ class Session {
   EventSet ordered_;
   EventPool events_;
   HeldCopies held_;
+  KnownCalls known_calls_;        ///< that were native in their company
   LatelyNative lately_native_;    ///< by plan
   LatelyNative lately_inside_;    ///< because both ends are in one memory
   LatelyNative lately_few_cpus_;  ///< because the caller may use too few CPUs

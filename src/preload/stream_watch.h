@@ -34,6 +34,9 @@ class StreamWatch {
     all_.fetch_add(1, std::memory_order_release);
   }
 
+  /// False if nothing has ever been noted.
+  [[nodiscard]] bool has_noted() const { return all_.load(std::memory_order_acquire) != 0; }
+
   /// Whose work a stream waits for.
   enum class Order {
     alone,         ///< its own: a non-blocking stream

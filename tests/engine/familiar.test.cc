@@ -62,6 +62,87 @@ TEST(FamiliarCopies, OptionsOfTheCallersOwnAreNeverFamiliar) {
   EXPECT_EQ(familiar.find(call), nullptr);
 }
 
+TEST(FamiliarCopies, AnotherExecutorIsAnotherCopy) {
+  FamiliarCopies familiar(1_MiB);
+  CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
+  call.options.executor = ExecutorChoice::stream;
+  familiar.remember(call, std::make_shared<Plan>(), BothWays::no);
+
+  EXPECT_NE(familiar.find(call), nullptr);
+  call.options.executor = ExecutorChoice::automatic;
+  EXPECT_EQ(familiar.find(call), nullptr);
+}
+
+// --- copies that are left to the caller ---
+
+// Two GPUs of h200x4, between which one copy gains by several paths and two that meet do not.
+class LeftCopies : public testing::Test {
+ protected:
+  LeftCopies() {
+    call_ = left(rig_.call(there_, 0, here_, 0, kSize, rig_.stream("gpu0")));
+    back_ = left(rig_.call(here_again_, 0, there_again_, 0, kSize, rig_.stream("gpu1")));
+  }
+  static CopyCall left(CopyCall call) {
+    call.native_by_caller = true;
+    return call;
+  }
+  // What the caller does itself, and the engine does not see.
+  void copy_natively(const CopyCall& call) {
+    const bool back = call.stream == back_.stream;
+    rig_.driver().copy_native({call.destination,
+                               call.source,
+                               call.bytes,
+                               {},
+                               PlaceId{back ? 0 : 1},
+                               PlaceId{back ? 1 : 0}},
+                              call.stream);
+  }
+  // Both at once, each by the caller where it is left.
+  void exchange() {
+    for (const CopyCall* call : {&call_, &back_})
+      if (rig_.engine().copy(*call).left_to_caller) copy_natively(*call);
+    rig_.synchronize();
+  }
+
+  static constexpr std::size_t kSize = 64 << 20;
+  Rig rig_{"h200x4"};
+  Buffer& here_ = rig_.buffer("gpu0", kSize);
+  Buffer& there_ = rig_.buffer("gpu1", kSize);
+  Buffer& here_again_ = rig_.buffer("gpu0", kSize);
+  Buffer& there_again_ = rig_.buffer("gpu1", kSize);
+  CopyCall call_, back_;
+};
+
+TEST_F(LeftCopies, AreLeftAgainIfTheyAreKnown) {
+  EXPECT_FALSE(rig_.engine().leaves_again(call_));
+  for (int i = 0; i < 4; ++i) exchange();
+  const std::uint64_t before = rig_.statistics().native;
+
+  EXPECT_TRUE(rig_.engine().leaves_again(call_));
+  EXPECT_TRUE(rig_.engine().leaves_again(back_));
+  EXPECT_EQ(rig_.statistics().native, before + 2);
+}
+
+TEST_F(LeftCopies, AreOnlyThoseThatTheCallerMakes) {
+  for (int i = 0; i < 4; ++i) exchange();
+  call_.native_by_caller = false;
+
+  EXPECT_FALSE(rig_.engine().leaves_again(call_));
+}
+
+TEST_F(LeftCopies, AreLookedAtWhereTheyMeetNobodyAnyMore) {
+  for (int i = 0; i < 4; ++i) exchange();
+
+  int left = 0;
+  while (left < 100 && rig_.engine().copy(call_).left_to_caller) {
+    copy_natively(call_);
+    rig_.synchronize();
+    ++left;
+  }
+
+  EXPECT_LT(left, 10);
+}
+
 // Counts how often it is asked what memory is.
 class AskedDriver : public ForwardingDriver {
  public:
