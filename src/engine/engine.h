@@ -90,7 +90,8 @@ class Engine {
   CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] bool has_windows(const CopyEnds& ends);
+  [[nodiscard]] bool has_windows(const CopyCall& call, const CopyEnds& ends);
+  [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
   [[nodiscard]] ExecutorChoice choice_of(const PlanOptions& options) const;
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
   [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
@@ -129,6 +130,7 @@ class Engine {
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::set<std::pair<Lane*, PlanPointer>> preparing_;
   Seconds missed_;  ///< what copies would have gained since the last preparation began
+  Seconds missed_by_windows_;
   std::atomic<bool> preparing_windows_{false};
   std::unique_ptr<Background> background_;  ///< null: what is needed is made in the call
 };

@@ -2,7 +2,7 @@
 // Memory that processes share and that nobody can take away: a segment of System V, which has no
 // length to be cut and no room to run out of. A mapped file has both, and raises SIGBUS then; to
 // read and write one through the kernel instead (process_vm_readv), which returns an error, took
-// 2 to 8 us of every copy (two H200s, both ways at once; results/h200x2/ledger.json).
+// 3 us of every decision (microbenchmark; results/h200x2/ledger.json).
 //
 // A file tells where it is. The segment is marked for removal as soon as it is there: it lives as
 // long as a process has it, and nothing is left when the last one has gone, however it went.

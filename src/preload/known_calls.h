@@ -1,8 +1,8 @@
 #pragma once
 // What the engine is asked for copies that the program makes again and again and that it lately
 // made itself: between two GPUs that copy to each other, say. To find all of it out anew takes a
-// dozen questions to the driver, 3 to 4 us of a copy of 90 (64 MiB both ways between two H200s;
-// results/h200x2/ledger.json).
+// dozen questions to the driver: 64 MiB both ways at once took 193 to 194 us between two H200s with
+// them and 185 to 191 without, natively 184 to 190 (results/h200x2/ledger.json).
 //
 // Since then the program may have other memory there, or another stream of that number. The
 // driver's own copy is right all the same. After kUses copies everything is looked at again.
