@@ -21,6 +21,14 @@ std::optional<LeftOutBecause> left_out(const Machine& machine, const Path& path,
   return relays.reason(staging_place(machine, path));
 }
 
+// From the transfer's own GPU on, round and round; places that are no GPUs last.
+std::size_t turn_of(const Machine& machine, PlaceId own, const Path& path) {
+  const std::size_t places = machine.places.size();
+  const PlaceId relay = staging_place(machine, path);
+  if (machine.place(relay).kind != PlaceKind::gpu) return places + relay.index();
+  return (relay.index() + places - own.index()) % places;
+}
+
 }  // namespace
 
 std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
@@ -41,12 +49,19 @@ bool uses_left_out(const Machine& machine, const Draft& draft, const LeftOutRela
   });
 }
 
-// The direct path and every other that the settings allow and that nothing bars.
+// The direct path and every other that the settings allow and that nothing bars. Relays that are
+// equally good are taken in turn from the transfer's own GPU on: the ranks of a node, which each
+// choose for themselves, else had contexts and staging memory on the same few.
 std::vector<Path> Planner::candidates(const Request& request) const {
   std::vector<Path> allowed{request.paths.front()};
   for (const Path& path : request.paths)
     if (path.staged() && is_selected(request, path) && barred(request, path).empty())
       allowed.push_back(path);
+  const bool from_gpu = machine().place(request.source).kind == PlaceKind::gpu;
+  const PlaceId own = from_gpu ? request.source : request.destination;
+  std::stable_sort(allowed.begin() + 1, allowed.end(), [&](const Path& a, const Path& b) {
+    return turn_of(machine(), own, a) < turn_of(machine(), own, b);
+  });
   return allowed;
 }
 
