@@ -15,6 +15,7 @@ import argparse
 import json
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ import program_figures
 from figure_text import Document, factor, shares_text, size_text, table
 
 ROOT = Path(__file__).resolve().parents[1]
+COLUMNS = 120  # of a line of prose
 RESULTS = ROOT / "results" / "simulated"
 MEASURED = gpu_figures.Measurements(ROOT / "results" / "h200x4")
 PROGRAMS = ROOT / "results" / "h200x2"
@@ -189,7 +191,17 @@ def with_block(text: str, block: str, marker: str = "figures") -> str:
     _, found, after = rest.partition(end)
     if not found:
         raise SystemExit(f"the markers {begin} and {end} are missing")
-    return f"{before}{begin}\n{block}\n{end}{after}"
+    return f"{before}{begin}\n{wrapped(block)}\n{end}{after}"
+
+
+def wrapped(block: str) -> str:
+    """Return a block whose sentences fit into 120 columns; tables and pictures stay as they are."""
+    return "\n".join(
+        line
+        if line.startswith(("|", "!", "<")) or len(line) <= COLUMNS
+        else textwrap.fill(line, COLUMNS, break_long_words=False, break_on_hyphens=False)
+        for line in block.split("\n")
+    )
 
 
 def render() -> None:

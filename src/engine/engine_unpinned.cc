@@ -14,11 +14,15 @@ namespace {
 // (results/h200x2/first_pageable.json); out of a GPU alone.json says.
 constexpr Seconds kWindowsCost = 110'000_us;
 constexpr BytesPerSecond kBytesPerSecondGainedIn = 10_GBps, kBytesPerSecondGainedOut = 24_GBps;
-constexpr double kUsualPrepareAfter = 5000;  // POLYPATH_PREPARE_AFTER that kWindowsCost goes with
 
 Seconds gain_by_windows(Bytes bytes, const CopyEnds& ends) {
   const bool inward = ends.source_kind == MemoryKind::pageable;
   return bytes / (inward ? kBytesPerSecondGainedIn : kBytesPerSecondGainedOut);
+}
+
+// The setting scales all costs of preparing; its default stands for what was measured.
+Seconds windows_cost(const Settings& settings) {
+  return kWindowsCost * (static_cast<double>(settings.prepare_after) / Settings{}.prepare_after);
 }
 
 }  // namespace
@@ -54,7 +58,7 @@ CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
 bool Engine::has_windows(const CopyCall& call, const CopyEnds& ends) {
   if (!background_ || pageable_.is_prepared(ends)) return true;
   const Seconds gain = gain_by_windows(call.bytes, ends);
-  const Seconds cost = kWindowsCost * (settings_.prepare_after / kUsualPrepareAfter);
+  const Seconds cost = windows_cost(settings_);
   {
     const std::scoped_lock lock(mutex_);
     missed_by_windows_ += gain;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/byte_lock.h"
 #include "core/descriptor.h"
 #include "core/process.h"
 #include "core/user_folder.h"
@@ -42,15 +43,6 @@ T look_at(const T& value) {
 template <class T>
 void set(T& value, T to) {
   std::atomic_ref(value).store(to, std::memory_order_release);
-}
-
-struct flock byte_of(std::size_t slot) {
-  struct flock asked {};
-  asked.l_type = F_WRLCK;
-  asked.l_whence = SEEK_SET;
-  asked.l_start = static_cast<off_t>(slot);
-  asked.l_len = 1;
-  return asked;
 }
 
 // Processes with another layout have another file.
@@ -114,8 +106,7 @@ std::string LedgerTable::open(const std::string& path) {
 // The first that nobody holds.
 std::string LedgerTable::take_slot(int file) {
   for (own_ = 0; own_ < kMostProcesses; ++own_) {
-    struct flock asked = byte_of(own_);
-    if (fcntl(file, F_OFD_SETLK, &asked) == 0) return {};
+    if (lock_byte(file, own_)) return {};
     if (errno != EAGAIN && errno != EACCES) return with_reason("cannot be locked");
   }
   return "more processes use it than it has room for";
@@ -195,8 +186,7 @@ bool LedgerTable::has_owner(std::size_t slot) const {
   if (!file.is_open() || fstat(file.get(), &about) != 0 ||
       Identity{about.st_dev, about.st_ino} != file_)
     return true;
-  struct flock asked = byte_of(slot);
-  return fcntl(file.get(), F_OFD_GETLK, &asked) != 0 || asked.l_type != F_UNLCK;
+  return is_byte_locked(file.get(), slot);
 }
 
 }  // namespace polypath

@@ -1,6 +1,5 @@
 #include "engine/shared_segment.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/byte_lock.h"
 #include "core/descriptor.h"
 #include "core/process.h"
 
@@ -32,18 +32,9 @@ std::string with_reason(const char* problem) {
   return fmt::format("{} ({})", problem, std::strerror(errno));
 }
 
-bool set_lock(int file, std::size_t byte, short kind) {
-  struct flock asked {};
-  asked.l_type = kind;
-  asked.l_whence = SEEK_SET;
-  asked.l_start = static_cast<off_t>(byte);
-  asked.l_len = 1;
-  return fcntl(file, F_OFD_SETLK, &asked) == 0;
-}
-
-bool lock(int file, std::size_t byte) {
+bool lock_soon(int file, std::size_t byte) {
   for (int i = 0; i < kTries; ++i) {
-    if (set_lock(file, byte, F_WRLCK)) return true;
+    if (lock_byte(file, byte)) return true;
     if (errno != EAGAIN && errno != EACCES) return false;
     std::this_thread::sleep_for(kBetweenTries);
   }
@@ -64,14 +55,14 @@ struct SharedSegment::Record {
   std::uint64_t nonce = 0;  ///< an id may come back as another segment's
 };
 
-SharedSegment::SharedSegment(int file, std::size_t bytes, std::size_t lock_byte)
+SharedSegment::SharedSegment(int file, std::size_t bytes, std::size_t byte)
     : generation_(process_generation()) {
-  if (!lock(file, lock_byte)) {
-    problem_ = with_reason("cannot be locked");
+  if (!lock_soon(file, byte)) {
+    problem_ = with_reason("its file cannot be locked");
     return;
   }
   problem_ = find_or_make(file, bytes);
-  set_lock(file, lock_byte, F_UNLCK);
+  unlock_byte(file, byte);
 }
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept { *this = std::move(other); }
@@ -129,7 +120,7 @@ std::string SharedSegment::make(int file, std::size_t bytes) {
   shmctl(id, IPC_RMID, nullptr);
   if (!again) return with_reason("shared memory cannot be attached");
   if (pwrite(file, &record, sizeof record, 0) == sizeof record) return {};
-  std::string problem = with_reason("cannot be written");
+  std::string problem = with_reason("its file cannot be written");
   detach();
   return problem;
 }

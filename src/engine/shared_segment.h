@@ -16,9 +16,9 @@ class SharedSegment {
  public:
   SharedSegment() = default;
   /// Attaches the segment that the file names; makes one, all zeros, and names it there if there is
-  /// none any more. `lock_byte` of the file is locked meanwhile, by this open file: two processes
+  /// none any more. `byte` of the file is locked meanwhile, by this open file: two processes
   /// that start at the same time find the same segment. See `problem`.
-  SharedSegment(int file, std::size_t bytes, std::size_t lock_byte);
+  SharedSegment(int file, std::size_t bytes, std::size_t byte);
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
   SharedSegment(SharedSegment&& other) noexcept;
