@@ -62,6 +62,8 @@ Outcome outcome_of(Obstacle obstacle) {
   return Outcome::failed;
 }
 
+// Of a stream that is not being captured: the question would spoil the capture (H200, driver 580,
+// results/h200x2/capture.json).
 StreamWatch::Order order_of(cuda::StreamPointer stream) {
   unsigned flags = 0;
   const bool alone = !is_default_stream(stream) &&
@@ -146,12 +148,13 @@ void Session::note_if_held(const ProgramCopy& asked) {
   if (!StreamWatch::of_process().has_noted()) return;
   const std::optional<PlaceId> gpu = place_of(asked.stream);
   if (!gpu) return;
-  const auto context = is_default_stream(asked.stream) ? context_of(*gpu) : nullptr;
-  if (!StreamWatch::of_process().may_wait(asked.stream, order_of(asked.stream), context)) return;
   if (!driver_.contexts().are_alive()) return;  // our events are gone; the next copy finds out
   const StreamHandle stream = handle_of(asked.stream, *gpu);
   quietly([&] {
-    if (!driver_.is_capturing(stream)) held_.note(stream, *gpu);
+    const auto context = is_default_stream(asked.stream) ? context_of(*gpu) : nullptr;
+    if (!driver_.is_capturing(stream) &&
+        StreamWatch::of_process().may_wait(asked.stream, order_of(asked.stream), context))
+      held_.note(stream, *gpu);
   });
 }
 

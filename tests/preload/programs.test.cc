@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"host_blocking", 4, Outcome::windows, 2}, Case{"host_async", 2},
                     Case{"in_order", 10, Outcome::same_memory, 20}, Case{"small_only", 0},
                     Case{"no_more_contexts", 1}, Case{"capturing", 1, Outcome::capturing, 1},
+                    Case{"capturing_after_waiting", 1, Outcome::capturing, 3},
                     Case{"own_context", 0, Outcome::other_context, 1},
                     Case{"memory_of_own_context", 0, Outcome::other_context, 1},
                     Case{"beyond_the_end", 0, Outcome::unknown_memory, 1},

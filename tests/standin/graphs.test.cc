@@ -202,6 +202,20 @@ TEST_F(StandInGraphs, UnsafeCallsSpoilAGlobalCaptureUnlessRelaxed) {
   EXPECT_EQ(end(queue, &graph), standin::kCaptureInvalidated);
 }
 
+// As two H200s with driver 580 do it (results/h200x2/capture.json).
+TEST_F(StandInGraphs, AskingACapturedStreamForItsFlagsSpoilsTheCapture) {
+  const StreamPointer queue = stream();
+  GraphPointer graph = nullptr;
+  unsigned flags = 0;
+
+  ASSERT_EQ(begin(queue, kGlobal), 0);
+  EXPECT_EQ(exchange(kRelaxed), kGlobal);
+  EXPECT_EQ(cu("cuStreamGetFlags", queue, &flags), standin::kCaptureUnsupported);
+  EXPECT_EQ(exchange(kGlobal), kRelaxed);
+
+  EXPECT_EQ(end(queue, &graph), standin::kCaptureInvalidated);
+}
+
 TEST_F(StandInGraphs, TheLegacyStreamMayNotBeUsedBesideACapture) {
   const StreamPointer queue = stream(0), legacy = nullptr;
   const DevicePointer from = device(kSmall), to = device(kSmall, 1);

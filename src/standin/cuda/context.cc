@@ -190,11 +190,15 @@ STANDIN_EXPORT Result cuCtxSynchronize() {
 }
 
 STANDIN_EXPORT Result cuCtxEnablePeerAccess(ContextPointer peer, unsigned) {
-  return enter("cuCtxEnablePeerAccess", [&](Process& process) { enable_peer(process, peer); });
+  return enter("cuCtxEnablePeerAccess", [&](Process& process) {
+    process.check_no_capture();
+    enable_peer(process, peer);
+  });
 }
 
 STANDIN_EXPORT Result cuCtxDisablePeerAccess(ContextPointer peer) {
   return enter("cuCtxDisablePeerAccess", [&](Process& process) {
+    process.check_no_capture();
     if (process.contexts.current().peers.erase(peer) == 0)
       refuse(kPeerAccessNotEnabled, "peer access is not enabled");
   });

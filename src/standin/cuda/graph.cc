@@ -96,5 +96,8 @@ STANDIN_BOTH(cuGraphLaunch, _ptsz, (GraphExecPointer graph, StreamPointer stream
              launch(graph, {stream, kZero}))
 
 STANDIN_EXPORT Result cuGraphExecDestroy(GraphExecPointer graph) {
-  return enter("cuGraphExecDestroy", [&](Process& process) { process.graphs.destroy(graph); });
+  return enter("cuGraphExecDestroy", [&](Process& process) {
+    process.check_no_capture();
+    process.graphs.destroy(graph);
+  });
 }

@@ -163,6 +163,7 @@ STANDIN_EXPORT Result cuMemHostRegister_v2(void* begin, std::size_t bytes, unsig
 
 STANDIN_EXPORT Result cuMemHostUnregister(void* begin) {
   return enter("cuMemHostUnregister", [&](Process& process) {
+    process.check_no_capture();
     process.allocations.remove(address_of(begin), MemoryOrigin::registered,
                                kHostMemoryNotRegistered);
   });

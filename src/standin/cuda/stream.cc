@@ -136,9 +136,15 @@ Result context_of(StreamArgument argument, ContextPointer* where) {
                [&](Process& process) { store(where, process.streams.find(argument).context); });
 }
 
+// CUDA's documentation allows it; H200s with driver 580 spoil the capture, also for relaxed
+// threads.
 Result flags_of(StreamArgument argument, unsigned* where) {
-  return enter("cuStreamGetFlags",
-               [&](Process& process) { store(where, process.streams.find(argument).flags); });
+  return enter("cuStreamGetFlags", [&](Process& process) {
+    const Stream& stream = process.streams.find(argument);
+    if (stream.capturing.active())
+      spoil(stream.capturing, kCaptureUnsupported, "the stream is being captured");
+    store(where, stream.flags);
+  });
 }
 
 Result priority_of(StreamArgument argument, int* where) {

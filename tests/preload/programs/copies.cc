@@ -168,6 +168,30 @@ void capturing() {
   EXPECT(nodes == 1);
 }
 
+// Streams are looked at more closely once the program has put something into one that waits for it.
+void capturing_after_waiting() {
+  const CUstream stream = stream_on(0);
+  const CUdeviceptr far = memory_on(1, kBytes), near = memory_on(0, kBytes);
+  const CUdeviceptr from = filled(0, kBytes, 10);
+  use(0);
+  auto* const host = static_cast<unsigned char*>(pinned(kBytes));
+  CHECK(cuMemcpyDtoDAsync_v2(far, from, kBytes, stream));
+  CHECK(cuLaunchHostFunc(
+      stream, [](void*) {}, nullptr));
+  CHECK(cuStreamSynchronize(stream));
+  CUgraph graph = nullptr;
+  std::size_t nodes = 0;
+  CHECK(cuLaunchHostFunc(
+      stream, [](void*) {}, nullptr));
+  CHECK(cuStreamBeginCapture_v2(stream, 0));
+  CHECK(cuMemcpyDtoDAsync_v2(far, from, kBytes, stream));
+  CHECK(cuMemcpyDtoDAsync_v2(near, from, kBytes, stream));
+  CHECK(cuMemcpyDtoHAsync_v2(host, from, kBytes, stream));
+  CHECK(cuStreamEndCapture(stream, &graph));
+  CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
+  EXPECT(nodes == 3);
+}
+
 void own_context() {
   CUcontext context = nullptr;
   CUstream stream = nullptr;
@@ -349,6 +373,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"small_only", small_only},
     {"no_more_contexts", no_more_contexts},
     {"capturing", capturing},
+    {"capturing_after_waiting", capturing_after_waiting},
     {"own_context", own_context},
     {"memory_of_own_context", memory_of_own_context},
     {"beyond_the_end", beyond_the_end},
