@@ -122,7 +122,7 @@ const std::vector<Entry>& entries() {
              "beside it, with native copies until then; auto = background under 'polypath run'"),
       number("POLYPATH_PREPARE_AFTER", &Settings::prepare_after, 0, 1000000000,
              "preparation in the background begins when copies would have gained so many "
-             "microseconds by it"),
+             "microseconds by it, and have taken ten times as many"),
       number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
              "predicted gain (0.03 = 3 %) below which a plan is one native copy"),
       choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},

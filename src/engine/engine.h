@@ -130,6 +130,7 @@ class Engine {
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::set<std::pair<Lane*, PlanPointer>> preparing_;
   Seconds missed_;  ///< what copies would have gained since the last preparation began
+  Seconds copied_;  ///< what they took instead
   Seconds missed_by_windows_;
   std::atomic<bool> preparing_windows_{false};
   std::unique_ptr<Background> background_;  ///< null: what is needed is made in the call

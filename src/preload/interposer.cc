@@ -19,10 +19,6 @@ namespace {
 // Set while this thread plans or makes a copy: what the driver calls back meanwhile is its own.
 thread_local bool busy = false;
 
-// Preparation begins so much later than the first copy that it does not disturb it; a program that
-// makes a few copies and ends is spared it.
-constexpr Seconds kFirstCopies = 20000_us;
-
 class Busy {
  public:
   Busy() { busy = true; }
