@@ -123,6 +123,9 @@ const std::vector<Entry>& entries() {
       number("POLYPATH_PREPARE_AFTER", &Settings::prepare_after, 0, 1000000000,
              "preparation in the background begins when copies would have gained so many "
              "microseconds by it, and have taken ten times as many"),
+      number("POLYPATH_GIVE_BACK_AFTER", &Settings::give_back_after, 0.0, 1e6,
+             "under 'polypath run', staging memory of GPUs is given back when no copy has taken "
+             "several paths for so many seconds; 0 = at the end"),
       number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
              "predicted gain (0.03 = 3 %) below which a plan is one native copy"),
       choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},

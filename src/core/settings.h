@@ -23,6 +23,7 @@ struct Settings {
   int lanes = 4;                      ///< POLYPATH_LANES
   std::string prepare = "auto";       ///< POLYPATH_PREPARE
   int prepare_after = 5000;           ///< POLYPATH_PREPARE_AFTER
+  double give_back_after = 30;        ///< POLYPATH_GIVE_BACK_AFTER, in seconds
   double min_gain = 0.03;             ///< POLYPATH_MIN_GAIN
   std::string executor = "auto";      ///< POLYPATH_EXECUTOR
   int graph_after = 2;                ///< POLYPATH_GRAPH_AFTER

@@ -103,6 +103,13 @@ class Driver {
   virtual Address allocate(PlaceId place, Bytes bytes) = 0;
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
+  /// The same for memory that copies from `source` go into and copies of the place's own GPU out
+  /// of, and nobody else's. The driver may make it so that free() waits for nobody: who frees it
+  /// knows that nothing uses it any more.
+  virtual Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) {
+    (void)source;
+    return allocate(place, bytes);
+  }
   /// The allocation that contains `address`; none if the driver knows that nothing is there.
   [[nodiscard]] virtual std::optional<MemoryInfo> find_memory(Address address) = 0;
 

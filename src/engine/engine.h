@@ -52,6 +52,12 @@ class Engine {
 
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why);
+  /// Gives back the staging memory that nothing uses any more, and streams and graphs with it;
+  /// waits for transfers in flight, but no longer than `patience`. True if there was any.
+  bool give_back(Seconds patience) noexcept;
+  /// The same where somebody lacks memory: drops what is being prepared, too.
+  bool make_room(Seconds patience) noexcept;
+  [[nodiscard]] bool has_staging() const;
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 
@@ -107,7 +113,10 @@ class Engine {
                                    Executor& executor) const;
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
-  void prepare(Lane& lane, const PlanPointer& plan);
+  void prepare(Lane& lane, const PlanPointer& plan, int shortages);
+  [[nodiscard]] bool give_back_idle() noexcept;
+  [[nodiscard]] bool any_gone_soon();
+  [[nodiscard]] bool is_prepared(const Lane& lane) const;
   [[nodiscard]] bool make(const Lane& lane, const Path& path, HopParts& parts) noexcept;
   void count_asked(const CopyCall& call);
   void count_unpinned(const CopyCall& call, std::uint64_t& outcome);
@@ -129,6 +138,7 @@ class Engine {
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::set<std::pair<Lane*, PlanPointer>> preparing_;
+  std::atomic<int> shortages_{0};  ///< how often room had to be made
   Seconds missed_;  ///< what copies would have gained since the last preparation began
   Seconds copied_;  ///< what they took instead
   Seconds missed_by_windows_;

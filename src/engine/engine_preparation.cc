@@ -1,8 +1,11 @@
-// What a plan needs before it can run: streams, rings and peer access of its hops.
+// What a plan needs before it can run: streams, rings and peer access of its hops; and giving it
+// back.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "core/log.h"
 #include "engine/engine.h"
@@ -49,13 +52,16 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   if (missed_ < price || copied_ < price * kLeastCopying) return Obstacle::preparing;
   missed_ = copied_ = {};
   preparing_.insert(wanted);
-  background_->post([this, &lane, plan] { prepare(lane, plan); });
+  const int shortages = shortages_;
+  background_->post([=, this, &lane] { prepare(lane, plan, shortages); });
   return Obstacle::preparing;
 }
 
-// In the background: the lock is held for moments only.
-void Engine::prepare(Lane& lane, const PlanPointer& plan) {
+// In the background: the lock is held for moments only. When the program has run short of memory
+// meanwhile, nothing more is made.
+void Engine::prepare(Lane& lane, const PlanPointer& plan, int shortages) {
   for (const PathShape& part : plan->shape.paths) {
+    if (shortages_ != shortages) break;
     std::unique_lock lock(mutex_);
     HopParts parts = lane.hops().missing(part.path);
     if (parts.empty()) continue;
@@ -81,6 +87,47 @@ bool Engine::make(const Lane& lane, const Path& path, HopParts& parts) noexcept 
         fmt::format("no copies over {} from here on: {}", name_of(machine_, path), error.what()));
     return false;
   }
+}
+
+// Destroyed without the lock. Lanes that something is being made for are kept.
+bool Engine::give_back_idle() noexcept {
+  std::unique_lock lock(mutex_);
+  Lanes::Taken taken = lanes_.take_idle([this](const Lane& lane) { return is_prepared(lane); });
+  lock.unlock();
+  return !taken.empty();
+}
+
+bool Engine::give_back(Seconds patience) noexcept {
+  constexpr auto kPause = std::chrono::microseconds(50);
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.value);
+  for (bool any = false;;) {
+    const bool more = any_gone_soon();  // before: what ends meanwhile is given back the next time
+    any |= give_back_idle();
+    if (!more || std::chrono::steady_clock::now() > until) return any;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+bool Engine::make_room(Seconds patience) noexcept {
+  ++shortages_;
+  return give_back(patience);
+}
+
+bool Engine::has_staging() const {
+  const std::scoped_lock lock(mutex_);
+  return !lanes_.empty();
+}
+
+bool Engine::any_gone_soon() {
+  const std::scoped_lock lock(mutex_);
+  return !preparing_.empty() || lanes_.any_ends_soon();
+}
+
+// Something is being made for it.
+bool Engine::is_prepared(const Lane& lane) const {
+  return std::any_of(preparing_.begin(), preparing_.end(),
+                     [&](const auto& prepared) { return prepared.first == &lane; });
 }
 
 }  // namespace polypath

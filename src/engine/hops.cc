@@ -1,5 +1,7 @@
 #include "engine/hops.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace polypath {
@@ -13,11 +15,13 @@ HopStream::~HopStream() {
   quietly([&] { driver.destroy_stream(stream); });
 }
 
-StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, Bytes slot, int slot_count)
+StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId source, Bytes slot,
+                         int slot_count)
     : driver(used_driver),
       place(staging_place),
       slot_bytes(slot),
-      base(used_driver.allocate(staging_place, slot * static_cast<std::uint64_t>(slot_count))),
+      base(used_driver.allocate_staging(staging_place, source,
+                                        slot * static_cast<std::uint64_t>(slot_count))),
       last_use(used_driver) {
   for (int i = 0; i < slot_count; ++i) drained.push_back(std::make_unique<EventSet>(used_driver));
 }
@@ -57,8 +61,8 @@ std::unique_ptr<HopStream> Hops::make_stream(HopId hop) const {
 }
 
 std::unique_ptr<StagingRing> Hops::make_ring(HopId first_hop) const {
-  return std::make_unique<StagingRing>(driver_, machine_.hop(first_hop).destination, slot_bytes_,
-                                       slots_);
+  const Hop& hop = machine_.hop(first_hop);
+  return std::make_unique<StagingRing>(driver_, hop.destination, hop.source, slot_bytes_, slots_);
 }
 
 HopStream& Hops::stream(HopId hop) {
@@ -102,6 +106,16 @@ void Hops::install(HopParts parts) {
   };
   take(parts.streams, parts_.streams);
   take(parts.rings, parts_.rings);
+}
+
+bool Hops::is_idle() const {
+  const auto is_used = [this](const auto& entry) {
+    const auto& ring = entry.second;
+    if (!ring || ring->last.value == 0) return false;
+    bool done = false;
+    return ring->lost || !quietly([&] { done = driver_.is_done(ring->last); }) || !done;
+  };
+  return std::none_of(parts_.rings.begin(), parts_.rings.end(), is_used);
 }
 
 bool Hops::wait_for(StreamHandle stream) noexcept {

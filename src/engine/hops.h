@@ -32,7 +32,9 @@ struct HopStream {
 
 /// The staging slots behind one hop.
 struct StagingRing {
-  StagingRing(Driver& used_driver, PlaceId staging_place, Bytes slot, int slot_count);
+  /// Filled from `source`.
+  StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId source, Bytes slot,
+              int slot_count);
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
   ~StagingRing();
@@ -77,6 +79,8 @@ class Hops {
   /// Blocks until everything queued for the transfer has finished, on the caller's stream and the
   /// hops'; marks as lost the rings of what it cannot wait for, and returns false if there is any.
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
+  /// True if nothing that uses the rings is queued or runs.
+  [[nodiscard]] bool is_idle() const;
 
  private:
   [[nodiscard]] std::unique_ptr<HopStream> make_stream(HopId hop) const;

@@ -66,6 +66,19 @@ Lane* Lanes::lend(StreamHandle stream) {
   return lane;
 }
 
+Lanes::Taken Lanes::take_idle(const std::function<bool(const Lane&)>& kept) {
+  Taken taken;
+  for (auto& lane : lanes_)
+    if (is_free(*lane) && lane->hops_.is_idle() && !kept(*lane)) taken.push_back(std::move(lane));
+  std::erase(lanes_, nullptr);
+  return taken;
+}
+
+bool Lanes::any_ends_soon() const {
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [this](const auto& lane) { return is_free(*lane) && !lane->hops_.is_idle(); });
+}
+
 Lane* Lanes::find_free() {
   for (const auto& lane : lanes_)
     if (is_free(*lane)) return lane.get();

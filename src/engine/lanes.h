@@ -5,6 +5,7 @@
 // stream only when that work is done: streams that the program has not ordered never wait for each
 // other in it.
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -57,6 +58,14 @@ class Lanes {
   /// The stream's own lane, else a free one, else a new one; null if there are as many as there may
   /// be and all are in use.
   [[nodiscard]] Lane* lend(StreamHandle stream);
+
+  using Taken = std::vector<std::unique_ptr<Lane>>;
+  /// Takes out those in which nothing is queued or runs, but not `kept` ones: nobody waits when
+  /// they are destroyed.
+  [[nodiscard]] Taken take_idle(const std::function<bool(const Lane&)>& kept);
+  [[nodiscard]] bool empty() const { return lanes_.empty(); }
+  /// True if there is one in which something runs that does not wait for its borrower.
+  [[nodiscard]] bool any_ends_soon() const;
 
  private:
   [[nodiscard]] bool is_free(const Lane& lane) const;

@@ -76,6 +76,19 @@ struct LaunchConfig {
   X(cuMemcpyBatchAsync_v2_ptsz, "cuMemcpyBatchAsync", 13000, 1,                                   \
     (DevicePointer*, DevicePointer*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, \
      StreamPointer))                                                                              \
+  X(cuMemAlloc_v2, "cuMemAlloc", 3020, 0, (DevicePointer*, std::size_t))                          \
+  X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0,                                               \
+    (DevicePointer*, std::size_t*, std::size_t, std::size_t, unsigned))                           \
+  X(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0, (DevicePointer*, std::size_t, unsigned))     \
+  X(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0, (DevicePointer*, std::size_t, StreamPointer))   \
+  X(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1,                                            \
+    (DevicePointer*, std::size_t, StreamPointer))                                                 \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0,                                 \
+    (DevicePointer*, std::size_t, void*, StreamPointer))                                          \
+  X(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1,                            \
+    (DevicePointer*, std::size_t, void*, StreamPointer))                                          \
+  X(cuMemCreate, "cuMemCreate", 10020, 0,                                                         \
+    (std::uint64_t*, std::size_t, const void*, unsigned long long))                               \
   X(cuMemFree_v2, "cuMemFree", 3020, 0, (DevicePointer))                                          \
   X(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0, (DevicePointer, StreamPointer))                   \
   X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1, (DevicePointer, StreamPointer))              \

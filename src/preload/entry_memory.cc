@@ -22,7 +22,52 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
   return result;
 }
 
+// Memory that Polypath has is given back where the program finds none.
+template <class Call>
+Result with_room(Call call) {
+  const Result result = call();
+  return result == cuda::kOutOfMemory && Interposer::get().make_room() ? call() : result;
+}
+
 }  // namespace
+
+Result cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
+  return with_room([&] { return real().cuMemAlloc_v2(address, bytes); });
+}
+
+Result cuMemAllocPitch_v2(DevicePointer* address, std::size_t* pitch, std::size_t width,
+                          std::size_t height, unsigned element) {
+  return with_room(
+      [&] { return real().cuMemAllocPitch_v2(address, pitch, width, height, element); });
+}
+
+Result cuMemAllocManaged(DevicePointer* address, std::size_t bytes, unsigned flags) {
+  return with_room([&] { return real().cuMemAllocManaged(address, bytes, flags); });
+}
+
+Result cuMemAllocAsync(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
+  return with_room([&] { return real().cuMemAllocAsync(address, bytes, stream); });
+}
+
+Result cuMemAllocAsync_ptsz(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
+  return with_room([&] { return real().cuMemAllocAsync_ptsz(address, bytes, stream); });
+}
+
+Result cuMemAllocFromPoolAsync(DevicePointer* address, std::size_t bytes, void* pool,
+                               StreamPointer stream) {
+  return with_room([&] { return real().cuMemAllocFromPoolAsync(address, bytes, pool, stream); });
+}
+
+Result cuMemAllocFromPoolAsync_ptsz(DevicePointer* address, std::size_t bytes, void* pool,
+                                    StreamPointer stream) {
+  return with_room(
+      [&] { return real().cuMemAllocFromPoolAsync_ptsz(address, bytes, pool, stream); });
+}
+
+Result cuMemCreate(std::uint64_t* memory, std::size_t bytes, const void* properties,
+                   unsigned long long flags) {
+  return with_room([&] { return real().cuMemCreate(memory, bytes, properties, flags); });
+}
 
 Result cuMemFree_v2(DevicePointer address) {
   note_free(address);

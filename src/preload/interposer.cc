@@ -143,6 +143,13 @@ void Interposer::contexts_reset() noexcept {
   stop_preparing();
 }
 
+bool Interposer::make_room() noexcept {
+  Session* session = session_.load(std::memory_order_acquire);
+  if (busy || is_off() || session == nullptr) return false;
+  const Busy guard;
+  return session->make_room();
+}
+
 // Nothing of ours calls the driver any more but the calls of other threads that are under way.
 void Interposer::stop_preparing() noexcept {
   background_.stop();

@@ -42,6 +42,9 @@ class Interposer {
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
   /// something of ours, every copy goes to the driver from here on.
   void contexts_reset() noexcept;
+  /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
+  /// if there was any, and the program is to try again.
+  [[nodiscard]] bool make_room() noexcept;
   [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
 
  private:

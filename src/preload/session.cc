@@ -62,6 +62,12 @@ Outcome outcome_of(Obstacle obstacle) {
   return Outcome::failed;
 }
 
+// After which there may be staging memory.
+bool uses_staging(Outcome outcome) {
+  return outcome == Outcome::streams || outcome == Outcome::graphs || outcome == Outcome::windows ||
+         outcome == Outcome::preparing;
+}
+
 // Of a stream that is not being captured: the question would spoil the capture (H200, driver 580,
 // results/h200x2/capture.json).
 StreamWatch::Order order_of(cuda::StreamPointer stream) {
@@ -111,6 +117,7 @@ void Session::leave_out_exclusive_gpus() {
 
 void Session::stop_preparing() noexcept {
   if (background_) background_->stop();
+  watcher_.stop();
   engine_.stop_preparing();
 }
 
@@ -119,6 +126,7 @@ Outcome Session::copy(const ProgramCopy& asked) {
   const Outcome outcome = attempt(asked);
   if (static_cast<std::size_t>(outcome) >= kAccelerated && outcome != Outcome::off)
     note_if_held(asked);
+  if (uses_staging(outcome)) note_use();
   return outcome;
 }
 

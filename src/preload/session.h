@@ -1,6 +1,7 @@
 #pragma once
 // What copies are planned and made with: the machine, its driver and an engine on it.
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,9 @@ class Session {
   /// nothing has been enqueued, and the program's own call is to be made. Errors as Engine::copy.
   Outcome copy(const ProgramCopy& asked);
 
+  /// Gives back staging memory, for an allocation of the program that found no room. True if there
+  /// was any. Waits for copies in flight for a moment at most.
+  bool make_room() noexcept;
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 
@@ -51,6 +55,8 @@ class Session {
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] Outcome plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends);
   void note_if_held(const ProgramCopy& asked);
+  void note_use();
+  void give_back_when_idle() noexcept;
   [[nodiscard]] std::optional<PlaceId> place_of(cuda::StreamPointer stream);
   [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
   [[nodiscard]] bool imports(const CopyCall& call) const;
@@ -99,6 +105,9 @@ class Session {
   std::mutex mapping_mutex_;
   std::set<std::pair<Address, cuda::ContextPointer>> mapping_;  ///< in progress
   std::unique_ptr<Background> background_;  ///< that maps memory; null: the call that needs it does
+  std::atomic<double> last_use_{0};         ///< of staging memory, by the driver's clock
+  std::atomic<bool> watched_{false};        ///< somebody waits until that is long ago
+  Background watcher_;
 };
 
 }  // namespace polypath::preload

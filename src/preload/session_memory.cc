@@ -1,5 +1,5 @@
 // What a copy is between, and what is known of its plan: whether it may go over several paths at
-// all.
+// all. And when the memory that this takes is given back.
 
 #include <utility>
 
@@ -8,6 +8,11 @@
 
 namespace polypath::preload {
 namespace {
+
+// How long an allocation that finds no room waits for copies in flight: some GiB.
+constexpr Seconds kPatienceForMemory = 100'000_us;
+// And what has been idle for long: a moment that it may take to be seen.
+constexpr Seconds kPatienceWhenIdle = 10'000_us;
 
 bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
   return bytes.value <= memory.base.value + memory.size.value - address.value;
@@ -42,6 +47,31 @@ std::optional<Outcome> Session::look_at_access(const cuda::MemoryAccess& access,
   const bool primary = access.context != nullptr && driver_.contexts().gpu_of(access.context);
   if (primary && access.context == context_of(gpu)) return std::nullopt;
   return Outcome::other_context;
+}
+
+void Session::note_use() {
+  last_use_.store(driver_.now().value, std::memory_order_relaxed);
+  if (settings_.give_back_after == 0 || watched_.exchange(true)) return;
+  watcher_.post([this] { give_back_when_idle(); });
+}
+
+// In the background. Where a GPU has been reset, what was on it is gone.
+void Session::give_back_when_idle() noexcept {
+  const Seconds after{settings_.give_back_after};
+  do {
+    Seconds left = after;
+    while (left > Seconds{}) {
+      if (!watcher_.pause(left)) return;
+      left = after - (driver_.now() - Seconds{last_use_.load()});
+    }
+    watched_.store(false);  // who copies from here on has it given back later
+    if (!driver_.contexts().are_alive()) return;
+    (void)engine_.give_back(kPatienceWhenIdle);
+  } while (engine_.has_staging() && !watched_.exchange(true));
+}
+
+bool Session::make_room() noexcept {
+  return driver_.contexts().are_alive() && engine_.make_room(kPatienceForMemory);
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <string_view>
 
 #include "preload/real_driver.h"
 
@@ -46,14 +47,17 @@ bool answers(const KnownFunction& known, const char* name, int version, bool own
          (known.own_stream == own_stream || !has_own_stream_form(known));
 }
 
+bool begins_with(const char* name, std::string_view prefix) {
+  return std::string_view(name).starts_with(prefix);
+}
+
 }  // namespace
 
-// UCX looks the functions that free memory up by name and patches their first bytes, to learn what
-// is freed: that must be the driver's code.
+// UCX looks the functions that allocate and free memory up by name and patches their first bytes,
+// to learn what is: that must be the driver's code.
 bool may_be_replaced(const char* name) {
-  return name != nullptr && name[0] == 'c' && name[1] == 'u' &&
-         std::strncmp(name, "cuMemFree", std::strlen("cuMemFree")) != 0 &&
-         with_symbol(name) != nullptr;
+  return name != nullptr && name[0] == 'c' && name[1] == 'u' && !begins_with(name, "cuMemFree") &&
+         !begins_with(name, "cuMemAlloc") && with_symbol(name) != nullptr;
 }
 
 bool is_preloaded() { return dlsym(RTLD_DEFAULT, "polypath_real_dlsym") != nullptr; }

@@ -129,7 +129,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 25U);
+  EXPECT_EQ(all.size(), 26U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));
@@ -154,6 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bound{"POLYPATH_STAGING_SLOTS", "2", "64", "1", "65"},
                     Bound{"POLYPATH_MIN_GAIN", "0", "10", "-0.1", "10.1"},
                     Bound{"POLYPATH_GRAPH_AFTER", "0", "1000000", "-1", "1000001"},
+                    Bound{"POLYPATH_GIVE_BACK_AFTER", "0", "1000000", "-0.5", "1000001"},
                     Bound{"POLYPATH_PREPARE_AFTER", "0", "1000000000", "-1", "1000000001"},
                     Bound{"POLYPATH_GRAPH_CACHE", "1", "65536", "0", "65537"},
                     Bound{"POLYPATH_PLAN_CACHE", "1", "1048576", "0", "1048577"},

@@ -2,6 +2,8 @@
 
 #include "driver/conformance.h"
 
+#include "core/error.h"
+
 namespace polypath::test {
 
 void DriverConformance::SetUp() {
@@ -102,6 +104,24 @@ TEST_P(DriverConformance, FreedMemoryIsNotFound) {
   driver().free(base);
 
   EXPECT_FALSE(knows(base));
+}
+
+TEST_P(DriverConformance, StagingMemoryIsFilledFromOnePlaceAndEmptiedByItsOwn) {
+  const Contents bytes = pattern(100000, 3);
+  const Address staged = driver().allocate_staging(peer(), gpu(), Bytes{bytes.size()});
+  const Address source = allocate(gpu(), bytes), target = allocate(host(), Bytes{bytes.size()});
+  const StreamHandle into = stream(gpu()), out = stream(peer());
+  const EventHandle there = event(gpu());
+
+  const Bytes size{bytes.size()};
+  driver().copy({staged, peer(), source, gpu(), size, {}}, into);
+  driver().record(there, into);
+  driver().wait(out, there);
+  driver().copy({target, host(), staged, peer(), size, {}}, out);
+
+  EXPECT_EQ(read(target, bytes.size()), bytes);
+  driver().free(staged);
+  EXPECT_THROW(driver().free(staged), Error);
 }
 
 TEST_P(DriverConformance, AllocationsDoNotOverlap) {

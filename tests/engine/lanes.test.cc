@@ -149,5 +149,60 @@ TEST(LaneQueue, AnAutomaticPlanBecomesAGraphWhereTheQueueIsFull) {
   EXPECT_THAT(rig.close(), IsEmpty());
 }
 
+// --- giving back ---
+
+TEST_P(Lanes, WhatNothingUsesIsGivenBackAndMadeAgain) {
+  start(2);
+  (void)copy(0), (void)copy(1);
+  rig_->synchronize();
+  const std::size_t with_rings = rig_->driver().leaks().size();
+
+  EXPECT_TRUE(rig_->engine().give_back({}));
+
+  EXPECT_LT(rig_->driver().leaks().size(), with_rings);
+  EXPECT_FALSE(rig_->engine().give_back({}));
+  EXPECT_EQ(copy(0).obstacle, Obstacle::none);
+  EXPECT_EQ(copy(1).obstacle, Obstacle::none);
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_EQ(rig_->driver().leaks().size(), with_rings);
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+TEST_P(Lanes, WhatIsInUseIsKept) {
+  start(2);
+  hold(0);
+  (void)copy(0);
+  const std::size_t with_rings = rig_->driver().leaks().size();
+
+  EXPECT_FALSE(rig_->engine().give_back({}));
+
+  EXPECT_EQ(rig_->driver().leaks().size(), with_rings);
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
+TEST_P(Lanes, WhoeverLacksMemoryWaitsForWhatIsInFlight) {
+  Rig rig("beluga", Settings{});  // chunks so large that they take longer than to issue them
+  Buffer &source = rig.buffer("gpu0", 64 * kMiB), &destination = rig.buffer("gpu1", 64 * kMiB);
+  (void)rig.copy(destination, source, rig.stream("gpu0"), forced(kPaths, GetParam()));
+
+  EXPECT_FALSE(rig.engine().give_back({}));
+  EXPECT_TRUE(rig.engine().make_room({10}));
+
+  EXPECT_TRUE(rig.intact());
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+TEST_P(Lanes, WhoeverLacksMemoryDoesNotWaitForABorrower) {
+  start(1);
+  hold(0);
+  (void)copy(0);
+
+  EXPECT_FALSE(rig_->engine().make_room({10}));
+
+  EXPECT_TRUE(rig_->intact());
+  EXPECT_THAT(rig_->close(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace polypath::test

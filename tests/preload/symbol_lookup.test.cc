@@ -50,7 +50,7 @@ TEST(RequestedFunctions, OfOtherVersionsAreTheDrivers) {
 }
 
 TEST(RequestedFunctions, ThatAreNotInOurListAreTheDrivers) {
-  EXPECT_EQ(asked("cuMemAlloc", 3020), kReal);
+  EXPECT_EQ(asked("cuMemHostAlloc", 3020), kReal);
   EXPECT_EQ(asked("cuMemcpyDtoDAsync_v2", 3020), kReal);
   EXPECT_EQ(asked("", 3020), kReal);
   EXPECT_EQ(asked(nullptr, 3020), kReal);

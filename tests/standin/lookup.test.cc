@@ -145,9 +145,9 @@ TEST(StandInLookup, UcxFindsAllItAsksFor) {
 }
 
 TEST(StandInLookup, WhatIsNotDoneSaysSo) {
-  std::size_t bytes = 0;
+  void* pool = nullptr;
 
-  EXPECT_EQ(cu("cuMemAddressReserve", &bytes, std::size_t{4096}), standin::kNotSupported);
+  EXPECT_EQ(cu("cuMemPoolCreate", &pool, nullptr), standin::kNotSupported);
   EXPECT_EQ(cu("cuLaunchKernel"), standin::kNotSupported);
 }
 

@@ -93,6 +93,12 @@ void Contexts::connect(int a, int b) {
   connected.store(true, std::memory_order_release);
 }
 
+bool Contexts::reaches(int from, int to) const {
+  int possible = 0;
+  check(cuda_.device_can_access(&possible, from, to), "cuDeviceCanAccessPeer");
+  return peer_access_ && possible != 0;
+}
+
 // GPUs that cannot reach each other copy all the same: the driver goes through the host.
 void Contexts::enable(int from, int to) {
   int possible = 0;

@@ -38,6 +38,8 @@ class Contexts {
   /// False once a context that was retained here has been destroyed by somebody else: then
   /// everything of ours in it is gone, and using it would end the process.
   [[nodiscard]] bool are_alive() const;
+  /// True if the GPU can reach the other one's memory and may.
+  [[nodiscard]] bool reaches(int from, int to) const;
   /// Lets two GPUs reach each other's memory, as far as they can; nothing happens the second time.
   void connect(int a, int b);
   /// True in the process that made this object.

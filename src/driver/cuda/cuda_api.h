@@ -37,6 +37,19 @@
   X(host_free, cuMemFreeHost, 2000, (void*))                                                       \
   X(host_register, cuMemHostRegister_v2, 6050, (void*, std::size_t, unsigned))                     \
   X(host_unregister, cuMemHostUnregister, 4000, (void*))                                           \
+  X(memory_granularity, cuMemGetAllocationGranularity, 10020,                                      \
+    (std::size_t*, const MemoryProperties*, int))                                                  \
+  X(memory_create, cuMemCreate, 10020,                                                             \
+    (std::uint64_t*, std::size_t, const MemoryProperties*, unsigned long long))                    \
+  X(memory_release, cuMemRelease, 10020, (std::uint64_t))                                          \
+  X(memory_map, cuMemMap, 10020,                                                                   \
+    (DevicePointer, std::size_t, std::size_t, std::uint64_t, unsigned long long))                  \
+  X(memory_unmap, cuMemUnmap, 10020, (DevicePointer, std::size_t))                                 \
+  X(memory_open, cuMemSetAccess, 10020,                                                            \
+    (DevicePointer, std::size_t, const MemoryUser*, std::size_t))                                  \
+  X(address_reserve, cuMemAddressReserve, 10020,                                                   \
+    (DevicePointer*, std::size_t, std::size_t, DevicePointer, unsigned long long))                 \
+  X(address_free, cuMemAddressFree, 10020, (DevicePointer, std::size_t))                           \
   X(pointer_attributes, cuPointerGetAttributes, 7000, (unsigned, int*, void**, DevicePointer))     \
   X(ipc_open, cuIpcOpenMemHandle_v2, 11000, (DevicePointer*, IpcHandle, unsigned))                 \
   X(ipc_close, cuIpcCloseMemHandle, 4010, (DevicePointer))                                         \

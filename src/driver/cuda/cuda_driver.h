@@ -15,6 +15,7 @@
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/host_pages.h"
 #include "driver/cuda/imports.h"
+#include "driver/cuda/mapped_memory.h"
 #include "driver/driver.h"
 #include "machine/machine.h"
 
@@ -43,6 +44,7 @@ class CudaDriver final : public Driver {
   Seconds now() override;
   Address allocate(PlaceId place, Bytes bytes) override;
   void free(Address address) override;
+  Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
   /// The same, and in the same call who may use it; of imported memory nothing is said of that.
   std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access);
@@ -85,6 +87,9 @@ class CudaDriver final : public Driver {
   void enqueue(const CopyRequest& request, StreamPointer stream);
   void reach_imports(Graph& graph);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
+  [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId source,
+                                                          Bytes bytes);
+  [[nodiscard]] Address keep(Address address, Bytes bytes, PlaceId place);
   [[nodiscard]] Address allocate_pinned(Bytes bytes);
   void free_pinned(Address address);
   void make_streams(int gpu);
@@ -100,6 +105,7 @@ class CudaDriver final : public Driver {
   std::mutex mutex_;
   std::map<Address, PlaceId> allocations_;
   std::map<Address, std::unique_ptr<HostPages>> host_pages_;  ///< of registered memory
+  std::map<Address, std::unique_ptr<MappedMemory>> mapped_;   ///< of staging memory
   std::map<int, std::vector<StreamPointer>> spare_streams_;   ///< by GPU
 };
 

@@ -23,11 +23,39 @@ Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
   } else {
     address = allocate_pinned(bytes);
   }
-  // The address may be one at which a mapping of other memory ended without a word.
+  return keep(address, bytes, place);
+}
+
+// The address may be one at which a mapping of other memory ended without a word.
+Address CudaDriver::keep(Address address, Bytes bytes, PlaceId place) {
   imports_.forget_ended(address, bytes);
   const std::scoped_lock lock(mutex_);
   allocations_[address] = place;
   return address;
+}
+
+Address CudaDriver::allocate_staging(PlaceId place, PlaceId source, Bytes bytes) {
+  auto memory = map_staging(place, source, bytes);
+  if (!memory) return allocate(place, bytes);
+  const Address address{static_cast<std::uintptr_t>(memory->base())};
+  {
+    const std::scoped_lock lock(mutex_);
+    mapped_[address] = std::move(memory);
+  }
+  return keep(address, bytes, place);
+}
+
+// Null where the source's GPU would not reach it: the driver then stages copies in its own way,
+// which mapped memory is not open to.
+std::unique_ptr<MappedMemory> CudaDriver::map_staging(PlaceId place, PlaceId source, Bytes bytes) {
+  if (!is_gpu(place)) return nullptr;
+  const RelaxedCapture relaxed;
+  std::vector<Device> users;
+  if (is_gpu(source)) {
+    if (!contexts_.reaches(ordinal(source), ordinal(place))) return nullptr;
+    users.push_back(ordinal(source));
+  }
+  return MappedMemory::make(bytes, ordinal(place), users);
 }
 
 // cuMemHostAlloc holds up the other calls of its context until all pages are there: 13 ms for
@@ -74,6 +102,9 @@ void CudaDriver::free(Address address) {
          "allocate did not return it, or it has been freed", "Free each allocation once.");
   const RelaxedCapture relaxed;
   if (!is_gpu(place)) return free_pinned(address);
+  std::unique_lock lock(mutex_);
+  if (const auto mapped = mapped_.extract(address)) return;
+  lock.unlock();
   const Current current(contexts_.of(ordinal(place)));
   check(cuda_.free(address.value), "cuMemFree");
 }

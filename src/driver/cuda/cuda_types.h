@@ -62,6 +62,7 @@ constexpr unsigned kMemoryDevice = 2;
 // CUdevice_attribute
 constexpr int kDeviceComputeMode = 20;
 constexpr int kDeviceAsyncEngineCount = 40;
+constexpr int kDeviceVirtualMemory = 102;
 
 // CUcomputemode: any number of processes may use the GPU.
 constexpr int kComputeModeDefault = 0;
@@ -79,6 +80,24 @@ constexpr std::uintptr_t kStreamLegacy = 1;     // CU_STREAM_LEGACY, as a stream
 constexpr std::uintptr_t kStreamPerThread = 2;  // CU_STREAM_PER_THREAD
 constexpr int kCaptureModeRelaxed = 2;
 constexpr int kCaptureNone = 0;
+
+/// CUmemLocation, CUmemAllocationProp, CUmemAccessDesc: memory apart from addresses.
+struct MemoryLocation {
+  int type = 1;  ///< CU_MEM_LOCATION_TYPE_DEVICE
+  Device id = 0;
+};
+struct MemoryProperties {
+  int type = 1;  ///< CU_MEM_ALLOCATION_TYPE_PINNED: of a device, that is its own memory
+  int handle_types = 0;
+  MemoryLocation location;
+  void* win32 = nullptr;
+  std::array<unsigned char, 8> flags{};
+};
+struct MemoryUser {
+  MemoryLocation location;
+  int access = 3;  ///< CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+};
+static_assert(sizeof(MemoryProperties) == 32 && sizeof(MemoryUser) == 12);
 
 /// CUDA_MEMCPY3D_v2: what a memcpy node of a graph copies.
 struct Memcpy3D {

@@ -30,6 +30,7 @@ const std::map<int, int>& fixed_attributes() {
       {89, 1},    // CONCURRENT_MANAGED_ACCESS
       {91, 1},    // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
       {99, 1},    // HOST_REGISTER_SUPPORTED
+      {102, 1},   // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
   };
   return values;
 }

@@ -108,6 +108,14 @@
   X(cuMemHostUnregister, 4000)                \
   X(cuMemHostGetDevicePointer_v2, 3020)       \
   X(cuMemHostGetFlags, 3020)                  \
+  X(cuMemGetAllocationGranularity, 10020)     \
+  X(cuMemCreate, 10020)                       \
+  X(cuMemRelease, 10020)                      \
+  X(cuMemAddressReserve, 10020)               \
+  X(cuMemAddressFree, 10020)                  \
+  X(cuMemMap, 10020)                          \
+  X(cuMemUnmap, 10020)                        \
+  X(cuMemSetAccess, 10020)                    \
   X(cuIpcGetMemHandle, 4010)                  \
   X(cuIpcOpenMemHandle_v2, 11000)             \
   X(cuIpcOpenMemHandle, 4010)                 \
@@ -173,17 +181,9 @@
   X(cuMemAllocAsync, 11020)                        \
   X(cuMemAllocFromPoolAsync, 11020)                \
   X(cuMemFreeAsync, 11020)                         \
-  X(cuMemMap, 10020)                               \
-  X(cuMemUnmap, 10020)                             \
-  X(cuMemAddressReserve, 10020)                    \
-  X(cuMemAddressFree, 10020)                       \
-  X(cuMemCreate, 10020)                            \
-  X(cuMemRelease, 10020)                           \
-  X(cuMemSetAccess, 10020)                         \
   X(cuMemGetAccess, 10020)                         \
   X(cuMemExportToShareableHandle, 10020)           \
   X(cuMemImportFromShareableHandle, 10020)         \
-  X(cuMemGetAllocationGranularity, 10020)          \
   X(cuMemGetAllocationPropertiesFromHandle, 10020) \
   X(cuMemRetainAllocationHandle, 11000)            \
   X(cuMemGetHandleForAddressRange, 11070)          \

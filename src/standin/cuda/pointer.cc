@@ -34,7 +34,8 @@ enum Attribute : int {
 constexpr unsigned kReadWrite = 3;  // CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
 
 bool is_touchable(const Allocation& memory) {
-  return memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::imported;
+  return memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::imported &&
+         memory.origin != MemoryOrigin::mapped;
 }
 
 // Managed memory counts as a GPU's.

@@ -41,6 +41,11 @@ Address Allocations::add_device(PlaceId gpu, Allocation memory) {
   return add(std::move(memory)).base;
 }
 
+void Allocations::add_mapped(PlaceId gpu, Allocation memory) {
+  runner_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.base, memory.segment));
+  add(std::move(memory));
+}
+
 Address Allocations::add_host(PlaceId host, Allocation memory) {
   memory.base = runner_.allocate(host, memory.size);
   return add(std::move(memory)).base;
@@ -61,8 +66,9 @@ void Allocations::remove(Address base, MemoryOrigin origin, Result otherwise) {
 
 void Allocations::give_up(const Allocation& memory) {
   runner_.free(memory.base);
-  if (memory.segment) addresses_.give_back(memory.base, memory.size);
-  if (chaotic_ && memory.origin == MemoryOrigin::device) memory.segment->spoil();
+  const bool mapped = memory.origin == MemoryOrigin::mapped;
+  if (memory.segment && !mapped) addresses_.give_back(memory.base, memory.size);
+  if (chaotic_ && (mapped || memory.origin == MemoryOrigin::device)) memory.segment->spoil();
 }
 
 Allocation* Allocations::find(Address address) {

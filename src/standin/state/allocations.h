@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "standin/failure.h"
 #include "standin/state/addresses.h"
@@ -18,6 +19,7 @@ enum class MemoryOrigin {
   pinned,      ///< cuMemHostAlloc
   registered,  ///< cuMemHostRegister: the program's own, as pinned memory
   managed,     ///< cuMemAllocManaged
+  mapped,      ///< cuMemMap: of a GPU, and of no context
 };
 
 struct Allocation {
@@ -29,7 +31,8 @@ struct Allocation {
   std::uint64_t id = 0;
   unsigned flags = 0;
   bool synchronous_copies = false;   ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
-  std::shared_ptr<Segment> segment;  ///< of device and imported memory
+  std::shared_ptr<Segment> segment;  ///< of device, imported and mapped memory
+  std::set<int> users;               ///< of mapped memory: the GPUs that may use it
   int opened = 0;                    ///< how often an imported handle was
 };
 
@@ -43,6 +46,11 @@ class Allocations {
 
   /// Memory of a GPU: hidden bytes at addresses that fault. Error (out_of_memory).
   Address add_device(PlaceId gpu, Allocation memory);
+  /// Addresses without memory, and back.
+  Address reserve(Bytes size) { return addresses_.take(size); }
+  void give_back(Address begin, Bytes size) { addresses_.give_back(begin, size); }
+  /// Memory of a GPU at addresses that were reserved; they stay so when it is removed.
+  void add_mapped(PlaceId gpu, Allocation memory);
   /// Memory of a host that anybody may touch.
   Address add_host(PlaceId host, Allocation memory);
   /// The program's own memory at memory.base.

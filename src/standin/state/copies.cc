@@ -29,7 +29,8 @@ void check_end(Process& process, Address begin, Bytes bytes, End end) {
 
 bool is_on_gpu(const Allocation* memory) {
   return memory != nullptr &&
-         (memory->origin == MemoryOrigin::device || memory->origin == MemoryOrigin::imported);
+         (memory->origin == MemoryOrigin::device || memory->origin == MemoryOrigin::imported ||
+          memory->origin == MemoryOrigin::mapped);
 }
 
 bool is_managed(const Allocation* memory) {
@@ -55,8 +56,15 @@ Returns asynchronous(const Allocation* to, const Allocation* from, Bytes bytes) 
 // Memory of another GPU, which the stream's own can reach only with peer access; what was mapped
 // from another process comes with it.
 bool reaches(const Context& own, const Allocation& memory) {
-  return memory.origin == MemoryOrigin::imported || memory.ordinal == own.ordinal ||
-         own.peers.contains(memory.context);
+  return memory.origin == MemoryOrigin::imported || memory.origin == MemoryOrigin::mapped ||
+         memory.ordinal == own.ordinal || own.peers.contains(memory.context);
+}
+
+// Who may use mapped memory has been said; nobody else may, not even by a detour.
+void check_access(const Process& process, const Allocation* memory, const Stream& stream) {
+  if (memory == nullptr || memory->origin != MemoryOrigin::mapped) return;
+  if (!memory->users.contains(process.contexts.find(stream.context).ordinal))
+    refuse(kInvalidValue, "the GPU has not been given access to mapped memory");
 }
 
 bool is_staged(const Process& process, const Allocation* to, const Allocation* from,
@@ -73,7 +81,8 @@ std::set<ContextPointer> others_of(const Process& process, const Allocation* to,
   if (!stream.legacy || !is_on_gpu(to) || !is_on_gpu(from)) return others;
   const int own = process.contexts.find(stream.context).ordinal;
   for (const Allocation* memory : {to, from})
-    if (memory->ordinal != own && to->ordinal != from->ordinal) others.insert(memory->context);
+    if (memory->ordinal != own && to->ordinal != from->ordinal && memory->context != nullptr)
+      others.insert(memory->context);
   return others;
 }
 
@@ -82,6 +91,7 @@ Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, Stream&
   check_end(process, call.source, call.bytes, call.source_end);
   const Allocation* to = process.allocations.find(call.destination);
   const Allocation* from = process.allocations.find(call.source);
+  check_access(process, to, stream), check_access(process, from, stream);
   const Returns returns = synchrony == Synchrony::synchronous ? synchronous(to, from)
                                                               : asynchronous(to, from, call.bytes);
   const std::set<ContextPointer> others = others_of(process, to, from, stream);

@@ -20,6 +20,7 @@ Process::Process(const Settings& chosen)
       contexts(at(gpus_of(machine), visible_gpus(gpus_of(machine), chosen.visible))),
       streams(*runner, contexts, chosen.chaos.has_value()),
       allocations(*runner, chosen.chaos.has_value()),
+      virtual_memory(allocations),
       graphs(*runner, chosen.chaos.has_value()),
       owners(chosen.exclusive) {
   const auto hosts = machine.places_of(PlaceKind::host);
@@ -60,7 +61,8 @@ void Process::destroy(const Context& context) {
 }
 
 Bytes Process::used(Device device) const {
-  return allocations.used(device) + settings.context_memory * contexts.count(device);
+  return allocations.used(device) + virtual_memory.used(device) +
+         settings.context_memory * contexts.count(device);
 }
 
 void Process::admit_context(Device device) {

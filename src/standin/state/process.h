@@ -14,6 +14,7 @@
 #include "standin/state/owners.h"
 #include "standin/state/runner.h"
 #include "standin/state/streams.h"
+#include "standin/state/virtual_memory.h"
 
 namespace polypath::standin {
 
@@ -44,6 +45,7 @@ class Process {
   Contexts contexts;
   Streams streams;
   Allocations allocations;
+  VirtualMemory virtual_memory;
   Graphs graphs;
   Owners owners;
 

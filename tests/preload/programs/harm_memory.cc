@@ -1,7 +1,7 @@
 // A program that takes all memory of a GPU after large copies gets as much as it would get alone,
 // and its copies are right when nothing is left.
 //
-// Options: bytes (of copies), piece (of allocations).
+// Options: bytes (of copies), piece (of allocations), idle (milliseconds).
 
 #include "copies_of_all_kinds.h"
 
@@ -33,16 +33,23 @@ void say_copies(const AllCopies& all, const char* when) {
   say_bytes(when, wrong);
 }
 
-// Staging memory may take as many allocations as `staging`.
-void until_full(int gpu, const AllCopies& copies, int staging) {
+// As the CUDA runtime finds it.
+decltype(&cuMemAlloc_v2) allocation() {
+  void* found = nullptr;
+  CHECK(cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, nullptr));
+  return reinterpret_cast<decltype(&cuMemAlloc_v2)>(found);
+}
+
+void until_full(int gpu, const AllCopies& copies) {
   say_copies(copies, "before");
   use(gpu);
   std::vector<CUdeviceptr> all;
   CUdeviceptr memory = 0;
   int result = 0;
-  while ((result = cuMemAlloc_v2(&memory, options().number("piece", 64 * kMiB))) == 0)
+  const auto allocate = allocation();
+  while ((result = allocate(&memory, options().number("piece", 64 * kMiB))) == 0)
     all.push_back(memory);
-  std::printf("allocations of GPU %d ~%d: %zu\n", gpu, staging, all.size());
+  std::printf("allocations of GPU %d: %zu\n", gpu, all.size());
   std::printf("then: %d\n", result);
   say_copies(copies, "when nothing is left");
   use(gpu);
@@ -50,10 +57,33 @@ void until_full(int gpu, const AllCopies& copies, int staging) {
   say_copies(copies, "after all has been given back");
 }
 
-void first_gpu_until_full() { until_full(0, copies_of(0), 1); }
-void second_gpu_until_full() { until_full(1, copies_of(1), 1); }
-// A relay of all others has up to four lanes of 32 MiB for each hop into it.
-void relay_until_full() { until_full(0, copies_of_all_gpus(), 4); }
+void first_gpu_until_full() { until_full(0, copies_of(0)); }
+void second_gpu_until_full() { until_full(1, copies_of(1)); }
+// It has staging memory for copies of all others.
+void relay_until_full() { until_full(0, copies_of_all_gpus()); }
+
+std::size_t free_on(int gpu) {
+  std::size_t free = 0, total = 0;
+  use(gpu);
+  CHECK(cuMemGetInfo_v2(&free, &total));
+  return free;
+}
+
+// Once nothing has been copied for a while, as much is free as before: Polypath reads at the first
+// copy how long that is.
+void free_again() {
+  CHECK(setenv("POLYPATH_GIVE_BACK_AFTER", "0.2", 0));
+  const AllCopies copies = copies_of_all_gpus();
+  const std::size_t piece = options().number("piece", 16 * kMiB);
+  std::vector<std::size_t> before;
+  for (int gpu = 0; gpu < static_cast<int>(copies.size()); ++gpu) before.push_back(free_on(gpu));
+  say_copies(copies, "several paths");
+  std::this_thread::sleep_for(std::chrono::milliseconds(options().number("idle", 2000)));
+  for (int gpu = 0; gpu < static_cast<int>(copies.size()); ++gpu)
+    std::printf("GPU %d lacks %zu MiB\n", gpu,
+                (before[static_cast<std::size_t>(gpu)] - free_on(gpu)) / piece * piece / kMiB);
+  say_copies(copies, "again");
+}
 
 // Pinned memory, and streams and events by the hundred.
 void many_things() {
@@ -76,6 +106,7 @@ const Scenarios kScenarios = {
     {"second_gpu_until_full", {2, second_gpu_until_full}},
     {"relay_until_full", {2, relay_until_full}},
     {"many_things", {1, many_things}},
+    {"free_again", {1, free_again}},
 };
 
 }  // namespace

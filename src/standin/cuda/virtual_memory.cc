@@ -1,0 +1,91 @@
+// Virtual memory management: memory apart from addresses. Only device memory, mapped as a whole.
+
+#include "standin/state/process.h"
+
+namespace polypath::standin {
+namespace {
+
+constexpr int kPinnedOnDevice = 1;  // CU_MEM_ALLOCATION_TYPE_PINNED
+constexpr int kOnDevice = 1;        // CU_MEM_LOCATION_TYPE_DEVICE
+constexpr int kReadWrite = 3;       // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+
+int device_of(const cuda::MemoryLocation& location) {
+  if (location.type != kOnDevice) refuse(kNotSupported, "only memory of GPUs is made here");
+  return location.id;
+}
+
+Address at(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
+
+void create(Process& process, std::uint64_t* handle, std::size_t size,
+            const cuda::MemoryProperties* wanted) {
+  if (handle == nullptr || wanted == nullptr) refuse(kInvalidValue, "an argument is null");
+  if (wanted->type != kPinnedOnDevice) refuse(kInvalidValue, "there is no such type of memory");
+  const int device = device_of(wanted->location);
+  (void)process.contexts.gpu(device);
+  if (process.used(device) + Bytes{size} > process.settings.memory)
+    refuse(kOutOfMemory, "the GPU has no room left (STANDIN_MEMORY)");
+  *handle = process.virtual_memory.create(device, {size});
+}
+
+void open(Process& process, DevicePointer begin, std::size_t size, const cuda::MemoryUser* users,
+          std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (users[i].access != kReadWrite) refuse(kNotSupported, "access is to read and to write");
+    const int device = device_of(users[i].location);
+    (void)process.contexts.gpu(device);
+    process.virtual_memory.open(at(begin), {size}, device);
+  }
+}
+
+}  // namespace
+}  // namespace polypath::standin
+
+using namespace polypath;
+using namespace polypath::standin;
+
+STANDIN_EXPORT Result cuMemGetAllocationGranularity(std::size_t* where,
+                                                    const cuda::MemoryProperties*, int) {
+  return enter("cuMemGetAllocationGranularity",
+               [&](Process&) { store(where, VirtualMemory::kGranularity); });
+}
+
+STANDIN_EXPORT Result cuMemCreate(std::uint64_t* handle, std::size_t size,
+                                  const cuda::MemoryProperties* wanted, unsigned long long) {
+  return enter("cuMemCreate", [&](Process& process) { create(process, handle, size, wanted); });
+}
+
+STANDIN_EXPORT Result cuMemRelease(std::uint64_t handle) {
+  return enter("cuMemRelease", [&](Process& process) { process.virtual_memory.release(handle); });
+}
+
+STANDIN_EXPORT Result cuMemAddressReserve(DevicePointer* where, std::size_t size, std::size_t,
+                                          DevicePointer, unsigned long long) {
+  return enter("cuMemAddressReserve", [&](Process& process) {
+    store(where, process.virtual_memory.reserve({size}).value);
+  });
+}
+
+STANDIN_EXPORT Result cuMemAddressFree(DevicePointer begin, std::size_t size) {
+  return enter("cuMemAddressFree",
+               [&](Process& process) { process.virtual_memory.free_address(at(begin), {size}); });
+}
+
+STANDIN_EXPORT Result cuMemMap(DevicePointer begin, std::size_t size, std::size_t offset,
+                               std::uint64_t handle, unsigned long long) {
+  return enter("cuMemMap", [&](Process& process) {
+    if (offset != 0) refuse(kNotSupported, "memory is mapped as a whole here");
+    const int device = process.virtual_memory.ordinal_of(handle);
+    process.virtual_memory.map(at(begin), {size}, handle, process.contexts.gpu(device).place);
+  });
+}
+
+STANDIN_EXPORT Result cuMemUnmap(DevicePointer begin, std::size_t size) {
+  return enter("cuMemUnmap",
+               [&](Process& process) { process.virtual_memory.unmap(at(begin), {size}); });
+}
+
+STANDIN_EXPORT Result cuMemSetAccess(DevicePointer begin, std::size_t size,
+                                     const cuda::MemoryUser* users, std::size_t count) {
+  return enter("cuMemSetAccess",
+               [&](Process& process) { open(process, begin, size, users, count); });
+}

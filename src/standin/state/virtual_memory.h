@@ -1,0 +1,56 @@
+#pragma once
+// Memory of GPUs apart from addresses: made, mapped at addresses that were reserved, opened to some
+// GPUs, and given back piece by piece. None of that waits for anything.
+
+#include <map>
+
+#include "standin/state/allocations.h"
+
+namespace polypath::standin {
+
+class VirtualMemory {
+ public:
+  /// What sizes and addresses are multiples of.
+  static constexpr std::uint64_t kGranularity = 2 << 20;
+
+  explicit VirtualMemory(Allocations& allocations) : allocations_(allocations) {}
+
+  /// Memory of the GPU at no address; its handle. Refuses (invalid value) sizes that do not fit.
+  std::uint64_t create(int ordinal, Bytes size);
+  /// It lives on where it is mapped.
+  void release(std::uint64_t handle);
+
+  [[nodiscard]] Address reserve(Bytes size);
+  void free_address(Address begin, Bytes size);
+
+  /// Refuses (invalid value) addresses that are not reserved, or taken.
+  void map(Address begin, Bytes size, std::uint64_t handle, PlaceId gpu);
+  void unmap(Address begin, Bytes size);
+  /// The GPU may use what is mapped there.
+  void open(Address begin, Bytes size, int ordinal);
+
+  [[nodiscard]] int ordinal_of(std::uint64_t handle) const { return find(handle).ordinal; }
+  /// Bytes of a GPU that are not given back.
+  [[nodiscard]] Bytes used(int ordinal) const;
+
+ private:
+  struct Physical {
+    int ordinal = 0;
+    Bytes size;
+    std::shared_ptr<Segment> segment;
+    bool released = false;
+    int mappings = 0;
+  };
+
+  [[nodiscard]] const Physical& find(std::uint64_t handle) const;
+  Allocation& mapped_at(Address begin, Bytes size);
+  void give_up_if_unused(std::uint64_t handle);
+
+  Allocations& allocations_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, Physical> physical_;
+  std::map<Address, Bytes> reserved_;
+  std::map<Address, std::uint64_t> mapped_;  ///< handles
+};
+
+}  // namespace polypath::standin

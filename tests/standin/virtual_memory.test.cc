@@ -1,0 +1,103 @@
+// Memory apart from addresses: who may use it, when it is given back, and that nothing waits.
+
+#include "standin/program.h"
+
+namespace polypath::test {
+namespace {
+
+constexpr std::size_t kUnit = std::size_t{2} << 20;
+
+class StandInVirtualMemory : public StandIn {
+ protected:
+  static Result create(std::uint64_t* memory, std::size_t size, int gpu) {
+    cuda::MemoryProperties wanted;
+    wanted.location.id = gpu;
+    return cu("cuMemCreate", memory, size, &wanted, 0ULL);
+  }
+  static DevicePointer reserve(std::size_t size) {
+    DevicePointer begin = 0;
+    EXPECT_EQ(cu("cuMemAddressReserve", &begin, size, std::size_t{0}, DevicePointer{0}, 0ULL), 0);
+    return begin;
+  }
+  static Result map(DevicePointer begin, std::uint64_t memory, std::size_t size = kUnit) {
+    return cu("cuMemMap", begin, size, std::size_t{0}, memory, 0ULL);
+  }
+  static Result open(DevicePointer begin, int gpu) {
+    cuda::MemoryUser user;
+    user.location.id = gpu;
+    return cu("cuMemSetAccess", begin, kUnit, &user, std::size_t{1});
+  }
+  static std::size_t free_bytes() {
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(cu("cuMemGetInfo_v2", &free, &total), 0);
+    return free;
+  }
+};
+
+TEST_F(StandInVirtualMemory, IsUsedByThoseItIsOpenedTo) {
+  std::uint64_t memory = 0;
+  ASSERT_EQ(create(&memory, kUnit, 1), 0);
+  const DevicePointer begin = reserve(kUnit);
+  ASSERT_EQ(map(begin, memory), 0);
+  ASSERT_EQ(open(begin, 0), 0);
+  const Contents bytes = pattern(kSmall, 1);
+
+  write(begin, bytes);
+  EXPECT_EQ(read(begin, kSmall), bytes);
+
+  use(1);
+  EXPECT_EQ(cu("cuMemcpyDtoD_v2", begin, begin + kSmall, kSmall), cuda::kInvalidValue);
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+  EXPECT_EQ(cu("cuMemAddressFree", begin, kUnit), 0);
+}
+
+TEST_F(StandInVirtualMemory, LivesUntilItIsReleasedAndNowhereMapped) {
+  const std::size_t before = free_bytes();
+  std::uint64_t memory = 0;
+  ASSERT_EQ(create(&memory, kUnit, 0), 0);
+  const DevicePointer begin = reserve(kUnit);
+  ASSERT_EQ(map(begin, memory), 0);
+
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+  EXPECT_EQ(free_bytes(), before - kUnit);
+  EXPECT_EQ(cu("cuMemAddressFree", begin, kUnit), cuda::kInvalidValue);
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit), 0);
+
+  EXPECT_EQ(free_bytes(), before);
+  EXPECT_EQ(cu("cuMemAddressFree", begin, kUnit), 0);
+}
+
+TEST_F(StandInVirtualMemory, RefusesWhatDoesNotFit) {
+  std::uint64_t memory = 0;
+  EXPECT_EQ(create(&memory, kUnit + 1, 0), cuda::kInvalidValue);
+  ASSERT_EQ(create(&memory, kUnit, 0), 0);
+  const DevicePointer begin = reserve(kUnit);
+
+  EXPECT_EQ(map(begin + kUnit, memory), cuda::kInvalidValue);
+  EXPECT_EQ(map(begin, memory + 7), cuda::kInvalidValue);
+  EXPECT_EQ(open(begin, 0), cuda::kInvalidValue);
+  ASSERT_EQ(map(begin, memory), 0);
+  EXPECT_EQ(map(begin, memory), cuda::kInvalidValue);
+
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), cuda::kInvalidValue);
+  EXPECT_EQ(cu("cuMemAddressFree", begin, kUnit), 0);
+}
+
+// Also of a capture (results/h200x2/capture.json).
+TEST_F(StandInVirtualMemory, DisturbsNobody) {
+  const StreamPointer captured = stream();
+  cuda::GraphPointer graph = nullptr;
+  std::uint64_t memory = 0;
+  ASSERT_EQ(cu("cuStreamBeginCapture_v2", captured, 0), 0);
+
+  ASSERT_EQ(create(&memory, kUnit, 0), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+
+  EXPECT_EQ(cu("cuStreamEndCapture", captured, &graph), 0);
+}
+
+}  // namespace
+}  // namespace polypath::test
