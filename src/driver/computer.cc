@@ -29,8 +29,9 @@ Computer look_at_computer(bool peer_access) {
   const cuda::Library& library = cuda::Library::get();
   computer.problem = library.problem;
   if (!computer.problem.empty()) return computer;
-  computer.driver = cuda::driver_version();
-  computer.gpus = cuda::gpu_facts();
+  const cuda::Facts& facts = cuda::facts();
+  computer.driver = facts.driver_version;
+  computer.gpus = facts.gpus;
   if (!peer_access)
     for (GpuFacts& gpu : computer.gpus) gpu.reaches.assign(computer.gpus.size(), false);
   return computer;

@@ -8,10 +8,12 @@
 
 namespace polypath::cuda {
 
-/// Needs a usable Library.
-std::vector<GpuFacts> gpu_facts();
+struct Facts {
+  std::vector<GpuFacts> gpus;
+  std::string driver_version;  ///< "580.159.04", or "CUDA 13.0" where NVML is silent
+};
 
-/// "580.159.04", or "CUDA 13.0" where NVML is silent.
-std::string driver_version();
+/// Asked for once per process. Needs a usable Library.
+const Facts& facts();
 
 }  // namespace polypath::cuda

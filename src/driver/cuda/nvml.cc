@@ -94,29 +94,29 @@ void add_link(const Nvml& nvml, NvmlDevice device, unsigned link, NvLinks& links
   if (type == kRemoteSwitch) ++links.to_switch;
 }
 
-}  // namespace
-
-std::vector<NvmlFacts> nvml_facts(const std::vector<std::string>& bus_ids) {
-  std::vector<NvmlFacts> facts(bus_ids.size());
-  const Nvml nvml;
-  if (!nvml.usable) return facts;
-  for (std::size_t i = 0; i < bus_ids.size(); ++i) {
-    NvmlDevice device = nullptr;
-    if (nvml.by_bus_id(bus_ids[i].c_str(), &device) != 0) continue;
-    unsigned generation = 0, width = 0;
-    if (nvml.pcie_generation(device, &generation) == 0)
-      facts[i].pcie_generation = static_cast<int>(generation);
-    if (nvml.pcie_width(device, &width) == 0) facts[i].pcie_width = static_cast<int>(width);
-    for (unsigned link = 0; link < kMostLinks; ++link) add_link(nvml, device, link, facts[i].links);
-  }
+NvmlFacts facts_of(const Nvml& nvml, const std::string& bus_id) {
+  NvmlFacts facts;
+  NvmlDevice device = nullptr;
+  if (nvml.by_bus_id(bus_id.c_str(), &device) != 0) return facts;
+  unsigned generation = 0, width = 0;
+  if (nvml.pcie_generation(device, &generation) == 0)
+    facts.pcie_generation = static_cast<int>(generation);
+  if (nvml.pcie_width(device, &width) == 0) facts.pcie_width = static_cast<int>(width);
+  for (unsigned link = 0; link < kMostLinks; ++link) add_link(nvml, device, link, facts.links);
   return facts;
 }
 
-std::string nvml_driver_version() {
+}  // namespace
+
+NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids) {
+  NvmlAnswer answer;
+  answer.gpus.resize(bus_ids.size());
   const Nvml nvml;
+  if (!nvml.usable) return answer;
+  for (std::size_t i = 0; i < bus_ids.size(); ++i) answer.gpus[i] = facts_of(nvml, bus_ids[i]);
   std::array<char, 96> text{};
-  if (!nvml.usable || nvml.driver_version(text.data(), text.size()) != 0) return {};
-  return text.data();
+  if (nvml.driver_version(text.data(), text.size()) == 0) answer.driver_version = text.data();
+  return answer;
 }
 
 }  // namespace polypath::cuda

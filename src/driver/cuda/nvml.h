@@ -21,10 +21,12 @@ struct NvmlFacts {
   NvLinks links;
 };
 
-/// By PCI bus id, in the order of `bus_ids`.
-std::vector<NvmlFacts> nvml_facts(const std::vector<std::string>& bus_ids);
+struct NvmlAnswer {
+  std::vector<NvmlFacts> gpus;
+  std::string driver_version;  ///< as people know it, "580.159.04"; empty if NVML does not say
+};
 
-/// The driver's version as people know it, "580.159.04"; empty if NVML does not say.
-std::string nvml_driver_version();
+/// Of the GPUs with these PCI bus ids, in that order.
+NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids);
 
 }  // namespace polypath::cuda
