@@ -14,22 +14,27 @@ import torch
 
 SIZES = (256 << 20, 1 << 30)
 REPEATS = 5
+WARM_UP_SECONDS = 0.3  # first copies are torch_first_copies.py's
 
 Timing = tuple[str, "int | None", float]
 
 
 def seconds_of(action: Callable[[], object], repeats: int = REPEATS) -> float:
     """Return the median time of an action with all GPUs idle before and after."""
-    times = []
-    for _ in range(repeats + 2):
-        for gpu in range(torch.cuda.device_count()):
-            torch.cuda.synchronize(gpu)
-        start = time.perf_counter()
-        action()
-        for gpu in range(torch.cuda.device_count()):
-            torch.cuda.synchronize(gpu)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[2:])
+    times: list[float] = []
+    while sum(times) < WARM_UP_SECONDS or len(times) < 2:
+        times.append(_once(action))
+    return statistics.median(_once(action) for _ in range(repeats))
+
+
+def _once(action: Callable[[], object]) -> float:
+    for gpu in range(torch.cuda.device_count()):
+        torch.cuda.synchronize(gpu)
+    start = time.perf_counter()
+    action()
+    for gpu in range(torch.cuda.device_count()):
+        torch.cuda.synchronize(gpu)
+    return time.perf_counter() - start
 
 
 def copies(size: int) -> list[Timing]:

@@ -135,6 +135,12 @@ class Driver {
   /// Makes now what the first copy between two places would make: it takes long (a tenth of a
   /// second for a GPU that has not been used), and may fail where there is no room for it.
   virtual void open_hop(PlaceId source, PlaceId destination) { (void)source, (void)destination; }
+  /// False if the first use of the place makes a context on its GPU: that takes long, and holds up
+  /// the program's allocations.
+  virtual bool is_open(PlaceId place) {
+    (void)place;
+    return true;
+  }
 
   /// Enqueues a copy. The ranges must not overlap.
   virtual void copy(const CopyRequest& request, StreamHandle stream) = 0;

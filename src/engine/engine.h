@@ -52,6 +52,8 @@ class Engine {
 
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why);
+  /// The program allocates memory: what would hold it up is not prepared for a while.
+  void note_allocation() noexcept;
   /// Gives back the staging memory that nothing uses any more, and streams and graphs with it;
   /// waits for transfers in flight, but no longer than `patience`. True if there was any.
   bool give_back(Seconds patience) noexcept;
@@ -113,6 +115,7 @@ class Engine {
                                    Executor& executor) const;
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
+  [[nodiscard]] Seconds price_of(const Plan& plan) const;
   void prepare(Lane& lane, const PlanPointer& plan, int shortages);
   [[nodiscard]] bool give_back_idle() noexcept;
   [[nodiscard]] bool any_gone_soon();
@@ -138,7 +141,8 @@ class Engine {
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::set<std::pair<Lane*, PlanPointer>> preparing_;
-  std::atomic<int> shortages_{0};  ///< how often room had to be made
+  std::atomic<int> shortages_{0};              ///< how often room had to be made
+  std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock
   Seconds missed_;  ///< what copies would have gained since the last preparation began
   Seconds copied_;  ///< what they took instead
   Seconds missed_by_windows_;

@@ -13,10 +13,15 @@
 namespace polypath {
 namespace {
 
-// Of the time that copies take natively meanwhile, so much may be lost by what is prepared: a tenth
-// of the setting, which is twice the cost. 2 GiB from pinned memory, the first copy of a process,
-// lost 6 and 11 % where only the gain counted (two H200s).
+// Copies must have taken so many times the price: as the price is about twice what a preparation
+// costs, no more than a twentieth of their time is lost by it.
 constexpr double kLeastCopying = 10;
+
+// A context that is made while the program allocates memory: 39.5 ms of allocations and copies took
+// 67 to 72, and where nothing was allocated no longer than without; whatever else is prepared held
+// nobody up by more than 2 ms (two H200s, results/h200x2/beside_preparation.json).
+constexpr double kContextBesideAllocations = 16;
+constexpr Seconds kAllocates = 50'000_us;  // after the last allocation it is taken to go on so long
 
 }  // namespace
 
@@ -48,7 +53,7 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   if (preparing_.contains(wanted)) return Obstacle::preparing;
   missed_ += plan->native_predicted - plan->predicted;
   copied_ += plan->native_predicted;
-  const Seconds price = 1_us * settings_.prepare_after;
+  const Seconds price = price_of(*plan);
   if (missed_ < price || copied_ < price * kLeastCopying) return Obstacle::preparing;
   missed_ = copied_ = {};
   preparing_.insert(wanted);
@@ -56,6 +61,22 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   background_->post([=, this, &lane] { prepare(lane, plan, shortages); });
   return Obstacle::preparing;
 }
+
+Seconds Engine::price_of(const Plan& plan) const {
+  const Seconds usual = 1_us * settings_.prepare_after;
+  if (driver_.now() - Seconds{last_allocation_.load()} > kAllocates) return usual;
+  const auto opened = [this](const PathShape& part) {
+    const auto open = [this](HopId hop) {
+      return driver_.is_open(machine_.hop(hop).source) &&
+             driver_.is_open(machine_.hop(hop).destination);
+    };
+    return open(part.path.first) && (!part.path.staged() || open(part.path.second));
+  };
+  const bool all = std::all_of(plan.shape.paths.begin(), plan.shape.paths.end(), opened);
+  return all ? usual : usual * kContextBesideAllocations;
+}
+
+void Engine::note_allocation() noexcept { last_allocation_.store(driver_.now().value); }
 
 // In the background: the lock is held for moments only. When the program has run short of memory
 // meanwhile, nothing more is made.

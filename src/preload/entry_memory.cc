@@ -25,6 +25,7 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
 // Memory that Polypath has is given back where the program finds none.
 template <class Call>
 Result with_room(Call call) {
+  Interposer::get().note_allocation();
   const Result result = call();
   return result == cuda::kOutOfMemory && Interposer::get().make_room() ? call() : result;
 }

@@ -143,6 +143,10 @@ void Interposer::contexts_reset() noexcept {
   stop_preparing();
 }
 
+void Interposer::note_allocation() noexcept {
+  if (Session* session = session_.load(std::memory_order_acquire)) session->note_allocation();
+}
+
 bool Interposer::make_room() noexcept {
   Session* session = session_.load(std::memory_order_acquire);
   if (busy || is_off() || session == nullptr) return false;

@@ -42,6 +42,7 @@ class Interposer {
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
   /// something of ours, every copy goes to the driver from here on.
   void contexts_reset() noexcept;
+  void note_allocation() noexcept;
   /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
   /// if there was any, and the program is to try again.
   [[nodiscard]] bool make_room() noexcept;

@@ -37,6 +37,8 @@ class Session {
   /// nothing has been enqueued, and the program's own call is to be made. Errors as Engine::copy.
   Outcome copy(const ProgramCopy& asked);
 
+  /// The program allocates memory of a GPU.
+  void note_allocation() noexcept { engine_.note_allocation(); }
   /// Gives back staging memory, for an allocation of the program that found no room. True if there
   /// was any. Waits for copies in flight for a moment at most.
   bool make_room() noexcept;

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 #include <thread>
 
+#include "support/forwarding_driver.h"
 #include "support/rig.h"
 
 namespace polypath::test {
@@ -33,8 +35,10 @@ class Preparation : public testing::Test {
   }
   CopyResult copy() { return rig_->copy(*destination_, *source_, stream_); }
   // How many were native before the first one that was not; at most `most`.
-  int native_copies(int most) {
+  int native_copies(
+      int most, const std::function<void()>& before = [] {}) {
     for (int i = 0; i < most; ++i) {
+      before();
       const CopyResult result = copy();
       rig_->synchronize();
       if (result.executor != Executor::native) return i;
@@ -101,6 +105,44 @@ TEST_F(Preparation, NeverBeginsInAShortProgram) {
 
   EXPECT_EQ(native_copies(50), 50);
   EXPECT_EQ(rig_->statistics().staged_bytes.value, 0U);
+  expect_all_is_right();
+}
+
+// --- beside allocations ---
+
+// Nothing is open on it, as long as the test says so.
+class ClosedDriver final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  bool is_open(PlaceId) override { return open; }
+  bool open = false;
+};
+
+// The price is 16 times as high: 16 * 10 * 200 us of copying. Each copy is beside an allocation.
+TEST_F(Preparation, OfAContextIsPutOffWhileTheProgramAllocates) {
+  start(prepared_after(200));
+  ClosedDriver closed(rig_->driver());
+  rig_->use(closed);
+  const Seconds natively = plan()->native_predicted;
+
+  const int native = native_copies(10000, [this] { rig_->engine().note_allocation(); });
+
+  EXPECT_GE(native, 16 * 10 * 200e-6 / natively.value - 1);
+  EXPECT_LT(native, 10000);
+  expect_all_is_right();
+}
+
+// 50 ms after the allocation it counts no more: 50 ms of copies are enough then, instead of 800.
+TEST_F(Preparation, OfAContextIsNotPutOffForLong) {
+  start(prepared_after(5000));
+  ClosedDriver closed(rig_->driver());
+  rig_->use(closed);
+  const Seconds natively = plan()->native_predicted;
+  rig_->engine().note_allocation();
+
+  const int native = native_copies(10000);
+
+  EXPECT_LT(native, 0.4 / natively.value);
   expect_all_is_right();
 }
 

@@ -176,6 +176,10 @@ void CudaDriver::open_hop(PlaceId source, PlaceId destination) {
     contexts_.connect(ordinal(source), ordinal(destination));
 }
 
+bool CudaDriver::is_open(PlaceId place) {
+  return !is_gpu(place) || contexts_.has(ordinal(place)) || is_active(ordinal(place));
+}
+
 // The source's GPU pushes; the host has none, so the destination's pulls.
 int CudaDriver::copying_gpu(const CopyRequest& request) const {
   return ordinal(is_gpu(request.source_place) ? request.source_place : request.destination_place);

@@ -58,6 +58,7 @@ class CudaDriver final : public Driver {
   void wait(StreamHandle stream, EventHandle event) override;
   bool is_done(EventHandle event) override;
   void open_hop(PlaceId source, PlaceId destination) override;
+  bool is_open(PlaceId place) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
