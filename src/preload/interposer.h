@@ -42,6 +42,7 @@ class Interposer {
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
   /// something of ours, every copy goes to the driver from here on.
   void contexts_reset() noexcept;
+  /// The program is about to allocate memory of a GPU.
   void note_allocation() noexcept;
   /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
   /// if there was any, and the program is to try again.
@@ -53,6 +54,7 @@ class Interposer {
 
   void begin() noexcept;
   void start() noexcept;
+  [[nodiscard]] bool waits_for_allocations();
   void make_session() noexcept;
   [[nodiscard]] Outcome decide(const ProgramCopy& asked) noexcept;
   void turn_off(const char* why) noexcept;
@@ -66,6 +68,7 @@ class Interposer {
   std::atomic<bool> is_off_{false};
   std::atomic<bool> begun_{false};
   std::atomic<bool> starting_{false};
+  std::atomic<double> last_allocation_{0};  ///< of the program, in seconds
   std::atomic<Session*> session_{nullptr};
   std::mutex mutex_;
   Settings settings_;

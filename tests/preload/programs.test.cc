@@ -66,6 +66,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 
+// To look at the computer holds up allocations.
+TEST_F(Programs, NothingStartsWhileTheProgramAllocates) {
+  const ProgramRun run = run_program({"copies", "allocating"}, {{"POLYPATH_PREPARE", "background"},
+                                                                {"POLYPATH_LOG", "info"},
+                                                                {"POLYPATH_MIN_MESSAGE", "1M"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_GT(run.calls(text_of(Outcome::preparing)), 0U) << run.errors;
+  EXPECT_EQ(run.errors.find("has not been calibrated"), std::string::npos) << run.errors;
+}
+
 // Which thread starts Polypath, how many copies of others pass meanwhile, which ones find no
 // streams of their own, and for which ones the others leave no room on further paths, is a matter
 // of luck.

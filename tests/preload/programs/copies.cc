@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -18,6 +19,7 @@ using namespace program;
 namespace {
 
 constexpr std::size_t kBytes = 64 * kMiB + 4096 + 13;
+constexpr std::size_t kFewBytes = 4 * kMiB;
 
 // From one GPU to another, in a stream of the first, the way that `copy` does it.
 void between_gpus(const std::function<void(CUdeviceptr, CUdeviceptr, CUstream)>& copy,
@@ -190,6 +192,24 @@ void capturing_after_waiting() {
   CHECK(cuStreamEndCapture(stream, &graph));
   CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
   EXPECT(nodes == 3);
+}
+
+// As a state_dict is brought to a GPU, by the CUDA runtime.
+void allocating() {
+  void* found = nullptr;
+  CHECK(cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, nullptr));
+  const auto allocate = reinterpret_cast<decltype(&cuMemAlloc_v2)>(found);
+  const CUstream stream = stream_on(0);
+  const CUdeviceptr from = filled(1, kFewBytes, 10);
+  use(0);
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(300)) {
+    CUdeviceptr to = 0;
+    CHECK(allocate(&to, kFewBytes));
+    CHECK(cuMemcpyDtoDAsync_v2(to, from, kFewBytes, stream));
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuMemFree_v2(to));
+  }
 }
 
 void own_context() {
@@ -372,6 +392,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"in_order", in_order},
     {"small_only", small_only},
     {"no_more_contexts", no_more_contexts},
+    {"allocating", allocating},
     {"capturing", capturing},
     {"capturing_after_waiting", capturing_after_waiting},
     {"own_context", own_context},
