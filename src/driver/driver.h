@@ -104,8 +104,8 @@ class Driver {
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
   /// The same for memory that copies from `source` go into and copies of the place's own GPU out
-  /// of, and nobody else's. The driver may make it so that free() waits for nobody: who frees it
-  /// knows that nothing uses it any more.
+  /// of, and nobody else's. Its free() waits for nobody: who frees it knows that nothing uses it
+  /// any more.
   virtual Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) {
     (void)source;
     return allocate(place, bytes);

@@ -139,6 +139,7 @@ constexpr Case kCases[] = {
     {"memory", "many_things", kVirtual, "bytes=4M"},
     {"memory", "free_again", kVirtual, "bytes=4M"},
     {"memory", "free_again", kChaos, "bytes=4M"},
+    {"memory", "full_while_held", kChaos, "bytes=4M"},
     {"order", "between", kChaos, "bytes=2M fills=4 fill=1M"},
     {"order", "between_held", kChaos, "bytes=1M", "", false},
     {"order", "copy_then_pageable_in", kChaos, "fill=4M fills=8"},

@@ -38,6 +38,8 @@ CudaDriver::~CudaDriver() {
   if (!contexts_.usable()) return;
   for (const auto& [gpu, streams] : spare_streams_)
     for (const StreamPointer stream : streams) cuda_.stream_destroy(stream);
+  for (const auto& [kind, address] : spare_staging_) allocations_[address] = kind.first;
+  staging_.clear();
   while (!allocations_.empty()) {
     const Address left = allocations_.begin()->first;
     try {

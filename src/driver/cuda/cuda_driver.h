@@ -90,6 +90,8 @@ class CudaDriver final : public Driver {
   [[nodiscard]] bool forget(Address address, PlaceId& place);
   [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId source,
                                                           Bytes bytes);
+  [[nodiscard]] std::optional<Address> spare_staging(PlaceId place, Bytes bytes);
+  [[nodiscard]] bool gave_back_staging(Address address, PlaceId place);
   [[nodiscard]] Address keep(Address address, Bytes bytes, PlaceId place);
   [[nodiscard]] Address allocate_pinned(Bytes bytes);
   void free_pinned(Address address);
@@ -105,9 +107,11 @@ class CudaDriver final : public Driver {
   Imports& imports_ = Imports::of_process();
   std::mutex mutex_;
   std::map<Address, PlaceId> allocations_;
-  std::map<Address, std::unique_ptr<HostPages>> host_pages_;  ///< of registered memory
-  std::map<Address, std::unique_ptr<MappedMemory>> mapped_;   ///< of staging memory
-  std::map<int, std::vector<StreamPointer>> spare_streams_;   ///< by GPU
+  std::map<Address, std::unique_ptr<HostPages>> host_pages_;         ///< of registered memory
+  std::map<Address, std::unique_ptr<MappedMemory>> mapped_;          ///< staging memory of GPUs
+  std::map<Address, Bytes> staging_;                                 ///< other staging memory
+  std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< of it, what is not in use
+  std::map<int, std::vector<StreamPointer>> spare_streams_;          ///< by GPU
 };
 
 }  // namespace polypath::cuda

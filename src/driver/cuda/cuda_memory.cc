@@ -34,15 +34,42 @@ Address CudaDriver::keep(Address address, Bytes bytes, PlaceId place) {
   return address;
 }
 
+// What is not mapped is used again instead of freed: to free it would wait for the program.
 Address CudaDriver::allocate_staging(PlaceId place, PlaceId source, Bytes bytes) {
+  if (const auto spare = spare_staging(place, bytes)) return *spare;
   auto memory = map_staging(place, source, bytes);
-  if (!memory) return allocate(place, bytes);
+  if (!memory) {
+    const Address address = allocate(place, bytes);
+    const std::scoped_lock lock(mutex_);
+    staging_[address] = bytes;
+    return address;
+  }
   const Address address{static_cast<std::uintptr_t>(memory->base())};
   {
     const std::scoped_lock lock(mutex_);
     mapped_[address] = std::move(memory);
   }
   return keep(address, bytes, place);
+}
+
+std::optional<Address> CudaDriver::spare_staging(PlaceId place, Bytes bytes) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = spare_staging_.find({place, bytes});
+  if (found == spare_staging_.end()) return std::nullopt;
+  const Address address = found->second;
+  spare_staging_.erase(found);
+  allocations_[address] = place;
+  return address;
+}
+
+// True if nothing is left to free.
+bool CudaDriver::gave_back_staging(Address address, PlaceId place) {
+  const std::scoped_lock lock(mutex_);
+  if (mapped_.erase(address) > 0) return true;
+  const auto kept = staging_.find(address);
+  if (kept == staging_.end()) return false;
+  spare_staging_.emplace(std::pair{place, kept->second}, address);
+  return true;
 }
 
 // Null where the source's GPU would not reach it: the driver then stages copies in its own way,
@@ -101,10 +128,8 @@ void CudaDriver::free(Address address) {
     fail(ErrorCode::invalid_argument, fmt::format("address 0x{:x} cannot be freed", address.value),
          "allocate did not return it, or it has been freed", "Free each allocation once.");
   const RelaxedCapture relaxed;
+  if (gave_back_staging(address, place)) return;
   if (!is_gpu(place)) return free_pinned(address);
-  std::unique_lock lock(mutex_);
-  if (const auto mapped = mapped_.extract(address)) return;
-  lock.unlock();
   const Current current(contexts_.of(ordinal(place)));
   check(cuda_.free(address.value), "cuMemFree");
 }

@@ -11,25 +11,26 @@ std::unique_ptr<MappedMemory> MappedMemory::make(Bytes bytes, Device owner,
   MemoryProperties wanted;
   wanted.location.id = owner;
   std::size_t unit = 0;
-  check(cuda.memory_granularity(&unit, &wanted, 0), "cuMemGetAllocationGranularity");
+  if (cuda.memory_granularity(&unit, &wanted, 0) != kSuccess || unit == 0) return nullptr;
   std::unique_ptr<MappedMemory> memory(new MappedMemory);
   memory->size_ = (bytes.value + unit - 1) / unit * unit;
-  check(cuda.memory_create(&memory->memory_, memory->size_, &wanted, 0), "cuMemCreate");
+  const Result made = cuda.memory_create(&memory->memory_, memory->size_, &wanted, 0);
+  if (made == kOutOfMemory) check(made, "cuMemCreate");
+  if (made != kSuccess) return nullptr;
   memory->made_ = true;
-  memory->fill(owner, users);
-  return memory;
+  return memory->map(owner, users) ? std::move(memory) : nullptr;
 }
 
 // What fails halfway is taken back by the destructor.
-void MappedMemory::fill(Device owner, const std::vector<Device>& users) {
+bool MappedMemory::map(Device owner, const std::vector<Device>& users) {
   const Functions& cuda = Library::get().functions;
-  check(cuda.address_reserve(&base_, size_, 0, 0, 0), "cuMemAddressReserve");
-  check(cuda.memory_map(base_, size_, 0, memory_, 0), "cuMemMap");
-  mapped_ = true;
+  if (cuda.address_reserve(&base_, size_, 0, 0, 0) != kSuccess) return false;
+  mapped_ = cuda.memory_map(base_, size_, 0, memory_, 0) == kSuccess;
+  if (!mapped_) return false;
   std::vector<MemoryUser> all(1 + users.size());
   all.front().location.id = owner;
   for (std::size_t i = 0; i < users.size(); ++i) all[i + 1].location.id = users[i];
-  check(cuda.memory_open(base_, size_, all.data(), all.size()), "cuMemSetAccess");
+  return cuda.memory_open(base_, size_, all.data(), all.size()) == kSuccess;
 }
 
 MappedMemory::~MappedMemory() {

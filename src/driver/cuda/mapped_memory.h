@@ -17,7 +17,7 @@ namespace polypath::cuda {
 class MappedMemory {
  public:
   /// At least so many bytes of the GPU `owner`, for it and for `users`, which must be able to reach
-  /// it. Null where the GPU has no virtual memory management. Errors as check().
+  /// it. Null where the GPU has no virtual memory management. Error (out_of_memory).
   static std::unique_ptr<MappedMemory> make(Bytes bytes, Device owner,
                                             const std::vector<Device>& users);
   MappedMemory(const MappedMemory&) = delete;
@@ -28,7 +28,7 @@ class MappedMemory {
 
  private:
   MappedMemory() = default;
-  void fill(Device owner, const std::vector<Device>& users);
+  [[nodiscard]] bool map(Device owner, const std::vector<Device>& users);
 
   std::size_t size_ = 0;
   std::uint64_t memory_ = 0;

@@ -62,6 +62,31 @@ void second_gpu_until_full() { until_full(1, copies_of(1)); }
 // It has staging memory for copies of all others.
 void relay_until_full() { until_full(0, copies_of_all_gpus()); }
 
+// Whoever finds no room is told so at once, whatever waits in a stream.
+void full_while_held() {
+  const AllCopies copies = copies_of_all_gpus();
+  say_copies(copies, "before");
+  use(0);
+  const CUstream stream = stream_on(0);
+  const std::size_t bytes = options().number("bytes", 64 * kMiB);
+  const CUdeviceptr to = memory_on(0, bytes);
+  void* const from = pinned(bytes);
+  Hold hold(usual_hold(By::function));
+  hold.in(stream);
+  CHECK(cuMemcpyHtoDAsync_v2(to, from, bytes, stream));
+  const auto allocate = allocation();
+  std::vector<CUdeviceptr> all;
+  CUdeviceptr memory = 0;
+  const bool blocked = blocks(hold, [&] {
+    while (allocate(&memory, options().number("piece", 64 * kMiB)) == 0) all.push_back(memory);
+  });
+  hold.release();
+  std::printf("allocations: %zu\n", all.size());
+  say_blocked("they", blocked);
+  for (const CUdeviceptr one : all) CHECK(cuMemFree_v2(one));
+  say_copies(copies, "after all has been given back");
+}
+
 std::size_t free_on(int gpu) {
   std::size_t free = 0, total = 0;
   use(gpu);
@@ -107,6 +132,7 @@ const Scenarios kScenarios = {
     {"relay_until_full", {2, relay_until_full}},
     {"many_things", {1, many_things}},
     {"free_again", {1, free_again}},
+    {"full_while_held", {1, full_while_held}},
 };
 
 }  // namespace
