@@ -80,7 +80,8 @@ POLYPATH_API const char* polypath_last_error(void);
 /**
  * Opens a machine.
  * @param machine  a machine of the zoo ("h200x4"), "synthetic:SEED" or a machine file, which is
- *                 simulated; NULL: the POLYPATH_MACHINE setting, else "h200x4"
+ *                 simulated; NULL: the POLYPATH_MACHINE setting, else this computer's GPUs, and
+ *                 where there are none "h200x4"
  * @param context  receives the context
  */
 POLYPATH_API polypath_status polypath_context_create(const char* machine,
@@ -139,6 +140,33 @@ POLYPATH_API polypath_status polypath_copy_with(polypath_context* context, void*
                                                 const void* source, size_t bytes,
                                                 polypath_stream stream, polypath_executor executor,
                                                 polypath_executor* used);
+
+/**
+ * As polypath_copy, on a stream of the program's own: a CUstream or cudaStream_t of a GPU's primary
+ * context, or a default stream of the current context (NULL, CU_STREAM_LEGACY,
+ * CU_STREAM_PER_THREAD). The addresses are the program's own as well, from cuMemAlloc, cudaMalloc
+ * or pinned memory; with pageable memory the call blocks as cuMemcpyAsync does. Needs a context on
+ * this computer's GPUs. Errors as polypath_copy; POLYPATH_UNSUPPORTED on a simulated machine;
+ * POLYPATH_INVALID_ARGUMENT for a stream of another context.
+ */
+POLYPATH_API polypath_status polypath_copy_on(polypath_context* context, void* destination,
+                                              const void* source, size_t bytes, void* cuda_stream);
+
+/** One of many copies. */
+typedef struct polypath_piece {
+  void* destination;
+  const void* source;
+  size_t bytes;
+} polypath_piece;
+
+/**
+ * Many copies as polypath_copy_on makes them, one after the other in the stream.
+ * @param enqueued  if not NULL receives how many were enqueued: all, or those before the one that
+ *                  the error is about
+ */
+POLYPATH_API polypath_status polypath_copy_many_on(polypath_context* context,
+                                                   const polypath_piece* pieces, size_t count,
+                                                   void* cuda_stream, size_t* enqueued);
 
 /**
  * What a copy between two places would do on the idle machine, and why: JSON of schema

@@ -196,6 +196,27 @@ polypath_status polypath_copy_with(polypath_context* context, void* destination,
   });
 }
 
+polypath_status polypath_copy_on(polypath_context* context, void* destination, const void* source,
+                                 size_t bytes, void* cuda_stream) {
+  const polypath_piece piece = {destination, source, bytes};
+  return polypath_copy_many_on(context, &piece, 1, cuda_stream, nullptr);
+}
+
+polypath_status polypath_copy_many_on(polypath_context* context, const polypath_piece* pieces,
+                                      size_t count, void* cuda_stream, size_t* enqueued) {
+  return guarded([&] {
+    if (enqueued != nullptr) *enqueued = 0;
+    polypath::Context& used = context_of(context);
+    if (count > 0) given(pieces, "pieces");
+    const auto stream = used.adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream));
+    for (size_t i = 0; i < count; ++i) {
+      (void)used.copy_on(stream.gpu, stream.handle, address_of(pieces[i].destination),
+                         address_of(pieces[i].source), Bytes{pieces[i].bytes});
+      if (enqueued != nullptr) *enqueued = i + 1;
+    }
+  });
+}
+
 polypath_status polypath_plan(polypath_context* context, const char* source,
                               const char* destination, size_t bytes, char* json, size_t capacity,
                               size_t* needed) {

@@ -119,6 +119,12 @@ class Driver {
   virtual void destroy_stream(StreamHandle stream) = 0;
   /// The handle of a stream that the driver's user made without this interface.
   [[nodiscard]] virtual StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) = 0;
+  /// The GPU of such a stream; of a default stream the current context's. None if its context is
+  /// not the primary one of a GPU.
+  [[nodiscard]] virtual std::optional<PlaceId> gpu_of_foreign(std::uintptr_t stream) {
+    (void)stream;
+    return std::nullopt;
+  }
   /// True while the stream's calls are being captured into a graph of the caller.
   [[nodiscard]] virtual bool is_capturing(StreamHandle stream) = 0;
 

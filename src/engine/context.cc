@@ -123,6 +123,18 @@ StreamHandle Context::foreign_stream(const std::string& gpu, std::uintptr_t stre
   return driver_.foreign_stream(machine().find_place(gpu), stream);
 }
 
+GpuStream Context::adopt_stream(std::uintptr_t stream) {
+  if (simulated_)
+    fail(ErrorCode::unsupported, "a stream of CUDA cannot be used here",
+         fmt::format("machine {} is simulated", machine().name),
+         "Open the context without naming a machine, on a computer with GPUs.");
+  if (const auto gpu = driver_.gpu_of_foreign(stream))
+    return {machine().place(*gpu).name, driver_.foreign_stream(*gpu, stream)};
+  fail(ErrorCode::invalid_argument, fmt::format("stream 0x{:x} cannot be used", stream),
+       "it is in no GPU's primary context, or no context is current",
+       "Create it in the context of cudaSetDevice or cuDevicePrimaryCtxRetain.");
+}
+
 MemoryInfo Context::memory_at(Address address) {
   if (const auto memory = driver_.find_memory(address)) return *memory;
   fail(ErrorCode::invalid_argument, fmt::format("address 0x{:x} is unknown", address.value),

@@ -54,6 +54,9 @@ class Context {
   /// Enqueues a copy on a stream of `gpu` that the context did not create.
   CopyResult copy_on(const std::string& gpu, StreamHandle stream, Address destination,
                      Address source, Bytes bytes, const PlanOptions& options = {});
+  /// A stream of CUDA's own (CUstream), or a default stream of the current context. Errors:
+  /// unsupported on a simulated machine; invalid_argument if it is in no GPU's primary context.
+  [[nodiscard]] GpuStream adopt_stream(std::uintptr_t stream);
   /// The same, in order with more streams than its own: it also starts after what is in each of
   /// `beside`, and ends before what comes next there. Streams that are not part of a capture that
   /// the copy is part of are left out, because a graph cannot wait for other work.

@@ -222,25 +222,12 @@ void Session::remember(const ProgramCopy& asked, const CopyCall& call) {
                                 in_default ? context_of(call.stream_gpu) : nullptr});
 }
 
-// The GPU of a stream, if its context is that GPU's primary one.
 std::optional<PlaceId> Session::place_of(cuda::StreamPointer stream) {
-  const std::optional<int> gpu = gpu_of(stream);
-  if (!gpu || static_cast<std::size_t>(*gpu) >= gpus_.size()) return std::nullopt;
-  return gpus_[static_cast<std::size_t>(*gpu)];
+  return driver_.gpu_of_foreign(reinterpret_cast<std::uintptr_t>(stream));
 }
 
 StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
   return driver_.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
-}
-
-// The default streams are the current context's.
-std::optional<int> Session::gpu_of(cuda::StreamPointer stream) {
-  cuda::ContextPointer context = nullptr;
-  const cuda::Result result = is_default_stream(stream)
-                                  ? functions().context_current(&context)
-                                  : functions().stream_context(stream, &context);
-  if (result != cuda::kSuccess || context == nullptr) return std::nullopt;
-  return driver_.contexts().gpu_of(context);
 }
 
 // True if nothing of ours would wait for the program. Where the driver's own call waits for what is

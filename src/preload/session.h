@@ -63,7 +63,6 @@ class Session {
   [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
   [[nodiscard]] bool imports(const CopyCall& call) const;
   void leave_out_exclusive_gpus();
-  [[nodiscard]] std::optional<int> gpu_of(cuda::StreamPointer stream);
   [[nodiscard]] static bool between_gpus(const Ends& ends);
   [[nodiscard]] bool may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
                                Seconds gain);

@@ -64,6 +64,20 @@ TEST_F(CInterface, SaysHowACopyRuns) {
   EXPECT_GT(counted.staged_bytes, 0U);
 }
 
+TEST_F(CInterface, AStreamOfCudaIsNoStreamOfASimulatedMachine) {
+  size_t enqueued = 7;
+  const polypath_piece piece = {destination_, source_, kBytes};
+
+  EXPECT_EQ(polypath_copy_on(context_, destination_, source_, kBytes, nullptr),
+            POLYPATH_UNSUPPORTED);
+  EXPECT_THAT(polypath_last_error(), HasSubstr("beluga is simulated"));
+  EXPECT_EQ(polypath_copy_many_on(context_, &piece, 1, nullptr, &enqueued), POLYPATH_UNSUPPORTED);
+  EXPECT_EQ(enqueued, 0U);
+  EXPECT_EQ(polypath_copy_many_on(context_, nullptr, 1, nullptr, nullptr),
+            POLYPATH_INVALID_ARGUMENT);
+  EXPECT_THAT(polypath_last_error(), StartsWith("pieces is null"));
+}
+
 TEST_F(CInterface, CopyOfNothingSucceeds) {
   EXPECT_EQ(polypath_copy(context_, destination_, source_, 0, stream_), POLYPATH_SUCCESS);
 }

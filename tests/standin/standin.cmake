@@ -17,6 +17,22 @@ foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report)
   endif()
 endforeach()
 
+# A C program that uses CUDA and Polypath, as a user would write it.
+if(POLYPATH_WITH_CUDA AND TARGET preload_driver_link AND NOT POLYPATH_SANITIZE)
+  add_executable(example_own_stream ${PROJECT_SOURCE_DIR}/examples/own_stream.c)
+  target_compile_options(example_own_stream PRIVATE -Wall -Wextra -Wpedantic)
+  target_include_directories(example_own_stream PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/capi/no_cuda)
+  target_link_libraries(example_own_stream PRIVATE polypath preload_driver_link)
+  set_target_properties(example_own_stream PROPERTIES SKIP_BUILD_RPATH ON)
+  add_dependencies(example_own_stream standin_cuda standin_nvml)
+  add_test(NAME Example.OwnStream
+           COMMAND ${CMAKE_COMMAND} -E env STANDIN_STRICT=1 STANDIN_MACHINE=beluga POLYPATH_STATS=1
+                   LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/standin:$<TARGET_FILE_DIR:polypath>
+                   $<TARGET_FILE:example_own_stream>)
+  set_tests_properties(Example.OwnStream PROPERTIES LABELS capi
+                       PASS_REGULAR_EXPRESSION "0 native, 1 by streams.*bytes are right")
+endif()
+
 if(NOT POLYPATH_WITH_CUDA OR NOT TARGET test_gpu)  # without CUDA they find no GPU, whatever they run on
   return()
 endif()

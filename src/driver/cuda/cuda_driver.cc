@@ -82,6 +82,18 @@ StreamHandle CudaDriver::foreign_stream(PlaceId gpu, std::uintptr_t stream) {
   return {pack(ordinal(gpu), reinterpret_cast<const void*>(stream)) | kForeign};
 }
 
+std::optional<PlaceId> CudaDriver::gpu_of_foreign(std::uintptr_t stream) {
+  const bool by_default = stream == 0 || stream == kStreamLegacy || stream == kStreamPerThread;
+  ContextPointer context = nullptr;
+  const Result result =
+      by_default ? cuda_.context_current(&context)
+                 : cuda_.stream_context(reinterpret_cast<StreamPointer>(stream), &context);
+  if (result != kSuccess || context == nullptr) return std::nullopt;
+  const std::optional<int> gpu = contexts_.gpu_of(context);
+  const PlaceId place = gpu ? place_of_gpu(*gpu) : PlaceId{};
+  return place.valid() ? std::optional(place) : std::nullopt;
+}
+
 Seconds CudaDriver::now() {
   return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()};
 }

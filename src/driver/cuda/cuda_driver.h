@@ -51,6 +51,7 @@ class CudaDriver final : public Driver {
   StreamHandle create_stream(PlaceId gpu) override;
   void destroy_stream(StreamHandle stream) override;
   StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override;
+  std::optional<PlaceId> gpu_of_foreign(std::uintptr_t stream) override;
   bool is_capturing(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override;
