@@ -4,7 +4,7 @@ Requests and results are JSON; docs/json.md describes both.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -146,9 +146,17 @@ class Context:
     def simulated(self) -> bool:
         """Whether the machine is simulated."""
 
-    def plan(self, source: str, destination: str, nbytes: int) -> str:
-        """Return the plan between two places as JSON of schema polypath.plan/1."""
+    def plan(self, source: str, destination: str, nbytes: int) -> dict[str, Any]:
+        """Return the plan between two places: a dictionary of schema polypath.plan/1."""
 
+    def close(self) -> None:
+        """Wait for copies without a stream; calls after that are refused.
+
+        Buffers and streams that are still there stay as they are. The end of `with` does it, too.
+        """
+
+    def __enter__(self) -> Context: ...
+    def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
     def now(self) -> float:
         """Return seconds on the machine's clock; virtual when simulated."""
 

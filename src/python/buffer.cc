@@ -30,10 +30,11 @@ Bytes length_of(const Buffer& destination, const Buffer& source, std::optional<s
 
 }  // namespace
 
-Stream::Stream(ContextPointer used_context, StreamHandle made)
-    : context(std::move(used_context)), handle(made) {}
+Stream::Stream(ContextPointer used_context, const std::string& of_gpu, StreamHandle made)
+    : context(std::move(used_context)), gpu(of_gpu), handle(made) {}
 
 Stream::~Stream() {
+  const nb::gil_scoped_release unlocked;  // it waits for the stream's work
   try {
     context->destroy_stream(handle);
   } catch (const Error&) {
@@ -50,6 +51,7 @@ Buffer::Buffer(ContextPointer used_context, const std::string& at, Bytes bytes)
       address(context->allocate(at, bytes)) {}
 
 Buffer::~Buffer() {
+  const nb::gil_scoped_release unlocked;  // it waits for what may use the memory
   try {
     context->free(address);
   } catch (const Error&) {
@@ -74,36 +76,61 @@ Holder::Holder(const std::string& machine, bool trace)
                  if (getpid() == process) delete context;
                }) {}
 
+ContextPointer Holder::context() const {
+  if (context_) return context_;
+  fail(ErrorCode::invalid_argument, "the context is closed",
+       "close() or the end of 'with' closes it", "Open another one.");
+}
+
+void Holder::close() {
+  own_streams_.clear();
+  ContextPointer last = std::move(context_);
+  const nb::gil_scoped_release unlocked;
+  last.reset();
+}
+
+std::string Holder::describe() const {
+  if (!context_) return "<polypath.Context, closed>";
+  return "<polypath.Context of " + context_->machine().name +
+         (context_->simulated() ? ", simulated>" : ">");
+}
+
 std::unique_ptr<Buffer> Holder::allocate(const std::string& place, std::uint64_t bytes) {
-  return std::make_unique<Buffer>(context_, place, Bytes{bytes});
+  const ContextPointer used = context();
+  const nb::gil_scoped_release unlocked;
+  return std::make_unique<Buffer>(used, place, Bytes{bytes});
 }
 
 std::unique_ptr<Stream> Holder::stream(const std::string& gpu) {
-  return std::make_unique<Stream>(context_, context_->create_stream(gpu));
+  const ContextPointer used = context();
+  return std::make_unique<Stream>(used, gpu, used->create_stream(gpu));
 }
 
 // The stream for calls without one: of the GPU that sends, else of the one that receives.
-const Stream& Holder::own_stream(const Buffer& destination, const Buffer& source) {
-  const Machine& machine = context_->machine();
+std::shared_ptr<const Stream> Holder::own_stream(const Buffer& destination, const Buffer& source) {
+  const ContextPointer held = context();
+  const Machine& machine = held->machine();
   const bool from_gpu = machine.place(machine.find_place(source.place)).kind == PlaceKind::gpu;
   auto& stream = own_streams_[from_gpu ? source.place : destination.place];
   if (!stream) stream = this->stream(from_gpu ? source.place : destination.place);
-  return *stream;
+  return stream;
 }
 
 std::string Holder::copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
                          std::uint64_t destination_offset, std::uint64_t source_offset,
                          const Stream* stream, const PlanOptions& options) {
-  if (destination.context != context_ || source.context != context_ ||
-      (stream != nullptr && stream->context != context_))
+  const ContextPointer opened = context();
+  if (destination.context != opened || source.context != opened ||
+      (stream != nullptr && stream->context != opened))
     fail(ErrorCode::invalid_argument, "a buffer or stream belongs to another context",
          "a copy stays within one machine", "Allocate both buffers and the stream with this one.");
   const Bytes length = length_of(destination, source, bytes, destination_offset, source_offset);
-  const Stream& used = stream != nullptr ? *stream : own_stream(destination, source);
+  const auto own = stream == nullptr ? own_stream(destination, source) : nullptr;
+  const Stream& used = stream != nullptr ? *stream : *own;
   const nb::gil_scoped_release unlocked;
   const CopyResult result =
-      context_->copy(destination.address + Bytes{destination_offset},
-                     source.address + Bytes{source_offset}, length, used.handle, options);
+      opened->copy(destination.address + Bytes{destination_offset},
+                   source.address + Bytes{source_offset}, length, used.handle, options);
   if (stream == nullptr) used.synchronize();
   return name_of(result.executor);
 }
@@ -117,7 +144,7 @@ GpuStream Holder::stream_of(const StreamArgument& argument) {
     fail(ErrorCode::invalid_argument, "a stream belongs to another context",
          "a copy stays within one machine", "Make it with this one.");
   }
-  if (nb::try_cast(stream, number)) return {gpu, context_->foreign_stream(gpu, number)};
+  if (nb::try_cast(stream, number)) return {gpu, context()->foreign_stream(gpu, number)};
   throw nb::type_error(
       "the stream is neither a number nor a Stream (CUDA's handles are numbers from 0 on) Pass one "
       "of them.");
@@ -126,22 +153,33 @@ GpuStream Holder::stream_of(const StreamArgument& argument) {
 std::string Holder::copy_addresses(std::uintptr_t destination, std::uintptr_t source,
                                    std::uint64_t bytes, const StreamArgument& stream,
                                    const std::vector<StreamArgument>& beside) {
+  const ContextPointer opened = context();
   const GpuStream used = stream_of(stream);
   std::vector<GpuStream> others;
   for (const StreamArgument& other : beside) others.push_back(stream_of(other));
   const nb::gil_scoped_release unlocked;
-  return name_of(context_->copy_beside(used, others, {destination}, {source}, {bytes}).executor);
+  return name_of(opened->copy_beside(used, others, {destination}, {source}, {bytes}).executor);
 }
 
 std::string Holder::place_of(std::uintptr_t address) {
-  return context_->machine().place(context_->memory_at({address}).place).name;
+  const ContextPointer used = context();
+  return used->machine().place(used->memory_at({address}).place).name;
 }
 
-std::string Holder::plan(const std::string& source, const std::string& destination,
-                         std::uint64_t bytes) {
-  return bench::plan_report(context_->machine(), *context_->plan(source, destination, {bytes}));
+nb::object Holder::plan(const std::string& source, const std::string& destination,
+                        std::uint64_t bytes) {
+  const ContextPointer used = context();
+  std::string text;
+  {
+    const nb::gil_scoped_release unlocked;
+    text = bench::plan_report(used->machine(), *used->plan(source, destination, {bytes}));
+  }
+  return nb::module_::import_("json").attr("loads")(text.c_str());
 }
 
-std::string Holder::trace() { return bench::trace_report(context_->machine(), context_->trace()); }
+std::string Holder::trace() {
+  const ContextPointer used = context();
+  return bench::trace_report(used->machine(), used->trace());
+}
 
 }  // namespace polypath::python

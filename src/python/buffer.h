@@ -16,13 +16,14 @@ namespace polypath::python {
 using ContextPointer = std::shared_ptr<Context>;
 
 struct Stream {
-  Stream(ContextPointer used_context, StreamHandle made);
+  Stream(ContextPointer used_context, const std::string& of_gpu, StreamHandle made);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
   void synchronize() const;
 
   ContextPointer context;
+  std::string gpu;
   StreamHandle handle;
 };
 
@@ -50,6 +51,12 @@ class Holder {
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
+  /// Waits for the copies without a stream of the caller's. Calls after that are refused; what was
+  /// made here and is still there stays as it is.
+  void close();
+  /// The machine, and whether it is simulated or closed.
+  [[nodiscard]] std::string describe() const;
+
   std::unique_ptr<Buffer> allocate(const std::string& place, std::uint64_t bytes);
   std::unique_ptr<Stream> stream(const std::string& gpu);
   std::string copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
@@ -60,19 +67,23 @@ class Holder {
                              const std::vector<StreamArgument>& beside);
   /// The name of the place whose memory is at the address.
   std::string place_of(std::uintptr_t address);
-  std::string plan(const std::string& source, const std::string& destination, std::uint64_t bytes);
+  /// A dictionary of schema polypath.plan/1.
+  nanobind::object plan(const std::string& source, const std::string& destination,
+                        std::uint64_t bytes);
   std::string trace();
-  bool simulated() { return context_->simulated(); }
-  double now() { return context_->now().value; }
-  std::vector<std::string> violations() { return context_->violations(); }
-  Statistics statistics() { return context_->statistics(); }
+  bool simulated() { return context()->simulated(); }
+  double now() { return context()->now().value; }
+  std::vector<std::string> violations() { return context()->violations(); }
+  Statistics statistics() { return context()->statistics(); }
 
  private:
-  const Stream& own_stream(const Buffer& destination, const Buffer& source);
+  /// Held by the caller, so that close() in another thread does not end it.
+  [[nodiscard]] ContextPointer context() const;
+  std::shared_ptr<const Stream> own_stream(const Buffer& destination, const Buffer& source);
   GpuStream stream_of(const StreamArgument& argument);
 
   ContextPointer context_;
-  std::map<std::string, std::unique_ptr<Stream>> own_streams_;
+  std::map<std::string, std::shared_ptr<Stream>> own_streams_;
 };
 
 }  // namespace polypath::python

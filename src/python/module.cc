@@ -131,13 +131,20 @@ void bind_streams_and_buffers(nb::module_& module) {
   nb::class_<Stream>(module, "Stream",
                      "A stream of a GPU: work on it runs in order. Made by Context.stream.")
       .def("synchronize", &Stream::synchronize, nb::call_guard<nb::gil_scoped_release>(),
-           "Wait until all work on the stream has finished.");
+           "Wait until all work on the stream has finished.")
+      .def("__repr__",
+           [](const Stream& stream) { return "<polypath.Stream of " + stream.gpu + ">"; });
   nb::class_<Buffer>(module, "Buffer",
                      "Memory at a place of the machine. Made by Context.allocate; freed with the "
                      "last reference, once nothing queued uses it.")
       .def_prop_ro("nbytes", [](const Buffer& buffer) { return buffer.size.value; })
       .def_prop_ro("place", [](const Buffer& buffer) { return buffer.place; })
       .def_prop_ro("address", [](const Buffer& buffer) { return buffer.address.value; })
+      .def("__repr__",
+           [](const Buffer& buffer) {
+             return "<polypath.Buffer of " + format_bytes(buffer.size) + " at " + buffer.place +
+                    ">";
+           })
       .def(
           "numpy", [](nb::handle self) { return Buffer::array(self); },
           "The bytes as a NumPy array of uint8, without a copy: of host memory, and of all memory "
@@ -184,7 +191,14 @@ void bind_context(nb::module_& module) {
            "The place whose memory is at the address, such as 'gpu0'.")
       .def_prop_ro("simulated", &Holder::simulated)
       .def("plan", &Holder::plan, "source"_a, "destination"_a, "nbytes"_a,
-           "The plan between two places as JSON of schema polypath.plan/1.")
+           "The plan between two places as a dictionary of schema polypath.plan/1.")
+      .def("close", &Holder::close,
+           "Wait for copies without a stream; calls after that are refused.")
+      .def("__enter__", [](nb::object self) { return self; })
+      .def(
+          "__exit__", [](Holder& holder, nb::handle, nb::handle, nb::handle) { holder.close(); },
+          "kind"_a.none(), "error"_a.none(), "traceback"_a.none())
+      .def("__repr__", &Holder::describe)
       .def("now", &Holder::now, "Seconds on the machine's clock; virtual when simulated.")
       .def("trace", &Holder::trace, "The timeline so far as JSON that Perfetto opens.")
       .def("violations", &Holder::violations,

@@ -110,8 +110,32 @@ def test_forced_shares_are_obeyed(context: polypath.Context) -> None:
     assert context.statistics()["staged_bytes"] == 8 * MIB
 
 
-def test_plan_is_json_with_a_reason_for_every_path(context: polypath.Context) -> None:
-    plan = json.loads(context.plan("gpu0", "gpu1", 64 * MIB))
+def test_with_closes_the_context_and_leaves_its_buffers() -> None:
+    with polypath.Context("beluga") as context:
+        source, destination = context.allocate("gpu0", MIB), context.allocate("gpu1", MIB)
+        expected = filled(source, 6)
+        context.copy(destination, source)
+
+    with pytest.raises(polypath.Error, match="the context is closed") as closed:
+        context.allocate("gpu0", MIB)
+    with pytest.raises(polypath.Error, match="the context is closed"):
+        context.copy(destination, source)
+    context.close()
+
+    assert closed.value.code == "invalid argument"
+    assert np.array_equal(destination.numpy(), expected)
+
+
+def test_everything_says_what_it_is(context: polypath.Context) -> None:
+    assert repr(context) == "<polypath.Context of beluga, simulated>"
+    assert repr(context.allocate("gpu1", 64 * MIB)) == "<polypath.Buffer of 64M at gpu1>"
+    assert repr(context.stream("gpu2")) == "<polypath.Stream of gpu2>"
+    context.close()
+    assert repr(context) == "<polypath.Context, closed>"
+
+
+def test_plan_has_a_reason_for_every_path(context: polypath.Context) -> None:
+    plan = context.plan("gpu0", "gpu1", 64 * MIB)
 
     assert plan["schema"] == "polypath.plan/1"
     assert [path["via"] for path in plan["paths"]] == ["direct", "gpu2", "gpu3", "host0"]
