@@ -58,6 +58,7 @@ class Memory:
     lazy: bool = False  # the bytes are not yet the values: conjugated or negated when read
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # in bytes; only where it is not contiguous
+    element: str = ""  # the elements' type, "float32"; empty where it is not known
 
     @property
     def plain(self) -> bool:

@@ -11,13 +11,13 @@ from polypath.process_context import process_context
 from polypath.stream_order import StreamOrder, stream_order
 
 
-def copy(destination: Any, source: Any, stream: Any = None) -> str:
+def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = False) -> str:
     """Copy the bytes of `source` to `destination`; return how: "native", "stream" or "graph".
 
     Either may be a tensor of PyTorch, an array of CuPy or NumPy, a polypath.Buffer, or anything
     with `__cuda_array_interface__`, the buffer protocol or DLPack on the CPU. They must have equal
-    bytes and equal bytes per element; element types are not converted. A source that is not
-    contiguous is made so first.
+    bytes and elements of one type, because nothing is converted; with `bits` the types may differ
+    and their elements have equal bytes. A source that is not contiguous is made so first.
 
     Stream order: with GPUs involved the copy runs on `stream`, a handle or a stream of PyTorch or
     CuPy. None stands for the framework's current stream of the GPU that sends, or of the one that
@@ -30,7 +30,7 @@ def copy(destination: Any, source: Any, stream: Any = None) -> str:
     memory that can be read), polypath.Error (no usable GPU, unknown memory, the driver).
     """
     target, origin = memory_of(destination), memory_of(source)
-    _check(target, origin)
+    _check(target, origin, bits)
     if target.nbytes == 0:
         return "native"
     if target.gpu is None and origin.gpu is None:
@@ -97,7 +97,28 @@ def memory_of(thing: Any) -> Memory:
     return framework_of(thing).memory(thing)
 
 
-def _check(target: Memory, origin: Memory) -> None:
+def _check_elements(target: Memory, origin: Memory, bits: bool) -> None:
+    if UNTYPED in (target.item_size, origin.item_size):
+        return
+    if target.item_size != origin.item_size:
+        raise ValueError(
+            message(
+                f"elements of {origin.item_size} bytes do not become ones of {target.item_size}",
+                "a copy does not convert",
+                "Convert the source to the destination's type first.",
+            )
+        )
+    if "" not in (target.element, origin.element) and target.element != origin.element and not bits:
+        raise ValueError(
+            message(
+                f"elements of type {origin.element} do not become {target.element}",
+                "a copy does not convert",
+                "Convert the source first, or pass bits=True to copy its bits as they are.",
+            )
+        )
+
+
+def _check(target: Memory, origin: Memory, bits: bool) -> None:
     """Raise ValueError unless the bytes of the one can become those of the other."""
     if not target.writable:
         raise ValueError(
@@ -111,14 +132,7 @@ def _check(target: Memory, origin: Memory) -> None:
                 "Slice one of them.",
             )
         )
-    if UNTYPED not in (sizes := {target.item_size, origin.item_size}) and len(sizes) > 1:
-        raise ValueError(
-            message(
-                f"elements of {origin.item_size} bytes do not become ones of {target.item_size}",
-                "a copy does not convert",
-                "Convert the source to the destination's type first.",
-            )
-        )
+    _check_elements(target, origin, bits)
     if not target.plain and not target.has_layout_of(origin):
         raise ValueError(
             message(

@@ -144,6 +144,10 @@ class TorchTensor:
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
 
+    @property
+    def dtype(self) -> str:
+        return f"torch.{self.array.dtype}"
+
     def data_ptr(self) -> int:
         return int(self.array.__array_interface__["data"][0])
 

@@ -23,6 +23,8 @@ def read_only() -> np.ndarray:
     [
         (np.zeros(8, np.uint8), np.zeros(9, np.uint8), ValueError, "9 bytes does not fill 8"),
         (np.zeros(2, np.float64), np.zeros(4, np.float32), ValueError, "elements of 4 bytes"),
+        (np.zeros(4, np.int32), np.zeros(4, np.float32), ValueError, "float32 do not become int32"),
+        (np.zeros(4, ">f4"), np.zeros(4, np.float32), ValueError, "float32 do not become >f4"),
         (read_only(), np.zeros(8, np.uint8), ValueError, "destination is read-only"),
         (b"12345678", np.zeros(8, np.uint8), ValueError, "destination is read-only"),
         (np.zeros((4, 4))[:, :2], np.zeros(8), ValueError, "destination is not contiguous"),
@@ -38,6 +40,15 @@ def test_a_copy_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(kind, match=rf"{words}.* \(.+\) [A-Z].*\."):
         polypath.copy(destination, source)
+
+
+@pytest.mark.parametrize("destination", [np.zeros(4, np.int32), np.zeros(4, ">f4")])
+def test_bits_are_copied_where_they_are_asked_for(destination: np.ndarray) -> None:
+    source = np.arange(4, dtype=np.float32)
+
+    polypath.copy(destination, source, bits=True)
+
+    assert destination.tobytes() == source.tobytes()
 
 
 @pytest.mark.parametrize(

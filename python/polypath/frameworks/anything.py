@@ -10,6 +10,7 @@ from polypath.frameworks.base import Framework
 from polypath.memory import UNTYPED, GpuStream, Memory, message
 from polypath.process_context import process_context
 
+KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}  # of NumPy's type strings
 LEGACY_STREAM = 1  # CUDA's other name for the default stream, which is 0
 DLPACK_HOSTS = (1, 3)  # kDLCPU and kDLCUDAHost: what the host can read
 
@@ -58,7 +59,8 @@ class Anything(Framework):
         strides = interface.get("strides") or ()
         contiguous = not strides or nbytes == 0 or tuple(strides) == _c_strides(shape, item_size)
         return Memory(thing, self, address, nbytes, item_size, gpu, contiguous, not read_only,
-                      shape=shape, strides=() if contiguous else tuple(strides))  # fmt: skip
+                      shape=shape, strides=() if contiguous else tuple(strides),
+                      element=_name_of(interface["typestr"]))  # fmt: skip
 
     def _memory_by_dlpack(self, thing: Any) -> Memory:
         device = thing.__dlpack_device__()[0] if hasattr(thing, "__dlpack_device__") else None
@@ -78,6 +80,16 @@ class Anything(Framework):
 
 def _gpu_of_place(place: str) -> int | None:
     return int(place[3:]) if place.startswith("gpu") else None
+
+
+def _name_of(typestr: str) -> str:
+    """Return NumPy's name of a type, "float32" of "<f4"; "" for one that is not a number."""
+    order, kind, size = typestr[0], typestr[1], int(typestr[2:])
+    if kind == "b":
+        return "bool"
+    if kind not in KINDS:
+        return ""
+    return f"{KINDS[kind]}{8 * size}" if order in "|=<" else typestr
 
 
 def _c_strides(shape: tuple[int, ...], item_size: int) -> tuple[int, ...]:

@@ -11,6 +11,10 @@ from polypath.frameworks.base import Framework
 from polypath.memory import GpuStream, Memory, message
 
 
+def _name_of(dtype: Any) -> str:
+    return str(dtype.name if dtype.isnative else dtype.str)
+
+
 class Cupy(Framework):
     """CuPy."""
 
@@ -27,6 +31,7 @@ class Cupy(Framework):
             gpu=thing.device.id,
             contiguous=thing.flags.c_contiguous,
             shape=tuple(thing.shape),
+            element=_name_of(thing.dtype),
             strides=() if thing.flags.c_contiguous else tuple(thing.strides),
         )
 
@@ -81,6 +86,7 @@ class Numpy(Framework):
             gpu=None,
             contiguous=thing.flags.c_contiguous,
             writable=thing.flags.writeable,
+            element=_name_of(thing.dtype),
             shape=thing.shape,
             strides=() if thing.flags.c_contiguous else thing.strides,
         )

@@ -33,6 +33,7 @@ class PyTorch(Framework):
             address=thing.data_ptr(),
             nbytes=thing.numel() * item_size,
             item_size=item_size,
+            element=str(thing.dtype).removeprefix("torch."),
             gpu=thing.device.index if thing.device.type == "cuda" else None,
             contiguous=contiguous,
             lazy=thing.is_conj() or thing.is_neg(),
