@@ -2,6 +2,7 @@
 
 #include "bench/measure_gpus.h"
 #include "core/error.h"
+#include "core/median.h"
 
 namespace polypath::bench {
 namespace {

@@ -111,7 +111,7 @@ Seconds predict_operation(const Machine& machine, const Operation& operation, By
   }
   const auto together = [&](const Predictor& used) {
     Seconds last;
-    for (const Prediction& each : used.predict_well(shapes, used.resources().capacities(), slots))
+    for (const Prediction& each : used.predict_well(shapes, slots))
       last = std::max(last, each.time);
     return last;
   };

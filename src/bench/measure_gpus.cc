@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "bench/steadiness.h"
+#include "core/median.h"
 
 namespace polypath::bench {
 namespace {
@@ -54,14 +55,6 @@ Seconds prediction(const Machine& machine, const Operation& operation, const Req
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 Result measure_on_gpus(const Machine& machine, const Operation& operation, const Request& request,
                        Bytes bytes) {

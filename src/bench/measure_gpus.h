@@ -15,7 +15,4 @@ namespace polypath::bench {
 Result measure_on_gpus(const Machine& machine, const Operation& operation, const Request& request,
                        Bytes bytes);
 
-/// The middle of the values; of an even number, the mean of the two.
-double median(std::vector<double> values);
-
 }  // namespace polypath::bench

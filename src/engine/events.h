@@ -1,5 +1,5 @@
 #pragma once
-// Events of the engine's own, and giving back without a word.
+// Events of the engine's own.
 
 #include <map>
 #include <memory>
@@ -7,22 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "core/quietly.h"
 #include "driver/driver.h"
 
 namespace polypath {
-
-/// Makes a call that gives something back. A driver that fails there keeps the thing, and that is
-/// all it can do. True if it did not fail.
-template <class Call>
-bool quietly(Call call) noexcept {
-  try {
-    call();
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 /// An event per GPU that records it, created when first asked for.
 class EventSet {

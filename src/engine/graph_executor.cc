@@ -19,11 +19,7 @@ GraphExecutor::GraphExecutor(Driver& driver, const Machine& machine, Hops& hops,
 GraphExecutor::~GraphExecutor() { cache_.clear(); }
 
 void GraphExecutor::destroy(GraphHandle graph) noexcept {
-  try {
-    driver_.destroy_graph(graph);
-  } catch (const Error&) {
-    // The driver keeps it, which is all that can be done about it.
-  }
+  quietly([&] { driver_.destroy_graph(graph); });
 }
 
 void GraphExecutor::prepare(const Transfer& transfer) {

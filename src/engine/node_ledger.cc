@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <ctime>
 
+#include "core/hash.h"
 #include "core/log.h"
 #include "core/user_folder.h"
 #include "driver/computer.h"
 
 namespace polypath {
 namespace {
-
-// FNV-1a.
-std::uint64_t hash(const std::string& text) {
-  std::uint64_t value = 0xcbf29ce484222325ULL;
-  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return value;
-}
 
 // "gpu0.egress" as others know it. Names that begin with no place's name stay as they are.
 std::string node_wide(const Machine& machine, const std::vector<std::string>& place_names,
@@ -34,9 +28,9 @@ std::string node_wide(const Machine& machine, const std::vector<std::string>& pl
 NodeLedger::NodeLedger(const std::string& folder, const Machine& machine,
                        const std::vector<std::string>& place_names)
     : table_(folder) {
-  for (const std::string& name : place_names) place_keys_.push_back(hash(name));
+  for (const std::string& name : place_names) place_keys_.push_back(Hash().add(name).value());
   for (const Resource& resource : machine.resources)
-    resource_keys_.push_back(hash(node_wide(machine, place_names, resource.name)));
+    resource_keys_.push_back(Hash().add(node_wide(machine, place_names, resource.name)).value());
 }
 
 double NodeLedger::now() {

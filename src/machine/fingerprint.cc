@@ -7,24 +7,20 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/hash.h"
+
 namespace polypath {
 namespace {
 
-// FNV-1a, 64 bits (Fowler, Noll, Vo).
-class Hash {
+// The zero byte after each part keeps ("ab", "c") apart from ("a", "bc").
+class Parts {
  public:
-  // The zero byte after each part keeps ("ab", "c") apart from ("a", "bc").
-  void add(const std::string& part) {
-    for (const char letter : part) mix(static_cast<unsigned char>(letter));
-    mix(0);
-  }
+  void add(const std::string& part) { hash_.add(part).add(0); }
   void add(std::int64_t number) { add(std::to_string(number)); }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
+  [[nodiscard]] std::uint64_t value() const { return hash_.value(); }
 
  private:
-  void mix(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3U; }
-
-  std::uint64_t value_ = 0xcbf29ce484222325U;
+  Hash hash_;
 };
 
 // As a file that is read gives them.
@@ -39,7 +35,7 @@ std::vector<Hop> sorted_hops(const Machine& machine) {
 }  // namespace
 
 std::string fingerprint(const Machine& machine) {
-  Hash hash;
+  Parts hash;
   hash.add(machine.name);
   for (const Place& place : machine.places) {
     hash.add(place.name);

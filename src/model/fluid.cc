@@ -14,10 +14,8 @@ constexpr std::size_t kMostKnownRates = 4096;
 
 }  // namespace
 
-HopRates::HopRates(const Machine& machine, std::vector<BytesPerSecond> capacities)
-    : machine_(machine), capacities_(std::move(capacities)) {}
-
-HopRates::HopRates(const Machine& machine) : HopRates(machine, capacities_of(machine)) {}
+HopRates::HopRates(const Machine& machine)
+    : machine_(machine), capacities_(capacities_of(machine)) {}
 
 const std::vector<BytesPerSecond>& HopRates::of(const std::vector<HopId>& hops) {
   const auto known = known_.find(hops);

@@ -46,8 +46,6 @@ using ActivityPointer = std::shared_ptr<Activity>;
 /// The max-min fair rates of copies over given hops at the same time, remembered per set of hops.
 class HopRates {
  public:
-  /// `capacities`, indexed by resource, stand in for the machine's.
-  HopRates(const Machine& machine, std::vector<BytesPerSecond> capacities);
   explicit HopRates(const Machine& machine);
 
   /// One rate per element of `hops`.

@@ -102,7 +102,7 @@ ActivePath activate(const Machine& machine, const ResourceModel& resources,
 // Rates of all paths in flight, found twice: once with each path's own steady rate as the cap of
 // both hops, then with what its slower hop got, which frees capacity on the other.
 std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
-                                 std::span<const BytesPerSecond> available) {
+                                 std::span<const BytesPerSecond> capacities) {
   std::vector<double> caps;
   for (const ActivePath* path : active) caps.push_back(path->steady_rate);
   for (int round = 0; round < 2; ++round) {
@@ -110,7 +110,7 @@ std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
     for (std::size_t p = 0; p < active.size(); ++p)
       for (std::size_t h = 0; h < active[p]->hop_count; ++h)
         flows.push_back({{caps[p]}, active[p]->claims[h]});
-    const auto rates = fair_rates(flows, available);
+    const auto rates = fair_rates(flows, capacities);
     std::size_t flow = 0;
     for (std::size_t p = 0; p < active.size(); ++p)
       for (std::size_t h = 0; h < active[p]->hop_count; ++h, ++flow)
@@ -122,8 +122,8 @@ std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
 // The fluid phases: rates are constant until the next path starts or ends.
 class Phases {
  public:
-  Phases(std::vector<ActivePath>& paths, std::span<const BytesPerSecond> available)
-      : paths_(paths), available_(available) {}
+  Phases(std::vector<ActivePath>& paths, std::span<const BytesPerSecond> capacities)
+      : paths_(paths), capacities_(capacities) {}
 
   void run() {
     while (true) {
@@ -142,7 +142,7 @@ class Phases {
 
  private:
   void play(const std::vector<ActivePath*>& active, double next_start) {
-    const auto rates = shared_rates(active, available_);
+    const auto rates = shared_rates(active, capacities_);
     double step = next_start - now_;
     for (std::size_t p = 0; p < active.size(); ++p)
       step = std::min(step, active[p]->left / rates[p]);
@@ -154,14 +154,14 @@ class Phases {
   }
 
   std::vector<ActivePath>& paths_;
-  std::span<const BytesPerSecond> available_;
+  std::span<const BytesPerSecond> capacities_;
   double now_ = 0;
 };
 
 // True if some resource could be asked for more than it has while all copies flow at once.
 bool may_contend(const Machine& machine, const std::vector<ActivePath>& paths,
-                 std::span<const BytesPerSecond> available) {
-  std::vector<double> asked(available.size(), 0);
+                 std::span<const BytesPerSecond> capacities) {
+  std::vector<double> asked(capacities.size(), 0);
   for (const ActivePath& path : paths)
     for (std::size_t h = 0; h < path.hop_count; ++h) {
       const HopId hop = h == 0 ? path.shape->path.first : path.shape->path.second;
@@ -169,7 +169,7 @@ bool may_contend(const Machine& machine, const std::vector<ActivePath>& paths,
         asked[claim.resource.index()] += claim.weight * machine.hop(hop).bandwidth.value;
     }
   for (std::size_t r = 0; r < asked.size(); ++r)
-    if (asked[r] > available[r].value * 1.001) return true;
+    if (asked[r] > capacities[r].value * 1.001) return true;
   return false;
 }
 
@@ -211,11 +211,11 @@ Bytes TransferShape::total() const {
 }
 
 Predictor::Predictor(const Machine& machine)
-    : machine_(&machine), resources_(machine), idle_rates_(std::make_unique<HopRates>(machine)) {}
+    : machine_(&machine), resources_(machine), rates_(std::make_unique<HopRates>(machine)) {}
 
 std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transfers,
-                                           std::span<const BytesPerSecond> available,
                                            int slots) const {
+  const auto& capacities = resources_.capacities();
   std::vector<ActivePath> paths;
   std::vector<Prediction> predictions;
   for (const TransferShape& transfer : transfers) {
@@ -230,8 +230,8 @@ std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transf
     find_blockers(resources_, std::span(paths).subspan(begin, transfer.paths.size()));
     begin += transfer.paths.size();
   }
-  const bool contended = may_contend(*machine_, paths, available) || may_be_busy(*machine_, paths);
-  Phases(paths, available).run();
+  const bool contended = may_contend(*machine_, paths, capacities) || may_be_busy(*machine_, paths);
+  Phases(paths, capacities).run();
 
   const ActivePath* path = paths.data();
   for (std::size_t t = 0; t < transfers.size(); ++t) {
@@ -247,16 +247,15 @@ std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transf
 }
 
 std::vector<Prediction> Predictor::predict_well(std::span<const TransferShape> transfers,
-                                                std::span<const BytesPerSecond> available,
                                                 int slots) const {
-  auto quick = predict(transfers, available, slots);
+  auto quick = predict(transfers, slots);
   const bool contended = std::any_of(quick.begin(), quick.end(),
                                      [](const Prediction& each) { return each.contended; });
-  return contended ? replay(transfers, available, slots) : quick;
+  return contended ? replay(transfers, slots) : quick;
 }
 
 Prediction Predictor::predict(const TransferShape& transfer, int slots) const {
-  return predict_well({&transfer, 1}, resources_.capacities(), slots).front();
+  return predict_well({&transfer, 1}, slots).front();
 }
 
 }  // namespace polypath

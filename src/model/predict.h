@@ -48,22 +48,19 @@ struct Prediction {
 };
 
 /// Predicts transfers that start together, each issued by its own thread, on an otherwise idle
-/// machine, or one whose resources have `available` left. `slots` is the size of a staging ring.
+/// machine. `slots` is the size of a staging ring.
 class Predictor {
  public:
   explicit Predictor(const Machine& machine);
 
   [[nodiscard]] std::vector<Prediction> predict(std::span<const TransferShape> transfers,
-                                                std::span<const BytesPerSecond> available,
                                                 int slots) const;
   /// The same by playing every copy; the calls are made at `starts`, or all at 0 if that is empty,
   /// and all times count from 0.
-  [[nodiscard]] std::vector<Prediction> replay(std::span<const TransferShape> transfers,
-                                               std::span<const BytesPerSecond> available, int slots,
+  [[nodiscard]] std::vector<Prediction> replay(std::span<const TransferShape> transfers, int slots,
                                                std::span<const Seconds> starts = {}) const;
   /// predict(), then replay() if any transfer is contended.
   [[nodiscard]] std::vector<Prediction> predict_well(std::span<const TransferShape> transfers,
-                                                     std::span<const BytesPerSecond> available,
                                                      int slots) const;
   /// One transfer on an idle machine, predicted well.
   [[nodiscard]] Prediction predict(const TransferShape& transfer, int slots) const;
@@ -74,7 +71,7 @@ class Predictor {
  private:
   const Machine* machine_;
   ResourceModel resources_;
-  std::unique_ptr<HopRates> idle_rates_;  ///< rates on an idle machine, remembered across replays
+  std::unique_ptr<HopRates> rates_;  ///< remembered across replays
 };
 
 }  // namespace polypath

@@ -67,24 +67,11 @@ class Player {
   std::size_t slots_;
 };
 
-// Capacities for a timeline, where engines are queues and not capacities.
-std::vector<BytesPerSecond> timeline_capacities(const Machine& machine,
-                                                std::span<const BytesPerSecond> available) {
-  std::vector<BytesPerSecond> capacities(available.begin(), available.end());
-  for (std::size_t r = 0; r < capacities.size(); ++r)
-    if (machine.resources[r].copies_at_once > 0) capacities[r] = machine.resources[r].capacity;
-  return capacities;
-}
-
 }  // namespace
 
-std::vector<Prediction> Predictor::replay(std::span<const TransferShape> transfers,
-                                          std::span<const BytesPerSecond> available, int slots,
+std::vector<Prediction> Predictor::replay(std::span<const TransferShape> transfers, int slots,
                                           std::span<const Seconds> starts) const {
-  const bool idle = std::equal(available.begin(), available.end(), resources_.capacities().begin(),
-                               resources_.capacities().end());
-  HopRates loaded_rates(*machine_, timeline_capacities(*machine_, available));
-  Player player(*machine_, idle ? *idle_rates_ : loaded_rates, slots);
+  Player player(*machine_, *rates_, slots);
   std::vector<Prediction> predictions;
   std::vector<std::vector<ActivityPointer>> last;
   for (const TransferShape& transfer : transfers) {

@@ -139,7 +139,7 @@ Together::Ends Together::play(const TransferShape& own, const Scene& scene) cons
   const auto last = scene.turn == Turn::last ? 1 : 0;  // the first one becomes the last
   std::rotate(all.begin(), all.begin() + last, all.end());
   std::rotate(starts.begin(), starts.begin() + last, starts.end());
-  Ends ends = predictor_.replay(all, predictor_.resources().capacities(), slots_, starts);
+  Ends ends = predictor_.replay(all, slots_, starts);
   std::rotate(ends.begin(), ends.end() - last, ends.end());
   return ends;
 }

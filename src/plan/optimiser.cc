@@ -41,13 +41,9 @@ Bytes share_of(Bytes bytes, double share) {
 
 }  // namespace
 
-Optimiser::Optimiser(const Predictor& predictor, const OptimiserLimits& limits,
-                     std::vector<BytesPerSecond> available, Executor executor, Bytes bytes)
-    : predictor_(predictor),
-      limits_(limits),
-      available_(std::move(available)),
-      executor_(executor),
-      bytes_(bytes) {}
+Optimiser::Optimiser(const Predictor& predictor, const OptimiserLimits& limits, Executor executor,
+                     Bytes bytes)
+    : predictor_(predictor), limits_(limits), executor_(executor), bytes_(bytes) {}
 
 Seconds Optimiser::chunk_issue_cost() const {
   const CallCosts& costs = predictor_.machine().costs;
@@ -96,9 +92,8 @@ void Optimiser::drop_idle(Draft& draft) const {
 void Optimiser::predict(Draft& draft, Effort effort) const {
   drop_idle(draft);
   const auto shapes = together(shape_of(draft));
-  const auto predictions = effort == Effort::quick
-                               ? predictor_.predict(shapes, available_, limits_.slots)
-                               : predictor_.predict_well(shapes, available_, limits_.slots);
+  const auto predictions = effort == Effort::quick ? predictor_.predict(shapes, limits_.slots)
+                                                   : predictor_.predict_well(shapes, limits_.slots);
   draft.prediction = predictions.front();
   // Whichever is late, both count as late: in time each of them will be.
   for (const Prediction& other : predictions)
@@ -150,7 +145,8 @@ Draft Optimiser::program_draft(const std::vector<Path>& paths) const {
       if (bytes.value > 0) path.chunks = std::max(1.0, chunk_count(path.path, bytes));
       problem.push_back({linear_time_of(path, p), predictor_.resources().claims(path.path)});
     }
-    const auto solution = solve_shares(problem, available_, bytes_, limits_.chunks.smallest);
+    const auto solution =
+        solve_shares(problem, predictor_.resources().capacities(), bytes_, limits_.chunks.smallest);
     for (std::size_t p = 0; p < draft.paths.size(); ++p) draft.paths[p].share = solution.shares[p];
   }
   drop_idle(draft);

@@ -40,8 +40,8 @@ struct OptimiserLimits {
 
 class Optimiser {
  public:
-  Optimiser(const Predictor& predictor, const OptimiserLimits& limits,
-            std::vector<BytesPerSecond> available, Executor executor, Bytes bytes);
+  Optimiser(const Predictor& predictor, const OptimiserLimits& limits, Executor executor,
+            Bytes bytes);
 
   /// The best draft over subsets of `paths`; paths[0] alone is what it must beat.
   [[nodiscard]] Draft best_subset(const std::vector<Path>& paths) const;
@@ -75,7 +75,6 @@ class Optimiser {
 
   const Predictor& predictor_;
   OptimiserLimits limits_;
-  std::vector<BytesPerSecond> available_;
   Executor executor_;
   Bytes bytes_;
 };

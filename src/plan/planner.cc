@@ -129,7 +129,7 @@ Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes by
                                settings_.staging_slots,
                                settings_.max_paths,
                                request.options->both_ways != BothWays::no};
-  return {predictor_, limits, predictor_.resources().capacities(), executor, bytes};
+  return {predictor_, limits, executor, bytes};
 }
 
 Draft Planner::native(const Request& request) const {

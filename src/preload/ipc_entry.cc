@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "core/hash.h"
+
 namespace polypath::preload {
 namespace {
 
@@ -26,18 +28,8 @@ static_assert(sizeof(Layout) == 152, "no padding: every byte is written");
 constexpr char kMark[] = "ppathipc";
 constexpr std::uint64_t kVersion = 1;
 
-// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv
-std::uint64_t hash_of(const void* data, std::size_t bytes, std::uint64_t seed) {
-  std::uint64_t hash = seed;
-  for (std::size_t i = 0; i < bytes; ++i)
-    hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
-  return hash;
-}
-
-constexpr std::uint64_t kOffsetBasis = 0xcbf29ce484222325;
-
 std::uint64_t checksum_of(const Layout& layout) {
-  return hash_of(&layout, offsetof(Layout, checksum), kOffsetBasis);
+  return Hash().add(&layout, offsetof(Layout, checksum)).value();
 }
 
 }  // namespace
@@ -78,8 +70,8 @@ std::optional<ExportedMemory> decode(const std::string& bytes) {
 }
 
 std::string entry_name(const cuda::IpcHandle& handle) {
-  return fmt::format("{:016x}{:016x}.ipc", hash_of(handle.bytes.data(), 64, kOffsetBasis),
-                     hash_of(handle.bytes.data(), 64, ~kOffsetBasis));
+  return fmt::format("{:016x}{:016x}.ipc", Hash().add(handle.bytes.data(), 64).value(),
+                     Hash(~Hash::kUsualSeed).add(handle.bytes.data(), 64).value());
 }
 
 }  // namespace polypath::preload

@@ -134,7 +134,7 @@ void Calibrator::note_synchronize() {
   const std::string how = fmt::format(
       "{}: one copy and the wait for it, less issue, latency and bytes; median over {} hops.",
       measured_, left.size());
-  note_cost(&CallCosts::synchronize, Seconds{std::max(median(left), 0.0)}, how);
+  note_cost(&CallCosts::synchronize, Seconds{std::max(0.0, median(left))}, how);
 }
 
 void Calibrator::note_staging(const std::vector<StagingTimes>& times) {

@@ -9,13 +9,6 @@
 
 namespace polypath::probe {
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  if (values.size() % 2 == 1) return values[middle];
-  return values.empty() ? 0 : (values[middle - 1] + values[middle]) / 2;
-}
-
 double steady(const std::function<double()>& once) {
   std::vector<double> values;
   for (int i = 0; i < 5; ++i) values.push_back(once());

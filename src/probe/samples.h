@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/median.h"
 #include "core/units.h"
 
 namespace polypath::probe {
@@ -42,7 +43,6 @@ struct Sample {
   double spread = 0;
 };
 
-double median(std::vector<double> values);
 /// The median of five calls: one sample of something short, which a single interrupt would spoil.
 double steady(const std::function<double()>& once);
 Sample summary(const std::vector<double>& values);

@@ -1,33 +1,19 @@
 #include "probe/workbench.h"
 
-#include "core/error.h"
+#include "core/quietly.h"
 
 namespace polypath::probe {
-namespace {
-
-// Giving back goes on whatever fails, and says whether it did.
-template <class Call>
-bool succeeds(Call call) {
-  try {
-    call();
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-}  // namespace
 
 Workbench::~Workbench() {
   bool idle = true;
   for (const auto& entry : streams_) {
     const auto wait = [&] { driver_.synchronize(entry.second); };
-    if (!succeeds(wait) && !succeeds(wait)) idle = false;
+    if (!quietly(wait) && !quietly(wait)) idle = false;
   }
-  for (const auto& entry : events_) succeeds([&] { driver_.destroy_event(entry.second); });
-  for (const auto& entry : streams_) succeeds([&] { driver_.destroy_stream(entry.second); });
+  for (const auto& entry : events_) quietly([&] { driver_.destroy_event(entry.second); });
+  for (const auto& entry : streams_) quietly([&] { driver_.destroy_stream(entry.second); });
   if (!idle) return;
-  for (const auto& entry : blocks_) succeeds([&] { driver_.free(entry.second.address); });
+  for (const auto& entry : blocks_) quietly([&] { driver_.free(entry.second.address); });
 }
 
 Address Workbench::memory(PlaceId place, int slot, Bytes bytes) {
@@ -73,7 +59,7 @@ void Workbench::settle() {
 }
 
 Graph::~Graph() {
-  succeeds([&] { driver_.destroy_graph(handle_); });
+  quietly([&] { driver_.destroy_graph(handle_); });
 }
 
 }  // namespace polypath::probe

@@ -7,6 +7,7 @@
 
 #include "bench/reports.h"
 #include "core/error.h"
+#include "core/quietly.h"
 
 namespace nb = nanobind;
 
@@ -35,11 +36,7 @@ Stream::Stream(ContextPointer used_context, const std::string& of_gpu, StreamHan
 
 Stream::~Stream() {
   const nb::gil_scoped_release unlocked;  // it waits for the stream's work
-  try {
-    context->destroy_stream(handle);
-  } catch (const Error&) {
-    // It goes with the context.
-  }
+  quietly([this] { context->destroy_stream(handle); });
 }
 
 void Stream::synchronize() const { context->synchronize(handle); }
@@ -52,11 +49,7 @@ Buffer::Buffer(ContextPointer used_context, const std::string& at, Bytes bytes)
 
 Buffer::~Buffer() {
   const nb::gil_scoped_release unlocked;  // it waits for what may use the memory
-  try {
-    context->free(address);
-  } catch (const Error&) {
-    // It goes with the context.
-  }
+  quietly([this] { context->free(address); });
 }
 
 nb::object Buffer::array(nb::handle self) {

@@ -121,19 +121,6 @@ TEST_F(FluidTimeline, CopiesThatShareNothingDoNotMatterToEachOther) {
   EXPECT_TRUE(close(other->finished, 20_us));
 }
 
-TEST_F(FluidTimeline, GivenCapacitiesStandInForTheMachines) {
-  auto capacities = capacities_of(machine_);
-  capacities[1] = 0.4_GBps;
-  HopRates loaded(machine_, capacities);
-  Fluid fluid(machine_, loaded);
-  const auto only = copy("gpu0", "gpu1", 4000_B);
-  fluid.submit(only);
-
-  fluid.drain();
-
-  EXPECT_TRUE(close(only->finished, 20_us));  // 10 + 4000/400
-}
-
 // --- engines ---
 
 // Each occupies gpu1's engine for 10 + 5000/500 = 20 us, latency included.

@@ -25,12 +25,12 @@ constexpr int kSlots = 4;
 
 std::vector<Prediction> predict(const Predictor& predictor,
                                 const std::vector<TransferShape>& transfers) {
-  return predictor.predict(transfers, predictor.resources().capacities(), kSlots);
+  return predictor.predict(transfers, kSlots);
 }
 
 std::vector<Prediction> replay(const Predictor& predictor,
                                const std::vector<TransferShape>& transfers) {
-  return predictor.replay(transfers, predictor.resources().capacities(), kSlots);
+  return predictor.replay(transfers, kSlots);
 }
 
 // --- by hand ---
@@ -110,7 +110,7 @@ TEST(Predict, TransfersThatContendAreReplayed) {
 
   const auto quick = predict(predictor, both);
   const auto exact = replay(predictor, both);
-  const auto well = predictor.predict_well(both, predictor.resources().capacities(), kSlots);
+  const auto well = predictor.predict_well(both, kSlots);
 
   ASSERT_THAT(exact, SizeIs(2));
   for (std::size_t t = 0; t < 2; ++t) {
@@ -147,25 +147,11 @@ TEST(Predict, ACallMayBeMadeLater) {
   const std::vector<TransferShape> both{transfer, transfer};
   const std::vector<Seconds> starts{0_us, 30_us};
 
-  const auto exact = predictor.replay(both, predictor.resources().capacities(), kSlots, starts);
+  const auto exact = predictor.replay(both, kSlots, starts);
 
   EXPECT_TRUE(close(exact[0].path_finish[0], 21_us));
   EXPECT_TRUE(close(exact[1].call, 31_us));
   EXPECT_TRUE(close(exact[1].time, 55_us));
-}
-
-// Of the ingress 0.4 GB/s are left: 1 + 10 + 4000/400.
-TEST(Predict, OnlyWhatIsAvailableIsUsed) {
-  const Machine machine = hand_machine();
-  const Predictor predictor(machine);
-  const TransferShape transfer{Executor::native, {shape_over(machine, "direct", 4000_B)}};
-  auto available = predictor.resources().capacities();
-  available[1] = 0.4_GBps;
-
-  const auto well = predictor.predict_well({&transfer, 1}, available, kSlots);
-
-  EXPECT_TRUE(well[0].contended);
-  EXPECT_TRUE(close(well[0].path_finish[0], 21_us));
 }
 
 TEST(Predict, ATransferCarriesAllChunksOfAllPaths) {

@@ -43,8 +43,7 @@ struct Question {
       : machine(std::move(wanted)),
         predictor(machine),
         paths(find_paths(machine, {0}, {1})),
-        optimiser(predictor, {{64_KiB, 8_MiB}, 4, max_paths}, predictor.resources().capacities(),
-                  Executor::stream, size) {}
+        optimiser(predictor, {{64_KiB, 8_MiB}, 4, max_paths}, Executor::stream, size) {}
 
   Machine machine;
   Predictor predictor;

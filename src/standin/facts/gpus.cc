@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/hash.h"
 #include "core/text.h"
 
 namespace polypath::standin {
@@ -35,13 +36,12 @@ Model model_of(const Place& place) {
   return {"", 9, 0, 6};
 }
 
-// FNV-1a, twice with different seeds: the same in every process.
+// Twice with different seeds: the same in every process.
 std::array<unsigned char, 16> uuid_of(const std::string& machine, std::size_t index) {
   std::array<unsigned char, 16> uuid{};
   for (std::size_t half = 0; half < 2; ++half) {
-    std::uint64_t hash = 0xcbf29ce484222325U + half;
-    for (const char letter : fmt::format("{}/{}", machine, index))
-      hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
+    const std::uint64_t hash =
+        Hash(Hash::kUsualSeed + half).add(fmt::format("{}/{}", machine, index)).value();
     for (std::size_t i = 0; i < 8; ++i)
       uuid[8 * half + i] = static_cast<unsigned char>(hash >> (8 * i));
   }

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <numeric>
+
+#include "core/hash.h"
 
 namespace polypath::standin {
 namespace {
@@ -22,10 +23,7 @@ static_assert(sizeof(Contents) == sizeof(IpcHandle));
 std::uint64_t checksum_of(const Contents& contents) {
   std::array<unsigned char, offsetof(Contents, checksum)> bytes{};
   std::memcpy(bytes.data(), &contents, bytes.size());
-  return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0xcbf29ce484222325U},
-                         [](std::uint64_t hash, unsigned char byte) {
-                           return (hash ^ byte) * 0x100000001b3U;  // FNV-1a
-                         });
+  return Hash().add(bytes.data(), bytes.size()).value();
 }
 
 Contents contents_of(const IpcHandle& handle) {

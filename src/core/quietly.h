@@ -1,0 +1,19 @@
+#pragma once
+
+#include "core/error.h"
+
+namespace polypath {
+
+/// Makes a call that gives something back. A driver that fails there keeps the thing, and that is
+/// all it can do. True if it did not fail.
+template <class Call>
+bool quietly(Call call) noexcept {
+  try {
+    call();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace polypath
