@@ -70,6 +70,7 @@ def test_messages_over_several_paths_deliver_every_byte(monkeypatch: pytest.Monk
     # Without a least gain several paths are used wherever they are not slower.
     monkeypatch.setenv("POLYPATH_MIN_GAIN", "0")
     monkeypatch.setenv("POLYPATH_STATS", "1")
+    monkeypatch.setenv("POLYPATH_PREPARE", "now")  # the few messages would be over before
 
     run = bench("--operations", "bw,bibw,put", "--sizes", "64M", "--window", "1")
 
