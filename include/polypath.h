@@ -145,9 +145,11 @@ POLYPATH_API polypath_status polypath_copy_with(polypath_context* context, void*
  * As polypath_copy, on a stream of the program's own: a CUstream or cudaStream_t of a GPU's primary
  * context, or a default stream of the current context (NULL, CU_STREAM_LEGACY,
  * CU_STREAM_PER_THREAD). The addresses are the program's own as well, from cuMemAlloc, cudaMalloc
- * or pinned memory; with pageable memory the call blocks as cuMemcpyAsync does. Needs a context on
- * this computer's GPUs. Errors as polypath_copy; POLYPATH_UNSUPPORTED on a simulated machine;
- * POLYPATH_INVALID_ARGUMENT for a stream of another context.
+ * or pinned memory; with pageable memory the call blocks as cuMemcpyAsync does. GPUs are given
+ * access to each other's memory: the program's own cuCtxEnablePeerAccess then says that it is
+ * enabled already, unless POLYPATH_PEER_ACCESS is 0. Needs a context on this computer's GPUs.
+ * Errors as polypath_copy; POLYPATH_UNSUPPORTED on a simulated machine; POLYPATH_INVALID_ARGUMENT
+ * for a stream of another context.
  */
 POLYPATH_API polypath_status polypath_copy_on(polypath_context* context, void* destination,
                                               const void* source, size_t bytes, void* cuda_stream);

@@ -21,7 +21,6 @@ constexpr double kLeastCopying = 10;
 // 67 to 72, and where nothing was allocated no longer than without; whatever else is prepared held
 // nobody up by more than 2 ms (two H200s, results/h200x2/beside_preparation.json).
 constexpr double kContextBesideAllocations = 16;
-constexpr Seconds kAllocates = 50'000_us;  // after the last allocation it is taken to go on so long
 
 }  // namespace
 
@@ -64,7 +63,7 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
 
 Seconds Engine::price_of(const Plan& plan) const {
   const Seconds usual = 1_us * settings_.prepare_after;
-  if (driver_.now() - Seconds{last_allocation_.load()} > kAllocates) return usual;
+  if (driver_.now() - Seconds{last_allocation_.load()} > kStillAllocates) return usual;
   const auto opened = [this](const PathShape& part) {
     const auto open = [this](HopId hop) {
       return driver_.is_open(machine_.hop(hop).source) &&
@@ -113,7 +112,8 @@ bool Engine::make(const Lane& lane, const Path& path, HopParts& parts) noexcept 
 // Destroyed without the lock. Lanes that something is being made for are kept.
 bool Engine::give_back_idle() noexcept {
   std::unique_lock lock(mutex_);
-  Lanes::Taken taken = lanes_.take_idle([this](const Lane& lane) { return is_prepared(lane); });
+  Lanes::Taken taken =
+      lanes_.take_idle([this](const Lane& lane) { return is_being_prepared(lane); });
   lock.unlock();
   return !taken.empty();
 }
@@ -145,8 +145,7 @@ bool Engine::any_gone_soon() {
   return !preparing_.empty() || lanes_.any_ends_soon();
 }
 
-// Something is being made for it.
-bool Engine::is_prepared(const Lane& lane) const {
+bool Engine::is_being_prepared(const Lane& lane) const {
   return std::any_of(preparing_.begin(), preparing_.end(),
                      [&](const auto& prepared) { return prepared.first == &lane; });
 }

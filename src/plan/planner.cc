@@ -21,8 +21,8 @@ constexpr Bytes kStepsMatterBelow = 8_MiB;
 // ended 10 to 20 us later than predicted, whatever their size. Those of two processes did not.
 constexpr Seconds kHeldUp = 20_us;
 
-// One thread that issues both ways: on two machines of 2 H200 exchanges of 256 MiB ended 57 to 97
-// us later than predicted (results/h200x2/both_ways.json).
+// One thread that issues both ways: on two machines of 2 H200 exchanges of 256 MiB ended 41 to 98
+// us later than predicted (results/h200x2/both_ways_planned.json).
 constexpr Seconds kLateByOneThread = 100_us;
 
 // What a plan must gain beside its mirror image for certain.

@@ -25,25 +25,31 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
 // Memory that Polypath has is given back where the program finds none.
 template <class Call>
 Result with_room(Call call) {
-  Interposer::get().note_allocation();
   const Result result = call();
   return result == cuda::kOutOfMemory && Interposer::get().make_room() ? call() : result;
+}
+
+// Those that contexts and threads hold up; a pool's most often ask nobody.
+template <class Call>
+Result noted_with_room(Call call) {
+  Interposer::get().note_allocation();
+  return with_room(call);
 }
 
 }  // namespace
 
 Result cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
-  return with_room([&] { return real().cuMemAlloc_v2(address, bytes); });
+  return noted_with_room([&] { return real().cuMemAlloc_v2(address, bytes); });
 }
 
 Result cuMemAllocPitch_v2(DevicePointer* address, std::size_t* pitch, std::size_t width,
                           std::size_t height, unsigned element) {
-  return with_room(
+  return noted_with_room(
       [&] { return real().cuMemAllocPitch_v2(address, pitch, width, height, element); });
 }
 
 Result cuMemAllocManaged(DevicePointer* address, std::size_t bytes, unsigned flags) {
-  return with_room([&] { return real().cuMemAllocManaged(address, bytes, flags); });
+  return noted_with_room([&] { return real().cuMemAllocManaged(address, bytes, flags); });
 }
 
 Result cuMemAllocAsync(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
@@ -67,7 +73,7 @@ Result cuMemAllocFromPoolAsync_ptsz(DevicePointer* address, std::size_t bytes, v
 
 Result cuMemCreate(std::uint64_t* memory, std::size_t bytes, const void* properties,
                    unsigned long long flags) {
-  return with_room([&] { return real().cuMemCreate(memory, bytes, properties, flags); });
+  return noted_with_room([&] { return real().cuMemCreate(memory, bytes, properties, flags); });
 }
 
 Result cuMemFree_v2(DevicePointer address) {

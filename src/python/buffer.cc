@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "bench/reports.h"
 #include "core/error.h"
@@ -75,9 +76,11 @@ ContextPointer Holder::context() const {
        "close() or the end of 'with' closes it", "Open another one.");
 }
 
+// Other threads run while streams are waited for: they find the context closed already.
 void Holder::close() {
-  own_streams_.clear();
-  ContextPointer last = std::move(context_);
+  ContextPointer last = std::exchange(context_, nullptr);
+  auto streams = std::exchange(own_streams_, {});
+  streams.clear();
   const nb::gil_scoped_release unlocked;
   last.reset();
 }
@@ -172,6 +175,7 @@ nb::object Holder::plan(const std::string& source, const std::string& destinatio
 
 std::string Holder::trace() {
   const ContextPointer used = context();
+  const nb::gil_scoped_release unlocked;
   return bench::trace_report(used->machine(), used->trace());
 }
 

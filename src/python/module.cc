@@ -155,7 +155,8 @@ void bind_context(nb::module_& module) {
   nb::class_<Holder>(module, "Context",
                      "Copies on one machine: 'h200x4', 'synthetic:7', a file; '' for the default. "
                      "With trace=True it keeps the timeline of all copies.")
-      .def(nb::init<const std::string&, bool>(), "machine"_a = "", "trace"_a = false)
+      .def(nb::init<const std::string&, bool>(), "machine"_a = "", "trace"_a = false,
+           nb::call_guard<nb::gil_scoped_release>())
       .def("allocate", &Holder::allocate, "place"_a, "nbytes"_a,
            "Memory of a GPU, or pinned memory of a host.")
       .def("stream", &Holder::stream, "gpu"_a, "A new stream of a GPU.")

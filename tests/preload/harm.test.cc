@@ -99,6 +99,8 @@ TEST_P(Harm, IsNotDone) {
 constexpr Driver kVirtual = Driver::virtual_time, kChaos = Driver::chaos;
 
 constexpr Case kCases[] = {
+    {"captures", "after_waiting", kVirtual, "bytes=4M"},
+    {"captures", "after_waiting", kChaos, "bytes=4M"},
     {"depth", "few_large_between", kChaos, "bytes=16M count=20", "STANDIN_QUEUE_DEPTH=40"},
     {"depth", "few_large_in", kChaos, "bytes=16M count=20", "STANDIN_QUEUE_DEPTH=40"},
     {"depth", "few_large_out", kChaos, "bytes=16M count=20", "STANDIN_QUEUE_DEPTH=40"},

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <cstdio>
+
 #include "preload/outcome.h"
 #include "preload/program_run.h"
 
@@ -55,7 +57,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"host_blocking", 4, Outcome::windows, 2}, Case{"host_async", 2},
                     Case{"in_order", 10, Outcome::same_memory, 20}, Case{"small_only", 0},
                     Case{"no_more_contexts", 1}, Case{"capturing", 1, Outcome::capturing, 1},
-                    Case{"capturing_after_waiting", 1, Outcome::capturing, 3},
                     Case{"own_context", 0, Outcome::other_context, 1},
                     Case{"memory_of_own_context", 0, Outcome::other_context, 1},
                     Case{"beyond_the_end", 0, Outcome::unknown_memory, 1},
@@ -66,13 +67,22 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 
-// To look at the computer holds up allocations.
+// To look at the computer holds up allocations. On a busy computer the program may be stopped for
+// so long between two of them that Polypath starts rightly: then it is asked again.
 TEST_F(Programs, NothingStartsWhileTheProgramAllocates) {
-  const ProgramRun run = run_program({"copies", "allocating"}, {{"POLYPATH_PREPARE", "background"},
+  constexpr int kTries = 5, kStarts = 50;  // in milliseconds: Engine's kStillAllocates
+  ProgramRun run;
+  int longest_pause = kStarts;
+  for (int i = 0; i < kTries && longest_pause >= kStarts / 2; ++i) {
+    run =
+        run_program({"harm_memory", "state_dict", "bytes=4M"}, {{"POLYPATH_PREPARE", "background"},
                                                                 {"POLYPATH_LOG", "info"},
                                                                 {"POLYPATH_MIN_MESSAGE", "1M"}});
+    ASSERT_EQ(run.status, 0) << run.errors;
+    ASSERT_EQ(std::sscanf(run.output.c_str(), "# longest pause: %d", &longest_pause), 1);
+  }
 
-  ASSERT_EQ(run.status, 0) << run.errors;
+  ASSERT_LT(longest_pause, kStarts / 2) << "the computer is too busy for this test";
   EXPECT_GT(run.calls(text_of(Outcome::preparing)), 0U) << run.errors;
   EXPECT_EQ(run.errors.find("has not been calibrated"), std::string::npos) << run.errors;
 }

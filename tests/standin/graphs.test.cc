@@ -59,6 +59,12 @@ class StandInGraphs : public StandIn {
     EXPECT_EQ(cu("cuThreadExchangeStreamCaptureMode", &mode), 0);
     return mode;
   }
+  template <class Calls>
+  static void relaxed(Calls calls) {
+    EXPECT_EQ(exchange(kRelaxed), kGlobal);
+    calls();
+    EXPECT_EQ(exchange(kGlobal), kRelaxed);
+  }
 
   const int mode_before_ = kGlobal;
 };
@@ -192,9 +198,7 @@ TEST_F(StandInGraphs, UnsafeCallsSpoilAGlobalCaptureUnlessRelaxed) {
   DevicePointer memory = 0;
 
   ASSERT_EQ(begin(queue, kGlobal), 0);
-  EXPECT_EQ(exchange(kRelaxed), kGlobal);
-  EXPECT_EQ(cu("cuMemAlloc_v2", &memory, kSmall), 0);
-  EXPECT_EQ(exchange(kGlobal), kRelaxed);
+  relaxed([&] { EXPECT_EQ(cu("cuMemAlloc_v2", &memory, kSmall), 0); });
   ASSERT_EQ(end(queue, &graph), 0);
 
   ASSERT_EQ(begin(queue, kGlobal), 0);
@@ -209,9 +213,7 @@ TEST_F(StandInGraphs, AskingACapturedStreamForItsFlagsSpoilsTheCapture) {
   unsigned flags = 0;
 
   ASSERT_EQ(begin(queue, kGlobal), 0);
-  EXPECT_EQ(exchange(kRelaxed), kGlobal);
-  EXPECT_EQ(cu("cuStreamGetFlags", queue, &flags), standin::kCaptureUnsupported);
-  EXPECT_EQ(exchange(kGlobal), kRelaxed);
+  relaxed([&] { EXPECT_EQ(cu("cuStreamGetFlags", queue, &flags), standin::kCaptureUnsupported); });
 
   EXPECT_EQ(end(queue, &graph), standin::kCaptureInvalidated);
 }

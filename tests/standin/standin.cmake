@@ -28,9 +28,9 @@ if(POLYPATH_WITH_CUDA AND TARGET preload_driver_link AND NOT POLYPATH_SANITIZE)
   add_test(NAME Example.OwnStream
            COMMAND ${CMAKE_COMMAND} -E env STANDIN_STRICT=1 STANDIN_MACHINE=beluga POLYPATH_STATS=1
                    LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/standin:$<TARGET_FILE_DIR:polypath>
-                   $<TARGET_FILE:example_own_stream>)
+                   sh -c "$<TARGET_FILE:example_own_stream> && echo and ended well")
   set_tests_properties(Example.OwnStream PROPERTIES LABELS capi
-                       PASS_REGULAR_EXPRESSION "0 native, 1 by streams.*bytes are right")
+                       PASS_REGULAR_EXPRESSION "0 native, 1 by streams.*bytes are right.*and ended well")
 endif()
 
 if(NOT POLYPATH_WITH_CUDA OR NOT TARGET test_gpu)  # without CUDA they find no GPU, whatever they run on

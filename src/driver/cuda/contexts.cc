@@ -101,9 +101,7 @@ bool Contexts::reaches(int from, int to) const {
 
 // GPUs that cannot reach each other copy all the same: the driver goes through the host.
 void Contexts::enable(int from, int to) {
-  int possible = 0;
-  check(cuda_.device_can_access(&possible, from, to), "cuDeviceCanAccessPeer");
-  if (possible == 0) return;
+  if (!reaches(from, to)) return;
   const ContextPointer accessing = of(from), accessed = of(to);
   const Current current(accessing);
   const RelaxedCapture relaxed;

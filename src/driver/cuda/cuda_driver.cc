@@ -66,7 +66,6 @@ PlaceId CudaDriver::place_of_gpu(int gpu) const {
 }
 
 // Zero is the default stream, of the first GPU.
-// The default stream is the first GPU's.
 int CudaDriver::gpu_of(std::uintptr_t handle) const {
   const int gpu = handle == 0 ? 0 : gpu_in(handle);
   if (gpu >= 0 && static_cast<std::size_t>(gpu) < gpus_.size()) return gpu;

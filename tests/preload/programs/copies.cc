@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -19,7 +18,6 @@ using namespace program;
 namespace {
 
 constexpr std::size_t kBytes = 64 * kMiB + 4096 + 13;
-constexpr std::size_t kFewBytes = 4 * kMiB;
 
 // From one GPU to another, in a stream of the first, the way that `copy` does it.
 void between_gpus(const std::function<void(CUdeviceptr, CUdeviceptr, CUstream)>& copy,
@@ -168,48 +166,6 @@ void capturing() {
   CHECK(cuStreamEndCapture(stream, &graph));
   CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
   EXPECT(nodes == 1);
-}
-
-// Streams are looked at more closely once the program has put something into one that waits for it.
-void capturing_after_waiting() {
-  const CUstream stream = stream_on(0);
-  const CUdeviceptr far = memory_on(1, kBytes), near = memory_on(0, kBytes);
-  const CUdeviceptr from = filled(0, kBytes, 10);
-  use(0);
-  auto* const host = static_cast<unsigned char*>(pinned(kBytes));
-  CHECK(cuMemcpyDtoDAsync_v2(far, from, kBytes, stream));
-  CHECK(cuLaunchHostFunc(
-      stream, [](void*) {}, nullptr));
-  CHECK(cuStreamSynchronize(stream));
-  CUgraph graph = nullptr;
-  std::size_t nodes = 0;
-  CHECK(cuLaunchHostFunc(
-      stream, [](void*) {}, nullptr));
-  CHECK(cuStreamBeginCapture_v2(stream, 0));
-  CHECK(cuMemcpyDtoDAsync_v2(far, from, kBytes, stream));
-  CHECK(cuMemcpyDtoDAsync_v2(near, from, kBytes, stream));
-  CHECK(cuMemcpyDtoHAsync_v2(host, from, kBytes, stream));
-  CHECK(cuStreamEndCapture(stream, &graph));
-  CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
-  EXPECT(nodes == 3);
-}
-
-// As a state_dict is brought to a GPU, by the CUDA runtime.
-void allocating() {
-  void* found = nullptr;
-  CHECK(cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, nullptr));
-  const auto allocate = reinterpret_cast<decltype(&cuMemAlloc_v2)>(found);
-  const CUstream stream = stream_on(0);
-  const CUdeviceptr from = filled(1, kFewBytes, 10);
-  use(0);
-  const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(300)) {
-    CUdeviceptr to = 0;
-    CHECK(allocate(&to, kFewBytes));
-    CHECK(cuMemcpyDtoDAsync_v2(to, from, kFewBytes, stream));
-    CHECK(cuStreamSynchronize(stream));
-    CHECK(cuMemFree_v2(to));
-  }
 }
 
 void own_context() {
@@ -392,9 +348,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"in_order", in_order},
     {"small_only", small_only},
     {"no_more_contexts", no_more_contexts},
-    {"allocating", allocating},
     {"capturing", capturing},
-    {"capturing_after_waiting", capturing_after_waiting},
     {"own_context", own_context},
     {"memory_of_own_context", memory_of_own_context},
     {"beyond_the_end", beyond_the_end},

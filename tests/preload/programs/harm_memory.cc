@@ -1,7 +1,7 @@
 // A program that takes all memory of a GPU after large copies gets as much as it would get alone,
 // and its copies are right when nothing is left.
 //
-// Options: bytes (of copies), piece (of allocations), idle (milliseconds).
+// Options: bytes (of copies), piece (of allocations), idle and time (milliseconds).
 
 #include "copies_of_all_kinds.h"
 
@@ -110,6 +110,31 @@ void free_again() {
   say_copies(copies, "again");
 }
 
+// As a state_dict is brought to a GPU, by the CUDA runtime. Says how far apart allocations were.
+void state_dict() {
+  const auto allocate = allocation();
+  const std::size_t bytes = options().number("bytes", 64 * kMiB);
+  const CUstream stream = stream_on(0);
+  use(0);
+  void* const from = pinned(bytes);
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  auto last = begin;
+  auto longest = Clock::duration::zero();
+  while (Clock::now() - begin < std::chrono::milliseconds(options().number("time", 300))) {
+    longest = std::max(longest, Clock::now() - last);
+    last = Clock::now();
+    CUdeviceptr to = 0;
+    CHECK(allocate(&to, bytes));
+    CHECK(cuMemcpyHtoDAsync_v2(to, from, bytes, stream));
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuMemFree_v2(to));
+  }
+  std::printf("# longest pause: %lld ms\n",
+              static_cast<long long>(
+                  std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()));
+}
+
 // Pinned memory, and streams and events by the hundred.
 void many_things() {
   CopiesOfAllKinds copies(0, options().number("bytes", 64 * kMiB));
@@ -131,6 +156,7 @@ const Scenarios kScenarios = {
     {"second_gpu_until_full", {2, second_gpu_until_full}},
     {"relay_until_full", {2, relay_until_full}},
     {"many_things", {1, many_things}},
+    {"state_dict", {1, state_dict}},
     {"free_again", {1, free_again}},
     {"full_while_held", {1, full_while_held}},
 };
