@@ -18,3 +18,14 @@ function(polypath_layer name)
     add_subdirectory(src/${name})
   endif()
 endfunction()
+
+# polypath_uses(FOLDER USES LAYER...): what the code in src/FOLDER, which CMakeLists.txt there
+# builds, may use. It links polypath_FOLDER_layers, with "_" for "/".
+function(polypath_uses folder)
+  cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
+  string(REPLACE "/" "_" name ${folder})
+  add_library(polypath_${name}_layers INTERFACE)
+  foreach(layer IN LISTS LAYER_USES)
+    target_link_libraries(polypath_${name}_layers INTERFACE polypath_${layer})
+  endforeach()
+endfunction()

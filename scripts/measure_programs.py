@@ -30,7 +30,7 @@ from rounds_in_turn import Json, Part, host, output_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECK = "check"
-CHECKED = ("copies", "ipc")  # programs of tests/preload/programs, which look at their own bytes
+CHECKED = ("copies", "ipc")  # programs of tests/ways/preload/programs, which look at their own bytes
 BUILT = (CHECK, "calls")  # what needs the programs of a build
 STAND_IN_LARGEST = 4 * MIB
 NO_LIMIT = float("inf")

@@ -13,7 +13,7 @@
 #include "bench/tune.h"
 #include "core/error.h"
 #include "driver/computer.h"
-#include "engine/context.h"
+#include "context/context.h"
 #include "machine/library.h"
 
 namespace polypath::bench {

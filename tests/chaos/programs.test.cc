@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "preload/program_run.h"
+#include "ways/preload/program_run.h"
 
 namespace polypath::test {
 namespace {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# A layer may use itself and those before it.
-LAYERS = ("core", "machine", "model", "plan", "driver", "probe", "engine", "collective", "bench")
-# A way in may use itself, every layer and the public header, but no other way in.
-WAYS_IN = ("capi", "python", "preload", "mpi", "standin", "torch")
-# A program that is shipped as source: it may use itself and nothing else of this project.
-STANDALONE = ("mpi_bench",)
+# What a folder may use is what CMake links to it: polypath_layer(engine USES plan driver).
+USES = re.compile(r"^polypath_(?:layer|uses)\(([\w/]+)(?:\s+USES\s+([^)]*))?\)", re.MULTILINE)
+# Programs that are shipped as source: each may use itself and nothing else of this project.
+STANDALONE = ("programs/mpi_bench",)
 PUBLIC_HEADER = "polypath.h"
+# Where the public header is used: what stands before users, and what stands in for others.
+WITH_PUBLIC_HEADER = ("ways/", "standin")
 # Implementations of the driver interface do not know one another.
 BACKENDS = ("driver/cuda", "driver/sim")
 
@@ -30,14 +30,30 @@ class Include:
     quoted: bool
 
     @property
-    def layer(self) -> str:
-        """The folder below src that the file is in."""
-        return self.file.parts[1]
+    def source(self) -> str:
+        """The file, from src on."""
+        return "/".join(self.file.parts[1:])
 
-    @property
-    def target_folder(self) -> str:
-        """The first folder of what is included; empty for a plain name."""
-        return self.target.split("/")[0] if "/" in self.target else ""
+
+def direct_uses(root: Path) -> dict[str, list[str]]:
+    """Return what CMakeLists.txt says each folder below src uses itself."""
+    text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+    return {folder: uses.split() for folder, uses in USES.findall(text)}
+
+
+def allowed_folders(root: Path) -> dict[str, set[str]]:
+    """Return, per folder below src, the folders whose headers its files may include."""
+    direct = direct_uses(root)
+    allowed = {folder: {folder} for folder in (*direct, *STANDALONE)}
+    for folder, uses in direct.items():  # CMake has those that are used before their users
+        for used in uses:
+            allowed[folder] |= allowed[used]
+    return allowed
+
+
+def folder_of(path: str, folders: Iterable[str]) -> str:
+    """Return the one of the folders that a path from src on lies in, or nothing."""
+    return next((folder for folder in folders if path.startswith(folder + "/")), "")
 
 
 def includes_of(root: Path, file: Path) -> Iterator[Include]:
@@ -51,35 +67,28 @@ def source_files(root: Path) -> list[Path]:
     return sorted(path for path in (root / "src").rglob("*") if path.suffix in SUFFIXES)
 
 
-def allowed_folders(layer: str) -> tuple[str, ...]:
-    """Return the folders below src that a file of this layer may include from."""
-    if layer in STANDALONE:
-        return (layer,)
-    if layer in WAYS_IN:
-        return (*LAYERS, layer)
-    return LAYERS[: LAYERS.index(layer) + 1]
-
-
 def backend_of(path: str) -> str:
     """Return the driver implementation that a path below src belongs to, or nothing."""
     return next((backend for backend in BACKENDS if path.startswith(backend + "/")), "")
 
 
-def complaint(include: Include) -> str:
-    """Say what is wrong with an include line; empty if nothing is."""
-    if "nlohmann" in include.target and not include.file.name.endswith((".json.cc", ".json.h")):
+def complaint(include: Include, folder: str, allowed: dict[str, set[str]]) -> str:
+    """Say what is wrong with an include line of a folder; empty if nothing is."""
+    if "nlohmann" in include.target and not include.source.endswith((".json.cc", ".json.h")):
         return "only *.json.cc and *.json.h files may read or write JSON"
     if not include.quoted:
         return ""
     if ".." in include.target.split("/"):
         return "write the path from src, not a relative one"
     if include.target == PUBLIC_HEADER:
-        return "" if include.layer in WAYS_IN else "only a way in may use the public header"
-    folder = include.target_folder or include.layer
-    if folder not in allowed_folders(include.layer):
-        return f"{include.layer} may not use {folder}"
-    own_backend = backend_of("/".join(include.file.parts[1:]))
-    other_backend = backend_of(include.target)
+        may = folder.startswith(WITH_PUBLIC_HEADER)
+        return "" if may else "only a way in may use the public header"
+    target = folder_of(include.target, allowed)
+    if not target and "/" not in include.target:
+        target = folder
+    if target not in allowed[folder]:
+        return f"{folder} may not use {target or include.target}"
+    own_backend, other_backend = backend_of(include.source), backend_of(include.target)
     if own_backend and other_backend and own_backend != other_backend:
         return f"{own_backend} may not use {other_backend}"
     return ""
@@ -87,14 +96,16 @@ def complaint(include: Include) -> str:
 
 def layering_problems(root: Path) -> list[str]:
     """Return one line for every source file or include line that breaks a rule."""
+    allowed = allowed_folders(root)
     problems = []
     for file in source_files(root):
-        folder = file.relative_to(root).parts[1]
-        if folder not in (*LAYERS, *WAYS_IN, *STANDALONE):
-            problems.append(f"{file.relative_to(root)}: '{folder}' is no known layer")
+        inside = file.relative_to(root / "src").as_posix()
+        folder = folder_of(inside, allowed)
+        if not folder:
+            problems.append(f"src/{inside}: '{inside.split('/')[0]}' is no known layer")
             continue
         for include in includes_of(root, file):
-            if problem := complaint(include):
+            if problem := complaint(include, folder, allowed):
                 problems.append(f"{include.file}: includes {include.target}: {problem}")
     return problems
 

@@ -8,6 +8,23 @@ import layering
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+LAYERS = """
+polypath_layer(core)
+polypath_layer(machine USES core)
+polypath_layer(model USES machine)
+polypath_layer(plan USES model)
+polypath_layer(driver USES model)
+polypath_layer(engine USES plan driver)
+polypath_layer(bench USES engine)
+polypath_uses(ways/c USES engine)
+polypath_uses(ways/python USES bench)
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    write(tmp_path, "CMakeLists.txt", LAYERS)
+    return tmp_path
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -33,16 +50,16 @@ def test_public_header_stands_alone() -> None:
         ("src/engine/a.cc", '#include "engine/a.h"'),
         ("src/engine/a.cc", "#include <vector>"),
         ("src/machine/read.json.cc", "#include <nlohmann/json.hpp>"),
-        ("src/capi/a.cc", '#include "polypath.h"'),
+        ("src/ways/c/a.cc", '#include "polypath.h"'),
         ("src/driver/sim/a.cc", '#include "driver/sim/clock.h"'),
         ("src/core/a.cc", '// #include "engine/a.h"'),
-        ("src/mpi_bench/a.c", '#include "pattern.h"'),
+        ("src/programs/mpi_bench/a.c", '#include "pattern.h"'),
     ],
 )
-def test_good_include_passes(tmp_path: Path, file: str, line: str) -> None:
-    write(tmp_path, file, line + "\n")
+def test_good_include_passes(tree: Path, file: str, line: str) -> None:
+    write(tree, file, line + "\n")
 
-    assert layering.layering_problems(tmp_path) == []
+    assert layering.layering_problems(tree) == []
 
 
 @pytest.mark.parametrize(
@@ -51,23 +68,25 @@ def test_good_include_passes(tmp_path: Path, file: str, line: str) -> None:
         ("src/core/a.h", '#include "machine/machine.h"', "core may not use machine"),
         ("src/model/a.cc", '#include "driver/driver.h"', "model may not use driver"),
         ("src/model/deep/a.cc", '  #  include "plan/plan.h"', "model may not use plan"),
-        ("src/engine/a.cc", '#include "capi/handle.h"', "engine may not use capi"),
-        ("src/capi/a.cc", '#include "python/module.h"', "capi may not use python"),
+        ("src/engine/a.cc", '#include "ways/c/handle.h"', "engine may not use ways/c"),
+        ("src/ways/c/a.cc", '#include "ways/python/module.h"', "ways/c may not use ways/python"),
         ("src/plan/a.cc", '#include "../engine/engine.h"', "not a relative one"),
         ("src/engine/a.cc", '#include "polypath.h"', "only a way in"),
         ("src/machine/a.cc", "#include <nlohmann/json.hpp>", "only *.json.cc"),
         ("src/machine/a.h", "#include <nlohmann/json_fwd.hpp>", "only *.json.cc"),
         ("src/driver/sim/a.cc", '#include "driver/cuda/api.h"', "may not use driver/cuda"),
         ("src/helpers/a.cc", "#include <vector>", "no known layer"),
-        ("src/mpi_bench/a.c", '#include "core/units.h"', "mpi_bench may not use core"),
-        ("src/mpi_bench/a.c", '#include "polypath.h"', "only a way in"),
-        ("src/bench/a.cc", '#include "mpi_bench/a.h"', "bench may not use mpi_bench"),
+        ("src/programs/mpi_bench/a.c", '#include "core/units.h"', "mpi_bench may not use core"),
+        ("src/programs/mpi_bench/a.c", '#include "polypath.h"', "only a way in"),
+        ("src/bench/a.cc", '#include "programs/mpi_bench/a.h"', "may not use programs/mpi_bench"),
+        ("src/driver/a.cc", '#include "plan/plan.h"', "driver may not use plan"),
+        ("src/ways/c/a.cc", '#include "bench/measure.h"', "ways/c may not use bench"),
     ],
 )
-def test_bad_include_is_named(tmp_path: Path, file: str, line: str, reason: str) -> None:
-    write(tmp_path, file, f"#include <string>\n{line}\n")
+def test_bad_include_is_named(tree: Path, file: str, line: str, reason: str) -> None:
+    write(tree, file, f"#include <string>\n{line}\n")
 
-    problems = layering.layering_problems(tmp_path)
+    problems = layering.layering_problems(tree)
 
     assert len(problems) == 1
     assert problems[0].startswith(file)

@@ -21,7 +21,7 @@ endforeach()
 if(POLYPATH_WITH_CUDA AND TARGET preload_driver_link AND NOT POLYPATH_SANITIZE)
   add_executable(example_own_stream ${PROJECT_SOURCE_DIR}/examples/own_stream.c)
   target_compile_options(example_own_stream PRIVATE -Wall -Wextra -Wpedantic)
-  target_include_directories(example_own_stream PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/capi/no_cuda)
+  target_include_directories(example_own_stream PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/ways/c/no_cuda)
   target_link_libraries(example_own_stream PRIVATE polypath preload_driver_link)
   set_target_properties(example_own_stream PROPERTIES SKIP_BUILD_RPATH ON)
   add_dependencies(example_own_stream standin_cuda standin_nvml)
@@ -29,7 +29,7 @@ if(POLYPATH_WITH_CUDA AND TARGET preload_driver_link AND NOT POLYPATH_SANITIZE)
            COMMAND ${CMAKE_COMMAND} -E env STANDIN_STRICT=1 STANDIN_MACHINE=beluga POLYPATH_STATS=1
                    LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/standin:$<TARGET_FILE_DIR:polypath>
                    sh -c "$<TARGET_FILE:example_own_stream> && echo and ended well")
-  set_tests_properties(Example.OwnStream PROPERTIES LABELS capi
+  set_tests_properties(Example.OwnStream PROPERTIES LABELS c
                        PASS_REGULAR_EXPRESSION "0 native, 1 by streams.*bytes are right.*and ended well")
 endif()
 

@@ -1,0 +1,181 @@
+#include "context/context.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath {
+namespace {
+
+sim::Options driver_options(bool trace) {
+  sim::Options options;
+  options.record_trace = trace;
+  return options;
+}
+
+// On real GPUs it knows of other processes as well.
+std::shared_ptr<LoadTracker> load_tracker(const ChosenMachine& chosen, const Settings& settings) {
+  return std::make_shared<LoadTracker>(
+      chosen.machine, chosen.gpus && settings.ledger ? open_node_ledger(chosen.machine) : nullptr);
+}
+
+// What POLYPATH_STATS prints when the context goes.
+std::string describe(const Statistics& counted) {
+  return fmt::format(
+      "polypath: {} transfers, {}; {} native, {} by streams, {} by graphs, {} through pinned "
+      "windows, {} fallbacks, {} errors; {} over staged paths; graphs: {} as they were, {} "
+      "updated, {} instantiated, {} evicted\n",
+      counted.transfers, describe_bytes(counted.bytes), counted.native, counted.streams,
+      counted.graphs, counted.pageable, counted.fallbacks, counted.errors,
+      describe_bytes(counted.staged_bytes), counted.graph_hits, counted.graph_updates,
+      counted.graph_instantiations, counted.graph_evictions);
+}
+
+}  // namespace
+
+Context::Context(const std::string& machine, const Settings& settings, bool trace)
+    : settings_(settings),
+      traced_(trace),
+      chosen_(choose_machine(machine, settings)),
+      simulated_(chosen_.gpus
+                     ? nullptr
+                     : std::make_unique<sim::SimDriver>(chosen_.machine, driver_options(trace))),
+      driver_(simulated_ ? static_cast<Driver&>(*simulated_) : *chosen_.gpus),
+      engine_(std::make_unique<Engine>(driver_, chosen_.machine, settings,
+                                       load_tracker(chosen_, settings))) {
+  if (trace && !simulated_)
+    fail(ErrorCode::unsupported, "real GPUs keep no trace", "only simulated machines do",
+         "Name a machine to simulate, or open the context without a trace.");
+}
+
+Context::~Context() {
+  if (settings_.statistics) fmt::print(stderr, "{}", describe(engine_->statistics()));
+  try {
+    for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
+    engine_.reset();
+    for (const auto& [stream, gpu] : streams_) driver_.destroy_stream(stream);
+    for (const auto& [address, place] : allocations_) driver_.free(address);
+  } catch (const Error&) {
+    // Whatever could not be given back goes with the driver.
+  }
+}
+
+Address Context::allocate(const std::string& place, Bytes bytes) {
+  const PlaceId id = machine().find_place(place);
+  const Address address = driver_.allocate(id, bytes);
+  const std::scoped_lock lock(mutex_);
+  allocations_[address] = id;
+  return address;
+}
+
+void Context::free(Address address) {
+  const std::scoped_lock lock(mutex_);
+  if (!allocations_.contains(address))
+    fail(ErrorCode::invalid_argument, fmt::format("address 0x{:x} cannot be freed", address.value),
+         "allocate did not return it, or it has been freed", "Free each allocation once.");
+  for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
+  allocations_.erase(address);
+  driver_.free(address);
+}
+
+StreamHandle Context::create_stream(const std::string& gpu) {
+  const PlaceId id = machine().find_place(gpu);
+  const StreamHandle stream = driver_.create_stream(id);
+  const std::scoped_lock lock(mutex_);
+  streams_[stream] = id;
+  return stream;
+}
+
+void Context::destroy_stream(StreamHandle stream) {
+  (void)gpu_of(stream);
+  driver_.synchronize(stream);
+  const std::scoped_lock lock(mutex_);
+  streams_.erase(stream);
+  driver_.destroy_stream(stream);
+}
+
+void Context::synchronize(StreamHandle stream) {
+  (void)gpu_of(stream);
+  driver_.synchronize(stream);
+}
+
+PlaceId Context::gpu_of(StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = streams_.find(stream);
+  if (found != streams_.end()) return found->second;
+  fail(ErrorCode::invalid_argument, fmt::format("stream {} does not exist", stream.value),
+       "this context did not create it, or it has been destroyed", "Create one with it.");
+}
+
+CopyResult Context::copy(Address destination, Address source, Bytes bytes, StreamHandle stream,
+                         const PlanOptions& options) {
+  return engine_->copy({destination, source, bytes, stream, gpu_of(stream), options});
+}
+
+PlanPointer Context::plan(const std::string& source, const std::string& destination, Bytes bytes,
+                          const PlanOptions& options) {
+  return engine_->plan(machine().find_place(source), machine().find_place(destination), bytes,
+                       options);
+}
+
+StreamHandle Context::foreign_stream(const std::string& gpu, std::uintptr_t stream) {
+  return driver_.foreign_stream(machine().find_place(gpu), stream);
+}
+
+GpuStream Context::adopt_stream(std::uintptr_t stream) {
+  if (simulated_)
+    fail(ErrorCode::unsupported, "a stream of CUDA cannot be used here",
+         fmt::format("machine {} is simulated", machine().name),
+         "Open the context without naming a machine, on a computer with GPUs.");
+  if (const auto gpu = driver_.gpu_of_foreign(stream))
+    return {machine().place(*gpu).name, driver_.foreign_stream(*gpu, stream)};
+  fail(ErrorCode::invalid_argument, fmt::format("stream 0x{:x} cannot be used", stream),
+       "it is in no GPU's primary context, or no context is current",
+       "Create it in the context of cudaSetDevice or cuDevicePrimaryCtxRetain.");
+}
+
+MemoryInfo Context::memory_at(Address address) {
+  if (const auto memory = driver_.find_memory(address)) return *memory;
+  fail(ErrorCode::invalid_argument, fmt::format("address 0x{:x} is unknown", address.value),
+       "no memory of this machine is there", "Pass an address inside an allocation.");
+}
+
+CopyResult Context::copy_on(const std::string& gpu, StreamHandle stream, Address destination,
+                            Address source, Bytes bytes, const PlanOptions& options) {
+  return engine_->copy({destination, source, bytes, stream, machine().find_place(gpu), options});
+}
+
+// The event may go at once: who waits, waits for what it stood for.
+void Context::order(const GpuStream& earlier, const GpuStream& later) {
+  EventSet events(driver_);
+  const EventHandle event = events.on(machine().find_place(earlier.gpu));
+  driver_.record(event, earlier.handle);
+  driver_.wait(later.handle, event);
+}
+
+CopyResult Context::copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
+                                Address destination, Address source, Bytes bytes) {
+  std::vector<GpuStream> others = beside;
+  if (driver_.is_capturing(stream.handle))
+    std::erase_if(others, [&](const auto& other) { return !driver_.is_capturing(other.handle); });
+  for (const GpuStream& other : others) order(other, stream);
+  CopyResult result = copy_on(stream.gpu, stream.handle, destination, source, bytes);
+  for (const GpuStream& other : others) order(stream, other);
+  return result;
+}
+
+std::vector<std::string> Context::violations() const {
+  return simulated_ ? simulated_->violations() : std::vector<std::string>{};
+}
+
+Seconds Context::now() { return driver_.now(); }
+
+std::vector<sim::Span> Context::trace() {
+  if (!traced_)
+    fail(ErrorCode::invalid_argument, "this context keeps no trace", "it was not asked to",
+         "Create the context with tracing on.");
+  return simulated_->trace();
+}
+
+}  // namespace polypath

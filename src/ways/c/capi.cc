@@ -1,0 +1,267 @@
+// The C interface over Context. No exception leaves it: each becomes a status and a message.
+
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <string>
+
+#include "bench/reports.h"
+#include "core/error.h"
+#include "context/context.h"
+#include "polypath.h"
+
+struct polypath_context {
+  polypath::Context context;
+};
+
+namespace {
+
+using polypath::Address;
+using polypath::Bytes;
+using polypath::ErrorCode;
+using polypath::fail;
+
+std::string& last_error() {
+  thread_local std::string message;
+  return message;
+}
+
+polypath_status status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return POLYPATH_INVALID_ARGUMENT;
+    case ErrorCode::invalid_machine: return POLYPATH_INVALID_MACHINE;
+    case ErrorCode::invalid_setting: return POLYPATH_INVALID_SETTING;
+    case ErrorCode::out_of_memory: return POLYPATH_OUT_OF_MEMORY;
+    case ErrorCode::driver: return POLYPATH_DRIVER_ERROR;
+    case ErrorCode::unsupported: return POLYPATH_UNSUPPORTED;
+    case ErrorCode::noisy_machine: return POLYPATH_NOISY_MACHINE;
+    case ErrorCode::internal: return POLYPATH_INTERNAL_ERROR;
+  }
+  return POLYPATH_INTERNAL_ERROR;
+}
+
+polypath_status failed(polypath_status status, const char* message) noexcept {
+  try {
+    last_error() = message;
+  } catch (...) {
+    last_error().clear();
+  }
+  return status;
+}
+
+// Runs `call` and turns what it throws into a status.
+template <class Call>
+polypath_status guarded(Call call) noexcept {
+  try {
+    call();
+    return POLYPATH_SUCCESS;
+  } catch (const polypath::Error& error) {
+    return failed(status_of(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(POLYPATH_OUT_OF_MEMORY, "the process is out of memory");
+  } catch (const std::exception& error) {
+    return failed(POLYPATH_INTERNAL_ERROR, error.what());
+  } catch (...) {
+    return failed(POLYPATH_INTERNAL_ERROR, "an unknown exception");
+  }
+}
+
+template <class Pointer>
+Pointer* given(Pointer* pointer, const char* name) {
+  if (pointer == nullptr)
+    fail(ErrorCode::invalid_argument, std::string(name) + " is null", "the call needs it",
+         "Pass a valid pointer.");
+  return pointer;
+}
+
+polypath::Context& context_of(polypath_context* context) {
+  return given(context, "context")->context;
+}
+
+polypath_status create(const char* machine, polypath_context** context, bool trace) {
+  return guarded([&] {
+    *given(context, "context") = nullptr;
+    const std::string name = machine == nullptr ? "" : machine;
+    *context = new polypath_context{{name, polypath::read_settings(), trace}};
+  });
+}
+
+Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
+
+polypath::ExecutorChoice choice_of(polypath_executor executor) {
+  switch (executor) {
+    case POLYPATH_AUTO: return polypath::ExecutorChoice::automatic;
+    case POLYPATH_NATIVE: return polypath::ExecutorChoice::native;
+    case POLYPATH_STREAM: return polypath::ExecutorChoice::stream;
+    case POLYPATH_GRAPH: return polypath::ExecutorChoice::graph;
+  }
+  fail(ErrorCode::invalid_argument, "executor " + std::to_string(executor) + " is unknown",
+       "it is no value of polypath_executor", "Pass POLYPATH_AUTO.");
+}
+
+polypath_executor executor_of(polypath::Executor executor) {
+  switch (executor) {
+    case polypath::Executor::stream: return POLYPATH_STREAM;
+    case polypath::Executor::graph: return POLYPATH_GRAPH;
+    case polypath::Executor::native: break;
+  }
+  return POLYPATH_NATIVE;
+}
+
+void write_text(const std::string& text, char* json, size_t capacity, size_t* needed) {
+  if (needed != nullptr) *needed = text.size() + 1;
+  if (capacity == 0) return;
+  if (capacity < text.size() + 1)
+    fail(ErrorCode::invalid_argument, "capacity " + std::to_string(capacity) + " is too small",
+         std::to_string(text.size() + 1) + " bytes are needed", "Pass a larger buffer.");
+  std::memcpy(given(json, "json"), text.c_str(), text.size() + 1);
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* polypath_status_name(polypath_status status) {
+  switch (status) {
+    case POLYPATH_SUCCESS: return "success";
+    case POLYPATH_INVALID_ARGUMENT: return name_of(ErrorCode::invalid_argument);
+    case POLYPATH_INVALID_MACHINE: return name_of(ErrorCode::invalid_machine);
+    case POLYPATH_INVALID_SETTING: return name_of(ErrorCode::invalid_setting);
+    case POLYPATH_OUT_OF_MEMORY: return name_of(ErrorCode::out_of_memory);
+    case POLYPATH_DRIVER_ERROR: return name_of(ErrorCode::driver);
+    case POLYPATH_UNSUPPORTED: return name_of(ErrorCode::unsupported);
+    case POLYPATH_INTERNAL_ERROR: return name_of(ErrorCode::internal);
+    case POLYPATH_NOISY_MACHINE: return name_of(ErrorCode::noisy_machine);
+  }
+  return "unknown status";
+}
+
+const char* polypath_last_error(void) { return last_error().c_str(); }
+
+polypath_status polypath_context_create(const char* machine, polypath_context** context) {
+  return create(machine, context, false);
+}
+
+polypath_status polypath_context_create_traced(const char* machine, polypath_context** context) {
+  return create(machine, context, true);
+}
+
+polypath_status polypath_context_destroy(polypath_context* context) {
+  return guarded([&] { delete context; });
+}
+
+polypath_status polypath_allocate(polypath_context* context, const char* place, size_t bytes,
+                                  void** address) {
+  return guarded([&] {
+    *given(address, "address") = nullptr;
+    const Address made = context_of(context).allocate(given(place, "place"), Bytes{bytes});
+    *address = reinterpret_cast<void*>(made.value);
+  });
+}
+
+polypath_status polypath_free(polypath_context* context, void* address) {
+  return guarded([&] { context_of(context).free(address_of(address)); });
+}
+
+polypath_status polypath_stream_create(polypath_context* context, const char* gpu,
+                                       polypath_stream* stream) {
+  return guarded([&] {
+    given(stream, "stream");
+    *stream = context_of(context).create_stream(given(gpu, "gpu")).value;
+  });
+}
+
+polypath_status polypath_stream_destroy(polypath_context* context, polypath_stream stream) {
+  return guarded([&] { context_of(context).destroy_stream({stream}); });
+}
+
+polypath_status polypath_stream_synchronize(polypath_context* context, polypath_stream stream) {
+  return guarded([&] { context_of(context).synchronize({stream}); });
+}
+
+polypath_status polypath_copy(polypath_context* context, void* destination, const void* source,
+                              size_t bytes, polypath_stream stream) {
+  return polypath_copy_with(context, destination, source, bytes, stream, POLYPATH_AUTO, nullptr);
+}
+
+polypath_status polypath_copy_with(polypath_context* context, void* destination, const void* source,
+                                   size_t bytes, polypath_stream stream, polypath_executor executor,
+                                   polypath_executor* used) {
+  return guarded([&] {
+    polypath::PlanOptions options;
+    options.executor = choice_of(executor);
+    const auto result = context_of(context).copy(address_of(destination), address_of(source),
+                                                 Bytes{bytes}, {stream}, options);
+    if (used != nullptr) *used = executor_of(result.executor);
+  });
+}
+
+polypath_status polypath_copy_on(polypath_context* context, void* destination, const void* source,
+                                 size_t bytes, void* cuda_stream) {
+  const polypath_piece piece = {destination, source, bytes};
+  return polypath_copy_many_on(context, &piece, 1, cuda_stream, nullptr);
+}
+
+polypath_status polypath_copy_many_on(polypath_context* context, const polypath_piece* pieces,
+                                      size_t count, void* cuda_stream, size_t* enqueued) {
+  return guarded([&] {
+    if (enqueued != nullptr) *enqueued = 0;
+    polypath::Context& used = context_of(context);
+    if (count > 0) given(pieces, "pieces");
+    const auto stream = used.adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream));
+    for (size_t i = 0; i < count; ++i) {
+      (void)used.copy_on(stream.gpu, stream.handle, address_of(pieces[i].destination),
+                         address_of(pieces[i].source), Bytes{pieces[i].bytes});
+      if (enqueued != nullptr) *enqueued = i + 1;
+    }
+  });
+}
+
+polypath_status polypath_plan(polypath_context* context, const char* source,
+                              const char* destination, size_t bytes, char* json, size_t capacity,
+                              size_t* needed) {
+  return guarded([&] {
+    polypath::Context& used = context_of(context);
+    const auto plan =
+        used.plan(given(source, "source"), given(destination, "destination"), Bytes{bytes});
+    write_text(polypath::bench::plan_report(used.machine(), *plan), json, capacity, needed);
+  });
+}
+
+polypath_status polypath_get_statistics(polypath_context* context,
+                                        polypath_statistics* statistics) {
+  return guarded([&] {
+    const polypath::Statistics counted = context_of(context).statistics();
+    *given(statistics, "statistics") = {counted.transfers,
+                                        counted.native,
+                                        counted.streams,
+                                        counted.graphs,
+                                        counted.pageable,
+                                        counted.fallbacks,
+                                        counted.errors,
+                                        counted.graph_hits,
+                                        counted.graph_updates,
+                                        counted.graph_instantiations,
+                                        counted.graph_evictions,
+                                        counted.bytes.value,
+                                        counted.staged_bytes.value};
+  });
+}
+
+polypath_status polypath_now(polypath_context* context, double* seconds) {
+  return guarded([&] { *given(seconds, "seconds") = context_of(context).now().value; });
+}
+
+polypath_status polypath_trace(polypath_context* context, const char* path) {
+  return guarded([&] {
+    polypath::Context& used = context_of(context);
+    const std::string text = polypath::bench::trace_report(used.machine(), used.trace());
+    std::ofstream file(given(path, "path"));
+    file << text << '\n';
+    if (!file.flush())
+      fail(ErrorCode::invalid_argument, std::string("trace file '") + path + "' cannot be written",
+           "its folder does not exist or is not writable", "Name another file.");
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,134 @@
+// The driver's copy calls as the program finds them.
+
+#include "ways/preload/interposer.h"
+#include "ways/preload/real_driver.h"
+
+namespace polypath::preload {
+namespace {
+
+Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
+Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
+
+// What the call is to return; nothing if the driver is to be called.
+template <class Destination, class Source>
+std::optional<Result> take(Destination destination, Source source, std::size_t bytes,
+                           StreamPointer stream, bool blocking) {
+  Interposer& interposer = Interposer::get();
+  if (interposer.passes_at_once({bytes})) return std::nullopt;
+  return interposer.take({address_of(destination), address_of(source), {bytes}, stream, blocking});
+}
+
+template <auto Call, DefaultStream Null, class Destination, class Source>
+Result copy(Destination destination, Source source, std::size_t bytes, StreamPointer stream) {
+  if (const auto done = take(destination, source, bytes, stream_of(stream, Null), false))
+    return *done;
+  return (real().*Call)(destination, source, bytes, stream);
+}
+
+template <auto Call, DefaultStream Null, class Destination, class Source>
+Result blocking_copy(Destination destination, Source source, std::size_t bytes) {
+  if (const auto done = take(destination, source, bytes, stream_of(nullptr, Null), true))
+    return *done;
+  return (real().*Call)(destination, source, bytes);
+}
+
+// Unified addresses say the same as the contexts do.
+template <auto Call, DefaultStream Null>
+Result peer_copy(DevicePointer destination, ContextPointer destination_context,
+                 DevicePointer source, ContextPointer source_context, std::size_t bytes,
+                 StreamPointer stream) {
+  if (const auto done = take(destination, source, bytes, stream_of(stream, Null), false))
+    return *done;
+  return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
+}
+
+// What is left to the driver in any case.
+void count_batch(const std::size_t* sizes, std::size_t count) {
+  Bytes bytes;
+  for (std::size_t i = 0; sizes != nullptr && i < count; ++i) bytes += Bytes{sizes[i]};
+  Interposer::get().count(Outcome::form, bytes);
+}
+
+constexpr auto kLegacy = DefaultStream::legacy;
+constexpr auto kOwn = DefaultStream::own;
+
+}  // namespace
+
+#define POLYPATH_ASYNC(symbol, null_means, Destination, Source)                                    \
+  Result symbol(Destination destination, Source source, std::size_t bytes, StreamPointer stream) { \
+    return copy<&RealFunctions::symbol, null_means>(destination, source, bytes, stream);           \
+  }
+#define POLYPATH_BLOCKING(symbol, null_means, Destination, Source)                        \
+  Result symbol(Destination destination, Source source, std::size_t bytes) {              \
+    return blocking_copy<&RealFunctions::symbol, null_means>(destination, source, bytes); \
+  }
+
+POLYPATH_ASYNC(cuMemcpyAsync, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyAsync_ptsz, kOwn, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyDtoDAsync_v2, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, kOwn, DevicePointer, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyHtoDAsync_v2, kLegacy, DevicePointer, const void*)
+POLYPATH_ASYNC(cuMemcpyHtoDAsync_v2_ptsz, kOwn, DevicePointer, const void*)
+POLYPATH_ASYNC(cuMemcpyDtoHAsync_v2, kLegacy, void*, DevicePointer)
+POLYPATH_ASYNC(cuMemcpyDtoHAsync_v2_ptsz, kOwn, void*, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpy, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpy_ptds, kOwn, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyDtoD_v2, kLegacy, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyDtoD_v2_ptds, kOwn, DevicePointer, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyHtoD_v2, kLegacy, DevicePointer, const void*)
+POLYPATH_BLOCKING(cuMemcpyHtoD_v2_ptds, kOwn, DevicePointer, const void*)
+POLYPATH_BLOCKING(cuMemcpyDtoH_v2, kLegacy, void*, DevicePointer)
+POLYPATH_BLOCKING(cuMemcpyDtoH_v2_ptds, kOwn, void*, DevicePointer)
+
+#undef POLYPATH_ASYNC
+#undef POLYPATH_BLOCKING
+
+Result cuMemcpyPeerAsync(DevicePointer destination, ContextPointer destination_context,
+                         DevicePointer source, ContextPointer source_context, std::size_t bytes,
+                         StreamPointer stream) {
+  return peer_copy<&RealFunctions::cuMemcpyPeerAsync, kLegacy>(
+      destination, destination_context, source, source_context, bytes, stream);
+}
+
+Result cuMemcpyPeerAsync_ptsz(DevicePointer destination, ContextPointer destination_context,
+                              DevicePointer source, ContextPointer source_context,
+                              std::size_t bytes, StreamPointer stream) {
+  return peer_copy<&RealFunctions::cuMemcpyPeerAsync_ptsz, kOwn>(
+      destination, destination_context, source, source_context, bytes, stream);
+}
+
+// It waits for all work of three contexts, which is not worth doing again.
+#define POLYPATH_BLOCKING_PEER(symbol)                                                     \
+  Result symbol(DevicePointer destination, ContextPointer destination_context,             \
+                DevicePointer source, ContextPointer source_context, std::size_t bytes) {  \
+    Interposer::get().count(Outcome::form, {bytes});                                       \
+    return real().symbol(destination, destination_context, source, source_context, bytes); \
+  }
+POLYPATH_BLOCKING_PEER(cuMemcpyPeer)
+POLYPATH_BLOCKING_PEER(cuMemcpyPeer_ptds)
+#undef POLYPATH_BLOCKING_PEER
+
+#define POLYPATH_OLD_BATCH(symbol)                                                                \
+  Result symbol(DevicePointer* destinations, DevicePointer* sources, std::size_t* sizes,          \
+                std::size_t count, void* attributes, std::size_t* indices, std::size_t kinds,     \
+                std::size_t* failed, StreamPointer stream) {                                      \
+    count_batch(sizes, count);                                                                    \
+    return real().symbol(destinations, sources, sizes, count, attributes, indices, kinds, failed, \
+                         stream);                                                                 \
+  }
+POLYPATH_OLD_BATCH(cuMemcpyBatchAsync)
+POLYPATH_OLD_BATCH(cuMemcpyBatchAsync_ptsz)
+#undef POLYPATH_OLD_BATCH
+
+#define POLYPATH_BATCH(symbol)                                                                     \
+  Result symbol(DevicePointer* destinations, DevicePointer* sources, std::size_t* sizes,           \
+                std::size_t count, void* attributes, std::size_t* indices, std::size_t kinds,      \
+                StreamPointer stream) {                                                            \
+    count_batch(sizes, count);                                                                     \
+    return real().symbol(destinations, sources, sizes, count, attributes, indices, kinds, stream); \
+  }
+POLYPATH_BATCH(cuMemcpyBatchAsync_v2)
+POLYPATH_BATCH(cuMemcpyBatchAsync_v2_ptsz)
+#undef POLYPATH_BATCH
+
+}  // namespace polypath::preload

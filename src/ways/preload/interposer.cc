@@ -1,0 +1,203 @@
+#include "ways/preload/interposer.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "driver/cuda/imports.h"
+#include "ways/preload/session.h"
+
+namespace polypath::preload {
+namespace {
+
+// Set while this thread plans or makes a copy: what the driver calls back meanwhile is its own.
+thread_local bool busy = false;
+
+// A thread that starts costs allocations 1.2 ms, and NVML asked from it another (of 39.5 ms, 32
+// allocations and copies of 64 MiB; two H200s, results/h200x2/first_pinned.json). So that waits
+// until the program does not allocate, but no longer than kLongestWait.
+constexpr Seconds kLongestWait = 500'000_us, kLook = 5'000_us;
+
+Seconds now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return {std::chrono::duration<double>(since).count()};
+}
+
+class Busy {
+ public:
+  Busy() { busy = true; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  ~Busy() { busy = false; }
+};
+
+}  // namespace
+
+Interposer& Interposer::get() {
+  static auto& interposer = *new Interposer;
+  return interposer;
+}
+
+std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked) noexcept {
+  if (busy) {
+    tally_.count(Outcome::nested, asked.bytes);
+    return std::nullopt;
+  }
+  const Busy guard;
+  if (!begun_.load(std::memory_order_acquire)) begin();
+  if (passes_at_once(asked.bytes)) return std::nullopt;
+  const Outcome outcome = decide(asked);
+  tally_.count(outcome, asked.bytes);
+  if (outcome == Outcome::unsettled) return cuda::kUnknownError;
+  if (static_cast<std::size_t>(outcome) < kAccelerated) return cuda::kSuccess;
+  return std::nullopt;
+}
+
+Outcome Interposer::decide(const ProgramCopy& asked) noexcept {
+  if (is_off()) return Outcome::off;
+  if (session_.load(std::memory_order_acquire) == nullptr) start();
+  Session* session = session_.load(std::memory_order_acquire);
+  if (session == nullptr) return is_off() ? Outcome::off : Outcome::preparing;
+  try {
+    return session->copy(asked);
+  } catch (const UnsettledError& error) {
+    // Pieces may run at any time from now on: a native copy, or one of the next, would race.
+    const std::scoped_lock lock(mutex_);
+    complain(fmt::format("part of a copy can neither be finished nor waited for: {}", error.what()),
+             "a copy was left unfinished");
+    return Outcome::unsettled;
+  } catch (const std::exception& error) {
+    // Said once: a program makes the same copy again and again.
+    log(failed_.exchange(true) ? LogLevel::debug : LogLevel::warning,
+        std::string("one native copy instead of several paths: ") + error.what());
+    return Outcome::failed;
+  }
+}
+
+void Interposer::count(Outcome outcome, Bytes bytes) noexcept {
+  if (!begun_.load(std::memory_order_acquire)) begin();
+  tally_.count(outcome, bytes);
+}
+
+// Reads the settings and nothing more.
+void Interposer::begin() noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (begun_.load(std::memory_order_relaxed)) return;
+  process_ = getpid();
+  pthread_atfork(nullptr, nullptr, [] { get().forked(); });
+  try {
+    settings_ = read_settings();
+    if (settings_.prepare == "auto") settings_.prepare = "background";
+    set_log_level(settings_.log_level);
+    if (!is_off()) pass_below_.store(settings_.min_message.value, std::memory_order_release);
+  } catch (const std::exception& error) {
+    complain(error.what(), "it could not start");
+  }
+  std::atexit([] { get().end(); });
+  begun_.store(true, std::memory_order_release);
+}
+
+// Once. Until there is a session, copies go as they are.
+void Interposer::start() noexcept {
+  if (starting_.exchange(true)) return;
+  try {
+    if (settings_.prepare == "now") make_session();
+    else
+      background_.post([this] {
+        const Busy guard;
+        if (waits_for_allocations()) make_session();
+      });
+  } catch (const std::exception& error) {
+    const std::scoped_lock lock(mutex_);
+    complain(error.what(), "it could not start");
+  }
+}
+
+// In the background. False if the program ends meanwhile.
+bool Interposer::waits_for_allocations() {
+  const Seconds begin = now();
+  const auto goes_on = [&] {
+    const Seconds last{last_allocation_.load(std::memory_order_relaxed)};
+    return now() - last < kStillAllocates && now() - begin < kLongestWait;
+  };
+  while (goes_on())
+    if (!background_.pause(kLook)) return false;
+  return true;
+}
+
+void Interposer::make_session() noexcept {
+  try {
+    session_.store(new Session(settings_), std::memory_order_release);
+  } catch (const std::exception& error) {
+    const std::scoped_lock lock(mutex_);
+    complain(error.what(), "it could not start");
+  }
+}
+
+// The caller holds the lock.
+void Interposer::complain(const std::string& problem, const char* why_off) noexcept {
+  std::fprintf(stderr, "polypath: %s All copies of process %d are left to the driver.\n",
+               problem.c_str(), process_);
+  turn_off(why_off);
+}
+
+void Interposer::turn_off(const char* why) noexcept {
+  if (!is_off()) why_off_ = why;
+  is_off_.store(true, std::memory_order_release);
+  pass_as_.store(Outcome::off, std::memory_order_relaxed);
+  pass_below_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
+}
+
+// Before Polypath has started, no copy of ours has anything in a context.
+void Interposer::contexts_reset() noexcept {
+  cuda::Imports::of_process().abandon();
+  if (!starting_.load()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    turn_off("the program has reset a GPU");
+  }
+  stop_preparing();
+}
+
+void Interposer::note_allocation() noexcept {
+  last_allocation_.store(now().value, std::memory_order_relaxed);
+  if (Session* session = session_.load(std::memory_order_acquire)) session->note_allocation();
+}
+
+bool Interposer::make_room() noexcept {
+  Session* session = session_.load(std::memory_order_acquire);
+  if (busy || is_off() || session == nullptr) return false;
+  const Busy guard;
+  return session->make_room();
+}
+
+// Nothing of ours calls the driver any more but the calls of other threads that are under way.
+void Interposer::stop_preparing() noexcept {
+  background_.stop();
+  if (Session* session = session_.load(std::memory_order_acquire)) session->stop_preparing();
+}
+
+// The engine stays as it is: other threads may be in it, and CUDA may go before it.
+void Interposer::end() noexcept {
+  if (getpid() != process_) return;
+  stop_preparing();
+  const std::scoped_lock lock(mutex_);
+  if (settings_.statistics) std::fputs(tally_.table(process_, why_off_).c_str(), stderr);
+  turn_off("the process ends");
+}
+
+// A child has its parent's memory, but neither its GPUs nor its other threads: locks may be held
+// for ever, so none is taken.
+void Interposer::forked() noexcept {
+  turn_off("it is a forked child");
+  tally_.clear();
+}
+
+}  // namespace polypath::preload

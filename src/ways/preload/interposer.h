@@ -1,0 +1,82 @@
+#pragma once
+// The one place that decides what becomes of a program's copy. The exported functions ask it, and
+// make the real call for everything that it does not take.
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/background.h"
+#include "core/settings.h"
+#include "ways/preload/outcome.h"
+#include "ways/preload/program_copy.h"
+
+namespace polypath::preload {
+
+class Session;
+
+/// Thread-safe. Does nothing before the program's first copy, and reads the settings then; machine,
+/// driver and engine follow at the first one that is not small. Anything that goes wrong on the way
+/// is said once on stderr, and every copy goes to the driver as it is.
+class Interposer {
+ public:
+  Interposer(const Interposer&) = delete;
+  Interposer& operator=(const Interposer&) = delete;
+
+  /// This process's, never destroyed.
+  static Interposer& get();
+
+  /// True, and counted, for a copy that needs no further thought. The first copy does.
+  [[nodiscard]] bool passes_at_once(Bytes bytes) {
+    if (bytes.value >= pass_below_.load(std::memory_order_acquire)) return false;
+    tally_.count(pass_as_.load(std::memory_order_relaxed), bytes);
+    return true;
+  }
+  /// Makes the copy if it is one to be made over several paths, and says what the program's call is
+  /// to return; nothing: the real call is to be made.
+  [[nodiscard]] std::optional<cuda::Result> take(const ProgramCopy& asked) noexcept;
+  /// Counts a call that is always the driver's.
+  void count(Outcome outcome, Bytes bytes) noexcept;
+  /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
+  /// something of ours, every copy goes to the driver from here on.
+  void contexts_reset() noexcept;
+  /// The program is about to allocate memory of a GPU.
+  void note_allocation() noexcept;
+  /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
+  /// if there was any, and the program is to try again.
+  [[nodiscard]] bool make_room() noexcept;
+  [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
+
+ private:
+  Interposer() = default;
+
+  void begin() noexcept;
+  void start() noexcept;
+  [[nodiscard]] bool waits_for_allocations();
+  void make_session() noexcept;
+  [[nodiscard]] Outcome decide(const ProgramCopy& asked) noexcept;
+  void turn_off(const char* why) noexcept;
+  void complain(const std::string& problem, const char* why_off) noexcept;
+  void stop_preparing() noexcept;
+  void end() noexcept;
+  void forked() noexcept;
+
+  std::atomic<std::uint64_t> pass_below_{0};
+  std::atomic<Outcome> pass_as_{Outcome::small};
+  std::atomic<bool> is_off_{false};
+  std::atomic<bool> begun_{false};
+  std::atomic<bool> starting_{false};
+  std::atomic<double> last_allocation_{0};  ///< of the program, in seconds
+  std::atomic<Session*> session_{nullptr};
+  std::mutex mutex_;
+  Settings settings_;
+  const char* why_off_ = "";
+  std::atomic<bool> failed_{false};
+  int process_ = 0;
+  Tally tally_;
+  Background background_;  ///< in which the session is made
+};
+
+}  // namespace polypath::preload

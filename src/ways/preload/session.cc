@@ -1,0 +1,342 @@
+#include "ways/preload/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "engine/load_tracker.h"
+#include "engine/node_ledger.h"
+#include "ways/preload/interposer.h"
+#include "ways/preload/symbol_lookup.h"
+
+namespace polypath::preload {
+namespace {
+
+cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settings) {
+  if (auto* driver = dynamic_cast<cuda::CudaDriver*>(chosen.gpus.get())) return *driver;
+  if (!settings.machine.empty())
+    fail(ErrorCode::invalid_setting,
+         fmt::format("POLYPATH_MACHINE={} cannot be used here", settings.machine),
+         "it names a machine to simulate, and this program works on real GPUs", "Unset it.");
+  fail(ErrorCode::unsupported, "copies cannot be planned", chosen.note);
+}
+
+// The preload library sees when the program resets a GPU; the module for UCX has to ask.
+void check_that_ends_are_seen(cuda::CudaDriver& driver) {
+  if (is_preloaded() || cuda::id_of(driver.contexts().any()) != 0) return;
+  fail(ErrorCode::unsupported, "copies cannot be accelerated by a module of UCX",
+       "this driver cannot tell a context that has been reset from the one before",
+       "Take a driver for CUDA 12, or 'polypath run --how preload'.");
+}
+
+// How long a call waits at most for a stream to become idle, and how much more than that several
+// paths must be expected to gain.
+constexpr Seconds kLongestPatience = 20_us;
+constexpr double kGainPerPatience = 4;
+
+// From this on the driver's own copy of pageable memory into a GPU waits for what is in the stream;
+// at 1 MiB it does not (H200, driver 580, results/h200x2/driver_behaviour.json). Out of a GPU it
+// always waits.
+constexpr Bytes kWaitsFromPageable = 4_MiB;
+
+const cuda::Functions& functions() { return cuda::Library::get().functions; }
+
+// Ranks of one program stage through the same GPUs and the same host.
+std::shared_ptr<LoadTracker> load_of_the_node(const Machine& machine, const Settings& settings) {
+  return std::make_shared<LoadTracker>(machine,
+                                       settings.ledger ? open_node_ledger(machine) : nullptr);
+}
+
+// Of a copy that is left to the program's own call.
+Outcome outcome_of(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::none: return Outcome::native;
+    case Obstacle::failed: return Outcome::failed;
+    case Obstacle::preparing: return Outcome::preparing;
+    case Obstacle::no_lane:
+    case Obstacle::held: return Outcome::in_use;
+    case Obstacle::queue_full: return Outcome::queue_full;
+  }
+  return Outcome::failed;
+}
+
+// After which there may be staging memory.
+bool uses_staging(Outcome outcome) {
+  return outcome == Outcome::streams || outcome == Outcome::graphs || outcome == Outcome::windows ||
+         outcome == Outcome::preparing;
+}
+
+// Of a stream that is not being captured: the question would spoil the capture (H200, driver 580,
+// results/h200x2/capture.json).
+StreamWatch::Order order_of(cuda::StreamPointer stream) {
+  unsigned flags = 0;
+  const bool alone = !is_default_stream(stream) &&
+                     functions().stream_flags(stream, &flags) == cuda::kSuccess &&
+                     (flags & cuda::kStreamNonBlocking) != 0;
+  return alone ? StreamWatch::Order::alone : StreamWatch::Order::with_default;
+}
+
+}  // namespace
+
+// The driver's blocking calls do not wait for such copies.
+bool Session::between_gpus(const Ends& ends) {
+  return is_device(ends.destination) && is_device(ends.source);
+}
+
+bool Session::Ends::pageable() const {
+  return destination.kind == MemoryKind::pageable || source.kind == MemoryKind::pageable;
+}
+
+Session::Session(const Settings& settings)
+    : settings_(settings),
+      chosen_(choose_machine("", settings)),
+      driver_(gpu_driver(chosen_, settings)),
+      gpus_(chosen_.machine.places_of(PlaceKind::gpu)),
+      engine_(driver_, chosen_.machine, settings_, load_of_the_node(chosen_.machine, settings_)),
+      ordered_(driver_),
+      events_(driver_),
+      held_(driver_),
+      background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
+  if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
+  check_that_ends_are_seen(driver_);
+  leave_out_exclusive_gpus();
+}
+
+// A context on a GPU of which each process may have one for itself would take it from its owner.
+void Session::leave_out_exclusive_gpus() {
+  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    int mode = cuda::kComputeModeDefault;
+    const auto device = static_cast<cuda::Device>(gpu);
+    if (functions().device_attribute(&mode, cuda::kDeviceComputeMode, device) == cuda::kSuccess &&
+        mode != cuda::kComputeModeDefault && !cuda::is_active(device))
+      engine_.leave_out(gpus_[gpu], LeftOutBecause::exclusive_compute_mode);
+  }
+}
+
+void Session::stop_preparing() noexcept {
+  if (background_) background_->stop();
+  watcher_.stop();
+  engine_.stop_preparing();
+}
+
+Outcome Session::copy(const ProgramCopy& asked) {
+  if (goes_natively_again(asked)) return Outcome::native;
+  const Outcome outcome = attempt(asked);
+  if (static_cast<std::size_t>(outcome) >= kAccelerated && outcome != Outcome::off)
+    note_if_held(asked);
+  if (uses_staging(outcome)) note_use();
+  return outcome;
+}
+
+Outcome Session::attempt(const ProgramCopy& asked) {
+  if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
+  if (lately_inside_.contains(asked)) return Outcome::same_memory;
+  if (lately_few_cpus_.contains(asked)) return Outcome::few_cpus;
+  const Outcome outcome = decide(asked);
+  if (outcome == Outcome::same_memory) lately_inside_.remember(asked);
+  if (outcome == Outcome::few_cpus) lately_few_cpus_.remember(asked);
+  return outcome;
+}
+
+// Not where something has been put into the stream meanwhile that may wait for the program.
+bool Session::goes_natively_again(const ProgramCopy& asked) {
+  cuda::ContextPointer context = nullptr;
+  if (is_default_stream(asked.stream) &&
+      (functions().context_current(&context) != cuda::kSuccess || context == nullptr))
+    return false;
+  const KnownCalls::Pointer known = known_calls_.find(asked, context);
+  return known && !StreamWatch::of_process().may_wait(asked.stream, known->order, context) &&
+         engine_.leaves_again(known->call);
+}
+
+// Of a copy that is left to the program's own call.
+void Session::note_if_held(const ProgramCopy& asked) {
+  if (!StreamWatch::of_process().has_noted()) return;
+  const std::optional<PlaceId> gpu = place_of(asked.stream);
+  if (!gpu) return;
+  if (!driver_.contexts().are_alive()) return;  // our events are gone; the next copy finds out
+  const StreamHandle stream = handle_of(asked.stream, *gpu);
+  quietly([&] {
+    const auto context = is_default_stream(asked.stream) ? context_of(*gpu) : nullptr;
+    if (!driver_.is_capturing(stream) &&
+        StreamWatch::of_process().may_wait(asked.stream, order_of(asked.stream), context))
+      held_.note(stream, *gpu);
+  });
+}
+
+bool Session::imports(const CopyCall& call) const {
+  return driver_.imports().find(call.source) || driver_.imports().find(call.destination);
+}
+
+// From what is cheap to know to what is not.
+Outcome Session::decide(const ProgramCopy& asked) {
+  if (!driver_.contexts().are_alive()) {
+    // The program has reset a GPU unseen: streams, events and rings of ours are gone.
+    Interposer::get().contexts_reset();
+    return Outcome::off;
+  }
+  const std::optional<PlaceId> gpu = place_of(asked.stream);
+  if (!gpu) return Outcome::other_context;
+  const StreamHandle stream = handle_of(asked.stream, *gpu);
+  if (driver_.is_capturing(stream)) return Outcome::capturing;
+  Ends ends;
+  if (const auto against = look_at_ends(asked, ends)) return *against;
+  CopyCall call{
+      asked.destination,
+      asked.source,
+      asked.bytes,
+      stream,
+      *gpu,
+      {},
+      true,
+      CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind},
+      [this] { return !held_.any(); }};
+  // Every message of another process's memory would change all addresses of a graph.
+  if (imports(call) && settings_.executor == "auto") call.options.executor = ExecutorChoice::stream;
+  return plan_and_make(asked, call, ends);
+}
+
+Outcome Session::plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends) {
+  Seconds gain = kLongestPatience * kGainPerPatience;  // of pageable memory: more than that
+  if (const auto against = look_at_plan(call, ends, gain)) {
+    if (*against == Outcome::native) lately_native_.remember(asked);
+    return *against;
+  }
+  const bool is_native = call.options.executor == ExecutorChoice::native;
+  if (!is_native && !may_begin(asked, call, ends, gain)) return Outcome::pending;
+  const bool in_order = asked.stream == nullptr && !is_native;
+  const Outcome outcome = in_order ? enqueue_in_order(call, ends) : enqueue(call, ends);
+  if (asked.blocking && !between_gpus(ends) && static_cast<std::size_t>(outcome) < kAccelerated)
+    driver_.synchronize(call.stream);
+  if (outcome == Outcome::native) remember(asked, call);
+  return outcome;
+}
+
+void Session::remember(const ProgramCopy& asked, const CopyCall& call) {
+  const bool in_default = is_default_stream(asked.stream);
+  CopyCall plain = call;
+  plain.may_branch = nullptr;  // nothing of it will be enqueued
+  known_calls_.remember(asked, {std::move(plain), order_of(asked.stream),
+                                in_default ? context_of(call.stream_gpu) : nullptr});
+}
+
+std::optional<PlaceId> Session::place_of(cuda::StreamPointer stream) {
+  return driver_.gpu_of_foreign(reinterpret_cast<std::uintptr_t>(stream));
+}
+
+StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
+  return driver_.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
+}
+
+// True if nothing of ours would wait for the program. Where the driver's own call waits for what is
+// in the stream, so does this, and then there is nothing.
+bool Session::may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                        Seconds gain) {
+  if (ends.pageable() && (!is_device(ends.destination) || asked.bytes >= kWaitsFromPageable))
+    return true;  // the windows' copy waits
+  if (!asked.blocking || between_gpus(ends)) return waits_for_nobody(asked, call, ends, gain);
+  EventPool::Lease events(events_);
+  const EventHandle earlier = events.on(call.stream_gpu);
+  driver_.record(earlier, call.stream);
+  driver_.synchronize(earlier);
+  return true;
+}
+
+// See StreamWatch.
+bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                               Seconds gain) {
+  const auto order = order_of(asked.stream);
+  return StreamWatch::of_process().waits_for_nobody(
+      asked.stream, order, is_default_stream(asked.stream) ? context_of(call.stream_gpu) : nullptr,
+      [&] { return becomes_idle(asked, call, ends, order, gain); });
+}
+
+// PyTorch lets the stream wait for an event of the other GPU right before each copy between two: a
+// moment later that is over, and the stream is idle again.
+bool Session::becomes_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                           StreamWatch::Order order, Seconds gain) {
+  const Seconds patience = std::min(kLongestPatience, gain * (1 / kGainPerPatience));
+  const Seconds until = driver_.now() + patience;
+  do {
+    if (is_idle(asked, call, ends, order)) return true;
+  } while (driver_.now() < until);
+  return false;
+}
+
+bool Session::is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                      StreamWatch::Order order) {
+  if (!is_finished(call.stream_gpu, asked.stream)) return false;
+  if (order == StreamWatch::Order::alone) return true;
+  std::vector<PlaceId> gpus{call.stream_gpu};
+  for (const MemoryInfo& end : {ends.source, ends.destination})
+    if (asked.stream == nullptr && is_device(end) && !driver_.imports().find(end.base))
+      gpus.push_back(end.place);
+  return std::all_of(gpus.begin(), gpus.end(),
+                     [this](PlaceId gpu) { return is_finished(gpu, nullptr); });
+}
+
+// Beside a capture the default stream may not even be asked.
+bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
+  if (stream == nullptr && driver_.is_capturing(driver_.foreign_stream(gpu, 0))) return false;
+  const cuda::Current current(context_of(gpu));
+  const cuda::RelaxedCapture relaxed;
+  return functions().stream_query(stream) == cuda::kSuccess;
+}
+
+Outcome Session::enqueue(const CopyCall& call, const Ends& ends) {
+  const CopyResult result = engine_.copy(call);
+  if (result.left_to_caller) return outcome_of(result.obstacle);
+  if (ends.pageable()) return Outcome::windows;
+  return result.executor == Executor::graph ? Outcome::graphs : Outcome::streams;
+}
+
+// A copy in the legacy default stream between two GPUs starts after everything that either of them
+// has been given before, and what they are given next starts after it.
+Outcome Session::enqueue_in_order(const CopyCall& call, const Ends& ends) {
+  std::vector<PlaceId> others;
+  for (const MemoryInfo& end : {ends.source, ends.destination})
+    if (is_device(end) && end.place != call.stream_gpu && may_order_with(end))
+      others.push_back(end.place);
+  order(call, others, true);
+  const Outcome outcome = enqueue(call, ends);
+  order(call, others, false);
+  return outcome;
+}
+
+// The owner of imported memory has its streams in another process. A stream that is captured beside
+// the default one must not be disturbed.
+bool Session::may_order_with(const MemoryInfo& end) {
+  return !driver_.imports().find(end.base) &&
+         !driver_.is_capturing(driver_.foreign_stream(end.place, 0));
+}
+
+void Session::order(const CopyCall& call, const std::vector<PlaceId>& others, bool before) {
+  const std::scoped_lock lock(ordering_);
+  // Also where there are no others: what the stream waits for last is then work of its own, for
+  // which other streams of its context wait in turn.
+  if (!before) driver_.record(ordered_.on(call.stream_gpu), call.stream);
+  for (const PlaceId gpu : others) {
+    const StreamHandle other = driver_.foreign_stream(gpu, 0);
+    if (before) {
+      driver_.record(ordered_.on(gpu), other);
+      driver_.wait(call.stream, ordered_.on(gpu));
+    } else {
+      driver_.wait(other, ordered_.on(call.stream_gpu));
+    }
+  }
+}
+
+int Session::number_of(PlaceId gpu) const {
+  const auto found = std::find(gpus_.begin(), gpus_.end(), gpu);
+  if (found == gpus_.end())
+    fail(ErrorCode::internal, "a place is no GPU", "copies are made in the context of one");
+  return static_cast<int>(found - gpus_.begin());
+}
+
+cuda::ContextPointer Session::context_of(PlaceId gpu) {
+  return driver_.contexts().of(number_of(gpu));
+}
+
+}  // namespace polypath::preload

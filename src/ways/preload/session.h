@@ -1,0 +1,114 @@
+#pragma once
+// What copies are planned and made with: the machine, its driver and an engine on it.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "driver/cuda/cuda_driver.h"
+#include "engine/engine.h"
+#include "ways/preload/held_copies.h"
+#include "ways/preload/known_calls.h"
+#include "ways/preload/lately_native.h"
+#include "ways/preload/outcome.h"
+#include "ways/preload/program_copy.h"
+#include "ways/preload/stream_watch.h"
+#include "probe/choose.h"
+
+namespace polypath::preload {
+
+inline bool is_device(const MemoryInfo& memory) { return memory.kind == MemoryKind::device; }
+
+/// One per process, made at the first copy that may be worth it, and never destroyed: at exit CUDA
+/// may be gone before us. Thread-safe.
+class Session {
+ public:
+  /// Error (unsupported, invalid_machine, invalid_setting, ...) if copies cannot be planned here.
+  explicit Session(const Settings& settings);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Makes the copy over several paths, as the program's call would have made it (same place in the
+  /// stream, and blocking if that is), if that pays. Any other outcome than the accelerated ones:
+  /// nothing has been enqueued, and the program's own call is to be made. Errors as Engine::copy.
+  Outcome copy(const ProgramCopy& asked);
+
+  /// The program allocates memory of a GPU.
+  void note_allocation() noexcept { engine_.note_allocation(); }
+  /// Gives back staging memory, for an allocation of the program that found no room. True if there
+  /// was any. Waits for copies in flight for a moment at most.
+  bool make_room() noexcept;
+  /// Waits for the preparation in progress and makes no more of them.
+  void stop_preparing() noexcept;
+
+ private:
+  struct Ends {
+    MemoryInfo destination, source;
+    [[nodiscard]] bool pageable() const;
+  };
+
+  [[nodiscard]] bool goes_natively_again(const ProgramCopy& asked);
+  void remember(const ProgramCopy& asked, const CopyCall& call);
+  [[nodiscard]] Outcome attempt(const ProgramCopy& asked);
+  [[nodiscard]] Outcome decide(const ProgramCopy& asked);
+  [[nodiscard]] Outcome plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends);
+  void note_if_held(const ProgramCopy& asked);
+  void note_use();
+  void give_back_when_idle() noexcept;
+  [[nodiscard]] std::optional<PlaceId> place_of(cuda::StreamPointer stream);
+  [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
+  [[nodiscard]] bool imports(const CopyCall& call) const;
+  void leave_out_exclusive_gpus();
+  [[nodiscard]] static bool between_gpus(const Ends& ends);
+  [[nodiscard]] bool may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                               Seconds gain);
+  [[nodiscard]] bool waits_for_nobody(const ProgramCopy& asked, const CopyCall& call,
+                                      const Ends& ends, Seconds gain);
+  [[nodiscard]] bool becomes_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                                  StreamWatch::Order order, Seconds gain);
+  [[nodiscard]] bool is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
+                             StreamWatch::Order order);
+  [[nodiscard]] bool is_finished(PlaceId gpu, cuda::StreamPointer stream);
+  [[nodiscard]] std::optional<Outcome> look_at(Address address, Bytes bytes, MemoryInfo& memory);
+  [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
+                                                      PlaceId gpu);
+  [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);
+  [[nodiscard]] std::optional<Outcome> look_at_plan(CopyCall& call, const Ends& ends,
+                                                    Seconds& gain);
+  /// Imported memory, and the context that needs a mapping of its own.
+  using Missing = std::vector<std::pair<Address, cuda::ContextPointer>>;
+  [[nodiscard]] Outcome map_in_background(const Missing& missing);
+  [[nodiscard]] std::optional<Outcome> look_at_imports(const CopyCall& call, const Plan& plan);
+  [[nodiscard]] Outcome enqueue(const CopyCall& call, const Ends& ends);
+  [[nodiscard]] Outcome enqueue_in_order(const CopyCall& call, const Ends& ends);
+  [[nodiscard]] bool may_order_with(const MemoryInfo& end);
+  void order(const CopyCall& call, const std::vector<PlaceId>& others, bool before);
+  [[nodiscard]] int number_of(PlaceId gpu) const;
+  [[nodiscard]] cuda::ContextPointer context_of(PlaceId gpu);
+
+  Settings settings_;
+  ChosenMachine chosen_;
+  cuda::CudaDriver& driver_;
+  std::vector<PlaceId> gpus_;  ///< by number
+  Engine engine_;
+  std::mutex ordering_;
+  EventSet ordered_;
+  EventPool events_;
+  HeldCopies held_;
+  KnownCalls known_calls_;        ///< that were native in their company
+  LatelyNative lately_native_;    ///< by plan
+  LatelyNative lately_inside_;    ///< because both ends are in one memory
+  LatelyNative lately_few_cpus_;  ///< because the caller may use too few CPUs
+  std::mutex mapping_mutex_;
+  std::set<std::pair<Address, cuda::ContextPointer>> mapping_;  ///< in progress
+  std::unique_ptr<Background> background_;  ///< that maps memory; null: the call that needs it does
+  std::atomic<double> last_use_{0};         ///< of staging memory, by the driver's clock
+  std::atomic<bool> watched_{false};        ///< somebody waits until that is long ago
+  Background watcher_;
+};
+
+}  // namespace polypath::preload

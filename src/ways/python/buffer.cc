@@ -1,0 +1,182 @@
+#include "ways/python/buffer.h"
+
+#include <nanobind/ndarray.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/reports.h"
+#include "core/error.h"
+#include "core/quietly.h"
+
+namespace nb = nanobind;
+
+namespace polypath::python {
+namespace {
+
+// The copy's length: what was asked for, else what fits into both buffers behind their offsets.
+Bytes length_of(const Buffer& destination, const Buffer& source, std::optional<std::uint64_t> bytes,
+                std::uint64_t destination_offset, std::uint64_t source_offset) {
+  const auto left = [](const Buffer& buffer, std::uint64_t offset, const char* what) {
+    if (offset > buffer.size.value)
+      fail(ErrorCode::invalid_argument,
+           std::string(what) + " offset " + std::to_string(offset) + " cannot be used",
+           "the buffer has " + std::to_string(buffer.size.value) + " bytes", "Correct it.");
+    return buffer.size.value - offset;
+  };
+  const std::uint64_t fits = std::min(left(destination, destination_offset, "destination"),
+                                      left(source, source_offset, "source"));
+  return {bytes.value_or(fits)};
+}
+
+}  // namespace
+
+Stream::Stream(ContextPointer used_context, const std::string& of_gpu, StreamHandle made)
+    : context(std::move(used_context)), gpu(of_gpu), handle(made) {}
+
+Stream::~Stream() {
+  const nb::gil_scoped_release unlocked;  // it waits for the stream's work
+  quietly([this] { context->destroy_stream(handle); });
+}
+
+void Stream::synchronize() const { context->synchronize(handle); }
+
+Buffer::Buffer(ContextPointer used_context, const std::string& at, Bytes bytes)
+    : context(std::move(used_context)),
+      place(at),
+      size(bytes),
+      address(context->allocate(at, bytes)) {}
+
+Buffer::~Buffer() {
+  const nb::gil_scoped_release unlocked;  // it waits for what may use the memory
+  quietly([this] { context->free(address); });
+}
+
+nb::object Buffer::array(nb::handle self) {
+  auto& buffer = nb::cast<Buffer&>(self);
+  const bool device = buffer.context->memory_at(buffer.address).kind == MemoryKind::device;
+  if (device && !buffer.context->simulated())
+    fail(ErrorCode::unsupported, "memory of " + buffer.place + " is no NumPy array",
+         "the host cannot reach it", "Copy it into a buffer of the host first.");
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
+      reinterpret_cast<void*>(buffer.address.value), {buffer.size.value}, self));
+}
+
+// In a forked child a context is left as it is: its threads and handles are not there.
+Holder::Holder(const std::string& machine, bool trace)
+    : context_(new Context(machine, read_settings(), trace),
+               [process = getpid()](Context* context) {
+                 if (getpid() == process) delete context;
+               }) {}
+
+ContextPointer Holder::context() const {
+  if (context_) return context_;
+  fail(ErrorCode::invalid_argument, "the context is closed",
+       "close() or the end of 'with' closes it", "Open another one.");
+}
+
+// Other threads run while streams are waited for: they find the context closed already.
+void Holder::close() {
+  ContextPointer last = std::exchange(context_, nullptr);
+  auto streams = std::exchange(own_streams_, {});
+  streams.clear();
+  const nb::gil_scoped_release unlocked;
+  last.reset();
+}
+
+std::string Holder::describe() const {
+  if (!context_) return "<polypath.Context, closed>";
+  return "<polypath.Context of " + context_->machine().name +
+         (context_->simulated() ? ", simulated>" : ">");
+}
+
+std::unique_ptr<Buffer> Holder::allocate(const std::string& place, std::uint64_t bytes) {
+  const ContextPointer used = context();
+  const nb::gil_scoped_release unlocked;
+  return std::make_unique<Buffer>(used, place, Bytes{bytes});
+}
+
+std::unique_ptr<Stream> Holder::stream(const std::string& gpu) {
+  const ContextPointer used = context();
+  return std::make_unique<Stream>(used, gpu, used->create_stream(gpu));
+}
+
+// The stream for calls without one: of the GPU that sends, else of the one that receives.
+std::shared_ptr<const Stream> Holder::own_stream(const Buffer& destination, const Buffer& source) {
+  const ContextPointer held = context();
+  const Machine& machine = held->machine();
+  const bool from_gpu = machine.place(machine.find_place(source.place)).kind == PlaceKind::gpu;
+  auto& stream = own_streams_[from_gpu ? source.place : destination.place];
+  if (!stream) stream = this->stream(from_gpu ? source.place : destination.place);
+  return stream;
+}
+
+std::string Holder::copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
+                         std::uint64_t destination_offset, std::uint64_t source_offset,
+                         const Stream* stream, const PlanOptions& options) {
+  const ContextPointer opened = context();
+  if (destination.context != opened || source.context != opened ||
+      (stream != nullptr && stream->context != opened))
+    fail(ErrorCode::invalid_argument, "a buffer or stream belongs to another context",
+         "a copy stays within one machine", "Allocate both buffers and the stream with this one.");
+  const Bytes length = length_of(destination, source, bytes, destination_offset, source_offset);
+  const auto own = stream == nullptr ? own_stream(destination, source) : nullptr;
+  const Stream& used = stream != nullptr ? *stream : *own;
+  const nb::gil_scoped_release unlocked;
+  const CopyResult result =
+      opened->copy(destination.address + Bytes{destination_offset},
+                   source.address + Bytes{source_offset}, length, used.handle, options);
+  if (stream == nullptr) used.synchronize();
+  return name_of(result.executor);
+}
+
+GpuStream Holder::stream_of(const StreamArgument& argument) {
+  const auto& [gpu, stream] = argument;
+  std::uintptr_t number = 0;
+  if (nb::isinstance<Stream>(stream)) {
+    const auto& own = nb::cast<const Stream&>(stream);
+    if (own.context == context_) return {gpu, own.handle};
+    fail(ErrorCode::invalid_argument, "a stream belongs to another context",
+         "a copy stays within one machine", "Make it with this one.");
+  }
+  if (nb::try_cast(stream, number)) return {gpu, context()->foreign_stream(gpu, number)};
+  throw nb::type_error(
+      "the stream is neither a number nor a Stream (CUDA's handles are numbers from 0 on) Pass one "
+      "of them.");
+}
+
+std::string Holder::copy_addresses(std::uintptr_t destination, std::uintptr_t source,
+                                   std::uint64_t bytes, const StreamArgument& stream,
+                                   const std::vector<StreamArgument>& beside) {
+  const ContextPointer opened = context();
+  const GpuStream used = stream_of(stream);
+  std::vector<GpuStream> others;
+  for (const StreamArgument& other : beside) others.push_back(stream_of(other));
+  const nb::gil_scoped_release unlocked;
+  return name_of(opened->copy_beside(used, others, {destination}, {source}, {bytes}).executor);
+}
+
+std::string Holder::place_of(std::uintptr_t address) {
+  const ContextPointer used = context();
+  return used->machine().place(used->memory_at({address}).place).name;
+}
+
+nb::object Holder::plan(const std::string& source, const std::string& destination,
+                        std::uint64_t bytes) {
+  const ContextPointer used = context();
+  std::string text;
+  {
+    const nb::gil_scoped_release unlocked;
+    text = bench::plan_report(used->machine(), *used->plan(source, destination, {bytes}));
+  }
+  return nb::module_::import_("json").attr("loads")(text.c_str());
+}
+
+std::string Holder::trace() {
+  const ContextPointer used = context();
+  const nb::gil_scoped_release unlocked;
+  return bench::trace_report(used->machine(), used->trace());
+}
+
+}  // namespace polypath::python

@@ -1,0 +1,89 @@
+#pragma once
+// Python's view of a context: buffers and streams that keep it alive.
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "context/context.h"
+
+namespace polypath::python {
+
+using ContextPointer = std::shared_ptr<Context>;
+
+struct Stream {
+  Stream(ContextPointer used_context, const std::string& of_gpu, StreamHandle made);
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+  void synchronize() const;
+
+  ContextPointer context;
+  std::string gpu;
+  StreamHandle handle;
+};
+
+struct Buffer {
+  Buffer(ContextPointer used_context, const std::string& at, Bytes bytes);
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
+  /// A NumPy array over the bytes of `self`, which it keeps alive.
+  static nanobind::object array(nanobind::handle self);
+
+  ContextPointer context;
+  std::string place;
+  Bytes size;
+  Address address;
+};
+
+/// A GPU's name and one of its streams: a number that the program has from CUDA, or a Stream.
+using StreamArgument = std::pair<std::string, nanobind::object>;
+
+/// The class Context of the Python package.
+class Holder {
+ public:
+  Holder(const std::string& machine, bool trace);
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  /// Waits for the copies without a stream of the caller's. Calls after that are refused; what was
+  /// made here and is still there stays as it is.
+  void close();
+  /// The machine, and whether it is simulated or closed.
+  [[nodiscard]] std::string describe() const;
+
+  std::unique_ptr<Buffer> allocate(const std::string& place, std::uint64_t bytes);
+  std::unique_ptr<Stream> stream(const std::string& gpu);
+  std::string copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
+                   std::uint64_t destination_offset, std::uint64_t source_offset,
+                   const Stream* stream, const PlanOptions& options);
+  std::string copy_addresses(std::uintptr_t destination, std::uintptr_t source, std::uint64_t bytes,
+                             const StreamArgument& stream,
+                             const std::vector<StreamArgument>& beside);
+  /// The name of the place whose memory is at the address.
+  std::string place_of(std::uintptr_t address);
+  /// A dictionary of schema polypath.plan/1.
+  nanobind::object plan(const std::string& source, const std::string& destination,
+                        std::uint64_t bytes);
+  std::string trace();
+  bool simulated() { return context()->simulated(); }
+  double now() { return context()->now().value; }
+  std::vector<std::string> violations() { return context()->violations(); }
+  Statistics statistics() { return context()->statistics(); }
+
+ private:
+  /// Held by the caller, so that close() in another thread does not end it.
+  [[nodiscard]] ContextPointer context() const;
+  std::shared_ptr<const Stream> own_stream(const Buffer& destination, const Buffer& source);
+  GpuStream stream_of(const StreamArgument& argument);
+
+  ContextPointer context_;
+  std::map<std::string, std::shared_ptr<Stream>> own_streams_;
+};
+
+}  // namespace polypath::python

@@ -1,0 +1,23 @@
+# What test_preload needs besides its own sources: the libraries it is about, and a driver for the
+# programs that it runs under them.
+add_subdirectory(ways/preload/fake_driver)
+add_subdirectory(ways/preload/redirected)
+add_subdirectory(ways/preload/module)
+target_sources(test_preload PRIVATE ways/preload/program_run.cc)
+target_link_libraries(test_preload PRIVATE polypath_preload_code)
+target_compile_definitions(test_preload PRIVATE
+                           POLYPATH_PRELOAD="$<TARGET_FILE:polypath_preload>"
+                           POLYPATH_PROGRAMS="$<TARGET_FILE_DIR:preload_copies>"
+                           POLYPATH_REDIRECTED_LAZY="$<TARGET_FILE:preload_redirected_lazy>"
+                           POLYPATH_REDIRECTED_SEALED="$<TARGET_FILE:preload_redirected_sealed>"
+                           POLYPATH_UCX_MODULE="$<TARGET_FILE:polypath_ucx_module>"
+                           POLYPATH_UCX_CUDA="$<TARGET_FILE:preload_uct_cuda>"
+                           POLYPATH_UCX_FOLDER="$<TARGET_FILE_DIR:preload_uct_cuda>"
+                           POLYPATH_STANDIN="${PROJECT_BINARY_DIR}/standin")
+# The libraries call back into the program.
+set_target_properties(test_preload PROPERTIES ENABLE_EXPORTS ON)
+add_dependencies(test_preload polypath_preload polypath_ucx_module preload_programs
+                 preload_redirected_lazy preload_redirected_sealed preload_ucx preload_uct_cuda)
+if(TARGET standin_cuda)
+  add_dependencies(test_preload standin_cuda standin_nvml)
+endif()

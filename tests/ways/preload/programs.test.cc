@@ -1,0 +1,235 @@
+// Programs that know nothing of Polypath, under the preload library and over the stand-in driver:
+// every byte is right (the programs look), no access races (the stand-in looks), and what can go
+// over several paths does.
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+
+#include "ways/preload/outcome.h"
+#include "ways/preload/program_run.h"
+
+namespace polypath::preload {
+namespace {
+
+constexpr const char* kAccelerated = "accelerated";
+
+class Programs : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
+  }
+};
+
+// What a program's copies come to.
+struct Case {
+  const char* name;
+  std::uint64_t accelerated;
+  Outcome otherwise = Outcome::small;
+  std::uint64_t others = 0;
+};
+
+void PrintTo(const Case& shown, std::ostream* out) { *out << shown.name; }
+
+class Copies : public Programs, public testing::WithParamInterface<Case> {};
+
+TEST_P(Copies, AreRightAndTakeSeveralPathsWhereTheyCan) {
+  const Case& expected = GetParam();
+
+  const ProgramRun plain = run_plain({"copies", expected.name});
+  // Other tests that run meanwhile would leave less room on further paths.
+  const ProgramRun preloaded = run_program({"copies", expected.name}, {{"POLYPATH_LEDGER", "0"}});
+
+  ASSERT_EQ(plain.status, 0) << plain.errors;
+  EXPECT_EQ(plain.errors, "");
+  ASSERT_EQ(preloaded.status, 0) << preloaded.errors;
+  EXPECT_EQ(preloaded.output, plain.output);
+  EXPECT_EQ(preloaded.calls(kAccelerated), expected.accelerated) << preloaded.errors;
+  if (expected.others > 0)
+    EXPECT_EQ(preloaded.calls(text_of(expected.otherwise)), expected.others) << preloaded.errors;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OverTheStandIn, Copies,
+    testing::Values(Case{"async", 1}, Case{"of_any_kind", 1}, Case{"peer", 1},
+                    Case{"legacy_stream", 1}, Case{"per_thread_stream", 1}, Case{"blocking", 1},
+                    Case{"host_blocking", 4, Outcome::windows, 2}, Case{"host_async", 2},
+                    Case{"in_order", 10, Outcome::same_memory, 20}, Case{"small_only", 0},
+                    Case{"no_more_contexts", 1}, Case{"capturing", 1, Outcome::capturing, 1},
+                    Case{"own_context", 0, Outcome::other_context, 1},
+                    Case{"memory_of_own_context", 0, Outcome::other_context, 1},
+                    Case{"beyond_the_end", 0, Outcome::unknown_memory, 1},
+                    Case{"managed", 0, Outcome::managed, 1}, Case{"forking", 2},
+                    Case{"forking_first", 1}, Case{"copying_at_exit", 2},
+                    Case{"copying_in_destructors", 2}, Case{"resetting", 1},
+                    Case{"resetting_first", 1}, Case{"by_dlsym", 1}, Case{"by_request", 1},
+                    Case{"other_lookups", 0}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+// To look at the computer holds up allocations. On a busy computer the program may be stopped for
+// so long between two of them that Polypath starts rightly: then it is asked again.
+TEST_F(Programs, NothingStartsWhileTheProgramAllocates) {
+  constexpr int kTries = 5, kStarts = 50;  // in milliseconds: Engine's kStillAllocates
+  ProgramRun run;
+  int longest_pause = kStarts;
+  for (int i = 0; i < kTries && longest_pause >= kStarts / 2; ++i) {
+    run =
+        run_program({"harm_memory", "state_dict", "bytes=4M"}, {{"POLYPATH_PREPARE", "background"},
+                                                                {"POLYPATH_LOG", "info"},
+                                                                {"POLYPATH_MIN_MESSAGE", "1M"}});
+    ASSERT_EQ(run.status, 0) << run.errors;
+    ASSERT_EQ(std::sscanf(run.output.c_str(), "# longest pause: %d", &longest_pause), 1);
+  }
+
+  ASSERT_LT(longest_pause, kStarts / 2) << "the computer is too busy for this test";
+  EXPECT_GT(run.calls(text_of(Outcome::preparing)), 0U) << run.errors;
+  EXPECT_EQ(run.errors.find("has not been calibrated"), std::string::npos) << run.errors;
+}
+
+// Which thread starts Polypath, how many copies of others pass meanwhile, which ones find no
+// streams of their own, and for which ones the others leave no room on further paths, is a matter
+// of luck.
+TEST_F(Programs, SeveralThreadsCopyAtOnce) {
+  const ProgramRun run = run_program({"copies", "threads"});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_GT(run.calls(kAccelerated), 0U);
+  std::uint64_t native = 0;
+  for (const Outcome why : {Outcome::preparing, Outcome::pending, Outcome::in_use, Outcome::native})
+    native += run.calls(text_of(why));
+  EXPECT_EQ(run.calls(kAccelerated) + native, 20U) << run.errors;
+}
+
+// The stand-in itself does not order the default streams of two GPUs, as CUDA does.
+TEST_F(Programs, TheLegacyStreamIsOrderedWithBothGpus) {
+  const ProgramRun run = run_program({"copies", "legacy_stream_of_two"});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 3U) << run.errors;
+}
+
+// A child that fork has made says nothing at its end.
+TEST_F(Programs, OneTablePerProcess) {
+  const ProgramRun run = run_program({"copies", "forking"});
+
+  std::size_t tables = 0;
+  for (std::size_t at = 0; (at = run.errors.find("copies of process", at)) != std::string::npos;
+       ++at)
+    ++tables;
+  EXPECT_EQ(tables, 1U) << run.errors;
+}
+
+TEST_F(Programs, ABadSettingIsSaidOnceAndEverythingPasses) {
+  const ProgramRun run = run_program({"copies", "in_order"}, {{"POLYPATH_MIN_MESSAGE", "many"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 0U);
+  EXPECT_THAT(run.errors, testing::StartsWith("polypath: POLYPATH_MIN_MESSAGE='many' cannot be "));
+  EXPECT_EQ(run.errors.find('\n'), run.errors.size() - 1) << run.errors;
+}
+
+TEST_F(Programs, AnUnknownSettingIsSaidToo) {
+  const ProgramRun run = run_program({"copies", "async"}, {{"POLYPATH_MIN_MESAGE", "2M"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_THAT(run.errors, testing::StartsWith("polypath: POLYPATH_MIN_MESAGE is not a setting"));
+}
+
+TEST_F(Programs, AMachineToSimulateIsNoMachineToCopyOn) {
+  const ProgramRun run = run_program({"copies", "async"}, {{"POLYPATH_MACHINE", "beluga"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_THAT(run.errors, testing::HasSubstr("POLYPATH_MACHINE=beluga cannot be used here"));
+  EXPECT_EQ(run.calls(kAccelerated), 0U);
+  EXPECT_GE(run.calls(text_of(Outcome::off)), 1U) << run.errors;
+}
+
+TEST_F(Programs, SettingsSayWhatIsWorthIt) {
+  EXPECT_EQ(run_program({"copies", "async"}, {{"POLYPATH_MIN_MESSAGE", "1G"}}).calls(kAccelerated),
+            0U);
+  EXPECT_EQ(run_program({"copies", "async"}, {{"POLYPATH_EXECUTOR", "native"}})
+                .calls(text_of(Outcome::native)),
+            1U);
+}
+
+TEST_F(Programs, SayNothingWithoutBeingAsked) {
+  const ProgramRun run = run_program({"copies", "async"}, {{"POLYPATH_STATS", "0"}});
+
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.errors, "");
+}
+
+// How the memory of another process is reached.
+struct Setting {
+  const char* name;
+  const char* machine;
+  const char* executor;
+};
+
+// Through the host only, and through other GPUs as well: their contexts need mappings of their own.
+constexpr Setting kSettings[] = {{"ByTheHost", "h200x4", "stream"},
+                                 {"ByGpus", "beluga", "stream"},
+                                 {"ByAGraph", "beluga", "graph"}};
+
+class Mappings : public Programs,
+                 public testing::WithParamInterface<std::tuple<const char*, Setting>> {};
+
+TEST_P(Mappings, AreRightAndTakeSeveralPaths) {
+  const auto& [name, setting] = GetParam();
+
+  const ProgramRun run = run_program({"ipc", name}, {{"STANDIN_MACHINE", setting.machine},
+                                                     {"POLYPATH_EXECUTOR", setting.executor}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_GE(run.calls(kAccelerated), 2U) << run.errors;
+  EXPECT_EQ(run.calls(text_of(Outcome::owner_unknown)), 0U) << run.errors;
+  EXPECT_EQ(run.calls(text_of(Outcome::unmappable)), 0U) << run.errors;
+  EXPECT_EQ(run.calls(text_of(Outcome::failed)), 0U) << run.errors;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OverTheStandIn, Mappings,
+    testing::Combine(testing::Values("getting", "putting", "often", "again_and_again",
+                                     "taking_turns", "twice", "in_two_contexts"),
+                     testing::ValuesIn(kSettings)),
+    [](const auto& of) { return std::string(std::get<0>(of.param)) + std::get<1>(of.param).name; });
+
+TEST_F(Programs, MemoryOfAnExporterWithoutPolypathIsLeftAlone) {
+  const ProgramRun run =
+      run_program({"ipc", "getting"}, {{"LD_PRELOAD", ""}, {"IMPORTER_PRELOAD", preload_path()}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 0U);
+  EXPECT_EQ(run.calls(text_of(Outcome::owner_unknown)), 2U) << run.errors;
+}
+
+TEST_F(Programs, MemoryOfAHiddenGpuIsLeftAlone) {
+  const ProgramRun run = run_program({"ipc", "getting"}, {{"IMPORTER_VISIBLE", "2,3"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 0U);
+  EXPECT_EQ(run.calls(text_of(Outcome::owner_hidden)), 2U) << run.errors;
+}
+
+// GPUs have other numbers in a process that sees fewer of them, or sees them in another order.
+TEST_F(Programs, GpusAreFoundWhateverTheirNumbers) {
+  const ProgramRun run = run_program({"ipc", "putting"}, {{"IMPORTER_VISIBLE", "3,2,0"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 2U) << run.errors;
+}
+
+// The exporter has been killed: the mapping that the program has is good, a further one might not
+// be.
+TEST_F(Programs, MemoryOfADeadExporterIsLeftAlone) {
+  const ProgramRun run = run_program({"ipc", "orphaned"});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.output, "right\n");
+  EXPECT_EQ(run.calls(kAccelerated), 0U);
+  EXPECT_EQ(run.calls(text_of(Outcome::unmappable)), 1U) << run.errors;
+}
+
+}  // namespace
+}  // namespace polypath::preload
