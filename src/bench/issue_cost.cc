@@ -69,7 +69,7 @@ Seconds median_of(Ends& ends, int repeats, Call call) {
 
 int nodes_of(const CopyResult& result) {
   return result.plan && result.executor != Executor::native
-             ? static_cast<int>(result.plan->nodes.size())
+             ? static_cast<int>(result.plan->program.nodes().size())
              : 1;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/ids.h"
 #include "core/units.h"
+#include "model/reduction.h"
 
 namespace polypath {
 
@@ -69,6 +70,7 @@ struct NativeCopy {
 struct GraphNode {
   CopyRequest copy;
   std::vector<int> after;
+  std::optional<Reduction> reduction = {};  ///< if it is one; as Driver::reduce
 };
 
 /// What memory is to a driver.
@@ -151,8 +153,13 @@ class Driver {
   /// Enqueues a copy. The ranges must not overlap.
   virtual void copy(const CopyRequest& request, StreamHandle stream) = 0;
 
-  /// The same for memory of any kind, wherever it is: one native copy, as the driver's user would
-  /// make it. With pageable memory it may block until what is before it has finished.
+  /// Enqueues a reduction: destination = destination ∘ source, element by element. Both are memory
+  /// of one GPU, the stream's, and whole elements. Error (unsupported) if the driver has no
+  /// kernels.
+  virtual void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream);
+
+  /// A copy between memories of any kind, wherever they are: one native copy, as the driver's user
+  /// would make it. With pageable memory it may block until what is before it has finished.
   virtual void copy_native(const NativeCopy& request, StreamHandle stream) = 0;
 
   /// An executable graph of copies.

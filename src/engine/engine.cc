@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -314,15 +315,16 @@ Obstacle Engine::run(const CopyCall& call, const PlanPointer& plan, Executor& ex
   Obstacle obstacle = provide(*lane, plan);
   if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);
   if (obstacle != Obstacle::none) return obstacle;
-  const Transfer transfer{plan.get(),  call.destination, call.source,
-                          call.stream, call.stream_gpu,  next_transfer_++};
+  const std::array buffers{call.source, call.destination};
+  const Transfer transfer{&plan->program, plan->structure, buffers,
+                          call.stream,    call.stream_gpu, next_transfer_++};
   return run_in(*lane, transfer, executor);
 }
 
 // A graph is one entry in a stream, however many copies it has.
 Obstacle Engine::find_room(Lane& lane, const CopyCall& call, const Plan& plan,
                            Executor& executor) const {
-  if (executor == Executor::graph || lane.has_room(plan)) return Obstacle::none;
+  if (executor == Executor::graph || lane.has_room(plan.program)) return Obstacle::none;
   if (choice_of(call.options) != ExecutorChoice::automatic) return Obstacle::queue_full;
   executor = Executor::graph;
   return Obstacle::none;
@@ -338,8 +340,8 @@ Obstacle Engine::run_in(Lane& lane, const Transfer& transfer, Executor executor)
   } catch (const Error& error) {
     // A native copy must not be overtaken by what is queued, nor may what follows it in the stream.
     if (queued && !lane.settle(transfer)) throw UnsettledError(error.code(), error.what());
-    log(LogLevel::warning, fmt::format("one native copy instead of {} paths: {}",
-                                       transfer.plan->shape.paths.size(), error.what()));
+    log(LogLevel::warning, fmt::format("one native copy instead of {} copies: {}",
+                                       transfer.program->nodes().size(), error.what()));
     return Obstacle::failed;
   }
 }

@@ -13,6 +13,16 @@ EventHandle EventSet::on(PlaceId gpu) {
   return events_[gpu] = driver_.create_event(gpu);
 }
 
+EventList::~EventList() {
+  for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
+}
+
+EventHandle EventList::at(int number) {
+  while (events_.size() <= static_cast<std::size_t>(number))
+    events_.push_back(driver_.create_event(gpu_));
+  return events_[static_cast<std::size_t>(number)];
+}
+
 std::unique_ptr<EventSet> EventPool::take() {
   const std::scoped_lock lock(mutex_);
   if (spare_.empty()) return std::make_unique<EventSet>(driver_);

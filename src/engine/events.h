@@ -26,6 +26,21 @@ class EventSet {
   std::map<PlaceId, EventHandle> events_;
 };
 
+/// Numbered events of one GPU, created when first asked for.
+class EventList {
+ public:
+  EventList(Driver& driver, PlaceId gpu) : driver_(driver), gpu_(gpu) {}
+  EventList(const EventList&) = delete;
+  EventList& operator=(const EventList&) = delete;
+  ~EventList();
+  EventHandle at(int number);
+
+ private:
+  Driver& driver_;
+  PlaceId gpu_;
+  std::vector<EventHandle> events_;
+};
+
 /// Event sets that are used for a moment, again and again. Thread-safe.
 class EventPool {
  public:

@@ -1,10 +1,10 @@
 #pragma once
-// Runs a plan as one executable graph, kept in a cache (000, section 4).
+// Runs a program as one executable graph, kept in a cache (000, section 4).
 //
-// A graph is found by the plan's structure. If it was last launched with other addresses, its nodes
-// are given the new ones in place, which costs a tenth of instantiating. Staging slots are part of
-// the graph, so a launch is ordered after the last use of every ring it touches, and before the
-// next.
+// A graph is found by the program's structure. If it was last launched with other addresses, its
+// nodes are given the new ones in place, which costs a tenth of instantiating. Staging slots are
+// part of the graph, so a launch is ordered after the last use of every ring it touches, and before
+// the next.
 
 #include <string>
 
@@ -18,8 +18,7 @@ namespace polypath {
 
 class GraphExecutor {
  public:
-  GraphExecutor(Driver& driver, const Machine& machine, Hops& hops, const Settings& settings,
-                Statistics& statistics);
+  GraphExecutor(Driver& driver, Hops& hops, const Settings& settings, Statistics& statistics);
   ~GraphExecutor();
 
   /// Finds, updates or instantiates the graph. Errors leave nothing behind.
@@ -32,17 +31,14 @@ class GraphExecutor {
  private:
   struct Entry {
     GraphHandle graph;
-    Address destination;
-    Address source;
+    std::vector<Address> buffers;
   };
 
   [[nodiscard]] GraphHandle instantiate(const Transfer& transfer);
   [[nodiscard]] bool update(Entry& entry, const Transfer& transfer);
-  [[nodiscard]] Address ring_base(const Transfer& transfer, const CopyNode& node);
   void destroy(GraphHandle graph) noexcept;
 
   Driver& driver_;
-  const Machine& machine_;
   Hops& hops_;
   Statistics& statistics_;
   LruCache<std::string, Entry> cache_;

@@ -5,13 +5,15 @@
 #include "core/error.h"
 
 namespace polypath {
-HopStream::HopStream(Driver& used_driver, PlaceId executing_gpu)
-    : driver(used_driver),
-      gpu(executing_gpu),
-      stream(used_driver.create_stream(executing_gpu)),
-      arrived(used_driver) {}
 
-HopStream::~HopStream() {
+QueueStream::QueueStream(Driver& used_driver, PlaceId owning_gpu)
+    : driver(used_driver),
+      gpu(owning_gpu),
+      stream(used_driver.create_stream(owning_gpu)),
+      events(used_driver, owning_gpu),
+      end(used_driver) {}
+
+QueueStream::~QueueStream() {
   quietly([&] { driver.destroy_stream(stream); });
 }
 
@@ -22,9 +24,7 @@ StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId sou
       slot_bytes(slot),
       base(used_driver.allocate_staging(staging_place, source,
                                         slot * static_cast<std::uint64_t>(slot_count))),
-      last_use(used_driver) {
-  for (int i = 0; i < slot_count; ++i) drained.push_back(std::make_unique<EventSet>(used_driver));
-}
+      last_use(used_driver) {}
 
 StagingRing::~StagingRing() {
   // Memory that queued work may still write to is better leaked than given to somebody else.
@@ -47,33 +47,29 @@ Hops::~Hops() {
   std::erase_if(rings, [](const auto& entry) { return !entry.second; });
   std::erase_if(streams, [](const auto& entry) { return !entry.second; });
   for (auto& [hop, ring] : rings) {
-    const auto stream = streams.find(hop);
+    const auto stream = streams.find(queue_of(machine_, hop));
     // The hop's own stream already waits for the ring's last use.
     if (stream != streams.end() && !wait_for(stream->second->stream)) ring->lost = true;
   }
   rings.clear();
-  for (auto& [hop, stream] : streams) (void)wait_for(stream->stream);
+  for (auto& [queue, stream] : streams) (void)wait_for(stream->stream);
   streams.clear();
 }
 
-std::unique_ptr<HopStream> Hops::make_stream(HopId hop) const {
-  return std::make_unique<HopStream>(driver_, machine_.executing_gpu(hop));
-}
-
-std::unique_ptr<StagingRing> Hops::make_ring(HopId first_hop) const {
-  const Hop& hop = machine_.hop(first_hop);
+std::unique_ptr<StagingRing> Hops::make_ring(HopId filled_over) const {
+  const Hop& hop = machine_.hop(filled_over);
   return std::make_unique<StagingRing>(driver_, hop.destination, hop.source, slot_bytes_, slots_);
 }
 
-HopStream& Hops::stream(HopId hop) {
-  auto& stream = parts_.streams[hop];
-  if (!stream) stream = make_stream(hop);
+QueueStream& Hops::stream(const Queue& queue) {
+  auto& stream = parts_.streams[queue];
+  if (!stream) stream = std::make_unique<QueueStream>(driver_, queue.gpu);
   return *stream;
 }
 
-StagingRing& Hops::ring(HopId first_hop) {
-  auto& ring = parts_.rings[first_hop];
-  if (!ring) ring = make_ring(first_hop);
+StagingRing& Hops::ring(HopId filled_over) {
+  auto& ring = parts_.rings[filled_over];
+  if (!ring) ring = make_ring(filled_over);
   if (ring->lost)
     fail(ErrorCode::driver, "the staging memory of a hop is lost",
          "an earlier driver failure left work that cannot be waited for");
@@ -81,14 +77,15 @@ StagingRing& Hops::ring(HopId first_hop) {
 }
 
 HopParts Hops::missing(const Path& path) const {
-  const auto lacks = [](const auto& map, HopId hop) {
-    const auto found = map.find(hop);
+  const auto lacks = [](const auto& map, const auto& key) {
+    const auto found = map.find(key);
     return found == map.end() || !found->second;
   };
   HopParts parts;
   if (!path.staged()) return parts;
   for (const HopId hop : {path.first, path.second})
-    if (lacks(parts_.streams, hop)) parts.streams[hop] = nullptr;
+    if (const Queue queue = queue_of(machine_, hop); lacks(parts_.streams, queue))
+      parts.streams[queue] = nullptr;
   if (lacks(parts_.rings, path.first)) parts.rings[path.first] = nullptr;
   return parts;
 }
@@ -96,13 +93,14 @@ HopParts Hops::missing(const Path& path) const {
 // The memory first: it is what may be lacking.
 void Hops::make(HopParts& parts) const {
   for (auto& [hop, ring] : parts.rings) ring = make_ring(hop);
-  for (auto& [hop, stream] : parts.streams) stream = make_stream(hop);
+  for (auto& [queue, stream] : parts.streams)
+    stream = std::make_unique<QueueStream>(driver_, queue.gpu);
 }
 
 void Hops::install(HopParts parts) {
   const auto take = [](auto& from, auto& to) {
-    for (auto& [hop, made] : from)
-      if (!to[hop]) to[hop] = std::move(made);
+    for (auto& [key, made] : from)
+      if (!to[key]) to[key] = std::move(made);
   };
   take(parts.streams, parts_.streams);
   take(parts.rings, parts_.rings);
@@ -122,20 +120,26 @@ bool Hops::wait_for(StreamHandle stream) noexcept {
   return quietly([&] { driver_.synchronize(stream); });
 }
 
+bool Hops::wait_for(const Program& program, int queue) noexcept {
+  if (queue <= Program::kCallersQueue) return true;
+  const auto found = parts_.streams.find(program.queues()[static_cast<std::size_t>(queue)]);
+  return found == parts_.streams.end() || !found->second || wait_for(found->second->stream);
+}
+
 bool Hops::settle(const Transfer& transfer) noexcept {
+  const Program& program = *transfer.program;
   const bool caller_done = wait_for(transfer.stream);
-  bool all_done = caller_done;
-  for (const PathShape& part : transfer.plan->shape.paths) {
-    if (!part.path.staged()) continue;
-    bool done = caller_done;
-    for (const HopId hop : {part.path.first, part.path.second}) {
-      const auto stream = parts_.streams.find(hop);
-      if (stream != parts_.streams.end() && stream->second)
-        done &= wait_for(stream->second->stream);
-    }
-    const auto ring = parts_.rings.find(part.path.first);
-    if (!done && ring != parts_.rings.end() && ring->second) ring->second->lost = true;
-    all_done &= done;
+  std::vector<bool> done;
+  for (int queue = 0; queue < static_cast<int>(program.queues().size()); ++queue)
+    done.push_back(wait_for(program, queue) && caller_done);
+  const auto is_done = [&](int queue) {
+    return queue < 0 || done[static_cast<std::size_t>(queue)];
+  };
+  const bool all_done = std::find(done.begin(), done.end(), false) == done.end();
+  for (const Ring& used : program.rings()) {
+    const bool idle = used.several ? all_done : is_done(used.filler) && is_done(used.reader);
+    const auto ring = parts_.rings.find(used.filled_over);
+    if (!idle && ring != parts_.rings.end() && ring->second) ring->second->lost = true;
   }
   return all_done;
 }

@@ -1,9 +1,10 @@
 #pragma once
 // The engine's own streams, staging memory and events, per directed hop.
 //
-// Every hop has one stream, so that copies over it run in the order of issue (002, section 3.3).
-// The hop into a staging place owns the ring of slots there. Whoever uses the ring next is ordered
-// after its last use in two ways: the hop's stream waits for it, and `last` names it.
+// Every queue of a program is a stream: each hop has one, so that copies over it run in the order
+// of issue (002, section 3.3). The hop into a staging place owns the ring of slots there. Whoever
+// uses the ring next is ordered after its last use in two ways: the hop's stream waits for it, and
+// `last` names it.
 
 #include <map>
 #include <memory>
@@ -14,20 +15,22 @@
 #include "engine/events.h"
 #include "engine/transfer.h"
 #include "machine/machine.h"
+#include "model/path.h"
 
 namespace polypath {
 
-/// A hop's stream and the event that a copy over it has arrived.
-struct HopStream {
-  HopStream(Driver& used_driver, PlaceId executing_gpu);
-  HopStream(const HopStream&) = delete;
-  HopStream& operator=(const HopStream&) = delete;
-  ~HopStream();
+/// The stream of a program's queue, and its events.
+struct QueueStream {
+  QueueStream(Driver& used_driver, PlaceId owning_gpu);
+  QueueStream(const QueueStream&) = delete;
+  QueueStream& operator=(const QueueStream&) = delete;
+  ~QueueStream();
 
   Driver& driver;
   PlaceId gpu;
   StreamHandle stream;
-  EventSet arrived;
+  EventList events;  ///< by Node::event
+  EventSet end;      ///< of the last program's part in the queue
 };
 
 /// The staging slots behind one hop.
@@ -45,15 +48,14 @@ struct StagingRing {
   PlaceId place;
   Bytes slot_bytes;
   Address base;
-  std::vector<std::unique_ptr<EventSet>> drained;  ///< per slot: its second copy has finished
   EventSet last_use;
-  EventHandle last;   ///< of `last_use`, the one recorded last; none before the first use
+  EventHandle last;   ///< that stands for the last use; none before the first
   bool lost = false;  ///< work that uses it may be queued, but cannot be waited for: keep off
 };
 
-/// Streams and rings by hop.
+/// Streams by queue, and rings by the hop that fills them.
 struct HopParts {
-  std::map<HopId, std::unique_ptr<HopStream>> streams;
+  std::map<Queue, std::unique_ptr<QueueStream>> streams;
   std::map<HopId, std::unique_ptr<StagingRing>> rings;
 
   [[nodiscard]] bool empty() const { return streams.empty() && rings.empty(); }
@@ -67,8 +69,8 @@ class Hops {
   ~Hops();
 
   /// Created when first asked for; errors of the driver pass through and leave nothing behind.
-  HopStream& stream(HopId hop);
-  StagingRing& ring(HopId first_hop);
+  QueueStream& stream(const Queue& queue);
+  StagingRing& ring(HopId filled_over);
 
   /// The parts that a path needs and that are not there, none of them made yet: all null.
   [[nodiscard]] HopParts missing(const Path& path) const;
@@ -76,15 +78,16 @@ class Hops {
   void make(HopParts& parts) const;
   /// Takes them over; what has come to be here meanwhile stays.
   void install(HopParts parts);
-  /// Blocks until everything queued for the transfer has finished, on the caller's stream and the
-  /// hops'; marks as lost the rings of what it cannot wait for, and returns false if there is any.
+  /// Blocks until everything queued for the transfer has finished, on the caller's stream and its
+  /// queues'; marks as lost the rings of what it cannot wait for, and returns false if there is
+  /// any.
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
   /// True if nothing that uses the rings is queued or runs.
   [[nodiscard]] bool is_idle() const;
 
  private:
-  [[nodiscard]] std::unique_ptr<HopStream> make_stream(HopId hop) const;
-  [[nodiscard]] std::unique_ptr<StagingRing> make_ring(HopId first_hop) const;
+  [[nodiscard]] std::unique_ptr<StagingRing> make_ring(HopId filled_over) const;
+  [[nodiscard]] bool wait_for(const Program& program, int queue) noexcept;
   [[nodiscard]] bool wait_for(StreamHandle stream) noexcept;
 
   Driver& driver_;

@@ -5,15 +5,15 @@
 namespace polypath {
 namespace {
 
-// On a hop's stream a chunk is a copy and at most one wait for a stream of another GPU; event
-// records take no room (H200, driver 580).
-constexpr std::size_t kEntriesPerChunk = 2;
+// A node of a transfer is a copy and at most one wait for a stream of another GPU; event records
+// take no room (H200, driver 580).
+constexpr std::size_t kEntriesPerNode = 2;
 
-std::size_t entries_of(const Plan& plan) {
-  std::size_t chunks = 0;
-  for (const PathShape& part : plan.shape.paths)
-    if (part.path.staged()) chunks = std::max(chunks, part.chunks.size());
-  return kEntriesPerChunk * chunks;
+std::size_t entries_of(const Program& program) {
+  std::size_t most = 0;
+  for (int queue = 1; queue < static_cast<int>(program.queues().size()); ++queue)
+    most = std::max(most, program.nodes_in(queue));
+  return kEntriesPerNode * most;
 }
 
 }  // namespace
@@ -21,8 +21,8 @@ std::size_t entries_of(const Plan& plan) {
 Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Statistics& statistics)
     : driver_(driver),
       hops_(driver, machine, settings),
-      streams_(driver, machine, hops_),
-      graphs_(driver, machine, hops_, settings, statistics),
+      streams_(driver, hops_),
+      graphs_(driver, hops_, settings, statistics),
       depth_(driver) {}
 
 void Lane::prepare(const Transfer& transfer, Executor executor) {
@@ -35,7 +35,7 @@ void Lane::run(const Transfer& transfer, Executor executor) {
       graph ? graphs_.forked_on(transfer.stream_gpu) : streams_.forked_on(transfer.stream_gpu);
   if (graph) return graphs_.run(transfer);
   streams_.run(transfer);
-  depth_.add(entries_of(*transfer.plan), transfer.stream, transfer.stream_gpu);
+  depth_.add(entries_of(*transfer.program), transfer.stream, transfer.stream_gpu);
 }
 
 bool Lane::settle(const Transfer& transfer) noexcept {
@@ -44,7 +44,7 @@ bool Lane::settle(const Transfer& transfer) noexcept {
   return settled;
 }
 
-bool Lane::has_room(const Plan& plan) { return depth_.has_room(entries_of(plan)); }
+bool Lane::has_room(const Program& program) { return depth_.has_room(entries_of(program)); }
 
 Lanes::Lanes(Driver& driver, const Machine& machine, const Settings& settings,
              Statistics& statistics)

@@ -15,6 +15,7 @@
 #include "engine/queue_depth.h"
 #include "engine/statistics.h"
 #include "engine/stream_executor.h"
+#include "model/transfer.h"
 
 namespace polypath {
 
@@ -30,8 +31,8 @@ class Lane {
   void prepare(const Transfer& transfer, Executor executor);
   /// As Hops::settle; a lane in which something may be queued for ever is not lent any more.
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
-  /// True if the streams can take the plan's copies without holding up who adds them.
-  [[nodiscard]] bool has_room(const Plan& plan);
+  /// True if the streams can take the program's nodes without holding up who adds them.
+  [[nodiscard]] bool has_room(const Program& program);
 
   [[nodiscard]] Hops& hops() { return hops_; }
   [[nodiscard]] const Hops& hops() const { return hops_; }

@@ -1,76 +1,77 @@
 #include "engine/stream_executor.h"
 
-#include <algorithm>
+#include "engine/binding.h"
+#include "model/stream_calls.h"
 
 namespace polypath {
+namespace {
+
+// Makes the calls of stream_calls.h on the driver. A wait takes an event as it is now, so that a
+// later node may record it again.
+class DriverCalls {
+ public:
+  DriverCalls(Driver& driver, const Binding& bound, EventHandle forked)
+      : driver_(driver), bound_(bound), forked_(forked) {}
+
+  void fork() { driver_.record(forked_, bound_.transfer().stream); }
+  void start(int queue) { driver_.wait(bound_.stream(queue), forked_); }
+  void wait(int queue, int earlier) { driver_.wait(bound_.stream(queue), event_of(earlier)); }
+  void run(int number) {
+    const Node& node = bound_.program().node(number);
+    const CopyRequest request = bound_.request_of(node);
+    const StreamHandle stream = bound_.stream(node.queue);
+    if (node.operation == Operation::copy) driver_.copy(request, stream);
+    else driver_.reduce(request, node.reduction, stream);
+  }
+  void record(int number) {
+    driver_.record(event_of(number), bound_.stream(bound_.program().node(number).queue));
+  }
+  void join(int queue) {
+    ended_ = bound_.queue(queue).end.on(bound_.queue(queue).gpu);
+    driver_.record(ended_, bound_.stream(queue));
+    driver_.wait(bound_.transfer().stream, ended_);
+  }
+  void join_callers() {
+    StagingRing& ring = bound_.ring(0);
+    ended_ = ring.last_use.on(bound_.transfer().stream_gpu);
+    driver_.record(ended_, bound_.transfer().stream);
+  }
+  // The end that was recorded last is that of the queue.
+  void release(const Ring& ring, int) {
+    driver_.wait(bound_.stream(ring.filler), ended_);
+    bound_.ring(ring).last = ended_;
+  }
+
+ private:
+  [[nodiscard]] EventHandle event_of(int number) const {
+    const Node& node = bound_.program().node(number);
+    return bound_.queue(node.queue).events.at(node.event);
+  }
+
+  Driver& driver_;
+  const Binding& bound_;
+  EventHandle forked_;
+  EventHandle ended_;
+};
+
+}  // namespace
 
 void StreamExecutor::prepare(const Transfer& transfer) {
   (void)forked_.on(transfer.stream_gpu);
-  for (const PathShape& part : transfer.plan->shape.paths) {
-    if (!part.path.staged()) continue;
-    HopStream& first = hops_.stream(part.path.first);
-    HopStream& second = hops_.stream(part.path.second);
-    (void)first.arrived.on(first.gpu);
-    StagingRing& ring = hops_.ring(part.path.first);
-    (void)ring.last_use.on(second.gpu);
-    if (part.chunks.size() > ring.drained.size())
-      for (auto& drained : ring.drained) (void)drained->on(second.gpu);
+  const Program& program = *transfer.program;
+  for (int number = 1; number < static_cast<int>(program.queues().size()); ++number) {
+    QueueStream& queue = hops_.stream(program.queues()[static_cast<std::size_t>(number)]);
+    if (const int events = program.events_of(number); events > 0) (void)queue.events.at(events - 1);
+    (void)queue.end.on(queue.gpu);
   }
+  for (const Ring& ring : program.rings())
+    (void)hops_.ring(ring.filled_over).last_use.on(transfer.stream_gpu);
 }
 
 void StreamExecutor::run(const Transfer& transfer) {
-  const auto& paths = transfer.plan->shape.paths;
-  if (std::any_of(paths.begin(), paths.end(), [](const auto& part) { return part.path.staged(); }))
-    driver_.record(forked_.on(transfer.stream_gpu), transfer.stream);
-  for (std::size_t i = 0; i < transfer.plan->nodes.size(); ++i) issue(transfer, i);
-  join(transfer);
-}
-
-void StreamExecutor::issue(const Transfer& transfer, std::size_t index) {
-  const CopyNode& node = transfer.plan->nodes[index];
-  if (node.slot < 0) driver_.copy(bind(machine_, transfer, node, {}), transfer.stream);
-  else if (node.to == End::slot) issue_first(transfer, node);
-  else issue_second(transfer, node);
-}
-
-void StreamExecutor::issue_first(const Transfer& transfer, const CopyNode& node) {
-  const Path& path = transfer.plan->shape.paths[static_cast<std::size_t>(node.path)].path;
-  HopStream& first = hops_.stream(path.first);
-  StagingRing& ring = hops_.ring(path.first);
-  if (node.chunk == 0) driver_.wait(first.stream, forked_.on(transfer.stream_gpu));
-  if (!node.after.empty()) {
-    EventSet& drained = *ring.drained[static_cast<std::size_t>(node.slot)];
-    driver_.wait(first.stream, drained.on(hops_.stream(path.second).gpu));
-  }
-  driver_.copy(bind(machine_, transfer, node, ring.base), first.stream);
-  driver_.record(first.arrived.on(first.gpu), first.stream);
-}
-
-void StreamExecutor::issue_second(const Transfer& transfer, const CopyNode& node) {
-  const Path& path = transfer.plan->shape.paths[static_cast<std::size_t>(node.path)].path;
-  HopStream& first = hops_.stream(path.first);
-  HopStream& second = hops_.stream(path.second);
-  StagingRing& ring = hops_.ring(path.first);
-  // The wait takes the event as it is now, so the next chunk may record it again.
-  driver_.wait(second.stream, first.arrived.on(first.gpu));
-  driver_.copy(bind(machine_, transfer, node, ring.base), second.stream);
-  if (!node.awaited) return;
-  EventSet& drained = *ring.drained[static_cast<std::size_t>(node.slot)];
-  driver_.record(drained.on(second.gpu), second.stream);
-}
-
-// The caller's stream goes on after every path; the rings are free after their last use.
-void StreamExecutor::join(const Transfer& transfer) {
-  for (const PathShape& part : transfer.plan->shape.paths) {
-    if (!part.path.staged()) continue;
-    HopStream& second = hops_.stream(part.path.second);
-    StagingRing& ring = hops_.ring(part.path.first);
-    const EventHandle last = ring.last_use.on(second.gpu);
-    driver_.record(last, second.stream);
-    driver_.wait(transfer.stream, last);
-    driver_.wait(hops_.stream(part.path.first).stream, last);
-    ring.last = last;
-  }
+  const Binding bound(hops_, transfer);
+  DriverCalls calls(driver_, bound, forked_.on(transfer.stream_gpu));
+  put_into_streams(*transfer.program, calls);
 }
 
 }  // namespace polypath

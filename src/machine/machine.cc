@@ -124,6 +124,14 @@ Seconds Machine::wait_latency(HopId earlier, PlaceId gpu) const {
   return executing_gpu(earlier) == gpu ? at.relay_latency : at.staging_latency;
 }
 
+Seconds Machine::wait_latency(PlaceId kernels, PlaceId gpu) const {
+  return kernels == gpu ? place(kernels).relay_latency : place(kernels).staging_latency;
+}
+
+Seconds Machine::reduction_time(PlaceId gpu, Bytes bytes) const {
+  return place(gpu).reduction_latency + bytes / place(gpu).reduction_bandwidth;
+}
+
 std::vector<std::string> Machine::places_without_staging() const {
   std::vector<std::string> names;
   for (const Place& place : places)

@@ -28,6 +28,10 @@ struct Place {
   /// What a copy costs more, and so does a wait before it, for every other copy of the same GPU
   /// that is under way when it starts: the GPU has to switch between its streams. 0 for hosts.
   Seconds busy_latency = {};
+  /// Of a GPU's kernels that reduce: from ready to the first byte, and bytes of an operand per
+  /// second. Nominal, not measured: a launch, and an H200's 4.8 TB/s for two reads and a write.
+  Seconds reduction_latency = 3_us;
+  BytesPerSecond reduction_bandwidth = 1600_GBps;
   /// The place was calibrated without finding its staging latency: the nominal one stands here, and
   /// no plan rests on it. Not so on a machine that was never calibrated.
   bool staging_missing = false;
@@ -103,8 +107,12 @@ struct Machine {
   [[nodiscard]] PlaceId executing_gpu(HopId hop) const;
   /// ε of a path over these two hops: the staging place's, by whether one GPU makes both copies.
   [[nodiscard]] Seconds staging(HopId first, HopId second) const;
+  /// What a GPU takes to reduce so many bytes into others of its memory.
+  [[nodiscard]] Seconds reduction_time(PlaceId gpu, Bytes bytes) const;
   /// What a copy that waits for one over `earlier` pays, if `gpu` makes it.
   [[nodiscard]] Seconds wait_latency(HopId earlier, PlaceId gpu) const;
+  /// The same if the earlier one is a kernel of a GPU.
+  [[nodiscard]] Seconds wait_latency(PlaceId kernels, PlaceId gpu) const;
   /// Names of the places whose staging latency calibration did not find.
   [[nodiscard]] std::vector<std::string> places_without_staging() const;
   /// Ids of all places of one kind, in order.

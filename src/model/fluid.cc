@@ -146,7 +146,10 @@ bool Fluid::take_engines(const Activity& activity) {
 
 void Fluid::start(const ActivityPointer& activity) {
   activity->started = now_;
-  if (!activity->hop.valid()) return finish(activity);
+  if (!activity->hop.valid()) {
+    if (activity->duration.value <= 0) return finish(activity);
+    return schedule(now_ + activity->duration, Step::finish, activity);
+  }
   schedule(now_ + latency_of(*activity), Step::flow, activity);
   ++under_way_[machine_.executing_gpu(activity->hop)];
 }

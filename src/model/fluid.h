@@ -26,9 +26,11 @@ namespace polypath {
 /// One activity on the timeline.
 struct Activity {
   std::uint64_t id = 0;
-  HopId hop;       ///< the hop a copy goes over; invalid for anything that is no copy
-  Bytes bytes;     ///< of a copy
-  Seconds issued;  ///< it does not start before
+  HopId hop;              ///< the hop a copy goes over; invalid for anything that is no copy
+  Bytes bytes;            ///< of a copy
+  Seconds duration = {};  ///< of anything else
+  PlaceId gpu = {};       ///< that does it, if it is a kernel
+  Seconds issued;         ///< it does not start before
   Seconds ready;
   Seconds started;
   Seconds finished = Seconds::infinity();

@@ -19,26 +19,9 @@
 #include "machine/machine.h"
 #include "model/fluid.h"
 #include "model/path.h"
+#include "model/transfer.h"
 
 namespace polypath {
-
-/// How a plan runs.
-enum class Executor { native, stream, graph };
-
-const char* name_of(Executor executor);
-
-/// A path with the chunks it carries, in order; one chunk for the direct path.
-struct PathShape {
-  Path path;
-  std::vector<Bytes> chunks;
-};
-
-/// One transfer: its paths in the order in which their copies are issued.
-struct TransferShape {
-  Executor executor = Executor::native;
-  std::vector<PathShape> paths;
-  Bytes total() const;
-};
 
 struct Prediction {
   Seconds time;                      ///< from the call until the calling thread knows it is done

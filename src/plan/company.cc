@@ -119,7 +119,7 @@ Together::Together(const Predictor& predictor, const Companions& companions, con
 Together::Ends Together::play(const TransferShape& own, const Scene& scene) const {
   const Machine& machine = predictor_.machine();
   const auto call_of = [&](const TransferShape& shape) {
-    return issue_times(machine, shape, slots_, {}).done;
+    return issue_times(machine, program_of(machine, shape, slots_), shape.executor).done;
   };
   std::vector<TransferShape> all{own};
   std::vector<Seconds> starts{{}};

@@ -1,6 +1,6 @@
 #pragma once
-// A plan: which paths carry which bytes in which chunks, as a DAG of copies. Immutable, and free of
-// addresses: offsets are relative to the two buffers of a later transfer.
+// A plan: a program with its predicted time and the reasons for every choice. Immutable, and free
+// of addresses.
 
 #include <memory>
 #include <string>
@@ -10,29 +10,6 @@
 #include "model/predict.h"
 
 namespace polypath {
-
-/// Where one end of a copy lies.
-enum class End {
-  source,       ///< in the source buffer, at `offset`
-  destination,  ///< in the destination buffer, at `offset`
-  slot,         ///< at the start of staging slot `slot` of the path's ring
-};
-
-/// One copy of the plan.
-struct CopyNode {
-  HopId hop;
-  End from = End::source;
-  End to = End::destination;
-  Bytes offset;
-  Bytes bytes;
-  int path = 0;   ///< index into Plan::shape.paths
-  int chunk = 0;  ///< index of the chunk within the path
-  int slot = -1;  ///< staging slot, counted from the ring's first; -1 for a direct copy
-  /// Nodes that must have finished, besides those before it on the same hop: the first copy of the
-  /// chunk, or the second copy of the chunk that used the slot before.
-  std::vector<int> after;
-  bool awaited = false;  ///< some later node of another hop names it in `after`
-};
 
 /// What was decided about one path, and why.
 struct PathDecision {
@@ -52,28 +29,18 @@ struct Plan {
   PlaceId source;
   PlaceId destination;
   Bytes bytes;
-  TransferShape shape;          ///< empty paths for a copy within one place
-  std::vector<CopyNode> nodes;  ///< in issue order; one for a native copy
+  TransferShape shape;  ///< empty paths for a copy within one place
+  Program program;      ///< of the shape, with its events; one node for a native copy
   Seconds predicted;
   Seconds native_predicted;
   std::vector<PathDecision> decisions;  ///< all paths there are, the direct one first
-  int slots = 0;                        ///< slots per staging ring that the nodes assume
-  Bytes slot_bytes;
-  /// Equal for plans whose nodes are equal: what a graph of the plan is found by.
+  /// Equal for plans whose programs are equal: what a graph of the plan is found by.
   std::string structure;
 
   [[nodiscard]] Executor executor() const { return shape.executor; }
 };
 
 using PlanPointer = std::shared_ptr<const Plan>;
-
-/// The copies of a shape in issue order: chunk by chunk, the first copies of all paths and then
-/// their second ones, so that every path starts as early as it can. Byte ranges are handed out path
-/// by path in the order of `shape`, so that each path's range is contiguous.
-std::vector<CopyNode> build_nodes(const TransferShape& shape, int slots);
-
-/// The nodes as a string that is equal exactly for equal nodes.
-std::string structure_of(const std::vector<CopyNode>& nodes);
 
 /// The paths between two places that the machine offers: the direct hop first if there is one, then
 /// through every place that has a real hop to both ends, GPUs before hosts.

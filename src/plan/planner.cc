@@ -111,14 +111,14 @@ PlanPointer Planner::make_plan(Request& request) {
   auto plan = std::make_shared<Plan>();
   plan->source = request.source, plan->destination = request.destination;
   plan->bytes = request.bytes;
-  plan->slots = settings_.staging_slots, plan->slot_bytes = settings_.staging_slot;
 
   plan->native_predicted = native(request).prediction.time;
   Executor executor = Executor::native;
   const Draft chosen = choose(request, executor);
   plan->shape = optimiser(request, executor, request.bytes).shape_of(chosen);
-  plan->nodes = build_nodes(plan->shape, plan->slots);
-  plan->structure = structure_of(plan->nodes);
+  plan->program = program_of(machine(), plan->shape, settings_.staging_slots);
+  plan->program.assign_events();
+  plan->structure = structure_of(plan->program);
   plan->predicted = chosen.prediction.time;
   explain(request, chosen, *plan);
   return plan;

@@ -38,6 +38,7 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
     return event;
   }();
   CopyRequest request_ = request(memory(gpu(1), 64), memory(gpu(0), 64), 64);
+  CopyRequest within_ = request(memory(gpu(0), 64), memory(gpu(0), 64), 64);
   GraphHandle graph_ = driver_.instantiate({{request_, {}}});
   std::vector<Address> allocated_;
 
@@ -52,6 +53,7 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
       {Call::wait, [this] { driver_.wait(stream_, event_); }},
       {Call::is_done, [this] { (void)driver_.is_done(event_); }},
       {Call::copy, [this] { driver_.copy(request_, stream_); }},
+      {Call::reduce, [this] { driver_.reduce(within_, {}, stream_); }},
       {Call::instantiate,
        [this] {
          (void)driver_.instantiate({{request_, {}}});

@@ -197,20 +197,27 @@ std::vector<Machine> machines() {
 
 // When each path ends by the equations alone: eq. 1, or the recursion of pipeline.h.
 std::vector<Seconds> finish_alone(const Machine& machine, const TransferShape& transfer) {
-  const TransferIssue issue = issue_times(machine, transfer, kSlots, {});
+  const Program program = program_of(machine, transfer, kSlots);
+  const IssueTimes issue = issue_times(machine, program, transfer.executor);
+  std::vector<std::vector<Seconds>> first(transfer.paths.size()), second(first);
+  for (std::size_t n = 0; n < issue.nodes.size(); ++n) {
+    const Node& node = program.nodes()[n];
+    auto& times = node.source.buffer == kSourceBuffer ? first : second;
+    times[static_cast<std::size_t>(node.path)].push_back(issue.nodes[n]);
+  }
   std::vector<Seconds> finish;
   for (std::size_t p = 0; p < transfer.paths.size(); ++p) {
     const auto& [path, chunks] = transfer.paths[p];
     const HockneyPath hockney = hockney_path(machine, path);
     if (!path.staged()) {
-      finish.push_back(issue.paths[p].first[0] + unpipelined_time(hockney, chunks[0]));
+      finish.push_back(first[p][0] + unpipelined_time(hockney, chunks[0]));
       continue;
     }
     const Seconds arrival = machine.place(machine.hop(path.second).destination).staging_latency;
     StagedPipeline pipeline(hockney.first, *hockney.second, hockney.staging, arrival, kSlots);
     Seconds last;
     for (std::size_t j = 0; j < chunks.size(); ++j)
-      last = pipeline.add(chunks[j], issue.paths[p].first[j], issue.paths[p].second[j]);
+      last = pipeline.add(chunks[j], first[p][j], second[p][j]);
     finish.push_back(last + arrival);
   }
   return finish;

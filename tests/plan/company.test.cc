@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/coverage.h"
 #include "model/paths.h"
-#include "plan/coverage.h"
 #include "plan/planning.h"
 #include "support/hand_machine.h"
 
@@ -133,9 +133,9 @@ TEST(PlannerCompany, MakesNobodyLaterThanNatively) {
         const PlanPointer plan = rig.plan(64_MiB, {}, {other});
 
         const Together together(rig.planner.predictor(), {other}, direct, 64_MiB, BothWays::no,
-                                plan->slots);
+                                Settings{}.staging_slots);
         EXPECT_LE(together.of(plan->shape).regret, 1.003) << name << ' ' << from << ' ' << to;
-        EXPECT_TRUE(covers_once(plan->nodes, 64_MiB));
+        EXPECT_TRUE(covers_once(plan->program, 64_MiB));
       }
   }
 }

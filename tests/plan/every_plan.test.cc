@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/coverage.h"
+#include "model/coverage.h"
 #include "plan/planning.h"
 #include "support/random.h"
 
@@ -12,9 +12,9 @@ namespace {
 using Rig = PlannerRig;
 
 void expect_sound(const Machine& machine, const Plan& plan) {
-  EXPECT_TRUE(covers_once(plan.nodes, plan.bytes));
+  EXPECT_TRUE(covers_once(plan.program, plan.bytes));
   EXPECT_EQ(plan.shape.total(), plan.bytes);
-  EXPECT_EQ(plan.structure, structure_of(plan.nodes));
+  EXPECT_EQ(plan.structure, structure_of(plan.program));
   EXPECT_EQ(plan.decisions.size(), find_paths(machine, plan.source, plan.destination).size());
   Bytes carried;
   for (const PathDecision& part : plan.decisions) carried += part.bytes;

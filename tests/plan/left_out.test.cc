@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/machine.h"
-#include "plan/coverage.h"
+#include "model/coverage.h"
 #include "plan/planning.h"
 
 namespace polypath::test {
@@ -57,7 +57,7 @@ TEST(PlannerLeavesOut, APlaceButNotTheOthers) {
   const PlanPointer plan = rig.plan(64_MiB, without({"gpu2"}, rig.machine));
 
   EXPECT_EQ(used(*plan), (Names{"direct", "gpu3", "host0"}));
-  EXPECT_TRUE(covers_once(plan->nodes, 64_MiB));
+  EXPECT_TRUE(covers_once(plan->program, 64_MiB));
 }
 
 TEST(PlannerLeavesOut, AllRelaysSoThatOneNativeCopyRemains) {

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "machine/library.h"
-#include "plan/coverage.h"
+#include "model/coverage.h"
 #include "plan/plan.h"
 #include "support/hand_machine.h"
 #include "support/random.h"

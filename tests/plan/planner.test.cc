@@ -129,8 +129,8 @@ TEST(Planner, MakesANativeCopyOneNode) {
 
   const PlanPointer plan = rig.plan(64_MiB, with_executor(ExecutorChoice::native));
 
-  ASSERT_EQ(plan->nodes.size(), 1U);
-  EXPECT_EQ(plan->nodes[0].bytes, 64_MiB);
+  ASSERT_EQ(plan->program.nodes().size(), 1U);
+  EXPECT_EQ(plan->program.nodes()[0].bytes, 64_MiB);
   EXPECT_EQ(plan->predicted, plan->native_predicted);
   EXPECT_EQ(used(*plan), Names{"direct"});
 }

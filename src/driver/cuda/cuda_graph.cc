@@ -68,6 +68,9 @@ GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   made->imports_then = imports_.changes();
   check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
   for (const GraphNode& node : nodes) {
+    if (node.reduction)
+      fail(ErrorCode::unsupported, "a graph cannot reduce here", "this driver has no kernels",
+           "Simulate a machine.");
     Graph::Node added;
     added.copy.source_type = is_gpu(node.copy.source_place) ? kMemoryDevice : kMemoryHost;
     added.copy.destination_type = is_gpu(node.copy.destination_place) ? kMemoryDevice : kMemoryHost;

@@ -17,6 +17,7 @@ enum class Call {
   wait,
   is_done,
   copy,
+  reduce,
   instantiate,
   update_node,
   launch,

@@ -167,10 +167,15 @@ void SimDriver::enqueue_copy(const CopyRequest& request, Stream& target) {
   check_copy(request);
   const HopId hop = hop_of(request);
   count(Call::copy);
+  enqueue(request, hop, std::nullopt, target);
+}
+
+void SimDriver::enqueue(const CopyRequest& request, HopId hop,
+                        const std::optional<Reduction>& reduction, Stream& target) {
   spend(machine_.costs.copy);
   races_.step(target.thread);
   check_accesses(request, target.thread);
-  const ActivityPointer activity = make_copy(request, hop);
+  const ActivityPointer activity = make_activity(request, hop, reduction);
   Fluid::order(target.tail, activity, {});
   activity->waits = std::exchange(target.waited, false);
   fluid_.submit(activity);
@@ -200,21 +205,29 @@ HopId SimDriver::hop_of(const CopyRequest& request) const {
        "the machine has no hop between them");
 }
 
-ActivityPointer SimDriver::make_copy(const CopyRequest& request, HopId hop) {
+ActivityPointer SimDriver::make_activity(const CopyRequest& request, HopId hop,
+                                         const std::optional<Reduction>& reduction) {
   auto activity = std::make_shared<Activity>();
   activity->hop = hop;
   activity->bytes = request.bytes;
   activity->issued = host();
+  if (reduction) {
+    activity->gpu = request.destination_place;
+    activity->duration = machine_.reduction_time(activity->gpu, request.bytes);
+  }
   if (!options_.move_bytes && !options_.record_trace) return activity;
   // The blocks are kept so that the bytes outlive a premature free, which is reported.
-  activity->on_done = [this, request, from = memory_.find(request.source),
+  activity->on_done = [this, request, reduction, from = memory_.find(request.source),
                        to = memory_.find(request.destination)](const Activity& done) {
-    if (options_.move_bytes)
+    if (options_.move_bytes && reduction)
+      reduce_on_host(*reduction, to->bytes_at(request.destination), from->bytes_at(request.source),
+                     request.bytes);
+    else if (options_.move_bytes)
       std::memmove(to->bytes_at(request.destination), from->bytes_at(request.source),
                    request.bytes.value);
     if (options_.record_trace)
       trace_.push_back(
-          {request.label, done.hop, done.bytes, done.ready, done.started, done.finished});
+          {request.label, done.hop, done.bytes, done.ready, done.started, done.finished, done.gpu});
   };
   return activity;
 }
@@ -227,8 +240,9 @@ ActivityPointer SimDriver::make_marker() const {
 
 // What work of `gpu` that waits for `earlier` on another stream pays, once both are ready.
 Seconds SimDriver::crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const {
-  if (!earlier || !earlier->hop.valid()) return {};
-  return machine_.wait_latency(earlier->hop, gpu);
+  if (!earlier) return {};
+  if (earlier->hop.valid()) return machine_.wait_latency(earlier->hop, gpu);
+  return earlier->gpu.valid() ? machine_.wait_latency(earlier->gpu, gpu) : Seconds{};
 }
 
 SimDriver::Stream& SimDriver::stream_of(StreamHandle handle) {

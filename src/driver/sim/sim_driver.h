@@ -31,14 +31,15 @@ struct Options {
   BytesPerSecond pageable_out = 13.4_GBps;
 };
 
-/// One finished copy.
+/// One finished copy, or reduction.
 struct Span {
   CopyLabel label;
-  HopId hop;
+  HopId hop;  ///< invalid within one place, and of a reduction
   Bytes bytes;
   Seconds ready;    ///< all it waited for had finished
   Seconds started;  ///< its engines were free
   Seconds finished;
+  PlaceId reduced_by = {};  ///< the GPU of a reduction
 };
 
 class SimDriver final : public Driver {
@@ -61,6 +62,7 @@ class SimDriver final : public Driver {
   void wait(StreamHandle stream, EventHandle event) override;
   bool is_done(EventHandle event) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
+  void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
@@ -133,10 +135,14 @@ class SimDriver final : public Driver {
   void check_copy(const CopyRequest& request) const;
   [[nodiscard]] HopId hop_of(const CopyRequest& request) const;
   [[nodiscard]] std::optional<MemoryInfo> memory_at(Address address) const;
+  void check_reduction(const CopyRequest& request, const Reduction& reduction) const;
   void enqueue_copy(const CopyRequest& request, Stream& stream);
+  void enqueue(const CopyRequest& request, HopId hop, const std::optional<Reduction>& reduction,
+               Stream& stream);
   void copy_pageable(const CopyRequest& request, const MemoryInfo& to, const MemoryInfo& from,
                      Stream& stream);
-  ActivityPointer make_copy(const CopyRequest& request, HopId hop);
+  ActivityPointer make_activity(const CopyRequest& request, HopId hop,
+                                const std::optional<Reduction>& reduction);
   void check_accesses(const CopyRequest& request, std::size_t thread);
   void check_access(std::size_t thread, Address begin, Bytes bytes, bool write,
                     const std::string& what);

@@ -45,7 +45,7 @@ GraphHandle SimDriver::instantiate(const std::vector<GraphNode>& nodes) {
   graph->nodes = nodes;
   graph->leaves.assign(nodes.size(), true);
   for (const GraphNode& node : nodes) {
-    check_copy(node.copy);
+    node.reduction ? check_reduction(node.copy, *node.reduction) : check_copy(node.copy);
     graph->hops.push_back(hop_of(node.copy));
     for (const int before : node.after) graph->leaves[static_cast<std::size_t>(before)] = false;
   }
@@ -107,15 +107,15 @@ ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
                                        const ActivityPointer& start) {
   spend(machine_.costs.graph_launch_node);
   const GraphNode& node = graph.nodes[index];
-  ActivityPointer activity = make_copy(node.copy, graph.hops[index]);
+  ActivityPointer activity = make_activity(node.copy, graph.hops[index], node.reduction);
   Fluid::order(start, activity, {});
   for (const int before : node.after) {
     const auto b = static_cast<std::size_t>(before);
     const HopId hop = graph.hops[index];
-    const bool waits = hop.valid() && graph.hops[b] != hop;
+    const bool waits = (hop.valid() || node.reduction) && graph.hops[b] != hop;
     activity->waits = activity->waits || waits;
-    Fluid::order(done[b], activity,
-                 waits ? crossing_delay(done[b], machine_.executing_gpu(hop)) : Seconds{});
+    const PlaceId gpu = hop.valid() ? machine_.executing_gpu(hop) : activity->gpu;
+    Fluid::order(done[b], activity, waits ? crossing_delay(done[b], gpu) : Seconds{});
   }
   fluid_.submit(activity);
   return activity;
@@ -126,7 +126,8 @@ void SimDriver::join_graph(Graph& graph, Stream& stream, const std::vector<Activ
   for (std::size_t i = 0; i < done.size(); ++i) {
     if (!graph.leaves[i]) continue;
     const HopId hop = graph.hops[i];
-    const bool here = !hop.valid() || machine_.executing_gpu(hop) == stream.gpu;
+    const bool here = hop.valid() ? machine_.executing_gpu(hop) == stream.gpu
+                                  : !done[i]->gpu.valid() || done[i]->gpu == stream.gpu;
     Fluid::order(done[i], end, here ? Seconds{} : crossing_delay(done[i], stream.gpu));
   }
   fluid_.submit(end);

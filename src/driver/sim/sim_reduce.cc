@@ -1,0 +1,40 @@
+// Reductions of the simulated driver: kernels with a stated cost (Machine::reduction_time).
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "driver/sim/sim_driver.h"
+
+namespace polypath::sim {
+
+void SimDriver::check_reduction(const CopyRequest& request, const Reduction& reduction) const {
+  check_copy(request);
+  check_gpu(request.destination_place);
+  if (request.source_place != request.destination_place)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("memory of {} cannot be reduced into that of {}",
+                     machine_.place(request.source_place).name,
+                     machine_.place(request.destination_place).name),
+         "a GPU reduces its own memory", "Copy it there first.");
+  if (request.bytes.value % bytes_of(reduction.type).value != 0)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} bytes cannot be reduced", request.bytes.value),
+         fmt::format("an element has {}", bytes_of(reduction.type).value), "Pass whole elements.");
+}
+
+void SimDriver::reduce(const CopyRequest& request, const Reduction& reduction,
+                       StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  Stream& target = stream_of(stream);
+  check_reduction(request, reduction);
+  if (target.gpu != request.destination_place)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("stream {} cannot reduce memory of {}", stream.value,
+                     machine_.place(request.destination_place).name),
+         fmt::format("it belongs to {}", machine_.place(target.gpu).name),
+         "Pass a stream of that GPU.");
+  count(Call::reduce);
+  enqueue(request, {}, reduction, target);
+}
+
+}  // namespace polypath::sim

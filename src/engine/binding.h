@@ -1,0 +1,44 @@
+#pragma once
+// The streams, rings and addresses that a program's numbers stand for in one transfer.
+
+#include <optional>
+#include <vector>
+
+#include "engine/hops.h"
+#include "engine/transfer.h"
+
+namespace polypath {
+
+class Binding {
+ public:
+  /// Looks everything up once; what is not there yet is created. Errors as of Hops.
+  Binding(Hops& hops, const Transfer& transfer);
+
+  [[nodiscard]] const Program& program() const { return *transfer_->program; }
+  [[nodiscard]] const Transfer& transfer() const { return *transfer_; }
+  /// The caller's stream for queue 0.
+  [[nodiscard]] StreamHandle stream(int queue) const;
+  /// Of any other queue.
+  [[nodiscard]] QueueStream& queue(int queue) const {
+    return *queues_[static_cast<std::size_t>(queue)];
+  }
+  /// By number in Program::rings.
+  [[nodiscard]] StagingRing& ring(std::size_t number) const { return *rings_[number]; }
+  [[nodiscard]] StagingRing& ring(const Ring& ring) const {
+    return this->ring(static_cast<std::size_t>(&ring - program().rings().data()));
+  }
+  /// What a node asks of the driver. Error (internal) if it reaches beyond its slot.
+  [[nodiscard]] CopyRequest request_of(const Node& node) const;
+
+ private:
+  [[nodiscard]] Address address_of(const Slice& slice, Bytes bytes) const;
+
+  const Transfer* transfer_;
+  std::vector<QueueStream*> queues_;
+  std::vector<StagingRing*> rings_;
+};
+
+/// What the driver needs to know of a reduction; nothing for a copy.
+std::optional<Reduction> reduction_of(const Node& node);
+
+}  // namespace polypath

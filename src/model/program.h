@@ -1,0 +1,154 @@
+#pragma once
+// A program: what is to be done between memories of one machine, in which queues and in which
+// order, before anybody knows addresses, streams or times.
+//
+// Its nodes are in the order of issue. A node comes after the one before it in its queue, and after
+// the nodes that it names. A queue is a stream, an edge between two queues an event. Queue 0 is the
+// caller's own: everything in the others starts after what is in it, and it goes on after all of
+// them. Scratch memory is filled over a hop and belongs to it; who fills it the next time comes
+// after whoever read it last.
+//
+// Builders write programs (model/transfer.h). Everything else interprets them: when nodes are
+// issued (issue.h), when they run (timeline.h), what their streams and events are (stream_calls.h,
+// engine/stream_executor.h), their graph (engine/graph_executor.h).
+
+#include <compare>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/units.h"
+#include "machine/machine.h"
+#include "model/reduction.h"
+
+namespace polypath {
+
+/// Memory that nodes read and write.
+struct Buffer {
+  PlaceId place;
+  HopId filled_over = {};  ///< of scratch memory: the hop that fills it
+  int slot = -1;           ///< and its number there
+  int ring = -1;           ///< of scratch memory: which of Program::rings, found by Program::add
+
+  [[nodiscard]] bool is_scratch() const { return filled_over.valid(); }
+};
+
+/// Where in a buffer a node reads or writes.
+struct Slice {
+  int buffer = 0;
+  Bytes offset;
+};
+
+/// Nodes of one queue run one after another.
+struct Queue {
+  HopId hop = {};    ///< whose copies it carries; invalid if it is the caller's or one for kernels
+  PlaceId gpu = {};  ///< whose stream it is; invalid if it is the caller's
+  auto operator<=>(const Queue&) const = default;
+};
+
+enum class Operation {
+  copy,    ///< destination = source
+  reduce,  ///< destination = destination ∘ source, element by element, by the destination's GPU
+};
+
+/// One operation of a program.
+struct Node {
+  Operation operation = Operation::copy;
+  HopId hop = {};  ///< that a copy goes over
+  Reduction reduction = {};
+  Slice source;
+  Slice destination;
+  Bytes bytes;
+  int queue = 0;
+  int path = -1;   ///< of a transfer; -1 where there are none
+  int chunk = -1;  ///< number within the path
+
+  bool starts_queue = false;  ///< nothing before it is known to come after the fork
+  bool awaited = false;       ///< a later node of another queue names it
+  int event = -1;             ///< number of its event in its queue; see Program::assign_events
+  std::uint32_t first_edge = 0, edges = 0;
+};
+
+/// The slots that one hop fills.
+struct Ring {
+  HopId filled_over;
+  int filler = -1;       ///< the queue that writes to it
+  int reader = -1;       ///< the queue that reads from it
+  bool several = false;  ///< more than one does
+};
+
+class Program {
+ public:
+  static constexpr int kCallersQueue = 0;
+
+  Program() : queues_(1), last_(1, -1), counts_(1, 0) {}
+
+  /// Returns its number. The caller's buffers come first.
+  int add(Buffer buffer);
+  int add(const Queue& queue);
+  /// `after` are numbers of earlier nodes; those of the same queue need not be named.
+  /// Error (internal) for a queue, buffer or node that is not there.
+  int add(Node node, std::span<const int> after = {});
+  int add(const Node& node, std::initializer_list<int> after) {
+    return add(node, std::span(after.begin(), after.size()));
+  }
+  /// Gives each node that another queue waits for an event of its queue. An event is used again
+  /// once everything that waits for it has been told to. Call it when all nodes are there and
+  /// before the program is executed.
+  void assign_events();
+  void reserve(std::size_t nodes) { nodes_.reserve(nodes), edges_.reserve(nodes); }
+
+  [[nodiscard]] const std::vector<Buffer>& buffers() const { return buffers_; }
+  [[nodiscard]] const std::vector<Queue>& queues() const { return queues_; }
+  [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::vector<Ring>& rings() const { return rings_; }
+  [[nodiscard]] const Node& node(int number) const {
+    return nodes_[static_cast<std::size_t>(number)];
+  }
+  [[nodiscard]] const Buffer& buffer(const Slice& slice) const {
+    return buffers_[static_cast<std::size_t>(slice.buffer)];
+  }
+  /// The nodes of other queues that the node comes after.
+  [[nodiscard]] std::span<const int> after(const Node& node) const {
+    return std::span(edges_).subspan(node.first_edge, node.edges);
+  }
+  /// The last node of a queue; -1 if it has none.
+  [[nodiscard]] int last_of(int queue) const { return last_[static_cast<std::size_t>(queue)]; }
+  [[nodiscard]] std::size_t nodes_in(int queue) const {
+    return counts_[static_cast<std::size_t>(queue)];
+  }
+  /// Events that a queue needs; 0 before assign_events.
+  [[nodiscard]] int events_of(int queue) const;
+
+ private:
+  void check(const Node& node, std::span<const int> after) const;
+  void note_use(const Slice& slice, int queue, bool fills);
+
+  std::vector<Buffer> buffers_;
+  std::vector<Queue> queues_;
+  std::vector<int> last_;            ///< node, by queue
+  std::vector<std::size_t> counts_;  ///< of nodes, by queue
+  std::vector<int> events_;          ///< how many, by queue
+  std::vector<Node> nodes_;
+  std::vector<int> edges_;
+  std::vector<Ring> rings_;
+};
+
+/// The queue of a hop's copies.
+Queue queue_of(const Machine& machine, HopId hop);
+
+/// The GPU that does a node's work.
+PlaceId working_gpu(const Machine& machine, const Program& program, const Node& node);
+
+/// What work of `gpu` pays that waits for `earlier` in another queue, once both are ready.
+Seconds wait_latency(const Machine& machine, const Program& program, const Node& earlier,
+                     PlaceId gpu);
+
+/// The program as a string that is equal exactly for programs that do the same: what a graph of it
+/// is found by.
+std::string structure_of(const Program& program);
+
+}  // namespace polypath

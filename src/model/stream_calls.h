@@ -1,0 +1,84 @@
+#pragma once
+// A program as calls on streams: the one place that says in which order they are made.
+
+#include <algorithm>
+
+#include "model/program.h"
+
+namespace polypath {
+
+/// Makes the calls that put `program` into streams, in order:
+///
+///   calls.fork()               the caller's stream records an event, if there are other queues
+///   calls.start(queue)         the queue waits for the fork
+///   calls.wait(queue, node)    the queue waits for an earlier node of another queue
+///   calls.run(node)            the node goes into its queue
+///   calls.record(node)         its event, because other queues wait for it
+///   calls.join(queue)          the queue records its end, and the caller's stream waits for it
+///   calls.join_callers()       the caller's stream records the end of everything
+///   calls.release(ring, queue) who fills the ring waits for the end of the queue that reads it, or
+///                              of everything
+template <class Calls>
+void put_into_streams(const Program& program, Calls& calls);
+
+/// True if all of a program is in the caller's queue.
+inline bool is_in_callers_queue(const Program& program) { return program.queues().size() == 1; }
+
+/// True of a ring that is free when everything has ended, because several queues read it, or the
+/// caller's does.
+inline bool is_freed_last(const Ring& ring) {
+  return ring.several || ring.reader <= Program::kCallersQueue;
+}
+
+namespace stream_calls {
+
+template <class Calls>
+void put_node(const Program& program, int number, Calls& calls) {
+  const Node& node = program.node(number);
+  if (node.starts_queue) calls.start(node.queue);
+  for (const int earlier : program.after(node)) calls.wait(node.queue, earlier);
+  calls.run(number);
+  if (node.awaited) calls.record(number);
+}
+
+/// True if the caller's stream has to wait for the queue's end: nobody else does.
+inline bool is_sink(const Program& program, int queue) {
+  const int last = program.last_of(queue);
+  return last >= 0 && !program.node(last).awaited;
+}
+
+// Queues that read rings first, each with the rings that it frees.
+template <class Calls>
+void join_queues(const Program& program, Calls& calls) {
+  const auto& rings = program.rings();
+  const auto reads_alone = [&](int queue) {
+    return std::any_of(rings.begin(), rings.end(), [&](const Ring& ring) {
+      return !is_freed_last(ring) && ring.reader == queue;
+    });
+  };
+  for (int queue = 1; queue < static_cast<int>(program.queues().size()); ++queue) {
+    const bool frees = reads_alone(queue);
+    if (!frees && !is_sink(program, queue)) continue;
+    calls.join(queue);
+    for (const Ring& ring : rings)
+      if (!is_freed_last(ring) && ring.reader == queue) calls.release(ring, queue);
+  }
+}
+
+}  // namespace stream_calls
+
+template <class Calls>
+void put_into_streams(const Program& program, Calls& calls) {
+  if (!is_in_callers_queue(program)) calls.fork();
+  for (int number = 0; number < static_cast<int>(program.nodes().size()); ++number)
+    stream_calls::put_node(program, number, calls);
+  if (is_in_callers_queue(program)) return;
+  stream_calls::join_queues(program, calls);
+  const auto& rings = program.rings();
+  if (std::none_of(rings.begin(), rings.end(), is_freed_last)) return;
+  calls.join_callers();
+  for (const Ring& ring : rings)
+    if (is_freed_last(ring)) calls.release(ring, Program::kCallersQueue);
+}
+
+}  // namespace polypath

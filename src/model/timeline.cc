@@ -1,0 +1,41 @@
+#include "model/timeline.h"
+
+namespace polypath {
+namespace {
+
+ActivityPointer activity_of(const Machine& machine, const Program& program, const Node& node) {
+  auto activity = std::make_shared<Activity>();
+  activity->hop = node.hop;
+  activity->bytes = node.bytes;
+  if (node.operation == Operation::reduce) {
+    activity->gpu = program.buffer(node.destination).place;
+    activity->duration = machine.reduction_time(activity->gpu, node.bytes);
+  }
+  activity->waits = node.starts_queue || node.edges > 0;
+  return activity;
+}
+
+}  // namespace
+
+std::vector<ActivityPointer> Timeline::add(const Program& program, const IssueTimes& issue,
+                                           Seconds start) {
+  std::vector<ActivityPointer> activities;
+  activities.reserve(program.nodes().size());
+  std::vector<ActivityPointer> last(program.queues().size());
+  for (const Node& node : program.nodes()) {
+    auto activity = activity_of(machine_, program, node);
+    activity->issued = start + issue.nodes[activities.size()];
+    ActivityPointer& before = last[static_cast<std::size_t>(node.queue)];
+    Fluid::order(before, activity, {});
+    for (const int earlier : program.after(node))
+      Fluid::order(activities[static_cast<std::size_t>(earlier)], activity,
+                   wait_latency(machine_, program, program.node(earlier),
+                                working_gpu(machine_, program, node)));
+    fluid_.submit(activity);
+    before = activity;
+    activities.push_back(std::move(activity));
+  }
+  return activities;
+}
+
+}  // namespace polypath

@@ -1,0 +1,102 @@
+// Reductions of the simulated driver: what they do to bytes, how long they take, and what is
+// refused.
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <limits>
+
+#include "driver/hand_driver.h"
+#include "support/errors.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+class Reduce : public HandDriver {
+ protected:
+  /// What `a` is after `b` was reduced into it on gpu0.
+  template <class Element>
+  std::vector<Element> reduced(const Reduction& reduction, const std::vector<Element>& a,
+                               const std::vector<Element>& b) {
+    const std::size_t bytes = a.size() * sizeof(Element);
+    const Address destination = memory(gpu(0), bytes), source = memory(gpu(0), bytes);
+    std::memcpy(reinterpret_cast<void*>(destination.value), a.data(), bytes);
+    std::memcpy(reinterpret_cast<void*>(source.value), b.data(), bytes);
+    driver_.reduce(request(destination, source, bytes), reduction, stream_);
+    driver_.synchronize(stream_);
+    std::vector<Element> result(a.size());
+    std::memcpy(result.data(), reinterpret_cast<const void*>(destination.value), bytes);
+    return result;
+  }
+
+  StreamHandle stream_ = driver_.create_stream(gpu(0));
+};
+
+TEST_F(Reduce, AddsElementByElement) {
+  const Reduction sum{ReduceOperator::sum, ElementType::float32};
+
+  EXPECT_THAT(reduced<float>(sum, {1, 2, 3}, {0.5, -2, 4}), ElementsAre(1.5F, 0.0F, 7.0F));
+}
+
+TEST_F(Reduce, KnowsEveryOperatorAndType) {
+  const auto most = std::numeric_limits<std::int32_t>::max();
+
+  EXPECT_THAT(reduced<double>({ReduceOperator::minimum, ElementType::float64}, {1, 2}, {0, 3}),
+              ElementsAre(0.0, 2.0));
+  EXPECT_THAT(
+      reduced<std::int64_t>({ReduceOperator::maximum, ElementType::int64}, {-1, 2}, {5, -3}),
+      ElementsAre(5, 2));
+  EXPECT_THAT(reduced<std::int32_t>({ReduceOperator::sum, ElementType::int32}, {most}, {1}),
+              ElementsAre(std::numeric_limits<std::int32_t>::min()));
+}
+
+// Call 1 us, the kernel's latency and 3 MB at its bandwidth, 4 us until the thread knows.
+TEST_F(Reduce, TakesWhatTheMachineSays) {
+  const Address destination = memory(gpu(0), 3'000'000), source = memory(gpu(0), 3'000'000);
+  const Seconds start = driver_.now();
+
+  driver_.reduce(request(destination, source, 3'000'000), {}, stream_);
+  driver_.synchronize(stream_);
+
+  const Place& place = driver_.machine().place(gpu(0));
+  EXPECT_NEAR((driver_.now() - start).value,
+              (5_us + place.reduction_latency + 3'000'000_B / place.reduction_bandwidth).value,
+              1e-12);
+}
+
+TEST_F(Reduce, RacesWithWhoWritesItsSource) {
+  const Address destination = memory(gpu(0), 64), source = memory(gpu(0), 64);
+  const StreamHandle other = driver_.create_stream(gpu(0));
+
+  driver_.copy(request(source, memory(gpu(1), 64), 64), other);
+  driver_.reduce(request(destination, source, 64), {}, stream_);
+
+  EXPECT_THAT(driver_.violations(), Not(IsEmpty()));
+}
+
+TEST_F(Reduce, RefusesMemoryOfAnotherGpu) {
+  const CopyRequest across = request(memory(gpu(0), 64), memory(gpu(1), 64), 64);
+
+  expect_invalid_argument([&] { driver_.reduce(across, {}, stream_); }, "gpu1", "its own memory");
+}
+
+TEST_F(Reduce, RefusesAStreamOfAnotherGpu) {
+  const CopyRequest within = request(memory(gpu(0), 64), memory(gpu(0), 64), 64);
+  const StreamHandle other = driver_.create_stream(gpu(1));
+
+  expect_invalid_argument([&] { driver_.reduce(within, {}, other); }, "gpu1");
+}
+
+TEST_F(Reduce, RefusesPartsOfElements) {
+  const CopyRequest odd = request(memory(gpu(0), 64), memory(gpu(0), 64), 62);
+
+  expect_invalid_argument([&] { driver_.reduce(odd, {}, stream_); }, "62 bytes",
+                          "an element has 4");
+}
+
+}  // namespace
+}  // namespace polypath::test
