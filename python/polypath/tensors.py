@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from polypath.frameworks import ANYTHING, PYTORCH, Framework, framework_of
-from polypath.memory import CURRENT, UNTYPED, GpuStream, Memory, gpu_of_device, message
+from polypath.devices import CURRENT, gpu_of_device
+from polypath.frameworks import ANYTHING, PYTORCH, framework_of
+from polypath.memory import UNTYPED, Framework, Memory
+from polypath.messages import message
 from polypath.process_context import process_context
 from polypath.stream_order import StreamOrder, stream_order
+from polypath.streams import GpuStream
 
 
 def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = False) -> str:
