@@ -4,11 +4,11 @@ Usage: check_programs.py --programs FOLDER --preload LIBRARY [--out FILE] [--onl
                          [--set NAME=VALUE ...] [--words NAME=VALUE ...]
                          [--seeds COUNT] [--first-seed SEED] [--seconds MOST]
 
-FOLDER holds the programs of tests/ways/preload/programs (preload_harm_order and so on). Each scenario
-runs without Polypath, then with it, and must print the same and end the same way. One line per
-scenario says `same`, `differs`, `hangs`, `native fails` or `cannot run here`. Options `--set` reach
-the runs with Polypath only, for example `--set POLYPATH_PREPARE=now`; `--words` are options of the
-programs. Exit status 1 if anything differs or hangs.
+FOLDER holds the programs of tests/ways/preload/programs (preload_harm_order and so on). Each
+scenario runs without Polypath, then with it, and must print the same and end the same way. One line
+per scenario says `same`, `differs`, `hangs`, `native fails` or `cannot run here`. Options `--set`
+reach the runs with Polypath only, for example `--set POLYPATH_PREPARE=now`; `--words` are options
+of the programs. Exit status 1 if anything differs or hangs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
 import time
@@ -25,22 +23,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-CANNOT_RUN = 77  # exit status of a program that needs what is not here
-TIMED_OUT = 124
+from paired_runs import Run, differences, run, verdict_of
+
 SECONDS_PER_RUN = 40.0
 LEAST_SECONDS = 10.0  # with less left nothing is begun
-
-ALLOWED_TO_DIFFER = re.compile(r"(?P<what>.*) ~(?P<tolerance>\d+): (?P<value>\d+)")
-
-
-@dataclass
-class Run:
-    """How a program ended and what it wrote."""
-
-    status: int  # negative: ended by a signal
-    seconds: float
-    output: str
-    errors: str
+MOST_LINES = 8  # of what differs that are shown
 
 
 @dataclass
@@ -54,72 +41,6 @@ class Scenario:
     def name(self) -> str:
         """Return the program's name and its arguments."""
         return " ".join([self.program.name.removeprefix("preload_"), *self.words])
-
-
-def run(command: list[str], environment: dict[str, str], seconds: float) -> Run:
-    """Run a program to its end, or kill it and what it started when it takes too long."""
-    start = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=seconds)
-        status = process.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, errors = process.communicate()
-        status = TIMED_OUT
-    return Run(status, time.monotonic() - start, output, errors)
-
-
-def lines_of(output: str) -> list[str]:
-    """Return what is compared: not the remarks for readers."""
-    return [line for line in output.splitlines() if not line.startswith("#")]
-
-
-def same_line(native: str, other: str) -> bool:
-    """Say whether a line is as good as that of the native run.
-
-    What is between the two is said in tests/ways/preload/programs/harm.h.
-    """
-    if native == other or native.replace(": blocked", ": did not block") == other:
-        return True
-    before, after = ALLOWED_TO_DIFFER.fullmatch(native), ALLOWED_TO_DIFFER.fullmatch(other)
-    if before is None or after is None or before["what"] != after["what"]:
-        return False
-    return int(after["value"]) + int(before["tolerance"]) >= int(before["value"])
-
-
-def differences(native: Run, other: Run) -> list[str]:
-    """Return in words what the run with Polypath did otherwise."""
-    found = []
-    if native.status != other.status:
-        found.append(f"ends with {other.status}, natively with {native.status}")
-    before, after = lines_of(native.output), lines_of(other.output)
-    for index in range(max(len(before), len(after))):
-        first = before[index] if index < len(before) else "(nothing)"
-        second = after[index] if index < len(after) else "(nothing)"
-        if not same_line(first, second):
-            found.append(f"'{second}', natively '{first}'")
-    return found
-
-
-def verdict_of(native: Run, other: Run | None) -> str:
-    """Return one word or two for a pair of runs."""
-    if native.status == CANNOT_RUN:
-        return "cannot run here"
-    if native.status != 0 or other is None:
-        return "native fails"
-    if other.status == TIMED_OUT:
-        return "hangs"
-    return "differs" if differences(native, other) else "same"
 
 
 def scenarios_of(folder: Path, seeds: range) -> list[Scenario]:
@@ -167,28 +88,37 @@ class Checker:
             other = run(command, self.preloaded, max(self.left(), 2 * native.seconds + 5))
         self.keep(scenario, verdict_of(native, other), native, other)
 
-    def keep(self, scenario: Scenario, verdict: str, native: Run | None, other: Run | None) -> None:
+    def keep(self, scenario: Scenario, verdict: str, native: Run, other: Run | None) -> None:
         """Print a line and what differs, and keep the whole."""
+        found = [] if other is None else differences(native, other)
+        result = {"scenario": scenario.name, "verdict": verdict, "differences": found}
+        ended = {"native": asdict(native), "polypath": None if other is None else asdict(other)}
+        self.results.append({**result, **ended})
         times = " ".join(f"{run.seconds:6.1f} s" for run in (native, other) if run is not None)
         print(f"{verdict:16} {scenario.name:44} {times}", flush=True)
-        found = differences(native, other) if native is not None and other is not None else []
-        for line in found[:8]:
+        for line in found[:MOST_LINES]:
             print(f"    {line}")
-        if verdict == "native fails" and native is not None:
+        if verdict == "native fails":
             print("    " + " | ".join((native.errors + native.output).splitlines()[-2:]))
-        self.results.append(
-            {
-                "scenario": scenario.name,
-                "verdict": verdict,
-                "differences": found,
-                "native": None if native is None else asdict(native),
-                "polypath": None if other is None else asdict(other),
-            }
-        )
+
+    def counts(self) -> dict[str, int]:
+        """Return how many scenarios have each verdict."""
+        verdicts = [result["verdict"] for result in self.results]
+        return {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
+
+    def write(self, path: Path) -> None:
+        """Write everything as JSON."""
+        document = {
+            "schema": "polypath.harm/1",
+            "counts": self.counts(),
+            "left_out": self.left_out,
+            "results": self.results,
+        }
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def main() -> int:
-    """Run the scenarios asked for."""
+def read_arguments() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=Path, required=True)
     parser.add_argument("--preload", type=Path, required=True)
@@ -199,23 +129,25 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=4, help="random programs")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=235, help="for everything")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the scenarios asked for."""
+    arguments = read_arguments()
     start = time.monotonic()
     checker = Checker(arguments.preload, arguments.set, arguments.words, arguments.seconds)
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     for scenario in scenarios_of(arguments.programs, seeds):
         if not arguments.only or any(word in scenario.name for word in arguments.only):
             checker.check(scenario)
-    verdicts = [result["verdict"] for result in checker.results]
-    counts = {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
+    counts = checker.counts()
     print(f"{time.monotonic() - start:.0f} s: {counts}")
     if checker.left_out:
         print(f"not run, for lack of time: {', '.join(checker.left_out[:20])}")
     if arguments.out is not None:
-        document = {"schema": "polypath.harm/1", "counts": counts, "left_out": checker.left_out}
-        document["results"] = checker.results
-        arguments.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return 1 if "differs" in verdicts or "hangs" in verdicts else 0
+        checker.write(arguments.out)
+    return 1 if counts.keys() & {"differs", "hangs"} else 0
 
 
 if __name__ == "__main__":

@@ -151,16 +151,19 @@ def simulated_section(comparison: Document) -> str:
         [size_text(size), *(deviation_cell(cells.get((name, size))) for name in names)]
         for size in sizes
     ]
-    means = [
-        mean_magnitude([row["deviation"] for (name, _), row in cells.items() if name == wanted])
-        for wanted in names
-    ]
-    rows.append(["mean deviation", *means])
+    rows.append(["mean deviation", *(mean_deviation(comparison, name) for name in names)])
     head = ["size", *(f"`{name}`" for name in names)]
     return (
         "#### Measured and simulated speed-ups\n\n"
         "Measured / simulated on the calibrated machine, and how far the simulated one is off "
         f"({comparison['date']}).\n\n{table(head, rows)}"
+    )
+
+
+def mean_deviation(comparison: Document, series: str) -> str:
+    """Return how far the simulated speed-ups of one series are off on average."""
+    return mean_magnitude(
+        [row["deviation"] for row in comparison["results"] if row["series"] == series]
     )
 
 
@@ -181,28 +184,35 @@ def issue_section(answers: list[Document]) -> str:
     ]
     head = ["size", "driver's own call", "native pass-through", *WAYS[2:]]
     for answer in answers:
-        cells = {(row["bytes"], row["how"]): row for row in answer["results"]}
-        rows = [
-            [size_text(size), *(issue_cell(cells.get((size, way))) for way in WAYS)]
-            for size in sorted({size for size, _ in cells})
-        ]
+        rows = issue_rows(answer)
         parts.append(f"{answer['source']} → {answer['destination']}:\n\n{table(head, rows)}")
     return "\n\n".join(parts)
 
 
+def issue_rows(answer: Document) -> list[list[str]]:
+    """Return the times in calls between two places, a size per row."""
+    cells = {(row["bytes"], row["how"]): row for row in answer["results"]}
+    return [
+        [size_text(size), *(issue_cell(cells.get((size, way))) for way in WAYS)]
+        for size in sorted({size for size, _ in cells})
+    ]
+
+
+def weights_row(result: Document) -> list[str]:
+    """Return one way and kind of host memory as a row."""
+    return [
+        f"{result['source']} → {result['destination']}",
+        result["memory"],
+        f"{1e3 * result['seconds']:.1f}",
+        rate_text(result["native_bytes_per_second"]),
+        rate_text(result["bytes_per_second"]),
+        f"**{result['speedup']:.2f}**",
+    ]
+
+
 def weights_section(document: Document) -> str:
     """Return what moving a model's tensors gains, a way and kind of host memory per row."""
-    rows = [
-        [
-            f"{result['source']} → {result['destination']}",
-            result["memory"],
-            f"{1e3 * result['seconds']:.1f}",
-            rate_text(result["native_bytes_per_second"]),
-            rate_text(result["bytes_per_second"]),
-            f"**{result['speedup']:.2f}**",
-        ]
-        for result in document["results"]
-    ]
+    rows = [weights_row(result) for result in document["results"]]
     first = document["results"][0]
     host = document["host"]
     said = (

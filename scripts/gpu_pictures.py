@@ -10,10 +10,10 @@ from typing import Callable
 
 from figure_text import Document
 from gpu_figures import Measurements
+from gpu_targets import TARGETS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from measure_gpus import TARGETS
 from polypath.cli.plots.curves import draw_bandwidth, draw_speedup, label_sizes
 from polypath.cli.plots.style import COLOURS, new_figure, render
 
@@ -26,19 +26,19 @@ UNDER = 1.5  # the measured curve lies above lines of this order
 def speedup_data(measurements: Measurements) -> Document:
     """Return the speed-ups of every series, its targets, and what the simulator says of it."""
     data: Document = {}
-    simulated = (measurements.read("simulated") or {"results": []})["results"]
     for name, bench in measurements.series().items():
         data[name] = {
             "host": bench["host"],
             "results": [_picked(result, "bytes", "speedup") for result in bench["results"]],
-            "simulated": [
-                _picked(row, "bytes", "simulated_speedup")
-                for row in simulated
-                if row["series"] == name
-            ],
+            "simulated": _simulated_speedups(measurements, name),
             "targets": [[t.smallest, t.largest, t.ratio] for t in TARGETS if t.series == name],
         }
     return data
+
+
+def _simulated_speedups(measurements: Measurements, series: str) -> list[Document]:
+    rows = (measurements.read("simulated") or {"results": []})["results"]
+    return [_picked(row, "bytes", "simulated_speedup") for row in rows if row["series"] == series]
 
 
 def bandwidth_data(measurements: Measurements) -> Document:
@@ -93,12 +93,17 @@ def _grid(data: Document, title: str, panel: Callable[[Axes, Document], None]) -
         axes.set(xlabel="", ylabel="")
     for axes in cells[len(data) :]:
         axes.set_axis_off()
-    handles = {
-        label: handle for axes in cells for handle, label in zip(*axes.get_legend_handles_labels())
-    }
-    cells[len(data)].legend(handles.values(), handles.keys(), frameon=False, loc="center")
+    _draw_legend(cells[len(data)], cells)
     figure.suptitle(f"{title}: {_hosts(data)}", fontsize=11)
     return figure
+
+
+def _draw_legend(cell: Axes, panels: list[Axes]) -> None:
+    """Draw one legend for all panels, in which each label comes once."""
+    handles = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())
+    }
+    cell.legend(handles.values(), handles.keys(), frameon=False, loc="center")
 
 
 def _hosts(data: Document) -> str:

@@ -21,16 +21,18 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measure_gpus import MIB, Machine, heading
+from gpu_programs import Machine, heading
 from polypath.cli.mpi.request import stand_in_folder
 from polypath.cli.sizes import parse_sizes
 from program_parts import NEEDS_GPUS, Setting, make_part, part_names
 from ratio_tables import by_size, print_by_size, print_ratios, ratios_of
 from rounds_in_turn import Json, Part, host, output_of
+from units import MIB
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECK = "check"
-CHECKED = ("copies", "ipc")  # programs of tests/ways/preload/programs, which look at their own bytes
+# Programs of tests/ways/preload/programs that look at their own bytes.
+CHECKED = ("copies", "ipc")
 BUILT = (CHECK, "calls")  # what needs the programs of a build
 STAND_IN_LARGEST = 4 * MIB
 NO_LIMIT = float("inf")
@@ -83,16 +85,22 @@ class Run:
                 self.machine.write(part.name, part.document())
         for file in {part.file for part in together if part.file is not None}:
             self.machine.write(file, [part.document() for part in together if part.file == file])
+        self.machine.write("ratios", ratios_document(self.ratios()))
+
+    def report(self) -> None:
+        """Print all ratios, and the worst ones by size."""
         ratios = self.ratios()
-        self.machine.write(
-            "ratios",
-            {
-                "schema": "polypath.ratios/1",
-                "host": host(),
-                "results": ratios,
-                "by_size": by_size(ratios),
-            },
-        )
+        if ratios:
+            heading("time without over time with Polypath, over the rounds")
+            print_ratios(ratios)
+            heading("worst ratio by size")
+            print_by_size(by_size(ratios))
+
+
+def ratios_document(ratios: list[Json]) -> Json:
+    """Return all ratios as schema polypath.ratios/1."""
+    answers = {"results": ratios, "by_size": by_size(ratios)}
+    return {"schema": "polypath.ratios/1", "host": host(), **answers}
 
 
 def check(build: Path) -> list[str]:
@@ -101,24 +109,30 @@ def check(build: Path) -> list[str]:
     for name in CHECKED:
         program = str(build / "tests" / "preload" / "programs" / f"preload_{name}")
         listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True)
-        for case in listed.stdout.split():
-            try:
-                output_of([program, case], False)
-            except RuntimeError as error:  # most often it wants more GPUs than there are
-                print(f"{name} {case} cannot run here: {str(error).splitlines()[-1]}")
-                continue
-            try:
-                output_of([program, case], True)
-            except (RuntimeError, subprocess.TimeoutExpired) as error:
-                print(f"{name} {case} with Polypath: {error}")
-                failures.append(f"{name} {case}")
+        cases = listed.stdout.split()
+        failures += [f"{name} {case}" for case in cases if fails_only_with(program, case)]
     print(f"{len(failures)} programs fail with Polypath that do not without")
     return failures
 
 
-def read_arguments(words: list[str]) -> argparse.Namespace:
-    """Return the options; unknown parts are refused."""
-    names = [CHECK, *part_names()]
+def fails_only_with(program: str, case: str) -> bool:
+    """Run one case without Polypath, then with it; say if it is the second that fails."""
+    name = f"{Path(program).name.removeprefix('preload_')} {case}"
+    try:
+        output_of([program, case], False)
+    except RuntimeError as error:  # most often it wants more GPUs than there are
+        print(f"{name} cannot run here: {str(error).splitlines()[-1]}")
+        return False
+    try:
+        output_of([program, case], True)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        print(f"{name} with Polypath: {error}")
+        return True
+    return False
+
+
+def make_parser(names: list[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], epilog=f"Parts: {', '.join(names)}."
     )
@@ -131,6 +145,13 @@ def read_arguments(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--largest", metavar="SIZE", help="leaves out larger copies and messages")
     parser.add_argument("--driver", choices=("cuda", "stand-in"), default="cuda")
+    return parser
+
+
+def read_arguments(words: list[str]) -> argparse.Namespace:
+    """Return the options; unknown parts are refused."""
+    names = [CHECK, *part_names()]
+    parser = make_parser(names)
     arguments = parser.parse_args(words)
     stand_in = arguments.driver == "stand-in"
     can_run = [name for name in names if not stand_in or name not in (CHECK, *NEEDS_GPUS)]
@@ -164,12 +185,7 @@ def main(words: list[str]) -> int:
     parts = [make_part(name, setting) for name in arguments.only if name != CHECK]
     run = Run(machine, parts, arguments.rounds, arguments.seconds)
     run.measure()
-    ratios = run.ratios()
-    if ratios:
-        heading("time without over time with Polypath, over the rounds")
-        print_ratios(ratios)
-        heading("worst ratio by size")
-        print_by_size(by_size(ratios))
+    run.report()
     if arguments.driver == "stand-in":
         print("The stand-in driver moves real bytes at no GPU's speed: the ratios mean nothing.")
     for failure in [*checked, *run.failures]:

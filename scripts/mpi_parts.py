@@ -1,4 +1,4 @@
-"""MPI messages with and without Polypath, a round at a time, by what `polypath bench mpi` uses."""
+"""MPI messages with and without Polypath, a round at a time, by what `polypath mpi` uses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Asked:
         """Return the command that measures the same."""
         extra = f' --mpirun "mpirun … {" ".join(self.launcher_options)}"'
         return (
-            f"polypath bench mpi --ranks {self.ranks} --operations {self.operations} "
+            f"polypath mpi --ranks {self.ranks} --operations {self.operations} "
             f"--window {self.window} --sizes {self.sizes} --buffers {self.buffers} "
             f"--seconds {SECONDS}{extra if self.launcher_options else ''}"
         )
@@ -59,7 +59,7 @@ class Asked:
 
 
 class MpiPart(Part):
-    """The MPI program of `polypath bench mpi`; it compares every byte in the first round."""
+    """The MPI program of `polypath mpi`; it compares every byte in the first round."""
 
     file = "mpi"
 

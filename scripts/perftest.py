@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure_gpus import GIB, KIB, MIB
 from rounds_in_turn import TimedPart, Timings, output_of, started
+from units import GIB, KIB, MIB
 
 COMMAND = "taskset -c CORE polypath run -- ucx_perftest localhost -f -v -b FILE"
 SIZES = [8, 64 * KIB, MIB, 16 * MIB, 64 * MIB, 128 * MIB, 256 * MIB]  # of bandwidth

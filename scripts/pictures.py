@@ -16,7 +16,7 @@ import gpu_pictures
 import matplotlib
 from figure_text import Document
 from gpu_figures import Measurements
-from polypath import _core
+from polypath import reports
 from polypath.cli.plots import calibration, curves, machine, timeline
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,7 +57,7 @@ def zoo_machine(name: str) -> Callable[[], Document]:
     """Return what reads a machine that comes along."""
 
     def read() -> Document:
-        document: Document = json.loads(_core.machine(name))
+        document: Document = reports.machine(name)
         return document
 
     return read

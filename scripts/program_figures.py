@@ -33,27 +33,31 @@ def speedup_text(result: Document) -> str:
 
 def mpi_section(documents: list[Document]) -> str:
     """Return the MPI program with and without Polypath, a size per row."""
+    head = ["operation", "window", "size", "without, GB/s", "with, GB/s", "speed-up (rounds)"]
     parts = []
     for document in documents:
-        if not all(r["verified"] and r["native_verified"] for r in document["results"]):
-            raise SystemExit("mpi.json holds a result that is not verified")
-        rows = [
-            [
-                f"`{r['operation']}`", str(r["window"]), size_text(r["bytes"]),
-                f"{r['native_bytes_per_second'] / 1e9:.1f}", f"{r['bytes_per_second'] / 1e9:.1f}",
-                speedup_text(r),
-            ]
-            for r in document["results"]
-        ]  # fmt: skip
         mpi = document["mpi"]
         said = (
             f"`{document['command']}`: {mpi['library']}, UCX {mpi['ucx']}, unmodified; the same "
             f"program with and without Polypath in turn, every byte checked. "
             f"{host_text(document['host'])}."
         )
-        head = ["operation", "window", "size", "without, GB/s", "with, GB/s", "speed-up (rounds)"]
-        parts.append(f"{said}\n\n{table(head, rows)}")
+        parts.append(f"{said}\n\n{table(head, mpi_rows(document))}")
     return "\n\n".join(parts)
+
+
+def mpi_rows(document: Document) -> list[list[str]]:
+    """Return the messages of one run; refuse unverified ones."""
+    if not all(r["verified"] and r["native_verified"] for r in document["results"]):
+        raise SystemExit("mpi.json holds a result that is not verified")
+    return [
+        [
+            f"`{r['operation']}`", str(r["window"]), size_text(r["bytes"]),
+            f"{r['native_bytes_per_second'] / 1e9:.1f}", f"{r['bytes_per_second'] / 1e9:.1f}",
+            speedup_text(r),
+        ]
+        for r in document["results"]
+    ]  # fmt: skip
 
 
 def timed_rows(document: Document, last: Callable[[Document], str]) -> list[list[str]]:

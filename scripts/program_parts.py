@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure_gpus import GIB, MIB
 from mpi_parts import Asked, MpiPart
 from perftest import perftest_part
 from polypath.launching import plan_launch
 from rounds_in_turn import MOST_SECONDS, Part, TimedPart, Timings, output_of
+from units import GIB, MIB
 
 SCRIPTS = Path(__file__).resolve().parent
 MALLOC_SIZES = "2M:256M"

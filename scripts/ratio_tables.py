@@ -14,14 +14,11 @@ HEAD = "{:21} {:22} {:>3} {:>8} {:>12} {:>12}   {:>6} {:>6} {:>6}  {}"
 
 def ratios_of(part: str, rows: Iterable[Json]) -> list[Json]:
     """Return the ratios of one part: above 1 it is faster with Polypath."""
+    kept = ("operation", "window", "bytes", "native_seconds", "seconds")
     return [
         {
             "part": part,
-            "operation": row["operation"],
-            "window": row["window"],
-            "bytes": row["bytes"],
-            "native_seconds": row["native_seconds"],
-            "seconds": row["seconds"],
+            **{name: row[name] for name in kept},
             "worst": min(row["speedups"]),
             "median": statistics.median(row["speedups"]),
             "best": max(row["speedups"]),
@@ -34,21 +31,20 @@ def ratios_of(part: str, rows: Iterable[Json]) -> list[Json]:
 def by_size(ratios: list[Json]) -> list[Json]:
     """Return, for each size, the worst ratio of any round and the worst median, and of what."""
     sizes = sorted({ratio["bytes"] for ratio in ratios}, key=lambda size: (size is None, size))
-    found = []
-    for size in sizes:
-        of_size = [ratio for ratio in ratios if ratio["bytes"] == size]
-        worst = min(of_size, key=lambda ratio: float(ratio["worst"]))
-        median = min(of_size, key=lambda ratio: float(ratio["median"]))
-        found.append(
-            {
-                "bytes": size,
-                "worst": worst["worst"],
-                "worst_of": name_of(worst),
-                "median": median["median"],
-                "median_of": name_of(median),
-            }
-        )
-    return found
+    return [of_size(size, [ratio for ratio in ratios if ratio["bytes"] == size]) for size in sizes]
+
+
+def of_size(size: int | None, ratios: list[Json]) -> Json:
+    """Return the worst of the ratios of one size."""
+    worst = min(ratios, key=lambda ratio: float(ratio["worst"]))
+    median = min(ratios, key=lambda ratio: float(ratio["median"]))
+    return {
+        "bytes": size,
+        "worst": worst["worst"],
+        "worst_of": name_of(worst),
+        "median": median["median"],
+        "median_of": name_of(median),
+    }
 
 
 def name_of(ratio: Json) -> str:
@@ -71,19 +67,21 @@ def print_ratios(ratios: list[Json]) -> None:
         )
     )
     for ratio in ratios:
-        print(
-            HEAD.format(
-                ratio["part"],
-                ratio["operation"],
-                "" if ratio["window"] is None else ratio["window"],
-                size_or_nothing(ratio["bytes"]),
-                f"{1e6 * ratio['native_seconds']:.2f}",
-                f"{1e6 * ratio['seconds']:.2f}",
-                *(f"{ratio[which]:.3f}" for which in ("worst", "median", "best")),
-                " ".join(f"{one:.2f}" for one in ratio["ratios"]),
-            ),
-            flush=True,
-        )
+        print(row_text(ratio), flush=True)
+
+
+def row_text(ratio: Json) -> str:
+    """Return one measurement as a row under HEAD."""
+    return HEAD.format(
+        ratio["part"],
+        ratio["operation"],
+        "" if ratio["window"] is None else ratio["window"],
+        size_or_nothing(ratio["bytes"]),
+        f"{1e6 * ratio['native_seconds']:.2f}",
+        f"{1e6 * ratio['seconds']:.2f}",
+        *(f"{ratio[which]:.3f}" for which in ("worst", "median", "best")),
+        " ".join(f"{one:.2f}" for one in ratio["ratios"]),
+    )
 
 
 def print_by_size(rows: list[Json]) -> None:

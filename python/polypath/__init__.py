@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polypath import reports
 from polypath._core import Buffer, Context, Error, Stream, format_bytes, parse_bytes, version
 from polypath.tensors import copy, to
 
@@ -16,6 +17,7 @@ __all__ = [
     "copy",
     "format_bytes",
     "parse_bytes",
+    "reports",
     "to",
     "version",
 ]

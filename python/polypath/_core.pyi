@@ -1,18 +1,20 @@
-"""Types of the extension module; src/python has the implementation.
+"""
+The engine, and reports as JSON texts; polypath.reports makes dictionaries of them.
 
-Requests and results are JSON; docs/json.md describes both.
+scripts/write_stub.py writes this stub; src/ways/python has what it is made of.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy import typing as npt
 
-Progress = Callable[[int, int], None]
 
 class Error(RuntimeError):
-    """What every function of this package raises; the message says what to do."""
+    """
+    What every function of this package raises; the message says what to do.
+    """
 
     code: str
 
@@ -20,43 +22,60 @@ def version() -> str:
     """Return the version of the library."""
 
 def machines() -> str:
-    """Return a list of {name, description, gpus, hosts}: the machines that come along."""
+    """
+    Return a list of {name, description, gpus, hosts}: the machines that come along.
+    """
 
-def chosen(machine: str = "") -> tuple[bool, str]:
-    """Return whether that choice, or none, is this computer's GPUs, and a line for people."""
+def machine(name: str = '') -> str:
+    """Return a machine as schema polypath.machine/1, without patterns."""
 
-def machine(name: str) -> str:
-    """Return a machine, by name, seed or file, as schema polypath.machine/1 without patterns."""
+def chosen(machine: str = '') -> tuple[bool, str]:
+    """
+    Return whether that choice, or none, is this computer's GPUs, and a line for people.
+    """
 
 def settings() -> str:
-    """Return a list of {variable, value, default, meaning}: the POLYPATH_* settings."""
+    """
+    Return a list of {variable, value, default, meaning}: the POLYPATH_* settings.
+    """
 
 def plan(request: str) -> str:
-    """Return how a transfer would run: schema polypath.plan/1 with a "timeline"."""
+    """
+    Return how a transfer would run: schema polypath.plan/1 with a "timeline".
+    """
 
-def bench(request: str, progress: Progress | None = None) -> str:
-    """Measure an operation: schema polypath.bench/1; progress is called with (done, total)."""
+def trace(request: str) -> str:
+    """Run one transfer and return its timeline as Chrome trace events."""
 
-def tune(request: str, progress: Progress | None = None) -> str:
+def bench(request: str, progress: Callable[[int, int], None] | None = None) -> str:
+    """
+    Measure an operation: schema polypath.bench/1; progress is called with (done, total).
+    """
+
+def tune(request: str, progress: Callable[[int, int], None] | None = None) -> str:
     """Search the best static plans: schema polypath.tuned/1."""
 
-def calibrate(machine: str = "", progress: Progress | None = None) -> str:
-    """Measure a machine and keep the result: schema polypath.calibration/1 with "calibrated".
+def calibrate(machine: str = '', progress: Callable[[int, int], None] | None = None) -> str:
+    """
+    Measure a machine and keep the result: schema polypath.calibration/1 with "calibrated".
 
     Without a name it is POLYPATH_MACHINE, else this computer's GPUs.
     """
 
-def calibration(machine: str = "") -> str:
-    """Return what an earlier calibration found, as schema polypath.calibration/1, else ""."""
-
-def trace(request: str) -> str:
-    """Return the timeline of a transfer as Chrome trace events."""
+def calibration(machine: str = '') -> str:
+    """
+    Return an earlier calibration: schema polypath.calibration/1; empty without one.
+    """
 
 def parse_bytes(text: str) -> int:
-    """Return the bytes of "64M", "1GiB" or "4096"; K, M, G and T are powers of 1024."""
+    """
+    Return the bytes of "64M", "1GiB" or "4096"; K, M, G and T are powers of 1024.
+    """
 
 def format_bytes(count: int) -> str:
-    """Return the shortest exact form that parse_bytes reads back: "64M", "4097"."""
+    """
+    Return the shortest exact form that parse_bytes reads back: "64M", "4097".
+    """
 
 class Stream:
     """A stream of a GPU: work on it runs in order. Made by Context.stream."""
@@ -64,8 +83,11 @@ class Stream:
     def synchronize(self) -> None:
         """Wait until all work on the stream has finished."""
 
+    def __repr__(self) -> str: ...
+
 class Buffer:
-    """Memory at a place of the machine. Made by Context.allocate.
+    """
+    Memory at a place of the machine. Made by Context.allocate.
 
     Freed with the last reference, once nothing queued uses it.
     """
@@ -82,62 +104,67 @@ class Buffer:
     def address(self) -> int:
         """Where it starts."""
 
-    def numpy(self) -> npt.NDArray[np.uint8]:
-        """Return the bytes as an array, without a copy; only for simulated machines.
+    def __repr__(self) -> str: ...
 
-        Synchronize the streams that use the buffer first.
+    def numpy(self) -> npt.NDArray[np.uint8]:
+        """
+        Return the bytes as an array, without a copy.
+
+        Of memory of the host, and of all memory of simulated machines; Error (unsupported) for a real
+        GPU's, which the host cannot reach. Synchronize the streams that use the buffer first.
         """
 
 class Context:
-    """Copies on one machine: "h200x4", "synthetic:7", a file; "" for the default.
+    """
+    Copies on one machine: "h200x4", "synthetic:7", a file; "" for the default.
 
     With trace=True it keeps the timeline of all copies.
     """
 
-    def __init__(self, machine: str = "", trace: bool = False) -> None: ...
+    def __init__(self, machine: str = '', trace: bool = False) -> None: ...
+
     def allocate(self, place: str, nbytes: int) -> Buffer:
         """Return memory of a GPU, or pinned memory of a host."""
 
     def stream(self, gpu: str) -> Stream:
         """Return a new stream of a GPU."""
 
-    def copy(
-        self,
-        destination: Buffer,
-        source: Buffer,
-        nbytes: int | None = None,
-        *,
-        destination_offset: int = 0,
-        source_offset: int = 0,
-        stream: Stream | None = None,
-        executor: str = "auto",
-        paths: Sequence[str] = (),
-        shares: Mapping[str, float] = ...,
-        chunks: Mapping[str, int] = ...,
-    ) -> str:
-        """Enqueue a copy of `nbytes` (default: as much as fits).
+    def copy(self, destination: Buffer, source: Buffer, nbytes: int | None = None, *, destination_offset: int = 0, source_offset: int = 0, stream: Stream | None = None, executor: str = 'auto', paths: Sequence[str] = [], shares: Mapping[str, float] = {}, chunks: Mapping[str, int] = {}) -> str:
+        """
+        Enqueue a copy of `nbytes` (default: as much as fits).
 
-        Return how it runs: "native", "stream" or "graph". On `stream` it starts after what is there
-        and ends before what comes next; without one the call waits until it is done.
+        Return how it runs: "native", "stream" or "graph". On `stream` it starts after what is there and
+        ends before what comes next; without one the call waits until it is done. Offsets are bytes.
+        `executor`, `paths`, `shares` and `chunks` are as in polypath.reports.
+
+        Error (invalid argument) for what does not fit or belongs to another context.
         """
 
-    def copy_addresses(
-        self,
-        destination: int,
-        source: int,
-        nbytes: int,
-        gpu: str,
-        stream: int | Stream,
-        *,
-        beside: Sequence[tuple[str, int | Stream]] = (),
-    ) -> str:
-        """Enqueue a copy of `nbytes` between memories that others have allocated.
+    def copy_addresses(self, destination: int, source: int, nbytes: int, gpu: str, stream: int | Stream, *, beside: Sequence[tuple[str, int | Stream]] = []) -> str:
+        """
+        Enqueue a copy of `nbytes` between memories that others have allocated.
 
         Return how it runs: "native", "stream" or "graph". It starts after what is on `stream`, a
         stream of `gpu` by CUDA's handle or of this context, and ends before what comes next there;
         the same holds for each (gpu, stream) of `beside`. With pageable memory at one end it blocks
         until the source has been read, or every byte is there. Handles need real GPUs.
         """
+
+    def plan(self, source: str, destination: str, nbytes: int) -> dict[str, Any]:
+        """
+        Return the plan between two places: a dictionary of schema polypath.plan/1.
+        """
+
+    def close(self) -> None:
+        """
+        Wait for copies without a stream; calls after that are refused.
+
+        Buffers and streams that are still there stay as they are. The end of `with` does it, too.
+        """
+
+    def __enter__(self) -> Context: ...
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
 
     def place_of(self, address: int) -> str:
         """Return the place whose memory is at the address, such as "gpu0"."""
@@ -146,25 +173,22 @@ class Context:
     def simulated(self) -> bool:
         """Whether the machine is simulated."""
 
-    def plan(self, source: str, destination: str, nbytes: int) -> dict[str, Any]:
-        """Return the plan between two places: a dictionary of schema polypath.plan/1."""
+    def __repr__(self) -> str: ...
 
-    def close(self) -> None:
-        """Wait for copies without a stream; calls after that are refused.
-
-        Buffers and streams that are still there stay as they are. The end of `with` does it, too.
-        """
-
-    def __enter__(self) -> Context: ...
-    def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
     def now(self) -> float:
         """Return seconds on the machine's clock; virtual when simulated."""
 
-    def trace(self) -> str:
-        """Return the timeline so far as JSON that Perfetto opens."""
+    def trace(self) -> dict[str, Any]:
+        """
+        Return the timeline so far as Chrome trace events, which Perfetto opens.
+
+        Its times are microseconds, as that format has them. Only with trace=True has it copies.
+        """
 
     def violations(self) -> list[str]:
         """Return races and other misuse that the simulated driver has found."""
 
     def statistics(self) -> dict[str, int]:
-        """Return counts of transfers, executors, graph-cache hits, bytes and so on."""
+        """
+        Return counts of transfers, executors, graph-cache hits, bytes and so on.
+        """

@@ -28,7 +28,7 @@ def pkgconfig_dir() -> Path:
 
 
 def mpi_source_dir() -> Path:
-    """Return the folder of the sources of the program that ``polypath bench mpi`` runs."""
+    """Return the folder of the sources of the program that ``polypath mpi`` runs."""
     return _PREFIX / "share" / "polypath" / "mpi_bench"
 
 

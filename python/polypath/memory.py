@@ -1,46 +1,16 @@
-"""Where bytes are, and the streams of work on them: what every kind of tensor comes down to."""
+"""Where bytes are, and what a copy asks of the framework whose they are."""
 
 from __future__ import annotations
 
-import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
-from polypath._core import Stream
-
-if TYPE_CHECKING:
-    from polypath.frameworks import Framework
-
-StreamHandle = Union[int, Stream]
+from polypath.messages import message
+from polypath.streams import GpuStream
 
 UNTYPED = 0  # the item size of plain bytes, which may become elements of any size
-CURRENT = -1  # the GPU that a framework uses where none is named
-
-_DEVICE = re.compile(r"(?:cuda|gpu)(?::?(\d+))?")
-
-
-def message(problem: str, why: str, remedy: str) -> str:
-    """Return an error's text in the form of this library: *problem (why it is one) what to do*."""
-    return f"{problem} ({why}) {remedy}"
-
-
-@dataclass(frozen=True)
-class GpuStream:
-    """A stream of a GPU: its handle as CUDA has it, and the framework's object if there is one."""
-
-    gpu: int
-    handle: StreamHandle
-    owner: Any = None
-
-    @property
-    def place(self) -> str:
-        """The GPU's place in the machine."""
-        return f"gpu{self.gpu}"
-
-    def is_same(self, other: GpuStream) -> bool:
-        """Return whether both are one stream."""
-        return self.gpu == other.gpu and self.handle == other.handle
 
 
 @dataclass(frozen=True)
@@ -84,58 +54,61 @@ def _is_dense(shape: Sequence[int], strides: Sequence[int], item_size: int) -> b
     return bool(shape)
 
 
-def given_stream(stream: Any, gpu: int) -> GpuStream:
-    """Return the stream that a caller names; one that does not know its GPU is one of `gpu`.
+class Framework:
+    """What a copy needs of a framework. These are the answers of one that can do very little."""
 
-    It may be a handle, a polypath.Stream, a stream of PyTorch or CuPy, or anything with
-    `__cuda_stream__`. TypeError for anything else, ValueError for a negative handle.
-    """
-    if isinstance(stream, Stream):
-        return GpuStream(gpu, stream)
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        return _stream_of_handle(stream, gpu)
-    if hasattr(stream, "cuda_stream"):
-        return GpuStream(stream.device.index, stream.cuda_stream, stream)
-    if hasattr(stream, "ptr"):
-        device = getattr(stream, "device_id", CURRENT)
-        return GpuStream(gpu if device == CURRENT else device, stream.ptr, stream)
-    if hasattr(stream, "__cuda_stream__"):
-        return _stream_of_handle(stream.__cuda_stream__()[1], gpu)
-    raise TypeError(
-        message(
-            f"stream of type {type(stream).__name__} cannot be used",
-            "it is no stream of PyTorch or CuPy and no handle",
-            "Pass one of these, or None for the framework's current stream.",
+    name = ""
+    module_name = ""
+    tensor_name = ""
+
+    @property
+    def module(self) -> Any:
+        """The framework's module, if something has imported it."""
+        return sys.modules.get(self.module_name)
+
+    def owns(self, thing: Any) -> bool:
+        """Return whether the object is a tensor of this framework."""
+        kind = getattr(self.module, self.tensor_name, None)
+        return isinstance(kind, type) and isinstance(thing, kind)
+
+    def memory(self, thing: Any) -> Memory:
+        """Return where the tensor is. TypeError if that cannot be said."""
+        raise NotImplementedError
+
+    def check_gradient(self, thing: Any) -> None:
+        """Raise ValueError if gradients are expected to flow through the tensor."""
+
+    def contiguous(self, memory: Memory, stream: GpuStream | None) -> Any:  # noqa: ARG002
+        """Return the tensor in C order, made on `stream` if it is on a GPU."""
+        raise ValueError(
+            message(
+                f"source of type {type(memory.thing).__name__} is not contiguous",
+                "only its owner can rearrange it",
+                "Make it contiguous first.",
+            )
         )
-    )
 
+    def current_stream(self, memory: Memory) -> GpuStream:
+        """Return the stream that work on the tensor's GPU goes to unless another is named."""
+        raise NotImplementedError
 
-def _stream_of_handle(handle: int, gpu: int) -> GpuStream:
-    if handle >= 0:
-        return GpuStream(gpu, handle)
-    raise ValueError(
-        message(f"stream {handle} cannot be used", "handles are not negative", "Correct it.")
-    )
+    def current_gpu(self) -> int:
+        """Return the GPU that the framework uses where none is named."""
+        raise NotImplementedError
 
+    def is_capturing(self, stream: GpuStream) -> bool:  # noqa: ARG002
+        """Return whether what is put into the stream becomes part of a graph."""
+        return False
 
-def gpu_of_device(device: Any) -> int | None:
-    """Return the GPU that a device names, or CURRENT; None for the host.
+    def note_use(self, memory: Memory, stream: GpuStream) -> None:
+        """Tell the allocator of a GPU's tensor that a stream named by the caller uses it."""
 
-    It may be a number, "cpu", "cuda", "cuda:1", "gpu1", or a device of PyTorch or CuPy.
-    """
-    if isinstance(device, int) and not isinstance(device, bool) and device >= 0:
-        return device
-    if hasattr(device, "id"):  # CuPy's
-        return int(device.id)
-    name = str(device)  # PyTorch's read like "cuda:1"
-    if name in ("cpu", "host"):
-        return None
-    if match := _DEVICE.fullmatch(name):
-        return CURRENT if match[1] is None else int(match[1])
-    raise ValueError(
-        message(
-            f"device '{name}' cannot be used",
-            "a device is 'cpu', 'cuda', 'cuda:N', 'gpuN' or a GPU's number",
-            "Name one of them.",
-        )
-    )
+    def note_pinned(self, destination: Memory, source: Memory, stream: GpuStream) -> None:
+        """Tell the allocator of the host's end that a stream may still use its memory."""
+
+    def note_write(self, thing: Any) -> None:
+        """Tell the framework that the tensor has other values now."""
+
+    def empty_like(self, thing: Any, gpu: int | None) -> Any:
+        """Return a new tensor of the same type and shape on a GPU, or on the host."""
+        raise NotImplementedError

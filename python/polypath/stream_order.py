@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from polypath.memory import GpuStream, Memory, given_stream
+from polypath.memory import Memory
+from polypath.streams import GpuStream, given_stream
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from polypath.frameworks import ANYTHING, PYTORCH, Framework, framework_of
-from polypath.memory import CURRENT, UNTYPED, GpuStream, Memory, gpu_of_device, message
+from polypath.copy_checks import check_ends
+from polypath.devices import CURRENT, gpu_of_device
+from polypath.frameworks import ANYTHING, PYTORCH, framework_of
+from polypath.memory import Framework, Memory
+from polypath.messages import message
 from polypath.process_context import process_context
 from polypath.stream_order import StreamOrder, stream_order
+from polypath.streams import GpuStream
 
 
 def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = False) -> str:
@@ -30,7 +34,7 @@ def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = Fals
     memory that can be read), polypath.Error (no usable GPU, unknown memory, the driver).
     """
     target, origin = memory_of(destination), memory_of(source)
-    _check(target, origin, bits)
+    check_ends(target, origin, bits)
     if target.nbytes == 0:
         return "native"
     if target.gpu is None and origin.gpu is None:
@@ -54,15 +58,7 @@ def to(tensor: Any, device: Any) -> Any:
     Errors: as copy. ValueError for a device that there is not, TypeError for other objects,
     ImportError without a framework that could hold the result.
     """
-    framework = framework_of(tensor)
-    if framework is ANYTHING:
-        raise TypeError(
-            message(
-                f"object of type {type(tensor).__name__} cannot be moved",
-                "only PyTorch, CuPy and NumPy can make another one like it",
-                "Use polypath.copy with a destination of yours.",
-            )
-        )
+    framework = _maker_of(tensor)
     gpu = gpu_of_device(device)
     gpu = framework.current_gpu() if gpu == CURRENT else gpu
     origin = framework.memory(tensor)
@@ -74,6 +70,19 @@ def to(tensor: Any, device: Any) -> Any:
         copy(result, tensor)
         return result
     return _to_host(origin, framework)
+
+
+def _maker_of(tensor: Any) -> Framework:
+    framework = framework_of(tensor)
+    if framework is not ANYTHING:
+        return framework
+    raise TypeError(
+        message(
+            f"object of type {type(tensor).__name__} cannot be moved",
+            "only PyTorch, CuPy and NumPy can make another one like it",
+            "Use polypath.copy with a destination of yours.",
+        )
+    )
 
 
 def _to_host(origin: Memory, framework: Framework) -> Any:
@@ -95,54 +104,6 @@ def _to_host(origin: Memory, framework: Framework) -> Any:
 def memory_of(thing: Any) -> Memory:
     """Return where an object's bytes are. TypeError if that cannot be said."""
     return framework_of(thing).memory(thing)
-
-
-def _check_elements(target: Memory, origin: Memory, bits: bool) -> None:
-    if UNTYPED in (target.item_size, origin.item_size):
-        return
-    if target.item_size != origin.item_size:
-        raise ValueError(
-            message(
-                f"elements of {origin.item_size} bytes do not become ones of {target.item_size}",
-                "a copy does not convert",
-                "Convert the source to the destination's type first.",
-            )
-        )
-    if "" not in (target.element, origin.element) and target.element != origin.element and not bits:
-        raise ValueError(
-            message(
-                f"elements of type {origin.element} do not become {target.element}",
-                "a copy does not convert",
-                "Convert the source first, or pass bits=True to copy its bits as they are.",
-            )
-        )
-
-
-def _check(target: Memory, origin: Memory, bits: bool) -> None:
-    """Raise ValueError unless the bytes of the one can become those of the other."""
-    if not target.writable:
-        raise ValueError(
-            message("destination is read-only", "its owner says so", "Pass one to write to.")
-        )
-    if target.nbytes != origin.nbytes:
-        raise ValueError(
-            message(
-                f"source of {origin.nbytes} bytes does not fill {target.nbytes} bytes",
-                "a copy has as many bytes at both ends",
-                "Slice one of them.",
-            )
-        )
-    _check_elements(target, origin, bits)
-    if not target.plain and not target.has_layout_of(origin):
-        raise ValueError(
-            message(
-                "destination is not contiguous",
-                "only bytes that lie together can be written",
-                "Copy to a contiguous one and assign from that.",
-            )
-        )
-    target.framework.check_gradient(target.thing)
-    origin.framework.check_gradient(origin.thing)
 
 
 def _arranged(origin: Memory, target: Memory, stream: GpuStream | None) -> Memory:

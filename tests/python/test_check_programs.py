@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from check_programs import Run, differences, run, same_line, verdict_of  # noqa: E402
+from paired_runs import Run, differences, run, same_line, verdict_of  # noqa: E402
 
 
 def ended(output: str, status: int = 0) -> Run:

@@ -237,5 +237,17 @@ def test_help_and_version():
     assert "plan" in succeed().stdout
     assert "bench" in succeed("--help").stdout
     assert succeed("--version").stdout.startswith("polypath ")
-    for command in ("machines", "info", "plan", "bench", "tune", "trace", "demo"):
+    for command in ("machines", "info", "plan", "bench", "weights", "mpi", "tune", "trace", "demo"):
         assert "Usage" in polypath(command, "--help").stdout
+
+
+OWN_OPTIONS = {"bench": "--shares", "weights": "--total", "mpi": "--mpirun"}
+
+
+@pytest.mark.parametrize("command", OWN_OPTIONS)
+def test_commands_that_measure_list_only_their_own_options(command: str) -> None:
+    text = polypath(command, "--help").stdout
+
+    listed = {option for option in OWN_OPTIONS.values() if option in text}
+
+    assert listed == {OWN_OPTIONS[command]}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cli_runner import polypath, succeed
-from polypath import _core
+from polypath import reports
 from polypath.cli import output
 from polypath.cli.errors import UserError
 from polypath.cli.machine_tables import compress
@@ -91,19 +91,19 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_unwritable_file_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch):
-    def never(*_: object) -> str:
+    def never(*_: object, **__: object) -> None:
         raise AssertionError("measured for nothing")
 
-    monkeypatch.setattr(_core, "bench", never)
+    monkeypatch.setattr(reports, "bench", never)
 
     assert polypath("bench", "put", "--json", "/no/such/folder/x").status == 2
     assert polypath("bench", "put", "--plot", "/no/such/folder/x.png").status == 2
 
 
 def test_wrong_bytes_are_an_error(monkeypatch: pytest.MonkeyPatch):
-    bench = json.loads(succeed("bench", "put", "--sizes", "64K", "--json", "-").stdout)
+    bench = succeed("bench", "put", "--sizes", "64K", "--json", "-").json()
     bench["results"][0]["verified"] = False
-    monkeypatch.setattr(_core, "bench", lambda *_: json.dumps(bench))
+    monkeypatch.setattr(reports, "bench", lambda *_, **__: bench)
 
     run = polypath("bench", "put", "--machine", "beluga")
 
@@ -115,9 +115,9 @@ def test_wrong_bytes_are_an_error(monkeypatch: pytest.MonkeyPatch):
 def test_what_is_not_predicted_is_shown_without_a_model_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    bench = json.loads(succeed("bench", "put", "--sizes", "64K", "--json", "-").stdout)
+    bench = succeed("bench", "put", "--sizes", "64K", "--json", "-").json()
     bench["results"][0]["predicted_seconds"] = None
-    monkeypatch.setattr(_core, "bench", lambda *_: json.dumps(bench))
+    monkeypatch.setattr(reports, "bench", lambda *_, **__: bench)
     picture = tmp_path / "bench.png"
 
     run = succeed("bench", "pageable", "--machine", "beluga", "--plot", str(picture))
@@ -133,10 +133,10 @@ def test_without_verification_nothing_claims_to_be_verified():
 
 
 def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch):
-    def interrupted(*_: object) -> str:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_core, "bench", interrupted)
+    monkeypatch.setattr(reports, "bench", interrupted)
 
     run = polypath("bench", "put", "--machine", "beluga")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import threading
 
 import numpy as np
@@ -104,7 +103,7 @@ def test_forced_shares_are_obeyed(context: polypath.Context) -> None:
         chunks={"gpu2": 3, "host": 5},
     )
 
-    spans = [e for e in json.loads(context.trace())["traceEvents"] if e["ph"] == "X"]
+    spans = [e for e in context.trace()["traceEvents"] if e["ph"] == "X"]
     assert np.array_equal(destination.numpy(), expected)
     assert len(spans) == 1 + 2 * 3 + 2 * 5
     assert context.statistics()["staged_bytes"] == 8 * MIB

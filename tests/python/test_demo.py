@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cli_runner import polypath, succeed
-from polypath import _core
+from polypath import _core, reports
 from polypath.cli.commands import demo_machines
 
 ADVICE = "This computer has not been calibrated: run 'polypath calibrate' once."
@@ -35,7 +35,7 @@ def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def machine_of_one_gpu(folder: Path) -> Path:
     """Write h200x4 with all that is left if three of its GPUs are taken out."""
-    machine = json.loads(_core.machine("h200x4"))
+    machine = reports.machine("h200x4")
     gone = ("gpu1", "gpu2", "gpu3")
     machine["places"] = [place for place in machine["places"] if place["name"] not in gone]
     machine["resources"] = [r for r in machine["resources"] if not r["name"].startswith(gone)]
@@ -114,15 +114,15 @@ def test_a_calibrated_computer_names_its_numbers(monkeypatch: pytest.MonkeyPatch
 
 def test_wrong_bytes_end_it_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_for_gpus(monkeypatch, "h200x4")
-    right = _core.bench
+    right = reports.bench
 
-    def wrong_at_64_mib(request: str, *more: Any) -> str:
-        bench = json.loads(right(request, *more))
+    def wrong_at_64_mib(*ends: Any, **options: Any) -> dict[str, Any]:
+        bench = right(*ends, **options)
         for result in bench["results"]:
             result["verified"] = result["bytes"] != 64 << 20
-        return json.dumps(bench)
+        return bench
 
-    monkeypatch.setattr(_core, "bench", wrong_at_64_mib)
+    monkeypatch.setattr(reports, "bench", wrong_at_64_mib)
 
     run = polypath("demo")
 

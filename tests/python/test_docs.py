@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_runner import polypath, succeed
-from polypath import _core, install
+from polypath import install, reports
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -58,7 +57,7 @@ def code_blocks(language: str, text: str = README) -> list[str]:
 
 
 def settings() -> dict[str, str]:
-    return {entry["variable"]: entry["default"] for entry in json.loads(_core.settings())}
+    return {entry["variable"]: entry["default"] for entry in reports.settings()}
 
 
 def command_names(text: str) -> set[str]:

@@ -22,7 +22,7 @@ measure_programs = importlib.import_module("measure_programs")
 program_parts = importlib.import_module("program_parts")
 ratio_tables = importlib.import_module("ratio_tables")
 rounds_in_turn = importlib.import_module("rounds_in_turn")
-measure_gpus = importlib.import_module("measure_gpus")
+gpu_programs = importlib.import_module("gpu_programs")
 
 MIB = 1 << 20
 
@@ -50,7 +50,7 @@ def part_of(program: Program, name: str = "part") -> Any:
 
 
 def run_of(tmp_path: Path, *parts: Any, rounds: int = 2, seconds: float = 60) -> Any:
-    machine = measure_gpus.Machine(tmp_path, tmp_path / "results")
+    machine = gpu_programs.Machine(tmp_path, tmp_path / "results")
     return measure_programs.Run(machine, list(parts), rounds, seconds)
 
 

@@ -249,7 +249,7 @@ def test_the_whole_command_works_with_it(tmp_path: Path, monkeypatch: pytest.Mon
     compile_with_mpi("-shared", "-fPIC", tmp_path / "empty.c", "-o", install.preload_library())
 
     document = succeed(
-        "bench", "mpi", "--buffers", "host", "--operations", "latency,bw,put", "--sizes", "64K,1M",
+        "mpi", "--buffers", "host", "--operations", "latency,bw,put", "--sizes", "64K,1M",
         "--window", "4", "--repeats", "2", "--seconds", "0.05", "--json", "-",
     ).json()  # fmt: skip
 

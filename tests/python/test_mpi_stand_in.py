@@ -31,7 +31,7 @@ def _an_mpi_and_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def bench(*arguments: str) -> Run:
-    run = polypath("bench", "mpi", "--driver", "stand-in", *arguments, "--json", "-")
+    run = polypath("mpi", "--driver", "stand-in", *arguments, "--json", "-")
     assert run.status == 0, run.stderr
     return run
 

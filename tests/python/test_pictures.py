@@ -105,7 +105,7 @@ def lines_of(series: dict[str, Any], label: str) -> list[tuple[list[float], list
 def test_targets_are_lines_over_their_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    targets = importlib.import_module("measure_gpus").Target
+    targets = importlib.import_module("gpu_targets").Target
     monkeypatch.setattr(gpu_pictures, "TARGETS", [
         targets("put", 8, 1 << 40, 0.98), targets("put", 4 * MIB, 4 * MIB, 1.1),
         targets("h2d", 8, MIB, 3.0),

@@ -8,7 +8,7 @@ import numpy as np
 import polypath
 import pytest
 from fake_frameworks import CupyStream, Torch, TorchStream
-from polypath import memory
+from polypath import streams
 from polypath.frameworks import PYTORCH
 
 
@@ -82,7 +82,7 @@ def test_streams_may_be_given_in_any_form(context: polypath.Context) -> None:
     own = context.stream("gpu2")
     forms = [own, 5, CudaStream(), TorchStream(context, 3), CupyStream(context, 1)]
 
-    found = [memory.given_stream(form, 2) for form in forms]
+    found = [streams.given_stream(form, 2) for form in forms]
 
     assert [(one.gpu, one.handle) for one in found] == [
         (2, own), (2, 5), (2, 77), (3, forms[3].cuda_stream), (1, forms[4].ptr),
@@ -90,11 +90,11 @@ def test_streams_may_be_given_in_any_form(context: polypath.Context) -> None:
 
 
 def test_handles_become_streams_of_pytorch(torch: Torch) -> None:
-    named = PYTORCH.stream_of(memory.GpuStream(2, 4096))
+    named = PYTORCH.stream_of(streams.GpuStream(2, 4096))
 
     assert (named.device.index, named.cuda_stream) == (2, 4096)
-    assert PYTORCH.stream_of(memory.GpuStream(1, 0)) == "the default stream of 1"
-    assert PYTORCH.stream_of(memory.GpuStream(3, 5, torch.current[3])) is torch.current[3]
+    assert PYTORCH.stream_of(streams.GpuStream(1, 0)) == "the default stream of 1"
+    assert PYTORCH.stream_of(streams.GpuStream(3, 5, torch.current[3])) is torch.current[3]
 
 
 def test_nothing_is_copied_for_no_bytes(torch: Torch) -> None:

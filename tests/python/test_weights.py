@@ -1,4 +1,4 @@
-"""polypath bench weights: what it moves, and what it says where it cannot."""
+"""polypath weights: what it moves, and what it says where it cannot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cli_runner import Run, assert_refused
 from cli_runner import polypath as run_polypath
 from hypothesis import given
 from hypothesis import strategies as st
-from polypath.cli import weights
+from polypath.cli import weight_copies
 
 GIB = 1 << 30
 
@@ -25,20 +25,20 @@ def bytes_of(shapes: dict[str, tuple[int, ...]]) -> int:
 
 @given(st.integers(1, 64 * GIB).map(lambda half: 2 * half))
 def test_tensors_have_the_bytes_asked_for(total: int) -> None:
-    shapes = weights.weight_shapes(total)
+    shapes = weight_copies.weight_shapes(total)
 
     assert bytes_of(shapes) == total
     assert all(all(extent > 0 for extent in shape) for shape in shapes.values())
 
 
 def test_default_total_has_tensors_of_a_large_model() -> None:
-    shapes = weights.weight_shapes(16 * GIB)
+    shapes = weight_copies.weight_shapes(16 * GIB)
 
     sizes = sorted(bytes_of({"": shape}) for shape in shapes.values())
     assert shapes["embedding"] == (128256, 8192)
     assert shapes["7.down"] == (8192, 28672)
     assert sizes[0] == 16384 and sizes[-1] > 2e9
-    assert weights.weight_shapes(16 * GIB) == shapes
+    assert weight_copies.weight_shapes(16 * GIB) == shapes
 
 
 class FakeTensor:
@@ -90,7 +90,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, broken: bool) -> list[dict[str, An
             destination.copy_(source)
 
     monkeypatch.setattr(polypath, "copy", copy)
-    return weights.measure_weights(FakeTorch(), 0, 1 << 20, 2, lambda *_: None)
+    return weight_copies.measure_weights(FakeTorch(), 0, 1 << 20, 2, lambda *_: None)
 
 
 def test_results_are_one_per_memory_and_direction(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,9 +121,9 @@ def without_gpus() -> Any:
         ((), without_gpus(), "PyTorch sees 0 GPUs"),
         (("host", "gpu7"), without_gpus(), "gpu7"),
         (("gpu0", "gpu1"), None, "between the host and one GPU"),
-        (("--machine", "beluga"), None, "take no --machine"),
-        (("--plot", "x.png"), None, "take no --plot"),
-        (("--paths", "direct"), None, "choice of paths"),
+        (("host",), None, "'host' has no destination"),
+        (("--machine", "beluga"), None, "--machine"),
+        (("--json", "no/such/folder/x.json"), None, "no/such/folder"),
         (("--total", "3"), None, "total of 3"),
         (("--total", "much"), None, "much"),
         (("--repeats", "0"), None, "0 repeats"),
@@ -135,7 +135,7 @@ def test_what_cannot_be_measured_is_refused_in_one_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", torch)
 
-    run: Run = run_polypath("bench", "weights", *options)
+    run: Run = run_polypath("weights", *options)
 
     assert_refused(run)
     assert words in run.stderr
@@ -150,7 +150,7 @@ def test_the_whole_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
     monkeypatch.setattr(polypath, "copy", lambda destination, source: destination.copy_(source))
 
-    run = run_polypath("bench", "weights", "--total", "1M", "--repeats", 1, "--json", "-")
+    run = run_polypath("weights", "--total", "1M", "--repeats", 1, "--json", "-")
 
     assert run.status == 0, run.stderr
     assert run.json()["schema"] == "polypath.bench/1" and len(run.json()["results"]) == 4

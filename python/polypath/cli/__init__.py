@@ -21,6 +21,7 @@ from polypath.cli.commands import (
     run,
     trace,
     tune,
+    weights,
 )
 from polypath.cli.errors import INTERRUPTED, RUN_ERROR, describe
 from polypath.cli.output import notice
@@ -38,11 +39,13 @@ for command in (
     calibrate.calibrate,
     plan.plan,
     bench.bench,
+    weights.weights,
+    mpi.mpi,
     tune.tune,
     trace.trace,
     demo.demo,
 ):
-    app.command(cls=mpi.BenchCommand if command is bench.bench else None)(command)
+    app.command(cls=bench.BenchCommand if command is bench.bench else None)(command)
 # What comes after the first word of the command belongs to it.
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
 

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from polypath import _core
+from polypath import Error
 
 # Exit statuses.
 REQUEST_ERROR = 2  # the request cannot be carried out as it is written
@@ -29,7 +29,7 @@ def describe(error: Exception) -> tuple[str, int]:
     """Return the line to show for an error and the exit status; raise it again if it is a bug."""
     if isinstance(error, UserError):
         return _one_line(str(error)), REQUEST_ERROR
-    if isinstance(error, _core.Error):
+    if isinstance(error, Error):
         status = REQUEST_ERROR if error.code in _REQUEST_CODES else RUN_ERROR
         return _one_line(with_suggestion(str(error))), status
     if hasattr(error, "format_message"):  # of the command line: typer's, or click's under it

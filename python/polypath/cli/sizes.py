@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polypath import _core
+from polypath import parse_bytes
 from polypath.cli.errors import UserError
 
 
@@ -20,10 +20,10 @@ def parse_sizes(text: str) -> list[int]:
 
 def _item_sizes(item: str) -> list[int]:
     first_text, colon, last_text = item.partition(":")
-    first = _core.parse_bytes(first_text)
+    first = parse_bytes(first_text)
     if not colon:
         return [first]
-    last = _core.parse_bytes(last_text)
+    last = parse_bytes(last_text)
     if not 1 <= first <= last:
         raise UserError(
             f"sizes '{item}' are no range",

@@ -97,20 +97,24 @@ def bench_table(results: list[Document], wide: bool) -> Table:
         "size", "runs as", *numbers[1:], "verified", paths, right=(*numbers, "" if wide else paths)
     )
     for result in results:
-        gain = result["speedup"]
-        style = "green" if gain >= 1.01 else "red" if gain < 0.99 else ""
         table.add_row(
             size_text(result["bytes"]),
             result["executor"],
             time_text(result["seconds"]),
             gigabytes(result["bytes_per_second"]),
             gigabytes(result["native_bytes_per_second"]),
-            Text(factor_text(gain), style=style),
+            gain_text(result["speedup"]),
             _model_error(result),
             "yes" if result["verified"] else "no",
             shares_text(result["paths"]) if wide else str(len(result["paths"])),
         )
     return table
+
+
+def gain_text(speedup: float) -> Text:
+    """Return a speed-up in the colour of a gain or of a loss."""
+    style = "green" if speedup >= 1.01 else "red" if speedup < 0.99 else ""
+    return Text(factor_text(speedup), style=style)
 
 
 def _model_error(result: Document) -> str:

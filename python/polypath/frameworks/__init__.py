@@ -10,10 +10,10 @@ from typing import Any
 
 from polypath.frameworks.anything import ANYTHING
 from polypath.frameworks.arrays import CUPY, NUMPY
-from polypath.frameworks.base import Framework
 from polypath.frameworks.pytorch import PYTORCH
+from polypath.memory import Framework
 
-__all__ = ["ANYTHING", "CUPY", "FRAMEWORKS", "NUMPY", "PYTORCH", "Framework", "framework_of"]
+__all__ = ["ANYTHING", "CUPY", "FRAMEWORKS", "NUMPY", "PYTORCH", "framework_of"]
 
 FRAMEWORKS: tuple[Framework, ...] = (PYTORCH, CUPY, NUMPY, ANYTHING)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from polypath._core import Buffer
 from polypath.frameworks.arrays import NUMPY
-from polypath.frameworks.base import Framework
-from polypath.memory import UNTYPED, GpuStream, Memory, message
+from polypath.memory import UNTYPED, Framework, Memory
+from polypath.messages import message
 from polypath.process_context import process_context
+from polypath.streams import GpuStream
 
 KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}  # of NumPy's type strings
 LEGACY_STREAM = 1  # CUDA's other name for the default stream, which is 0

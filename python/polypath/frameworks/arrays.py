@@ -7,8 +7,9 @@ import importlib
 import sys
 from typing import Any
 
-from polypath.frameworks.base import Framework
-from polypath.memory import GpuStream, Memory, message
+from polypath.memory import Framework, Memory
+from polypath.messages import message
+from polypath.streams import GpuStream
 
 
 def _name_of(dtype: Any) -> str:

@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from polypath.frameworks.base import Framework
-from polypath.memory import GpuStream, Memory, message
+from polypath.memory import Framework, Memory
+from polypath.messages import message
+from polypath.streams import GpuStream
 
 
 class PyTorch(Framework):

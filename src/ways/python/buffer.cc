@@ -30,6 +30,10 @@ Bytes length_of(const Buffer& destination, const Buffer& source, std::optional<s
   return {bytes.value_or(fits)};
 }
 
+nb::object dictionary_of(const std::string& json) {
+  return nb::module_::import_("json").attr("loads")(json.c_str());
+}
+
 }  // namespace
 
 Stream::Stream(ContextPointer used_context, const std::string& of_gpu, StreamHandle made)
@@ -170,13 +174,17 @@ nb::object Holder::plan(const std::string& source, const std::string& destinatio
     const nb::gil_scoped_release unlocked;
     text = bench::plan_report(used->machine(), *used->plan(source, destination, {bytes}));
   }
-  return nb::module_::import_("json").attr("loads")(text.c_str());
+  return dictionary_of(text);
 }
 
-std::string Holder::trace() {
+nb::object Holder::trace() {
   const ContextPointer used = context();
-  const nb::gil_scoped_release unlocked;
-  return bench::trace_report(used->machine(), used->trace());
+  std::string text;
+  {
+    const nb::gil_scoped_release unlocked;
+    text = bench::trace_report(used->machine(), used->trace());
+  }
+  return dictionary_of(text);
 }
 
 }  // namespace polypath::python

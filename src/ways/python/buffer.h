@@ -70,7 +70,8 @@ class Holder {
   /// A dictionary of schema polypath.plan/1.
   nanobind::object plan(const std::string& source, const std::string& destination,
                         std::uint64_t bytes);
-  std::string trace();
+  /// A dictionary of Chrome trace events.
+  nanobind::object trace();
   bool simulated() { return context()->simulated(); }
   double now() { return context()->now().value; }
   std::vector<std::string> violations() { return context()->violations(); }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
-from polypath import _core
-from polypath.cli.arguments import (
+from polypath import reports
+from polypath.cli.arguments import overrides, pair
+from polypath.cli.errors import RUN_ERROR, UserError, did_you_mean
+from polypath.cli.machine_choice import choose_machine
+from polypath.cli.options import (
     ChunksOption,
     ExecutorOption,
     JsonOption,
@@ -20,12 +23,9 @@ from polypath.cli.arguments import (
     PlotOption,
     SharesOption,
     SizesOption,
-    choose_machine,
-    overrides,
-    pair,
+    VerifyOption,
+    WindowOption,
 )
-from polypath.cli.commands.weights import bench_weights, refuse_for_weights
-from polypath.cli.errors import RUN_ERROR, UserError, did_you_mean
 from polypath.cli.output import (
     Document,
     check_writable,
@@ -49,61 +49,50 @@ PLACES = {
     "h2d": ("host", "gpu0"),
     "d2h": ("gpu0", "host"),
     "pageable": ("host", "gpu0"),
-    "weights": ("host", "gpu0"),
 }
-MPI = "mpi"  # as first argument another command: commands/mpi.py
+OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 LATER = ("allreduce", "alltoall", "allgather", "reducescatter", "broadcast", "jacobi")
 
 
+class BenchCommand(TyperCommand):
+    """`polypath bench`, which knows what other commands measure, whatever options follow."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse the name of another command before its options are called unknown."""
+        if args:
+            _refuse_own_command(args[0])
+        return super().parse_args(ctx, args)
+
+
 def bench(
-    operation: Annotated[
-        str, typer.Argument(metavar="OP", help=f"One of {', '.join(PLACES)}, mpi.")
-    ],
+    operation: Annotated[str, typer.Argument(metavar="OP", help=f"One of {', '.join(PLACES)}.")],
     source: OptionalSource = None,
     destination: OptionalDestination = None,
     machine: MachineOption = None,
     sizes: SizesOption = "1M:512M",
-    window: Annotated[
-        int, typer.Option("--window", metavar="COUNT", help="Copies in flight at a time.")
-    ] = 1,
+    window: WindowOption = 1,
     executor: ExecutorOption = "auto",
     paths: PathsOption = None,
     shares: SharesOption = None,
     chunks: ChunksOption = None,
     json_target: JsonOption = None,
     plot: PlotOption = None,
-    verify: Annotated[
-        bool, typer.Option("--verify/--no-verify", help="Compare every byte of the destination.")
-    ] = True,
-    total: Annotated[
-        str, typer.Option("--total", metavar="SIZE", help="Of weights: bytes of all tensors.")
-    ] = "16G",
-    repeats: Annotated[
-        int, typer.Option("--repeats", metavar="COUNT", help="Of weights: how often each is timed.")
-    ] = 5,
+    verify: VerifyOption = True,
 ) -> None:
-    """Measure an operation over a range of sizes, beside the same with native copies.
-
-    Messages between MPI ranks have options of their own: polypath bench mpi --help.
-    """
+    """Measure an operation over a range of sizes, beside the same with native copies."""
     check_writable(json_target)
     check_picture(plot)
     default = default_places(operation)
-    if operation == "weights":
-        refuse_for_weights(machine, plot, paths or shares or chunks)
-        check_verified(bench_weights(source, destination, total, repeats, json_target), True)
-        return
     choice = choose_machine(machine)
-    request = {
-        "machine": choice.name,
-        "operation": operation,
-        **dict(zip(("source", "destination"), pair(source, destination) or default)),
-        "sizes": parse_sizes(sizes),
-        "window": window,
-        "verify": verify,
+    document = run_bench(
+        operation,
+        *(pair(source, destination) or default),
+        parse_sizes(sizes),
+        machine=choice.name,
+        window=window,
+        verify=verify,
         **overrides(executor, paths, shares, chunks),
-    }
-    document = run_bench(request)
+    )
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
@@ -111,14 +100,20 @@ def bench(
     check_verified(document, verify)
 
 
+def _refuse_own_command(operation: str) -> None:
+    if operation in OWN_COMMANDS:
+        raise UserError(
+            f"{operation} is no operation of bench",
+            "it is a command of its own, with options of its own",
+            f"Write: polypath {operation}.",
+        )
+
+
 def default_places(operation: str) -> tuple[str, str]:
     """Return the places an operation runs between by default; refuse one that there is not."""
     if operation in PLACES:
         return PLACES[operation]
-    if operation == MPI:
-        raise UserError(
-            "mpi takes options of its own", "they follow it", "Write: polypath bench mpi [OPTIONS]."
-        )
+    _refuse_own_command(operation)
     what = "is not available yet" if operation in LATER else "is unknown"
     raise UserError(
         f"operation '{operation}' {what}",
@@ -127,11 +122,20 @@ def default_places(operation: str) -> tuple[str, str]:
     )
 
 
-def run_bench(request: dict[str, Any]) -> Document:
-    """Run a benchmark under a progress bar; return its JSON, schema polypath.bench/1."""
-    with progress_bar(f"{request['operation']} on {request['machine'] or 'the GPUs'}") as progress:
-        document: Document = json.loads(_core.bench(json.dumps(request), progress))
-    return document
+def run_bench(
+    operation: str,
+    source: str,
+    destination: str,
+    sizes: list[int],
+    *,
+    machine: str = "",
+    **options: Any,
+) -> Document:
+    """Run a benchmark under a progress bar; return what reports.bench does with these options."""
+    with progress_bar(f"{operation} on {machine or 'the GPUs'}") as progress:
+        return reports.bench(
+            operation, source, destination, sizes, machine=machine, progress=progress, **options
+        )
 
 
 def show_bench(console: Console, bench: Document) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from rich.console import Console
 
-from polypath import _core
-from polypath.cli.arguments import (
-    CalibratedOption,
-    JsonOption,
-    PlotOption,
-    SubjectOption,
-    named_machine,
-)
+from polypath import reports
 from polypath.cli.calibration_tables import calibration_table, missing_text
-from polypath.cli.output import STDOUT, check_writable, console_for, progress_bar, write_json
+from polypath.cli.machine_choice import named_machine
+from polypath.cli.options import CalibratedOption, JsonOption, PlotOption, SubjectOption
+from polypath.cli.output import (
+    STDOUT,
+    Document,
+    check_writable,
+    console_for,
+    progress_bar,
+    write_json,
+)
 from polypath.cli.plots import check_picture, write_calibration
 from polypath.cli.tables import heading
 
@@ -30,13 +32,16 @@ def calibrate(
     check_picture(plot)
     name = named_machine(machine)
     with progress_bar(f"calibrate {name or 'this computer'}") as progress:
-        document = json.loads(_core.calibrate(name, progress))
+        document = reports.calibrate(name, progress=progress)
     calibrated = document.pop("calibrated")
     write_json(document, json_target)
     write_json(calibrated, output)
     write_calibration(document, plot)
-    console = console_for(STDOUT if STDOUT in (json_target, output) else None)
-    simulated = " (simulated)" if document["driver"] == "sim" else ""
-    heading(console, f"{document['machine']}{simulated}: measured beside nominal")
-    console.print(calibration_table(document["numbers"]))
-    console.print(f"{missing_text(document)}\nKept in {document['file']}", soft_wrap=True)
+    _show(console_for(STDOUT if STDOUT in (json_target, output) else None), document)
+
+
+def _show(console: Console, calibration: Document) -> None:
+    simulated = " (simulated)" if calibration["driver"] == "sim" else ""
+    heading(console, f"{calibration['machine']}{simulated}: measured beside nominal")
+    console.print(calibration_table(calibration["numbers"]))
+    console.print(f"{missing_text(calibration)}\nKept in {calibration['file']}", soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -10,7 +9,7 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from polypath import _core
+from polypath import reports
 from polypath.cli.commands.bench import PLACES, check_verified, run_bench
 from polypath.cli.machine_tables import bandwidth_table, places_table
 from polypath.cli.output import Document
@@ -42,7 +41,7 @@ def show_gpus(console: Console, advice: str) -> None:
 
     The advice is one line on what would make plans better; empty where there is nothing to advise.
     """
-    machine = json.loads(_core.machine(""))
+    machine = reports.machine()
     gpus = sum(place["kind"] == "gpu" for place in machine["places"])
     heading(console, f"This computer: {machine['name']}, {gpus} GPU{'s' if gpus > 1 else ''}")
     for table in (places_table, bandwidth_table):
@@ -56,8 +55,8 @@ def show_gpus(console: Console, advice: str) -> None:
 
 def _calibration_text() -> str:
     """Return where the measured numbers are from."""
-    kept = _core.calibration("")
-    return f"Calibrated; the numbers are from {json.loads(kept)['file']}" if kept else "Calibrated."
+    kept = reports.calibration()
+    return f"Calibrated; the numbers are from {kept['file']}" if kept else "Calibrated."
 
 
 def _play(console: Console, scene: Scene) -> list[Document]:
@@ -67,18 +66,19 @@ def _play(console: Console, scene: Scene) -> list[Document]:
     title = f"{scene.title}: {scene.operation} {source} -> {destination}"
     console.print(Rule(Text(title, style="bold"), align="left"))
     console.print()
-    bench = run_bench({
-        "machine": "", "operation": scene.operation, "source": source, "destination": destination,
-        "sizes": SIZES, "window": 1, "verify": True,
-    })  # fmt: skip
+    bench = run_bench(scene.operation, source, destination, SIZES)
     results: list[Document] = bench["results"]
+    _show(console, results)
+    check_verified(bench, wanted=True)
+    return results
+
+
+def _show(console: Console, results: list[Document]) -> None:
     wide = console.width >= WIDE
     console.print(bench_table(results, wide))
     if not wide:
         last = results[-1]
         console.print(f"\nShares at {size_text(last['bytes'])}: {shares_text(last['paths'])}.")
-    check_verified(bench, wanted=True)
-    return results
 
 
 def _conclude(console: Console, results: list[Document], commands: list[str]) -> None:
@@ -97,6 +97,6 @@ def _next_commands(scene: Scene, advice: str) -> list[str]:
         "polypath info",
         f"polypath plan {source} {destination} 256M  # why each path is in or out",
         "polypath bench pageable --sizes 16M:1G  # memory that is not pinned",
-        "polypath bench weights  # a model's tensors, beside PyTorch's own copies",
+        "polypath weights  # a model's tensors, beside PyTorch's own copies",
         "polypath demo --simulated  # other machines",
     ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -12,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from polypath import _core
+from polypath import reports
 from polypath.cli.commands.bench import check_verified, run_bench
 from polypath.cli.commands.plan import show_plan
 from polypath.cli.output import Document
@@ -60,24 +58,25 @@ def _play(console: Console, scene: Scene) -> list[Document]:
     console.print()
     console.print(Rule(Text(f"{scene.machine}: {scene.point}", style="bold"), align="left"))
     console.print()
-    transfer = {
-        "machine": scene.machine,
-        "source": scene.source,
-        "destination": scene.destination,
-    }
-    show_plan(console, json.loads(_core.plan(json.dumps({**transfer, "bytes": SIZES[-1]}))))
+    ends = (scene.source, scene.destination)
+    show_plan(console, reports.plan(*ends, SIZES[-1], machine=scene.machine))
     console.print()
-    results = _measure({**transfer, "operation": scene.operation})
+    results = _measure(scene)
     console.print(bench_table(results, wide=console.width >= WIDE))
     return results
 
 
-def _measure(request: dict[str, Any]) -> list[Document]:
+def _measure(scene: Scene) -> list[Document]:
     """Return the measurements of all sizes with both executors, size by size."""
     results: list[Document] = []
     for executor in EXECUTORS:
         bench = run_bench(
-            {**request, "sizes": SIZES, "window": 1, "verify": True, "executor": executor}
+            scene.operation,
+            scene.source,
+            scene.destination,
+            SIZES,
+            machine=scene.machine,
+            executor=executor,
         )
         check_verified(bench, wanted=True)
         results += bench["results"]

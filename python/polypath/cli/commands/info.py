@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from polypath import _core
-from polypath.cli.arguments import JsonOption, MachineOption, PlotOption, choose_machine
+from polypath import reports
 from polypath.cli.calibration_tables import calibration_table, missing_text
+from polypath.cli.machine_choice import choose_machine
 from polypath.cli.machine_tables import (
     bandwidth_table,
     costs_table,
@@ -18,6 +17,7 @@ from polypath.cli.machine_tables import (
     places_table,
     resources_table,
 )
+from polypath.cli.options import JsonOption, MachineOption, PlotOption
 from polypath.cli.output import Document, check_writable, console_for, write_json
 from polypath.cli.plots import check_picture, write_machine
 from polypath.cli.tables import heading, settings_table
@@ -38,18 +38,18 @@ def info(
         _show_settings(json_target)
         return
     choice = choose_machine(machine)
-    document = json.loads(_core.machine(choice.name))
+    document = reports.machine(choice.name)
     write_json(document, json_target)
     write_machine(document, plot)
     choice.announce()
-    calibration = _core.calibration(choice.name)
+    calibration = reports.calibration(choice.name)
     _show_machine(console_for(json_target), document, simulated=choice.name != "")
     if calibration:
-        _show_calibration(console_for(json_target), json.loads(calibration))
+        _show_calibration(console_for(json_target), calibration)
 
 
 def _show_settings(json_target: str | None) -> None:
-    settings = json.loads(_core.settings())
+    settings = reports.settings()
     write_json({"schema": "polypath.settings/1", "settings": settings}, json_target)
     console_for(json_target).print(settings_table(settings))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-from polypath import _core
-from polypath.cli.arguments import JsonOption
+from polypath import reports
+from polypath.cli.options import JsonOption
 from polypath.cli.output import check_writable, console_for, write_json
 from polypath.cli.tables import machines_table
 
@@ -13,7 +11,7 @@ from polypath.cli.tables import machines_table
 def machines(json_target: JsonOption = None) -> None:
     """List the machines that come along."""
     check_writable(json_target)
-    listed = json.loads(_core.machines())
+    listed = reports.machines()
     write_json({"schema": "polypath.machines/1", "machines": listed}, json_target)
     console = console_for(json_target)
     console.print(machines_table(listed))

@@ -1,15 +1,11 @@
-"""`polypath bench mpi`: MPI messages with and without Polypath."""
+"""`polypath mpi`: MPI messages with and without Polypath."""
 
 # No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
-import json
-from typing import Any, Optional
+from typing import Optional
 
 import typer
-from typer.core import TyperCommand
 
-from polypath import _core
-from polypath.cli.arguments import JsonOption, PlotOption
-from polypath.cli.commands.bench import MPI
+from polypath import reports
 from polypath.cli.errors import RUN_ERROR, UserError
 from polypath.cli.mpi.launch import native_launch, with_polypath
 from polypath.cli.mpi.options import (
@@ -33,6 +29,7 @@ from polypath.cli.mpi.request import Request, make_request, stand_in_folder
 from polypath.cli.mpi.rounds import RanksError, Round, Rounds
 from polypath.cli.mpi.stack import Stack, find_stack
 from polypath.cli.mpi.tables import show_mpi
+from polypath.cli.options import JsonOption, PlotOption
 from polypath.cli.output import (
     Document,
     check_writable,
@@ -47,7 +44,7 @@ from polypath.cli.units import size_text
 MOST_LINES = 15  # of a failed run that are shown
 
 
-def bench_mpi(
+def mpi(
     ranks: RanksOption = 2,
     operations: OperationsOption = "latency,bw,bibw",
     sizes: MessageSizesOption = "64K:64M",
@@ -79,7 +76,7 @@ def bench_mpi(
         seconds=seconds,
     )
     _refuse_picture(request, plot)
-    json.loads(_core.settings())  # refuses bad ones here, once, and not in every rank
+    reports.settings()  # refuses bad ones here, once, and not in every rank
     stack = find_stack(mpirun, mpicc, ranks)
     _refuse_host_only(request, stack)
     document = _document(request, stack)
@@ -87,21 +84,6 @@ def bench_mpi(
     write_mpi_curves(document, plot)
     show_mpi(console_for(json_target), document)
     _require_right_bytes(request, document)
-
-
-class BenchCommand(TyperCommand):
-    """`polypath bench`, which hands `bench mpi` on: that has options of its own."""
-
-    def make_context(
-        self, info_name: Optional[str], args: list[str], *rest: Any, **more: Any
-    ) -> Any:
-        """Return the context of `bench mpi` where that is asked for, else of `bench`."""
-        if args[:1] != [MPI]:
-            return super().make_context(info_name, args, *rest, **more)
-        app = typer.Typer(add_completion=False, context_settings=dict(self.context_settings))
-        app.command(name=MPI)(bench_mpi)
-        command = typer.main.get_command(app)
-        return command.make_context(f"{info_name} {MPI}", args[1:], *rest, **more)
 
 
 def _refuse_picture(request: Request, plot: Optional[str]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from rich.console import Console
 
-from polypath import _core
-from polypath.cli.arguments import (
+from polypath import parse_bytes, reports
+from polypath.cli.arguments import overrides
+from polypath.cli.machine_choice import choose_machine
+from polypath.cli.options import (
     ChunksOption,
     Destination,
     ExecutorOption,
@@ -18,8 +18,6 @@ from polypath.cli.arguments import (
     SharesOption,
     Size,
     Source,
-    choose_machine,
-    overrides,
 )
 from polypath.cli.output import Document, check_writable, console_for, write_json
 from polypath.cli.plots import check_picture, write_timeline
@@ -43,14 +41,9 @@ def plan(
     check_writable(json_target)
     check_picture(plot)
     choice = choose_machine(machine)
-    request = {
-        "machine": choice.name,
-        "source": source,
-        "destination": destination,
-        "bytes": _core.parse_bytes(size),
-        **overrides(executor, paths, shares, chunks),
-    }
-    document = json.loads(_core.plan(json.dumps(request)))
+    fixed = overrides(executor, paths, shares, chunks)
+    nbytes = parse_bytes(size)
+    document = reports.plan(source, destination, nbytes, machine=choice.name, **fixed)
     write_json(document, json_target)
     write_timeline(document, plot)
     choice.announce()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from polypath import _core
-from polypath.cli.arguments import (
+from polypath import parse_bytes, reports
+from polypath.cli.arguments import overrides
+from polypath.cli.machine_choice import choose_machine
+from polypath.cli.options import (
     ChunksOption,
     Destination,
     ExecutorOption,
@@ -17,8 +18,6 @@ from polypath.cli.arguments import (
     SharesOption,
     Size,
     Source,
-    choose_machine,
-    overrides,
 )
 from polypath.cli.output import STDOUT, check_writable, console_for, write_json
 
@@ -39,14 +38,9 @@ def trace(
     """Run one transfer and write a timeline of its copies, which Perfetto opens."""
     check_writable(output)
     choice = choose_machine(machine)
-    request = {
-        "machine": choice.name,
-        "source": source,
-        "destination": destination,
-        "bytes": _core.parse_bytes(size),
-        **overrides(executor, paths, shares, chunks),
-    }
-    document = json.loads(_core.trace(json.dumps(request)))
+    fixed = overrides(executor, paths, shares, chunks)
+    nbytes = parse_bytes(size)
+    document = reports.trace(source, destination, nbytes, machine=choice.name, **fixed)
     write_json(document, output)
     choice.announce()
     if output != STDOUT:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from polypath import _core
-from polypath.cli.arguments import (
+from polypath import reports
+from polypath.cli.arguments import executors, pair
+from polypath.cli.machine_choice import choose_machine
+from polypath.cli.options import (
     JsonOption,
     MachineOption,
     OptionalDestination,
     OptionalSource,
     SizesOption,
     TunedOption,
-    choose_machine,
-    executors,
-    pair,
 )
 from polypath.cli.output import (
     STDOUT,
@@ -47,16 +45,15 @@ def tune(
     check_writable(json_target)
     check_writable(output)
     choice = choose_machine(machine)
-    request: dict[str, Any] = {
-        "machine": choice.name,
-        "sizes": parse_sizes(sizes),
-        "executors": executors(executor),
-    }
-    places = pair(source, destination)
-    if places:
-        request["pairs"] = [places]
+    named, places = executors(executor), pair(source, destination)
     with progress_bar(f"tune {choice.name}") as progress:
-        document = json.loads(_core.tune(json.dumps(request), progress))
+        document = reports.tune(
+            parse_sizes(sizes),
+            pairs=[places] if places else None,
+            machine=choice.name,
+            executors=named,
+            progress=progress,
+        )
     write_json(document, json_target)
     write_json(document, output)
     choice.announce()

@@ -1,43 +1,61 @@
-"""`polypath bench weights [SRC DST]`: weights onto a GPU and back, beside PyTorch's own copies."""
+"""`polypath weights [SRC DST]`: weights onto a GPU and back, beside PyTorch's own copies."""
 
 from __future__ import annotations
 
 import importlib
 import re
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from polypath import _core
+from polypath import parse_bytes
 from polypath.cli.arguments import pair
+from polypath.cli.commands.bench import check_verified
 from polypath.cli.errors import UserError
-from polypath.cli.output import Document, console_for, progress_bar, write_json
-from polypath.cli.tables import heading, new_table
-from polypath.cli.units import factor_text, gigabytes, size_text, time_text
-from polypath.cli.weights import measure_weights
+from polypath.cli.options import JsonOption, OptionalDestination, OptionalSource
+from polypath.cli.output import (
+    Document,
+    check_writable,
+    console_for,
+    progress_bar,
+    write_json,
+)
+from polypath.cli.tables import gain_text, heading, new_table
+from polypath.cli.units import gigabytes, size_text, time_text
+from polypath.cli.weight_copies import measure_weights
 
 MOST_REPEATS = 1000
 
 
-def bench_weights(
-    source: str | None,
-    destination: str | None,
-    total: str,
-    repeats: int,
-    json_target: str | None,
-) -> Document:
-    """Measure, show and write what moving weights takes; return the document."""
+def weights(
+    source: OptionalSource = None,
+    destination: OptionalDestination = None,
+    total: Annotated[
+        str, typer.Option("--total", metavar="SIZE", help="Bytes of all tensors.")
+    ] = "16G",
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="COUNT", help="How often each copy is timed.")
+    ] = 5,
+    json_target: JsonOption = None,
+) -> None:
+    """Move a model's weights onto a GPU and back, beside PyTorch's own copies.
+
+    Without SRC and DST it is host gpu0. It needs PyTorch.
+    """
+    check_writable(json_target)
     nbytes = _total(total)
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UserError(
-            f"{repeats} repeats cannot be made", f"1 to {MOST_REPEATS} are possible", "Correct it."
-        )
+    _check_repeats(repeats)
     gpu = _gpu(pair(source, destination) or ("host", "gpu0"))
-    torch = _torch(gpu)
-    document = _document(torch, gpu, nbytes, repeats)
+    document = _document(_torch(gpu), gpu, nbytes, repeats)
     write_json(document, json_target)
-    console = console_for(json_target)
+    show_weights(console_for(json_target), document)
+    check_verified(document, wanted=True)
+
+
+def show_weights(console: Console, document: Document) -> None:
+    """Print the measurements as a table."""
     first = document["results"][0]
     heading(
         console,
@@ -46,18 +64,13 @@ def bench_weights(
     )
     console.print(_table(document["results"]))
     console.print("\nMedians. GB/s are 1e9 bytes/s; every byte compared.")
-    return document
 
 
-def refuse_for_weights(machine: str | None, plot: str | None, choice: str | None) -> None:
-    """Refuse options of other operations that weights cannot obey."""
-    for option, value in (("--machine", machine), ("--plot", plot), ("a choice of paths", choice)):
-        if value is not None:
-            raise UserError(
-                f"weights take no {option.removeprefix('a ')}",
-                "they are tensors on this computer's GPUs, moved as a program would",
-                "Leave it out.",
-            )
+def _check_repeats(repeats: int) -> None:
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(
+            f"{repeats} repeats cannot be made", f"1 to {MOST_REPEATS} are possible", "Correct it."
+        )
 
 
 def _document(torch: Any, gpu: int, nbytes: int, repeats: int) -> Document:
@@ -82,7 +95,7 @@ def _document(torch: Any, gpu: int, nbytes: int, repeats: int) -> Document:
 
 
 def _total(text: str) -> int:
-    nbytes = _core.parse_bytes(text)
+    nbytes = parse_bytes(text)
     if nbytes < 2 or nbytes % 2:
         raise UserError(
             f"a total of {text} cannot be used",
@@ -101,7 +114,7 @@ def _gpu(places: tuple[str, str]) -> int:
     raise UserError(
         f"weights cannot move from {places[0]} to {places[1]}",
         "they move between the host and one GPU, both ways",
-        "Write for example: polypath bench weights host gpu1.",
+        "Write for example: polypath weights host gpu1.",
     )
 
 
@@ -128,8 +141,6 @@ def _table(results: list[Document]) -> Table:
     numbers = ("time", "GB/s", "PyTorch's", "speed-up")
     table = new_table("from", "to", "host memory", *numbers, "verified", right=numbers)
     for result in results:
-        gain = result["speedup"]
-        style = "green" if gain >= 1.01 else "red" if gain < 0.99 else ""
         table.add_row(
             result["source"],
             result["destination"],
@@ -137,7 +148,7 @@ def _table(results: list[Document]) -> Table:
             time_text(result["seconds"]),
             gigabytes(result["bytes_per_second"]),
             gigabytes(result["native_bytes_per_second"]),
-            Text(factor_text(gain), style=style),
+            gain_text(result["speedup"]),
             "yes" if result["verified"] else "no",
         )
     return table

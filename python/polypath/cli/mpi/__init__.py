@@ -1,1 +1,1 @@
-"""What `polypath bench mpi` is made of: an MPI, a program compiled for it, and runs of it."""
+"""What `polypath mpi` is made of: an MPI, a program compiled for it, and runs of it."""

@@ -1,4 +1,4 @@
-"""The options of `polypath bench mpi`."""
+"""The options of `polypath mpi`."""
 
 # No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
 from typing import Annotated, Optional

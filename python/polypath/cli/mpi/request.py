@@ -194,13 +194,13 @@ def _numbers(what: str, text: str, most: int, why: str) -> tuple[int, ...]:
             "Write for example 1,4,16 or 1:64.",
         )
     numbers = tuple(parse_sizes(text))
-    for number in numbers:
-        if not 1 <= number <= most:
-            raise UserError(
-                f"{what} '{text}' cannot be used",
-                f"{number} is not from 1 to {most}: {why}",
-                "Correct it.",
-            )
+    wrong = next((number for number in numbers if not 1 <= number <= most), None)
+    if wrong is not None:
+        raise UserError(
+            f"{what} '{text}' cannot be used",
+            f"{wrong} is not from 1 to {most}: {why}",
+            "Correct it.",
+        )
     if len(numbers) > MOST_VALUES:
         raise UserError(
             f"{what} '{text}' are too many", f"{MOST_VALUES} are possible", "Leave some out."

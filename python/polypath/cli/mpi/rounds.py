@@ -76,23 +76,28 @@ class Rounds:
 
 
 def _require_good(outcome: Outcome, kind: str, request: Request) -> None:
-    how = "without Polypath" if kind == "native" else "with Polypath"
+    planned = kind == "planned"
+    why = _failure(outcome, request.points) or _wrong_kind(outcome, planned)
+    if why:
+        raise RanksError(outcome, "with Polypath" if planned else "without Polypath", why)
+
+
+def _failure(outcome: Outcome, points: int) -> str:
+    """Return why a run is no measurement of that many points; empty if it is one."""
     if outcome.hung:
-        why = f"they gave no result for {outcome.silence:.0f} s and were ended"
-        raise RanksError(outcome, how, why)
+        return f"they gave no result for {outcome.silence:.0f} s and were ended"
     if not outcome.complete:
-        why = outcome.own_message() or f"the launcher ended with status {outcome.status}"
-        raise RanksError(outcome, how, why)
+        return outcome.own_message() or f"the launcher ended with status {outcome.status}"
     if outcome.status != 0 and outcome.wrong_bytes == 0:
-        why = f"they measured everything, but then ended with status {outcome.status}"
-        raise RanksError(outcome, how, why)
-    if len(outcome.results) != request.points:
-        why = f"they gave {len(outcome.results)} results instead of {request.points}"
-        raise RanksError(outcome, how, why)
-    if outcome.start["polypath"] != (kind == "planned"):
-        why = (
-            "it was loaded all the same"
-            if kind == "native"
-            else "it was not loaded in all of them: the launcher does not pass LD_PRELOAD on"
-        )
-        raise RanksError(outcome, how, why)
+        return f"they measured everything, but then ended with status {outcome.status}"
+    if len(outcome.results) != points:
+        return f"they gave {len(outcome.results)} results instead of {points}"
+    return ""
+
+
+def _wrong_kind(outcome: Outcome, planned: bool) -> str:
+    if outcome.start["polypath"] == planned:
+        return ""
+    if planned:
+        return "it was not loaded in all of them: the launcher does not pass LD_PRELOAD on"
+    return "it was loaded all the same"

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polypath.cli.output import Document
-from polypath.cli.tables import heading, new_table
+from polypath.cli.tables import gain_text, heading, new_table
 from polypath.cli.units import factor_text, gigabytes, size_text, time_text
 
 LOSS = 0.98  # a ratio below it is a loss, and not how much equal runs differ
@@ -47,8 +47,7 @@ def _speed_table(results: list[Document]) -> Table:
     numbers = ("window", "size", "time", "GB/s", "native", "speed-up")
     table = new_table("operation", *numbers, "range", "verified", right=numbers)
     for result in results:
-        gain, ratios = result["speedup"], result["speedups"]
-        style = "green" if gain >= 1.01 else "red" if gain < 0.99 else ""
+        ratios = result["speedups"]
         table.add_row(
             result["operation"],
             str(result["window"]),
@@ -56,7 +55,7 @@ def _speed_table(results: list[Document]) -> Table:
             time_text(result["seconds"]),
             gigabytes(result["bytes_per_second"]),
             gigabytes(result["native_bytes_per_second"]),
-            Text(factor_text(gain), style=style),
+            gain_text(result["speedup"]),
             f"{min(ratios):.2f}-{max(ratios):.2f}",
             "yes" if result["verified"] else "no",
         )

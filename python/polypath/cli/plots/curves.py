@@ -49,21 +49,24 @@ def draw_speedup(axes: Axes, results: list[Document]) -> None:
     speedups = [result["speedup"] for result in results]
     axes.axhline(1, color=NATIVE, linewidth=1.2)
     axes.plot(sizes, speedups, color=COLOURS[0], marker="o", markersize=5)
-    best = max(range(len(results)), key=speedups.__getitem__)
+    _annotate(axes, *max(zip(sizes, speedups), key=lambda point: float(point[1])))
+    low, high = min(*speedups, 1.0), max(*speedups, 1.0)
+    margin = max(0.05, 0.2 * (high - low))
+    axes.set_ylim(low - margin, high + 1.5 * margin)
+    axes.set_ylabel("speed-up over native")
+    axes.grid(color=FAINT)
+
+
+def _annotate(axes: Axes, size: int, speedup: float) -> None:
     axes.annotate(
-        f"{speedups[best]:.2f}x",
-        (sizes[best], speedups[best]),
+        f"{speedup:.2f}x",
+        (size, speedup),
         xytext=(0, 7),
         textcoords="offset points",
         ha="center",
         color=INK,
         fontweight="bold",
     )
-    low, high = min(*speedups, 1.0), max(*speedups, 1.0)
-    margin = max(0.05, 0.2 * (high - low))
-    axes.set_ylim(low - margin, high + 1.5 * margin)
-    axes.set_ylabel("speed-up over native")
-    axes.grid(color=FAINT)
 
 
 def label_sizes(axes: Axes, sizes: list[int], most: int = MOST_LABELS) -> None:

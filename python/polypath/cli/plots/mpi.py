@@ -12,7 +12,7 @@ MOST_LABELS = 6
 
 
 def draw(document: Document, file_format: str) -> bytes:
-    """Return the picture of `polypath bench mpi`, schema polypath.bench/1, as a file."""
+    """Return the picture of `polypath mpi`, schema polypath.bench/1, as a file."""
     operations = list(dict.fromkeys(result["operation"] for result in document["results"]))
     figure = new_figure(max(6.0, 3.2 * len(operations)), 6.5)
     figure.suptitle(

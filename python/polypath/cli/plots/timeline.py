@@ -51,19 +51,23 @@ def _draw_bars(axes: Axes, plan: Document, rows: list[tuple[str, str]], scale: f
     for index, path in enumerate(used):
         mine = [position for position, row in enumerate(rows) if row[0] == path["via"]]
         for position in mine:
-            spans = [
-                (scale * bar["start"], scale * (bar["end"] - bar["start"]))
-                for bar in plan["timeline"]
-                if (bar["path"], bar["hop"]) == rows[position]
-            ]
             axes.broken_barh(
-                spans,
+                _spans(plan, rows[position], scale),
                 (position - 0.36, 0.72),
                 facecolors=colour_of(index),
                 edgecolors="white",
                 linewidth=outline,
                 label=_label(path) if position == mine[0] else None,
             )
+
+
+def _spans(plan: Document, row: tuple[str, str], scale: float) -> list[tuple[float, float]]:
+    """Return start and length of each copy in a row."""
+    return [
+        (scale * bar["start"], scale * (bar["end"] - bar["start"]))
+        for bar in plan["timeline"]
+        if (bar["path"], bar["hop"]) == row
+    ]
 
 
 def _label(path: Document) -> str:

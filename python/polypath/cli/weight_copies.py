@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import polypath
@@ -27,7 +28,7 @@ def weight_shapes(total: int) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {}
     left = total // ITEM
     for name, shape in _model():
-        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        count = math.prod(shape)
         if count <= left:
             shapes[name] = shape
             left -= count
@@ -61,6 +62,11 @@ class Weights:
     torch: Any
     gpu: int
     shapes: dict[str, Shape]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tensors together."""
+        return sum(ITEM * math.prod(shape) for shape in self.shapes.values())
 
     def allocate(self, memory: str) -> dict[str, Any]:
         """Return uninitialised tensors in "pinned" or "pageable" memory, or on the "gpu"."""
@@ -116,78 +122,73 @@ def measure_weights(
     PyTorch is measured as the copy_() that it makes into the memory that it allocates.
     """
     weights = Weights(torch, gpu, weight_shapes(total))
-    steps = len(MEMORIES) * 2 * (repeats + 1)
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        done += 1
-        progress(done, steps)
-
-    results = []
+    turns = repeats + 1  # the first one warms up
+    steps = len(MEMORIES) * 2 * turns
+    results: list[dict[str, Any]] = []
     for memory in MEMORIES:
         on_host, on_gpu = weights.allocate(memory), weights.allocate("gpu")
-        weights.fill(on_host)
-        results.append(_measure(weights, on_gpu, on_host, memory, repeats, advance))
-        weights.fill(on_gpu)
-        results.append(_measure(weights, on_host, on_gpu, memory, repeats, advance))
-        del on_host, on_gpu
+        for source, destination in ((on_host, on_gpu), (on_gpu, on_host)):
+            weights.fill(source)
+            move = Move(weights, source, destination, memory)
+            for turn in range(turns):
+                move.take_turn(verify=turn in (0, repeats))
+                progress(len(results) * turns + turn + 1, steps)
+            results.append(move.result())
+        del on_host, on_gpu, source, destination, move
     return results
 
 
-def _measure(
-    weights: Weights,
-    destination: dict[str, Any],
-    source: dict[str, Any],
-    memory: str,
-    repeats: int,
-    advance: Callable[[], None],
-) -> dict[str, Any]:
-    def ours() -> None:
-        for name, tensor in source.items():
-            polypath.copy(destination[name], tensor)
+@dataclass
+class Move:
+    """One way that tensors are moved, by Polypath and by PyTorch in turn."""
 
-    def native() -> None:
-        for name, tensor in source.items():
-            destination[name].copy_(tensor, non_blocking=memory == "pinned")
+    weights: Weights
+    source: dict[str, Any]
+    destination: dict[str, Any]
+    memory: str  # the host's kind
+    seconds: list[float] = field(default_factory=list)
+    native_seconds: list[float] = field(default_factory=list)
+    verified: bool = True
 
-    verified = True
-    seconds: list[float] = []
-    native_seconds: list[float] = []
-    for repeat in range(repeats + 1):  # the first one warms up
-        native_seconds.append(weights.seconds(native))
-        weights.clear(destination)
-        seconds.append(weights.seconds(ours))
-        if repeat in (0, repeats):
-            verified = verified and weights.holds(destination)
-        advance()
-    inward = next(iter(source.values())).device.type == "cpu"
-    places = ("host0", f"gpu{weights.gpu}")
-    return _result(places if inward else places[::-1], memory, weights.shapes,
-                   seconds[1:], native_seconds[1:], verified)  # fmt: skip
+    def ours(self) -> None:
+        """Copy every tensor by Polypath."""
+        for name, tensor in self.source.items():
+            polypath.copy(self.destination[name], tensor)
 
+    def native(self) -> None:
+        """Copy every tensor by PyTorch."""
+        for name, tensor in self.source.items():
+            self.destination[name].copy_(tensor, non_blocking=self.memory == "pinned")
 
-def _result(
-    places: tuple[str, str],
-    memory: str,
-    shapes: dict[str, Shape],
-    seconds: list[float],
-    native_seconds: list[float],
-    verified: bool,
-) -> dict[str, Any]:
-    nbytes = sum(ITEM * shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in shapes.values())
-    took, native_took = statistics.median(seconds), statistics.median(native_seconds)
-    return {
-        "source": places[0],
-        "destination": places[1],
-        "memory": memory,
-        "tensors": len(shapes),
-        "bytes": nbytes,
-        "repeats": len(seconds),
-        "seconds": took,
-        "native_seconds": native_took,
-        "bytes_per_second": nbytes / took,
-        "native_bytes_per_second": nbytes / native_took,
-        "speedup": native_took / took,
-        "verified": verified,
-    }
+    def take_turn(self, verify: bool) -> None:
+        """Time both once; compare what Polypath has copied if asked to."""
+        self.native_seconds.append(self.weights.seconds(self.native))
+        self.weights.clear(self.destination)
+        self.seconds.append(self.weights.seconds(self.ours))
+        if verify:
+            self.verified = self.verified and self.weights.holds(self.destination)
+
+    def result(self) -> dict[str, Any]:
+        """Return the medians, without the turn that warmed up."""
+        seconds = statistics.median(self.seconds[1:])
+        native_seconds = statistics.median(self.native_seconds[1:])
+        nbytes = self.weights.nbytes
+        return {
+            **self._places(),
+            "memory": self.memory,
+            "tensors": len(self.weights.shapes),
+            "bytes": nbytes,
+            "repeats": len(self.seconds) - 1,
+            "seconds": seconds,
+            "native_seconds": native_seconds,
+            "bytes_per_second": nbytes / seconds,
+            "native_bytes_per_second": nbytes / native_seconds,
+            "speedup": native_seconds / seconds,
+            "verified": self.verified,
+        }
+
+    def _places(self) -> dict[str, str]:
+        host, gpu = "host0", f"gpu{self.weights.gpu}"
+        if next(iter(self.source.values())).device.type == "cpu":
+            return {"source": host, "destination": gpu}
+        return {"source": gpu, "destination": host}

@@ -1,4 +1,4 @@
-"""`polypath bench mpi`: rounds, ratios, what is written and what is refused. The ranks are fake."""
+"""`polypath mpi`: rounds, ratios, what is written and what is refused. The ranks are fake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMpi:
 
 
 def bench(*arguments: object) -> Run:
-    return succeed("bench", "mpi", *arguments, "--json", "-")
+    return succeed("mpi", *arguments, "--json", "-")
 
 
 def test_the_speedup_is_the_median_of_the_ratios_within_rounds(mpi: FakeMpi) -> None:
@@ -101,7 +101,7 @@ def test_every_operation_window_and_size_has_a_result_of_the_stated_schema() -> 
 def test_the_table_shows_the_gain_and_its_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
-    text = succeed("bench", "mpi", "--sizes", "1M", "--repeats", "2").stdout
+    text = succeed("mpi", "--sizes", "1M", "--repeats", "2").stdout
 
     assert "Fake GPU" in text and "2.00x" in text and "2.00-2.00" in text
     assert "Medians of 2 rounds" in text
@@ -135,7 +135,7 @@ def test_a_table_has_the_worst_and_the_median_ratio_by_size(mpi: FakeMpi) -> Non
     mpi.plan(native=[4.0, 4.0, 4.0], planned=[2.0, 5.0, 4.0])
 
     text = succeed(
-        "bench", "mpi", "--operations", "bw", "--sizes", "1K,64K", "--window", "1,16",
+        "mpi", "--operations", "bw", "--sizes", "1K,64K", "--window", "1,16",
         "--repeats", "3",
     ).stdout  # fmt: skip
 
@@ -190,7 +190,7 @@ def test_all_messages_of_a_window_lie_in_one_buffer_unless_asked_otherwise(
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
     picture = tmp_path / "mpi.png"
 
-    succeed("bench", "mpi", "--sizes", "1K:1M", "--repeats", "2", "--plot", picture)
+    succeed("mpi", "--sizes", "1K:1M", "--repeats", "2", "--plot", picture)
 
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -210,7 +210,7 @@ def test_the_stand_in_comes_first_and_only_bytes_count(mpi: FakeMpi) -> None:
 
 @pytest.mark.usefixtures("mpi")
 def test_no_picture_is_drawn_of_times_that_mean_nothing(tmp_path: Path) -> None:
-    run = polypath("bench", "mpi", "--driver", "stand-in", "--plot", tmp_path / "x.png")
+    run = polypath("mpi", "--driver", "stand-in", "--plot", tmp_path / "x.png")
 
     assert_refused(run)
 
@@ -219,9 +219,7 @@ def test_no_picture_is_drawn_of_times_that_mean_nothing(tmp_path: Path) -> None:
 def test_wrong_bytes_are_an_error(mpi: FakeMpi, kind: str, how: str) -> None:
     mpi.plan(native=[1.0] * 2, planned=[1.0] * 2, wrong={kind: 7})
 
-    run = polypath(
-        "bench", "mpi", "--operations", "bw", "--sizes", "64K", "--window", "1", "--repeats", "2"
-    )
+    run = polypath("mpi", "--operations", "bw", "--sizes", "64K", "--window", "1", "--repeats", "2")
 
     assert run.status == 1
     assert f"wrong bytes {how} Polypath: bw of 64 KiB" in run.stderr
@@ -231,7 +229,7 @@ def test_wrong_bytes_are_an_error(mpi: FakeMpi, kind: str, how: str) -> None:
 def test_ranks_that_fail_say_why_in_one_line(mpi: FakeMpi, kind: str, how: str) -> None:
     mpi.plan(native=[1.0], planned=[1.0], fails=[kind])
 
-    run = polypath("bench", "mpi", "--sizes", "1K", "--repeats", "2")
+    run = polypath("mpi", "--sizes", "1K", "--repeats", "2")
 
     assert run.status == 1
     assert run.stderr == (
@@ -252,7 +250,7 @@ def test_a_run_that_came_to_no_good_end_is_an_error(
 ) -> None:
     mpi.plan(native=[1.0] * 2, planned=[1.0] * 2, noise="a warning", **fault)
 
-    run = polypath("bench", "mpi", "--sizes", "1K", "--repeats", "2")
+    run = polypath("mpi", "--sizes", "1K", "--repeats", "2")
 
     assert run.status == 1
     assert words in run.stderr and "a warning" in run.stderr
@@ -264,7 +262,7 @@ def test_ranks_that_hang_are_ended(mpi: FakeMpi, monkeypatch: pytest.MonkeyPatch
     mpi.plan(native=[1.0], planned=[1.0], hangs=["planned"])
     start = time.monotonic()
 
-    run = polypath("bench", "mpi", "--sizes", "1K", "--repeats", "2")
+    run = polypath("mpi", "--sizes", "1K", "--repeats", "2")
 
     assert run.status == 1
     assert "with Polypath failed: they gave no result" in run.stderr
@@ -318,7 +316,7 @@ REFUSED = [
 @pytest.mark.usefixtures("mpi")
 @pytest.mark.parametrize(("arguments", "word"), REFUSED, ids=[" ".join(a) for a, _ in REFUSED])
 def test_a_bad_request_is_refused_in_one_line(arguments: tuple[str, ...], word: str) -> None:
-    run = polypath("bench", "mpi", *arguments)
+    run = polypath("mpi", *arguments)
 
     assert_refused(run)
     assert word in run.stderr
@@ -328,7 +326,7 @@ def test_a_bad_request_is_refused_in_one_line(arguments: tuple[str, ...], word: 
 def test_a_bad_setting_is_refused_before_ranks_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLYPATH_MIN_CHUNK", "much")
 
-    assert_refused(polypath("bench", "mpi"))
+    assert_refused(polypath("mpi"))
 
 
 @pytest.mark.usefixtures("mpi")
@@ -336,23 +334,7 @@ def test_a_bad_setting_is_refused_before_ranks_start(monkeypatch: pytest.MonkeyP
 def test_a_package_without_a_part_says_so(missing: str, tmp_path: Path) -> None:
     next((tmp_path / "package").rglob(missing)).unlink()
 
-    run = polypath("bench", "mpi", "--driver", "stand-in")
+    run = polypath("mpi", "--driver", "stand-in")
 
     assert_refused(run)
     assert missing in run.stderr
-
-
-def test_other_operations_keep_their_options() -> None:
-    own = polypath("bench", "mpi", "--help").stdout
-    others = polypath("bench", "--help").stdout
-
-    assert "--mpirun" in own and "--executor" not in own
-    assert "--executor" in others and "--mpirun" not in others
-    assert "polypath bench mpi --help" in " ".join(others.split())
-
-
-def test_options_before_the_operation_are_refused() -> None:
-    run = polypath("bench", "--sizes", "1K", "mpi")
-
-    assert_refused(run)
-    assert "polypath bench mpi [OPTIONS]" in run.stderr

@@ -1,0 +1,49 @@
+"""Which machine a command works on, and the line that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polypath import _core, reports
+from polypath.cli.errors import UserError
+from polypath.cli.output import notice
+
+DEFAULT_MACHINE = "h200x4"
+NO_GPU = (
+    f"no GPU to drive here: simulating {DEFAULT_MACHINE} (another: --machine NAME|FILE; "
+    "'polypath machines' lists them)"
+)
+
+
+@dataclass(frozen=True)
+class MachineChoice:
+    """The machine of a run, and the line that says so where nobody asked for it."""
+
+    name: str
+    remark: str = ""
+
+    def announce(self) -> None:
+        """Say on stderr which machine is simulated, unless it was asked for."""
+        if self.remark:
+            notice(self.remark)
+
+
+def choose_machine(option: str | None) -> MachineChoice:
+    """Return the machine asked for, by option or setting, else the default one."""
+    if option is not None:
+        return MachineChoice(named_machine(option))
+    settings = {entry["variable"]: entry["value"] for entry in reports.settings()}
+    name = settings.get("POLYPATH_MACHINE", "")
+    if name:
+        return MachineChoice(name, f"simulating {name} (POLYPATH_MACHINE)")
+    real, note = _core.chosen()
+    if real:
+        return MachineChoice("", note)
+    return MachineChoice(DEFAULT_MACHINE, NO_GPU)
+
+
+def named_machine(option: str | None) -> str:
+    """Return the machine that the option names; nothing without the option."""
+    if option == "":
+        raise UserError("the machine has no name", "--machine is empty", "See 'polypath machines'.")
+    return option or ""

@@ -1,0 +1,83 @@
+"""The options and arguments that commands have in common."""
+
+# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+from typing import Annotated, Optional
+
+import typer
+
+from polypath.cli.arguments import EXECUTORS
+from polypath.cli.machine_choice import DEFAULT_MACHINE
+
+Source = Annotated[str, typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")]
+Destination = Annotated[str, typer.Argument(metavar="DST", help="Where they go: gpu1 or host.")]
+OptionalSource = Annotated[
+    Optional[str], typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")
+]
+OptionalDestination = Annotated[
+    Optional[str], typer.Argument(metavar="DST", help="Where they go: gpu1 or host.")
+]
+Size = Annotated[
+    str, typer.Argument(metavar="SIZE", help="Bytes; K, M and G are powers of 1024: 512M.")
+]
+MachineOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--machine",
+        metavar="NAME|FILE",
+        help="Machine to simulate. Default: POLYPATH_MACHINE, else this computer's GPUs, else "
+        f"{DEFAULT_MACHINE}.",
+    ),
+]
+SizesOption = Annotated[
+    str,
+    typer.Option(
+        "--sizes",
+        metavar="LIST",
+        help="Comma list of sizes and ranges that double: 64K,1M:512M.",
+    ),
+]
+ExecutorOption = Annotated[
+    str,
+    typer.Option("--executor", metavar="NAME", help=f"How it runs: {', '.join(EXECUTORS)}."),
+]
+PathsOption = Annotated[
+    Optional[str],
+    typer.Option("--paths", metavar="LIST", help="Use exactly these: direct,gpu2,host."),
+]
+SharesOption = Annotated[
+    Optional[str],
+    typer.Option("--shares", metavar="LIST", help="Fix the shares: direct=0.9,host=0.1."),
+]
+ChunksOption = Annotated[
+    Optional[str],
+    typer.Option("--chunks", metavar="LIST", help="Fix chunk counts: host=8,gpu2=4."),
+]
+JsonOption = Annotated[
+    Optional[str],
+    typer.Option("--json", metavar="FILE", help="Write the result as JSON; - for stdout."),
+]
+PlotOption = Annotated[
+    Optional[str], typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+]
+WindowOption = Annotated[
+    int, typer.Option("--window", metavar="COUNT", help="Copies in flight at a time.")
+]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify/--no-verify", help="Compare every byte of the destination.")
+]
+TunedOption = Annotated[
+    Optional[str],
+    typer.Option("--output", metavar="FILE", help="Write the plans for POLYPATH_TUNED."),
+]
+SubjectOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--machine",
+        metavar="NAME|FILE",
+        help="Simulated machine to measure. Default: POLYPATH_MACHINE, else the GPUs here.",
+    ),
+]
+CalibratedOption = Annotated[
+    Optional[str],
+    typer.Option("--output", metavar="FILE", help="Write the machine with its measured numbers."),
+]

@@ -1,0 +1,188 @@
+"""Machines, plans and measurements as dictionaries: what the command line shows and writes.
+
+docs/json.md describes each one's fields. Times are seconds, sizes bytes, bandwidths bytes/s, shares
+fractions of 1; on simulated machines times are virtual and bytes are real.
+
+A machine is a name (`machines()` lists them), "synthetic:SEED" or a file's path; "" stands for
+POLYPATH_MACHINE, else this computer's GPUs, else "h200x4". A place is "gpu0", "host0", or "host",
+which is the first host memory.
+
+`executor` is "auto", "native", "stream" or "graph". `paths` are used exactly, "direct" or the place
+in between; `shares` fixes what each path carries and must add up to 1; `chunks` fixes into how many
+pieces. What is left out is planned. `progress` is called with (done, total) as work goes on.
+
+Errors: polypath.Error, whose `code` docs/errors.md lists. "invalid argument" for a place, path,
+size or number that cannot be used, "invalid machine", "invalid setting" for POLYPATH_* variables,
+"out of memory", because buffers of all sizes are real. What measures on GPUs may also raise "driver
+error" and "unsupported". TypeError for values that are no texts, numbers, lists or dictionaries.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable
+
+from polypath import _core
+
+Report = dict[str, Any]
+Progress = Callable[[int, int], None]
+
+
+def machines() -> list[Report]:
+    """Return the machines that come along: `name`, `description`, `gpus`, `hosts` of each."""
+    listed: list[Report] = json.loads(_core.machines())
+    return listed
+
+
+def machine(name: str = "") -> Report:
+    """Return a machine with every pattern expanded: schema polypath.machine/1."""
+    return _dictionary(_core.machine(name))
+
+
+def settings() -> list[dict[str, str]]:
+    """Return the POLYPATH_* settings: `variable`, `value`, `default`, `meaning` of each."""
+    listed: list[dict[str, str]] = json.loads(_core.settings())
+    return listed
+
+
+def plan(
+    source: str,
+    destination: str,
+    nbytes: int,
+    *,
+    machine: str = "",
+    executor: str = "auto",
+    paths: Sequence[str] | None = None,
+    shares: Mapping[str, float] | None = None,
+    chunks: Mapping[str, int] | None = None,
+) -> Report:
+    """Return how one copy would run, and why each path is in or out: schema polypath.plan/1.
+
+    Its `timeline` has each copy as simulated, which Context.plan leaves out.
+    """
+    request = _transfer(source, destination, nbytes, machine, executor, paths, shares, chunks)
+    return _dictionary(_core.plan(json.dumps(request)))
+
+
+def trace(
+    source: str,
+    destination: str,
+    nbytes: int,
+    *,
+    machine: str = "",
+    executor: str = "auto",
+    paths: Sequence[str] | None = None,
+    shares: Mapping[str, float] | None = None,
+    chunks: Mapping[str, int] | None = None,
+) -> Report:
+    """Run one copy and return its timeline as Chrome trace events, which Perfetto opens.
+
+    Their times are microseconds, as that format has them.
+    """
+    request = _transfer(source, destination, nbytes, machine, executor, paths, shares, chunks)
+    return _dictionary(_core.trace(json.dumps(request)))
+
+
+def bench(
+    operation: str,
+    source: str,
+    destination: str,
+    sizes: Sequence[int],
+    *,
+    machine: str = "",
+    window: int = 1,
+    verify: bool = True,
+    executor: str = "auto",
+    paths: Sequence[str] | None = None,
+    shares: Mapping[str, float] | None = None,
+    chunks: Mapping[str, int] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Measure an operation beside the same with native copies: schema polypath.bench/1.
+
+    The operations are those of `polypath bench` (docs/cli.md). There is one result per size, in
+    the order of `sizes`, with `window` copies (1 to 1024) in flight at a time. With `verify` every
+    byte of every destination is compared; without, no result is `verified`.
+    """
+    request = {
+        "operation": operation,
+        "source": source,
+        "destination": destination,
+        "sizes": _numbers(sizes),
+        "window": operator.index(window),
+        "verify": verify,
+        **_choices(machine, executor, paths, shares, chunks),
+    }
+    return _dictionary(_core.bench(json.dumps(request), progress))
+
+
+def tune(
+    sizes: Sequence[int],
+    *,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    machine: str = "",
+    executors: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Search the best static plans of a simulated machine: schema polypath.tuned/1.
+
+    One entry per (source, destination) of `pairs`, size and executor of `executors`, "stream" and
+    "graph". Without pairs it is all that are worth it, without executors both.
+    """
+    request = {
+        "sizes": _numbers(sizes),
+        "pairs": None if pairs is None else [list(pair) for pair in pairs],
+        "machine": machine,
+        "executors": None if executors is None else list(executors),
+    }
+    return _dictionary(_core.tune(json.dumps(request), progress))
+
+
+def calibrate(machine: str = "", *, progress: Progress | None = None) -> Report:
+    """Measure every number of a machine and keep the result: schema polypath.calibration/1.
+
+    Its `calibrated` is the machine with its measured numbers, schema polypath.machine/1. Without a
+    name it is POLYPATH_MACHINE, else this computer's GPUs. Error (noisy machine) for measurements
+    that do not repeat; then nothing is kept.
+    """
+    return _dictionary(_core.calibrate(machine, progress))
+
+
+def calibration(machine: str = "") -> Report | None:
+    """Return what an earlier calibration found: schema polypath.calibration/1; None without one."""
+    kept = _core.calibration(machine)
+    return _dictionary(kept) if kept else None
+
+
+def _transfer(source: str, destination: str, nbytes: int, machine: str, *choices: Any) -> Report:
+    ends = {"source": source, "destination": destination, "bytes": operator.index(nbytes)}
+    return {**ends, **_choices(machine, *choices)}
+
+
+def _choices(
+    machine: str,
+    executor: str,
+    paths: Sequence[str] | None,
+    shares: Mapping[str, float] | None,
+    chunks: Mapping[str, int] | None,
+) -> Report:
+    """Return the part of a request that fixes what is otherwise chosen; None chooses."""
+    return {
+        "machine": machine,
+        "executor": executor,
+        "paths": None if paths is None else list(paths),
+        "shares": None if shares is None else dict(shares),
+        "chunks": None if chunks is None else dict(chunks),
+    }
+
+
+def _numbers(sizes: Sequence[int]) -> list[int]:
+    """Return whole numbers of any kind as those that JSON has."""
+    return [operator.index(size) for size in sizes]
+
+
+def _dictionary(text: str) -> Report:
+    report: Report = json.loads(text)
+    return report

@@ -1,0 +1,1 @@
+"""What the papers behind this project state, beside what is simulated here."""
