@@ -4,7 +4,6 @@
 #include <array>
 
 #include "model/fair_rates.h"
-#include "model/issue.h"
 #include "model/pipeline.h"
 
 namespace polypath {
@@ -27,24 +26,6 @@ struct ActivePath {
 // The rate that a hop sustains in chunks of this size: c / (α + c/β), α with what a busy GPU adds.
 double chunked_rate(const Hop& hop, Seconds busy, double chunk) {
   return chunk / ((hop.latency + busy).value + chunk / hop.bandwidth.value);
-}
-
-// When the copies of one path are issued, from the call.
-struct PathIssue {
-  std::vector<Seconds> first;   // per chunk, its copy over the first hop
-  std::vector<Seconds> second;  // per chunk, its copy over the second hop; empty if direct
-};
-
-std::vector<PathIssue> issue_by_path(const TransferShape& transfer, const Program& program,
-                                     const IssueTimes& issue) {
-  std::vector<PathIssue> paths(transfer.paths.size());
-  for (std::size_t i = 0; i < issue.nodes.size(); ++i) {
-    const Node& node = program.nodes()[i];
-    const auto p = static_cast<std::size_t>(node.path);
-    const bool first = node.hop == transfer.paths[p].path.first;
-    (first ? paths[p].first : paths[p].second).push_back(issue.nodes[i]);
-  }
-  return paths;
 }
 
 // What a staged path's copies, and the first hop's waits for slots, cost more because their GPUs
@@ -213,7 +194,14 @@ void find_blockers(const ResourceModel& resources, std::span<ActivePath> transfe
 }  // namespace
 
 Predictor::Predictor(const Machine& machine)
-    : machine_(&machine), resources_(machine), rates_(std::make_unique<HopRates>(machine)) {}
+    : machine_(&machine),
+      resources_(machine),
+      rates_(std::make_unique<HopRates>(machine)),
+      issues_(std::make_unique<TransferIssues>(machine)) {}
+
+Seconds Predictor::call_time(const TransferShape& transfer, int slots) const {
+  return issues_->of(transfer, slots).done;
+}
 
 std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transfers,
                                            int slots) const {
@@ -221,13 +209,11 @@ std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transf
   std::vector<ActivePath> paths;
   std::vector<Prediction> predictions;
   for (const TransferShape& transfer : transfers) {
-    const Program program = program_of(*machine_, transfer, slots);
-    const IssueTimes issue = issue_times(*machine_, program, transfer.executor);
-    const std::vector<PathIssue> by_path = issue_by_path(transfer, program, issue);
+    const TransferIssue& issue = issues_->of(transfer, slots);
     predictions.push_back({issue.done, issue.done, {}, false});
     for (std::size_t i = 0; i < transfer.paths.size(); ++i)
       paths.push_back(
-          activate(*machine_, resources_, transfers, transfer.paths[i], by_path[i], slots));
+          activate(*machine_, resources_, transfers, transfer.paths[i], issue.paths[i], slots));
   }
   std::size_t begin = 0;
   for (const TransferShape& transfer : transfers) {

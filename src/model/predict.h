@@ -20,6 +20,7 @@
 #include "model/fluid.h"
 #include "model/path.h"
 #include "model/transfer.h"
+#include "model/transfer_issue.h"
 
 namespace polypath {
 
@@ -48,6 +49,9 @@ class Predictor {
   /// One transfer on an idle machine, predicted well.
   [[nodiscard]] Prediction predict(const TransferShape& transfer, int slots) const;
 
+  /// How long the call takes that issues a transfer.
+  [[nodiscard]] Seconds call_time(const TransferShape& transfer, int slots) const;
+
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] const ResourceModel& resources() const { return resources_; }
 
@@ -55,6 +59,7 @@ class Predictor {
   const Machine* machine_;
   ResourceModel resources_;
   std::unique_ptr<HopRates> rates_;  ///< remembered across replays
+  std::unique_ptr<TransferIssues> issues_;
 };
 
 }  // namespace polypath

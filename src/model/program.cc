@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "core/error.h"
 
@@ -13,6 +13,35 @@ namespace {
 bool in_range(int number, std::size_t size) {
   return number >= 0 && static_cast<std::size_t>(number) < size;
 }
+
+// Plans are written by it again and again: it must be quick.
+class StructureWriter {
+ public:
+  template <class Number>
+  StructureWriter& add(Number number) {
+    text_ += fmt::format_int(number).c_str();
+    return *this;
+  }
+  StructureWriter& add(char sign) {
+    text_ += sign;
+    return *this;
+  }
+  template <class Number>
+  StructureWriter& add(char sign, Number number) {
+    return add(sign).add(number);
+  }
+  StructureWriter& add_slice(char sign, const Program& program, const Slice& slice) {
+    const Buffer& buffer = program.buffer(slice);
+    if (buffer.is_scratch()) add(sign).add('s', buffer.filled_over.value).add('.', buffer.slot);
+    else add(sign, slice.buffer);
+    return add('+', slice.offset.value);
+  }
+
+  [[nodiscard]] std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
 
 }  // namespace
 
@@ -30,8 +59,7 @@ int Program::add(Buffer buffer) {
 
 int Program::add(const Queue& queue) {
   queues_.push_back(queue);
-  last_.push_back(-1);
-  counts_.push_back(0);
+  states_.push_back({});
   return static_cast<int>(queues_.size()) - 1;
 }
 
@@ -56,14 +84,14 @@ int Program::add(Node node, std::span<const int> after) {
     edges_.push_back(number);
   }
   node.edges = static_cast<std::uint32_t>(edges_.size()) - node.first_edge;
-  int& last = last_[static_cast<std::size_t>(node.queue)];
-  node.starts_queue = node.queue != kCallersQueue && last < 0 && node.edges == 0;
+  QueueState& state = states_[static_cast<std::size_t>(node.queue)];
+  node.starts_queue = node.queue != kCallersQueue && state.last < 0 && node.edges == 0;
   note_use(node.destination, node.queue, true);
   note_use(node.source, node.queue, false);
-  last = static_cast<int>(nodes_.size());
-  ++counts_[static_cast<std::size_t>(node.queue)];
+  state.last = static_cast<int>(nodes_.size());
+  ++state.nodes;
   nodes_.push_back(node);
-  return last;
+  return state.last;
 }
 
 void Program::note_use(const Slice& slice, int queue, bool fills) {
@@ -73,10 +101,6 @@ void Program::note_use(const Slice& slice, int queue, bool fills) {
   int& user = fills ? ring.filler : ring.reader;
   ring.several |= user >= 0 && user != queue;
   user = queue;
-}
-
-int Program::events_of(int queue) const {
-  return events_.empty() ? 0 : events_[static_cast<std::size_t>(queue)];
 }
 
 void Program::assign_events() {
@@ -94,8 +118,8 @@ void Program::assign_events() {
     if (free == events.end()) events.push_back(last_waiter[i]);
     else *free = last_waiter[i];
   }
-  events_.clear();
-  for (const auto& events : busy_until) events_.push_back(static_cast<int>(events.size()));
+  for (std::size_t queue = 0; queue < states_.size(); ++queue)
+    states_[queue].events = static_cast<int>(busy_until[queue].size());
 }
 
 Queue queue_of(const Machine& machine, HopId hop) { return {hop, machine.executing_gpu(hop)}; }
@@ -112,29 +136,19 @@ Seconds wait_latency(const Machine& machine, const Program& program, const Node&
 }
 
 std::string structure_of(const Program& program) {
-  std::string structure;
-  const auto add_slice = [&](const Slice& slice) {
-    const Buffer& buffer = program.buffer(slice);
-    if (buffer.is_scratch())
-      fmt::format_to(std::back_inserter(structure), "s{}.{}+{}", buffer.filled_over.value,
-                     buffer.slot, slice.offset.value);
-    else fmt::format_to(std::back_inserter(structure), "{}+{}", slice.buffer, slice.offset.value);
-  };
+  StructureWriter writer;
   for (const Node& node : program.nodes()) {
-    fmt::format_to(std::back_inserter(structure), "{}", node.queue);
-    if (node.operation == Operation::copy)
-      fmt::format_to(std::back_inserter(structure), "c{}:", node.hop.value);
+    writer.add(node.queue);
+    if (node.operation == Operation::copy) writer.add('c', node.hop.value);
     else
-      fmt::format_to(std::back_inserter(structure),
-                     "r{}.{}:", static_cast<int>(node.reduction.operation),
-                     static_cast<int>(node.reduction.type));
-    add_slice(node.source);
-    structure += '>';
-    add_slice(node.destination);
-    fmt::format_to(std::back_inserter(structure), "*{}<{};", node.bytes.value,
-                   fmt::join(program.after(node), ","));
+      writer.add('r', static_cast<int>(node.reduction.operation))
+          .add('.', static_cast<int>(node.reduction.type));
+    writer.add_slice(':', program, node.source).add_slice('>', program, node.destination);
+    writer.add('*', node.bytes.value);
+    for (const int earlier : program.after(node)) writer.add('<', earlier);
+    writer.add(';');
   }
-  return structure;
+  return std::move(writer).text();
 }
 
 }  // namespace polypath

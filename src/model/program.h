@@ -84,7 +84,7 @@ class Program {
  public:
   static constexpr int kCallersQueue = 0;
 
-  Program() : queues_(1), last_(1, -1), counts_(1, 0) {}
+  Program() : queues_(1), states_(1) {}
 
   /// Returns its number. The caller's buffers come first.
   int add(Buffer buffer);
@@ -116,22 +116,27 @@ class Program {
     return std::span(edges_).subspan(node.first_edge, node.edges);
   }
   /// The last node of a queue; -1 if it has none.
-  [[nodiscard]] int last_of(int queue) const { return last_[static_cast<std::size_t>(queue)]; }
-  [[nodiscard]] std::size_t nodes_in(int queue) const {
-    return counts_[static_cast<std::size_t>(queue)];
-  }
+  [[nodiscard]] int last_of(int queue) const { return state_of(queue).last; }
+  [[nodiscard]] std::size_t nodes_in(int queue) const { return state_of(queue).nodes; }
   /// Events that a queue needs; 0 before assign_events.
-  [[nodiscard]] int events_of(int queue) const;
+  [[nodiscard]] int events_of(int queue) const { return state_of(queue).events; }
 
  private:
+  struct QueueState {
+    int last = -1;  ///< node
+    std::size_t nodes = 0;
+    int events = 0;
+  };
+
+  [[nodiscard]] const QueueState& state_of(int queue) const {
+    return states_[static_cast<std::size_t>(queue)];
+  }
   void check(const Node& node, std::span<const int> after) const;
   void note_use(const Slice& slice, int queue, bool fills);
 
   std::vector<Buffer> buffers_;
   std::vector<Queue> queues_;
-  std::vector<int> last_;            ///< node, by queue
-  std::vector<std::size_t> counts_;  ///< of nodes, by queue
-  std::vector<int> events_;          ///< how many, by queue
+  std::vector<QueueState> states_;  ///< by queue
   std::vector<Node> nodes_;
   std::vector<int> edges_;
   std::vector<Ring> rings_;

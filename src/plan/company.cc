@@ -4,8 +4,6 @@
 #include <bit>
 #include <tuple>
 
-#include "model/issue.h"
-
 namespace polypath {
 
 Bytes size_class(Bytes bytes) {
@@ -119,7 +117,7 @@ Together::Together(const Predictor& predictor, const Companions& companions, con
 Together::Ends Together::play(const TransferShape& own, const Scene& scene) const {
   const Machine& machine = predictor_.machine();
   const auto call_of = [&](const TransferShape& shape) {
-    return issue_times(machine, program_of(machine, shape, slots_), shape.executor).done;
+    return predictor_.call_time(shape, slots_);
   };
   std::vector<TransferShape> all{own};
   std::vector<Seconds> starts{{}};

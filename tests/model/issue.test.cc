@@ -1,12 +1,11 @@
 // When copies are issued, by hand: a copy costs 1 us, a record 2, a wait 3; a graph's launch 5, and
 // 1 per node.
 
-#include "model/issue.h"
-
 #include <gmock/gmock.h>
 
 #include "model/close.h"
 #include "model/paths.h"
+#include "model/transfer_issue.h"
 
 namespace polypath::test {
 namespace {
@@ -30,27 +29,8 @@ TransferShape two_paths(const Machine& machine, Executor executor) {
           {shape_over(machine, "direct", 8000_B), shape_over(machine, "gpu2", 1000_B, 3)}};
 }
 
-// Issue times of one path, in the order of its chunks.
-struct PathIssue {
-  std::vector<Seconds> first, second;
-};
-
-struct TransferIssue {
-  std::vector<PathIssue> paths;
-  Seconds done;
-};
-
 TransferIssue issue_times(const Machine& machine, const TransferShape& transfer, int slots) {
-  const Program program = program_of(machine, transfer, slots);
-  const IssueTimes times = polypath::issue_times(machine, program, transfer.executor);
-  TransferIssue issue{std::vector<PathIssue>(transfer.paths.size()), times.done};
-  for (std::size_t n = 0; n < times.nodes.size(); ++n) {
-    const Node& node = program.nodes()[n];
-    PathIssue& path = issue.paths[static_cast<std::size_t>(node.path)];
-    const bool from_source = node.source.buffer == kSourceBuffer;
-    (from_source ? path.first : path.second).push_back(times.nodes[n]);
-  }
-  return issue;
+  return TransferIssues(machine).of(transfer, slots);
 }
 
 // Fork: record 2. Chunk 0: direct copy 3; wait 6, copy 7, record 9; second: wait 12, copy 13, and
@@ -131,6 +111,22 @@ TEST(Issue, ALoneDirectCopyIsOneCall) {
     EXPECT_TRUE(are(issue.paths[0].first, {1}));
     EXPECT_TRUE(close(issue.done, 1_us));
   }
+}
+
+// Sizes do not matter; the number of chunks, the executor and the slots do.
+TEST(Issue, IsRememberedByWhatItDependsOn) {
+  const Machine machine = hand_machine();
+  TransferIssues issues(machine);
+  const auto done = [&](std::size_t chunks, Bytes size, Executor executor, int slots) {
+    return issues.of({executor, {shape_over(machine, "gpu2", size, chunks)}}, slots).done;
+  };
+  const Seconds first = done(3, 1000_B, Executor::stream, 2);
+
+  EXPECT_EQ(done(3, 7_B, Executor::stream, 2), first);
+  EXPECT_NE(done(4, 1000_B, Executor::stream, 2), first);
+  EXPECT_NE(done(3, 1000_B, Executor::graph, 2), first);
+  EXPECT_NE(done(3, 1000_B, Executor::stream, 3), first);
+  EXPECT_EQ(done(3, 1000_B, Executor::stream, 2), first);
 }
 
 }  // namespace
