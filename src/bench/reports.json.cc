@@ -249,20 +249,10 @@ std::string issue_report(const std::string& text) {
 std::string tune_report(const std::string& text, const Progress& progress) {
   Machine machine;
   const TuneRequest request = read_tune_request(text, machine);
-  Json entries = Json::array();
-  for (const Tuned& tuned : tune_all(machine, request, progress))
-    entries.push_back({{"source", tuned.entry.source},
-                       {"destination", tuned.entry.destination},
-                       {"bytes", tuned.entry.bytes.value},
-                       {"executor", name_of(tuned.entry.executor)},
-                       {"shares", tuned.entry.shares},
-                       {"chunks", tuned.entry.chunks},
-                       {"speedup", tuned.entry.speedup},
-                       {"automatic_speedup", tuned.native_seconds / tuned.automatic_seconds},
-                       {"tried", tuned.tried}});
-  const Json report = {
-      {"schema", "polypath.tuned/1"}, {"machine", machine.name}, {"entries", entries}};
-  return report.dump(kIndent);
+  TunedTable table{machine.name, {}};
+  for (Tuned& tuned : tune_all(machine, request, progress))
+    table.entries.push_back(std::move(tuned.entry));
+  return tuned_to_json(table);
 }
 
 std::string trace_report(const std::string& text) {

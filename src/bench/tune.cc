@@ -62,9 +62,10 @@ class Search {
     search_grid();
     refine();
     tuned.seconds = best_.time;
-    tuned.tried = static_cast<int>(known_.size());
     tuned.entry = entry_of(best_.candidate);
     tuned.entry.speedup = tuned.native_seconds / best_.time;
+    tuned.entry.automatic_speedup = tuned.native_seconds / tuned.automatic_seconds;
+    tuned.entry.tried = static_cast<int>(known_.size());
     return tuned;
   }
 

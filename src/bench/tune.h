@@ -24,11 +24,10 @@ struct TuneRequest {
 };
 
 struct Tuned {
-  TunedEntry entry;
+  TunedEntry entry;           ///< and what it gains
   Seconds seconds;            ///< of the best found
   Seconds automatic_seconds;  ///< of the automatic plan on the same machine
   Seconds native_seconds;
-  int tried = 0;  ///< candidates run
 };
 
 /// Searches one pair, size and executor.
