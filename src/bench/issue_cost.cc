@@ -97,11 +97,11 @@ std::vector<IssueCost> measure_issue(const Machine& machine, const Request& requ
   if (!request.gpus)
     fail(ErrorCode::unsupported, "issue costs cannot be measured here", "there are no GPUs",
          "Run it where there are.");
-  const Lane lane{machine.find_place(request.source), machine.find_place(request.destination)};
+  const auto [source, destination] = machine.find_ends(request.source, request.destination);
   Engine engine(*request.gpus, machine, request.settings);
   std::vector<IssueCost> costs;
   for (const Bytes bytes : request.sizes) {
-    Ends ends(machine, *request.gpus, lane, bytes);
+    Ends ends(machine, *request.gpus, {source, destination}, bytes);
     measure_size(engine, ends, bytes, request.repeats, costs);
   }
   return costs;

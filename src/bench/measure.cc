@@ -155,9 +155,8 @@ std::vector<Result> measure_all(const Machine& machine, const Request& request,
   if (request.window < 1 || request.window > 1024)
     fail(ErrorCode::invalid_argument, fmt::format("window {} cannot be used", request.window),
          "it is the number of copies in flight", "Give a window from 1 to 1024.");
-  const Operation operation =
-      find_operation(machine, request.operation, machine.find_place(request.source),
-                     machine.find_place(request.destination));
+  const auto [source, destination] = machine.find_ends(request.source, request.destination);
+  const Operation operation = find_operation(machine, request.operation, source, destination);
   std::vector<Result> results;
   for (const Bytes bytes : request.sizes) {
     if (bytes.value == 0 || bytes > 64_GiB)

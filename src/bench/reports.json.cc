@@ -98,8 +98,9 @@ PlanRequest read_plan_request(const std::string& text) {
   PlanRequest request;
   request.settings = read_settings();
   request.machine = choose_machine(reader.text("machine", ""), request.settings).machine;
-  request.lane = {request.machine.find_place(reader.text("source")),
-                  request.machine.find_place(reader.text("destination"))};
+  const auto [source, destination] =
+      request.machine.find_ends(reader.text("source"), reader.text("destination"));
+  request.lane = {source, destination};
   request.bytes = reader.bytes("bytes");
   request.options = reader.options();
   if (request.options.executor == ExecutorChoice::automatic)
@@ -162,8 +163,10 @@ TuneRequest read_tune_request(const std::string& text, Machine& machine) {
   TuneRequest request;
   request.settings = read_settings();
   machine = choose_machine(reader.text("machine", ""), request.settings).machine;
-  for (const auto& pair : reader.pairs("pairs"))
-    request.pairs.push_back({machine.find_place(pair[0]), machine.find_place(pair[1])});
+  for (const auto& pair : reader.pairs("pairs")) {
+    const auto [source, destination] = machine.find_ends(pair[0], pair[1]);
+    request.pairs.push_back({source, destination});
+  }
   if (request.pairs.empty()) request.pairs = all_pairs(machine);
   request.sizes = reader.sizes("sizes");
   for (const std::string& name : reader.names("executors"))

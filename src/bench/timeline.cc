@@ -30,12 +30,6 @@ Timeline simulate_transfer(const Machine& machine, const Lane& lane, Bytes bytes
   return {plan, start, std::move(spans)};
 }
 
-std::string hop_name(const Machine& machine, HopId hop) {
-  if (!hop.valid()) return "local";
-  return machine.place(machine.hop(hop).source).name + " -> " +
-         machine.place(machine.hop(hop).destination).name;
-}
-
 std::string path_name(const Machine& machine, const Plan& plan, int path) {
   const auto& paths = plan.shape.paths;
   if (path < 0 || static_cast<std::size_t>(path) >= paths.size()) return "direct";

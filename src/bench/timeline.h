@@ -19,8 +19,6 @@ Timeline simulate_transfer(const Machine& machine, const Lane& lane, Bytes bytes
                            const PlanPointer& plan, const Settings& settings,
                            const PlanOptions& options);
 
-/// "gpu0 -> gpu2".
-std::string hop_name(const Machine& machine, HopId hop);
 /// The name of the plan's path number `path`; "direct" if there is none.
 std::string path_name(const Machine& machine, const Plan& plan, int path);
 

@@ -115,8 +115,8 @@ CopyResult Context::copy(Address destination, Address source, Bytes bytes, Strea
 
 PlanPointer Context::plan(const std::string& source, const std::string& destination, Bytes bytes,
                           const PlanOptions& options) {
-  return engine_->plan(machine().find_place(source), machine().find_place(destination), bytes,
-                       options);
+  const auto [from, to] = machine().find_ends(source, destination);
+  return engine_->plan(from, to, bytes, options);
 }
 
 StreamHandle Context::foreign_stream(const std::string& gpu, std::uintptr_t stream) {

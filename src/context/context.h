@@ -30,7 +30,7 @@ class Context {
   Context& operator=(const Context&) = delete;
   ~Context();
 
-  /// Memory at a place ("gpu0", "host"); device memory or pinned host memory.
+  /// Memory at a place ("gpu0"; "host" is the first one): device memory or pinned host memory.
   Address allocate(const std::string& place, Bytes bytes);
   /// Waits for all work on the context's streams, then frees what allocate returned.
   void free(Address address);
@@ -43,7 +43,8 @@ class Context {
   /// Enqueues a copy as Engine::copy does.
   CopyResult copy(Address destination, Address source, Bytes bytes, StreamHandle stream,
                   const PlanOptions& options = {});
-  /// The plan for a copy between two places on the idle machine.
+  /// The plan for a copy between two places on the idle machine; "host" is the one nearest to the
+  /// GPU at the other end.
   PlanPointer plan(const std::string& source, const std::string& destination, Bytes bytes,
                    const PlanOptions& options = {});
   /// A stream that the caller has from CUDA or a library on it, default streams included.
