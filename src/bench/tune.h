@@ -16,7 +16,7 @@
 namespace polypath::bench {
 
 struct TuneRequest {
-  std::string machine;
+  Machine machine;
   std::vector<Lane> pairs;
   std::vector<Bytes> sizes;
   std::vector<Executor> executors;
@@ -34,7 +34,6 @@ struct Tuned {
 Tuned tune_one(const Machine& machine, const Lane& pair, Bytes bytes, Executor executor,
                const Settings& settings);
 
-std::vector<Tuned> tune_all(const Machine& machine, const TuneRequest& request,
-                            const Progress& progress);
+std::vector<Tuned> tune_all(const TuneRequest& request, const Progress& progress);
 
 }  // namespace polypath::bench
