@@ -172,7 +172,7 @@ POLYPATH_API polypath_status polypath_copy_many_on(polypath_context* context,
 
 /**
  * What a copy between two places would do on the idle machine, and why: JSON of schema
- * polypath.plan/1.
+ * polypath.plan/1. "host" is the host memory nearest to the GPU at the other end.
  * @param json   receives the text with its final 0, if `capacity` bytes are enough; may be NULL if
  *               capacity is 0
  * @param needed if not NULL receives the bytes that the text needs with its final 0

@@ -21,11 +21,9 @@ void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed) {
 
 class SimulatedBed final : public Bed {
  public:
-  SimulatedBed(const Machine& machine, sim::Options options) : driver_(machine, options) {}
+  explicit SimulatedBed(OpenMachine machine)
+      : Bed(std::move(machine)), driver_(*opened().simulator()) {}
 
-  [[nodiscard]] const Machine& machine() const override { return driver_.machine(); }
-  Driver& driver() override { return driver_; }
-  [[nodiscard]] bool real() const override { return false; }
   void use_lane(std::size_t lane) override { driver_.use_host_thread(lane); }
   void align_lanes() override { driver_.align_host_threads(); }
   void fill(Address address, Bytes bytes, std::uint64_t seed) override {
@@ -38,32 +36,27 @@ class SimulatedBed final : public Bed {
   std::vector<sim::Span> trace() override { return driver_.trace(); }
 
  private:
-  sim::SimDriver driver_;
+  sim::SimDriver& driver_;
 };
 
 // Device memory is filled and read in pieces through two pinned ones.
 class GpuBed final : public Bed {
  public:
-  GpuBed(const Machine& machine, std::shared_ptr<Driver> driver)
-      : machine_(machine),
-        driver_(std::move(driver)),
-        gpu_(machine_.places_of(PlaceKind::gpu).front()),
-        stream_(driver_->create_stream(gpu_)) {
-    const PlaceId host = machine_.nearest_host(gpu_);
-    for (Address& piece : pieces_) piece = driver_->allocate(host, kPiece);
+  explicit GpuBed(OpenMachine gpus)
+      : Bed(std::move(gpus)),
+        gpu_(machine().places_of(PlaceKind::gpu).front()),
+        stream_(driver().create_stream(gpu_)) {
+    const PlaceId host = machine().nearest_host(gpu_);
+    for (Address& piece : pieces_) piece = driver().allocate(host, kPiece);
   }
   ~GpuBed() override {
     try {
-      for (const Address piece : pieces_) driver_->free(piece);
-      driver_->destroy_stream(stream_);
+      for (const Address piece : pieces_) driver().free(piece);
+      driver().destroy_stream(stream_);
     } catch (const std::exception&) {
       // The driver is going down; its memory goes with it.
     }
   }
-
-  [[nodiscard]] const Machine& machine() const override { return machine_; }
-  Driver& driver() override { return *driver_; }
-  [[nodiscard]] bool real() const override { return true; }
 
   void fill(Address address, Bytes bytes, std::uint64_t seed) override {
     in_pieces(bytes, [&](Bytes offset, Bytes size) {
@@ -92,12 +85,10 @@ class GpuBed final : public Bed {
   }
 
   void copy(Address destination, Address source, Bytes bytes) {
-    driver_->copy_native({destination, source, bytes, {}}, stream_);
-    driver_->synchronize(stream_);
+    driver().copy_native({destination, source, bytes, {}}, stream_);
+    driver().synchronize(stream_);
   }
 
-  Machine machine_;
-  std::shared_ptr<Driver> driver_;
   PlaceId gpu_;
   StreamHandle stream_;
   Address pieces_[2];
@@ -105,12 +96,9 @@ class GpuBed final : public Bed {
 
 }  // namespace
 
-std::unique_ptr<Bed> simulated_bed(const Machine& machine, sim::Options options) {
-  return std::make_unique<SimulatedBed>(machine, options);
-}
-
-std::unique_ptr<Bed> gpu_bed(const Machine& machine, std::shared_ptr<Driver> driver) {
-  return std::make_unique<GpuBed>(machine, std::move(driver));
+std::unique_ptr<Bed> make_bed(OpenMachine opened) {
+  if (opened.simulated()) return std::make_unique<SimulatedBed>(std::move(opened));
+  return std::make_unique<GpuBed>(std::move(opened));
 }
 
 }  // namespace polypath::bench

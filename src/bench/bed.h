@@ -4,23 +4,25 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "driver/sim/sim_driver.h"
+#include "context/open.h"
 
 namespace polypath::bench {
 
 class Bed {
  public:
-  Bed() = default;
+  explicit Bed(OpenMachine opened) : opened_(std::move(opened)) {}
   Bed(const Bed&) = delete;
   Bed& operator=(const Bed&) = delete;
   virtual ~Bed() = default;
 
-  [[nodiscard]] virtual const Machine& machine() const = 0;
-  virtual Driver& driver() = 0;
+  [[nodiscard]] const OpenMachine& opened() const { return opened_; }
+  [[nodiscard]] const Machine& machine() const { return opened_.machine(); }
+  [[nodiscard]] Driver& driver() const { return opened_.driver(); }
   /// True if time passes by itself, so that a measurement has to be repeated.
-  [[nodiscard]] virtual bool real() const = 0;
+  [[nodiscard]] bool real() const { return !opened_.simulated(); }
   /// Calls from now on come from this lane's virtual CPU thread; nothing on real GPUs, where lanes
   /// are real threads.
   virtual void use_lane(std::size_t) {}
@@ -34,12 +36,11 @@ class Bed {
   virtual std::vector<std::string> violations() { return {}; }
   /// The copies so far, where they are recorded.
   virtual std::vector<sim::Span> trace() { return {}; }
+
+ private:
+  OpenMachine opened_;
 };
 
-/// A new simulated machine; `options` say whether bytes move.
-std::unique_ptr<Bed> simulated_bed(const Machine& machine, sim::Options options);
-
-/// This computer's GPUs as `machine`, through their driver, which beds may share.
-std::unique_ptr<Bed> gpu_bed(const Machine& machine, std::shared_ptr<Driver> driver);
+std::unique_ptr<Bed> make_bed(OpenMachine opened);
 
 }  // namespace polypath::bench

@@ -93,15 +93,16 @@ void measure_size(Engine& engine, Ends& ends, Bytes bytes, int repeats,
 
 }  // namespace
 
-std::vector<IssueCost> measure_issue(const Machine& machine, const Request& request) {
-  if (!request.gpus)
+std::vector<IssueCost> measure_issue(const OpenMachine& opened, const Request& request) {
+  if (opened.simulated())
     fail(ErrorCode::unsupported, "issue costs cannot be measured here", "there are no GPUs",
          "Run it where there are.");
-  const Lane lane{machine.find_place(request.source), machine.find_place(request.destination)};
-  Engine engine(*request.gpus, machine, request.settings);
+  const auto [source, destination] =
+      opened.machine().find_ends(request.source, request.destination);
+  Engine engine = opened.make_engine();
   std::vector<IssueCost> costs;
   for (const Bytes bytes : request.sizes) {
-    Ends ends(machine, *request.gpus, lane, bytes);
+    Ends ends(opened.machine(), opened.driver(), {source, destination}, bytes);
     measure_size(engine, ends, bytes, request.repeats, costs);
   }
   return costs;

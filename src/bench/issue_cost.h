@@ -18,7 +18,7 @@ struct IssueCost {
 
 /// For every size: the driver's own call, and the engine's by each executor, from `source` to
 /// `destination` of the request; the stream is idle before each call. Error (unsupported) without
-/// GPUs in the request.
-std::vector<IssueCost> measure_issue(const Machine& machine, const Request& request);
+/// GPUs.
+std::vector<IssueCost> measure_issue(const OpenMachine& opened, const Request& request);
 
 }  // namespace polypath::bench

@@ -68,10 +68,10 @@ void check_memory(const Operation& operation, Bytes bytes) {
        "Use smaller sizes, or do not verify (--no-verify).");
 }
 
-bool verified_run(const Machine& machine, const Operation& operation, const Request& request,
+bool verified_run(const OpenMachine& opened, const Operation& operation, const Request& request,
                   Bytes bytes) {
   check_memory(operation, bytes);
-  Session session(machine, operation, bytes, request.settings, {});
+  Session session(opened.afresh(), operation, bytes);
   for (int i = 0; i < warm_up_runs(request.settings); ++i) {
     session.fill();
     session.run(request.options, i == 0 ? request.window : 1);
@@ -124,13 +124,13 @@ Seconds predict_operation(const Machine& machine, const Operation& operation, By
   return together(predictor) + further * (window - 1);
 }
 
-Result measure(const Machine& machine, const Operation& operation, const Request& request,
+Result measure(const OpenMachine& opened, const Operation& operation, const Request& request,
                Bytes bytes) {
-  if (request.gpus) return measure_on_gpus(machine, operation, request, bytes);
+  if (!opened.simulated()) return measure_on_gpus(opened, operation, request, bytes);
   if (operation.pageable)
     fail(ErrorCode::invalid_argument, "operation 'pageable' cannot be simulated",
          "its time is that of this computer's own memory copies", "Run it where there are GPUs.");
-  Session session(machine, operation, bytes, request.settings, {false, false, false});
+  Session session(opened.afresh(sim::kTimingOnly), operation, bytes);
   PlanOptions native;
   native.executor = ExecutorChoice::native;
   Result result;
@@ -142,28 +142,28 @@ Result measure(const Machine& machine, const Operation& operation, const Request
   result.seconds = steady_time(session, request);
   result.plan = session.results()[0].plan;
   result.executor = session.results()[0].executor;
-  result.predicted = predict_operation(machine, operation, bytes, session.results(), request.window,
-                                       request.settings.staging_slots);
+  result.predicted = predict_operation(opened.machine(), operation, bytes, session.results(),
+                                       request.window, request.settings.staging_slots);
   result.copies = static_cast<double>(operation.lanes.size()) * request.window;
   if (operation.in_turn) halve(result);
-  result.verified = request.verify && verified_run(machine, operation, request, bytes);
+  result.verified = request.verify && verified_run(opened, operation, request, bytes);
   return result;
 }
 
-std::vector<Result> measure_all(const Machine& machine, const Request& request,
+std::vector<Result> measure_all(const OpenMachine& opened, const Request& request,
                                 const Progress& progress) {
   if (request.window < 1 || request.window > 1024)
     fail(ErrorCode::invalid_argument, fmt::format("window {} cannot be used", request.window),
          "it is the number of copies in flight", "Give a window from 1 to 1024.");
-  const Operation operation =
-      find_operation(machine, request.operation, machine.find_place(request.source),
-                     machine.find_place(request.destination));
+  const Machine& machine = opened.machine();
+  const auto [source, destination] = machine.find_ends(request.source, request.destination);
+  const Operation operation = find_operation(machine, request.operation, source, destination);
   std::vector<Result> results;
   for (const Bytes bytes : request.sizes) {
     if (bytes.value == 0 || bytes > 64_GiB)
       fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be measured", bytes.value),
            "sizes lie between 1 byte and 64 GiB", "Correct it.");
-    results.push_back(measure(machine, operation, request, bytes));
+    results.push_back(measure(opened, operation, request, bytes));
     if (progress)
       progress(static_cast<int>(results.size()), static_cast<int>(request.sizes.size()));
   }

@@ -22,8 +22,7 @@ struct Request {
   PlanOptions options;
   Settings settings;
   bool verify = true;
-  int repeats = 20;              ///< timed runs on real GPUs; simulated time repeats exactly
-  std::shared_ptr<Driver> gpus;  ///< of this computer; null: the machine is simulated
+  int repeats = 20;  ///< timed runs on real GPUs; simulated time repeats exactly
 };
 
 struct Result {
@@ -40,14 +39,15 @@ struct Result {
   bool verified = false;
 };
 
-/// Measures `request` at one size. Timing runs move no bytes; then the same operation runs again
-/// with bytes and race checks, which is what `verified` means: every byte compared, no violation,
-/// nothing leaked. Simulated time repeats exactly, so the median is any of the runs.
-Result measure(const Machine& machine, const Operation& operation, const Request& request,
+/// Measures `request` at one size, on the machine afresh. Timing runs move no bytes; then the same
+/// operation runs again with bytes and race checks, which is what `verified` means: every byte
+/// compared, no violation, nothing leaked. Simulated time repeats exactly, so the median is any of
+/// the runs.
+Result measure(const OpenMachine& opened, const Operation& operation, const Request& request,
                Bytes bytes);
 
 /// All sizes of the request, in order.
-std::vector<Result> measure_all(const Machine& machine, const Request& request,
+std::vector<Result> measure_all(const OpenMachine& opened, const Request& request,
                                 const Progress& progress);
 
 /// There and back counts as twice one way.

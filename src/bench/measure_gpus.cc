@@ -56,9 +56,9 @@ Seconds prediction(const Machine& machine, const Operation& operation, const Req
 
 }  // namespace
 
-Result measure_on_gpus(const Machine& machine, const Operation& operation, const Request& request,
-                       Bytes bytes) {
-  Session session(gpu_bed(machine, request.gpus), operation, bytes, request.settings);
+Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
+                       const Request& request, Bytes bytes) {
+  Session session(opened.afresh(), operation, bytes);
   Result result;
   result.bytes = bytes;
   result.window = request.window;
@@ -69,7 +69,7 @@ Result measure_on_gpus(const Machine& machine, const Operation& operation, const
   time_runs(session, request, result);
   result.plan = session.results()[0].plan;
   result.executor = session.results()[0].executor;
-  result.predicted = prediction(machine, operation, request, bytes, session.results());
+  result.predicted = prediction(opened.machine(), operation, request, bytes, session.results());
   if (result.verified) result.verified = verified_again(session, request);
   if (operation.in_turn) halve(result);
   return result;

@@ -11,8 +11,8 @@
 
 namespace polypath::bench {
 
-/// As measure(); `request.gpus` is the driver. Error (driver, out_of_memory) if it fails.
-Result measure_on_gpus(const Machine& machine, const Operation& operation, const Request& request,
-                       Bytes bytes);
+/// As measure(). Error (driver, out_of_memory) if the driver fails.
+Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
+                       const Request& request, Bytes bytes);
 
 }  // namespace polypath::bench

@@ -1,24 +1,16 @@
 #pragma once
-// JSON in, JSON out: what the command line, the Python package and the C interface exchange. The
-// schemas are described in docs/json.md. Every function throws Error for a request that cannot be
-// used, naming the field.
+// JSON in, JSON out: what the command line asks for. docs/json.md describes the schemas. Every
+// function throws Error for a request that cannot be used, and points at the field.
 
 #include <string>
-#include <vector>
 
 #include "bench/measure.h"
 
 namespace polypath::bench {
 
-/// A list of the zoo's machines: [{name, description, gpus, hosts}].
-std::string machines_report();
-/// The settings: [{variable, value, default, meaning}].
-std::string settings_report();
 /// polypath.plan/1 for a request {machine, source, destination, bytes, executor, paths, shares,
 /// chunks}; only the first four are required. `timeline` lists the copies as simulated.
 std::string plan_report(const std::string& request);
-/// polypath.plan/1 of a plan, without the timeline.
-std::string plan_report(const Machine& machine, const Plan& plan);
 /// polypath.bench/1 for a request {machine, operation, source, destination, sizes, window,
 /// executor, paths, shares, chunks, verify}.
 std::string bench_report(const std::string& request, const Progress& progress);
@@ -29,7 +21,5 @@ std::string tune_report(const std::string& request, const Progress& progress);
 /// The timeline of one transfer, in the trace event format that Perfetto opens; request as for
 /// plan.
 std::string trace_report(const std::string& request);
-/// The same for spans that a context has kept.
-std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans);
 
 }  // namespace polypath::bench

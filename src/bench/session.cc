@@ -7,19 +7,15 @@
 
 namespace polypath::bench {
 
-Session::Session(const Machine& machine, const Operation& operation, Bytes bytes,
-                 const Settings& settings, sim::Options driver_options)
-    : Session(simulated_bed(machine, driver_options), operation, bytes, settings) {}
-
-Session::Session(std::unique_ptr<Bed> bed, const Operation& operation, Bytes bytes,
-                 const Settings& settings)
-    : bed_(std::move(bed)), operation_(operation), bytes_(bytes), results_(operation.lanes.size()) {
-  const Machine& machine = bed_->machine();
+Session::Session(OpenMachine opened, const Operation& operation, Bytes bytes)
+    : bed_(make_bed(std::move(opened))),
+      operation_(operation),
+      bytes_(bytes),
+      results_(operation.lanes.size()) {
   Driver& driver = bed_->driver();
-  const auto load = std::make_shared<LoadTracker>(machine);
   for (const Lane& lane : operation.lanes) {
     const PlaceId gpu = gpu_of(lane);
-    engines_.push_back(std::make_unique<Engine>(driver, machine, settings, load));
+    engines_.emplace_back(new Engine(bed_->opened().make_engine()));
     buffers_.push_back(
         {allocate(lane.source), allocate(lane.destination), driver.create_stream(gpu), gpu});
     bed_->use_lane(buffers_.size() - 1);

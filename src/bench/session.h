@@ -16,11 +16,7 @@ namespace polypath::bench {
 /// Streams and buffers of one operation at one size; gives all of it back.
 class Session {
  public:
-  Session(std::unique_ptr<Bed> bed, const Operation& operation, Bytes bytes,
-          const Settings& settings);
-  /// On a simulated machine; `driver_options` say whether bytes move. The machine is copied.
-  Session(const Machine& machine, const Operation& operation, Bytes bytes, const Settings& settings,
-          sim::Options driver_options);
+  Session(OpenMachine opened, const Operation& operation, Bytes bytes);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();

@@ -1,6 +1,8 @@
 #include "bench/timeline.h"
 
-#include <algorithm>
+#include <utility>
+
+#include "bench/session.h"
 
 namespace polypath::bench {
 namespace {
@@ -16,30 +18,18 @@ ExecutorChoice choice_of(Executor executor) {
 
 }  // namespace
 
-Timeline simulate_transfer(const Machine& machine, const Lane& lane, Bytes bytes,
-                           const PlanPointer& plan, const Settings& settings,
-                           const PlanOptions& options) {
-  Session session(machine, {"put", {lane}, false}, bytes, settings, {false, false, true});
-  PlanOptions chosen = options;
-  chosen.executor = choice_of(plan->executor());
+SimulatedTransfer simulate_transfer(const PlanRequest& request, const Plan& plan) {
+  const sim::Options traced{.move_bytes = false, .check_races = false, .record_trace = true};
+  Session session(simulate(request.machine, request.settings, traced),
+                  {"put", {request.lane}, false}, request.bytes);
+  PlanOptions chosen = request.options;
+  chosen.executor = choice_of(plan.executor());
   session.run(chosen, 1);
   const Seconds start = session.bed().driver().now();
   session.run(chosen, 1);
   auto spans = session.bed().trace();
   std::erase_if(spans, [&](const sim::Span& span) { return span.started < start; });
-  return {plan, start, std::move(spans)};
-}
-
-std::string hop_name(const Machine& machine, HopId hop) {
-  if (!hop.valid()) return "local";
-  return machine.place(machine.hop(hop).source).name + " -> " +
-         machine.place(machine.hop(hop).destination).name;
-}
-
-std::string path_name(const Machine& machine, const Plan& plan, int path) {
-  const auto& paths = plan.shape.paths;
-  if (path < 0 || static_cast<std::size_t>(path) >= paths.size()) return "direct";
-  return name_of(machine, paths[static_cast<std::size_t>(path)].path);
+  return {start, std::move(spans)};
 }
 
 }  // namespace polypath::bench

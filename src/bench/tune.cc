@@ -32,7 +32,7 @@ class Search {
       : machine_(machine),
         paths_(find_paths(machine, pair.source, pair.destination)),
         least_time_(machine, paths_, bytes, executor, settings),
-        session_(machine, {"put", {pair}, false}, bytes, settings, {false, false, false}),
+        session_(simulate(machine, settings, sim::kTimingOnly), {"put", {pair}, false}, bytes),
         executor_(executor),
         bytes_(bytes),
         settings_(settings) {
@@ -62,9 +62,10 @@ class Search {
     search_grid();
     refine();
     tuned.seconds = best_.time;
-    tuned.tried = static_cast<int>(known_.size());
     tuned.entry = entry_of(best_.candidate);
     tuned.entry.speedup = tuned.native_seconds / best_.time;
+    tuned.entry.automatic_speedup = tuned.native_seconds / tuned.automatic_seconds;
+    tuned.entry.tried = static_cast<int>(known_.size());
     return tuned;
   }
 
@@ -230,14 +231,13 @@ Tuned tune_one(const Machine& machine, const Lane& pair, Bytes bytes, Executor e
   return tuned;
 }
 
-std::vector<Tuned> tune_all(const Machine& machine, const TuneRequest& request,
-                            const Progress& progress) {
+std::vector<Tuned> tune_all(const TuneRequest& request, const Progress& progress) {
   std::vector<Tuned> results;
   const std::size_t total = request.pairs.size() * request.sizes.size() * request.executors.size();
   for (const Lane& pair : request.pairs)
     for (const Bytes bytes : request.sizes)
       for (const Executor executor : request.executors) {
-        results.push_back(tune_one(machine, pair, bytes, executor, request.settings));
+        results.push_back(tune_one(request.machine, pair, bytes, executor, request.settings));
         if (progress) progress(static_cast<int>(results.size()), static_cast<int>(total));
       }
   return results;

@@ -16,7 +16,7 @@
 namespace polypath::bench {
 
 struct TuneRequest {
-  std::string machine;
+  Machine machine;
   std::vector<Lane> pairs;
   std::vector<Bytes> sizes;
   std::vector<Executor> executors;
@@ -24,18 +24,16 @@ struct TuneRequest {
 };
 
 struct Tuned {
-  TunedEntry entry;
+  TunedEntry entry;           ///< and what it gains
   Seconds seconds;            ///< of the best found
   Seconds automatic_seconds;  ///< of the automatic plan on the same machine
   Seconds native_seconds;
-  int tried = 0;  ///< candidates run
 };
 
 /// Searches one pair, size and executor.
 Tuned tune_one(const Machine& machine, const Lane& pair, Bytes bytes, Executor executor,
                const Settings& settings);
 
-std::vector<Tuned> tune_all(const Machine& machine, const TuneRequest& request,
-                            const Progress& progress);
+std::vector<Tuned> tune_all(const TuneRequest& request, const Progress& progress);
 
 }  // namespace polypath::bench

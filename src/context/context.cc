@@ -8,18 +8,6 @@
 namespace polypath {
 namespace {
 
-sim::Options driver_options(bool trace) {
-  sim::Options options;
-  options.record_trace = trace;
-  return options;
-}
-
-// On real GPUs it knows of other processes as well.
-std::shared_ptr<LoadTracker> load_tracker(const ChosenMachine& chosen, const Settings& settings) {
-  return std::make_shared<LoadTracker>(
-      chosen.machine, chosen.gpus && settings.ledger ? open_node_ledger(chosen.machine) : nullptr);
-}
-
 // What POLYPATH_STATS prints when the context goes.
 std::string describe(const Statistics& counted) {
   return fmt::format(
@@ -34,23 +22,13 @@ std::string describe(const Statistics& counted) {
 
 }  // namespace
 
-Context::Context(const std::string& machine, const Settings& settings, bool trace)
-    : settings_(settings),
-      traced_(trace),
-      chosen_(choose_machine(machine, settings)),
-      simulated_(chosen_.gpus
-                     ? nullptr
-                     : std::make_unique<sim::SimDriver>(chosen_.machine, driver_options(trace))),
-      driver_(simulated_ ? static_cast<Driver&>(*simulated_) : *chosen_.gpus),
-      engine_(std::make_unique<Engine>(driver_, chosen_.machine, settings,
-                                       load_tracker(chosen_, settings))) {
-  if (trace && !simulated_)
-    fail(ErrorCode::unsupported, "real GPUs keep no trace", "only simulated machines do",
-         "Name a machine to simulate, or open the context without a trace.");
-}
+Context::Context(OpenMachine opened)
+    : opened_(std::move(opened)),
+      driver_(opened_.driver()),
+      engine_(new Engine(opened_.make_engine())) {}
 
 Context::~Context() {
-  if (settings_.statistics) fmt::print(stderr, "{}", describe(engine_->statistics()));
+  if (opened_.settings().statistics) fmt::print(stderr, "{}", describe(engine_->statistics()));
   try {
     for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
     engine_.reset();
@@ -115,8 +93,8 @@ CopyResult Context::copy(Address destination, Address source, Bytes bytes, Strea
 
 PlanPointer Context::plan(const std::string& source, const std::string& destination, Bytes bytes,
                           const PlanOptions& options) {
-  return engine_->plan(machine().find_place(source), machine().find_place(destination), bytes,
-                       options);
+  const auto [from, to] = machine().find_ends(source, destination);
+  return engine_->plan(from, to, bytes, options);
 }
 
 StreamHandle Context::foreign_stream(const std::string& gpu, std::uintptr_t stream) {
@@ -124,7 +102,7 @@ StreamHandle Context::foreign_stream(const std::string& gpu, std::uintptr_t stre
 }
 
 GpuStream Context::adopt_stream(std::uintptr_t stream) {
-  if (simulated_)
+  if (simulated())
     fail(ErrorCode::unsupported, "a stream of CUDA cannot be used here",
          fmt::format("machine {} is simulated", machine().name),
          "Open the context without naming a machine, on a computer with GPUs.");
@@ -166,16 +144,16 @@ CopyResult Context::copy_beside(const GpuStream& stream, const std::vector<GpuSt
 }
 
 std::vector<std::string> Context::violations() const {
-  return simulated_ ? simulated_->violations() : std::vector<std::string>{};
+  return simulated() ? opened_.simulator()->violations() : std::vector<std::string>{};
 }
 
 Seconds Context::now() { return driver_.now(); }
 
 std::vector<sim::Span> Context::trace() {
-  if (!traced_)
+  if (!opened_.simulation().record_trace)
     fail(ErrorCode::invalid_argument, "this context keeps no trace", "it was not asked to",
          "Create the context with tracing on.");
-  return simulated_->trace();
+  return opened_.simulator()->trace();
 }
 
 }  // namespace polypath

@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/sim/sim_driver.h"
-#include "engine/engine.h"
-#include "probe/choose.h"
+#include "context/open.h"
 
 namespace polypath {
 
@@ -22,15 +20,13 @@ struct GpuStream {
 /// Thread-safe. What was allocated and created through it and not given back goes with it.
 class Context {
  public:
-  /// Opens the machine that choose_machine finds for `machine`. `trace` keeps the timeline of all
-  /// copies of a simulated one. Errors: invalid_argument, invalid_machine, invalid_setting;
-  /// unsupported for a trace of real GPUs.
-  Context(const std::string& machine, const Settings& settings, bool trace);
+  /// On a machine that has just been opened. Its timeline is there if the simulation records it.
+  explicit Context(OpenMachine opened);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context();
 
-  /// Memory at a place ("gpu0", "host"); device memory or pinned host memory.
+  /// Memory at a place ("gpu0"; "host" is the first one): device memory or pinned host memory.
   Address allocate(const std::string& place, Bytes bytes);
   /// Waits for all work on the context's streams, then frees what allocate returned.
   void free(Address address);
@@ -43,7 +39,8 @@ class Context {
   /// Enqueues a copy as Engine::copy does.
   CopyResult copy(Address destination, Address source, Bytes bytes, StreamHandle stream,
                   const PlanOptions& options = {});
-  /// The plan for a copy between two places on the idle machine.
+  /// The plan for a copy between two places on the idle machine; "host" is the one nearest to the
+  /// GPU at the other end.
   PlanPointer plan(const std::string& source, const std::string& destination, Bytes bytes,
                    const PlanOptions& options = {});
   /// A stream that the caller has from CUDA or a library on it, default streams included.
@@ -64,23 +61,21 @@ class Context {
                          Address destination, Address source, Bytes bytes);
   /// Seconds on the machine's clock, from its opening: virtual time if it is simulated.
   Seconds now();
-  /// The copies finished so far; needs `trace`. Waits for all queued work.
+  /// The copies finished so far. Waits for all queued work. Error (invalid_argument) if the
+  /// simulation does not record them.
   std::vector<sim::Span> trace();
   /// Races and other misuse that the simulated driver has found.
   [[nodiscard]] std::vector<std::string> violations() const;
 
   [[nodiscard]] Statistics statistics() const { return engine_->statistics(); }
-  [[nodiscard]] const Machine& machine() const { return chosen_.machine; }
-  [[nodiscard]] bool simulated() const { return simulated_ != nullptr; }
+  [[nodiscard]] const Machine& machine() const { return opened_.machine(); }
+  [[nodiscard]] bool simulated() const { return opened_.simulated(); }
 
  private:
   [[nodiscard]] PlaceId gpu_of(StreamHandle stream);
   void order(const GpuStream& earlier, const GpuStream& later);
 
-  Settings settings_;
-  bool traced_;
-  ChosenMachine chosen_;
-  std::unique_ptr<sim::SimDriver> simulated_;  ///< null on real GPUs
+  OpenMachine opened_;
   Driver& driver_;
   std::unique_ptr<Engine> engine_;
   std::mutex mutex_;

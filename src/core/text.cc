@@ -1,10 +1,12 @@
 #include "core/text.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "core/error.h"
@@ -78,6 +80,8 @@ std::string describe_seconds(Seconds seconds) {
 std::string describe_bandwidth(BytesPerSecond bandwidth) {
   return fmt::format("{:.3g} GB/s", bandwidth.value / 1e9);
 }
+
+std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;

@@ -23,6 +23,9 @@ std::string describe_seconds(Seconds seconds);
 /// For sentences: "393 GB/s" (1 GB = 1e9 bytes).
 std::string describe_bandwidth(BytesPerSecond bandwidth);
 
+/// The date where it is UTC: "2026-11-21".
+std::string today();
+
 /// The parts of `text` between separators, with surrounding blanks removed; empty parts are kept.
 std::vector<std::string> split(std::string_view text, char separator);
 /// `parts` with `separator` between them.

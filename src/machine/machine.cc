@@ -13,6 +13,8 @@
 namespace polypath {
 namespace {
 
+constexpr std::string_view kHost = "host";
+
 [[noreturn]] void fail_machine(const Machine& machine, const std::string& problem,
                                const std::string& why) {
   fail(ErrorCode::invalid_machine, fmt::format("machine '{}': {}", machine.name, problem), why,
@@ -75,10 +77,27 @@ PlaceId Machine::find_place(std::string_view wanted) const {
     if (places[i].name == wanted) return {static_cast<std::int32_t>(i)};
     names.push_back(places[i].name);
   }
-  const auto hosts = places_of(PlaceKind::host);
-  if (wanted == "host" && !hosts.empty()) return hosts.front();
+  if (const PlaceId host = host_for({}, {}); wanted == kHost && host.valid()) return host;
   fail(ErrorCode::invalid_argument, fmt::format("place '{}' is unknown", wanted),
        fmt::format("machine '{}' has {}", this->name, join(names, ", ")), "Name one of them.");
+}
+
+std::pair<PlaceId, PlaceId> Machine::find_ends(std::string_view source,
+                                               std::string_view destination) const {
+  PlaceId from = source == kHost ? PlaceId{} : find_place(source);
+  PlaceId to = destination == kHost ? PlaceId{} : find_place(destination);
+  const PlaceId host = host_for(from, to);
+  if (!host.valid() && !(from.valid() && to.valid())) (void)find_place(kHost);  // says so
+  if (!from.valid()) from = host;
+  if (!to.valid()) to = host;
+  return {from, to};
+}
+
+PlaceId Machine::host_for(PlaceId source, PlaceId destination) const {
+  for (const PlaceId end : {source, destination})
+    if (end.valid() && place(end).kind == PlaceKind::gpu) return nearest_host(end);
+  const auto hosts = places_of(PlaceKind::host);
+  return hosts.empty() ? PlaceId{} : hosts.front();
 }
 
 std::optional<HopId> Machine::find_hop(PlaceId source, PlaceId destination) const {
@@ -144,6 +163,12 @@ std::vector<PlaceId> Machine::places_of(PlaceKind kind) const {
   for (std::size_t i = 0; i < places.size(); ++i)
     if (places[i].kind == kind) found.push_back({static_cast<std::int32_t>(i)});
   return found;
+}
+
+std::string hop_name(const Machine& machine, HopId hop) {
+  if (!hop.valid()) return "local";
+  return machine.place(machine.hop(hop).source).name + " -> " +
+         machine.place(machine.hop(hop).destination).name;
 }
 
 void validate(const Machine& machine) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/ids.h"
@@ -95,9 +96,16 @@ struct Machine {
   [[nodiscard]] const Resource& resource(ResourceId id) const { return resources[id.index()]; }
   [[nodiscard]] const Hop& hop(HopId id) const { return hops[id.index()]; }
 
-  /// The place called `name`; "host" is the first host place. Error (invalid_argument) lists the
-  /// places there are.
+  /// The place called `name`; "host", where there is no other end, is the first host place. Error
+  /// (invalid_argument) lists the places there are.
   [[nodiscard]] PlaceId find_place(std::string_view name) const;
+  /// The ends of a copy by name; "host" is host_for the other one. Errors as find_place.
+  [[nodiscard]] std::pair<PlaceId, PlaceId> find_ends(std::string_view source,
+                                                      std::string_view destination) const;
+  /// What "host" means for a copy from `source` to `destination`, one of which may be invalid: the
+  /// host nearest to the GPU that sends, else to the one that receives; the first where neither end
+  /// is a GPU; invalid if there is none.
+  [[nodiscard]] PlaceId host_for(PlaceId source, PlaceId destination) const;
   /// The hop from `source` to `destination`, if there is one.
   [[nodiscard]] std::optional<HopId> find_hop(PlaceId source, PlaceId destination) const;
   /// The host place in the same NUMA node as `place`, else the first one; invalid if none.
@@ -118,6 +126,9 @@ struct Machine {
   /// Ids of all places of one kind, in order.
   [[nodiscard]] std::vector<PlaceId> places_of(PlaceKind kind) const;
 };
+
+/// "gpu0 -> gpu1"; "local" for a copy that takes no hop.
+std::string hop_name(const Machine& machine, HopId hop);
 
 /// Checks what the other layers rely on: unique names, ids in range, positive finite numbers, at
 /// most one hop per ordered pair, no hop to itself. Error (invalid_machine) names the culprit.

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/json_reader.json.h"
+#include "core/json_reader.json.h"
 #include "machine/machine.h"
 
 namespace polypath {
@@ -31,7 +31,7 @@ struct Unit {
 class MachineReader {
  public:
   /// With `nominal`, quantities that say what they were before they were measured have that value.
-  explicit MachineReader(const Field& file, bool nominal = false)
+  explicit MachineReader(const JsonField& file, bool nominal = false)
       : file_(file), nominal_(nominal) {}
   Machine read();
   /// True if any quantity had said so.
@@ -40,28 +40,29 @@ class MachineReader {
  private:
   // parse.json.cc
   void read_head();
-  void read_place(const Field& field);
-  void read_latencies(const Field& field, Place& place);
-  void add_places(const Field& field, Place place, bool numbered);
-  void read_resource(const Field& field);
-  void add_resource(const Field& field, const Resource& resource);
-  void read_costs(const Field& field);
+  void read_place(const JsonField& field);
+  void read_latencies(const JsonField& field, Place& place);
+  void add_places(const JsonField& field, Place place, bool numbered);
+  void read_resource(const JsonField& field);
+  void add_resource(const JsonField& field, const Resource& resource);
+  void read_costs(const JsonField& field);
   // A quantity such as {"value": 393, "unit": "GB/s", "source": "nvlink"}, in SI units.
-  double quantity(const Field& field, const char* what, std::span<const Unit> units, bool nominal);
+  double quantity(const JsonField& field, const char* what, std::span<const Unit> units,
+                  bool nominal);
   // With `nominal`, what it was before it was measured, as with the reader's own.
-  Seconds duration(const Field& field, bool nominal = false);
-  BytesPerSecond rate(const Field& field);
+  Seconds duration(const JsonField& field, bool nominal = false);
+  BytesPerSecond rate(const JsonField& field);
 
   // parse_hops.json.cc
-  void read_hop_entry(const Field& field);
-  void add_hop(const Field& field, Hop hop);
-  HopKind kind_of(const Field& field, const Hop& hop);
-  void read_use(const Field& field, Hop& hop);
-  ResourceId resource_at(const Field& field, const Hop& hop);
-  std::vector<PlaceId> places_at(const Field& field) const;
+  void read_hop_entry(const JsonField& field);
+  void add_hop(const JsonField& field, Hop hop);
+  HopKind kind_of(const JsonField& field, const Hop& hop);
+  void read_use(const JsonField& field, Hop& hop);
+  ResourceId resource_at(const JsonField& field, const Hop& hop);
+  std::vector<PlaceId> places_at(const JsonField& field) const;
   const std::string& name(PlaceId id) { return machine_.place(id).name; }
 
-  const Field& file_;
+  const JsonField& file_;
   bool nominal_;
   bool has_nominal_ = false;
   Machine machine_;

@@ -22,22 +22,27 @@ constexpr std::array kTimes = {Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6},
 constexpr std::array kRates = {Unit{"B/s", 1}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9},
                                Unit{"GiB/s", 1073741824.0}};
 
+JsonComplaint complaint_about(std::string_view origin) {
+  return {std::string(origin), ErrorCode::invalid_machine,
+          "Correct it; docs/machines.md describes the format."};
+}
+
 }  // namespace
 
 Machine MachineReader::read() {
   file_.allow_only(
       {"schema", "name", "description", "sources", "places", "resources", "hops", "costs"});
   read_head();
-  for (const Field& place : file_.at("places").elements(kMostPlaces)) read_place(place);
-  for (const Field& entry : file_.at("resources").elements(kMostEntries)) read_resource(entry);
-  for (const Field& entry : file_.at("hops").elements(kMostEntries)) read_hop_entry(entry);
+  for (const JsonField& place : file_.at("places").elements(kMostPlaces)) read_place(place);
+  for (const JsonField& entry : file_.at("resources").elements(kMostEntries)) read_resource(entry);
+  for (const JsonField& entry : file_.at("hops").elements(kMostEntries)) read_hop_entry(entry);
   for (auto& [pair, hop] : hops_) machine_.hops.push_back(std::move(hop));
   read_costs(file_.at("costs"));
   return std::move(machine_);
 }
 
 void MachineReader::read_head() {
-  const Field schema = file_.at("schema");
+  const JsonField schema = file_.at("schema");
   const std::string said = schema.text(kLongestName);
   if (said != kSchema)
     schema.reject(fmt::format("is '{}'", printable(said)),
@@ -53,8 +58,8 @@ void MachineReader::read_head() {
   }
 }
 
-double MachineReader::quantity(const Field& field, const char* what, std::span<const Unit> units,
-                               bool nominally) {
+double MachineReader::quantity(const JsonField& field, const char* what,
+                               std::span<const Unit> units, bool nominally) {
   field.allow_only({"value", "unit", "source", "nominal", "note"});
   field.check_note(kLongestSentence);
   const std::string source = field.at("source").text(kLongestName);
@@ -75,14 +80,14 @@ double MachineReader::quantity(const Field& field, const char* what, std::span<c
                           fmt::format("the units of a {} are {}", what, fmt::join(names, ", ")));
 }
 
-Seconds MachineReader::duration(const Field& field, bool nominal) {
+Seconds MachineReader::duration(const JsonField& field, bool nominal) {
   const double seconds = quantity(field, "time", kTimes, nominal);
   if (!(seconds >= 0 && seconds <= 1))
     field.at("value").reject(fmt::format("is {} s", seconds), "a time lies between 0 and 1 s");
   return {seconds};
 }
 
-BytesPerSecond MachineReader::rate(const Field& field) {
+BytesPerSecond MachineReader::rate(const JsonField& field) {
   const double rate = quantity(field, "bandwidth", kRates, false);
   if (!(rate >= kSlowest && rate <= kFastest))
     field.at("value").reject(fmt::format("is {} B/s", rate),
@@ -90,7 +95,7 @@ BytesPerSecond MachineReader::rate(const Field& field) {
   return {rate};
 }
 
-void MachineReader::read_place(const Field& field) {
+void MachineReader::read_place(const JsonField& field) {
   field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "staging_missing",
                     "relay_latency", "busy_latency", "note"});
   field.check_note(kLongestSentence);
@@ -101,15 +106,15 @@ void MachineReader::read_place(const Field& field) {
   place.kind = kind == "gpu" ? PlaceKind::gpu : PlaceKind::host;
   place.model = field.at("model").text(kLongestName);
   read_latencies(field, place);
-  const Field node = field.at("numa_node");
+  const JsonField node = field.at("numa_node");
   const bool numbered = node.is_text() && node.text(kLongestName) == "{index}";
   if (!numbered) place.numa_node = node.integer(0, 1023);
   add_places(field.at("name"), std::move(place), numbered);
 }
 
 // Calibrations of old wrote down 0 where they had found no staging latency.
-void MachineReader::read_latencies(const Field& field, Place& place) {
-  const Field staging = field.at("staging_latency");
+void MachineReader::read_latencies(const JsonField& field, Place& place) {
+  const JsonField staging = field.at("staging_latency");
   const bool said = field.has("staging_missing") && field.at("staging_missing").flag();
   const bool nothing_found = staging.has("nominal") && staging.at("nominal").number() > 0 &&
                              staging.at("value").number() == 0;
@@ -122,13 +127,13 @@ void MachineReader::read_latencies(const Field& field, Place& place) {
   place.busy_latency = field.has("busy_latency") ? duration(field.at("busy_latency")) : Seconds{};
 }
 
-void MachineReader::add_places(const Field& field, Place place, bool numbered) {
+void MachineReader::add_places(const JsonField& field, Place place, bool numbered) {
   const auto names = expand_range(field.text(kLongestName), kMostPlaces);
   if (names.empty() || machine_.places.size() + names.size() > kMostPlaces)
     field.reject("stands for no place or for too many",
                  "write gpu0 or gpu[0-3]; a machine has at most 64 places");
   for (const auto& [name, number] : names) {
-    // "host" is short for the first host place and "direct" for the path without a stage.
+    // "host" is short for the nearest host place and "direct" for the path without a stage.
     const bool reserved = name == "host" || name == "direct";
     if (!is_place_name(name) || reserved)
       field.reject(fmt::format("is '{}'", printable(name)),
@@ -141,7 +146,7 @@ void MachineReader::add_places(const Field& field, Place place, bool numbered) {
   }
 }
 
-void MachineReader::read_resource(const Field& field) {
+void MachineReader::read_resource(const JsonField& field) {
   field.allow_only({"name", "kind", "capacity", "copies_at_once", "note"});
   field.check_note(kLongestSentence);
   Resource resource;
@@ -151,7 +156,7 @@ void MachineReader::read_resource(const Field& field) {
   if (field.has("capacity")) resource.capacity = rate(field.at("capacity"));
   if (!field.has("capacity") && !field.has("copies_at_once"))
     field.reject("has neither capacity nor copies_at_once", "it would limit nothing");
-  const Field name = field.at("name");
+  const JsonField name = field.at("name");
   const auto names = expand_resource_name(machine_.places, name.text(kLongestName));
   if (names.empty())
     name.reject("stands for no resource", "no place matches what is before the dot");
@@ -161,7 +166,7 @@ void MachineReader::read_resource(const Field& field) {
   }
 }
 
-void MachineReader::add_resource(const Field& field, const Resource& resource) {
+void MachineReader::add_resource(const JsonField& field, const Resource& resource) {
   if (!is_resource_name(resource.name))
     field.reject(fmt::format("is '{}'", printable(resource.name)),
                  "a resource's name has letters, digits and _.-");
@@ -174,7 +179,7 @@ void MachineReader::add_resource(const Field& field, const Resource& resource) {
   machine_.resources.push_back(resource);
 }
 
-void MachineReader::read_costs(const Field& field) {
+void MachineReader::read_costs(const JsonField& field) {
   CallCosts& costs = machine_.costs;
   field.allow_only({"copy", "event_record", "event_wait", "synchronize", "graph_launch",
                     "graph_launch_node", "graph_instantiate", "graph_instantiate_node",
@@ -184,16 +189,16 @@ void MachineReader::read_costs(const Field& field) {
 }
 
 Machine parse_machine(std::string_view json, std::string_view origin) {
-  const nlohmann::json document = parse_untrusted(json, origin);
-  const Field file(document, origin);
+  const JsonDocument document(json, complaint_about(origin));
+  const JsonField file = document.root();
   Machine machine = MachineReader(file).read();
   validate(machine);
   return machine;
 }
 
 std::optional<Machine> parse_nominal_machine(std::string_view json, std::string_view origin) {
-  const nlohmann::json document = parse_untrusted(json, origin);
-  const Field file(document, origin);
+  const JsonDocument document(json, complaint_about(origin));
+  const JsonField file = document.root();
   MachineReader reader(file, true);
   Machine machine = reader.read();
   if (!reader.has_nominal()) return std::nullopt;

@@ -10,7 +10,7 @@
 
 namespace polypath {
 
-std::vector<PlaceId> MachineReader::places_at(const Field& field) const {
+std::vector<PlaceId> MachineReader::places_at(const JsonField& field) const {
   const std::string pattern = field.text(kLongestName);
   auto places = select_places(machine_.places, pattern);
   if (places.empty())
@@ -18,7 +18,7 @@ std::vector<PlaceId> MachineReader::places_at(const Field& field) const {
   return places;
 }
 
-void MachineReader::read_hop_entry(const Field& field) {
+void MachineReader::read_hop_entry(const JsonField& field) {
   field.allow_only({"from", "to", "absent", "kind", "latency", "bandwidth", "uses", "note"});
   field.check_note(kLongestSentence);
   const bool absent = field.has("absent") && field.at("absent").flag();
@@ -39,13 +39,13 @@ void MachineReader::read_hop_entry(const Field& field) {
   }
 }
 
-void MachineReader::add_hop(const Field& field, Hop hop) {
+void MachineReader::add_hop(const JsonField& field, Hop hop) {
   hop.kind = kind_of(field, hop);
-  for (const Field& use : field.at("uses").elements(kMostUses)) read_use(use, hop);
+  for (const JsonField& use : field.at("uses").elements(kMostUses)) read_use(use, hop);
   hops_.emplace(std::pair(hop.source, hop.destination), std::move(hop));
 }
 
-HopKind MachineReader::kind_of(const Field& field, const Hop& hop) {
+HopKind MachineReader::kind_of(const JsonField& field, const Hop& hop) {
   const bool from_host = machine_.place(hop.source).kind == PlaceKind::host;
   const bool to_host = machine_.place(hop.destination).kind == PlaceKind::host;
   const std::string pair = fmt::format("{} to {}", name(hop.source), name(hop.destination));
@@ -61,7 +61,7 @@ HopKind MachineReader::kind_of(const Field& field, const Hop& hop) {
                           "between GPUs it is peer or driver_staged, to or from a host it is host");
 }
 
-ResourceId MachineReader::resource_at(const Field& field, const Hop& hop) {
+ResourceId MachineReader::resource_at(const JsonField& field, const Hop& hop) {
   const std::string wanted =
       substitute(field.text(kLongestName), name(hop.source), name(hop.destination));
   const auto found = resources_.find(wanted);
@@ -74,10 +74,10 @@ ResourceId MachineReader::resource_at(const Field& field, const Hop& hop) {
   return id;
 }
 
-void MachineReader::read_use(const Field& field, Hop& hop) {
+void MachineReader::read_use(const JsonField& field, Hop& hop) {
   const bool plain = field.is_text();
   if (!plain) field.allow_only({"resource", "weight"});
-  const Field named = plain ? field : field.at("resource");
+  const JsonField named = plain ? field : field.at("resource");
   const double weight = plain || !field.has("weight") ? 1 : field.at("weight").number();
   if (!(weight >= 1e-3 && weight <= 1e3))
     field.at("weight").reject(fmt::format("is {}", weight), "a weight lies from 0.001 to 1000");

@@ -15,8 +15,7 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
                                                  const std::map<std::string, double>& numbers) {
   std::vector<std::pair<Path, double>> found;
   std::set<std::string> known;
-  const bool from_gpu = machine.place(source).kind == PlaceKind::gpu;
-  const PlaceId host = machine.nearest_host(from_gpu ? source : destination);
+  const PlaceId host = machine.host_for(source, destination);
   for (const Path& path : find_paths(machine, source, destination)) {
     const std::string name = name_of(machine, path);
     known.insert(name);

@@ -19,7 +19,9 @@ struct TunedEntry {
   Executor executor = Executor::stream;
   std::map<std::string, double> shares;
   std::map<std::string, int> chunks;
-  double speedup = 0;  ///< over the native copy, in the search
+  double speedup = 0;            ///< over the native copy, in the search
+  double automatic_speedup = 0;  ///< the automatic plan's; 0 if the search did not say
+  int tried = 0;                 ///< candidates that it ran
 };
 
 /// The results of one search on one machine; schema polypath.tuned/1.

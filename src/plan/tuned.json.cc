@@ -3,52 +3,54 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <limits>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_reader.json.h"
 
 namespace polypath {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr Bytes kMostBytes = 16_MiB;
+constexpr std::size_t kMostEntries = std::size_t{1} << 20;
+constexpr std::size_t kLongestName = 192;
+constexpr const char* kSchema = "polypath.tuned/1";
 
-using Json = nlohmann::json;
+JsonComplaint complaint_about(const std::string& origin) {
+  return {fmt::format("tuned file '{}'", origin), ErrorCode::invalid_setting,
+          "Write it anew with 'polypath tune --output'."};
+}
 
-Executor executor_of(const std::string& name) {
+Executor executor_of(const JsonField& field) {
+  const std::string name = field.text(kLongestName);
   if (name == "stream") return Executor::stream;
   if (name == "graph") return Executor::graph;
-  throw std::invalid_argument("executor '" + name + "' is neither stream nor graph");
+  field.reject(fmt::format("is '{}'", printable(name)), "only stream and graph have shares");
 }
 
-// A number that is no whole one would be rounded or wrap around.
-template <class Number>
-Number whole_number(const Json& json, const std::string& what) {
-  if (!json.is_number_unsigned() || json.get<std::uint64_t>() == 0 ||
-      !std::in_range<Number>(json.get<std::uint64_t>()))
-    throw std::invalid_argument(what + " is not a whole number of at least 1");
-  return json.get<Number>();
-}
-
-void check_shares(const TunedEntry& entry) {
+std::map<std::string, double> shares_of(const JsonField& field) {
+  std::map<std::string, double> shares = field.numbers();
   double sum = 0;
-  for (const auto& [path, share] : entry.shares) sum += share >= 0 && share <= 1 ? share : 2;
+  for (const auto& [path, share] : shares) sum += share >= 0 && share <= 1 ? share : 2;
   if (std::abs(sum - 1) > 1e-6)
-    throw std::invalid_argument("the shares of an entry do not add up to 1");
+    field.reject("cannot be a split", "each share lies from 0 to 1, and they add up to 1");
+  return shares;
 }
 
-TunedEntry entry_of(const Json& json) {
+TunedEntry entry_of(const JsonField& field) {
   TunedEntry entry;
-  entry.source = json.at("source");
-  entry.destination = json.at("destination");
-  entry.bytes = {whole_number<std::uint64_t>(json.at("bytes"), "'bytes'")};
-  entry.executor = executor_of(json.at("executor"));
-  entry.shares = json.at("shares").get<std::map<std::string, double>>();
-  for (const auto& [path, count] : json.at("chunks").items())
-    entry.chunks[path] = whole_number<int>(count, "the chunk count of '" + path + "'");
-  entry.speedup = json.at("speedup");
-  check_shares(entry);
+  entry.source = field.at("source").text(kLongestName);
+  entry.destination = field.at("destination").text(kLongestName);
+  entry.bytes = {field.at("bytes").count(1)};
+  entry.executor = executor_of(field.at("executor"));
+  entry.shares = shares_of(field.at("shares"));
+  entry.chunks = field.at("chunks").integers(1, std::numeric_limits<int>::max());
+  entry.speedup = field.at("speedup").number();
+  if (const auto speedup = field.find("automatic_speedup"))
+    entry.automatic_speedup = speedup->number();
+  if (const auto tried = field.find("tried"))
+    entry.tried = tried->integer(0, std::numeric_limits<int>::max());
   return entry;
 }
 
@@ -68,23 +70,20 @@ const TunedEntry* TunedTable::find(const std::string& source, const std::string&
 }
 
 TunedTable parse_tuned(const std::string& text, const std::string& origin) {
-  try {
-    const Json json = Json::parse(text);
-    if (json.at("schema") != "polypath.tuned/1")
-      throw std::invalid_argument("its schema is not polypath.tuned/1");
-    TunedTable table{json.at("machine"), {}};
-    for (const Json& entry : json.at("entries")) table.entries.push_back(entry_of(entry));
-    return table;
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail(ErrorCode::invalid_setting, fmt::format("tuned file '{}' cannot be used", origin),
-         error.what(), "Write it anew with 'polypath tune --output'.");
-  }
+  const JsonDocument document(text, complaint_about(origin), kMostBytes);
+  const JsonField file = document.root();
+  const JsonField schema = file.at("schema");
+  if (const std::string said = schema.text(kLongestName); said != kSchema)
+    schema.reject(fmt::format("is '{}'", printable(said)),
+                  fmt::format("this version reads {}", kSchema));
+  TunedTable table{file.at("machine").text(kLongestName), {}};
+  for (const JsonField& entry : file.at("entries").elements(kMostEntries))
+    table.entries.push_back(entry_of(entry));
+  return table;
 }
 
 TunedTable read_tuned(const std::string& path) {
-  const auto text = read_file(path, kMostBytes);
+  const auto text = read_file(path, kMostBytes.value + 1);
   if (!text)
     fail(ErrorCode::invalid_setting, fmt::format("tuned file '{}' cannot be opened", path),
          "there is no such file or it is not readable", "Correct POLYPATH_TUNED.");
@@ -92,6 +91,7 @@ TunedTable read_tuned(const std::string& path) {
 }
 
 std::string tuned_to_json(const TunedTable& table) {
+  using Json = nlohmann::ordered_json;
   Json entries = Json::array();
   for (const TunedEntry& entry : table.entries)
     entries.push_back({{"source", entry.source},
@@ -100,9 +100,10 @@ std::string tuned_to_json(const TunedTable& table) {
                        {"executor", name_of(entry.executor)},
                        {"shares", entry.shares},
                        {"chunks", entry.chunks},
-                       {"speedup", entry.speedup}});
-  return Json{{"schema", "polypath.tuned/1"}, {"machine", table.machine}, {"entries", entries}}
-      .dump(2);
+                       {"speedup", entry.speedup},
+                       {"automatic_speedup", entry.automatic_speedup},
+                       {"tried", entry.tried}});
+  return Json{{"schema", kSchema}, {"machine", table.machine}, {"entries", entries}}.dump(2);
 }
 
 }  // namespace polypath

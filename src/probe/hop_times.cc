@@ -117,9 +117,4 @@ HopTimes measure_hop(Workbench& bench, const Sampler& sampler, HopId hop, Second
   return times;
 }
 
-std::string hop_name(const Machine& machine, HopId hop) {
-  return machine.place(machine.hop(hop).source).name + " -> " +
-         machine.place(machine.hop(hop).destination).name;
-}
-
 }  // namespace polypath::probe

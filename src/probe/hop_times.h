@@ -49,7 +49,4 @@ const std::vector<Bytes>& chain_sizes();
 /// differ or the times are on no line, every time.
 HopTimes measure_hop(Workbench& bench, const Sampler& sampler, HopId hop, Seconds copy_call);
 
-/// "gpu0 -> gpu1".
-std::string hop_name(const Machine& machine, HopId hop);
-
 }  // namespace polypath::probe

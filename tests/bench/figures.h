@@ -29,16 +29,15 @@ struct Question {
 
 /// Timing only; bytes are verified by the tests of the engine.
 inline Result answer(const Question& question, Bytes bytes) {
-  const Machine machine = load_machine(question.machine);
   Request request;
   request.window = question.window;
   request.options.paths = question.paths;
   request.options.executor = question.executor;
   request.verify = false;
-  const Operation operation =
-      find_operation(machine, question.operation, machine.find_place(question.source),
-                     machine.find_place(question.destination));
-  return measure(machine, operation, request, bytes);
+  const Machine machine = load_machine(question.machine);
+  const auto [source, destination] = machine.find_ends(question.source, question.destination);
+  const Operation operation = find_operation(machine, question.operation, source, destination);
+  return measure(simulate(machine, request.settings), operation, request, bytes);
 }
 
 inline double speedup_of(const Result& result) { return result.native_seconds / result.seconds; }

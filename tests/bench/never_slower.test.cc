@@ -26,7 +26,7 @@ std::vector<Lane> joined_pairs(const Machine& machine) {
 // The least ratio of native to automatic time over the first runs.
 double least_gain(const Machine& machine, const Lane& pair, Bytes bytes) {
   const Settings settings;
-  Session session(machine, {"put", {pair}, false}, bytes, settings, {false, false, false});
+  Session session(simulate(machine, settings, sim::kTimingOnly), {"put", {pair}, false}, bytes);
   PlanOptions native;
   native.executor = ExecutorChoice::native;
   const Seconds native_time = session.run(native, 1);

@@ -27,7 +27,7 @@ double excess(const Machine& machine, const Case& of, Executor executor) {
   const double ratio = tuned.automatic_seconds.value / best;
   std::cout << fmt::format("{} {}-{} {} {}: {:+.2f} % ({} candidates, gain {:.3f} x)\n",
                            machine.name, of.source, of.destination, describe_bytes(of.bytes),
-                           name_of(executor), 100 * (ratio - 1), tuned.tried,
+                           name_of(executor), 100 * (ratio - 1), tuned.entry.tried,
                            tuned.native_seconds.value / best)
             << std::flush;
   return tuned.automatic_seconds.value - best <= kWorthwhile.value ? 0 : ratio - 1;

@@ -17,7 +17,7 @@ class SessionOn : public testing::TestWithParam<const char*> {
 
 // Simulated, the engine's own work takes no time: its native copies take what the driver's do.
 TEST_P(SessionOn, TheDriversCopiesTakeWhatNativeOnesTake) {
-  Session session(machine_, {"bw", {lane_}, false}, 8_MiB, {}, {false, false, false});
+  Session session(simulate(machine_, {}, sim::kTimingOnly), {"bw", {lane_}, false}, 8_MiB);
   PlanOptions native;
   native.executor = ExecutorChoice::native;
 
@@ -28,7 +28,7 @@ TEST_P(SessionOn, TheDriversCopiesTakeWhatNativeOnesTake) {
 }
 
 TEST_P(SessionOn, TheDriversCopiesMoveEveryByte) {
-  Session session(machine_, {"put", {lane_}, false}, 1_MiB, {}, {});
+  Session session(simulate(machine_, {}), {"put", {lane_}, false}, 1_MiB);
   session.fill();
   const bool before = session.verify();
 

@@ -6,11 +6,12 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "context/open.h"
 #include "engine/engine.h"
-#include "probe/choose.h"
 #include "support/bytes.h"
 #include "support/random.h"
 
@@ -29,21 +30,22 @@ class GpuTest : public testing::Test {
   void SetUp() override {
     Settings settings;
     settings.machine = "";
-    chosen_ = choose_machine("", settings);
-    if (!chosen_.gpus || chosen_.machine.places_of(PlaceKind::gpu).size() < 2)
+    const ChosenMachine chosen = choose_machine("", settings);
+    if (chosen.simulated || chosen.machine.places_of(PlaceKind::gpu).size() < 2)
       GTEST_SKIP() << "there are not two GPUs here";
+    opened_ = open_machine(chosen, settings);
     stream_ = driver().create_stream(machine().places_of(PlaceKind::gpu).front());
   }
 
   void TearDown() override {
-    if (!chosen_.gpus) return;
+    if (!opened_) return;
     for (GpuBuffer& buffer : buffers_) release(buffer);
     for (const StreamHandle stream : streams_) driver().destroy_stream(stream);
     if (stream_.value != 0) driver().destroy_stream(stream_);
   }
 
-  [[nodiscard]] const Machine& machine() const { return chosen_.machine; }
-  Driver& driver() { return *chosen_.gpus; }
+  [[nodiscard]] const Machine& machine() const { return opened_->machine(); }
+  Driver& driver() { return opened_->driver(); }
 
   StreamHandle stream(PlaceId gpu) {
     streams_.push_back(driver().create_stream(gpu));
@@ -78,7 +80,7 @@ class GpuTest : public testing::Test {
     return testing::AssertionSuccess();
   }
 
-  ChosenMachine chosen_;
+  std::optional<OpenMachine> opened_;
   std::vector<GpuBuffer> buffers_;
   std::vector<StreamHandle> streams_;
   StreamHandle stream_;

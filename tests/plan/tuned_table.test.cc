@@ -18,7 +18,8 @@ namespace {
 using test::expect_error;
 
 TunedEntry entry_of(Bytes bytes, Executor executor = Executor::stream) {
-  return {"gpu0", "gpu1", bytes, executor, {{"direct", 0.5}, {"gpu2", 0.5}}, {{"gpu2", 12}}, 1.75};
+  return {"gpu0",         "gpu1", bytes, executor, {{"direct", 0.5}, {"gpu2", 0.5}},
+          {{"gpu2", 12}}, 1.75,   1.5,   42};
 }
 
 TunedTable table_of(std::vector<TunedEntry> entries) { return {"beluga", std::move(entries)}; }
@@ -31,6 +32,8 @@ void expect_equal(const TunedEntry& a, const TunedEntry& b) {
   EXPECT_EQ(a.shares, b.shares);
   EXPECT_EQ(a.chunks, b.chunks);
   EXPECT_EQ(a.speedup, b.speedup);
+  EXPECT_EQ(a.automatic_speedup, b.automatic_speedup);
+  EXPECT_EQ(a.tried, b.tried);
 }
 
 Bytes found(const TunedTable& table, Bytes bytes) {
@@ -112,7 +115,7 @@ TEST(TunedFile, SaysWhatIsDamagedAndWhere) {
       {"\"gpu2\": 12", "\"gpu2\": 1e300", "chunk"},
       {"\"stream\"", "\"native\"", "'native'"},
       {"\"source\": \"gpu0\"", "\"source\": 0", "number"},
-      {"{", "", "parse error"},
+      {"{", "", "is not JSON"},
   };
 
   for (const Case& wrong : cases) {
@@ -121,6 +124,25 @@ TEST(TunedFile, SaysWhatIsDamagedAndWhere) {
         ErrorCode::invalid_setting,
         [&] { parse_tuned(damaged(wrong.from, wrong.to), "some.json"); }, "some.json", wrong.cause);
   }
+}
+
+// As other programs may write it.
+TEST(TunedFile, NeedNotSayWhatTheSearchKnewBesides) {
+  const std::string text = R"({"schema": "polypath.tuned/1", "machine": "beluga", "entries": [
+      {"source": "gpu0", "destination": "gpu1", "bytes": 4096, "executor": "stream",
+       "shares": {"direct": 1}, "chunks": {}, "speedup": 1}]})";
+
+  const TunedTable read = parse_tuned(text, "some.json");
+
+  ASSERT_EQ(read.entries.size(), 1U);
+  EXPECT_EQ(read.entries[0].tried, 0);
+}
+
+TEST(TunedFile, PointsAtTheOffendingField) {
+  expect_error(
+      ErrorCode::invalid_setting,
+      [&] { parse_tuned(damaged("\"gpu2\": 12", "\"gpu2\": 0"), "some.json"); },
+      "tuned file 'some.json': /entries/0/chunks/gpu2 is 0 (a whole number from 1");
 }
 
 TEST(TunedFile, ThatIsNoTableIsRefused) {

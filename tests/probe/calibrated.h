@@ -12,7 +12,7 @@
 namespace polypath::test {
 
 /// No bytes are moved: only times count.
-inline constexpr sim::Options kTimingOnly{false, false, false};
+using sim::kTimingOnly;
 
 inline const probe::CalibrationOptions kOptions{{}, "2026-01-02"};
 

@@ -31,6 +31,9 @@ struct Options {
   BytesPerSecond pageable_out = 13.4_GBps;
 };
 
+/// For who asks for times and nothing else.
+inline constexpr Options kTimingOnly{.move_bytes = false, .check_races = false};
+
 /// One finished copy, or reduction.
 struct Span {
   CopyLabel label;

@@ -5,9 +5,9 @@
 #include <new>
 #include <string>
 
-#include "bench/reports.h"
-#include "core/error.h"
 #include "context/context.h"
+#include "context/reports.h"
+#include "core/error.h"
 #include "polypath.h"
 
 struct polypath_context {
@@ -82,7 +82,8 @@ polypath_status create(const char* machine, polypath_context** context, bool tra
   return guarded([&] {
     *given(context, "context") = nullptr;
     const std::string name = machine == nullptr ? "" : machine;
-    *context = new polypath_context{{name, polypath::read_settings(), trace}};
+    *context = new polypath_context{polypath::Context(
+        polypath::open_machine(name, polypath::read_settings(), {.record_trace = trace}))};
   });
 }
 
@@ -224,7 +225,7 @@ polypath_status polypath_plan(polypath_context* context, const char* source,
     polypath::Context& used = context_of(context);
     const auto plan =
         used.plan(given(source, "source"), given(destination, "destination"), Bytes{bytes});
-    write_text(polypath::bench::plan_report(used.machine(), *plan), json, capacity, needed);
+    write_text(polypath::plan_report(used.machine(), *plan), json, capacity, needed);
   });
 }
 
@@ -255,7 +256,7 @@ polypath_status polypath_now(polypath_context* context, double* seconds) {
 polypath_status polypath_trace(polypath_context* context, const char* path) {
   return guarded([&] {
     polypath::Context& used = context_of(context);
-    const std::string text = polypath::bench::trace_report(used.machine(), used.trace());
+    const std::string text = polypath::trace_report(used.machine(), used.trace());
     std::ofstream file(given(path, "path"));
     file << text << '\n';
     if (!file.flush())

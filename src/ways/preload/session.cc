@@ -6,21 +6,19 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "engine/load_tracker.h"
-#include "engine/node_ledger.h"
 #include "ways/preload/interposer.h"
 #include "ways/preload/symbol_lookup.h"
 
 namespace polypath::preload {
 namespace {
 
-cuda::CudaDriver& gpu_driver(const ChosenMachine& chosen, const Settings& settings) {
-  if (auto* driver = dynamic_cast<cuda::CudaDriver*>(chosen.gpus.get())) return *driver;
+cuda::CudaDriver& gpu_driver(const OpenMachine& opened, const Settings& settings) {
+  if (auto* driver = dynamic_cast<cuda::CudaDriver*>(&opened.driver())) return *driver;
   if (!settings.machine.empty())
     fail(ErrorCode::invalid_setting,
          fmt::format("POLYPATH_MACHINE={} cannot be used here", settings.machine),
          "it names a machine to simulate, and this program works on real GPUs", "Unset it.");
-  fail(ErrorCode::unsupported, "copies cannot be planned", chosen.note);
+  fail(ErrorCode::unsupported, "copies cannot be planned", opened.note());
 }
 
 // The preload library sees when the program resets a GPU; the module for UCX has to ask.
@@ -42,12 +40,6 @@ constexpr double kGainPerPatience = 4;
 constexpr Bytes kWaitsFromPageable = 4_MiB;
 
 const cuda::Functions& functions() { return cuda::Library::get().functions; }
-
-// Ranks of one program stage through the same GPUs and the same host.
-std::shared_ptr<LoadTracker> load_of_the_node(const Machine& machine, const Settings& settings) {
-  return std::make_shared<LoadTracker>(machine,
-                                       settings.ledger ? open_node_ledger(machine) : nullptr);
-}
 
 // Of a copy that is left to the program's own call.
 Outcome outcome_of(Obstacle obstacle) {
@@ -91,15 +83,15 @@ bool Session::Ends::pageable() const {
 
 Session::Session(const Settings& settings)
     : settings_(settings),
-      chosen_(choose_machine("", settings)),
-      driver_(gpu_driver(chosen_, settings)),
-      gpus_(chosen_.machine.places_of(PlaceKind::gpu)),
-      engine_(driver_, chosen_.machine, settings_, load_of_the_node(chosen_.machine, settings_)),
+      opened_(open_machine("", settings)),
+      driver_(gpu_driver(opened_, settings)),
+      gpus_(opened_.machine().places_of(PlaceKind::gpu)),
+      engine_(opened_.make_engine()),
       ordered_(driver_),
       events_(driver_),
       held_(driver_),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
-  if (!chosen_.note.empty()) log(LogLevel::info, chosen_.note);
+  if (!opened_.note().empty()) log(LogLevel::info, opened_.note());
   check_that_ends_are_seen(driver_);
   leave_out_exclusive_gpus();
 }

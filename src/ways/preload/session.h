@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "context/open.h"
 #include "driver/cuda/cuda_driver.h"
 #include "engine/engine.h"
 #include "ways/preload/held_copies.h"
@@ -17,7 +18,6 @@
 #include "ways/preload/outcome.h"
 #include "ways/preload/program_copy.h"
 #include "ways/preload/stream_watch.h"
-#include "probe/choose.h"
 
 namespace polypath::preload {
 
@@ -91,7 +91,7 @@ class Session {
   [[nodiscard]] cuda::ContextPointer context_of(PlaceId gpu);
 
   Settings settings_;
-  ChosenMachine chosen_;
+  OpenMachine opened_;
   cuda::CudaDriver& driver_;
   std::vector<PlaceId> gpus_;  ///< by number
   Engine engine_;

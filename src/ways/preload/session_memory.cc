@@ -108,7 +108,7 @@ std::optional<Outcome> Session::look_at_imports(const CopyCall& call, const Plan
   Missing missing;
   const auto look = [&](Address address, HopId hop) {
     if (!driver_.imports().find(address)) return;
-    const PlaceId gpu = chosen_.machine.executing_gpu(hop);
+    const PlaceId gpu = opened_.machine().executing_gpu(hop);
     // A context that is not there yet is made with the rest of what the plan needs.
     if (background_ && !driver_.contexts().has(number_of(gpu))) return;
     const cuda::ContextPointer context = context_of(gpu);

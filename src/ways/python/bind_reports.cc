@@ -7,10 +7,11 @@
 #include <nanobind/stl/string.h>
 
 #include "bench/reports.h"
-#include "context/context.h"
+#include "context/calibration.h"
+#include "context/open.h"
+#include "context/reports.h"
 #include "core/text.h"
 #include "machine/library.h"
-#include "probe/report.h"
 #include "ways/python/bindings.h"
 
 #ifndef POLYPATH_VERSION_TEXT
@@ -46,7 +47,7 @@ std::string with_progress(const std::string& request, const std::optional<nb::ca
 void bind_facts(nb::module_& module) {
   module.def(
       "version", [] { return POLYPATH_VERSION_TEXT; }, "Return the version of the library.");
-  module.def("machines", &bench::machines_report,
+  module.def("machines", &machines_report,
              "Return a list of {name, description, gpus, hosts}: the machines that come along.");
   module.def(
       "machine",
@@ -58,20 +59,19 @@ void bind_facts(nb::module_& module) {
       "chosen",
       [](const std::string& name) {
         const ChosenMachine chosen = choose_machine(name, read_settings());
-        return std::pair(chosen.gpus != nullptr, chosen.note);
+        return std::pair(!chosen.simulated, chosen.note);
       },
       "machine"_a = "",
       "Return whether that choice, or none, is this computer's GPUs, and a line for people.");
-  module.def("settings", &bench::settings_report,
+  module.def("settings", &settings_report,
              "Return a list of {variable, value, default, meaning}: the POLYPATH_* settings.");
 }
 
 void bind_plans(nb::module_& module) {
-  module.def("plan", nb::overload_cast<const std::string&>(&bench::plan_report), "request"_a,
-             Unlocked(),
+  module.def("plan", &bench::plan_report, "request"_a, Unlocked(),
              R"(Return how a transfer would run: schema polypath.plan/1 with a "timeline".)");
-  module.def("trace", nb::overload_cast<const std::string&>(&bench::trace_report), "request"_a,
-             Unlocked(), "Run one transfer and return its timeline as Chrome trace events.");
+  module.def("trace", &bench::trace_report, "request"_a, Unlocked(),
+             "Run one transfer and return its timeline as Chrome trace events.");
 }
 
 // The signatures say what progress takes, which the C++ type does not.
@@ -86,14 +86,13 @@ void bind_measurements(nb::module_& module) {
                      "| None = None) -> str"),
              "Search the best static plans: schema polypath.tuned/1.");
   module.def(
-      "calibrate", &with_progress<&probe::calibrate_report>, "machine"_a = "",
-      "progress"_a = nb::none(),
+      "calibrate", &with_progress<&calibrate_report>, "machine"_a = "", "progress"_a = nb::none(),
       nb::sig("def calibrate(machine: str = '', progress: "
               "collections.abc.Callable[[int, int], None] | None = None) -> str"),
       R"(Measure a machine and keep the result: schema polypath.calibration/1 with "calibrated".
 
 Without a name it is POLYPATH_MACHINE, else this computer's GPUs.)");
-  module.def("calibration", &probe::calibration_report, "machine"_a = "",
+  module.def("calibration", &calibration_report, "machine"_a = "",
              "Return an earlier calibration: schema polypath.calibration/1; empty without one.");
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/reports.h"
+#include "context/reports.h"
 #include "core/error.h"
 #include "core/quietly.h"
 
@@ -69,7 +69,7 @@ nb::object Buffer::array(nb::handle self) {
 
 // In a forked child a context is left as it is: its threads and handles are not there.
 Holder::Holder(const std::string& machine, bool trace)
-    : context_(new Context(machine, read_settings(), trace),
+    : context_(new Context(open_machine(machine, read_settings(), {.record_trace = trace})),
                [process = getpid()](Context* context) {
                  if (getpid() == process) delete context;
                }) {}
@@ -172,7 +172,7 @@ nb::object Holder::plan(const std::string& source, const std::string& destinatio
   std::string text;
   {
     const nb::gil_scoped_release unlocked;
-    text = bench::plan_report(used->machine(), *used->plan(source, destination, {bytes}));
+    text = plan_report(used->machine(), *used->plan(source, destination, {bytes}));
   }
   return dictionary_of(text);
 }
@@ -182,7 +182,7 @@ nb::object Holder::trace() {
   std::string text;
   {
     const nb::gil_scoped_release unlocked;
-    text = bench::trace_report(used->machine(), used->trace());
+    text = trace_report(used->machine(), used->trace());
   }
   return dictionary_of(text);
 }

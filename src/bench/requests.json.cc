@@ -1,0 +1,149 @@
+#include "bench/requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/json_reader.json.h"
+
+namespace polypath::bench {
+namespace {
+
+constexpr std::size_t kLongestText = 4096;
+constexpr std::size_t kMostElements = 65536;
+// Far beyond what is sensible, which is for those to say who know what the number means.
+constexpr std::uint64_t kMostTimes = 1 << 20;
+
+JsonComplaint complaint() {
+  return {"the request", ErrorCode::invalid_argument, "docs/json.md lists the fields."};
+}
+
+std::string text_or(const JsonField& request, const char* key, const char* otherwise) {
+  const auto field = request.find(key);
+  return field ? field->text(kLongestText, 0) : otherwise;
+}
+
+int times_or(const JsonField& request, const char* key, int otherwise) {
+  const auto field = request.find(key);
+  return field ? static_cast<int>(std::min(field->count(0), kMostTimes)) : otherwise;
+}
+
+std::vector<std::string> names_of(const JsonField& list) {
+  std::vector<std::string> names;
+  for (const JsonField& name : list.elements(kMostElements))
+    names.push_back(name.text(kLongestText));
+  return names;
+}
+
+std::vector<Bytes> sizes_of(const JsonField& list) {
+  std::vector<Bytes> sizes;
+  for (const JsonField& size : list.elements(kMostElements)) sizes.push_back({size.count(0)});
+  if (sizes.empty()) list.reject("is empty", "it has to list sizes in bytes");
+  return sizes;
+}
+
+// The fields executor, paths, shares and chunks.
+PlanOptions options_of(const JsonField& request) {
+  PlanOptions options;
+  options.executor = parse_executor(text_or(request, "executor", "auto"));
+  if (const auto paths = request.find("paths")) options.paths = names_of(*paths);
+  if (const auto shares = request.find("shares")) options.shares = shares->numbers();
+  if (const auto chunks = request.find("chunks"))
+    options.chunks = chunks->integers(1, std::numeric_limits<int>::max());
+  return options;
+}
+
+Lane lane_of(const Machine& machine, const std::string& source, const std::string& destination) {
+  const auto [from, to] = machine.find_ends(source, destination);
+  return {from, to};
+}
+
+Lane pair_of(const Machine& machine, const JsonField& field) {
+  const std::vector<std::string> names = names_of(field);
+  if (names.size() != 2)
+    field.reject(fmt::format("has {} names", names.size()),
+                 "each pair is a source and a destination");
+  return lane_of(machine, names[0], names[1]);
+}
+
+Executor searched_executor(const JsonField& field) {
+  const std::string name = field.text(kLongestText);
+  if (name == "stream") return Executor::stream;
+  if (name == "graph") return Executor::graph;
+  fail(ErrorCode::invalid_argument, "executor '" + name + "' cannot be tuned",
+       "only plans of several paths have shares to search", "Name stream or graph.");
+}
+
+// All ordered pairs that are worth a search: of two GPUs or a GPU and its nearest host.
+std::vector<Lane> all_pairs(const Machine& machine) {
+  std::vector<Lane> pairs;
+  for (const Hop& hop : machine.hops) {
+    const PlaceId host = machine.host_for(hop.source, hop.destination);
+    const auto is_worth_it = [&](PlaceId end) {
+      return machine.place(end).kind == PlaceKind::gpu || end == host;
+    };
+    if (is_worth_it(hop.source) && is_worth_it(hop.destination))
+      pairs.push_back({hop.source, hop.destination});
+  }
+  return pairs;
+}
+
+}  // namespace
+
+PlanRequest read_plan_request(const std::string& json) {
+  const JsonDocument document(json, complaint());
+  const JsonField fields = document.root();
+  fields.allow_only(
+      {"machine", "source", "destination", "bytes", "executor", "paths", "shares", "chunks"});
+  PlanRequest request;
+  request.settings = read_settings();
+  request.machine = choose_machine(text_or(fields, "machine", ""), request.settings).machine;
+  request.lane = lane_of(request.machine, fields.at("source").text(kLongestText),
+                         fields.at("destination").text(kLongestText));
+  request.bytes = {fields.at("bytes").count(0)};
+  request.options = options_of(fields);
+  if (request.options.executor == ExecutorChoice::automatic)
+    request.options.executor = parse_executor(request.settings.executor);
+  return request;
+}
+
+Request read_bench_request(const std::string& json) {
+  const JsonDocument document(json, complaint());
+  const JsonField fields = document.root();
+  fields.allow_only({"machine", "operation", "source", "destination", "sizes", "window", "executor",
+                     "paths", "shares", "chunks", "verify", "repeats"});
+  Request request;
+  request.settings = read_settings();
+  request.machine = text_or(fields, "machine", "");
+  request.operation = fields.at("operation").text(kLongestText);
+  request.source = fields.at("source").text(kLongestText);
+  request.destination = fields.at("destination").text(kLongestText);
+  request.sizes = sizes_of(fields.at("sizes"));
+  request.window = times_or(fields, "window", 1);
+  request.options = options_of(fields);
+  if (const auto verify = fields.find("verify")) request.verify = verify->flag();
+  request.repeats = std::min(times_or(fields, "repeats", request.repeats), 10000);
+  return request;
+}
+
+TuneRequest read_tune_request(const std::string& json) {
+  const JsonDocument document(json, complaint());
+  const JsonField fields = document.root();
+  fields.allow_only({"machine", "pairs", "sizes", "executors"});
+  TuneRequest request;
+  request.settings = read_settings();
+  request.machine = choose_machine(text_or(fields, "machine", ""), request.settings).machine;
+  if (const auto pairs = fields.find("pairs"))
+    for (const JsonField& pair : pairs->elements(kMostElements))
+      request.pairs.push_back(pair_of(request.machine, pair));
+  if (request.pairs.empty()) request.pairs = all_pairs(request.machine);
+  request.sizes = sizes_of(fields.at("sizes"));
+  if (const auto executors = fields.find("executors"))
+    for (const JsonField& name : executors->elements(kMostElements))
+      request.executors.push_back(searched_executor(name));
+  if (request.executors.empty()) request.executors = {Executor::stream, Executor::graph};
+  return request;
+}
+
+}  // namespace polypath::bench

@@ -1,0 +1,127 @@
+#include "context/open.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "driver/computer.h"
+#include "engine/node_ledger.h"
+#include "machine/library.h"
+#include "machine/store.h"
+#include "probe/calibrate.h"
+#include "probe/discover.h"
+
+namespace polypath {
+namespace {
+
+constexpr const char* kDefaultMachine = "h200x4";
+
+// A damaged calibration is not believed, and does not keep anybody from working.
+std::optional<CalibratedMachine> calibration_of(const ChosenMachine& found) {
+  try {
+    return stored_calibration(found.machine, found.driver_name());
+  } catch (const Error& error) {
+    log(LogLevel::warning, error.what());
+    return std::nullopt;
+  }
+}
+
+ChosenMachine calibrated(ChosenMachine found) {
+  if (const auto calibration = calibration_of(found)) {
+    found.machine = calibration->measured;
+    found.note = probe::incompleteness(found.machine);
+    return found;
+  }
+  found.note = "This computer has not been calibrated: run 'polypath calibrate' once.";
+  return found;
+}
+
+std::optional<ChosenMachine> named(const std::string& name, const Settings& settings) {
+  const std::string& wanted = name.empty() ? settings.machine : name;
+  if (wanted.empty()) return std::nullopt;
+  return ChosenMachine{.machine = load_machine(wanted)};
+}
+
+ChosenMachine as_found(const Computer& computer) {
+  return {.machine = machine_of(computer), .simulated = false};
+}
+
+std::shared_ptr<Driver> shared_gpu_driver(const Machine& machine, bool peer_access) {
+  static std::mutex mutex;
+  // Never destroyed: at exit CUDA may be gone before us.
+  static auto& drivers = *new std::array<std::shared_ptr<Driver>, 2>;
+  static auto& places = *new std::array<std::vector<std::string>, 2>;
+  const std::scoped_lock lock(mutex);
+  const std::size_t kind = peer_access ? 1 : 0;
+  std::vector<std::string> names;
+  for (const Place& place : machine.places) names.push_back(place.name);
+  if (!drivers[kind] || places[kind] != names) {
+    drivers[kind] = open_gpu_driver(machine, peer_access);
+    places[kind] = names;
+  }
+  return drivers[kind];
+}
+
+}  // namespace
+
+ChosenMachine choose_machine(const std::string& name, const Settings& settings) {
+  if (auto chosen = named(name, settings)) return std::move(*chosen);
+  const Computer computer = look_at_computer(settings.peer_access);
+  if (computer.problem.empty()) return calibrated(as_found(computer));
+  return {
+      .machine = load_machine(kDefaultMachine),
+      .note = fmt::format("No GPU here ({}): {} is simulated.", computer.problem, kDefaultMachine)};
+}
+
+ChosenMachine choose_nominal_machine(const std::string& name, const Settings& settings) {
+  if (auto chosen = named(name, settings)) return std::move(*chosen);
+  const Computer computer = look_at_computer(settings.peer_access);
+  if (computer.problem.empty()) return as_found(computer);
+  fail(ErrorCode::unsupported, "there is no GPU to calibrate here", computer.problem,
+       "Name a machine to simulate instead: --machine h200x4.");
+}
+
+OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
+                         const sim::Options& simulation)
+    : chosen_(std::move(chosen)), settings_(settings), simulation_(simulation) {
+  if (!simulated()) {
+    driver_ = shared_gpu_driver(machine(), settings.peer_access);
+  } else {
+    auto simulator = std::make_shared<sim::SimDriver>(machine(), simulation);
+    simulator_ = simulator.get();
+    driver_ = std::move(simulator);
+  }
+  const bool has_neighbours = !simulated() && settings.ledger;
+  load_ = std::make_shared<LoadTracker>(machine(),
+                                        has_neighbours ? open_node_ledger(machine()) : nullptr);
+}
+
+OpenMachine OpenMachine::afresh(const sim::Options& simulation) const {
+  return open_machine(chosen_, settings_, simulation);
+}
+
+OpenMachine open_machine(ChosenMachine chosen, const Settings& settings,
+                         const sim::Options& simulation) {
+  if (simulation.record_trace && !chosen.simulated)
+    fail(ErrorCode::unsupported, "real GPUs keep no trace", "only simulated machines do",
+         "Name a machine to simulate, or open the context without a trace.");
+  return {std::move(chosen), settings, simulation};
+}
+
+OpenMachine open_machine(const std::string& name, const Settings& settings,
+                         const sim::Options& simulation) {
+  return open_machine(choose_machine(name, settings), settings, simulation);
+}
+
+OpenMachine simulate(const Machine& machine, const Settings& settings,
+                     const sim::Options& simulation) {
+  return open_machine({.machine = machine}, settings, simulation);
+}
+
+}  // namespace polypath

@@ -1,0 +1,33 @@
+#pragma once
+// What is said of a machine, a plan or a timeline as JSON, for the ways in; docs/json.md describes
+// the schemas.
+
+#include <string>
+#include <vector>
+
+#include "driver/sim/sim_driver.h"
+#include "plan/plan.h"
+
+namespace polypath {
+
+/// A list of the zoo's machines: [{name, description, gpus, hosts}].
+std::string machines_report();
+/// The settings: [{variable, value, default, meaning}]. Error: invalid_setting.
+std::string settings_report();
+
+/// The copies of one transfer in time, as simulated.
+struct SimulatedTransfer {
+  Seconds start;                 ///< of the call, on the driver's clock
+  std::vector<sim::Span> spans;  ///< in order of completion
+};
+
+/// polypath.plan/1 of a plan.
+std::string plan_report(const Machine& machine, const Plan& plan);
+/// The same with the timeline of its copies.
+std::string plan_report(const Machine& machine, const Plan& plan,
+                        const SimulatedTransfer& simulated);
+
+/// The copies of a simulated machine in the trace event format that Perfetto opens.
+std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans);
+
+}  // namespace polypath
