@@ -101,7 +101,7 @@ void Field::demand_object() const {
     reject(fmt::format("is of type {}", value_.type_name()), "an object { ... } belongs here");
 }
 
-void Field::allow_only(std::initializer_list<std::string_view> keys) const {
+void Field::allow_only(std::span<const std::string_view> keys) const {
   demand_object();
   for (const auto& [key, value] : value_.items()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;

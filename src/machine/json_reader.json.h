@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +29,10 @@ class Field {
   [[noreturn]] void reject(const std::string& problem, const std::string& why) const;
 
   /// Demands an object without other keys than these.
-  void allow_only(std::initializer_list<std::string_view> keys) const;
+  void allow_only(std::span<const std::string_view> keys) const;
+  void allow_only(std::initializer_list<std::string_view> keys) const {
+    allow_only(std::span(keys.begin(), keys.size()));
+  }
   [[nodiscard]] bool has(std::string_view key) const;
   /// The member called `key`; it must be there.
   [[nodiscard]] Field at(std::string_view key) const;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/driver_fields.h"
 #include "machine/json_reader.json.h"
 #include "machine/machine.h"
 
@@ -51,6 +52,10 @@ class MachineReader {
   // With `nominal`, what it was before it was measured, as with the reader's own.
   Seconds duration(const Field& field, bool nominal = false);
   BytesPerSecond rate(const Field& field);
+
+  // parse_driver.json.cc
+  void read_driver(const Field& field);
+  double driver_value(const Field& field, const DriverField& known);
 
   // parse_hops.json.cc
   void read_hop_entry(const Field& field);
