@@ -106,7 +106,7 @@ void JsonField::demand(bool is_right, const char* what_belongs_here) const {
 
 void JsonField::demand_object() const { demand(value_.is_object(), "an object { ... }"); }
 
-void JsonField::allow_only(std::initializer_list<std::string_view> keys) const {
+void JsonField::allow_only(std::span<const std::string_view> keys) const {
   demand_object();
   for (const auto& [key, value] : value_.items()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;

@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,7 +42,10 @@ class JsonField {
   [[noreturn]] void reject(const std::string& problem, const std::string& why) const;
 
   /// Demands an object without other keys than these.
-  void allow_only(std::initializer_list<std::string_view> keys) const;
+  void allow_only(std::span<const std::string_view> keys) const;
+  void allow_only(std::initializer_list<std::string_view> keys) const {
+    allow_only(std::span(keys.begin(), keys.size()));
+  }
   [[nodiscard]] bool has(std::string_view key) const;
   /// The member called `key`; it must be there.
   [[nodiscard]] JsonField at(std::string_view key) const;

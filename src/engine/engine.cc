@@ -95,7 +95,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       familiar_(std::min(settings.min_message, settings.pageable_min)),
       uses_(static_cast<std::size_t>(settings.plan_cache)),
       pageable_(
-          driver, settings_,
+          driver, machine_.driver, settings_,
           [this](const CopyCall& call, const CopyEnds& ends) { return send_window(call, ends); }),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   (void)parse_executor(settings.executor);
@@ -167,7 +167,8 @@ std::optional<CopyResult> Engine::familiar_copy(const CopyCall& call,
   const FamiliarCopies::Entry* found = familiar_.find(call);
   if (found == nullptr || overlap(call)) return std::nullopt;
   const FamiliarCopies::Entry known = *found;  // without the lock another may take its slot
-  const bool brief = !known.plan || (known.alone && known.plan->predicted <= kBriefNativeCopy);
+  const bool brief =
+      !known.plan || (known.alone && known.plan->predicted <= machine_.driver.brief_copy);
   Seconds now;
   Company company;
   if (!brief) {

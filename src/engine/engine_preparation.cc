@@ -17,11 +17,6 @@ namespace {
 // costs, no more than a twentieth of their time is lost by it.
 constexpr double kLeastCopying = 10;
 
-// A context that is made while the program allocates memory: 39.5 ms of allocations and copies took
-// 67 to 72, and where nothing was allocated no longer than without; whatever else is prepared held
-// nobody up by more than 2 ms (two H200s, results/h200x2/beside_preparation.json).
-constexpr double kContextBesideAllocations = 16;
-
 }  // namespace
 
 // None: all that the plan needs is there.
@@ -72,7 +67,7 @@ Seconds Engine::price_of(const Plan& plan) const {
     return open(part.path.first) && (!part.path.staged() || open(part.path.second));
   };
   const bool all = std::all_of(plan.shape.paths.begin(), plan.shape.paths.end(), opened);
-  return all ? usual : usual * kContextBesideAllocations;
+  return all ? usual : usual * machine_.driver.context_beside_allocations;
 }
 
 void Engine::note_allocation() noexcept { last_allocation_.store(driver_.now().value); }

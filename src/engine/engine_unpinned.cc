@@ -8,21 +8,15 @@
 namespace polypath {
 namespace {
 
-// What windows take to be made, and what they gain over the driver's own copy, into a GPU and out
-// of one: a process of its own for each, 1 GiB at a time between malloc memory and an H200 took 122
-// to 152 ms natively and 20 to 22 by windows, and 127 to 136 where they were made first
-// (results/h200x2/first_pageable.json); out of a GPU alone.json says.
-constexpr Seconds kWindowsCost = 110'000_us;
-constexpr BytesPerSecond kBytesPerSecondGainedIn = 10_GBps, kBytesPerSecondGainedOut = 24_GBps;
-
-Seconds gain_by_windows(Bytes bytes, const CopyEnds& ends) {
+Seconds gain_by_windows(const DriverBehaviour& driver, Bytes bytes, const CopyEnds& ends) {
   const bool inward = ends.source_kind == MemoryKind::pageable;
-  return bytes / (inward ? kBytesPerSecondGainedIn : kBytesPerSecondGainedOut);
+  return bytes / (inward ? driver.windows_gain_in : driver.windows_gain_out);
 }
 
 // The setting scales all costs of preparing; its default stands for what was measured.
-Seconds windows_cost(const Settings& settings) {
-  return kWindowsCost * (static_cast<double>(settings.prepare_after) / Settings{}.prepare_after);
+Seconds windows_cost(const DriverBehaviour& driver, const Settings& settings) {
+  return driver.windows_cost *
+         (static_cast<double>(settings.prepare_after) / Settings{}.prepare_after);
 }
 
 }  // namespace
@@ -57,8 +51,8 @@ CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
 // gained that.
 bool Engine::has_windows(const CopyCall& call, const CopyEnds& ends) {
   if (!background_ || pageable_.is_prepared(ends)) return true;
-  const Seconds gain = gain_by_windows(call.bytes, ends);
-  const Seconds cost = windows_cost(settings_);
+  const Seconds gain = gain_by_windows(machine_.driver, call.bytes, ends);
+  const Seconds cost = windows_cost(machine_.driver, settings_);
   {
     const std::scoped_lock lock(mutex_);
     missed_by_windows_ += gain;

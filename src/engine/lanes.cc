@@ -23,7 +23,7 @@ Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Sta
       hops_(driver, machine, settings),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics),
-      depth_(driver) {}
+      depth_(driver, machine.driver.stream_entries) {}
 
 void Lane::prepare(const Transfer& transfer, Executor executor) {
   executor == Executor::graph ? graphs_.prepare(transfer) : streams_.prepare(transfer);

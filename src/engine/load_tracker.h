@@ -16,11 +16,6 @@
 
 namespace polypath {
 
-/// A native copy that takes no longer is no company for others, nor has it any: to look for that
-/// takes some microseconds, in which others would hardly gain. (Open MPI's latency at 16 MiB, 56 us
-/// between two H200s, got 7 % worse by looking.)
-inline constexpr Seconds kBriefNativeCopy = 100_us;
-
 /// A transfer about to be planned.
 struct Asked {
   StreamHandle stream;

@@ -17,15 +17,10 @@ namespace {
 constexpr Bytes kLeastWindow = 2_MiB;
 // The first window's filling or the last one's emptying overlaps with nothing: one part in sixteen.
 constexpr std::uint64_t kWindowsPerMessage = 16;
-// More threads than this reach no more of a host's memory: 16 are enough for 45 GB/s (lab, h200x4).
-constexpr int kMostThreads = 16;
-// Two threads reach 0.9 to 2.5 times the rate of the driver's own copy, three 1.25 to 4 times, from
-// 4 to 512 MiB in both directions (results/h200x2/pageable_cpus.json).
-constexpr int kLeastCpus = 3;
 
 // Of the whole computer: other threads of the program may use other CPUs than this one.
-int most_threads() {
-  return std::clamp(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1, kMostThreads);
+int all_cpus(int most) {
+  return std::clamp(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1, most);
 }
 
 Bytes round_up(Bytes bytes, Bytes unit) {
@@ -46,10 +41,13 @@ PinnedWindows::~PinnedWindows() {
   if (!lost) quietly([&] { driver.free(base); });
 }
 
-PageableCopies::PageableCopies(Driver& driver, const Settings& settings, Send send)
+PageableCopies::PageableCopies(Driver& driver, const DriverBehaviour& behaviour,
+                               const Settings& settings, Send send)
     : driver_(driver),
       window_(settings.pageable_window),
       windows_per_host_(settings.pageable_windows),
+      most_threads_(behaviour.windows_threads),
+      least_cpus_(behaviour.windows_threads_least),
       chosen_threads_(settings.copy_threads),
       send_(std::move(send)),
       events_(driver) {}
@@ -79,7 +77,7 @@ Bytes PageableCopies::window_of(Bytes bytes) const {
 }
 
 bool PageableCopies::pays() const {
-  return chosen_threads_ > 0 || CpuSet::of_caller().count() >= kLeastCpus;
+  return chosen_threads_ > 0 || CpuSet::of_caller().count() >= least_cpus_;
 }
 
 // An event, because it stands for work in other streams as well that this one is in order with.
@@ -152,7 +150,8 @@ void PageableCopies::prepare(const CopyEnds& ends) {
     windows = std::make_unique<PinnedWindows>(driver_, host, window_, windows_per_host_);
   std::unique_ptr<CopyThreads> threads;
   if (lacks_threads)
-    threads = std::make_unique<CopyThreads>(chosen_threads_ > 0 ? chosen_threads_ : most_threads());
+    threads = std::make_unique<CopyThreads>(chosen_threads_ > 0 ? chosen_threads_
+                                                                : all_cpus(most_threads_));
   const StreamHandle stream = lacks_stream ? driver_.create_stream(gpu) : StreamHandle{};
   lock.lock();
   if (lacks_windows) windows_[host] = std::move(windows);

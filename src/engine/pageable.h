@@ -22,6 +22,7 @@
 #include "engine/copy_call.h"
 #include "engine/copy_threads.h"
 #include "engine/hops.h"
+#include "machine/driver_behaviour.h"
 
 namespace polypath {
 
@@ -56,7 +57,8 @@ class PageableCopies {
   using Send = std::function<CopyResult(const CopyCall& call, const CopyEnds& ends)>;
 
   /// Creates nothing before the first copy.
-  PageableCopies(Driver& driver, const Settings& settings, Send send);
+  PageableCopies(Driver& driver, const DriverBehaviour& behaviour, const Settings& settings,
+                 Send send);
   PageableCopies(const PageableCopies&) = delete;
   PageableCopies& operator=(const PageableCopies&) = delete;
   /// Waits for everything queued, then gives everything back.
@@ -90,6 +92,8 @@ class PageableCopies {
   Driver& driver_;
   Bytes window_;
   int windows_per_host_;
+  int most_threads_;    ///< more reach no more of a host's memory
+  int least_cpus_;      ///< fewer are slower than the driver's own copy
   int chosen_threads_;  ///< by the settings; zero: as many as the caller may use
   Send send_;
   EventPool events_;

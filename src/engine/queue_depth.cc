@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace polypath {
-namespace {
-
-// An event per transfer would cost more than it tells.
-constexpr std::size_t kEntriesPerMark = QueueDepth::kMostEntries / 4;
-
-}  // namespace
 
 void QueueDepth::retire() {
   while (!marks_.empty() && driver_.is_done(marks_.front().event)) {
@@ -22,15 +16,15 @@ void QueueDepth::retire() {
 // One transfer of more entries than there is room for has room where nothing else is queued: its
 // call waits for some of its own copies, which start at once.
 bool QueueDepth::has_room(std::size_t entries) {
-  const std::size_t asked = std::min(entries, kMostEntries - kEntriesPerMark);
-  const auto fits = [&] { return marked_ + unmarked_ + asked <= kMostEntries; };
+  const std::size_t asked = std::min(entries, most_ - entries_per_mark());
+  const auto fits = [&] { return marked_ + unmarked_ + asked <= most_; };
   if (!fits()) retire();
   return fits();
 }
 
 void QueueDepth::add(std::size_t entries, StreamHandle stream, PlaceId gpu) {
   unmarked_ += entries;
-  if (unmarked_ < kEntriesPerMark) return;
+  if (unmarked_ < entries_per_mark()) return;
   Mark mark;
   if (spare_.empty()) {
     mark.events = std::make_unique<EventSet>(driver_);

@@ -1,9 +1,9 @@
 #pragma once
 // How much is queued and unfinished in the streams of a lane.
 //
-// A driver's stream takes about 1000 entries (1021 copies, H200, driver 580); the call that adds
-// one more blocks until there is room. The program's own copy would not block there, so a transfer
-// of many chunks must not fill the queue.
+// A driver's stream takes so many entries; the call that adds one more blocks until there is room.
+// The program's own copy would not block there, so a transfer of many chunks must not fill the
+// queue.
 
 #include <cstddef>
 #include <deque>
@@ -17,11 +17,8 @@ namespace polypath {
 
 class QueueDepth {
  public:
-  /// Entries of a stream that are used at most. A driver maps streams to fewer queues: this leaves
-  /// room for another's entries in the same one.
-  static constexpr std::size_t kMostEntries = 768;
-
-  explicit QueueDepth(Driver& driver) : driver_(driver) {}
+  /// Of each stream `most` entries are used, 4 or more: see DriverBehaviour::stream_entries.
+  QueueDepth(Driver& driver, int most) : driver_(driver), most_(static_cast<std::size_t>(most)) {}
 
   /// True if the streams can take so many entries more, each.
   [[nodiscard]] bool has_room(std::size_t entries);
@@ -37,8 +34,11 @@ class QueueDepth {
   };
 
   void retire();
+  /// An event per transfer would cost more than it tells.
+  [[nodiscard]] std::size_t entries_per_mark() const { return most_ / 4; }
 
   Driver& driver_;
+  std::size_t most_;
   std::deque<Mark> marks_;
   std::vector<std::unique_ptr<EventSet>> spare_;
   std::size_t marked_ = 0;    ///< entries of all marks

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "machine/driver_fields.h"
 #include "machine/provenance.h"
 
 namespace polypath {
@@ -66,6 +67,15 @@ void check_hop(const Machine& machine, const Hop& hop) {
     if (!in_range || !(use.weight > 0) || !std::isfinite(use.weight))
       fail_machine(machine, name + " uses an unknown resource or has no positive weight",
                    "its share of the resource cannot be computed");
+  }
+}
+
+void check_driver(const Machine& machine) {
+  for (const DriverField& field : driver_fields()) {
+    const double value = field.value_in(machine.driver);
+    if (!field.accepts(value))
+      fail_machine(machine, fmt::format("driver.{} is {}", field.name, value),
+                   fmt::format("it lies between {} and {}", field.least, field.most));
   }
 }
 
@@ -188,6 +198,7 @@ void validate(const Machine& machine) {
                              costs.graph_launch, costs.graph_launch_node, costs.graph_instantiate,
                              costs.graph_instantiate_node, costs.graph_update_node})
     check_duration(machine, "a call cost", cost);
+  check_driver(machine);
 }
 
 }  // namespace polypath

@@ -10,6 +10,7 @@
 
 #include "core/ids.h"
 #include "core/units.h"
+#include "machine/driver_behaviour.h"
 
 namespace polypath {
 
@@ -91,6 +92,7 @@ struct Machine {
   std::vector<Resource> resources;
   std::vector<Hop> hops;
   CallCosts costs;
+  DriverBehaviour driver = {};
 
   [[nodiscard]] const Place& place(PlaceId id) const { return places[id.index()]; }
   [[nodiscard]] const Resource& resource(ResourceId id) const { return resources[id.index()]; }

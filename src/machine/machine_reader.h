@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/json_reader.json.h"
+#include "machine/driver_fields.h"
 #include "machine/machine.h"
 
 namespace polypath {
@@ -52,6 +53,10 @@ class MachineReader {
   // With `nominal`, what it was before it was measured, as with the reader's own.
   Seconds duration(const JsonField& field, bool nominal = false);
   BytesPerSecond rate(const JsonField& field);
+
+  // parse_driver.json.cc
+  void read_driver(const JsonField& field);
+  double driver_value(const JsonField& field, const DriverField& known);
 
   // parse_hops.json.cc
   void read_hop_entry(const JsonField& field);

@@ -30,14 +30,15 @@ JsonComplaint complaint_about(std::string_view origin) {
 }  // namespace
 
 Machine MachineReader::read() {
-  file_.allow_only(
-      {"schema", "name", "description", "sources", "places", "resources", "hops", "costs"});
+  file_.allow_only({"schema", "name", "description", "sources", "places", "resources", "hops",
+                    "costs", "driver"});
   read_head();
   for (const JsonField& place : file_.at("places").elements(kMostPlaces)) read_place(place);
   for (const JsonField& entry : file_.at("resources").elements(kMostEntries)) read_resource(entry);
   for (const JsonField& entry : file_.at("hops").elements(kMostEntries)) read_hop_entry(entry);
   for (auto& [pair, hop] : hops_) machine_.hops.push_back(std::move(hop));
   read_costs(file_.at("costs"));
+  if (file_.has("driver")) read_driver(file_.at("driver"));
   return std::move(machine_);
 }
 

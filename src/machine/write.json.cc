@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "machine/driver_fields.h"
 #include "machine/library.h"
 
 namespace polypath {
@@ -37,6 +38,7 @@ class Writer {
   Json resource(std::size_t index);
   Json hop(std::size_t index);
   Json costs();
+  [[nodiscard]] Json driver() const;
   [[nodiscard]] const Machine& nominal() const {
     return provenance_ == nullptr ? machine_ : provenance_->nominal;
   }
@@ -116,12 +118,27 @@ Json Writer::costs() {
   return json;
 }
 
+// Calibration measures none of it.
+Json Writer::driver() const {
+  Json json = Json::object();
+  for (const DriverField& field : driver_fields()) {
+    const char* unit = field.is<Seconds>()          ? "s"
+                       : field.is<Bytes>()          ? "B"
+                       : field.is<BytesPerSecond>() ? "B/s"
+                                                    : "1";
+    json[std::string(field.name)] = {
+        {"value", field.value_in(machine_.driver)}, {"unit", unit}, {"source", kExpanded}};
+  }
+  return json;
+}
+
 std::string Writer::text() {
   Json json = {{"schema", "polypath.machine/1"},
                {"name", machine_.name},
                {"description", machine_.description}};
   sources_[kExpanded] = "Written by polypath from the machine '" + machine_.name +
-                        "'; the file that it was read from says where each number is from.";
+                        "'; the file that it was read from says where each number is from, and "
+                        "docs/machines.md what stands for one that it leaves out.";
   json["sources"] = nullptr;  // its place in the file; the numbers say what belongs there
   json["places"] = Json::array();
   json["resources"] = Json::array();
@@ -131,6 +148,7 @@ std::string Writer::text() {
     json["resources"].push_back(resource(i));
   for (std::size_t i = 0; i < machine_.hops.size(); ++i) json["hops"].push_back(hop(i));
   json["costs"] = costs();
+  json["driver"] = driver();
   json["sources"] = std::move(sources_);
   return json.dump(1) + "\n";
 }

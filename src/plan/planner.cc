@@ -12,28 +12,15 @@
 namespace polypath {
 namespace {
 
-// What the driver stages itself goes in steps of its own, which a line through the times of large
-// copies misses by up to this in small ones (results/h200x4/put_without_peer_access.json).
-constexpr double kStepsOfTheDriver = 0.08;
-constexpr Bytes kStepsMatterBelow = 8_MiB;
-
-// Two threads that issue one way each hold each other up in the driver: on four H200 such transfers
-// ended 10 to 20 us later than predicted, whatever their size. Those of two processes did not.
-constexpr Seconds kHeldUp = 20_us;
-
-// One thread that issues both ways: on two machines of 2 H200 exchanges of 256 MiB ended 41 to 98
-// us later than predicted (results/h200x2/both_ways_planned.json).
-constexpr Seconds kLateByOneThread = 100_us;
-
 // What a plan must gain beside its mirror image for certain.
-Seconds sure_gain(BothWays both_ways) {
+Seconds sure_gain(const DriverBehaviour& driver, BothWays both_ways) {
   switch (both_ways) {
-    case BothWays::by_threads: return kHeldUp;
-    case BothWays::by_one_thread: return kLateByOneThread;
+    case BothWays::by_threads: return driver.least_gain_two_threads;
+    case BothWays::by_one_thread: return driver.least_gain_one_thread;
     case BothWays::no:
-    case BothWays::by_processes: return kWorthwhile;
+    case BothWays::by_processes: return driver.least_gain;
   }
-  return kWorthwhile;
+  return driver.least_gain;
 }
 
 void check_places(const Machine& machine, const char* variable,
@@ -159,7 +146,8 @@ Draft Planner::choose_alone(const Request& request, Executor& executor) {
     Draft draft = is_forced ? forced(request, option) : automatic(request, option);
     if (uses_left_out(machine(), draft, request.options->left_out)) continue;
     if (draft.prediction.time >= to_beat) continue;
-    to_beat = draft.prediction.time - kWorthwhile;  // a graph may need new addresses each time
+    // A graph may need new addresses each time.
+    to_beat = draft.prediction.time - machine().driver.least_gain;
     best = std::move(draft);
     executor = option;
   }
@@ -175,10 +163,12 @@ bool Planner::may_split(const Request& request) const {
 // Several paths only where they gain more than the model may be off.
 Seconds Planner::to_beat_natively(const Request& request, Seconds native) const {
   const Hop& direct = predictor_.machine().hop(request.paths.front().first);
+  const DriverBehaviour& driver = machine().driver;
   double gain = settings_.min_gain;
-  if (direct.kind == HopKind::driver_staged && request.bytes < kStepsMatterBelow)
-    gain = std::max(gain, kStepsOfTheDriver);
-  return std::min(native * (1 / (1 + gain)), native - sure_gain(request.options->both_ways));
+  if (direct.kind == HopKind::driver_staged && request.bytes < driver.driver_staged_steps_below)
+    gain = std::max(gain, driver.least_gain_driver_staged);
+  return std::min(native * (1 / (1 + gain)),
+                  native - sure_gain(driver, request.options->both_ways));
 }
 
 Draft Planner::automatic(const Request& request, Executor executor) {

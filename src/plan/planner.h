@@ -16,12 +16,6 @@
 
 namespace polypath {
 
-/// Several paths, and a graph instead of streams, must gain so much. To look at a copy and issue
-/// its parts keeps the calling thread busy for 15 us and more, where a native copy takes 2 us.
-/// Between two H200s 32 MiB gained 2 us of 4.3 us predicted, and programs that send many such
-/// messages nothing (results/h200x4/put.json, results/h200x2/mpi.json).
-inline constexpr Seconds kWorthwhile = 5_us;
-
 /// Plans transfers on one machine. Not thread-safe; the engine guards it.
 class Planner {
  public:

@@ -61,7 +61,7 @@ std::optional<Draft> Planner::split_beside(Request& request, const Together& tog
     const bool gains = std::max(outcome.own.time, all_calls) < to_beat;
     if (regret > least || !(repairs ? regret < least * kClearlyLess : gains)) continue;
     least = regret;
-    to_beat = outcome.own.time - kWorthwhile;
+    to_beat = outcome.own.time - machine().driver.least_gain;
     draft.prediction = outcome.own;
     best = std::move(draft);
   }

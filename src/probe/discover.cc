@@ -57,6 +57,7 @@ class Builder {
                                        computer.gpus.front().model, computer.driver, kNotMeasured);
     const Machine measured = load_machine("h200x4");
     machine_.costs = measured.costs;
+    machine_.driver = measured.driver;
     staging_ = measured.places.front().staging_latency;
   }
 

@@ -7,8 +7,9 @@
 //   host memory  out: two PCIe links, in: one and a half, together: two and a quarter, per NUMA
 //   node
 //
-// Behind a switch all paths of a GPU share its port; direct links are each pair's own. Call costs
-// and latencies are those measured on the H200 machine of the zoo: they vary little.
+// Behind a switch all paths of a GPU share its port; direct links are each pair's own. Call costs,
+// latencies and what is said of the driver are those measured on the H200 machine of the zoo: they
+// vary little.
 
 #include "driver/computer.h"
 #include "machine/machine.h"

@@ -30,7 +30,7 @@ double excess(const Machine& machine, const Case& of, Executor executor) {
                            name_of(executor), 100 * (ratio - 1), tuned.entry.tried,
                            tuned.native_seconds.value / best)
             << std::flush;
-  return tuned.automatic_seconds.value - best <= kWorthwhile.value ? 0 : ratio - 1;
+  return tuned.automatic_seconds.value - best <= DriverBehaviour{}.least_gain.value ? 0 : ratio - 1;
 }
 
 std::string machine_name(const testing::TestParamInfo<std::string>& info) {

@@ -56,6 +56,26 @@ TEST_F(PageableMemory, IsCopiedAfterWhatIsInTheStream) {
   EXPECT_TRUE(driver_.violations().empty());
 }
 
+// 79000 bytes at 0.79 and 1.58 GB/s.
+TEST(PageableRates, AreTheMachines) {
+  Machine machine = hand_machine();
+  machine.driver.pageable_in = {0.79e9};
+  machine.driver.pageable_out = {1.58e9};
+  sim::SimDriver driver(machine);
+  Contents ordinary = pattern(kSize, 1);
+  const Address address{reinterpret_cast<std::uintptr_t>(ordinary.data())};
+  driver.add_pageable(address, {kSize});
+  const Address device = driver.allocate({0}, {kSize});
+  const StreamHandle stream = driver.create_stream({0});
+
+  driver.copy_native({device, address, {kSize}, {}}, stream);
+  const Seconds in = driver.now();
+  driver.copy_native({address, device, {kSize}, {}}, stream);
+
+  EXPECT_NEAR(in.value, 101e-6, 1e-9);
+  EXPECT_NEAR((driver.now() - in).value, 51e-6, 1e-9);
+}
+
 TEST_F(PageableMemory, RangesBeyondItAreRefused) {
   expect_invalid_argument(
       [&] {

@@ -38,9 +38,17 @@ Settings direct_only() {
   return settings;
 }
 
+Machine beluga_with(Seconds brief_copy) {
+  Machine machine = load_machine("beluga");
+  machine.driver.brief_copy = brief_copy;
+  return machine;
+}
+
 // Copies over beluga's direct paths. Long ones, of 180 us, are company for others.
 class FamiliarBeside : public testing::Test {
  protected:
+  explicit FamiliarBeside(Seconds brief_copy = DriverBehaviour{}.brief_copy)
+      : machine_(beluga_with(brief_copy)) {}
   CopyCall call(const std::string& from, const std::string& to, std::size_t bytes,
                 StreamHandle stream) {
     return rig_.call(rig_.buffer(to, bytes), 0, rig_.buffer(from, bytes), 0, bytes, stream);
@@ -57,7 +65,7 @@ class FamiliarBeside : public testing::Test {
     rig_.synchronize();
   }
 
-  Machine machine_ = load_machine("beluga");
+  Machine machine_;
   Rig rig_{machine_, direct_only()};
   PlainDriver driver_{rig_.driver()};
   std::shared_ptr<LoadTracker> load_ = std::make_shared<LoadTracker>(machine_);
@@ -88,6 +96,21 @@ TEST_F(FamiliarBeside, OnesBetweenOtherPlacesAreLookedAt) {
   engine_.copy(other);
 
   EXPECT_GT(questions_of(familiar), 0);
+}
+
+// Where these long ones count as brief.
+class BriefBeside : public FamiliarBeside {
+ protected:
+  BriefBeside() : FamiliarBeside(200_us) {}
+};
+
+TEST_F(BriefBeside, OnesBetweenOtherPlacesAreNotLookedAt) {
+  const CopyCall familiar = call("gpu0", "gpu1", kLong, stream_);
+  make_familiar(familiar);
+  const CopyCall other = call("gpu0", "gpu2", kLong, rig_.stream("gpu0"));
+  engine_.copy(other);
+
+  EXPECT_EQ(questions_of(familiar), 0);
 }
 
 TEST_F(FamiliarBeside, OthersSeeThem) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "machine/library.h"
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
 
@@ -28,6 +29,9 @@ Settings prepared_after(int microseconds) {
 class Preparation : public testing::Test {
  protected:
   void start(const Settings& settings, const char* machine = "beluga", std::size_t size = kSize) {
+    start_on(load_machine(machine), settings, size);
+  }
+  void start_on(const Machine& machine, const Settings& settings, std::size_t size = kSize) {
     rig_.emplace(machine, settings);
     stream_ = rig_->stream("gpu0");
     source_ = &rig_->buffer("gpu0", size);
@@ -129,6 +133,22 @@ TEST_F(Preparation, OfAContextIsPutOffWhileTheProgramAllocates) {
 
   EXPECT_GE(native, 16 * 10 * 200e-6 / natively.value - 1);
   EXPECT_LT(native, 10000);
+  expect_all_is_right();
+}
+
+// On this machine it is not put off at all.
+TEST_F(Preparation, OfAContextIsPutOffAsMuchAsTheMachineSays) {
+  Machine machine = load_machine("beluga");
+  machine.driver.context_beside_allocations = 1;
+  start_on(machine, prepared_after(2000));
+  ClosedDriver closed(rig_->driver());
+  rig_->use(closed);
+  const Seconds natively = plan()->native_predicted;
+
+  const int native = native_copies(10000, [this] { rig_->engine().note_allocation(); });
+
+  EXPECT_GE(native, 10 * 2000e-6 / natively.value - 1);
+  EXPECT_LT(native, 16 * 10 * 2000e-6 / natively.value - 1);
   expect_all_is_right();
 }
 

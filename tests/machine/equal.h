@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "machine/driver_fields.h"
 #include "machine/machine.h"
 
 namespace polypath {
@@ -59,6 +60,11 @@ inline void expect_equal(const CallCosts& a, const CallCosts& b) {
   EXPECT_EQ(a.graph_update_node, b.graph_update_node);
 }
 
+inline void expect_equal(const DriverBehaviour& a, const DriverBehaviour& b) {
+  for (const DriverField& field : driver_fields())
+    EXPECT_EQ(field.value_in(a), field.value_in(b)) << field.name;
+}
+
 inline void expect_equal(const Machine& a, const Machine& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.description, b.description);
@@ -66,6 +72,7 @@ inline void expect_equal(const Machine& a, const Machine& b) {
   expect_equal(a.resources, b.resources);
   expect_equal(a.hops, b.hops);
   expect_equal(a.costs, b.costs);
+  expect_equal(a.driver, b.driver);
 }
 
 }  // namespace polypath

@@ -67,3 +67,31 @@ def test_the_schema_refuses(spoil):
     spoil(machine)
 
     assert not validator().is_valid(machine)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda driver: driver.update(surplus=driver["least_gain"]),
+        lambda driver: driver["least_gain"].update(unit="MiB"),
+        lambda driver: driver["driver_staged_steps_below"].update(value=-1),
+        lambda driver: driver["least_gain_driver_staged"].update(value=8),
+        lambda driver: driver["stream_entries"].update(value=3),
+        lambda driver: driver["windows_threads_least"].update(value=2.5),
+        lambda driver: driver["pageable_in"].pop("source"),
+    ],
+)
+def test_the_schema_refuses_of_the_driver(spoil):
+    machine = json.loads((MACHINES / "h200x4.json").read_text())
+
+    spoil(machine["driver"])
+
+    assert not validator().is_valid(machine)
+
+
+def test_the_schema_and_a_measured_machine_have_the_same_fields_of_the_driver():
+    machine = json.loads((MACHINES / "h200x4.json").read_text())
+
+    described = set(SCHEMA["$defs"]["driver"]["properties"]) - {"note"}
+
+    assert set(machine["driver"]) == described

@@ -25,10 +25,6 @@ struct Options {
   bool move_bytes = true;   ///< false: timing only, memory cannot be touched
   bool check_races = true;  ///< find unordered accesses
   bool record_trace = false;
-  /// Native copies of pageable memory into and out of GPUs, as measured on h200x4 (the lab's
-  /// figures: one thread of the driver).
-  BytesPerSecond pageable_in = 7.9_GBps;
-  BytesPerSecond pageable_out = 13.4_GBps;
 };
 
 /// For who asks for times and nothing else.

@@ -92,7 +92,8 @@ void SimDriver::copy_pageable(const CopyRequest& request, const MemoryInfo& to,
   check_accesses(request, stream.thread);
   races_.join_host(races_.clock(stream.thread));
   const bool inward = machine_.place(to.place).kind == PlaceKind::gpu;
-  spend(request.bytes / (inward ? options_.pageable_in : options_.pageable_out));
+  const DriverBehaviour& driver = machine_.driver;
+  spend(request.bytes / (inward ? driver.pageable_in : driver.pageable_out));
   fluid_.advance_to(host());
   if (options_.move_bytes)
     std::memmove(bytes_at(request.destination), bytes_at(request.source), request.bytes.value);

@@ -30,14 +30,9 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
 }
 
 // How long a call waits at most for a stream to become idle, and how much more than that several
-// paths must be expected to gain.
+// paths must be expected to gain: what a call may lose by waiting, whatever the machine.
 constexpr Seconds kLongestPatience = 20_us;
 constexpr double kGainPerPatience = 4;
-
-// From this on the driver's own copy of pageable memory into a GPU waits for what is in the stream;
-// at 1 MiB it does not (H200, driver 580, results/h200x2/driver_behaviour.json). Out of a GPU it
-// always waits.
-constexpr Bytes kWaitsFromPageable = 4_MiB;
 
 const cuda::Functions& functions() { return cuda::Library::get().functions; }
 
@@ -226,7 +221,8 @@ StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
 // in the stream, so does this, and then there is nothing.
 bool Session::may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
                         Seconds gain) {
-  if (ends.pageable() && (!is_device(ends.destination) || asked.bytes >= kWaitsFromPageable))
+  if (ends.pageable() && (!is_device(ends.destination) ||
+                          asked.bytes >= chosen_.machine.driver.pageable_in_waits_from))
     return true;  // the windows' copy waits
   if (!asked.blocking || between_gpus(ends)) return waits_for_nobody(asked, call, ends, gain);
   EventPool::Lease events(events_);

@@ -1,0 +1,45 @@
+#pragma once
+// What was found of a driver and its host that neither the times of copies nor call costs say. All
+// of it is optional in machine files: what a file leaves out has the number that stands here, as
+// found on H200s with driver 580. machines/h200x4.json says how each was found.
+
+#include "core/units.h"
+
+namespace polypath {
+
+struct DriverBehaviour {
+  /// What must be gained for certain, because transfers end later than predicted: by several paths,
+  /// and by a graph instead of streams.
+  Seconds least_gain = 5_us;
+  /// The same beside the mirror image that another thread of the process issues: threads hold each
+  /// other up in the driver.
+  Seconds least_gain_two_threads = 20_us;
+  /// The same beside the mirror image that the same thread issues.
+  Seconds least_gain_one_thread = 100_us;
+  /// What must be gained over a copy that the driver stages itself, as a fraction: that goes in
+  /// steps of its own, which a line through the times of large copies misses in small ones.
+  double least_gain_driver_staged = 0.08;
+  Bytes driver_staged_steps_below = 8_MiB;  ///< from here on the steps do not matter
+  /// A native copy that takes no longer is no company for others, nor has it any: to look for that
+  /// takes some microseconds, in which others would hardly gain.
+  Seconds brief_copy = 100_us;
+
+  BytesPerSecond pageable_in = 7.9_GBps;    ///< the driver's own copies of pageable memory to GPUs
+  BytesPerSecond pageable_out = 13.4_GBps;  ///< and from GPUs
+  /// Such copies to GPUs wait for what is in the stream from here on. From GPUs they always do.
+  Bytes pageable_in_waits_from = 4_MiB;
+  Seconds windows_cost = 110'000_us;  ///< what pinned windows take to be made
+  /// A copy of b bytes to a GPU is over b / this earlier by windows than the driver's own.
+  BytesPerSecond windows_gain_in = 10_GBps;
+  BytesPerSecond windows_gain_out = 24_GBps;  ///< the same from a GPU
+  int windows_threads = 16;                   ///< more reach no more of a host's memory
+  int windows_threads_least = 3;              ///< fewer are slower than the driver
+
+  /// Entries of a stream that are used at most. The call that adds one more than the driver has
+  /// room for blocks, and a driver maps streams to fewer queues.
+  int stream_entries = 768;
+  /// What preparing costs more while the program allocates, where a context has to be made.
+  double context_beside_allocations = 16;
+};
+
+}  // namespace polypath
