@@ -1,6 +1,8 @@
 # What test_preload needs besides its own sources: the libraries it is about, and a driver for the
 # programs that it runs under them.
-add_subdirectory(ways/preload/fake_driver)
+if(TARGET standin_cuda AND "standin" IN_LIST POLYPATH_TEST_LAYERS)  # whose peer they use
+  add_subdirectory(ways/preload/imports)
+endif()
 add_subdirectory(ways/preload/redirected)
 add_subdirectory(ways/preload/module)
 target_sources(test_preload PRIVATE ways/preload/program_run.cc)
