@@ -5,7 +5,8 @@ if(TARGET standin_cuda AND "standin" IN_LIST POLYPATH_TEST_LAYERS)  # whose peer
 endif()
 add_subdirectory(ways/preload/redirected)
 add_subdirectory(ways/preload/module)
-target_sources(test_preload PRIVATE ways/preload/program_run.cc)
+target_sources(test_preload PRIVATE ways/preload/program_run.cc
+                                    ways/preload/program_difference.cc)
 target_link_libraries(test_preload PRIVATE polypath_preload_code)
 target_compile_definitions(test_preload PRIVATE
                            POLYPATH_PRELOAD="$<TARGET_FILE:polypath_preload>"
