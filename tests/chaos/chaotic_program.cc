@@ -109,6 +109,10 @@ Contents Chaos::contents(DevicePointer from, std::size_t bytes) {
   return read;
 }
 
+int Chaos::all_are(DevicePointer memory, unsigned char value) {
+  return contents(memory, kPieces) == Contents(kPieces, value) ? 1 : 0;
+}
+
 ContextPointer Chaos::context_of(int gpu) {
   ContextPointer context = nullptr;
   EXPECT_EQ(cu("cuDevicePrimaryCtxRetain", &context, gpu), 0);

@@ -13,6 +13,8 @@ namespace polypath::test {
 
 using Variables = std::map<std::string, std::string>;
 
+constexpr std::size_t kPieces = std::size_t{1} << 20;  // bytes that come in several pieces
+
 /// Holds a stream where its function stands, until it is opened.
 class Gate {
  public:
@@ -54,10 +56,10 @@ class Chaos : public StandIn {
   /// Device memory with all bytes alike, and a look at them that waits for nothing else.
   DevicePointer filled(std::size_t bytes, unsigned char value, int gpu = 0);
   Contents contents(DevicePointer from, std::size_t bytes);
+  /// 1 if all bytes of memory of kPieces are alike, as a program returns it; else 0.
+  int all_are(DevicePointer memory, unsigned char value);
   /// A context of one more GPU.
   ContextPointer context_of(int gpu);
 };
-
-constexpr std::size_t kPieces = std::size_t{1} << 20;  // bytes that come in several pieces
 
 }  // namespace polypath::test

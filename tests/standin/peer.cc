@@ -17,7 +17,8 @@ std::string rest_of(std::FILE* file) {
 }
 
 [[noreturn]] void run(const std::vector<std::string>& environment) {
-  for (const char* variable : {"CUDA_VISIBLE_DEVICES", "STANDIN_STRICT"}) unsetenv(variable);
+  for (const char* variable : {"CUDA_VISIBLE_DEVICES", "STANDIN_STRICT", "STANDIN_JOURNAL"})
+    unsetenv(variable);
   for (const std::string& entry : environment) putenv(const_cast<char*>(entry.c_str()));
   execl(STANDIN_PEER, STANDIN_PEER, nullptr);
   _exit(127);

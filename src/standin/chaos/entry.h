@@ -40,4 +40,7 @@ struct Entry {
   Clock::time_point not_before;  ///< when it may go on
 };
 
+/// Also of an entry that there never was.
+inline bool has_finished(const EntryPointer& entry) { return !entry || entry->finished.load(); }
+
 }  // namespace polypath::standin::chaos

@@ -1,8 +1,5 @@
-// Allocation, registration, and IPC handles of memory.
+// Allocation and registration of memory.
 
-#include <cstring>
-
-#include "standin/state/ipc.h"
 #include "standin/state/process.h"
 
 namespace polypath::standin {
@@ -74,17 +71,6 @@ void register_host(Process& process, void* begin, std::size_t bytes, unsigned fl
 
 Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
-
-Result open_ipc(const char* function, DevicePointer* where, const IpcHandle& handle,
-                unsigned flags) {
-  constexpr unsigned kLazyEnablePeerAccess = 1;
-  return enter(function, [&](Process& process) {
-    if (flags != kLazyEnablePeerAccess)
-      refuse(kInvalidValue, "the flags are CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS and nothing else");
-    if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
-    store(where, import_memory(process, handle).value);
-  });
-}
 
 }  // namespace
 }  // namespace polypath::standin
@@ -182,24 +168,4 @@ STANDIN_EXPORT Result cuMemHostGetFlags(unsigned* where, void* pointer) {
   return enter("cuMemHostGetFlags", [&](Process& process) {
     store(where, process.allocations.get(address_of(pointer)).flags);
   });
-}
-
-STANDIN_EXPORT Result cuIpcGetMemHandle(IpcHandle* where, DevicePointer pointer) {
-  return enter("cuIpcGetMemHandle", [&](Process& process) {
-    store(where, export_memory(process, address_of(pointer)));
-  });
-}
-
-STANDIN_EXPORT Result cuIpcOpenMemHandle_v2(DevicePointer* where, IpcHandle handle,
-                                            unsigned flags) {
-  return open_ipc("cuIpcOpenMemHandle", where, handle, flags);
-}
-
-STANDIN_EXPORT Result cuIpcOpenMemHandle(DevicePointer* where, IpcHandle handle, unsigned flags) {
-  return open_ipc("cuIpcOpenMemHandle", where, handle, flags);
-}
-
-STANDIN_EXPORT Result cuIpcCloseMemHandle(DevicePointer pointer) {
-  return enter("cuIpcCloseMemHandle",
-               [&](Process& process) { close_import(process, address_of(pointer)); });
 }

@@ -65,6 +65,7 @@ Settings read_settings() {
   settings.strict = flag("STANDIN_STRICT");
   settings.statistics = flag("STANDIN_STATISTICS");
   settings.log = flag("STANDIN_LOG");
+  settings.journal = text("STANDIN_JOURNAL", settings.journal);
   settings.chaos = seed("STANDIN_CHAOS");
   settings.queue_depth = positive("STANDIN_QUEUE_DEPTH", settings.queue_depth);
   settings.queues = positive("STANDIN_QUEUES", settings.queues);

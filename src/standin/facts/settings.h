@@ -22,6 +22,7 @@ struct Settings {
   bool strict = false;      ///< STANDIN_STRICT=1: violations end the program with status 86
   bool statistics = false;  ///< STANDIN_STATISTICS=1: what was called and copied, at exit
   bool log = false;         ///< STANDIN_LOG=1: why calls fail, as they do
+  std::string journal;      ///< STANDIN_JOURNAL: a file that is told of mappings; empty: none
   /// STANDIN_CHAOS: the seed of the chaotic driver; empty or not set: the one in virtual time.
   std::optional<std::uint64_t> chaos;
   int queue_depth = 1021;  ///< STANDIN_QUEUE_DEPTH: entries that a queue of a GPU has room for

@@ -3,7 +3,6 @@
 
 #include <strings.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -13,22 +12,21 @@
 
 #include "core/error.h"
 #include "machine/library.h"
-#include "standin/facts/gpus.h"
 #include "standin/facts/settings.h"
-#include "standin/nvml/abi.h"
+#include "standin/nvml/device.h"
 
 namespace polypath::standin {
 namespace {
 
 // Never freed: NVML may be asked by exit handlers.
-std::atomic<const std::vector<Gpu>*> known_gpus = nullptr;
+std::atomic<const std::vector<Gpu>*> the_gpus = nullptr;
 
 NvmlResult start() {
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
-  if (known_gpus.load() != nullptr) return kNvmlSuccess;
+  if (known_gpus() != nullptr) return kNvmlSuccess;
   try {
-    known_gpus = new std::vector<Gpu>(gpus_of(load_machine(read_settings().machine)));
+    the_gpus = new std::vector<Gpu>(gpus_of(load_machine(read_settings().machine)));
     return kNvmlSuccess;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "standin: %s\n", error.what());
@@ -36,18 +34,9 @@ NvmlResult start() {
   }
 }
 
-// Runs a body for the GPU of a handle, which is its index plus one.
-template <class Body>
-NvmlResult with(NvmlDevice device, Body body) {
-  const std::vector<Gpu>* gpus = known_gpus.load();
-  if (gpus == nullptr) return kNvmlUninitialized;
-  const auto index = reinterpret_cast<std::uintptr_t>(device) - 1;
-  return index < gpus->size() ? body((*gpus)[index]) : kNvmlInvalidArgument;
-}
-
 template <class Condition>
 NvmlResult find(NvmlDevice* where, Condition condition) {
-  const std::vector<Gpu>* gpus = known_gpus.load();
+  const std::vector<Gpu>* gpus = known_gpus();
   if (gpus == nullptr) return kNvmlUninitialized;
   if (where == nullptr) return kNvmlInvalidArgument;
   for (const Gpu& gpu : *gpus) {
@@ -65,19 +54,16 @@ NvmlResult put(char* where, unsigned length, const std::string& text) {
   return kNvmlSuccess;
 }
 
-template <class Value, class Given>
-NvmlResult put(Value* where, Given value) {
-  if (where == nullptr) return kNvmlInvalidArgument;
-  *where = static_cast<Value>(value);
-  return kNvmlSuccess;
-}
-
 // "0000:1B:00.0" and, as NVML has it, "00000000:1B:00.0".
 bool is_bus_id(const Gpu& gpu, const std::string& text) {
   const std::string known = bus_id(gpu);
   return strcasecmp(text.c_str(), known.c_str()) == 0 ||
          strcasecmp(text.c_str(), ("0000" + known).c_str()) == 0;
 }
+
+}  // namespace
+
+const std::vector<Gpu>* known_gpus() { return the_gpus.load(); }
 
 NvmlPciInfo pci_info(const std::string& bus_id, int bus) {
   NvmlPciInfo info{};
@@ -87,31 +73,6 @@ NvmlPciInfo pci_info(const std::string& bus_id, int bus) {
   return info;
 }
 
-// A link that the GPU has, and the GPU at its other end; null for a switch.
-template <class Body>
-NvmlResult with_link(NvmlDevice device, unsigned link, Body body) {
-  return with(device, [&](const Gpu& gpu) {
-    if (link >= gpu.links.size()) return kNvmlInvalidArgument;
-    const int peer = gpu.links[link];
-    const std::vector<Gpu>& gpus = *known_gpus.load();
-    return body(gpu, peer == kToSwitch ? nullptr : &gpus[static_cast<std::size_t>(peer)]);
-  });
-}
-
-// What a link carries in each direction in MB/s, with the encoding that copies do not see (NVIDIA's
-// datasheets: 25.78 Gb/s per lane up to version 2.2, then 50, 53.125 from 4.0 on).
-unsigned link_speed(const Gpu& gpu) { return gpu.link_version >= 6 ? 26562 : 25781; }
-
-void answer(const Gpu& gpu, NvmlFieldValue& field) {
-  field.value_type = kNvmlUnsigned;
-  field.result = kNvmlSuccess;
-  field.value = 0;
-  if (field.field == kNvmlLinkCount) field.value = gpu.links.size();
-  else if (field.field == kNvmlLinkSpeed) field.value = gpu.links.empty() ? 0 : link_speed(gpu);
-  else field.result = kNvmlNotSupported;
-}
-
-}  // namespace
 }  // namespace polypath::standin
 
 using namespace polypath::standin;
@@ -138,7 +99,7 @@ STANDIN_NVML_EXPORT NvmlResult nvmlSystemGetDriverVersion(char* where, unsigned 
 }
 
 STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetCount_v2(unsigned* where) {
-  const auto* gpus = known_gpus.load();
+  const auto* gpus = known_gpus();
   return gpus == nullptr ? kNvmlUninitialized : put(where, gpus->size());
 }
 
@@ -179,43 +140,6 @@ STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetMaxPcieLinkGeneration(NvmlDevice dev
 
 STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetMaxPcieLinkWidth(NvmlDevice device, unsigned* where) {
   return with(device, [&](const Gpu&) { return put(where, 16); });
-}
-
-STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetNvLinkState(NvmlDevice device, unsigned link,
-                                                        unsigned* where) {
-  return with_link(device, link, [&](const Gpu&, const Gpu*) { return put(where, 1); });
-}
-
-STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetNvLinkVersion(NvmlDevice device, unsigned link,
-                                                          unsigned* where) {
-  return with_link(device, link,
-                   [&](const Gpu& gpu, const Gpu*) { return put(where, gpu.link_version); });
-}
-
-STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetNvLinkRemoteDeviceType(NvmlDevice device, unsigned link,
-                                                                   unsigned* where) {
-  constexpr unsigned kGpu = 0, kSwitch = 2;
-  return with_link(device, link, [&](const Gpu&, const Gpu* peer) {
-    return put(where, peer == nullptr ? kSwitch : kGpu);
-  });
-}
-
-STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlDevice device, unsigned link,
-                                                                   NvmlPciInfo* where) {
-  constexpr int kSwitchBus = 0xd0;
-  return with_link(device, link, [&](const Gpu&, const Gpu* peer) {
-    return put(where, peer == nullptr ? pci_info("0000:D0:00.0", kSwitchBus)
-                                      : pci_info(bus_id(*peer), peer->bus));
-  });
-}
-
-STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetFieldValues(NvmlDevice device, int count,
-                                                        NvmlFieldValue* fields) {
-  return with(device, [&](const Gpu& gpu) {
-    if (fields == nullptr || count < 0) return kNvmlInvalidArgument;
-    std::for_each(fields, fields + count, [&](NvmlFieldValue& field) { answer(gpu, field); });
-    return kNvmlSuccess;
-  });
 }
 
 STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetGpuFabricInfo(NvmlDevice, void*) {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ways/preload/ipc_registry.h"
 #include "support/processes.h"
+#include "ways/preload/ipc_registry.h"
 
 namespace polypath::preload {
 namespace {

@@ -1,9 +1,12 @@
 # What test_preload needs besides its own sources: the libraries it is about, and a driver for the
 # programs that it runs under them.
-add_subdirectory(ways/preload/fake_driver)
+if(TARGET standin_cuda AND "standin" IN_LIST POLYPATH_TEST_LAYERS)  # whose peer they use
+  add_subdirectory(ways/preload/imports)
+endif()
 add_subdirectory(ways/preload/redirected)
 add_subdirectory(ways/preload/module)
-target_sources(test_preload PRIVATE ways/preload/program_run.cc)
+target_sources(test_preload PRIVATE ways/preload/program_run.cc
+                                    ways/preload/program_difference.cc)
 target_link_libraries(test_preload PRIVATE polypath_preload_code)
 target_compile_definitions(test_preload PRIVATE
                            POLYPATH_PRELOAD="$<TARGET_FILE:polypath_preload>"

@@ -24,10 +24,10 @@ constexpr int kTookTooLong = 124;
 constexpr int kReported = 123;  ///< a sanitizer reported something, of it or of what it has started
 constexpr int kCannotRunHere = 77;
 
-/// Runs a program of tests/ways/preload/programs to its end, with violations that the stand-in finds as
-/// failures. `more` comes on top of the usual environment: the preload library with its statistics,
-/// which prepares what it needs when it needs it.
-/// A program that takes minutes is killed, with all that it has started.
+/// Runs a program of tests/ways/preload/programs to its end, with violations that the stand-in
+/// finds as failures. `more` comes on top of the usual environment: the preload library with its
+/// statistics, which prepares what it needs when it needs it. A program that takes minutes is
+/// killed, with all that it has started.
 ProgramRun run_program(const std::vector<std::string>& command, const Variables& more = {});
 
 /// The same without Polypath.

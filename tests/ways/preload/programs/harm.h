@@ -1,22 +1,16 @@
 #pragma once
-// What the programs share that do what Polypath once did harm to: scenarios with options, what is
-// printed, streams that are held until somebody lets them go, and whether a call came back before.
+// What the programs share that do what Polypath once did harm to: scenarios with options, and what
+// is printed.
 //
 // What a program prints is compared between a run with Polypath and one without. A line that begins
 // with '#' is only for readers; "blocked" may become "did not block" but not the other way round;
 // "~2: 7" may be as few as 5.
 
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 
-#include "cuda.h"
+#include "hold.h"
 
 namespace program {
 
@@ -27,37 +21,6 @@ constexpr int kCannotRunHere = 77;
   std::printf("cannot run here: %s\n", why);
   std::fflush(stdout);
   std::_Exit(kCannotRunHere);
-}
-
-/// Words NAME=VALUE behind the scenario; a value is a number, or one with K, M or G.
-class Options {
- public:
-  void read(const std::string& word) {
-    const auto equals = word.find('=');
-    EXPECT(equals != std::string::npos);
-    values_[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  [[nodiscard]] std::string text(const std::string& name, const std::string& otherwise) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? otherwise : found->second;
-  }
-  [[nodiscard]] std::size_t number(const std::string& name, std::size_t otherwise) const {
-    const auto found = values_.find(name);
-    if (found == values_.end()) return otherwise;
-    char* end = nullptr;
-    const std::size_t value = std::strtoull(found->second.c_str(), &end, 10);
-    const std::string unit = end;
-    EXPECT(unit.empty() || unit == "K" || unit == "M" || unit == "G");
-    return value << (unit == "G" ? 30 : unit == "M" ? 20 : unit == "K" ? 10 : 0);
-  }
-
- private:
-  std::map<std::string, std::string> values_;
-};
-
-inline Options& options() {
-  static Options all;
-  return all;
 }
 
 struct Scenario {
@@ -101,118 +64,6 @@ inline std::size_t wrong_bytes(CUdeviceptr memory, const std::vector<unsigned ch
 inline void say_bytes(const std::string& what, std::size_t wrong) {
   if (wrong == 0) std::printf("%s: right\n", what.c_str());
   else std::printf("%s: %zu bytes wrong\n", what.c_str(), wrong);
-}
-
-/// What holds a stream: a word in memory, a host function that does not return, or work of the GPU
-/// that takes a while and cannot be let go.
-enum class By { value, function, work };
-
-inline const char* text_of(By by) {
-  return by == By::value ? "value" : by == By::function ? "function" : "work";
-}
-
-/// Option `by`.
-inline By usual_hold(By otherwise = By::value) {
-  const std::string wanted = options().text("by", text_of(otherwise));
-  return wanted == "value" ? By::value : wanted == "work" ? By::work : By::function;
-}
-
-/// Holds a stream from here on until it is let go. What it needs is made before anything is held,
-/// because making it may wait for a stream, in the current context.
-class Hold {
- public:
-  explicit Hold(By by) : by_(by), word_(new_word()) {
-    if (by == By::work) CHECK(cuMemAlloc_v2(&scratch_, fill_bytes()));
-  }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  ~Hold() {
-    release();
-    if (by_ == By::work) CHECK(cuMemFree_v2(scratch_));
-  }
-
-  void in(CUstream stream) { CHECK(try_in(stream)); }
-  CUresult try_in(CUstream stream) {
-    if (by_ == By::work) return work_in(stream);
-    if (by_ == By::value)
-      return cuStreamWaitValue32_v2(stream, reinterpret_cast<CUdeviceptr>(word_), 1, kEqual);
-    return cuLaunchHostFunc(
-        stream, [](void* word) { wait_for(static_cast<Word*>(word)); }, word_);
-  }
-  void release() { word_->store(1); }
-
- private:
-  using Word = std::atomic<std::uint32_t>;
-  static constexpr unsigned kEqual = 1;
-
-  // Options fills and fill: about 15 ms of a fast GPU.
-  static std::size_t fill_bytes() { return options().number("fill", 256 * kMiB); }
-  CUresult work_in(CUstream stream) const {
-    CUresult result = 0;
-    for (std::size_t i = options().number("fills", 150); i > 0 && result == 0; --i)
-      result = cuMemsetD8Async(scratch_, static_cast<unsigned char>(i), fill_bytes(), stream);
-    return result;
-  }
-  static void wait_for(const Word* word) {
-    while (word->load() == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  /// Never given back: the GPU may still look at it.
-  static Word* new_word() {
-    constexpr std::size_t kWords = 4096;
-    static Word* const words = static_cast<Word*>(pinned(kWords * sizeof(Word)));
-    static std::atomic<std::size_t> used{0};
-    const std::size_t mine = used++;
-    EXPECT(mine < kWords);
-    return new (words + mine) Word(0);
-  }
-
-  By by_;
-  Word* word_;
-  CUdeviceptr scratch_ = 0;
-};
-
-/// Runs `action` in a thread of its own after some time, unless it is taken back before.
-class After {
- public:
-  After(std::chrono::milliseconds time, std::function<void()> action)
-      : thread_([this, time, action = std::move(action)] {
-          std::unique_lock lock(mutex_);
-          if (changed_.wait_for(lock, time, [this] { return taken_back_; })) return;
-          happened_ = true;
-          action();
-        }) {}
-  After(const After&) = delete;
-  After& operator=(const After&) = delete;
-  ~After() {
-    if (thread_.joinable()) thread_.join();
-  }
-  /// Whether it was too late for that.
-  bool take_back() {
-    {
-      const std::scoped_lock lock(mutex_);
-      taken_back_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-    return happened_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool taken_back_ = false, happened_ = false;
-  std::thread thread_;
-};
-
-inline std::chrono::milliseconds watchdog_time() {
-  return std::chrono::milliseconds(options().number("watchdog", 1000));
-}
-
-/// Whether `calls` come back only because `hold` was let go after a while.
-inline bool blocks(Hold& hold, const std::function<void()>& calls) {
-  After watchdog(watchdog_time(), [&] { hold.release(); });
-  calls();
-  return watchdog.take_back();
 }
 
 inline void say_blocked(const std::string& what, bool blocked) {

@@ -11,24 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <set>
-
 #include "copies_of_all_kinds.h"
+#include "own_files.h"
 
 using namespace program;
 
 namespace {
-
-namespace fs = std::filesystem;
-
-void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-
-std::string text_of(const std::string& path) {
-  std::ifstream stream(path);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 // A /dev/shm that is this process's alone. In a namespace of its own everybody is root.
 bool own_shared_memory(const char* size) {
@@ -119,34 +107,6 @@ std::vector<int> foreign_descriptors() {
     if (own && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode))) found.push_back(number);
   }
   return found;
-}
-
-std::set<std::string> names_in(const std::string& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
-  return names;
-}
-
-// A folder of the program's own that has files of the names that another folder has.
-struct OwnFolder {
-  std::string path;
-  std::set<std::string> names;
-};
-
-OwnFolder own_folder(const std::set<std::string>& also) {
-  std::string name = (fs::temp_directory_path() / "program_XXXXXX").string();
-  EXPECT(mkdtemp(name.data()) != nullptr);
-  OwnFolder made{name, also};
-  made.names.insert("own");
-  for (const std::string& file : made.names) write_text(name + "/" + file, "own text");
-  return made;
-}
-
-bool untouched(const OwnFolder& folder) {
-  bool as_it_was = names_in(folder.path) == folder.names;
-  for (const std::string& name : folder.names)
-    as_it_was = as_it_was && text_of(folder.path + "/" + name) == "own text";
-  return as_it_was;
 }
 
 std::set<std::string> names_behind(int descriptor) {

@@ -3,60 +3,11 @@
 //
 // Options: bytes.
 
-#include "harm.h"
+#include "peers.h"
 
 using namespace program;
 
 namespace {
-
-std::size_t bytes() { return options().number("bytes", 64 * kMiB + 7); }
-
-// Primary contexts of two GPUs, each retained once.
-struct Pair {
-  CUcontext first = context_of(0), second = context_of(1);
-};
-
-int enable(CUcontext from, CUcontext to) {
-  CHECK(cuCtxSetCurrent(from));
-  return cuCtxEnablePeerAccess(to, 0);
-}
-
-int disable(CUcontext from, CUcontext to) {
-  CHECK(cuCtxSetCurrent(from));
-  return cuCtxDisablePeerAccess(to);
-}
-
-void say_result(const std::string& what, int result) {
-  std::printf("%s: %d\n", what.c_str(), result);
-}
-
-// Large copies both ways between two GPUs; wrong bytes.
-std::size_t wrong_copies(CUcontext first, CUcontext second) {
-  const auto in = [](CUcontext context, std::uint64_t seed) {
-    CHECK(cuCtxSetCurrent(context));
-    CUdeviceptr memory = 0;
-    CHECK(cuMemAlloc_v2(&memory, bytes()));
-    if (seed != 0) write(memory, pattern(bytes(), seed));
-    return memory;
-  };
-  const CUdeviceptr there = in(second, 0), from = in(first, 1), back = in(first, 0);
-  CUstream stream = nullptr;
-  CHECK(cuStreamCreate(&stream, 1));
-  for (int i = 0; i < 3; ++i) {
-    CHECK(cuMemcpyDtoDAsync_v2(there, from, bytes(), stream));
-    CHECK(cuMemcpyDtoDAsync_v2(back, there, bytes(), stream));
-  }
-  CHECK(cuStreamSynchronize(stream));
-  const std::size_t wrong =
-      wrong_bytes(there, pattern(bytes(), 1)) + wrong_bytes(back, pattern(bytes(), 1));
-  for (const CUdeviceptr memory : {there, from, back}) CHECK(cuMemFree_v2(memory));
-  CHECK(cuStreamDestroy_v2(stream));
-  return wrong;
-}
-
-void say_copies(const std::string& when, CUcontext first, CUcontext second) {
-  say_bytes("copies " + when, wrong_copies(first, second));
-}
 
 void copy_then_enable() {
   const Pair gpus;

@@ -9,7 +9,9 @@
 // is done).
 
 #include "pair.h"
-#include "random_world.h"
+#include "random_buffers.h"
+#include "random_graphs.h"
+#include "random_steps.h"
 
 using namespace program;
 

@@ -1,0 +1,65 @@
+// What of the work has finished, and what a call has to wait for.
+
+#include <algorithm>
+
+#include "standin/chaos/chaotic_runner.h"
+
+namespace polypath::standin::chaos {
+namespace {
+
+bool is_staged_at(const Entry& entry, PlaceId gpu) {
+  return entry.through_host &&
+         (entry.through_host->first == gpu || entry.through_host->second == gpu);
+}
+
+}  // namespace
+
+bool ChaoticRunner::is_done(const std::vector<StreamHandle>& streams) {
+  return std::all_of(streams.begin(), streams.end(), [&](StreamHandle stream) {
+    return has_finished(scheduler_.last(queue(stream)));
+  });
+}
+
+bool ChaoticRunner::is_done(EventHandle event) { return has_finished(events_.at(event)); }
+
+Waiting ChaoticRunner::wait_for(std::vector<EntryPointer> entries) {
+  std::erase_if(entries, has_finished);
+  if (entries.empty()) return {};
+  return [this, awaited = std::move(entries)] { scheduler_.wait_for(awaited); };
+}
+
+Waiting ChaoticRunner::finish(const std::vector<StreamHandle>& streams) {
+  std::vector<EntryPointer> entries;
+  for (const StreamHandle stream : streams) entries.push_back(scheduler_.last(queue(stream)));
+  return wait_for(std::move(entries));
+}
+
+Waiting ChaoticRunner::finish(EventHandle event) { return wait_for({events_.at(event)}); }
+
+// As seen on H200, driver 580: copies between GPUs through the host are waited for at both, whoever
+// makes them.
+Waiting ChaoticRunner::finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) {
+  std::vector<EntryPointer> entries = scheduler_.unfinished(
+      [&](const Queue&, const Entry& entry) { return is_staged_at(entry, gpu); });
+  for (const StreamHandle stream : streams) entries.push_back(scheduler_.last(queue(stream)));
+  return wait_for(std::move(entries));
+}
+
+Waiting ChaoticRunner::finish_gpu(PlaceId gpu) {
+  const std::vector<EntryPointer> entries =
+      scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
+        return queue.gpu == gpu || is_staged_at(entry, gpu);
+      });
+  std::vector<EntryPointer>& freeing = freeing_[gpu];
+  std::erase_if(freeing, has_finished);
+  freeing.insert(freeing.end(), entries.begin(), entries.end());
+  return wait_for(entries);
+}
+
+std::optional<Seconds> ChaoticRunner::finished_at(EventHandle event) {
+  const EntryPointer& entry = events_.at(event);
+  if (!entry || !entry->finished.load()) return std::nullopt;
+  return Seconds{std::chrono::duration<double>(entry->finished_at - began_).count()};
+}
+
+}  // namespace polypath::standin::chaos
