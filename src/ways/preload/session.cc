@@ -222,7 +222,7 @@ StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
 bool Session::may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
                         Seconds gain) {
   if (ends.pageable() && (!is_device(ends.destination) ||
-                          asked.bytes >= chosen_.machine.driver.pageable_in_waits_from))
+                          asked.bytes >= opened_.machine().driver.pageable_in_waits_from))
     return true;  // the windows' copy waits
   if (!asked.blocking || between_gpus(ends)) return waits_for_nobody(asked, call, ends, gain);
   EventPool::Lease events(events_);

@@ -96,7 +96,7 @@ std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends, S
   if (!plan) return Outcome::preparing;
   gain = plan->native_predicted - plan->predicted;
   if (plan->executor() == Executor::native) {
-    if (plan->predicted <= chosen_.machine.driver.brief_copy) return Outcome::native;
+    if (plan->predicted <= opened_.machine().driver.brief_copy) return Outcome::native;
     call.options.executor = ExecutorChoice::native;  // the engine only takes note of it
     return std::nullopt;
   }

@@ -1,6 +1,6 @@
 # What test_preload needs besides its own sources: the libraries it is about, and a driver for the
 # programs that it runs under them.
-if(TARGET standin_cuda AND "standin" IN_LIST POLYPATH_TEST_LAYERS)  # whose peer they use
+if(TARGET standin_cuda AND "standin" IN_LIST POLYPATH_TESTED_FOLDERS)  # whose peer they use
   add_subdirectory(ways/preload/imports)
 endif()
 add_subdirectory(ways/preload/redirected)

@@ -71,7 +71,7 @@ TEST_F(Programs, NothingStartsWhileTheProgramAllocates) {
     ASSERT_EQ(std::sscanf(run.output.c_str(), "# longest pause: %d", &longest_pause), 1);
   }
 
-  ASSERT_LT(longest_pause, kStarts / 2) << "the computer is too busy for this test";
+  if (longest_pause >= kStarts / 2) GTEST_SKIP() << "the computer is too busy for this test";
   EXPECT_GT(run.calls(text_of(Outcome::preparing)), 0U) << run.errors;
   EXPECT_EQ(run.errors.find("has not been calibrated"), std::string::npos) << run.errors;
 }
