@@ -34,8 +34,7 @@ std::size_t turn_of(const Machine& machine, PlaceId own, const Path& path) {
 std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
                     const std::string& name) {
   if (name != "host") return name;
-  const bool from_gpu = machine.place(source).kind == PlaceKind::gpu;
-  const PlaceId host = machine.nearest_host(from_gpu ? source : destination);
+  const PlaceId host = machine.host_for(source, destination);
   return host.valid() ? machine.place(host).name : name;
 }
 
