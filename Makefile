@@ -26,7 +26,7 @@ demo: $(PACKAGE)  ## show what multi-path transfers gain: on the GPUs here, else
 test: bootstrap-test  ## run every test: C++, with sanitizers, Python, MPI (SUITES="default python" for some)
 	@.venv/bin/python scripts/run_tests.py $(SUITES)
 
-lint: bootstrap-lint  ## check formatting, clang-tidy, ruff, mypy, function lengths
+lint: bootstrap-lint  ## check formatting, clang-tidy, ruff, mypy, lengths, duplicates, include edges
 	@scripts/lint
 
 format: bootstrap-lint  ## format the sources

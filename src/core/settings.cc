@@ -96,9 +96,9 @@ Entry flag(const char* variable, bool Settings::*member, const char* meaning) {
   return {variable, meaning, read, [=](const Settings& s) { return s.*member ? "1" : "0"; }};
 }
 
-const std::vector<Entry>& entries() {
-  // Not destroyed: threads of the background may still be at work when the program ends.
-  static const auto& table = *new std::vector<Entry>{
+// What plans may use.
+std::vector<Entry> entries_of_paths() {
+  return {
       text("POLYPATH_MACHINE", &Settings::machine,
            "machine to simulate: a zoo name, synthetic:SEED or a file; empty = choose"),
       flag("POLYPATH_PEER_ACCESS", &Settings::peer_access,
@@ -110,6 +110,12 @@ const std::vector<Entry>& entries() {
       bytes("POLYPATH_MIN_MESSAGE", &Settings::min_message, 512_B, 1024_GiB,
             "smaller messages are always one native copy"),
       bytes("POLYPATH_MIN_CHUNK", &Settings::min_chunk, 512_B, 1_GiB, "smallest chunk"),
+  };
+}
+
+// What they need, and when it is made.
+std::vector<Entry> entries_of_lanes() {
+  return {
       bytes("POLYPATH_STAGING_SLOT", &Settings::staging_slot, 4_KiB, 1_GiB,
             "bytes of one staging slot: the largest chunk"),
       number("POLYPATH_STAGING_SLOTS", &Settings::staging_slots, 2, 64,
@@ -126,6 +132,12 @@ const std::vector<Entry>& entries() {
       number("POLYPATH_GIVE_BACK_AFTER", &Settings::give_back_after, 0.0, 1e6,
              "under 'polypath run', staging memory of GPUs is given back when no copy has taken "
              "several paths for so many seconds; 0 = at the end"),
+  };
+}
+
+// How they run, and what is kept.
+std::vector<Entry> entries_of_executors() {
+  return {
       number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
              "predicted gain (0.03 = 3 %) below which a plan is one native copy"),
       choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},
@@ -134,6 +146,12 @@ const std::vector<Entry>& entries() {
              "uses of a plan as streams before an automatic plan becomes a graph"),
       number("POLYPATH_GRAPH_CACHE", &Settings::graph_cache, 1, 65536, "executable graphs kept"),
       number("POLYPATH_PLAN_CACHE", &Settings::plan_cache, 1, 1048576, "plans kept"),
+  };
+}
+
+// Pageable memory, and what belongs to the process.
+std::vector<Entry> entries_of_the_process() {
+  return {
       bytes("POLYPATH_PAGEABLE_MIN", &Settings::pageable_min, 512_B, 1024_GiB,
             "smaller copies between pageable host memory and a GPU are one native copy"),
       bytes("POLYPATH_PAGEABLE_WINDOW", &Settings::pageable_window, 4_KiB, 1_GiB,
@@ -151,6 +169,17 @@ const std::vector<Entry>& entries() {
              "what is written to stderr"),
       flag("POLYPATH_STATS", &Settings::statistics, "1 = print statistics at exit"),
   };
+}
+
+const std::vector<Entry>& entries() {
+  // Not destroyed: threads of the background may still be at work when the program ends.
+  static const auto& table = *[] {
+    auto* all = new std::vector<Entry>;
+    for (const auto part :
+         {entries_of_paths, entries_of_lanes, entries_of_executors, entries_of_the_process})
+      for (Entry& entry : part()) all->push_back(std::move(entry));
+    return all;
+  }();
   return table;
 }
 

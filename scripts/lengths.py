@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Says how long functions and files are, and complains where they are beyond what is read at once.
+
+Functions are counted by lizard in lines of code, without comments and blank lines; files in lines.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import lizard  # type: ignore[import-untyped, unused-ignore]
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("benchmarks", "examples", "include", "python", "scripts", "src", "tests")
+SUFFIXES = (".c", ".cc", ".h", ".py")
+NINE_IN_TEN_FUNCTIONS = 15
+LONGEST_FUNCTION = 50
+NINE_IN_TEN_FILES = 200
+
+
+def nine_in_ten(lengths: list[int]) -> int:
+    """Return the length that nine of ten do not exceed."""
+    return sorted(lengths)[int(0.9 * (len(lengths) - 1))]
+
+
+def source_files() -> list[Path]:
+    """Return every source file, tests included."""
+    return sorted(
+        path
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in SUFFIXES and "__pycache__" not in path.parts
+    )
+
+
+def functions_of(files: list[Path]) -> list[tuple[int, str]]:
+    """Return the length of every function and where it is."""
+    return [
+        (function.nloc, f"{Path(file.filename).relative_to(ROOT)}: {function.name}")
+        for file in lizard.analyze_files([str(path) for path in files])
+        for function in file.function_list
+    ]
+
+
+def main() -> int:
+    """Print the figures; return 1 if one is beyond its limit."""
+    files = source_files()
+    functions = functions_of(files)
+    ninth = nine_in_ten([length for length, _ in functions])
+    ninth_file = nine_in_ten([len(path.read_text("utf-8").splitlines()) for path in files])
+    too_long = [
+        f"{where} has {length} lines" for length, where in functions if length > LONGEST_FUNCTION
+    ]
+    print(f"{len(functions)} functions, nine in ten have at most {ninth} lines")
+    print(f"{len(files)} files, nine in ten have at most {ninth_file} lines")
+    if ninth > NINE_IN_TEN_FUNCTIONS:
+        too_long.append(f"nine in ten functions are to have at most {NINE_IN_TEN_FUNCTIONS} lines")
+    if ninth_file > NINE_IN_TEN_FILES:
+        too_long.append(f"nine in ten files are to have at most {NINE_IN_TEN_FILES} lines")
+    print(*too_long, sep="\n")
+    return 1 if too_long else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
