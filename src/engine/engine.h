@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -90,6 +90,12 @@ class Engine {
     bool unhindered = true;  ///< without the others it would be the same
   };
 
+  /// What is made in the background for a lane and a plan.
+  struct Preparation {
+    int shortages = 0;   ///< how many there had been when it was asked for
+    bool begun = false;  ///< from then on the lane has to stay
+  };
+
   void check_process() const;
   [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
   [[nodiscard]] CopyEnds check(const CopyCall& call);
@@ -120,7 +126,8 @@ class Engine {
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
-  void prepare(Lane& lane, const PlanPointer& plan, int shortages);
+  void prepare(Lane* lane, const PlanPointer& plan);
+  void drop_preparations_not_begun() noexcept;
   [[nodiscard]] bool give_back_idle() noexcept;
   [[nodiscard]] bool any_gone_soon();
   [[nodiscard]] bool is_being_prepared(const Lane& lane) const;
@@ -144,7 +151,7 @@ class Engine {
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
-  std::set<std::pair<Lane*, PlanPointer>> preparing_;
+  std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
   std::atomic<int> shortages_{0};              ///< how often room had to be made
   std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock
   Seconds missed_;  ///< what copies would have gained since the last preparation began

@@ -50,9 +50,8 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   const Seconds price = price_of(*plan);
   if (missed_ < price || copied_ < price * kLeastCopying) return Obstacle::preparing;
   missed_ = copied_ = {};
-  preparing_.insert(wanted);
-  const int shortages = shortages_;
-  background_->post([=, this, &lane] { prepare(lane, plan, shortages); });
+  preparing_[wanted] = {.shortages = shortages_};
+  background_->post([=, this, lane = &lane] { prepare(lane, plan); });
   return Obstacle::preparing;
 }
 
@@ -73,21 +72,28 @@ Seconds Engine::price_of(const Plan& plan) const {
 void Engine::note_allocation() noexcept { last_allocation_.store(driver_.now().value); }
 
 // In the background: the lock is held for moments only. When the program has run short of memory
-// meanwhile, nothing more is made.
-void Engine::prepare(Lane& lane, const PlanPointer& plan, int shortages) {
+// meanwhile, nothing more is made; what had not begun is dropped, and then the lane may be gone.
+void Engine::prepare(Lane* lane, const PlanPointer& plan) {
+  std::unique_lock lock(mutex_);
+  const auto found = preparing_.find({lane, plan});
+  if (found == preparing_.end()) return;
+  found->second.begun = true;
   for (const PathShape& part : plan->shape.paths) {
-    if (shortages_ != shortages) break;
-    std::unique_lock lock(mutex_);
-    HopParts parts = lane.hops().missing(part.path);
+    if (shortages_ != found->second.shortages) break;
+    HopParts parts = lane->hops().missing(part.path);
     if (parts.empty()) continue;
     lock.unlock();
-    const bool made = make(lane, part.path, parts);
+    const bool made = make(*lane, part.path, parts);
     lock.lock();
-    if (made) lane.hops().install(std::move(parts));
+    if (made) lane->hops().install(std::move(parts));
     else left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
   }
+  preparing_.erase(found);
+}
+
+void Engine::drop_preparations_not_begun() noexcept {
   const std::scoped_lock lock(mutex_);
-  preparing_.erase({&lane, plan});
+  std::erase_if(preparing_, [](const auto& entry) { return !entry.second.begun; });
 }
 
 // Said once per place, because no plan uses it afterwards.
@@ -127,6 +133,7 @@ bool Engine::give_back(Seconds patience) noexcept {
 
 bool Engine::make_room(Seconds patience) noexcept {
   ++shortages_;
+  drop_preparations_not_begun();
   return give_back(patience);
 }
 
@@ -142,7 +149,7 @@ bool Engine::any_gone_soon() {
 
 bool Engine::is_being_prepared(const Lane& lane) const {
   return std::any_of(preparing_.begin(), preparing_.end(),
-                     [&](const auto& prepared) { return prepared.first == &lane; });
+                     [&](const auto& prepared) { return prepared.first.first == &lane; });
 }
 
 }  // namespace polypath

@@ -166,6 +166,29 @@ TEST_F(Preparation, OfAContextIsNotPutOffForLong) {
   expect_all_is_right();
 }
 
+// --- while somebody lacks memory ---
+
+// A lane has staging memory. It is to have more, but only after many plans that are wanted first.
+TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
+  constexpr int kManyPlans = 300;
+  start(prepared_after(0));
+  (void)native_copies(10000);
+  Buffer& elsewhere = rig_->buffer("gpu2", kSize);
+  Engine& engine = rig_->engine();
+  while (!engine.known_plan(source_->place, elsewhere.place, Bytes{kSize}))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 1; i <= kManyPlans; ++i)
+    (void)engine.known_plan(source_->place, destination_->place, Bytes{kSize * (1 + i)});
+  const CopyResult native = rig_->copy(elsewhere, *source_, stream_);
+  rig_->synchronize();
+
+  const bool given_back = engine.make_room(10'000_us);
+
+  EXPECT_EQ(native.obstacle, Obstacle::preparing);
+  EXPECT_TRUE(given_back);
+  expect_all_is_right();
+}
+
 // A plan that nobody can make is the caller's mistake, and is said in the call.
 TEST_F(Preparation, WhatIsAskedForAndCannotBeIsRefusedAllTheSame) {
   start(prepared_after(0));

@@ -30,6 +30,10 @@ class ForwardingDriver : public Driver {
   void copy(const CopyRequest& request, StreamHandle stream) override {
     real_.copy(request, stream);
   }
+  void reduce(const CopyRequest& request, const Reduction& reduction,
+              StreamHandle stream) override {
+    real_.reduce(request, reduction, stream);
+  }
   void copy_native(const NativeCopy& request, StreamHandle stream) override {
     real_.copy_native(request, stream);
   }
