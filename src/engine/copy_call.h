@@ -24,18 +24,23 @@ struct CopyEnds {
 struct CopyCall {
   Address destination;
   Address source;
-  Bytes bytes;
-  StreamHandle stream;
-  PlaceId stream_gpu;  ///< the GPU the stream belongs to
-  PlanOptions options;
-  /// What turns out to be one native copy is not made, but left to the caller: nothing is enqueued.
-  bool native_by_caller = false;
-  /// What the caller has just learnt from the driver, which is then not asked again: where both
-  /// ends are, in full, and that the stream is not being captured.
-  std::optional<CopyEnds> ends = std::nullopt;
+  Bytes bytes = {};
+  StreamHandle stream = {};
+  PlaceId stream_gpu = {};  ///< the GPU the stream belongs to
+  PlanOptions options = {};
+  /// Several paths are taken on a busy machine only where they are on an idle one.
+  bool cautious = false;
   /// Asked right before anything is put into streams of the engine's own, with its lock held: false
   /// means one native copy. Empty: it may be.
   std::function<bool()> may_branch = nullptr;
+};
+
+/// By what means a copy is made.
+enum class Means {
+  nothing,  ///< it has no bytes
+  native,   ///< one copy of the driver's
+  paths,    ///< its plan's, of which there is more than one or a staged one
+  windows,  ///< through pinned windows, each of them planned by itself
 };
 
 /// Why one native copy was made where several paths were planned.
@@ -51,10 +56,10 @@ enum class Obstacle {
 /// How a copy was done.
 struct CopyResult {
   Executor executor = Executor::native;
-  PlanPointer plan;  ///< null for a native copy that needed no plan, or met an obstacle; the last
-                     ///< window's if the copy went through pinned windows
-  bool left_to_caller = false;  ///< nothing has been enqueued: see CopyCall::native_by_caller
+  PlanPointer plan = nullptr;  ///< null for a native copy that needed no plan, or met an obstacle;
+                               ///< the last window's if the copy went through pinned windows
   Obstacle obstacle = Obstacle::none;
+  Means means = Means::native;
 };
 
 /// Part of a transfer may be queued, and cannot be waited for.

@@ -14,11 +14,12 @@
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/copy_call.h"
-#include "engine/familiar.h"
+#include "engine/decision.h"
 #include "engine/lanes.h"
 #include "engine/load_tracker.h"
 #include "engine/pageable.h"
 #include "engine/plans.h"
+#include "engine/recent_natives.h"
 #include "engine/statistics.h"
 
 namespace polypath {
@@ -49,10 +50,21 @@ class Engine {
   /// and cannot be waited for.
   CopyResult copy(const CopyCall& call);
 
-  /// True if a copy like this one was lately left to its caller (`native_by_caller`) and nothing is
-  /// in flight that could change that: it is counted and noted as left again, and the driver is
-  /// asked nothing. False: nothing has been done, and `copy` is to be called.
-  [[nodiscard]] bool leaves_again(const CopyCall& call);
+  /// What is to become of the copy: all that `copy` finds out before it enqueues anything. Errors
+  /// as there, but for those of enqueuing.
+  [[nodiscard]] Decision decide(const CopyCall& call);
+  /// The same for a caller who has just learnt from the driver where both ends are, in full, and
+  /// that the stream is not being captured: it is not asked again.
+  [[nodiscard]] Decision decide(const CopyCall& call, const CopyEnds& ends);
+  /// The decision for a copy like one that lately went natively, if nothing is in flight that could
+  /// change that: the driver is asked nothing.
+  [[nodiscard]] std::optional<Decision> recall(const CopyCall& call);
+  /// Does what was decided; what the decision knows must still be so. `copy` is to decide, and
+  /// this.
+  CopyResult enqueue(const Decision& decision);
+  /// The same, but without ever making a native copy of the whole: the caller makes that, and is
+  /// counted as having made it, where the result says that the executor is `native`.
+  [[nodiscard]] CopyResult enqueue_or_leave(const Decision& decision);
 
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why);
@@ -83,13 +95,6 @@ class Engine {
   [[nodiscard]] const Predictor& predictor() const { return plans_.predictor(); }
 
  private:
-  /// A plan, and what led to it.
-  struct PlanBeside {
-    PlanPointer plan;        ///< null: it is not known yet
-    Company company;         ///< beside which it is made
-    bool unhindered = true;  ///< without the others it would be the same
-  };
-
   /// What is made in the background for a lane and a plan.
   struct Preparation {
     int shortages = 0;   ///< how many there had been when it was asked for
@@ -98,31 +103,38 @@ class Engine {
 
   void check_process() const;
   [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
-  [[nodiscard]] CopyEnds check(const CopyCall& call);
-  [[nodiscard]] std::optional<CopyResult> familiar_copy(const CopyCall& call,
-                                                        std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool is_captured(const CopyCall& call) const;
-  void count_failure_of_familiar(const CopyCall& call);
-  CopyResult unplanned_copy(const CopyCall& call, const CopyEnds& ends);
-  CopyResult planned_copy(const CopyCall& call, const CopyEnds& ends);
-  CopyResult unpinned_copy(const CopyCall& call, const CopyEnds& ends);
-  CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
+  [[nodiscard]] Decision decide_locked(const CopyCall& call, const CopyEnds* known_ends);
+  [[nodiscard]] std::optional<Decision> recall_locked(const CopyCall& call);
+  void plan_alone(Decision& decision);
+  void plan_beside_others(Decision& decision);
+  [[nodiscard]] bool gives_way(const Decision& decision) const;
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] bool has_windows(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
   [[nodiscard]] ExecutorChoice choice_of(const PlanOptions& options) const;
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
   [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
-  [[nodiscard]] PlanBeside plan_beside(const CopyCall& call, const CopyEnds& ends, Seconds now);
-  [[nodiscard]] bool gives_way(const Plan& plan, const Company& company) const;
-  CopyResult enqueue(const CopyCall& call, const CopyEnds& ends, const PlanBeside& beside,
-                     Seconds now);
-  void native_copy(const CopyCall& call, const CopyEnds& ends);
+
+  /// Who makes the native copy where that is what is left.
+  enum class NativeCopyBy { engine, caller };
+  CopyResult enqueue_locked(const Decision& decision, NativeCopyBy maker);
+  CopyResult enqueue_unpinned(const Decision& decision, NativeCopyBy maker);
+  void native_copy(const Decision& decision, NativeCopyBy maker);
+  [[nodiscard]] CopyResult attempt(const Decision& decision);
+  [[nodiscard]] CopyResult attempt_windows(const Decision& decision);
+  CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
+  [[nodiscard]] bool has_windows(const Decision& decision);
+  [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
   [[nodiscard]] Obstacle run(const CopyCall& call, const PlanPointer& plan, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
   [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
                                    Executor& executor) const;
+  void note(const Decision& decision, const CopyResult& result);
+  void note_load(const Decision& decision);
+  void note_failure(const Decision& decision);
+  void count_asked(const CopyCall& call);
+  void count_done(const CopyResult& result);
+  void count_staged(const Plan& plan);
+
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
@@ -132,9 +144,6 @@ class Engine {
   [[nodiscard]] bool any_gone_soon();
   [[nodiscard]] bool is_being_prepared(const Lane& lane) const;
   [[nodiscard]] bool make(const Lane& lane, const Path& path, HopParts& parts) noexcept;
-  void count_asked(const CopyCall& call);
-  void count_unpinned(const CopyCall& call, std::uint64_t& outcome);
-  void count_staged(const Plan& plan);
 
   Driver& driver_;
   Machine machine_;
@@ -147,7 +156,7 @@ class Engine {
   Lanes lanes_;
   LeftOutRelays left_out_;
   std::shared_ptr<LoadTracker> load_;
-  FamiliarCopies familiar_;
+  RecentNatives recent_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window

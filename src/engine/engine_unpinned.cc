@@ -21,37 +21,24 @@ Seconds windows_cost(const DriverBehaviour& driver, const Settings& settings) {
 
 }  // namespace
 
-// With pageable or managed memory at an end the driver may block, so that no lock is held.
-CopyResult Engine::unpinned_copy(const CopyCall& call, const CopyEnds& ends) {
-  const bool wanted = goes_by_windows(call, ends);
-  const bool by_windows = wanted && has_windows(call, ends);
-  std::optional<CopyResult> done;
-  try {
-    if (by_windows) done = pageable_.copy(call, ends);
-    if (!done) native_copy(call, ends);
-  } catch (const Error&) {
-    count_unpinned(call, statistics_.errors);
-    throw;
-  }
-  std::uint64_t& otherwise = by_windows ? statistics_.fallbacks : statistics_.native;
-  count_unpinned(call, done ? statistics_.pageable : otherwise);
-  if (!wanted && call.bytes < settings_.min_message) {
-    const std::scoped_lock lock(mutex_);
-    familiar_.remember_small(call, true);
-  }
-  const Obstacle obstacle = !wanted      ? Obstacle::none
-                            : by_windows ? Obstacle::failed
-                                         : Obstacle::preparing;
-  return done.value_or(CopyResult{Executor::native, nullptr, call.native_by_caller, obstacle});
+// Through windows, if that was decided and they are there.
+CopyResult Engine::attempt_windows(const Decision& decision) {
+  if (decision.means != Means::windows) return {};
+  if (!has_windows(decision)) return {.obstacle = Obstacle::preparing};
+  std::optional<CopyResult> done = pageable_.copy(decision.call, decision.ends);
+  if (!done) return {.obstacle = Obstacle::failed};
+  done->means = Means::windows;
+  return *std::move(done);
 }
 
 // True if windows are there, or have been made in this call. What is made beside the driver's own
 // pageable copies waits for them, and they for it: for up to a second copies took a tenth longer.
 // So one that gains what it costs makes them itself; small ones, when together they would have
 // gained that.
-bool Engine::has_windows(const CopyCall& call, const CopyEnds& ends) {
+bool Engine::has_windows(const Decision& decision) {
+  const CopyEnds& ends = decision.ends;
   if (!background_ || pageable_.is_prepared(ends)) return true;
-  const Seconds gain = gain_by_windows(machine_.driver, call.bytes, ends);
+  const Seconds gain = gain_by_windows(machine_.driver, decision.call.bytes, ends);
   const Seconds cost = windows_cost(machine_.driver, settings_);
   {
     const std::scoped_lock lock(mutex_);
@@ -85,27 +72,24 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
     return false;
   if (call.bytes < settings_.pageable_min) return false;
   if (choice_of(call.options) == ExecutorChoice::native) return false;
-  if (is_captured(call) || !pageable_.pays()) return false;
+  if (!pageable_.pays()) return false;
   // Options that cannot be used are refused now, before anything is enqueued.
-  (void)known_plan(ends.source, ends.destination, pageable_.window_of(call.bytes), call.options);
+  (void)plan_for(
+      {ends.source, ends.destination, pageable_.window_of(call.bytes), complete(call.options)});
   return true;
 }
 
 // Counted with the copy that it is a part of.
 CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   const std::scoped_lock lock(mutex_);
-  if (call.bytes < settings_.min_message && !call.options.forced()) {
-    native_copy(call, ends);
-    return {};
-  }
-  const Seconds now = driver_.now();
-  return enqueue(call, ends, plan_beside(call, ends, now), now);
-}
-
-void Engine::count_unpinned(const CopyCall& call, std::uint64_t& outcome) {
-  const std::scoped_lock lock(mutex_);
-  count_asked(call);
-  ++outcome;
+  Decision decision{.call = call, .ends = ends, .means = Means::native};
+  const bool plain = call.bytes < settings_.min_message && !call.options.forced();
+  if (!plain) plan_beside_others(decision);
+  const CopyResult result = attempt(decision);
+  if (result.means == Means::native) native_copy(decision, NativeCopyBy::engine);
+  else count_staged(*result.plan);
+  note_load(decision);
+  return result;
 }
 
 }  // namespace polypath

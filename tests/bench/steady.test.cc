@@ -67,8 +67,8 @@ class SteadinessOf : public testing::Test {
     return 0;
   }
 
-  CopyResult native_{Executor::native, nullptr, false};
-  CopyResult stream_{Executor::stream, nullptr, false};
+  CopyResult native_{.executor = Executor::native};
+  CopyResult stream_{.executor = Executor::stream, .means = Means::paths};
   Run plain_{1_us, 0, {native_}};
 };
 

@@ -67,13 +67,9 @@ StreamWatch::Order order_of(cuda::StreamPointer stream) {
 
 }  // namespace
 
-// The driver's blocking calls do not wait for such copies.
-bool Session::between_gpus(const Ends& ends) {
-  return is_device(ends.destination) && is_device(ends.source);
-}
-
 bool Session::Ends::pageable() const {
-  return destination.kind == MemoryKind::pageable || source.kind == MemoryKind::pageable;
+  return destination.memory.kind == MemoryKind::pageable ||
+         source.memory.kind == MemoryKind::pageable;
 }
 
 Session::Session(const Settings& settings)
@@ -85,6 +81,7 @@ Session::Session(const Settings& settings)
       ordered_(driver_),
       events_(driver_),
       held_(driver_),
+      executor_(parse_executor(settings.executor)),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   if (!opened_.note().empty()) log(LogLevel::info, opened_.note());
   check_that_ends_are_seen(driver_);
@@ -109,33 +106,28 @@ void Session::stop_preparing() noexcept {
 }
 
 Outcome Session::copy(const ProgramCopy& asked) {
-  if (goes_natively_again(asked)) return Outcome::native;
-  const Outcome outcome = attempt(asked);
+  const auto recent = recent_.find(asked);
+  if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
+  const bool settled = recent && !recent->call;
+  const Outcome outcome = settled ? recent->outcome : decide(asked);
   if (static_cast<std::size_t>(outcome) >= kAccelerated && outcome != Outcome::off)
     note_if_held(asked);
   if (uses_staging(outcome)) note_use();
   return outcome;
 }
 
-Outcome Session::attempt(const ProgramCopy& asked) {
-  if (settings_.executor == "native" || lately_native_.contains(asked)) return Outcome::native;
-  if (lately_inside_.contains(asked)) return Outcome::same_memory;
-  if (lately_few_cpus_.contains(asked)) return Outcome::few_cpus;
-  const Outcome outcome = decide(asked);
-  if (outcome == Outcome::same_memory) lately_inside_.remember(asked);
-  if (outcome == Outcome::few_cpus) lately_few_cpus_.remember(asked);
-  return outcome;
-}
-
 // Not where something has been put into the stream meanwhile that may wait for the program.
-bool Session::goes_natively_again(const ProgramCopy& asked) {
+bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::EngineCall& recent) {
   cuda::ContextPointer context = nullptr;
   if (is_default_stream(asked.stream) &&
       (functions().context_current(&context) != cuda::kSuccess || context == nullptr))
     return false;
-  const KnownCalls::Pointer known = known_calls_.find(asked, context);
-  return known && !StreamWatch::of_process().may_wait(asked.stream, known->order, context) &&
-         engine_.leaves_again(known->call);
+  if (context != recent.context ||
+      StreamWatch::of_process().may_wait(asked.stream, recent.order, context))
+    return false;
+  const std::optional<Decision> decision = engine_.recall(recent.call);
+  if (decision) (void)engine_.enqueue_or_leave(*decision);
+  return decision.has_value();
 }
 
 // Of a copy that is left to the program's own call.
@@ -153,12 +145,9 @@ void Session::note_if_held(const ProgramCopy& asked) {
   });
 }
 
-bool Session::imports(const CopyCall& call) const {
-  return driver_.imports().find(call.source) || driver_.imports().find(call.destination);
-}
-
 // From what is cheap to know to what is not.
 Outcome Session::decide(const ProgramCopy& asked) {
+  if (executor_ == ExecutorChoice::native) return Outcome::native;
   if (!driver_.contexts().are_alive()) {
     // The program has reset a GPU unseen: streams, events and rings of ours are gone.
     Interposer::get().contexts_reset();
@@ -169,44 +158,55 @@ Outcome Session::decide(const ProgramCopy& asked) {
   const StreamHandle stream = handle_of(asked.stream, *gpu);
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   Ends ends;
-  if (const auto against = look_at_ends(asked, ends)) return *against;
-  CopyCall call{
-      asked.destination,
-      asked.source,
-      asked.bytes,
-      stream,
-      *gpu,
-      {},
-      true,
-      CopyEnds{ends.source.place, ends.destination.place, ends.source.kind, ends.destination.kind},
-      [this] { return !held_.any(); }};
-  // Every message of another process's memory would change all addresses of a graph.
-  if (imports(call) && settings_.executor == "auto") call.options.executor = ExecutorChoice::stream;
-  return plan_and_make(asked, call, ends);
-}
-
-Outcome Session::plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends) {
-  Seconds gain = kLongestPatience * kGainPerPatience;  // of pageable memory: more than that
-  if (const auto against = look_at_plan(call, ends, gain)) {
-    if (*against == Outcome::native) lately_native_.remember(asked);
+  if (const auto against = look_at_ends(asked, ends)) {
+    if (*against == Outcome::same_memory || *against == Outcome::few_cpus)
+      recent_.remember(asked, *against);
     return *against;
   }
-  const bool is_native = call.options.executor == ExecutorChoice::native;
-  if (!is_native && !may_begin(asked, call, ends, gain)) return Outcome::pending;
-  const bool in_order = asked.stream == nullptr && !is_native;
-  const Outcome outcome = in_order ? enqueue_in_order(call, ends) : enqueue(call, ends);
-  if (asked.blocking && !between_gpus(ends) && static_cast<std::size_t>(outcome) < kAccelerated)
-    driver_.synchronize(call.stream);
-  if (outcome == Outcome::native) remember(asked, call);
+  const CopyCall call{.destination = asked.destination,
+                      .source = asked.source,
+                      .bytes = asked.bytes,
+                      .stream = stream,
+                      .stream_gpu = *gpu,
+                      .options = options_for(ends),
+                      .cautious = true,
+                      .may_branch = [this] { return !held_.any(); }};
+  const CopyEnds found{ends.source.memory.place, ends.destination.memory.place,
+                       ends.source.memory.kind, ends.destination.memory.kind};
+  return carry_out({asked, *gpu, ends, engine_.decide(call, found)});
+}
+
+// Every message of another process's memory would change all addresses of a graph.
+PlanOptions Session::options_for(const Ends& ends) const {
+  PlanOptions options;
+  if (ends.imported() && executor_ == ExecutorChoice::automatic)
+    options.executor = ExecutorChoice::stream;
+  return options;
+}
+
+Outcome Session::carry_out(const Question& question) {
+  const auto& [asked, gpu, ends, decision] = question;
+  if (decision.means == Means::native) {
+    (void)engine_.enqueue_or_leave(decision);
+    if (decision.obstacle == Obstacle::none) remember(asked, decision);
+    return outcome_of(decision.obstacle);
+  }
+  if (const auto against = look_at_imports(question)) return *against;
+  if (!may_begin(question)) return Outcome::pending;
+  const Outcome outcome = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
+  if (asked.blocking && !ends.between_gpus() && static_cast<std::size_t>(outcome) < kAccelerated)
+    driver_.synchronize(decision.call.stream);
   return outcome;
 }
 
-void Session::remember(const ProgramCopy& asked, const CopyCall& call) {
+// A copy that nobody else need know of is native without a question to the engine.
+void Session::remember(const ProgramCopy& asked, const Decision& decision) {
+  if (decision.stays_native && !decision.time) return recent_.remember(asked, Outcome::native);
   const bool in_default = is_default_stream(asked.stream);
-  CopyCall plain = call;
-  plain.may_branch = nullptr;  // nothing of it will be enqueued
-  known_calls_.remember(asked, {std::move(plain), order_of(asked.stream),
-                                in_default ? context_of(call.stream_gpu) : nullptr});
+  CopyCall call = decision.call;
+  call.may_branch = nullptr;  // nothing of it will be enqueued
+  recent_.remember(asked, {std::move(call), order_of(asked.stream),
+                           in_default ? context_of(call.stream_gpu) : nullptr});
 }
 
 std::optional<PlaceId> Session::place_of(cuda::StreamPointer stream) {
@@ -219,50 +219,52 @@ StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
 
 // True if nothing of ours would wait for the program. Where the driver's own call waits for what is
 // in the stream, so does this, and then there is nothing.
-bool Session::may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
-                        Seconds gain) {
-  if (ends.pageable() && (!is_device(ends.destination) ||
+bool Session::may_begin(const Question& question) {
+  const auto& [asked, gpu, ends, decision] = question;
+  if (ends.pageable() && (!ends.destination.is_device() ||
                           asked.bytes >= opened_.machine().driver.pageable_in_waits_from))
     return true;  // the windows' copy waits
-  if (!asked.blocking || between_gpus(ends)) return waits_for_nobody(asked, call, ends, gain);
+  if (!asked.blocking || ends.between_gpus()) return waits_for_nobody(question);
   EventPool::Lease events(events_);
-  const EventHandle earlier = events.on(call.stream_gpu);
-  driver_.record(earlier, call.stream);
+  const EventHandle earlier = events.on(gpu);
+  driver_.record(earlier, decision.call.stream);
   driver_.synchronize(earlier);
   return true;
 }
 
 // See StreamWatch.
-bool Session::waits_for_nobody(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
-                               Seconds gain) {
-  const auto order = order_of(asked.stream);
+bool Session::waits_for_nobody(const Question& question) {
+  const cuda::StreamPointer stream = question.asked.stream;
+  const auto order = order_of(stream);
   return StreamWatch::of_process().waits_for_nobody(
-      asked.stream, order, is_default_stream(asked.stream) ? context_of(call.stream_gpu) : nullptr,
-      [&] { return becomes_idle(asked, call, ends, order, gain); });
+      stream, order, is_default_stream(stream) ? context_of(question.gpu) : nullptr,
+      [&] { return becomes_idle(question, order); });
 }
 
 // PyTorch lets the stream wait for an event of the other GPU right before each copy between two: a
-// moment later that is over, and the stream is idle again.
-bool Session::becomes_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
-                           StreamWatch::Order order, Seconds gain) {
-  const Seconds patience = std::min(kLongestPatience, gain * (1 / kGainPerPatience));
-  const Seconds until = driver_.now() + patience;
+// moment later that is over, and the stream is idle again. Windows gain more than any patience
+// costs.
+bool Session::becomes_idle(const Question& question, StreamWatch::Order order) {
+  const PlanPointer& plan = question.decision.plan;
+  const Seconds worth =
+      plan ? (plan->native_predicted - plan->predicted) * (1 / kGainPerPatience) : kLongestPatience;
+  const Seconds until = driver_.now() + std::min(kLongestPatience, worth);
   do {
-    if (is_idle(asked, call, ends, order)) return true;
+    if (is_idle(question, order)) return true;
   } while (driver_.now() < until);
   return false;
 }
 
-bool Session::is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
-                      StreamWatch::Order order) {
-  if (!is_finished(call.stream_gpu, asked.stream)) return false;
+bool Session::is_idle(const Question& question, StreamWatch::Order order) {
+  const auto& [asked, gpu, ends, decision] = question;
+  if (!is_finished(gpu, asked.stream)) return false;
   if (order == StreamWatch::Order::alone) return true;
-  std::vector<PlaceId> gpus{call.stream_gpu};
-  for (const MemoryInfo& end : {ends.source, ends.destination})
-    if (asked.stream == nullptr && is_device(end) && !driver_.imports().find(end.base))
-      gpus.push_back(end.place);
+  std::vector<PlaceId> gpus{gpu};
+  for (const End& end : {ends.source, ends.destination})
+    if (asked.stream == nullptr && end.is_device() && !end.imported)
+      gpus.push_back(end.memory.place);
   return std::all_of(gpus.begin(), gpus.end(),
-                     [this](PlaceId gpu) { return is_finished(gpu, nullptr); });
+                     [this](PlaceId each) { return is_finished(each, nullptr); });
 }
 
 // Beside a capture the default stream may not even be asked.
@@ -273,31 +275,31 @@ bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
   return functions().stream_query(stream) == cuda::kSuccess;
 }
 
-Outcome Session::enqueue(const CopyCall& call, const Ends& ends) {
-  const CopyResult result = engine_.copy(call);
-  if (result.left_to_caller) return outcome_of(result.obstacle);
-  if (ends.pageable()) return Outcome::windows;
+Outcome Session::enqueue(const Question& question) {
+  const CopyResult result = engine_.enqueue_or_leave(question.decision);
+  if (result.means == Means::windows) return Outcome::windows;
+  if (result.means == Means::native) return outcome_of(result.obstacle);
   return result.executor == Executor::graph ? Outcome::graphs : Outcome::streams;
 }
 
 // A copy in the legacy default stream between two GPUs starts after everything that either of them
 // has been given before, and what they are given next starts after it.
-Outcome Session::enqueue_in_order(const CopyCall& call, const Ends& ends) {
+Outcome Session::enqueue_in_order(const Question& question) {
+  const CopyCall& call = question.decision.call;
   std::vector<PlaceId> others;
-  for (const MemoryInfo& end : {ends.source, ends.destination})
-    if (is_device(end) && end.place != call.stream_gpu && may_order_with(end))
-      others.push_back(end.place);
+  for (const End& end : {question.ends.source, question.ends.destination})
+    if (end.is_device() && end.memory.place != question.gpu && may_order_with(end))
+      others.push_back(end.memory.place);
   order(call, others, true);
-  const Outcome outcome = enqueue(call, ends);
+  const Outcome outcome = enqueue(question);
   order(call, others, false);
   return outcome;
 }
 
 // The owner of imported memory has its streams in another process. A stream that is captured beside
 // the default one must not be disturbed.
-bool Session::may_order_with(const MemoryInfo& end) {
-  return !driver_.imports().find(end.base) &&
-         !driver_.is_capturing(driver_.foreign_stream(end.place, 0));
+bool Session::may_order_with(const End& end) {
+  return !end.imported && !driver_.is_capturing(driver_.foreign_stream(end.memory.place, 0));
 }
 
 void Session::order(const CopyCall& call, const std::vector<PlaceId>& others, bool before) {

@@ -13,15 +13,12 @@
 #include "driver/cuda/cuda_driver.h"
 #include "engine/engine.h"
 #include "ways/preload/held_copies.h"
-#include "ways/preload/known_calls.h"
-#include "ways/preload/lately_native.h"
 #include "ways/preload/outcome.h"
 #include "ways/preload/program_copy.h"
+#include "ways/preload/recent_outcomes.h"
 #include "ways/preload/stream_watch.h"
 
 namespace polypath::preload {
-
-inline bool is_device(const MemoryInfo& memory) { return memory.kind == MemoryKind::device; }
 
 /// One per process, made at the first copy that may be worth it, and never destroyed: at exit CUDA
 /// may be gone before us. Thread-safe.
@@ -46,46 +43,57 @@ class Session {
   void stop_preparing() noexcept;
 
  private:
+  /// A piece of memory that a copy begins or ends in.
+  struct End {
+    MemoryInfo memory;
+    bool imported = false;  ///< from another process
+    [[nodiscard]] bool is_device() const { return memory.kind == MemoryKind::device; }
+  };
   struct Ends {
-    MemoryInfo destination, source;
+    End destination, source;
     [[nodiscard]] bool pageable() const;
+    [[nodiscard]] bool imported() const { return destination.imported || source.imported; }
+    /// The driver's blocking calls do not wait for such copies.
+    [[nodiscard]] bool between_gpus() const {
+      return destination.is_device() && source.is_device();
+    }
+  };
+  /// A copy of the program on its way through the questions.
+  struct Question {
+    const ProgramCopy& asked;
+    PlaceId gpu;  ///< of the stream
+    Ends ends;
+    Decision decision;
   };
 
-  [[nodiscard]] bool goes_natively_again(const ProgramCopy& asked);
-  void remember(const ProgramCopy& asked, const CopyCall& call);
-  [[nodiscard]] Outcome attempt(const ProgramCopy& asked);
+  [[nodiscard]] bool is_left_again(const ProgramCopy& asked,
+                                   const RecentOutcomes::EngineCall& recent);
+  void remember(const ProgramCopy& asked, const Decision& decision);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
-  [[nodiscard]] Outcome plan_and_make(const ProgramCopy& asked, CopyCall& call, const Ends& ends);
+  [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
+  [[nodiscard]] Outcome carry_out(const Question& question);
   void note_if_held(const ProgramCopy& asked);
   void note_use();
   void give_back_when_idle() noexcept;
   [[nodiscard]] std::optional<PlaceId> place_of(cuda::StreamPointer stream);
   [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
-  [[nodiscard]] bool imports(const CopyCall& call) const;
   void leave_out_exclusive_gpus();
-  [[nodiscard]] static bool between_gpus(const Ends& ends);
-  [[nodiscard]] bool may_begin(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
-                               Seconds gain);
-  [[nodiscard]] bool waits_for_nobody(const ProgramCopy& asked, const CopyCall& call,
-                                      const Ends& ends, Seconds gain);
-  [[nodiscard]] bool becomes_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
-                                  StreamWatch::Order order, Seconds gain);
-  [[nodiscard]] bool is_idle(const ProgramCopy& asked, const CopyCall& call, const Ends& ends,
-                             StreamWatch::Order order);
+  [[nodiscard]] bool may_begin(const Question& question);
+  [[nodiscard]] bool waits_for_nobody(const Question& question);
+  [[nodiscard]] bool becomes_idle(const Question& question, StreamWatch::Order order);
+  [[nodiscard]] bool is_idle(const Question& question, StreamWatch::Order order);
   [[nodiscard]] bool is_finished(PlaceId gpu, cuda::StreamPointer stream);
-  [[nodiscard]] std::optional<Outcome> look_at(Address address, Bytes bytes, MemoryInfo& memory);
+  [[nodiscard]] std::optional<Outcome> look_at(Address address, Bytes bytes, End& end);
   [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
                                                       PlaceId gpu);
   [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);
-  [[nodiscard]] std::optional<Outcome> look_at_plan(CopyCall& call, const Ends& ends,
-                                                    Seconds& gain);
   /// Imported memory, and the context that needs a mapping of its own.
   using Missing = std::vector<std::pair<Address, cuda::ContextPointer>>;
   [[nodiscard]] Outcome map_in_background(const Missing& missing);
-  [[nodiscard]] std::optional<Outcome> look_at_imports(const CopyCall& call, const Plan& plan);
-  [[nodiscard]] Outcome enqueue(const CopyCall& call, const Ends& ends);
-  [[nodiscard]] Outcome enqueue_in_order(const CopyCall& call, const Ends& ends);
-  [[nodiscard]] bool may_order_with(const MemoryInfo& end);
+  [[nodiscard]] std::optional<Outcome> look_at_imports(const Question& question);
+  [[nodiscard]] Outcome enqueue(const Question& question);
+  [[nodiscard]] Outcome enqueue_in_order(const Question& question);
+  [[nodiscard]] bool may_order_with(const End& end);
   void order(const CopyCall& call, const std::vector<PlaceId>& others, bool before);
   [[nodiscard]] int number_of(PlaceId gpu) const;
   [[nodiscard]] cuda::ContextPointer context_of(PlaceId gpu);
@@ -99,10 +107,8 @@ class Session {
   EventSet ordered_;
   EventPool events_;
   HeldCopies held_;
-  KnownCalls known_calls_;        ///< that were native in their company
-  LatelyNative lately_native_;    ///< by plan
-  LatelyNative lately_inside_;    ///< because both ends are in one memory
-  LatelyNative lately_few_cpus_;  ///< because the caller may use too few CPUs
+  ExecutorChoice executor_;
+  RecentOutcomes recent_;
   std::mutex mapping_mutex_;
   std::set<std::pair<Address, cuda::ContextPointer>> mapping_;  ///< in progress
   std::unique_ptr<Background> background_;  ///< that maps memory; null: the call that needs it does

@@ -21,7 +21,7 @@ bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
 }  // namespace
 
 // A context of the program's own ends without a word, and what was mapped in it as well.
-std::optional<Outcome> Session::look_at(Address address, Bytes bytes, MemoryInfo& memory) {
+std::optional<Outcome> Session::look_at(Address address, Bytes bytes, End& end) {
   driver_.imports().forget_ended(address, bytes);
   const auto imported = driver_.imports().find(address);
   if (imported &&
@@ -32,10 +32,10 @@ std::optional<Outcome> Session::look_at(Address address, Bytes bytes, MemoryInfo
   cuda::MemoryAccess access;
   const auto found = driver_.find_memory(address, &access);
   if (!found) return Outcome::unknown_memory;
-  memory = *found;
-  if (memory.kind == MemoryKind::managed) return Outcome::managed;
-  if (imported || !is_device(memory)) return std::nullopt;
-  return look_at_access(access, memory.place);
+  end = {*found, imported.has_value()};
+  if (found->kind == MemoryKind::managed) return Outcome::managed;
+  if (end.imported || !end.is_device()) return std::nullopt;
+  return look_at_access(access, found->place);
 }
 
 // Memory from pools and of virtual addresses is open only to the GPUs that it has been opened to.
@@ -78,36 +78,23 @@ std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& end
   if (const auto against = look_at(asked.destination, asked.bytes, ends.destination))
     return against;
   if (const auto against = look_at(asked.source, asked.bytes, ends.source)) return against;
-  if (ends.destination.place == ends.source.place) return Outcome::same_memory;
-  if (!is_device(ends.destination) && !is_device(ends.source)) return Outcome::same_memory;
+  if (ends.destination.memory.place == ends.source.memory.place) return Outcome::same_memory;
+  if (!ends.destination.is_device() && !ends.source.is_device()) return Outcome::same_memory;
   if (ends.pageable() && asked.bytes < settings_.pageable_min) return Outcome::pageable;
   if (ends.pageable() && !engine_.windows_pay()) return Outcome::few_cpus;
-  if (!holds(ends.destination, asked.destination, asked.bytes) ||
-      !holds(ends.source, asked.source, asked.bytes))
+  if (!holds(ends.destination.memory, asked.destination, asked.bytes) ||
+      !holds(ends.source.memory, asked.source, asked.bytes))
     return Outcome::unknown_memory;
   return std::nullopt;
 }
 
-// What is native on an idle machine stays so on a busy one.
-std::optional<Outcome> Session::look_at_plan(CopyCall& call, const Ends& ends, Seconds& gain) {
-  if (ends.pageable()) return std::nullopt;  // the windows are planned one by one
-  const PlanPointer plan =
-      engine_.known_plan(ends.source.place, ends.destination.place, call.bytes, call.options);
-  if (!plan) return Outcome::preparing;
-  gain = plan->native_predicted - plan->predicted;
-  if (plan->executor() == Executor::native) {
-    if (plan->predicted <= opened_.machine().driver.brief_copy) return Outcome::native;
-    call.options.executor = ExecutorChoice::native;  // the engine only takes note of it
-    return std::nullopt;
-  }
-  return driver_.imports().empty() ? std::nullopt : look_at_imports(call, *plan);
-}
-
 // Before anything is enqueued: mapping takes milliseconds, and may fail.
-std::optional<Outcome> Session::look_at_imports(const CopyCall& call, const Plan& plan) {
+std::optional<Outcome> Session::look_at_imports(const Question& question) {
+  const auto& [asked, stream_gpu, ends, decision] = question;
+  if (!ends.imported() || !decision.plan) return std::nullopt;
   Missing missing;
-  const auto look = [&](Address address, HopId hop) {
-    if (!driver_.imports().find(address)) return;
+  const auto look = [&](const End& end, Address address, HopId hop) {
+    if (!end.imported) return;
     const PlaceId gpu = opened_.machine().executing_gpu(hop);
     // A context that is not there yet is made with the rest of what the plan needs.
     if (background_ && !driver_.contexts().has(number_of(gpu))) return;
@@ -115,10 +102,10 @@ std::optional<Outcome> Session::look_at_imports(const CopyCall& call, const Plan
     if (!driver_.imports().is_reached(address, context)) missing.emplace_back(address, context);
   };
   try {
-    for (const PathShape& part : plan.shape.paths) {
+    for (const PathShape& part : decision.plan->shape.paths) {
       if (!part.path.staged()) continue;
-      look(call.source, part.path.first);
-      look(call.destination, part.path.second);
+      look(ends.source, asked.source, part.path.first);
+      look(ends.destination, asked.destination, part.path.second);
     }
     if (missing.empty()) return std::nullopt;
     if (background_) return map_in_background(missing);

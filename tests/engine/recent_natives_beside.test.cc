@@ -1,5 +1,5 @@
-// Familiar copies, where what is known of them must not be used: ranges that overlap, others in
-// flight, a stream of another GPU. And what is in flight must know of them.
+// Copies that lately went natively, where what is known of them must not be used: ranges that
+// overlap, others in flight, a stream of another GPU. And what is in flight must know of them.
 
 #include <gmock/gmock.h>
 
@@ -45,9 +45,9 @@ Machine beluga_with(Seconds brief_copy) {
 }
 
 // Copies over beluga's direct paths. Long ones, of 180 us, are company for others.
-class FamiliarBeside : public testing::Test {
+class RecentBeside : public testing::Test {
  protected:
-  explicit FamiliarBeside(Seconds brief_copy = DriverBehaviour{}.brief_copy)
+  explicit RecentBeside(Seconds brief_copy = DriverBehaviour{}.brief_copy)
       : machine_(beluga_with(brief_copy)) {}
   CopyCall call(const std::string& from, const std::string& to, std::size_t bytes,
                 StreamHandle stream) {
@@ -58,7 +58,7 @@ class FamiliarBeside : public testing::Test {
     engine_.copy(call);
     return driver_.questions - before;
   }
-  void make_familiar(const CopyCall& call) {
+  void make_known(const CopyCall& call) {
     ASSERT_GT(questions_of(call), 0);
     rig_.synchronize();
     ASSERT_EQ(questions_of(call), 0);
@@ -73,13 +73,13 @@ class FamiliarBeside : public testing::Test {
   StreamHandle stream_ = rig_.stream("gpu0");
 };
 
-// Between the same pages as the familiar one.
-TEST_F(FamiliarBeside, OverlappingRangesNeverReachTheDriver) {
+// Between the same pages as the known one.
+TEST_F(RecentBeside, OverlappingRangesNeverReachTheDriver) {
   constexpr std::size_t kPage = 4096;
   Buffer& memory = rig_.buffer("gpu0", 4 * kPage);
   const std::size_t start = kPage - memory.address.value % kPage;
   CopyCall within = rig_.call(memory, start + kPage, memory, start, kPage / 2, stream_);
-  make_familiar(within);
+  make_known(within);
   within.source.value += kPage - 1;
   const int copies = driver_.copies;
 
@@ -89,57 +89,57 @@ TEST_F(FamiliarBeside, OverlappingRangesNeverReachTheDriver) {
   EXPECT_EQ(driver_.copies, copies);
 }
 
-TEST_F(FamiliarBeside, OnesBetweenOtherPlacesAreLookedAt) {
-  const CopyCall familiar = call("gpu0", "gpu1", kLong, stream_);
-  make_familiar(familiar);
+TEST_F(RecentBeside, OnesBetweenOtherPlacesAreLookedAt) {
+  const CopyCall known = call("gpu0", "gpu1", kLong, stream_);
+  make_known(known);
   const CopyCall other = call("gpu0", "gpu2", kLong, rig_.stream("gpu0"));
   engine_.copy(other);
 
-  EXPECT_GT(questions_of(familiar), 0);
+  EXPECT_GT(questions_of(known), 0);
 }
 
 // Where these long ones count as brief.
-class BriefBeside : public FamiliarBeside {
+class BriefBeside : public RecentBeside {
  protected:
-  BriefBeside() : FamiliarBeside(200_us) {}
+  BriefBeside() : RecentBeside(200_us) {}
 };
 
 TEST_F(BriefBeside, OnesBetweenOtherPlacesAreNotLookedAt) {
-  const CopyCall familiar = call("gpu0", "gpu1", kLong, stream_);
-  make_familiar(familiar);
+  const CopyCall known = call("gpu0", "gpu1", kLong, stream_);
+  make_known(known);
   const CopyCall other = call("gpu0", "gpu2", kLong, rig_.stream("gpu0"));
   engine_.copy(other);
 
-  EXPECT_EQ(questions_of(familiar), 0);
+  EXPECT_EQ(questions_of(known), 0);
 }
 
-TEST_F(FamiliarBeside, OthersSeeThem) {
-  const CopyCall familiar = call("gpu0", "gpu1", kLong, stream_);
-  make_familiar(familiar);
+TEST_F(RecentBeside, OthersSeeThem) {
+  const CopyCall known = call("gpu0", "gpu1", kLong, stream_);
+  make_known(known);
   const Asked asked{rig_.stream("gpu2"), {2}, {3}, Bytes{kLong}};
   ASSERT_TRUE(load_->company_of(asked, driver_.now()).load.empty());
 
-  engine_.copy(familiar);
+  engine_.copy(known);
 
   EXPECT_FALSE(load_->company_of(asked, driver_.now()).load.empty());
 }
 
-TEST_F(FamiliarBeside, AStreamOfAnotherGpuIsAnotherCopy) {
-  CopyCall familiar = call("gpu0", "gpu1", kLong, stream_);
-  make_familiar(familiar);
-  familiar.stream = rig_.stream("gpu1");
-  familiar.stream_gpu = {1};
+TEST_F(RecentBeside, AStreamOfAnotherGpuIsAnotherCopy) {
+  CopyCall known = call("gpu0", "gpu1", kLong, stream_);
+  make_known(known);
+  known.stream = rig_.stream("gpu1");
+  known.stream_gpu = {1};
 
-  EXPECT_GT(questions_of(familiar), 0);
+  EXPECT_GT(questions_of(known), 0);
 }
 
-TEST_F(FamiliarBeside, ASmallCopyByAStreamOfAnotherGpuIsAnotherOne) {
-  CopyCall familiar = call("gpu0", "gpu1", kSmall, stream_);
-  make_familiar(familiar);
-  familiar.stream = rig_.stream("gpu1");
-  familiar.stream_gpu = {1};
+TEST_F(RecentBeside, ASmallCopyByAStreamOfAnotherGpuIsAnotherOne) {
+  CopyCall known = call("gpu0", "gpu1", kSmall, stream_);
+  make_known(known);
+  known.stream = rig_.stream("gpu1");
+  known.stream_gpu = {1};
 
-  EXPECT_GT(questions_of(familiar), 0);
+  EXPECT_GT(questions_of(known), 0);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Copies like one that lately went natively go at once, and never wrongly.
 
-#include "engine/familiar.h"
+#include "engine/recent_natives.h"
 
 #include <gmock/gmock.h>
 
@@ -17,60 +17,87 @@ using testing::IsEmpty;
 constexpr std::size_t kSmall = 4096, kPlanned = 2 << 20;
 
 CopyCall call_of(std::uintptr_t destination, std::uintptr_t source, Bytes bytes) {
-  return {{destination}, {source}, bytes, {1}, {0}, {}};
+  return {.destination = {destination},
+          .source = {source},
+          .bytes = bytes,
+          .stream = {1},
+          .stream_gpu = {0}};
 }
 
-TEST(FamiliarCopies, KnowsCopiesBetweenTheSamePages) {
-  FamiliarCopies familiar(1_MiB);
+Decision native(const CopyCall& call, PlanPointer plan = nullptr) {
+  return {.call = call, .means = Means::native, .plan = std::move(plan)};
+}
+
+TEST(RecentNatives, KnowCopiesBetweenTheSamePages) {
+  RecentNatives recent(1_MiB);
   const auto plan = std::make_shared<Plan>();
 
-  familiar.remember(call_of(0x10000, 0x90000, 2_MiB), plan, BothWays::no);
+  recent.remember(native(call_of(0x10000, 0x90000, 2_MiB), plan));
 
-  ASSERT_NE(familiar.find(call_of(0x10008, 0x90010, 2_MiB)), nullptr);
-  EXPECT_EQ(familiar.find(call_of(0x10008, 0x90010, 2_MiB))->plan, plan);
-  EXPECT_EQ(familiar.find(call_of(0x10000, 0x90000, 3_MiB)), nullptr);
-  EXPECT_EQ(familiar.find(call_of(0x11000, 0x90000, 2_MiB)), nullptr);
-  EXPECT_EQ(familiar.find(call_of(0x90000, 0x10000, 2_MiB)), nullptr);
+  ASSERT_NE(recent.find(call_of(0x10008, 0x90010, 2_MiB)), nullptr);
+  EXPECT_EQ(recent.find(call_of(0x10008, 0x90010, 2_MiB))->plan, plan);
+  EXPECT_EQ(recent.find(call_of(0x10000, 0x90000, 3_MiB)), nullptr);
+  EXPECT_EQ(recent.find(call_of(0x11000, 0x90000, 2_MiB)), nullptr);
+  EXPECT_EQ(recent.find(call_of(0x90000, 0x10000, 2_MiB)), nullptr);
 }
 
-TEST(FamiliarCopies, SizesTooSmallToPlanAreAlike) {
-  FamiliarCopies familiar(1_MiB);
+TEST(RecentNatives, SizesTooSmallToPlanAreAlike) {
+  RecentNatives recent(1_MiB);
 
-  familiar.remember_small(call_of(0x10000, 0x90000, 8_B), false);
+  recent.remember(native(call_of(0x10000, 0x90000, 8_B)));
 
-  EXPECT_NE(familiar.find(call_of(0x10000, 0x90000, 64_KiB)), nullptr);
-  EXPECT_EQ(familiar.find(call_of(0x10000, 0x90000, 1_MiB)), nullptr);
+  EXPECT_NE(recent.find(call_of(0x10000, 0x90000, 64_KiB)), nullptr);
+  EXPECT_EQ(recent.find(call_of(0x10000, 0x90000, 1_MiB)), nullptr);
 }
 
-TEST(FamiliarCopies, AreLookedAtAgainAfterSomeUses) {
-  FamiliarCopies familiar(1_MiB);
-  const CopyCall call = call_of(0x10000, 0x90000, 8_B);
-  familiar.remember_small(call, false);
-
-  int uses = 0;
-  while (familiar.find(call) != nullptr) ++uses;
-
-  EXPECT_EQ(uses, FamiliarCopies::kUses);
-}
-
-TEST(FamiliarCopies, OptionsOfTheCallersOwnAreNeverFamiliar) {
-  FamiliarCopies familiar(1_MiB);
+TEST(RecentNatives, CopiesWithOptionsOfTheirOwnAreNotKnown) {
+  RecentNatives recent(1_MiB);
   CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
-  familiar.remember_small(call, false);
+  recent.remember(native(call));
   call.options.shares = {{"direct", 1.0}};
 
-  EXPECT_EQ(familiar.find(call), nullptr);
+  EXPECT_EQ(recent.find(call), nullptr);
 }
 
-TEST(FamiliarCopies, AnotherExecutorIsAnotherCopy) {
-  FamiliarCopies familiar(1_MiB);
+TEST(RecentNatives, AnotherExecutorIsAnotherCopy) {
+  RecentNatives recent(1_MiB);
   CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
   call.options.executor = ExecutorChoice::stream;
-  familiar.remember(call, std::make_shared<Plan>(), BothWays::no);
+  recent.remember(native(call, std::make_shared<Plan>()));
 
-  EXPECT_NE(familiar.find(call), nullptr);
+  EXPECT_NE(recent.find(call), nullptr);
   call.options.executor = ExecutorChoice::automatic;
-  EXPECT_EQ(familiar.find(call), nullptr);
+  EXPECT_EQ(recent.find(call), nullptr);
+}
+
+TEST(RecentNatives, CopiesBesideOthersAreNotKnownUnlessTheyStayNative) {
+  RecentNatives recent(1_MiB);
+  Decision beside = native(call_of(0x10000, 0x90000, 2_MiB), std::make_shared<Plan>());
+  beside.company.load.emplace_back();
+
+  recent.remember(beside);
+  const bool known = recent.find(beside.call) != nullptr;
+  beside.stays_native = true;
+  recent.remember(beside);
+
+  EXPECT_FALSE(known);
+  ASSERT_NE(recent.find(beside.call), nullptr);
+  EXPECT_TRUE(recent.find(beside.call)->always);
+}
+
+// By turns alone and beside one that goes the other way, it is known in both.
+TEST(RecentNatives, BothCircumstancesAreKept) {
+  RecentNatives recent(1_MiB);
+  Decision decision = native(call_of(0x10000, 0x90000, 2_MiB), std::make_shared<Plan>());
+
+  recent.remember(decision);
+  decision.company.both_ways = BothWays::by_threads;
+  recent.remember(decision);
+
+  const RecentNatives::Known* known = recent.find(decision.call);
+  ASSERT_NE(known, nullptr);
+  EXPECT_TRUE(known->alone);
+  EXPECT_EQ(known->both_ways, BothWays::by_threads);
 }
 
 // --- copies that are left to the caller ---
@@ -79,12 +106,13 @@ TEST(FamiliarCopies, AnotherExecutorIsAnotherCopy) {
 class LeftCopies : public testing::Test {
  protected:
   LeftCopies() {
-    call_ = left(rig_.call(there_, 0, here_, 0, kSize, rig_.stream("gpu0")));
-    back_ = left(rig_.call(here_again_, 0, there_again_, 0, kSize, rig_.stream("gpu1")));
+    call_ = rig_.call(there_, 0, here_, 0, kSize, rig_.stream("gpu0"));
+    back_ = rig_.call(here_again_, 0, there_again_, 0, kSize, rig_.stream("gpu1"));
   }
-  static CopyCall left(CopyCall call) {
-    call.native_by_caller = true;
-    return call;
+  // True if it is left to the caller.
+  bool is_left(const CopyCall& call) {
+    Engine& engine = rig_.engine();
+    return engine.enqueue_or_leave(engine.decide(call)).means == Means::native;
   }
   // What the caller does itself, and the engine does not see.
   void copy_natively(const CopyCall& call) {
@@ -100,7 +128,7 @@ class LeftCopies : public testing::Test {
   // Both at once, each by the caller where it is left.
   void exchange() {
     for (const CopyCall* call : {&call_, &back_})
-      if (rig_.engine().copy(*call).left_to_caller) copy_natively(*call);
+      if (is_left(*call)) copy_natively(*call);
     rig_.synchronize();
   }
 
@@ -113,28 +141,40 @@ class LeftCopies : public testing::Test {
   CopyCall call_, back_;
 };
 
-TEST_F(LeftCopies, AreLeftAgainIfTheyAreKnown) {
-  EXPECT_FALSE(rig_.engine().leaves_again(call_));
+TEST_F(LeftCopies, AreRecalledIfTheyAreKnown) {
+  EXPECT_FALSE(rig_.engine().recall(call_));
   for (int i = 0; i < 4; ++i) exchange();
   const std::uint64_t before = rig_.statistics().native;
 
-  EXPECT_TRUE(rig_.engine().leaves_again(call_));
-  EXPECT_TRUE(rig_.engine().leaves_again(back_));
-  EXPECT_EQ(rig_.statistics().native, before + 2);
+  const auto decision = rig_.engine().recall(call_);
+  ASSERT_TRUE(decision);
+  const CopyResult left = rig_.engine().enqueue_or_leave(*decision);
+
+  EXPECT_EQ(left.means, Means::native);
+  EXPECT_EQ(rig_.statistics().native, before + 1);
 }
 
-TEST_F(LeftCopies, AreOnlyThoseThatTheCallerMakes) {
-  for (int i = 0; i < 4; ++i) exchange();
-  call_.native_by_caller = false;
+// To decide is not to do.
+TEST_F(LeftCopies, AreNotCountedBeforeTheyAreEnqueued) {
+  const std::uint64_t before = rig_.statistics().transfers;
 
-  EXPECT_FALSE(rig_.engine().leaves_again(call_));
+  const Decision decision = rig_.engine().decide(call_);
+  const std::uint64_t decided = rig_.statistics().transfers;
+  const CopyResult done = rig_.engine().enqueue(decision);
+  rig_.synchronize();
+
+  EXPECT_EQ(decision.means, Means::paths);
+  EXPECT_EQ(decided, before);
+  EXPECT_EQ(done.means, Means::paths);
+  EXPECT_EQ(done.plan, decision.plan);
+  EXPECT_EQ(rig_.statistics().transfers, before + 1);
 }
 
 TEST_F(LeftCopies, AreLookedAtWhereTheyMeetNobodyAnyMore) {
   for (int i = 0; i < 4; ++i) exchange();
 
   int left = 0;
-  while (left < 100 && rig_.engine().copy(call_).left_to_caller) {
+  while (left < 100 && is_left(call_)) {
     copy_natively(call_);
     rig_.synchronize();
     ++left;
@@ -161,21 +201,21 @@ TEST(KnownEnds, AreNotAskedFor) {
   Buffer& source = rig.buffer("gpu0", kPlanned);
   Buffer& destination = rig.buffer("gpu1", kPlanned);
   CopyCall call = rig.call(destination, 0, source, 0, kPlanned, rig.stream("gpu0"));
-  call.ends = CopyEnds{source.place, destination.place};
+  const CopyEnds ends{source.place, destination.place};
 
-  rig.engine().copy(call);
+  rig.engine().enqueue(rig.engine().decide(call, ends));
   call.destination = call.source;
-  const auto copy_onto_itself = [&] { rig.engine().copy(call); };
+  const auto copy_onto_itself = [&] { (void)rig.engine().decide(call, ends); };
 
   EXPECT_EQ(asked.asked, 0);
   expect_invalid_argument(copy_onto_itself, "overlap");
 }
 
-class FamiliarSizes : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, FamiliarSizes, testing::Values(kSmall, kPlanned));
+class RecentSizes : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, RecentSizes, testing::Values(kSmall, kPlanned));
 
 // On h200x4 a copy of 2 MiB between GPUs is planned, as one native copy.
-TEST_P(FamiliarSizes, AreCopiedRightAndWithoutAskingWhatTheMemoryIs) {
+TEST_P(RecentSizes, AreCopiedRightAndWithoutAskingWhatTheMemoryIs) {
   Rig rig("h200x4");
   AskedDriver asked(rig.driver());
   rig.use(asked);
@@ -195,7 +235,7 @@ TEST_P(FamiliarSizes, AreCopiedRightAndWithoutAskingWhatTheMemoryIs) {
   EXPECT_THAT(rig.close(), IsEmpty());
 }
 
-TEST_P(FamiliarSizes, FreedMemoryIsRefusedByName) {
+TEST_P(RecentSizes, FreedMemoryIsRefusedByName) {
   Rig rig("h200x4");
   Buffer& source = rig.buffer("gpu0", GetParam());
   Buffer& destination = rig.buffer("gpu1", GetParam());
@@ -212,7 +252,7 @@ TEST_P(FamiliarSizes, FreedMemoryIsRefusedByName) {
   EXPECT_THAT(rig.close(), IsEmpty());
 }
 
-TEST_P(FamiliarSizes, OverlappingRangesAreRefusedAllTheSame) {
+TEST_P(RecentSizes, OverlappingRangesAreRefusedAllTheSame) {
   Rig rig("h200x4");
   Buffer& memory = rig.buffer("gpu0", 2 * GetParam());
   const StreamHandle stream = rig.stream("gpu0");
@@ -227,7 +267,7 @@ TEST_P(FamiliarSizes, OverlappingRangesAreRefusedAllTheSame) {
 }
 
 // Copies that last for 180 us on beluga, by its one direct path.
-class LongFamiliarCopies : public testing::Test {
+class LongRecentCopies : public testing::Test {
  protected:
   static constexpr std::size_t kLong = 8 << 20;
 
@@ -260,11 +300,11 @@ class LongFamiliarCopies : public testing::Test {
   }
 };
 
-TEST_F(LongFamiliarCopies, AreNotLookedAtOnAnIdleMachine) {
+TEST_F(LongRecentCopies, AreNotLookedAtOnAnIdleMachine) {
   EXPECT_EQ(questions_of_copy(stream_), 0);
 }
 
-TEST_F(LongFamiliarCopies, ArePlannedAnewBesideOthers) {
+TEST_F(LongRecentCopies, ArePlannedAnewBesideOthers) {
   rig_.copy(rig_.buffer("gpu0", kLong), rig_.buffer("gpu1", kLong), other_);
 
   EXPECT_GT(questions_of_copy(stream_), 0);

@@ -1,0 +1,25 @@
+#pragma once
+// What is to become of a copy. To decide enqueues nothing; to enqueue decides nothing.
+
+#include "engine/copy_call.h"
+#include "engine/load_tracker.h"
+
+namespace polypath {
+
+/// A copy, with all that was learnt about it.
+struct Decision {
+  CopyCall call;
+  CopyEnds ends = {};  ///< nowhere, if the copy is as one was that lately went natively
+  Means means = Means::nothing;
+  PlanPointer plan = nullptr;  ///< null: it needs none, or none is known yet
+  Company company = {};        ///< beside which it is planned
+  /// When, by the driver's clock; none where others need not know of it.
+  std::optional<Seconds> time = std::nullopt;
+  Obstacle obstacle = Obstacle::none;  ///< why it is native although several paths may gain
+  bool recalled = false;      ///< as the last one like it; neither memory nor plan was asked
+  bool stays_native = false;  ///< whatever else is in flight: see CopyCall::cautious
+  bool gives_way = false;     ///< native, because others leave no room
+  bool may_block = false;     ///< the driver's own copy may, so nobody may wait for it
+};
+
+}  // namespace polypath

@@ -1,0 +1,173 @@
+// What is to become of a copy.
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "engine/engine.h"
+
+namespace polypath {
+namespace {
+
+[[noreturn]] void fail_argument(const std::string& problem, const std::string& why,
+                                const std::string& remedy) {
+  fail(ErrorCode::invalid_argument, problem, why, remedy);
+}
+
+// The memory of `bytes` at `address`, which must lie in one allocation.
+MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* what) {
+  if (address.value == 0)
+    fail_argument(fmt::format("{} is null", what), "there is no memory there", "Pass an address.");
+  const auto memory = driver.find_memory(address);
+  if (!memory)
+    fail_argument(fmt::format("{} 0x{:x} is not known to the driver", what, address.value),
+                  "it is in no live allocation of this machine",
+                  "Allocate it at one of the machine's places.");
+  const std::uint64_t left = memory->base.value + memory->size.value - address.value;
+  if (bytes.value > left)
+    fail_argument(
+        fmt::format("{} is too short", what),
+        fmt::format("{} bytes are left in its allocation, {} were asked for", left, bytes.value),
+        "Correct the size or the offset.");
+  return *memory;
+}
+
+bool overlap(const CopyCall& call) {
+  return call.source.value < call.destination.value + call.bytes.value &&
+         call.destination.value < call.source.value + call.bytes.value;
+}
+
+void refuse_overlap(const CopyCall& call) {
+  if (overlap(call))
+    fail_argument("source and destination overlap", "the result would depend on the order of bytes",
+                  "Copy through a third buffer.");
+}
+
+Asked asked_of(const CopyCall& call, PlaceId source, PlaceId destination) {
+  return {call.stream, source, destination, call.bytes};
+}
+
+// The driver knows such memory and leaves it where it is.
+bool is_planned(MemoryKind kind) {
+  return kind == MemoryKind::device || kind == MemoryKind::pinned;
+}
+
+// A native copy gives way to nobody, so that a crowd does not matter.
+bool goes_as_known(const RecentNatives::Known& known, const Company& company) {
+  if (known.always) return true;
+  if (!company.load.empty()) return false;
+  return company.both_ways == BothWays::no ? known.alone : known.both_ways == company.both_ways;
+}
+
+}  // namespace
+
+CopyEnds Engine::look_at_ends(const CopyCall& call) {
+  const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source");
+  const MemoryInfo destination = memory_of(driver_, call.destination, call.bytes, "destination");
+  return {source.place, destination.place, source.kind, destination.kind};
+}
+
+Decision Engine::decide(const CopyCall& call) {
+  check_process();
+  const std::scoped_lock lock(mutex_);
+  return decide_locked(call, nullptr);
+}
+
+Decision Engine::decide(const CopyCall& call, const CopyEnds& ends) {
+  check_process();
+  const std::scoped_lock lock(mutex_);
+  return decide_locked(call, &ends);
+}
+
+std::optional<Decision> Engine::recall(const CopyCall& call) {
+  check_process();
+  const std::scoped_lock lock(mutex_);
+  return recall_locked(call);
+}
+
+// Whoever knows the ends knows that the stream is not being captured.
+Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends) {
+  if (call.bytes.value == 0) return {.call = call};
+  if (auto recalled = recall_locked(call)) return *std::move(recalled);
+  const CopyEnds ends = known_ends != nullptr ? *known_ends : look_at_ends(call);
+  refuse_overlap(call);
+  const auto captured = [&] { return known_ends == nullptr && driver_.is_capturing(call.stream); };
+  Decision decision{.call = call, .ends = ends, .means = Means::native};
+  if (!is_planned(ends.source_kind) || !is_planned(ends.destination_kind)) {
+    decision.may_block = true;
+    if (goes_by_windows(call, ends) && !captured()) decision.means = Means::windows;
+    return decision;
+  }
+  const bool plain = call.bytes < settings_.min_message && !call.options.forced();
+  if (plain || ends.source == ends.destination || captured()) return decision;
+  if (call.cautious) plan_alone(decision);
+  if (!call.cautious || decision.means == Means::paths) plan_beside_others(decision);
+  return decision;
+}
+
+// As the last one like it, if that went natively and nothing is in flight that could change it.
+std::optional<Decision> Engine::recall_locked(const CopyCall& call) {
+  const RecentNatives::Known* known = recent_.find(call);
+  if (known == nullptr || overlap(call)) return std::nullopt;
+  Decision decision{.call = call,
+                    .means = Means::native,
+                    .plan = known->plan,
+                    .recalled = true,
+                    .stays_native = known->always,
+                    .may_block = known->may_block};
+  const bool wherever = known->always || known->alone;
+  if (!known->plan || (wherever && known->plan->predicted <= machine_.driver.brief_copy))
+    return decision;
+  decision.time = driver_.now();
+  decision.company = load_->company_of(
+      asked_of(call, known->plan->source, known->plan->destination), *decision.time);
+  if (!goes_as_known(*known, decision.company)) return std::nullopt;
+  return decision;
+}
+
+// A brief native copy is nobody's business; of a long one others are to know.
+void Engine::plan_alone(Decision& decision) {
+  const CopyCall& call = decision.call;
+  const CopyEnds& ends = decision.ends;
+  decision.plan = plan_for({ends.source, ends.destination, call.bytes, complete(call.options)});
+  if (!decision.plan) decision.obstacle = Obstacle::preparing;
+  else if (decision.plan->executor() != Executor::native) decision.means = Means::paths;
+  else decision.stays_native = true;
+  if (!decision.stays_native || decision.plan->predicted <= machine_.driver.brief_copy) return;
+  decision.time = driver_.now();
+  decision.company =
+      load_->company_of(asked_of(call, ends.source, ends.destination), *decision.time);
+}
+
+// The plan beside what else is in flight.
+void Engine::plan_beside_others(Decision& decision) {
+  const CopyCall& call = decision.call;
+  const CopyEnds& ends = decision.ends;
+  decision.time = driver_.now();
+  decision.company =
+      load_->company_of(asked_of(call, ends.source, ends.destination), *decision.time);
+  const Company& company = decision.company;
+  PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options),
+                      company.load};
+  const bool forced = call.options.forced();
+  if (!forced) request.options.both_ways = company.both_ways;
+  request.options.followers_unknown = company.followers_unknown;
+  decision.plan = plan_for(request);
+  if (decision.plan && gives_way(decision) && !forced) {
+    request.options.executor = ExecutorChoice::native;
+    decision.plan = plan_for(request);
+    decision.gives_way = true;
+  }
+  if (!decision.plan) decision.obstacle = Obstacle::preparing;
+  const bool native = !decision.plan || decision.plan->executor() == Executor::native;
+  decision.means = native ? Means::native : Means::paths;
+}
+
+// Where other processes leave no room a plan of several paths becomes one native copy: to plan
+// around them would move all of them to the same free resources at the same moment. Four ranks in a
+// ring on two H200s lost a third by that.
+bool Engine::gives_way(const Decision& decision) const {
+  if (decision.plan->executor() == Executor::native) return false;
+  return load_->lacks_room(*decision.plan, decision.company.crowd);
+}
+
+}  // namespace polypath

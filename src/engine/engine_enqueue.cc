@@ -1,0 +1,195 @@
+// What was decided is done, noted and counted.
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "engine/engine.h"
+
+namespace polypath {
+namespace {
+
+std::string describe(const Machine& machine, const Plan& plan, Executor executor) {
+  std::string text =
+      fmt::format("{} from {} to {} as {}, predicted {}:", describe_bytes(plan.bytes),
+                  machine.place(plan.source).name, machine.place(plan.destination).name,
+                  name_of(executor), describe_seconds(plan.predicted));
+  for (const PathDecision& decision : plan.decisions)
+    if (decision.included)
+      text +=
+          fmt::format(" {} {:.1f} % in {}", decision.name, 100 * decision.share, decision.chunks);
+  return text;
+}
+
+}  // namespace
+
+CopyResult Engine::enqueue(const Decision& decision) {
+  check_process();
+  if (decision.may_block) return enqueue_unpinned(decision, NativeCopyBy::engine);
+  const std::scoped_lock lock(mutex_);
+  return enqueue_locked(decision, NativeCopyBy::engine);
+}
+
+CopyResult Engine::enqueue_or_leave(const Decision& decision) {
+  check_process();
+  if (decision.may_block) return enqueue_unpinned(decision, NativeCopyBy::caller);
+  const std::scoped_lock lock(mutex_);
+  return enqueue_locked(decision, NativeCopyBy::caller);
+}
+
+CopyResult Engine::enqueue_locked(const Decision& decision, NativeCopyBy maker) {
+  if (decision.means == Means::nothing) return {.means = Means::nothing};
+  try {
+    const CopyResult result = attempt(decision);
+    if (result.means == Means::native) native_copy(decision, maker);
+    note(decision, result);
+    return result;
+  } catch (const Error&) {
+    note_failure(decision);
+    throw;
+  }
+}
+
+// With pageable or managed memory at an end the driver may block, so that no lock is held.
+CopyResult Engine::enqueue_unpinned(const Decision& decision, NativeCopyBy maker) {
+  try {
+    const CopyResult result = attempt_windows(decision);
+    if (result.means == Means::native) native_copy(decision, maker);
+    const std::scoped_lock lock(mutex_);
+    note(decision, result);
+    return result;
+  } catch (const Error&) {
+    const std::scoped_lock lock(mutex_);
+    note_failure(decision);
+    throw;
+  }
+}
+
+void Engine::native_copy(const Decision& decision, NativeCopyBy maker) {
+  if (maker == NativeCopyBy::caller) return;
+  const CopyCall& call = decision.call;
+  driver_.copy_native({call.destination,
+                       call.source,
+                       call.bytes,
+                       {next_transfer_++, 0, 0},
+                       decision.ends.destination,
+                       decision.ends.source},
+                      call.stream);
+}
+
+// By plan; native, if that is the plan or something is in the way: then nothing is queued.
+CopyResult Engine::attempt(const Decision& decision) {
+  const PlanPointer& plan = decision.plan;
+  const bool by_paths = decision.means == Means::paths;
+  Executor executor = by_paths ? executor_for(decision.call, *plan) : Executor::native;
+  if (plan && !decision.recalled && logs(LogLevel::debug))
+    log(LogLevel::debug, describe(machine_, *plan, executor));
+  if (!by_paths) return {.plan = plan, .obstacle = decision.obstacle};
+  const Obstacle obstacle = run(decision.call, plan, executor);
+  if (obstacle != Obstacle::none) return {.obstacle = obstacle};
+  return {.executor = executor, .plan = plan, .means = Means::paths};
+}
+
+// A graph pays only when launched again: an automatic plan runs as streams the first times.
+Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
+  if (plan.executor() != Executor::graph) return plan.executor();
+  if (choice_of(call.options) == ExecutorChoice::graph) return Executor::graph;
+  int* uses = uses_.find(plan.structure);
+  if (uses == nullptr) uses = &uses_.insert(plan.structure, 0);
+  return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
+}
+
+// None: the transfer is enqueued, by `executor`. Else nothing of it is queued.
+Obstacle Engine::run(const CopyCall& call, const PlanPointer& plan, Executor& executor) {
+  if (call.may_branch && !call.may_branch()) return Obstacle::held;
+  Lane* lane = lanes_.lend(call.stream);
+  if (lane == nullptr) return Obstacle::no_lane;
+  Obstacle obstacle = provide(*lane, plan);
+  if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);
+  if (obstacle != Obstacle::none) return obstacle;
+  const std::array buffers{call.source, call.destination};
+  const Transfer transfer{&plan->program, plan->structure, buffers,
+                          call.stream,    call.stream_gpu, next_transfer_++};
+  return run_in(*lane, transfer, executor);
+}
+
+// A graph is one entry in a stream, however many copies it has.
+Obstacle Engine::find_room(Lane& lane, const CopyCall& call, const Plan& plan,
+                           Executor& executor) const {
+  if (executor == Executor::graph || lane.has_room(plan.program)) return Obstacle::none;
+  if (choice_of(call.options) != ExecutorChoice::automatic) return Obstacle::queue_full;
+  executor = Executor::graph;
+  return Obstacle::none;
+}
+
+Obstacle Engine::run_in(Lane& lane, const Transfer& transfer, Executor executor) {
+  bool queued = false;
+  try {
+    lane.prepare(transfer, executor);
+    queued = true;
+    lane.run(transfer, executor);
+    return Obstacle::none;
+  } catch (const Error& error) {
+    // A native copy must not be overtaken by what is queued, nor may what follows it in the stream.
+    if (queued && !lane.settle(transfer)) throw UnsettledError(error.code(), error.what());
+    log(LogLevel::warning, fmt::format("one native copy instead of {} copies: {}",
+                                       transfer.program->nodes().size(), error.what()));
+    return Obstacle::failed;
+  }
+}
+
+void Engine::note(const Decision& decision, const CopyResult& result) {
+  count_asked(decision.call);
+  count_done(result);
+  note_load(decision);
+  const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
+  const bool knows_why = decision.plan || decision.call.bytes < settings_.min_message;
+  if (by_decision && knows_why && !decision.recalled) recent_.remember(decision);
+}
+
+// Others are to know of it.
+void Engine::note_load(const Decision& decision) {
+  if (decision.plan && decision.time)
+    load_->add(decision.call.stream, decision.plan, *decision.time, decision.company);
+}
+
+// Throws what is wrong with the call, if it is the caller's fault: what was recalled has not been
+// looked at.
+void Engine::note_failure(const Decision& decision) {
+  if (decision.recalled) {
+    recent_.forget(decision.call);
+    (void)look_at_ends(decision.call);
+  }
+  count_asked(decision.call);
+  ++statistics_.errors;
+}
+
+void Engine::count_asked(const CopyCall& call) {
+  ++statistics_.transfers;
+  statistics_.bytes += call.bytes;
+}
+
+void Engine::count_done(const CopyResult& result) {
+  switch (result.means) {
+    case Means::nothing: return;
+    case Means::windows: ++statistics_.pageable; return;
+    case Means::native:
+      ++(result.obstacle == Obstacle::failed ? statistics_.fallbacks : statistics_.native);
+      return;
+    case Means::paths:
+      ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
+      count_staged(*result.plan);
+      return;
+  }
+}
+
+void Engine::count_staged(const Plan& plan) {
+  for (const PathShape& part : plan.shape.paths)
+    if (part.path.staged())
+      for (const Bytes chunk : part.chunks) statistics_.staged_bytes += chunk;
+}
+
+}  // namespace polypath

@@ -1,0 +1,56 @@
+#pragma once
+// Copies that lately went as one native copy, so that the next one like them can go at once.
+//
+// Copies are alike if they have the same size (or are all too small to plan) between the same pages
+// of memory. That the memory may be another one since is harmless: a native copy is right between
+// memories of any kind, and all that is remembered is that there was nothing to gain.
+
+#include "engine/decision.h"
+#include "engine/recent_copies.h"
+
+namespace polypath {
+
+/// Not thread-safe; the engine guards it.
+class RecentNatives {
+ public:
+  /// Why a copy went natively, and where it would again.
+  struct Known {
+    PlanPointer plan = nullptr;         ///< null for a size too small to plan
+    bool always = false;                ///< whatever else is in flight
+    bool alone = false;                 ///< with nothing else in flight
+    BothWays both_ways = BothWays::no;  ///< and beside one as large the other way
+    bool may_block = false;             ///< the memory was not device or pinned memory
+  };
+
+  /// Sizes below `smallest_planned` are all alike.
+  explicit RecentNatives(Bytes smallest_planned) : smallest_planned_(smallest_planned) {}
+
+  /// What is remembered of copies like this one; null if nothing is. Counts as a use.
+  [[nodiscard]] const Known* find(const CopyCall& call);
+  /// Remembers a copy that was made natively, if the next one like it may go without a question.
+  /// Copies with options of their own are not remembered, but for the executor.
+  void remember(const Decision& decision);
+  void forget(const CopyCall& call) { copies_.forget(likeness_of(call)); }
+
+ private:
+  struct Likeness {
+    std::uint64_t source_page = 0;
+    std::uint64_t destination_page = 0;
+    Bytes bytes;  ///< zero stands for every size too small to plan
+    PlaceId stream_gpu;
+    ExecutorChoice executor = ExecutorChoice::automatic;
+
+    bool operator==(const Likeness&) const = default;
+    [[nodiscard]] std::uint64_t mixed() const {
+      return (source_page * 31 + destination_page) * 31 + bytes.value +
+             static_cast<std::uint64_t>(stream_gpu.value);
+    }
+  };
+
+  [[nodiscard]] Likeness likeness_of(const CopyCall& call) const;
+
+  Bytes smallest_planned_;
+  RecentCopies<Likeness, Known> copies_;
+};
+
+}  // namespace polypath

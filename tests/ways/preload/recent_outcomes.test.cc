@@ -1,0 +1,68 @@
+// What lately became of copies, told apart from others.
+
+#include "ways/preload/recent_outcomes.h"
+
+#include <gtest/gtest.h>
+
+namespace polypath::preload {
+namespace {
+
+template <class Pointer>
+Pointer numbered(std::uintptr_t number) {
+  return reinterpret_cast<Pointer>(number);
+}
+
+ProgramCopy copy(std::uintptr_t destination = 0x7f0000200000,
+                 std::uintptr_t source = 0x7e0000400000, Bytes bytes = 64_MiB,
+                 std::uintptr_t stream = 0x100) {
+  return {{destination}, {source}, bytes, numbered<cuda::StreamPointer>(stream), false};
+}
+
+ProgramCopy in_stream(std::uintptr_t stream) {
+  return copy(0x7f0000200000, 0x7e0000400000, 64_MiB, stream);
+}
+
+RecentOutcomes::EngineCall call() {
+  CopyCall call;
+  call.stream = {3};
+  return {call, StreamWatch::Order::alone, nullptr};
+}
+
+TEST(RecentOutcomes, KnowWhatTheyWereTold) {
+  RecentOutcomes recent;
+  EXPECT_FALSE(recent.find(copy()));
+
+  recent.remember(copy(), Outcome::few_cpus);
+
+  ASSERT_TRUE(recent.find(copy()));
+  EXPECT_EQ(recent.find(copy())->outcome, Outcome::few_cpus);
+  EXPECT_EQ(recent.find(copy())->call, nullptr);
+}
+
+TEST(RecentOutcomes, AreAboutThesePagesAndThisSizeInAnyStream) {
+  RecentOutcomes recent;
+
+  recent.remember(copy(), Outcome::native);
+
+  EXPECT_TRUE(recent.find(copy(0x7f0000200010, 0x7e0000400fff)));
+  EXPECT_TRUE(recent.find(in_stream(0)));
+  EXPECT_FALSE(recent.find(copy(0x7f0000201000)));
+  EXPECT_FALSE(recent.find(copy(0x7f0000200000, 0x7e0000401000)));
+  EXPECT_FALSE(recent.find(copy(0x7f0000200000, 0x7e0000400000, 64_MiB + 1_B)));
+  EXPECT_FALSE(recent.find(copy(0x7e0000400000, 0x7f0000200000)));
+}
+
+// Beside what else is in flight the stream matters.
+TEST(RecentOutcomes, WhatTheEngineIsToBeAskedIsAboutThisStream) {
+  RecentOutcomes recent;
+
+  recent.remember(copy(), call());
+
+  ASSERT_TRUE(recent.find(copy()));
+  EXPECT_EQ(recent.find(copy())->call->call.stream, StreamHandle{3});
+  EXPECT_FALSE(recent.find(in_stream(0x101)));
+  EXPECT_FALSE(recent.find(in_stream(0)));
+}
+
+}  // namespace
+}  // namespace polypath::preload
