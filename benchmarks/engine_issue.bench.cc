@@ -10,7 +10,7 @@
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
 #include "engine/load_tracker.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {
@@ -100,26 +100,31 @@ class BothWays {
   explicit BothWays(bool with_ledger)
       : driver_(load_machine("h200x4"), {false, false, false}),
         engine_(driver_, driver_.machine(), {}, load(with_ledger)),
-        calls_{call(0, 1), call(1, 0)} {}
+        copies_{copy_from(0, 1), copy_from(1, 0)} {}
   ~BothWays() { std::filesystem::remove_all(folder()); }
 
   void copy() {
-    for (const CopyCall& call : calls_) benchmark::DoNotOptimize(engine_.copy(call));
+    for (const Exchanged& copy : copies_)
+      benchmark::DoNotOptimize(engine_.enqueue_or_leave(engine_.decide(copy.call, copy.ends)));
   }
   // As much as the copies would take.
   void pass_time() {
-    for (const CopyCall& call : calls_)
-      driver_.copy({call.destination,
-                    call.ends->destination,
-                    call.source,
-                    call.ends->source,
-                    call.bytes,
-                    {}},
+    for (const auto& [call, ends] : copies_)
+      driver_.copy({.destination = call.destination,
+                    .destination_place = ends.destination,
+                    .source = call.source,
+                    .source_place = ends.source,
+                    .bytes = call.bytes},
                    call.stream);
-    for (const CopyCall& call : calls_) driver_.synchronize(call.stream);
+    for (const Exchanged& copy : copies_) driver_.synchronize(copy.call.stream);
   }
 
  private:
+  struct Exchanged {
+    CopyCall call;
+    CopyEnds ends;
+  };
+
   static std::filesystem::path folder() {
     return std::filesystem::temp_directory_path() / "polypath-benchmark";
   }
@@ -131,21 +136,18 @@ class BothWays {
         with_ledger ? std::make_unique<NodeLedger>(folder().string(), machine, names) : nullptr;
     return std::make_shared<LoadTracker>(machine, std::move(ledger));
   }
-  CopyCall call(std::int32_t from, std::int32_t to) {
-    CopyCall made{driver_.allocate({to}, 64_MiB),
-                  driver_.allocate({from}, 64_MiB),
-                  64_MiB,
-                  driver_.create_stream({from}),
-                  {from},
-                  {}};
-    made.native_by_caller = true;
-    made.ends = CopyEnds{{from}, {to}, MemoryKind::device, MemoryKind::device};
-    return made;
+  Exchanged copy_from(std::int32_t from, std::int32_t to) {
+    return {.call = {.destination = driver_.allocate({to}, 64_MiB),
+                     .source = driver_.allocate({from}, 64_MiB),
+                     .bytes = 64_MiB,
+                     .stream = driver_.create_stream({from}),
+                     .stream_gpu = {from}},
+            .ends = {.destination = {to}, .source = {from}}};
   }
 
   sim::SimDriver driver_;
   Engine engine_;
-  std::array<CopyCall, 2> calls_;
+  std::array<Exchanged, 2> copies_;
 };
 
 void engine_copy_native_both_ways(benchmark::State& state) {

@@ -4,7 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

@@ -40,14 +40,22 @@ class Ends {
   }
 
   [[nodiscard]] CopyCall call(std::size_t which, ExecutorChoice executor) const {
-    CopyCall call{destinations_[which], sources_[which], bytes_, stream_, gpu_, {}};
+    CopyCall call{.destination = destinations_[which],
+                  .source = sources_[which],
+                  .bytes = bytes_,
+                  .stream = stream_,
+                  .stream_gpu = gpu_};
     call.options.executor = executor;
     return call;
   }
 
   void copy_by_driver() {
-    driver_.copy_native(
-        {destinations_[0], sources_[0], bytes_, {}, lane_.destination, lane_.source}, stream_);
+    driver_.copy_native({.destination = destinations_[0],
+                         .source = sources_[0],
+                         .bytes = bytes_,
+                         .destination_place = lane_.destination,
+                         .source_place = lane_.source},
+                        stream_);
   }
 
  private:

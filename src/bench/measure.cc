@@ -16,13 +16,13 @@ namespace polypath::bench {
 namespace {
 
 // The time of the operation once it repeats; the last one's where it does not.
-Seconds steady_time(Session& session, const Request& request) {
+Seconds steady_time(OperationRun& operation_run, const Request& request) {
   Steadiness steadiness(warm_up_runs(request.settings));
-  const int most = most_warm_up_runs(session, request.settings);
+  const int most = most_warm_up_runs(operation_run, request.settings);
   Seconds time;
   for (int i = 0; i < most && !steadiness.reached(); ++i) {
-    time = session.run(request.options, request.window);
-    steadiness.note({time, session.instantiations(), session.results()});
+    time = operation_run.run(request.options, request.window);
+    steadiness.note({time, operation_run.instantiations(), operation_run.results()});
   }
   return time;
 }
@@ -71,15 +71,15 @@ void check_memory(const Operation& operation, Bytes bytes) {
 bool verified_run(const OpenMachine& opened, const Operation& operation, const Request& request,
                   Bytes bytes) {
   check_memory(operation, bytes);
-  Session session(opened.afresh(), operation, bytes);
+  OperationRun operation_run(opened.afresh(), operation, bytes);
   for (int i = 0; i < warm_up_runs(request.settings); ++i) {
-    session.fill();
-    session.run(request.options, i == 0 ? request.window : 1);
-    if (!session.verify()) return false;
+    operation_run.fill();
+    operation_run.run(request.options, i == 0 ? request.window : 1);
+    if (!operation_run.verify()) return false;
     // Large messages: once as planned first, and once as a graph if that is what repeats become.
-    if (bytes > 64_MiB && session.results()[0].executor != Executor::stream) break;
+    if (bytes > 64_MiB && operation_run.results()[0].executor != Executor::stream) break;
   }
-  return session.bed().violations().empty();
+  return operation_run.platform().violations().empty();
 }
 
 }  // namespace
@@ -92,9 +92,9 @@ void halve(Result& result) {
 
 int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
 
-int most_warm_up_runs(const Session& session, const Settings& settings) {
+int most_warm_up_runs(const OperationRun& operation_run, const Settings& settings) {
   constexpr int kUntilLoadsAreKnown = 10;
-  const int lanes = static_cast<int>(session.results().size());
+  const int lanes = static_cast<int>(operation_run.results().size());
   return kUntilLoadsAreKnown + (lanes + 1) * warm_up_runs(settings);
 }
 
@@ -130,7 +130,7 @@ Result measure(const OpenMachine& opened, const Operation& operation, const Requ
   if (operation.pageable)
     fail(ErrorCode::invalid_argument, "operation 'pageable' cannot be simulated",
          "its time is that of this computer's own memory copies", "Run it where there are GPUs.");
-  Session session(opened.afresh(sim::kTimingOnly), operation, bytes);
+  OperationRun operation_run(opened.afresh(sim::kTimingOnly), operation, bytes);
   PlanOptions native;
   native.executor = ExecutorChoice::native;
   Result result;
@@ -138,11 +138,11 @@ Result measure(const OpenMachine& opened, const Operation& operation, const Requ
   result.window = request.window;
   result.source = operation.lanes[0].source;
   result.destination = operation.lanes[0].destination;
-  result.native_seconds = session.run(native, request.window);
-  result.seconds = steady_time(session, request);
-  result.plan = session.results()[0].plan;
-  result.executor = session.results()[0].executor;
-  result.predicted = predict_operation(opened.machine(), operation, bytes, session.results(),
+  result.native_seconds = operation_run.run(native, request.window);
+  result.seconds = steady_time(operation_run, request);
+  result.plan = operation_run.results()[0].plan;
+  result.executor = operation_run.results()[0].executor;
+  result.predicted = predict_operation(opened.machine(), operation, bytes, operation_run.results(),
                                        request.window, request.settings.staging_slots);
   result.copies = static_cast<double>(operation.lanes.size()) * request.window;
   if (operation.in_turn) halve(result);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/session.h"
+#include "bench/operation_run.h"
 
 namespace polypath::bench {
 
@@ -56,9 +56,9 @@ void halve(Result& result);
 /// Runs before the measured one: plans are made, rings allocated, graphs instantiated.
 int warm_up_runs(const Settings& settings);
 
-/// Runs after which a session is taken as it is: lanes may settle one after another, and each makes
-/// a graph once it has.
-int most_warm_up_runs(const Session& session, const Settings& settings);
+/// Runs after which an operation run is taken as it is: lanes may settle one after another, and
+/// each makes a graph once it has.
+int most_warm_up_runs(const OperationRun& operation_run, const Settings& settings);
 
 /// Predicted time of the operation: `first` is the time of a window of one with these plans (per
 /// lane; null = native) and each further copy of the window adds what it takes without issue and

@@ -10,37 +10,37 @@ namespace polypath::bench {
 namespace {
 
 // Until nothing is done for the first time any more; that times scatter is no reason to go on.
-bool warm_up(Session& session, const Request& request) {
+bool warm_up(OperationRun& operation_run, const Request& request) {
   bool right = true;
   Steadiness steadiness(warm_up_runs(request.settings) + 1);
-  const int most = most_warm_up_runs(session, request.settings);
-  session.run_driver(request.window);
+  const int most = most_warm_up_runs(operation_run, request.settings);
+  operation_run.run_driver(request.window);
   for (int i = 0; i < most && !steadiness.reached(); ++i) {
     const bool compare = request.verify && (i == 0 || i == warm_up_runs(request.settings) - 1);
-    if (compare) session.fill();
-    session.run(request.options, request.window);
-    steadiness.note({{}, session.instantiations(), session.results()});
-    if (compare) right = right && session.verify();
+    if (compare) operation_run.fill();
+    operation_run.run(request.options, request.window);
+    steadiness.note({{}, operation_run.instantiations(), operation_run.results()});
+    if (compare) right = right && operation_run.verify();
   }
   return right;
 }
 
-bool verified_again(Session& session, const Request& request) {
-  session.fill();
-  session.run(request.options, request.window);
-  return session.verify();
+bool verified_again(OperationRun& operation_run, const Request& request) {
+  operation_run.fill();
+  operation_run.run(request.options, request.window);
+  return operation_run.verify();
 }
 
-void time_runs(Session& session, const Request& request, Result& result) {
+void time_runs(OperationRun& operation_run, const Request& request, Result& result) {
   // Short copies are repeated more often: their times scatter more.
   constexpr double kLeastSeconds = 0.05;
   std::vector<double> native, planned;
   double spent = 0;
   for (int i = 0; i < request.repeats || (spent < kLeastSeconds && i < 2000); ++i) {
-    native.push_back(session.run_driver(request.window).value);
+    native.push_back(operation_run.run_driver(request.window).value);
     // Lanes learn of each other by running: not from the driver's copies just now.
-    if (session.results().size() > 1) session.run(request.options, request.window);
-    planned.push_back(session.run(request.options, request.window).value);
+    if (operation_run.results().size() > 1) operation_run.run(request.options, request.window);
+    planned.push_back(operation_run.run(request.options, request.window).value);
     spent += native.back() + planned.back();
   }
   result.native_seconds = {median(native)};
@@ -58,19 +58,20 @@ Seconds prediction(const Machine& machine, const Operation& operation, const Req
 
 Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
                        const Request& request, Bytes bytes) {
-  Session session(opened.afresh(), operation, bytes);
+  OperationRun operation_run(opened.afresh(), operation, bytes);
   Result result;
   result.bytes = bytes;
   result.window = request.window;
   result.source = operation.lanes[0].source;
   result.destination = operation.lanes[0].destination;
   result.copies = static_cast<double>(operation.lanes.size()) * request.window;
-  result.verified = warm_up(session, request) && request.verify;
-  time_runs(session, request, result);
-  result.plan = session.results()[0].plan;
-  result.executor = session.results()[0].executor;
-  result.predicted = prediction(opened.machine(), operation, request, bytes, session.results());
-  if (result.verified) result.verified = verified_again(session, request);
+  result.verified = warm_up(operation_run, request) && request.verify;
+  time_runs(operation_run, request, result);
+  result.plan = operation_run.results()[0].plan;
+  result.executor = operation_run.results()[0].executor;
+  result.predicted =
+      prediction(opened.machine(), operation, request, bytes, operation_run.results());
+  if (result.verified) result.verified = verified_again(operation_run, request);
   if (operation.in_turn) halve(result);
   return result;
 }

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "bench/session.h"
+#include "bench/operation_run.h"
 
 namespace polypath::bench {
 namespace {
@@ -20,14 +20,14 @@ ExecutorChoice choice_of(Executor executor) {
 
 SimulatedTransfer simulate_transfer(const PlanRequest& request, const Plan& plan) {
   const sim::Options traced{.move_bytes = false, .check_races = false, .record_trace = true};
-  Session session(simulate(request.machine, request.settings, traced),
-                  {"put", {request.lane}, false}, request.bytes);
+  OperationRun operation_run(simulate(request.machine, request.settings, traced),
+                             {"put", {request.lane}, false}, request.bytes);
   PlanOptions chosen = request.options;
   chosen.executor = choice_of(plan.executor());
-  session.run(chosen, 1);
-  const Seconds start = session.bed().driver().now();
-  session.run(chosen, 1);
-  auto spans = session.bed().trace();
+  operation_run.run(chosen, 1);
+  const Seconds start = operation_run.platform().driver().now();
+  operation_run.run(chosen, 1);
+  auto spans = operation_run.platform().trace();
   std::erase_if(spans, [&](const sim::Span& span) { return span.started < start; });
   return {start, std::move(spans)};
 }

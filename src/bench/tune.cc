@@ -32,7 +32,8 @@ class Search {
       : machine_(machine),
         paths_(find_paths(machine, pair.source, pair.destination)),
         least_time_(machine, paths_, bytes, executor, settings),
-        session_(simulate(machine, settings, sim::kTimingOnly), {"put", {pair}, false}, bytes),
+        operation_run_(simulate(machine, settings, sim::kTimingOnly), {"put", {pair}, false},
+                       bytes),
         executor_(executor),
         bytes_(bytes),
         settings_(settings) {
@@ -49,10 +50,10 @@ class Search {
     Tuned tuned;
     PlanOptions native, automatic;
     native.executor = ExecutorChoice::native;
-    tuned.native_seconds = session_.run(native, 1);
-    for (int i = 0; i <= settings_.graph_after; ++i) session_.run(automatic, 1);
-    tuned.automatic_seconds = session_.run(automatic, 1);
-    const PlanPointer plan = session_.results()[0].plan;
+    tuned.native_seconds = operation_run_.run(native, 1);
+    for (int i = 0; i <= settings_.graph_after; ++i) operation_run_.run(automatic, 1);
+    tuned.automatic_seconds = operation_run_.run(automatic, 1);
+    const PlanPointer plan = operation_run_.results()[0].plan;
 
     Candidate direct{std::vector<int>(paths_.size(), 0), std::vector<int>(paths_.size(), 1)};
     direct.percents[0] = 100;
@@ -173,8 +174,8 @@ class Search {
         executor_ == Executor::graph ? ExecutorChoice::graph : ExecutorChoice::stream;
     options.shares = entry.shares;
     options.chunks = entry.chunks;
-    session_.run(options, 1);  // creates streams, rings, graphs
-    return session_.run(options, 1);
+    operation_run_.run(options, 1);  // creates streams, rings, graphs
+    return operation_run_.run(options, 1);
   }
 
   TunedEntry entry_of(const Candidate& candidate) const {
@@ -209,7 +210,7 @@ class Search {
   std::vector<Path> paths_;
   std::vector<std::vector<std::size_t>> groups_;
   LeastTime least_time_;
-  Session session_;
+  OperationRun operation_run_;
   Executor executor_;
   Bytes bytes_;
   Settings settings_;

@@ -11,7 +11,7 @@
 #include "core/json_reader.json.h"
 #include "core/text.h"
 #include "machine/fingerprint.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "machine/store.h"
 
 namespace polypath {

@@ -88,7 +88,12 @@ PlaceId Context::gpu_of(StreamHandle stream) {
 
 CopyResult Context::copy(Address destination, Address source, Bytes bytes, StreamHandle stream,
                          const PlanOptions& options) {
-  return engine_->copy({destination, source, bytes, stream, gpu_of(stream), options});
+  return engine_->copy({.destination = destination,
+                        .source = source,
+                        .bytes = bytes,
+                        .stream = stream,
+                        .stream_gpu = gpu_of(stream),
+                        .options = options});
 }
 
 PlanPointer Context::plan(const std::string& source, const std::string& destination, Bytes bytes,
@@ -121,7 +126,12 @@ MemoryInfo Context::memory_at(Address address) {
 
 CopyResult Context::copy_on(const std::string& gpu, StreamHandle stream, Address destination,
                             Address source, Bytes bytes, const PlanOptions& options) {
-  return engine_->copy({destination, source, bytes, stream, machine().find_place(gpu), options});
+  return engine_->copy({.destination = destination,
+                        .source = source,
+                        .bytes = bytes,
+                        .stream = stream,
+                        .stream_gpu = machine().find_place(gpu),
+                        .options = options});
 }
 
 // The event may go at once: who waits, waits for what it stood for.

@@ -12,7 +12,7 @@
 #include "core/log.h"
 #include "driver/computer.h"
 #include "engine/node_ledger.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "machine/store.h"
 #include "probe/calibrate.h"
 #include "probe/discover.h"
@@ -98,8 +98,8 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
     driver_ = std::move(simulator);
   }
   const bool has_neighbours = !simulated() && settings.ledger;
-  load_ = std::make_shared<LoadTracker>(machine(),
-                                        has_neighbours ? open_node_ledger(machine()) : nullptr);
+  load_ = std::make_shared<LoadTracker>(
+      machine(), has_neighbours ? open_node_ledger(machine(), settings.ledger_folder) : nullptr);
 }
 
 OpenMachine OpenMachine::afresh(const sim::Options& simulation) const {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/settings.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

@@ -163,6 +163,8 @@ std::vector<Entry> entries_of_the_process() {
           "threads that copy pageable memory; 0 = one per CPU that the caller may use, 16 at most"),
       flag("POLYPATH_LEDGER", &Settings::ledger,
            "0 = plan without knowing of other processes' transfers"),
+      text("POLYPATH_LEDGER_FOLDER", &Settings::ledger_folder,
+           "where processes tell each other of their transfers; empty = below /dev/shm"),
       text("POLYPATH_TUNED", &Settings::tuned,
            "file written by 'polypath tune' whose plans are used where it has them"),
       choice("POLYPATH_LOG", &Settings::log_level, {"off", "error", "warning", "info", "debug"},

@@ -34,6 +34,7 @@ struct Settings {
   int pageable_windows = 3;           ///< POLYPATH_PAGEABLE_WINDOWS
   int copy_threads = 0;               ///< POLYPATH_COPY_THREADS
   bool ledger = true;                 ///< POLYPATH_LEDGER
+  std::string ledger_folder;          ///< POLYPATH_LEDGER_FOLDER
   std::string tuned;                  ///< POLYPATH_TUNED
   std::string log_level = "warning";  ///< POLYPATH_LOG
   bool statistics = false;            ///< POLYPATH_STATS

@@ -26,7 +26,7 @@ std::string processor_name() {
 Computer look_at_computer(bool peer_access) {
   Computer computer;
   computer.processor = processor_name();
-  const cuda::Library& library = cuda::Library::get();
+  const cuda::DriverLibrary& library = cuda::DriverLibrary::get();
   computer.problem = library.problem;
   if (!computer.problem.empty()) return computer;
   const cuda::Facts& facts = cuda::facts();

@@ -52,7 +52,7 @@ struct CopyRequest {
   Address source;
   PlaceId source_place;
   Bytes bytes;
-  CopyLabel label;
+  CopyLabel label = {};
 };
 
 /// The same between memories of any kind, as the driver's user would copy them.
@@ -60,7 +60,7 @@ struct NativeCopy {
   Address destination;
   Address source;
   Bytes bytes;
-  CopyLabel label;
+  CopyLabel label = {};
   /// Where they are, as far as the caller knows: GPUs are then let reach each other's memory.
   PlaceId destination_place = {};
   PlaceId source_place = {};

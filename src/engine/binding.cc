@@ -18,7 +18,7 @@ StreamHandle Binding::stream(int number) const {
 }
 
 Address Binding::address_of(const Slice& slice, Bytes bytes) const {
-  const Buffer& buffer = program().buffer(slice);
+  const ProgramBuffer& buffer = program().buffer(slice);
   if (!buffer.is_scratch())
     return transfer_->buffers[static_cast<std::size_t>(slice.buffer)] + slice.offset;
   const StagingRing& used = ring(static_cast<std::size_t>(buffer.ring));

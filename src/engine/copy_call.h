@@ -12,12 +12,12 @@
 
 namespace polypath {
 
-/// Where a copy begins and ends.
+/// Where a copy ends and begins: what is about memory names the destination first, as memcpy does.
 struct CopyEnds {
-  PlaceId source;
   PlaceId destination;
-  MemoryKind source_kind = MemoryKind::device;
+  PlaceId source;
   MemoryKind destination_kind = MemoryKind::device;
+  MemoryKind source_kind = MemoryKind::device;
 };
 
 /// One copy to be made.

@@ -12,7 +12,7 @@ struct Decision {
   CopyEnds ends = {};  ///< nowhere, if the copy is as one was that lately went natively
   Means means = Means::nothing;
   PlanPointer plan = nullptr;  ///< null: it needs none, or none is known yet
-  Company company = {};        ///< beside which it is planned
+  Contention contention = {};  ///< beside which it is planned
   /// When, by the driver's clock; none where others need not know of it.
   std::optional<Seconds> time = std::nullopt;
   Obstacle obstacle = Obstacle::none;  ///< why it is native although several paths may gain

@@ -51,11 +51,12 @@ bool is_planned(MemoryKind kind) {
   return kind == MemoryKind::device || kind == MemoryKind::pinned;
 }
 
-// A native copy gives way to nobody, so that a crowd does not matter.
-bool goes_as_known(const RecentNatives::Known& known, const Company& company) {
+// A native copy gives way to nobody, so that the load of other processes does not matter.
+bool goes_as_known(const RecentNatives::Known& known, const Contention& contention) {
   if (known.always) return true;
-  if (!company.load.empty()) return false;
-  return company.both_ways == BothWays::no ? known.alone : known.both_ways == company.both_ways;
+  if (!contention.load.empty()) return false;
+  return contention.both_ways == BothWays::no ? known.alone
+                                              : known.both_ways == contention.both_ways;
 }
 
 }  // namespace
@@ -63,7 +64,10 @@ bool goes_as_known(const RecentNatives::Known& known, const Company& company) {
 CopyEnds Engine::look_at_ends(const CopyCall& call) {
   const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source");
   const MemoryInfo destination = memory_of(driver_, call.destination, call.bytes, "destination");
-  return {source.place, destination.place, source.kind, destination.kind};
+  return {.destination = destination.place,
+          .source = source.place,
+          .destination_kind = destination.kind,
+          .source_kind = source.kind};
 }
 
 Decision Engine::decide(const CopyCall& call) {
@@ -118,9 +122,9 @@ std::optional<Decision> Engine::recall_locked(const CopyCall& call) {
   if (!known->plan || (wherever && known->plan->predicted <= machine_.driver.brief_copy))
     return decision;
   decision.time = driver_.now();
-  decision.company = load_->company_of(
+  decision.contention = load_->contention_of(
       asked_of(call, known->plan->source, known->plan->destination), *decision.time);
-  if (!goes_as_known(*known, decision.company)) return std::nullopt;
+  if (!goes_as_known(*known, decision.contention)) return std::nullopt;
   return decision;
 }
 
@@ -134,8 +138,8 @@ void Engine::plan_alone(Decision& decision) {
   else decision.stays_native = true;
   if (!decision.stays_native || decision.plan->predicted <= machine_.driver.brief_copy) return;
   decision.time = driver_.now();
-  decision.company =
-      load_->company_of(asked_of(call, ends.source, ends.destination), *decision.time);
+  decision.contention =
+      load_->contention_of(asked_of(call, ends.source, ends.destination), *decision.time);
 }
 
 // The plan beside what else is in flight.
@@ -143,14 +147,14 @@ void Engine::plan_beside_others(Decision& decision) {
   const CopyCall& call = decision.call;
   const CopyEnds& ends = decision.ends;
   decision.time = driver_.now();
-  decision.company =
-      load_->company_of(asked_of(call, ends.source, ends.destination), *decision.time);
-  const Company& company = decision.company;
+  decision.contention =
+      load_->contention_of(asked_of(call, ends.source, ends.destination), *decision.time);
+  const Contention& contention = decision.contention;
   PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options),
-                      company.load};
+                      contention.load};
   const bool forced = call.options.forced();
-  if (!forced) request.options.both_ways = company.both_ways;
-  request.options.followers_unknown = company.followers_unknown;
+  if (!forced) request.options.both_ways = contention.both_ways;
+  request.options.followers_unknown = contention.followers_unknown;
   decision.plan = plan_for(request);
   if (decision.plan && gives_way(decision) && !forced) {
     request.options.executor = ExecutorChoice::native;
@@ -167,7 +171,7 @@ void Engine::plan_beside_others(Decision& decision) {
 // ring on two H200s lost a third by that.
 bool Engine::gives_way(const Decision& decision) const {
   if (decision.plan->executor() == Executor::native) return false;
-  return load_->lacks_room(*decision.plan, decision.company.crowd);
+  return load_->lacks_room(*decision.plan, decision.contention.foreign_load);
 }
 
 }  // namespace polypath

@@ -71,12 +71,12 @@ CopyResult Engine::enqueue_unpinned(const Decision& decision, NativeCopyBy maker
 void Engine::native_copy(const Decision& decision, NativeCopyBy maker) {
   if (maker == NativeCopyBy::caller) return;
   const CopyCall& call = decision.call;
-  driver_.copy_native({call.destination,
-                       call.source,
-                       call.bytes,
-                       {next_transfer_++, 0, 0},
-                       decision.ends.destination,
-                       decision.ends.source},
+  driver_.copy_native({.destination = call.destination,
+                       .source = call.source,
+                       .bytes = call.bytes,
+                       .label = {next_transfer_++, 0, 0},
+                       .destination_place = decision.ends.destination,
+                       .source_place = decision.ends.source},
                       call.stream);
 }
 
@@ -153,7 +153,7 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
 // Others are to know of it.
 void Engine::note_load(const Decision& decision) {
   if (decision.plan && decision.time)
-    load_->add(decision.call.stream, decision.plan, *decision.time, decision.company);
+    load_->add(decision.call.stream, decision.plan, *decision.time, decision.contention);
 }
 
 // Throws what is wrong with the call, if it is the caller's fault: what was recalled has not been

@@ -45,7 +45,8 @@ void LoadTracker::Running::meet_way_back() {
 LoadTracker::LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> ledger)
     : machine_(machine), resources_(machine_), ledger_(std::move(ledger)) {}
 
-void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const Company& company) {
+void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
+                      const Contention& contention) {
   const std::scoped_lock lock(mutex_);
   const Asked asked{stream, plan->source, plan->destination, plan->bytes};
   begin_episode(*plan, now);
@@ -57,9 +58,9 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now, const 
   running.plan = std::move(plan);
   running.called = now;
   running.thread = std::this_thread::get_id();
-  running.for_both_ways = company.both_ways != BothWays::no;
+  running.for_both_ways = contention.both_ways != BothWays::no;
   meet(stream, running, now);
-  if (company.meets_way_back) running.meet_way_back();
+  if (contention.meets_way_back) running.meet_way_back();
   for (auto& [other_stream, other] : running_)
     if (other_stream != stream && other.runs(now) && other.mirrors(asked))
       other.meet_way_back(), running.meet_way_back();
@@ -128,11 +129,11 @@ bool LoadTracker::gives_place(const Running& running, const Asked& asked, Second
 
 // What met the last transfers of this way and is not there yet, or will be there again.
 void LoadTracker::expect(const Asked& asked, Seconds now, bool queues, ByWay& companions,
-                         Company& company) const {
+                         Contention& contention) const {
   const Way own{asked.source, asked.destination}, back{asked.destination, asked.source};
   const auto found = histories_.find(own);
   if (found == histories_.end()) {
-    company.followers_unknown = !companions.empty() || company.both_ways != BothWays::no;
+    contention.followers_unknown = !companions.empty() || contention.both_ways != BothWays::no;
     return;
   }
   const int episode = episode_of(own, now);
@@ -143,7 +144,7 @@ void LoadTracker::expect(const Asked& asked, Seconds now, bool queues, ByWay& co
     if (there != companions.end()) {
       there->second.queued |= queued;
     } else if (way == back && as_large(meeting.plan->bytes.value, asked.bytes.value)) {
-      company.both_ways =
+      contention.both_ways =
           queues || meeting.by_threads ? BothWays::by_threads : BothWays::by_one_thread;
     } else {
       Companion companion = companion_of(*meeting.plan);
@@ -188,12 +189,12 @@ void LoadTracker::publish(Seconds now) {
 
 // One in flight on another stream that goes another way.
 void LoadTracker::look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
-                          ByWay& companions, Company& company) const {
+                          ByWay& companions, Contention& contention) const {
   const bool in_flight = running.runs(now);
   const bool mirrors = running.mirrors(asked);
   const bool same = same_thread(running, asked, now);
   if (mirrors && (in_flight || running.back_until > now))
-    company.both_ways = queues || !same ? BothWays::by_threads : BothWays::by_one_thread;
+    contention.both_ways = queues || !same ? BothWays::by_threads : BothWays::by_one_thread;
   // The other way natively is taken to be as this one: to plan for both is then careful. One that
   // was planned for both has this one in its plan.
   const bool native = running.plan->executor() == Executor::native;
@@ -207,29 +208,29 @@ void LoadTracker::look_at(const Running& running, const Asked& asked, Seconds no
   add(companion, companions);
 }
 
-Company LoadTracker::company_of(const Asked& asked, Seconds now) {
+Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(running_, [&](const auto& entry) {
     return std::max(entry.second.end, entry.second.back_until) <= now;
   });
-  Company company;
-  if (ledger_) add_others(asked, company);
+  Contention contention;
+  if (ledger_) add_others(asked, contention);
   ByWay companions;
   // Who queues on one stream does so on the others.
   const auto before = running_.find(asked.stream);
   const bool queues = before != running_.end() && before->second.end > now;
   for (const auto& [stream, running] : running_)
     if (stream != asked.stream && !running.goes_the_same_way(asked))
-      look_at(running, asked, now, queues, companions, company);
-  expect(asked, now, queues, companions, company);
+      look_at(running, asked, now, queues, companions, contention);
+  expect(asked, now, queues, companions, contention);
   // One more than are looked at says that there are too many.
   for (const auto& [way, companion] : companions)
-    if (company.load.size() <= kMostCompanions) company.load.push_back(companion);
-  return company;
+    if (contention.load.size() <= kMostCompanions) contention.load.push_back(companion);
+  return contention;
 }
 
 // What other processes have in flight.
-void LoadTracker::add_others(const Asked& asked, Company& company) const {
+void LoadTracker::add_others(const Asked& asked, Contention& contention) const {
   const double now = NodeLedger::now();
   const std::uint64_t from = ledger_->key_of(asked.source), to = ledger_->key_of(asked.destination);
   for (const LedgerEntry& entry : ledger_->others()) {
@@ -237,21 +238,21 @@ void LoadTracker::add_others(const Asked& asked, Company& company) const {
     if (entry.source == from && entry.destination == to) continue;
     if (entry.source == to && entry.destination == from &&
         as_large(entry.bytes, asked.bytes.value)) {
-      if (runs || entry.back_until > now) company.both_ways = BothWays::by_processes;
-      if (runs) company.meets_way_back = true;
+      if (runs || entry.back_until > now) contention.both_ways = BothWays::by_processes;
+      if (runs) contention.meets_way_back = true;
     } else if (runs) {
-      ledger_->add(entry, company.crowd);
+      ledger_->add(entry, contention.foreign_load);
     }
   }
 }
 
-bool LoadTracker::lacks_room(const Plan& plan, const Load& crowd) const {
-  if (crowd.empty()) return false;
+bool LoadTracker::lacks_room(const Plan& plan, const Load& foreign_load) const {
+  if (foreign_load.empty()) return false;
   Load own;
   add_rates(resources_, plan.shape, own);
   for (std::size_t r = 0; r < own.size(); ++r)
-    if (own[r].value > 0 && crowd[r].value > 0 &&
-        own[r].value + crowd[r].value > kRoom * resources_.capacities()[r].value)
+    if (own[r].value > 0 && foreign_load[r].value > 0 &&
+        own[r].value + foreign_load[r].value > kRoom * resources_.capacities()[r].value)
       return true;
   return false;
 }

@@ -25,10 +25,10 @@ struct Asked {
 };
 
 /// What it has to share the machine with.
-struct Company {
-  Companions load;  ///< transfers of this process between other places, now or soon
-  Load crowd;       ///< taken of each resource by other processes between other places, who know as
-                    ///< little of what comes next
+struct Contention {
+  Companions load;    ///< transfers of this process between other places, now or soon
+  Load foreign_load;  ///< taken of each resource by other processes between other places, who know
+                      ///< as little of what comes next
   BothWays both_ways = BothWays::no;  ///< one as large goes the other way: plan for both instead
   bool followers_unknown = false;     ///< others are in flight, and this is the first of its way
   bool meets_way_back = false;        ///< and is in flight now, issued by another process
@@ -39,8 +39,8 @@ class LoadTracker {
  public:
   explicit LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> ledger = nullptr);
 
-  /// Notes a transfer that has been enqueued on `stream` at `now`, in that company.
-  void add(StreamHandle stream, PlanPointer plan, Seconds now, const Company& company = {});
+  /// Notes a transfer that has been enqueued on `stream` at `now`, and what it contends with.
+  void add(StreamHandle stream, PlanPointer plan, Seconds now, const Contention& contention = {});
   /// The transfers on other streams that still run, by prediction. Transfers on the same stream do
   /// not count: they are over when the next one starts. Nor do those that go the same way: paths
   /// are shared in proportion, so that each does best with the plan it has alone.
@@ -48,9 +48,9 @@ class LoadTracker {
   /// Programs do the same again: what met the last transfers of this way, in flight before them or
   /// joining them, is expected to meet this one, and counts before it comes; the other way as well.
   /// One that took turns with it, as in a ping-pong, has not met it.
-  [[nodiscard]] Company company_of(const Asked& asked, Seconds now);
+  [[nodiscard]] Contention contention_of(const Asked& asked, Seconds now);
   /// True if there is not room for the plan beside what other processes are using.
-  [[nodiscard]] bool lacks_room(const Plan& plan, const Load& crowd) const;
+  [[nodiscard]] bool lacks_room(const Plan& plan, const Load& foreign_load) const;
 
  private:
   /// The last transfer of a stream.
@@ -98,12 +98,12 @@ class LoadTracker {
   [[nodiscard]] static Companion companion_of(const Plan& plan);
   static void add(const Companion& companion, ByWay& companions);
   void look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
-               ByWay& companions, Company& company) const;
+               ByWay& companions, Contention& contention) const;
   void expect(const Asked& asked, Seconds now, bool queues, ByWay& companions,
-              Company& company) const;
+              Contention& contention) const;
   [[nodiscard]] LedgerEntry entry_of(const Plan& plan) const;
   void publish(Seconds now);
-  void add_others(const Asked& asked, Company& company) const;
+  void add_others(const Asked& asked, Contention& contention) const;
 
   Machine machine_;
   ResourceModel resources_;

@@ -58,7 +58,7 @@ void NodeLedger::add(const LedgerEntry& entry, Load& load) const {
         load[r].value += entry.use[i].rate;
 }
 
-std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine) {
+std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine, const std::string& folder) {
   const Computer computer = look_at_computer();
   std::vector<std::string> names;
   for (const Place& place : machine.places) {
@@ -66,7 +66,8 @@ std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine) {
     names.push_back(gpu ? computer.gpus[names.size()].bus_id
                         : fmt::format("memory of node {}", place.numa_node));
   }
-  auto ledger = std::make_unique<NodeLedger>(usual_user_folder(), machine, names);
+  auto ledger = std::make_unique<NodeLedger>(folder.empty() ? usual_user_folder() : folder, machine,
+                                             names);
   if (ledger->problem().empty()) return ledger;
   log(LogLevel::info,
       fmt::format("other processes' transfers are not known: {}", ledger->problem()));

@@ -57,6 +57,7 @@ class NodeLedger {
 
 /// The node's ledger for a machine whose GPUs are this computer's visible ones; null, and a line in
 /// the log, if it cannot be had.
-std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine);
+std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine,
+                                             const std::string& folder = {});
 
 }  // namespace polypath

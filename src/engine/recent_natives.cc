@@ -10,7 +10,7 @@ bool has_options(const PlanOptions& options) {
 // Not where it depends on what else is in flight, which is never twice the same.
 bool stays(const Decision& decision) {
   if (!decision.plan || decision.stays_native) return true;
-  return decision.company.load.empty() && !decision.gives_way;
+  return decision.contention.load.empty() && !decision.gives_way;
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ void RecentNatives::remember(const Decision& decision) {
               .may_block = decision.may_block};
   Known* before = copies_.peek(likeness);
   if (before != nullptr) known.alone = before->alone, known.both_ways = before->both_ways;
-  if (decision.company.both_ways == BothWays::no) known.alone = true;
-  else known.both_ways = decision.company.both_ways;
+  if (decision.contention.both_ways == BothWays::no) known.alone = true;
+  else known.both_ways = decision.contention.both_ways;
   if (before != nullptr) *before = std::move(known);
   else copies_.remember(likeness, std::move(known));
 }

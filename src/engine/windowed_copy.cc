@@ -86,13 +86,13 @@ void WindowedCopy::send_next() {
   PinnedWindow& used = slot(sent_);
   const Bytes offset = offset_of(sent_);
   const bool branches = !call_.may_branch || call_.may_branch();
-  CopyCall part{call_.destination,
-                call_.source,
-                bytes_of(sent_),
-                branches ? means_.stream : call_.stream,
-                branches ? gpu_ : call_.stream_gpu,
-                call_.options};
-  part.may_branch = [branches] { return branches; };
+  CopyCall part{.destination = call_.destination,
+                .source = call_.source,
+                .bytes = bytes_of(sent_),
+                .stream = branches ? means_.stream : call_.stream,
+                .stream_gpu = branches ? gpu_ : call_.stream_gpu,
+                .options = call_.options,
+                .may_branch = [branches] { return branches; }};
   CopyEnds ends = ends_;
   (inward_ ? part.source : part.destination) = used.base;
   (inward_ ? ends.source_kind : ends.destination_kind) = MemoryKind::pinned;

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/error.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "machine/machine_reader.h"
 #include "machine/pattern.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "machine/fingerprint.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

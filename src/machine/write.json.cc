@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "machine/driver_fields.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

@@ -31,7 +31,7 @@ class StructureWriter {
     return add(sign).add(number);
   }
   StructureWriter& add_slice(char sign, const Program& program, const Slice& slice) {
-    const Buffer& buffer = program.buffer(slice);
+    const ProgramBuffer& buffer = program.buffer(slice);
     if (buffer.is_scratch()) add(sign).add('s', buffer.filled_over.value).add('.', buffer.slot);
     else add(sign, slice.buffer);
     return add('+', slice.offset.value);
@@ -45,7 +45,7 @@ class StructureWriter {
 
 }  // namespace
 
-int Program::add(Buffer buffer) {
+int Program::add(ProgramBuffer buffer) {
   if (buffer.is_scratch()) {
     const auto ring = std::find_if(rings_.begin(), rings_.end(), [&](const Ring& each) {
       return each.filled_over == buffer.filled_over;
@@ -95,7 +95,7 @@ int Program::add(Node node, std::span<const int> after) {
 }
 
 void Program::note_use(const Slice& slice, int queue, bool fills) {
-  const Buffer& used = buffer(slice);
+  const ProgramBuffer& used = buffer(slice);
   if (!used.is_scratch()) return;
   Ring& ring = rings_[static_cast<std::size_t>(used.ring)];
   int& user = fills ? ring.filler : ring.reader;

@@ -27,7 +27,7 @@
 namespace polypath {
 
 /// Memory that nodes read and write.
-struct Buffer {
+struct ProgramBuffer {
   PlaceId place;
   HopId filled_over = {};  ///< of scratch memory: the hop that fills it
   int slot = -1;           ///< and its number there
@@ -87,7 +87,7 @@ class Program {
   Program() : queues_(1), states_(1) {}
 
   /// Returns its number. The caller's buffers come first.
-  int add(Buffer buffer);
+  int add(ProgramBuffer buffer);
   int add(const Queue& queue);
   /// `after` are numbers of earlier nodes; those of the same queue need not be named.
   /// Error (internal) for a queue, buffer or node that is not there.
@@ -101,14 +101,14 @@ class Program {
   void assign_events();
   void reserve(std::size_t nodes) { nodes_.reserve(nodes), edges_.reserve(nodes); }
 
-  [[nodiscard]] const std::vector<Buffer>& buffers() const { return buffers_; }
+  [[nodiscard]] const std::vector<ProgramBuffer>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<Queue>& queues() const { return queues_; }
   [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<Ring>& rings() const { return rings_; }
   [[nodiscard]] const Node& node(int number) const {
     return nodes_[static_cast<std::size_t>(number)];
   }
-  [[nodiscard]] const Buffer& buffer(const Slice& slice) const {
+  [[nodiscard]] const ProgramBuffer& buffer(const Slice& slice) const {
     return buffers_[static_cast<std::size_t>(slice.buffer)];
   }
   /// The nodes of other queues that the node comes after.
@@ -134,7 +134,7 @@ class Program {
   void check(const Node& node, std::span<const int> after) const;
   void note_use(const Slice& slice, int queue, bool fills);
 
-  std::vector<Buffer> buffers_;
+  std::vector<ProgramBuffer> buffers_;
   std::vector<Queue> queues_;
   std::vector<QueueState> states_;  ///< by queue
   std::vector<Node> nodes_;

@@ -22,8 +22,8 @@ class TransferBuilder {
     if (shape.paths.empty()) return;
     const Path& path = shape.paths.front().path;
     const HopId last = path.staged() ? path.second : path.first;
-    program_.add(Buffer{machine.hop(path.first).source});
-    program_.add(Buffer{machine.hop(last).destination});
+    program_.add(ProgramBuffer{machine.hop(path.first).source});
+    program_.add(ProgramBuffer{machine.hop(last).destination});
     Bytes offset;
     std::size_t nodes = 0;
     layouts_.reserve(shape.paths.size());
@@ -61,7 +61,7 @@ class TransferBuilder {
     layout.second = program_.add(queue_of(machine_, second));
     const int used = std::min(slots_, static_cast<int>(shape.chunks.size()));
     for (int slot = 0; slot < used; ++slot) {
-      const int buffer = program_.add(Buffer{machine_.hop(first).destination, first, slot});
+      const int buffer = program_.add(ProgramBuffer{machine_.hop(first).destination, first, slot});
       if (slot == 0) layout.slot = buffer;
     }
     layout.second_copies.reserve(shape.chunks.size());

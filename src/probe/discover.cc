@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "core/error.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::bench {
 

@@ -12,7 +12,7 @@
 
 #include "bench/measure.h"
 #include "core/text.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::bench {
 

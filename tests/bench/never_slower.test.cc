@@ -26,14 +26,15 @@ std::vector<Lane> joined_pairs(const Machine& machine) {
 // The least ratio of native to automatic time over the first runs.
 double least_gain(const Machine& machine, const Lane& pair, Bytes bytes) {
   const Settings settings;
-  Session session(simulate(machine, settings, sim::kTimingOnly), {"put", {pair}, false}, bytes);
+  OperationRun operation_run(simulate(machine, settings, sim::kTimingOnly), {"put", {pair}, false},
+                             bytes);
   PlanOptions native;
   native.executor = ExecutorChoice::native;
-  const Seconds native_time = session.run(native, 1);
+  const Seconds native_time = operation_run.run(native, 1);
   double least = Seconds::infinity().value;
   for (int run = 0; run < settings.graph_after + 2; ++run) {
     // The first graph launch pays for the graph itself, once.
-    const Seconds time = session.run({}, 1);
+    const Seconds time = operation_run.run({}, 1);
     if (run != settings.graph_after) least = std::min(least, native_time / time);
   }
   return least;

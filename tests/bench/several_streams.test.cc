@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/rig.h"
 
 namespace polypath::test {

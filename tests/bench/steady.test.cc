@@ -29,9 +29,10 @@ class Steady : public testing::TestWithParam<Repeated> {
     const Machine machine = load_machine(GetParam().machine);
     const Operation operation = find_operation(
         machine, GetParam().operation, machine.find_place("gpu0"), machine.find_place("gpu1"));
-    Session session(simulate(machine, {}, sim::kTimingOnly), operation, GetParam().bytes);
-    for (int i = 0; i < kManyRuns; ++i) session.run({}, GetParam().window);
-    return session.run({}, GetParam().window);
+    OperationRun operation_run(simulate(machine, {}, sim::kTimingOnly), operation,
+                               GetParam().bytes);
+    for (int i = 0; i < kManyRuns; ++i) operation_run.run({}, GetParam().window);
+    return operation_run.run({}, GetParam().window);
   }
 };
 

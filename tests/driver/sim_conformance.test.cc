@@ -4,7 +4,7 @@
 
 #include "driver/conformance.h"
 #include "driver/sim/sim_driver.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test {
 namespace {

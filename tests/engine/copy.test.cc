@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/rig.h"
 #include "support/sanitizers.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/rig.h"
 
 namespace polypath::test {

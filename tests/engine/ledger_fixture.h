@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/node_ledger.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/processes.h"
 
 namespace polypath::test {

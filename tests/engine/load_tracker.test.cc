@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/rig.h"
 
 namespace polypath::test {
@@ -51,10 +51,10 @@ TEST_F(TrackedLoad, KnowsWhatRunsOnOtherStreamsUntilItsPredictedEnd) {
 
   tracker_.add({1}, plan, start);
 
-  EXPECT_TRUE(tracker_.company_of(on({1}), start).load.empty());
-  EXPECT_FALSE(tracker_.company_of(on({2}), start).load.empty());
-  EXPECT_FALSE(tracker_.company_of(on({2}), start + plan->predicted * 0.85).load.empty());
-  EXPECT_TRUE(tracker_.company_of(on({2}), start + plan->predicted * 1.01).load.empty());
+  EXPECT_TRUE(tracker_.contention_of(on({1}), start).load.empty());
+  EXPECT_FALSE(tracker_.contention_of(on({2}), start).load.empty());
+  EXPECT_FALSE(tracker_.contention_of(on({2}), start + plan->predicted * 0.85).load.empty());
+  EXPECT_TRUE(tracker_.contention_of(on({2}), start + plan->predicted * 1.01).load.empty());
 }
 
 TEST_F(TrackedLoad, TransfersOfOneStreamRunOneAfterAnother) {
@@ -62,8 +62,8 @@ TEST_F(TrackedLoad, TransfersOfOneStreamRunOneAfterAnother) {
 
   for (int i = 0; i < 3; ++i) tracker_.add({1}, plan, {});
 
-  EXPECT_FALSE(tracker_.company_of(on({2}), plan->predicted * 2.85).load.empty());
-  EXPECT_TRUE(tracker_.company_of(on({2}), plan->predicted * 3.1).load.empty());
+  EXPECT_FALSE(tracker_.contention_of(on({2}), plan->predicted * 2.85).load.empty());
+  EXPECT_TRUE(tracker_.contention_of(on({2}), plan->predicted * 3.1).load.empty());
 }
 
 TEST_F(TrackedLoad, ACompanionIsADirectCopyOrThePlanInFlight) {
@@ -71,7 +71,7 @@ TEST_F(TrackedLoad, ACompanionIsADirectCopyOrThePlanInFlight) {
   tracker_.add({1}, split, {});
   tracker_.add({3}, planned({1}, {2}, native()), {});
 
-  const Companions companions = tracker_.company_of(on({2}), {}).load;
+  const Companions companions = tracker_.contention_of(on({2}), {}).load;
 
   ASSERT_EQ(companions.size(), 2U);
   EXPECT_EQ(companions[0].destination, PlaceId{1});
@@ -89,7 +89,7 @@ TEST_F(TrackedLoad, OneOfEachWayIsEnough) {
   tracker_.add({1}, planned({0}, {1}, native()), {});
   tracker_.add({3}, planner_.plan({0}, {1}, Bytes{4 * kSize}, native()), {});
 
-  const Companions companions = tracker_.company_of(on({2}), {}).load;
+  const Companions companions = tracker_.contention_of(on({2}), {}).load;
 
   ASSERT_EQ(companions.size(), 1U);
   EXPECT_EQ(companions[0].bytes, Bytes{4 * kSize});
@@ -105,19 +105,19 @@ TEST(LoadTracker, SaysThatThereAreTooMany) {
       if (from != to)
         tracker.add({stream++}, planner.plan({from}, {to}, Bytes{kSize}, native()), {});
 
-  EXPECT_EQ(tracker.company_of(on({2}), {}).load.size(), kMostCompanions + 1);
+  EXPECT_EQ(tracker.contention_of(on({2}), {}).load.size(), kMostCompanions + 1);
 }
 
 // Who queues on one stream does so on the others, and what is queued behind comes next.
 TEST_F(TrackedLoad, KnowsWhatIsQueued) {
   const PlanPointer plan = planned({0}, {1});
   tracker_.add({1}, plan, {});
-  const Company once = tracker_.company_of(on({2}), {});
+  const Contention once = tracker_.contention_of(on({2}), {});
   tracker_.add({2}, planned({2}, {3}), {});
-  const Company on_a_busy_stream = tracker_.company_of(on({2}), {});
+  const Contention on_a_busy_stream = tracker_.contention_of(on({2}), {});
   tracker_.add({1}, plan, {});
 
-  const Company twice = tracker_.company_of(on({4}), {});
+  const Contention twice = tracker_.contention_of(on({4}), {});
 
   EXPECT_FALSE(once.load.at(0).queued);
   EXPECT_TRUE(on_a_busy_stream.load.at(0).queued);
@@ -131,11 +131,11 @@ TEST_F(TrackedLoad, KnowsNothingOfWhatFollowsTheFirstTransferOfAWay) {
   const PlanPointer plan = planned({0}, {1});
   const Asked other = asked({2}, {0}, {2});
 
-  const Company alone = tracker_.company_of(other, {});
+  const Contention alone = tracker_.contention_of(other, {});
   tracker_.add({1}, plan, {});
-  const Company beside = tracker_.company_of(other, {});
+  const Contention beside = tracker_.contention_of(other, {});
   tracker_.add({2}, planned({0}, {2}), {});
-  const Company again = tracker_.company_of(other, Seconds{1});
+  const Contention again = tracker_.contention_of(other, Seconds{1});
 
   EXPECT_FALSE(alone.followers_unknown);
   EXPECT_TRUE(beside.followers_unknown);
@@ -149,8 +149,8 @@ TEST_F(TrackedLoad, ExpectsBothWaysAgain) {
   tracker_.add({1}, plan, {});
   tracker_.add({2}, planned({1}, {0}), {});
 
-  const Company during = tracker_.company_of(back, {});
-  const Company long_after = tracker_.company_of(back, Seconds{1});
+  const Contention during = tracker_.contention_of(back, {});
+  const Contention long_after = tracker_.contention_of(back, Seconds{1});
 
   EXPECT_EQ(during.both_ways, BothWays::by_threads);
   EXPECT_TRUE(during.load.empty());
@@ -164,7 +164,7 @@ TEST_F(TrackedLoad, KnowsTheThreadThatIssuesBothWays) {
     LoadTracker tracker(machine_);
     tracker.add({1}, planned({0}, {1}, native()), {});
     issue([&] { tracker.add({2}, planned({1}, {0}, native()), 5_us); });
-    return tracker.company_of(ahead, Seconds{1}).both_ways;
+    return tracker.contention_of(ahead, Seconds{1}).both_ways;
   };
 
   EXPECT_EQ(both_ways([](auto call) { call(); }), BothWays::by_one_thread);
@@ -177,7 +177,7 @@ TEST_F(TrackedLoad, TransfersThatTakeTurnsAreAlone) {
   tracker_.add({1}, plan, {});
 
   // The prediction may be a little too long.
-  const Company after = tracker_.company_of(asked({2}, {1}, {0}), plan->predicted * 0.95);
+  const Contention after = tracker_.contention_of(asked({2}, {1}, {0}), plan->predicted * 0.95);
 
   EXPECT_EQ(after.both_ways, BothWays::no);
   EXPECT_TRUE(after.load.empty());
@@ -188,7 +188,7 @@ TEST_F(TrackedLoad, ExpectsWhatJoinedTheLastTransfersOfThisWay) {
   add_burst(5_us);
   const Asked again = asked({1}, {0}, {1});
 
-  const Company later = tracker_.company_of(again, Seconds{1});
+  const Contention later = tracker_.contention_of(again, Seconds{1});
 
   ASSERT_EQ(later.load.size(), 1U);
   EXPECT_EQ(later.load[0].destination, PlaceId{2});
@@ -202,8 +202,8 @@ TEST_F(TrackedLoad, OfWhatIsMostlyOverTheNextOneCounts) {
   const PlanPointer plan = add_burst({});
   const Asked next = asked({2}, {0}, {2});
 
-  const Companions early = tracker_.company_of(next, plan->predicted * 0.3).load;
-  const Companions late = tracker_.company_of(next, plan->predicted * 0.7).load;
+  const Companions early = tracker_.contention_of(next, plan->predicted * 0.3).load;
+  const Companions late = tracker_.contention_of(next, plan->predicted * 0.7).load;
 
   ASSERT_EQ(early.size(), 1U);
   EXPECT_EQ(early[0].plan, plan);
@@ -218,7 +218,7 @@ TEST_F(TrackedLoad, ForgetsWhatHasNotJoinedForAWhile) {
 
   std::vector<bool> alone;
   for (int time = 1; time <= 4; ++time) {
-    alone.push_back(tracker_.company_of(again, Seconds(time)).load.empty());
+    alone.push_back(tracker_.contention_of(again, Seconds(time)).load.empty());
     tracker_.add({1}, first, Seconds(time));
   }
 
@@ -230,15 +230,15 @@ TEST_F(TrackedLoad, TransfersOfOneStreamDoNotMeet) {
   tracker_.add({1}, planned({0}, {1}), {});
   tracker_.add({1}, planned({0}, {2}), {});
 
-  EXPECT_TRUE(tracker_.company_of(asked({1}, {0}, {1}), Seconds{1}).load.empty());
+  EXPECT_TRUE(tracker_.contention_of(asked({1}, {0}, {1}), Seconds{1}).load.empty());
 }
 
 TEST_F(TrackedLoad, AnotherPairSizeOrTheOwnStreamIsNoWayBack) {
   tracker_.add({1}, planned({0}, {1}), {});
 
-  EXPECT_EQ(tracker_.company_of(asked({2}, {0}, {1}), {}).both_ways, BothWays::no);
-  EXPECT_EQ(tracker_.company_of({{2}, {1}, {0}, Bytes{kSize * 3}}, {}).both_ways, BothWays::no);
-  EXPECT_EQ(tracker_.company_of(asked({1}, {1}, {0}), {}).both_ways, BothWays::no);
+  EXPECT_EQ(tracker_.contention_of(asked({2}, {0}, {1}), {}).both_ways, BothWays::no);
+  EXPECT_EQ(tracker_.contention_of({{2}, {1}, {0}, Bytes{kSize * 3}}, {}).both_ways, BothWays::no);
+  EXPECT_EQ(tracker_.contention_of(asked({1}, {1}, {0}), {}).both_ways, BothWays::no);
 }
 
 class PlansUnderLoad : public testing::Test {

@@ -141,11 +141,11 @@ class Trackers : public Ledger {
 TEST_F(Trackers, TransfersOfOtherProcessesAreACrowd) {
   theirs_.add({1}, plan({2}, {3}), {});
 
-  const Company company = mine_.company_of(asked({0}, {1}), {});
+  const Contention contention = mine_.contention_of(asked({0}, {1}), {});
 
-  EXPECT_FALSE(company.crowd.empty());
-  EXPECT_TRUE(company.load.empty());
-  EXPECT_EQ(company.both_ways, BothWays::no);
+  EXPECT_FALSE(contention.foreign_load.empty());
+  EXPECT_TRUE(contention.load.empty());
+  EXPECT_EQ(contention.both_ways, BothWays::no);
 }
 
 // On beluga every plan from gpu0 to gpu1 over several paths goes through gpu2 or gpu3 as well.
@@ -153,38 +153,38 @@ TEST_F(Trackers, APlanLacksRoomWhereACrowdUsesTheSame) {
   PlanOptions native;
   native.executor = ExecutorChoice::native;
   theirs_.add({1}, planner_.plan({0}, {2}, 64_MiB, native), {});
-  const Company company = mine_.company_of(asked({0}, {1}), {});
+  const Contention contention = mine_.contention_of(asked({0}, {1}), {});
 
-  EXPECT_TRUE(mine_.lacks_room(*plan({0}, {1}), company.crowd));
-  EXPECT_FALSE(mine_.lacks_room(*planner_.plan({0}, {1}, 64_MiB, native), company.crowd));
+  EXPECT_TRUE(mine_.lacks_room(*plan({0}, {1}), contention.foreign_load));
+  EXPECT_FALSE(mine_.lacks_room(*planner_.plan({0}, {1}, 64_MiB, native), contention.foreign_load));
   EXPECT_FALSE(mine_.lacks_room(*plan({0}, {1}), {}));
 }
 
 TEST_F(Trackers, OnesTheSameWayAreNoCrowd) {
   theirs_.add({1}, plan({0}, {1}), {});
 
-  const Company company = mine_.company_of(asked({0}, {1}), {});
+  const Contention contention = mine_.contention_of(asked({0}, {1}), {});
 
-  EXPECT_TRUE(company.crowd.empty());
-  EXPECT_EQ(company.both_ways, BothWays::no);
+  EXPECT_TRUE(contention.foreign_load.empty());
+  EXPECT_EQ(contention.both_ways, BothWays::no);
 }
 
 TEST_F(Trackers, OneTheOtherWayIsPlannedForAsBothWays) {
   theirs_.add({1}, plan({1}, {0}), {});
 
-  const Company company = mine_.company_of(asked({0}, {1}), {});
+  const Contention contention = mine_.contention_of(asked({0}, {1}), {});
 
-  EXPECT_EQ(company.both_ways, BothWays::by_processes);
-  EXPECT_TRUE(company.load.empty());
+  EXPECT_EQ(contention.both_ways, BothWays::by_processes);
+  EXPECT_TRUE(contention.load.empty());
 }
 
 // What is queued behind the first is in flight as well.
 TEST_F(Trackers, AQueueIsInFlightFromItsFirstTransferToItsLast) {
   for (int i = 0; i < 3; ++i) theirs_.add({1}, plan({1}, {0}), {});
 
-  const Company company = mine_.company_of(asked({0}, {1}), {});
+  const Contention contention = mine_.contention_of(asked({0}, {1}), {});
 
-  EXPECT_TRUE(company.meets_way_back);
+  EXPECT_TRUE(contention.meets_way_back);
 }
 
 // --- an engine beside another process ---

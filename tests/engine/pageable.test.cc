@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/rig.h"
 #include "support/sanitizers.h"
 

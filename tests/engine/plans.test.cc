@@ -6,7 +6,7 @@
 
 #include <future>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

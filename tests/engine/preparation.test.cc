@@ -7,7 +7,7 @@
 #include <functional>
 #include <thread>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
 

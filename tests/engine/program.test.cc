@@ -34,9 +34,9 @@ class SumBuilder {
       : to_gpu0_(*machine.find_hop({1}, {0})),
         to_gpu1_(*machine.find_hop({0}, {1})),
         waits_for_copy_(waits_for_copy) {
-    values_ = {program_.add(Buffer{{0}}), program_.add(Buffer{{1}})};
+    values_ = {program_.add(ProgramBuffer{{0}}), program_.add(ProgramBuffer{{1}})};
     for (int slot = 0; slot < kSlots; ++slot)
-      slots_[static_cast<std::size_t>(slot)] = program_.add(Buffer{{0}, to_gpu0_, slot});
+      slots_[static_cast<std::size_t>(slot)] = program_.add(ProgramBuffer{{0}, to_gpu0_, slot});
     incoming_ = program_.add(queue_of(machine, to_gpu0_));
     reducing_ = program_.add(Queue{{}, {0}});
     outgoing_ = program_.add(queue_of(machine, to_gpu1_));

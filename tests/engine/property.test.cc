@@ -9,7 +9,7 @@
 
 #include <map>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/random.h"
 #include "support/rig.h"
 #include "support/sanitizers.h"

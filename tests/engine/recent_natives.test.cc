@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/errors.h"
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
@@ -73,7 +73,7 @@ TEST(RecentNatives, AnotherExecutorIsAnotherCopy) {
 TEST(RecentNatives, CopiesBesideOthersAreNotKnownUnlessTheyStayNative) {
   RecentNatives recent(1_MiB);
   Decision beside = native(call_of(0x10000, 0x90000, 2_MiB), std::make_shared<Plan>());
-  beside.company.load.emplace_back();
+  beside.contention.load.emplace_back();
 
   recent.remember(beside);
   const bool known = recent.find(beside.call) != nullptr;
@@ -91,7 +91,7 @@ TEST(RecentNatives, BothCircumstancesAreKept) {
   Decision decision = native(call_of(0x10000, 0x90000, 2_MiB), std::make_shared<Plan>());
 
   recent.remember(decision);
-  decision.company.both_ways = BothWays::by_threads;
+  decision.contention.both_ways = BothWays::by_threads;
   recent.remember(decision);
 
   const RecentNatives::Known* known = recent.find(decision.call);
@@ -201,7 +201,7 @@ TEST(KnownEnds, AreNotAskedFor) {
   Buffer& source = rig.buffer("gpu0", kPlanned);
   Buffer& destination = rig.buffer("gpu1", kPlanned);
   CopyCall call = rig.call(destination, 0, source, 0, kPlanned, rig.stream("gpu0"));
-  const CopyEnds ends{source.place, destination.place};
+  const CopyEnds ends{.destination = destination.place, .source = source.place};
 
   rig.engine().enqueue(rig.engine().decide(call, ends));
   call.destination = call.source;

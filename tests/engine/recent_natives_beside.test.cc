@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/errors.h"
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
@@ -44,7 +44,7 @@ Machine beluga_with(Seconds brief_copy) {
   return machine;
 }
 
-// Copies over beluga's direct paths. Long ones, of 180 us, are company for others.
+// Copies over beluga's direct paths. Long ones, of 180 us, are contention for others.
 class RecentBeside : public testing::Test {
  protected:
   explicit RecentBeside(Seconds brief_copy = DriverBehaviour{}.brief_copy)
@@ -117,11 +117,11 @@ TEST_F(RecentBeside, OthersSeeThem) {
   const CopyCall known = call("gpu0", "gpu1", kLong, stream_);
   make_known(known);
   const Asked asked{rig_.stream("gpu2"), {2}, {3}, Bytes{kLong}};
-  ASSERT_TRUE(load_->company_of(asked, driver_.now()).load.empty());
+  ASSERT_TRUE(load_->contention_of(asked, driver_.now()).load.empty());
 
   engine_.copy(known);
 
-  EXPECT_FALSE(load_->company_of(asked, driver_.now()).load.empty());
+  EXPECT_FALSE(load_->contention_of(asked, driver_.now()).load.empty());
 }
 
 TEST_F(RecentBeside, AStreamOfAnotherGpuIsAnotherCopy) {

@@ -4,7 +4,7 @@
 
 #include "driver/computer.h"
 #include "driver/conformance.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test {
 

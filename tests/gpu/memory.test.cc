@@ -24,13 +24,13 @@ class GpuMemory : public GpuTest {
  protected:
   /// Makes the GPU's context current, which others retain already.
   void enter(int gpu) {
-    const cuda::Functions& cuda = cuda::Library::get().functions;
+    const cuda::Functions& cuda = cuda::DriverLibrary::get().functions;
     cuda::ContextPointer context = nullptr;
     cuda::check(cuda.context_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
     cuda::check(cuda.context_push(context), "cuCtxPushCurrent");
   }
   void leave(int gpu) {
-    const cuda::Functions& cuda = cuda::Library::get().functions;
+    const cuda::Functions& cuda = cuda::DriverLibrary::get().functions;
     cuda::ContextPointer context = nullptr;
     cuda.context_pop(&context);
     cuda.context_release(gpu);
@@ -128,7 +128,7 @@ TEST_P(Managed, IsCopiedRightInBothDirections) {
   const double engines = median_time([&] { engine.copy(in); });
   std::printf("managed to GPU, %zu bytes: native %.2f us, engine %.2f us, %.3f x\n", bytes,
               native * 1e6, engines * 1e6, native / engines);
-  cuda::Library::get().functions.free(managed);
+  cuda::DriverLibrary::get().functions.free(managed);
   leave(0);
 }
 

@@ -7,7 +7,7 @@
 
 #include "machine/driver_fields.h"
 #include "machine/equal.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/errors.h"
 #include "support/hand_machine.h"
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

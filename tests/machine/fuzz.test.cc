@@ -9,7 +9,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

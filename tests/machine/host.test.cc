@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/errors.h"
 
 namespace polypath {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "machine/provenance.h"
 
 namespace polypath {

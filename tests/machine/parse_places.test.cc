@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/errors.h"
 
 namespace polypath {

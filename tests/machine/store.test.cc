@@ -11,7 +11,7 @@
 
 #include "machine/equal.h"
 #include "machine/fingerprint.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "support/errors.h"
 
 namespace polypath::test {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "machine/equal.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

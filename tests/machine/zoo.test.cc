@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "machine/equal.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {

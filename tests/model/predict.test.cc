@@ -7,7 +7,7 @@
 
 #include <iostream>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "model/chunks.h"
 #include "model/close.h"
 #include "model/issue.h"

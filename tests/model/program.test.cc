@@ -18,7 +18,7 @@ Program program_with(std::vector<PathShape> paths, int slots = 4) {
 
 TEST(Program, RefusesANodeOfABufferThatIsNotThere) {
   Program program;
-  program.add(Buffer{{0}});
+  program.add(ProgramBuffer{{0}});
   Node node;
   node.destination.buffer = 1;
 
@@ -28,7 +28,7 @@ TEST(Program, RefusesANodeOfABufferThatIsNotThere) {
 
 TEST(Program, RefusesANodeAfterALaterOne) {
   Program program;
-  program.add(Buffer{{0}});
+  program.add(ProgramBuffer{{0}});
 
   expect_error(
       ErrorCode::internal, [&] { program.add(Node{}, {0}); }, "cannot be added");
@@ -37,7 +37,7 @@ TEST(Program, RefusesANodeAfterALaterOne) {
 // The queue runs them in order anyhow.
 TEST(Program, NeedsNoEdgeWithinAQueue) {
   Program program;
-  program.add(Buffer{{0}});
+  program.add(ProgramBuffer{{0}});
   const int first = program.add(Node{});
 
   const int second = program.add(Node{}, {first});
@@ -80,8 +80,8 @@ TEST(Program, NeverTakesAnEventFromWhoStillHasToWait) {
 }
 
 bool same(const Slice& a, const Slice& b, const Program& of_a, const Program& of_b) {
-  const Buffer& x = of_a.buffer(a);
-  const Buffer& y = of_b.buffer(b);
+  const ProgramBuffer& x = of_a.buffer(a);
+  const ProgramBuffer& y = of_b.buffer(b);
   return a.offset == b.offset && x.filled_over == y.filled_over && x.slot == y.slot &&
          (x.is_scratch() || a.buffer == b.buffer);
 }
@@ -138,8 +138,8 @@ TEST(Structure, IsEqualExactlyForEqualPrograms) {
 TEST(Structure, TellsAReductionFromAnotherAndFromACopy) {
   const auto with = [](Operation operation, const Reduction& reduction) {
     Program program;
-    program.add(Buffer{{0}});
-    program.add(Buffer{{0}});
+    program.add(ProgramBuffer{{0}});
+    program.add(ProgramBuffer{{0}});
     Node node;
     node.operation = operation, node.reduction = reduction;
     node.destination.buffer = 1, node.bytes = 8_B;

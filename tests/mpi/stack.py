@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv-mpi"
+LEDGER = tempfile.TemporaryDirectory(prefix="polypath-ledger-")
 BUILD = ROOT / "build" / "default"
 SECONDS = 60  # no run takes a tenth of that
 
@@ -81,6 +83,7 @@ class Stack:
             "LD_LIBRARY_PATH": self.libraries,
             "STANDIN_STRICT": "1",
             "STANDIN_STATISTICS": "1",
+            "POLYPATH_LEDGER_FOLDER": LEDGER.name,  # transfers of tests beside this one are not known
             "POLYPATH_PREPARE": "now",  # a test's few messages would be over before
             # UCX waits for other threads to be out of each function that it patches: 20 x 50 ms.
             "UCX_MEM_BISTRO_GRACE_DURATION": "1ms",

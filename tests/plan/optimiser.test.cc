@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "model/coverage.h"
 #include "plan/plan.h"
 #include "support/hand_machine.h"

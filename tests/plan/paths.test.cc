@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "plan/plan.h"
 #include "support/hand_machine.h"
 

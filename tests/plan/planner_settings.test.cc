@@ -84,7 +84,7 @@ TEST(PlannerSettings, ChunksFitTheSlotsAndTheRing) {
   EXPECT_GT(used(*plan).size(), 1U);
   for (const Node& node : plan->program.nodes())
     if (plan->program.buffer(node.destination).is_scratch()) EXPECT_LE(node.bytes, 256_KiB);
-  for (const Buffer& buffer : plan->program.buffers()) EXPECT_LT(buffer.slot, 2);
+  for (const ProgramBuffer& buffer : plan->program.buffers()) EXPECT_LT(buffer.slot, 2);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "plan/planner.h"
 
 namespace polypath::test {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "plan/planner.h"
 
 namespace polypath::test {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "plan/planner.h"
 #include "plan/tuned.h"
 #include "support/errors.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "driver/sim/sim_driver.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "probe/calibrate.h"
 
 namespace polypath::test {

@@ -28,6 +28,7 @@ pytestmark = [
 def _an_mpi_and_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", SEARCH)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("POLYPATH_LEDGER_FOLDER", str(tmp_path / "ledger"))
 
 
 def bench(*arguments: str) -> Run:

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test {
 namespace {

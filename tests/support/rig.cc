@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test {
 

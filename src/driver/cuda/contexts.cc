@@ -9,7 +9,7 @@
 namespace polypath::cuda {
 
 Contexts::Contexts(bool peer_access)
-    : cuda_(Library::get().functions), peer_access_(peer_access), process_(getpid()) {}
+    : cuda_(DriverLibrary::get().functions), peer_access_(peer_access), process_(getpid()) {}
 
 bool Contexts::usable() const { return getpid() == process_; }
 
@@ -36,7 +36,7 @@ ContextPointer Contexts::any() {
 ContextPointer Contexts::retained() {
   for (auto& slot : contexts_)
     if (ContextPointer context = slot.load(std::memory_order_acquire)) return context;
-  const auto visible = std::min(static_cast<std::size_t>(Library::get().gpus), kMostGpus);
+  const auto visible = std::min(static_cast<std::size_t>(DriverLibrary::get().gpus), kMostGpus);
   for (std::size_t gpu = 0; gpu < visible; ++gpu)
     if (is_active(static_cast<int>(gpu))) return of(static_cast<int>(gpu));
   return of(0);
@@ -45,12 +45,13 @@ ContextPointer Contexts::retained() {
 bool is_active(Device gpu) {
   unsigned flags = 0;
   int active = 0;
-  return Library::get().functions.context_state(gpu, &flags, &active) == kSuccess && active != 0;
+  return DriverLibrary::get().functions.context_state(gpu, &flags, &active) == kSuccess &&
+         active != 0;
 }
 
 // A GPU without a primary context is not given one for the comparison.
 std::optional<int> Contexts::gpu_of(ContextPointer context) {
-  const auto visible = static_cast<std::size_t>(Library::get().gpus);
+  const auto visible = static_cast<std::size_t>(DriverLibrary::get().gpus);
   for (std::size_t gpu = 0; gpu < std::min(visible, kMostGpus); ++gpu)
     if (contexts_[gpu].load(std::memory_order_acquire) == context) return static_cast<int>(gpu);
   const Current current(context);
@@ -79,7 +80,7 @@ bool Contexts::are_alive() const {
 }
 
 std::uint64_t id_of(ContextPointer context) {
-  const Functions& cuda = Library::get().functions;
+  const Functions& cuda = DriverLibrary::get().functions;
   unsigned long long id = 0;
   return cuda.context_id != nullptr && cuda.context_id(context, &id) == kSuccess ? id : 0;
 }
@@ -112,7 +113,7 @@ void Contexts::enable(int from, int to) {
 
 // Asking which context is current costs a third of pushing and popping one.
 Current::Current(ContextPointer context) {
-  const Functions& cuda = Library::get().functions;
+  const Functions& cuda = DriverLibrary::get().functions;
   ContextPointer now = nullptr;
   if (cuda.context_current(&now) == kSuccess && now == context) return;
   check(cuda.context_push(context), "cuCtxPushCurrent");
@@ -121,13 +122,13 @@ Current::Current(ContextPointer context) {
 
 Current::~Current() {
   ContextPointer popped = nullptr;
-  if (pushed_) Library::get().functions.context_pop(&popped);
+  if (pushed_) DriverLibrary::get().functions.context_pop(&popped);
 }
 
 RelaxedCapture::RelaxedCapture() : mode_(kCaptureModeRelaxed) {
-  Library::get().functions.thread_capture_mode(&mode_);
+  DriverLibrary::get().functions.thread_capture_mode(&mode_);
 }
 
-RelaxedCapture::~RelaxedCapture() { Library::get().functions.thread_capture_mode(&mode_); }
+RelaxedCapture::~RelaxedCapture() { DriverLibrary::get().functions.thread_capture_mode(&mode_); }
 
 }  // namespace polypath::cuda

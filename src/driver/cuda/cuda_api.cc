@@ -31,14 +31,15 @@ void resolve(Lookup lookup, void* library, const char* symbol, Function& functio
 
 }  // namespace
 
-Library::Library() { problem = open(); }  // after the defaults of all members
+DriverLibrary::DriverLibrary() { problem = open(); }  // after the defaults of all members
 
-const Library& Library::get() {
-  static const Library* library = new Library;  // outlives every static object that may use it
+const DriverLibrary& DriverLibrary::get() {
+  static const DriverLibrary* library =
+      new DriverLibrary;  // outlives every static object that may use it
   return *library;
 }
 
-std::string Library::open() {
+std::string DriverLibrary::open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return "there is no NVIDIA driver (libcuda.so.1 is not found)";
   const Lookup lookup = driver_lookup();
@@ -62,7 +63,7 @@ std::string Library::open() {
 
 void check(Result result, const char* call) {
   if (result == kSuccess) return;
-  const Functions& cuda = Library::get().functions;
+  const Functions& cuda = DriverLibrary::get().functions;
   const char* name = "unknown error";
   const char* why = "";
   cuda.error_name(result, &name);

@@ -98,11 +98,11 @@ struct Functions {
 
 /// libcuda as found on this computer, initialised. One per process, never closed: its threads and
 /// exit handlers outlive any of ours.
-class Library {
+class DriverLibrary {
  public:
   /// Opens it once; later calls return the same. Not there, too old, or without a GPU: `problem`
   /// says so in words, and nothing else may be used.
-  static const Library& get();
+  static const DriverLibrary& get();
 
   std::string problem;  ///< empty if usable
   int version = 0;      ///< of the driver: 13000 is CUDA 13.0
@@ -110,7 +110,7 @@ class Library {
   Functions functions;
 
  private:
-  Library();
+  DriverLibrary();
   [[nodiscard]] std::string open();
 };
 

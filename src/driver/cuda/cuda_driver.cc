@@ -8,8 +8,8 @@
 namespace polypath::cuda {
 namespace {
 
-const Library& usable_library() {
-  const Library& library = Library::get();
+const DriverLibrary& usable_library() {
+  const DriverLibrary& library = DriverLibrary::get();
   if (!library.problem.empty())
     fail(ErrorCode::unsupported, "the GPUs cannot be used", library.problem,
          "Name a machine to simulate.");
@@ -24,7 +24,7 @@ CudaDriver::CudaDriver(const Machine& machine, Options options)
       ordinals_(machine.places.size(), -1),
       gpus_(machine.places_of(PlaceKind::gpu)),
       contexts_(options.peer_access) {
-  const auto visible = static_cast<std::size_t>(Library::get().gpus);
+  const auto visible = static_cast<std::size_t>(DriverLibrary::get().gpus);
   if (gpus_.size() > visible || gpus_.empty())
     fail(ErrorCode::invalid_machine,
          fmt::format("machine {} cannot be this computer", machine.name),
@@ -250,9 +250,12 @@ void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
 void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
   const Current current(context_of(stream.value));
   if (request.destination_place.valid() && request.source_place.valid()) {
-    const CopyRequest placed{request.destination, request.destination_place,
-                             request.source,      request.source_place,
-                             request.bytes,       request.label};
+    const CopyRequest placed{.destination = request.destination,
+                             .destination_place = request.destination_place,
+                             .source = request.source,
+                             .source_place = request.source_place,
+                             .bytes = request.bytes,
+                             .label = request.label};
     connect(placed, gpu_of(stream.value));
     return enqueue(placed, pointer_of(stream));
   }

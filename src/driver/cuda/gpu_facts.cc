@@ -57,7 +57,7 @@ void add_nvml(const NvmlFacts& nvml, std::vector<GpuFacts>& gpus, std::size_t in
 }
 
 Facts ask_all() {
-  const Library& library = Library::get();
+  const DriverLibrary& library = DriverLibrary::get();
   Facts facts;
   std::vector<std::string> bus_ids;
   for (int gpu = 0; gpu < library.gpus; ++gpu) {

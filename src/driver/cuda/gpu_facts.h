@@ -13,7 +13,7 @@ struct Facts {
   std::string driver_version;  ///< "580.159.04", or "CUDA 13.0" where NVML is silent
 };
 
-/// Asked for once per process. Needs a usable Library.
+/// Asked for once per process. Needs a usable DriverLibrary.
 const Facts& facts();
 
 }  // namespace polypath::cuda

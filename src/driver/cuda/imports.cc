@@ -15,7 +15,7 @@
 namespace polypath::cuda {
 namespace {
 
-const Functions& driver() { return Library::get().functions; }
+const Functions& driver() { return DriverLibrary::get().functions; }
 
 bool create(EventPointer& event) {
   const RelaxedCapture relaxed;

@@ -4,7 +4,7 @@ namespace polypath::cuda {
 
 std::unique_ptr<MappedMemory> MappedMemory::make(Bytes bytes, Device owner,
                                                  const std::vector<Device>& users) {
-  const Functions& cuda = Library::get().functions;
+  const Functions& cuda = DriverLibrary::get().functions;
   int supported = 0;
   if (cuda.device_attribute(&supported, kDeviceVirtualMemory, owner) != kSuccess || supported == 0)
     return nullptr;
@@ -23,7 +23,7 @@ std::unique_ptr<MappedMemory> MappedMemory::make(Bytes bytes, Device owner,
 
 // What fails halfway is taken back by the destructor.
 bool MappedMemory::map(Device owner, const std::vector<Device>& users) {
-  const Functions& cuda = Library::get().functions;
+  const Functions& cuda = DriverLibrary::get().functions;
   if (cuda.address_reserve(&base_, size_, 0, 0, 0) != kSuccess) return false;
   mapped_ = cuda.memory_map(base_, size_, 0, memory_, 0) == kSuccess;
   if (!mapped_) return false;
@@ -34,7 +34,7 @@ bool MappedMemory::map(Device owner, const std::vector<Device>& users) {
 }
 
 MappedMemory::~MappedMemory() {
-  const Functions& cuda = Library::get().functions;
+  const Functions& cuda = DriverLibrary::get().functions;
   if (mapped_) cuda.memory_unmap(base_, size_);
   if (base_ != 0) cuda.address_free(base_, size_);
   if (made_) cuda.memory_release(memory_);

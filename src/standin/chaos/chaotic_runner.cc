@@ -37,7 +37,7 @@ EntryPointer make_entry(WorkKind kind) {
 
 }  // namespace
 
-ChaoticRunner::ChaoticRunner(const Machine& machine, const Settings& settings)
+ChaoticRunner::ChaoticRunner(const Machine& machine, const StandInSettings& settings)
     : machine_(machine),
       statistics_(settings.statistics),
       scheduler_(*settings.chaos, {settings.queue_depth, settings.queues}) {}

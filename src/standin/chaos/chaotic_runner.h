@@ -11,7 +11,7 @@ namespace polypath::standin::chaos {
 
 class ChaoticRunner final : public Runner {
  public:
-  ChaoticRunner(const Machine& machine, const Settings& settings);
+  ChaoticRunner(const Machine& machine, const StandInSettings& settings);
 
   Address allocate(PlaceId host, Bytes bytes) override { return memory_.allocate(host, bytes); }
   Address adopt(PlaceId place, Bytes bytes, std::unique_ptr<sim::Backing> backing) override {

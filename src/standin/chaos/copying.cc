@@ -49,28 +49,28 @@ void CopyJob::stage() {
   staged_ = false;
 }
 
-Progress CopyJob::step(Chance& chance) {
+JobState CopyJob::step(Chance& chance) {
   if (staged_) {
     stage();
-    return Progress::source_read;
+    return JobState::source_read;
   }
   if (!pieces_) pieces_.emplace(bytes_, 1, chance);
   const auto [offset, bytes] = pieces_->next();
   std::memmove(destination_.bytes + offset, source_.bytes + offset, bytes);
-  if (!pieces_->done()) return Progress::more;
+  if (!pieces_->done()) return JobState::more;
   if (when_done_) when_done_();
-  return Progress::done;
+  return JobState::done;
 }
 
 FillJob::FillJob(Place destination, Bytes bytes, std::vector<std::byte> pattern)
     : destination_(std::move(destination)), bytes_(bytes.value), pattern_(std::move(pattern)) {}
 
-Progress FillJob::step(Chance& chance) {
+JobState FillJob::step(Chance& chance) {
   if (!pieces_) pieces_.emplace(bytes_, pattern_.size(), chance);
   const auto [offset, bytes] = pieces_->next();
   for (std::size_t at = 0; at < bytes; at += pattern_.size())
     std::memcpy(destination_.bytes + offset + at, pattern_.data(), pattern_.size());
-  return pieces_->done() ? Progress::done : Progress::more;
+  return pieces_->done() ? JobState::done : JobState::more;
 }
 
 }  // namespace polypath::standin::chaos

@@ -47,7 +47,7 @@ class CopyJob final : public Job {
   /// Reads the source now.
   void stage();
 
-  Progress step(Chance& chance) override;
+  JobState step(Chance& chance) override;
 
  private:
   Place destination_, source_;
@@ -62,7 +62,7 @@ class FillJob final : public Job {
  public:
   FillJob(Place destination, Bytes bytes, std::vector<std::byte> pattern);
 
-  Progress step(Chance& chance) override;
+  JobState step(Chance& chance) override;
 
  private:
   Place destination_;

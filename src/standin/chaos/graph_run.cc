@@ -22,12 +22,12 @@ GraphRun::Node& GraphRun::pick(Chance& chance) {
   return *picked;
 }
 
-Progress GraphRun::step(Chance& chance) {
+JobState GraphRun::step(Chance& chance) {
   Node& chosen = pick(chance);
-  if (chosen.copy->step(chance) == Progress::done) chosen.copy.reset();
+  if (chosen.copy->step(chance) == JobState::done) chosen.copy.reset();
   const bool done = std::none_of(nodes_.begin(), nodes_.end(),
                                  [](const Node& node) { return node.copy != nullptr; });
-  return done ? Progress::done : Progress::more;
+  return done ? JobState::done : JobState::more;
 }
 
 }  // namespace polypath::standin::chaos

@@ -17,7 +17,7 @@ class GraphRun final : public Job {
   };
   explicit GraphRun(std::vector<Node> nodes) : nodes_(std::move(nodes)) {}
 
-  Progress step(Chance& chance) override;
+  JobState step(Chance& chance) override;
 
  private:
   [[nodiscard]] bool can_go_on(const Node& node) const;

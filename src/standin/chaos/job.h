@@ -6,7 +6,7 @@
 namespace polypath::standin::chaos {
 
 /// How far a job is after a step.
-enum class Progress {
+enum class JobState {
   more,         ///< another step is to come
   source_read,  ///< the same, and the program may change what it copies from
   not_yet,      ///< nothing could be done: to be tried again
@@ -22,7 +22,7 @@ class Job {
   virtual ~Job() = default;
 
   /// Called by the scheduler's thread, without locks.
-  virtual Progress step(Chance& chance) = 0;
+  virtual JobState step(Chance& chance) = 0;
 };
 
 }  // namespace polypath::standin::chaos

@@ -20,9 +20,9 @@ class FunctionJob final : public Job {
  public:
   FunctionJob(HostThread& thread, std::function<void()> task)
       : thread_(thread), task_(std::move(task)) {}
-  Progress step(Chance&) override {
+  JobState step(Chance&) override {
     thread_.start(std::move(task_));
-    return Progress::elsewhere;
+    return JobState::elsewhere;
   }
 
  private:

@@ -58,18 +58,18 @@ void Scheduler::step(const QueuePointer& queue, std::unique_lock<std::mutex>& lo
   // Whoever it is handed to may have done it before this thread has its lock again.
   entry->elsewhere = entry->is_function;
   lock.unlock();
-  const Progress progress = entry->job ? entry->job->step(steps_) : Progress::done;
-  if (progress == Progress::done) entry->job.reset();
+  const JobState progress = entry->job ? entry->job->step(steps_) : JobState::done;
+  if (progress == JobState::done) entry->job.reset();
   lock.lock();
   switch (progress) {
-    case Progress::done: return finish(queue, *entry);
-    case Progress::not_yet: entry->not_before = Clock::now() + kPause; return;
-    case Progress::source_read:
+    case JobState::done: return finish(queue, *entry);
+    case JobState::not_yet: entry->not_before = Clock::now() + kPause; return;
+    case JobState::source_read:
       entry->source_read = true;
       finished_.notify_all();
       return;
-    case Progress::more:
-    case Progress::elsewhere: return;
+    case JobState::more:
+    case JobState::elsewhere: return;
   }
 }
 

@@ -27,20 +27,20 @@ bool holds(Word found, Word wanted, Comparison comparison) {
 
 }  // namespace
 
-Progress WaitForValue::step(Chance&) {
+JobState WaitForValue::step(Chance&) {
   const bool there = value_.bytes.value == sizeof(std::uint32_t)
                          ? holds<std::uint32_t, std::int32_t>(
                                load<std::uint32_t>(where_.bytes),
                                static_cast<std::uint32_t>(value_.value), value_.comparison)
                          : holds<std::uint64_t, std::int64_t>(load<std::uint64_t>(where_.bytes),
                                                               value_.value, value_.comparison);
-  return there ? Progress::done : Progress::not_yet;
+  return there ? JobState::done : JobState::not_yet;
 }
 
-Progress WriteValue::step(Chance&) {
+JobState WriteValue::step(Chance&) {
   if (value_.bytes.value == sizeof(std::uint32_t)) store<std::uint32_t>(where_.bytes, value_.value);
   else store<std::uint64_t>(where_.bytes, value_.value);
-  return Progress::done;
+  return JobState::done;
 }
 
 }  // namespace polypath::standin::chaos

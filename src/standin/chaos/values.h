@@ -9,7 +9,7 @@ namespace polypath::standin::chaos {
 class WaitForValue final : public Job {
  public:
   WaitForValue(Place where, const MemoryValue& value) : where_(std::move(where)), value_(value) {}
-  Progress step(Chance& chance) override;
+  JobState step(Chance& chance) override;
 
  private:
   Place where_;
@@ -19,7 +19,7 @@ class WaitForValue final : public Job {
 class WriteValue final : public Job {
  public:
   WriteValue(Place where, const MemoryValue& value) : where_(std::move(where)), value_(value) {}
-  Progress step(Chance& chance) override;
+  JobState step(Chance& chance) override;
 
  private:
   Place where_;

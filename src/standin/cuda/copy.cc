@@ -10,33 +10,33 @@ namespace {
 Address at(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
 Address at(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
-CopyCall any_to_any(DevicePointer to, DevicePointer from, std::size_t bytes) {
+CopyArguments any_to_any(DevicePointer to, DevicePointer from, std::size_t bytes) {
   return {at(to), at(from), {bytes}, End::any, End::any};
 }
-CopyCall into_device(DevicePointer to, const void* from, std::size_t bytes) {
+CopyArguments into_device(DevicePointer to, const void* from, std::size_t bytes) {
   return {at(to), at(from), {bytes}, End::known, End::any};
 }
-CopyCall out_of_device(void* to, DevicePointer from, std::size_t bytes) {
+CopyArguments out_of_device(void* to, DevicePointer from, std::size_t bytes) {
   return {at(to), at(from), {bytes}, End::any, End::known};
 }
-CopyCall between_devices(DevicePointer to, DevicePointer from, std::size_t bytes) {
+CopyArguments between_devices(DevicePointer to, DevicePointer from, std::size_t bytes) {
   return {at(to), at(from), {bytes}, End::known, End::known};
 }
 
-Result now(const char* name, const CopyCall& call, DefaultStream zero) {
+Result now(const char* name, const CopyArguments& call, DefaultStream zero) {
   return enter(name, [&](Process& process) {
     return enqueue_copy(process, call, Synchrony::synchronous, {nullptr, zero});
   });
 }
 
-Result later(const char* name, const CopyCall& call, StreamArgument stream) {
+Result later(const char* name, const CopyArguments& call, StreamArgument stream) {
   return enter(name, [&](Process& process) {
     return enqueue_copy(process, call, Synchrony::asynchronous, stream);
   });
 }
 
 // Both ends' contexts are named, and must be alive.
-Result between_contexts(const char* name, const CopyCall& call, ContextPointer to_context,
+Result between_contexts(const char* name, const CopyArguments& call, ContextPointer to_context,
                         ContextPointer from_context, Synchrony synchrony, StreamArgument stream) {
   return enter(name, [&](Process& process) {
     (void)process.contexts.find(to_context);

@@ -42,12 +42,12 @@ const std::set<int>& value_attributes() {
   return attributes;
 }
 
-int setting_attribute(const Settings& settings, int attribute) {
+int setting_attribute(const StandInSettings& settings, int attribute) {
   if (attribute == kComputeMode) return settings.exclusive ? kExclusiveProcess : 0;
   return settings.chaos && value_attributes().contains(attribute) ? 1 : 0;
 }
 
-int attribute_of(const Gpu& gpu, const Settings& settings, int attribute) {
+int attribute_of(const Gpu& gpu, const StandInSettings& settings, int attribute) {
   switch (attribute) {
     case kPciBusId: return gpu.bus;
     case kPciDeviceId:

@@ -53,8 +53,8 @@ std::optional<std::uint64_t> seed(const char* variable) {
 
 }  // namespace
 
-Settings read_settings() {
-  Settings settings;
+StandInSettings read_settings() {
+  StandInSettings settings;
   settings.machine = text("STANDIN_MACHINE", settings.machine);
   settings.memory =
       parse_bytes(text("STANDIN_MEMORY", format_bytes(settings.memory)), "STANDIN_MEMORY");

@@ -12,7 +12,7 @@
 
 namespace polypath::standin {
 
-struct Settings {
+struct StandInSettings {
   std::string machine = "h200x4";  ///< STANDIN_MACHINE: a zoo name, synthetic:SEED or a file
   Bytes memory = 16_GiB;           ///< STANDIN_MEMORY: of each GPU, for one process
   Bytes context_memory;            ///< STANDIN_CONTEXT_MEMORY: what a context takes of its GPU's
@@ -32,6 +32,6 @@ struct Settings {
 };
 
 /// Error (invalid_argument) if one cannot be read.
-Settings read_settings();
+StandInSettings read_settings();
 
 }  // namespace polypath::standin

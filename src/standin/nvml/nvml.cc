@@ -11,7 +11,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "standin/facts/settings.h"
 #include "standin/nvml/device.h"
 

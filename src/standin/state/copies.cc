@@ -86,7 +86,7 @@ std::set<ContextPointer> others_of(const Process& process, const Allocation* to,
   return others;
 }
 
-Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, Stream& stream) {
+Waiting run(Process& process, const CopyArguments& call, Synchrony synchrony, Stream& stream) {
   check_end(process, call.destination, call.bytes, call.destination_end);
   check_end(process, call.source, call.bytes, call.source_end);
   const Allocation* to = process.allocations.find(call.destination);
@@ -103,7 +103,7 @@ Waiting run(Process& process, const CopyCall& call, Synchrony synchrony, Stream&
   return waiting;
 }
 
-void capture(Process& process, const CopyCall& call, Stream& stream) {
+void capture(Process& process, const CopyArguments& call, Stream& stream) {
   if (process.allocations.find(call.destination) == nullptr ||
       process.allocations.find(call.source) == nullptr)
     spoil(stream.capturing, kCaptureUnsupported, "pageable memory cannot be in a graph here");
@@ -118,7 +118,7 @@ Returns filling(const Allocation& memory, Synchrony synchrony) {
 
 }  // namespace
 
-Waiting enqueue_copy(Process& process, const CopyCall& call, Synchrony synchrony,
+Waiting enqueue_copy(Process& process, const CopyArguments& call, Synchrony synchrony,
                      StreamArgument argument) {
   (void)process.contexts.current();
   Stream& stream = process.stream(argument, WorkKind::copy);

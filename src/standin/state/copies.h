@@ -8,7 +8,7 @@ namespace polypath::standin {
 /// What a call says an end of a copy is: memory that the driver knows, or anything.
 enum class End { known, any };
 
-struct CopyCall {
+struct CopyArguments {
   Address destination;
   Address source;
   Bytes bytes;
@@ -22,7 +22,7 @@ enum class Synchrony { asynchronous, synchronous };
 
 /// Enqueues the copy, or makes it a node if the stream is captured. What is returned is what the
 /// call has to wait for.
-Waiting enqueue_copy(Process& process, const CopyCall& call, Synchrony synchrony,
+Waiting enqueue_copy(Process& process, const CopyArguments& call, Synchrony synchrony,
                      StreamArgument stream);
 
 /// Enqueues the filling of `count` elements.

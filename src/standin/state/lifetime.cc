@@ -43,14 +43,14 @@ void shut_down() {
   if (owner == getpid()) started.load()->runner->stop();
 }
 
-void check_failures(const Settings& settings, bool (*exists)(std::string_view)) {
+void check_failures(const StandInSettings& settings, bool (*exists)(std::string_view)) {
   for (const PlannedFailure& failure : settings.failures)
     if (!exists(failure.function))
       fail(ErrorCode::invalid_argument, "STANDIN_FAIL names " + failure.function,
            "the driver has no such function", "Correct the name.");
 }
 
-void start_once(const Settings& settings) {
+void start_once(const StandInSettings& settings) {
   auto process = std::make_unique<Process>(settings);
   if (process->contexts.gpus().empty()) refuse(kNoDevice, "no GPU is visible");
   owner = getpid();
@@ -86,7 +86,7 @@ Result start(bool (*exists)(std::string_view)) noexcept {
   const std::scoped_lock lock(starting);
   try {
     const Process* process = running(result);
-    const Settings settings = process == nullptr ? read_settings() : process->settings;
+    const StandInSettings settings = process == nullptr ? read_settings() : process->settings;
     if (process == nullptr) check_failures(settings, exists);
     begin_call(settings, "cuInit");
     if (process == nullptr) start_once(settings);
@@ -106,7 +106,7 @@ Process* running(Result& otherwise) noexcept {
   return otherwise == kSuccess ? process : nullptr;
 }
 
-void begin_call(const Settings& settings, const char* function) {
+void begin_call(const StandInSettings& settings, const char* function) {
   if (calls_are_forbidden())
     refuse(kNotPermitted, "functions that streams run may not call the driver");
   if (!settings.statistics && settings.failures.empty()) return;

@@ -1,6 +1,6 @@
 #include "standin/state/process.h"
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::standin {
 namespace {
@@ -13,7 +13,7 @@ std::vector<Gpu> at(const std::vector<Gpu>& gpus, const std::vector<std::size_t>
 
 }  // namespace
 
-Process::Process(const Settings& chosen)
+Process::Process(const StandInSettings& chosen)
     : settings(chosen),
       machine(load_machine(chosen.machine)),
       runner(make_runner(machine, chosen)),

@@ -21,7 +21,7 @@ namespace polypath::standin {
 class Process {
  public:
   /// Error (invalid_argument, invalid_machine) if the environment cannot be used.
-  explicit Process(const Settings& settings);
+  explicit Process(const StandInSettings& settings);
 
   /// The stream that the program means, ready for work: in order with the default stream, and with
   /// room for it. Blocked where there is none.
@@ -39,7 +39,7 @@ class Process {
   void destroy(const Context& context);
 
   std::mutex lock;
-  Settings settings;
+  StandInSettings settings;
   Machine machine;
   std::unique_ptr<Runner> runner;
   Contexts contexts;
@@ -60,7 +60,7 @@ Result start(bool (*exists)(std::string_view function)) noexcept;
 Process* running(Result& otherwise) noexcept;
 
 /// Counts a call; fails if it is one of those that STANDIN_FAIL names, or may not be made here.
-void begin_call(const Settings& settings, const char* function);
+void begin_call(const StandInSettings& settings, const char* function);
 /// The code for what is being thrown; says it under STANDIN_LOG.
 Result answer_for_exception(const char* function) noexcept;
 

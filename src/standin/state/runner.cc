@@ -5,7 +5,7 @@
 
 namespace polypath::standin {
 
-std::unique_ptr<Runner> make_runner(const Machine& machine, const Settings& settings) {
+std::unique_ptr<Runner> make_runner(const Machine& machine, const StandInSettings& settings) {
   if (settings.chaos) return std::make_unique<chaos::ChaoticRunner>(machine, settings);
   return std::make_unique<VirtualRunner>(machine, settings.statistics);
 }

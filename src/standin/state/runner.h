@@ -91,7 +91,7 @@ class Runner {
 };
 
 /// The one that the settings choose.
-std::unique_ptr<Runner> make_runner(const Machine& machine, const Settings& settings);
+std::unique_ptr<Runner> make_runner(const Machine& machine, const StandInSettings& settings);
 
 /// True on a thread that runs functions of the program, where CUDA's own may be refused.
 bool& calls_are_forbidden();

@@ -82,7 +82,8 @@ void VirtualRunner::join(StreamHandle later, StreamHandle earlier) {
 Waiting VirtualRunner::copy(const MemoryCopy& copy, Returns returns, StreamHandle stream) {
   const Pageable to(driver_, copy.destination, copy.bytes);
   const Pageable from(driver_, copy.source, copy.bytes);
-  driver_.copy_native({copy.destination, copy.source, copy.bytes, {}}, stream);
+  driver_.copy_native({.destination = copy.destination, .source = copy.source, .bytes = copy.bytes},
+                      stream);
   finish_if(returns, stream);
   return {};
 }

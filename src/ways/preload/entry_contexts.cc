@@ -15,7 +15,7 @@ namespace {
 
 ContextPointer current_context() {
   ContextPointer context = nullptr;
-  const cuda::Library& library = cuda::Library::get();
+  const cuda::DriverLibrary& library = cuda::DriverLibrary::get();
   return library.problem.empty() && library.functions.context_current(&context) == cuda::kSuccess
              ? context
              : nullptr;
@@ -23,7 +23,7 @@ ContextPointer current_context() {
 
 // The primary context of a GPU ends, and with it what it could reach.
 void forget_peers_of(Device gpu) {
-  const cuda::Library& library = cuda::Library::get();
+  const cuda::DriverLibrary& library = cuda::DriverLibrary::get();
   if (!library.problem.empty()) return;
   const cuda::Functions& driver = library.functions;
   ContextPointer context = nullptr;

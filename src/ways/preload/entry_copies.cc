@@ -18,14 +18,14 @@ std::optional<Result> take(Destination destination, Source source, std::size_t b
   return interposer.take({address_of(destination), address_of(source), {bytes}, stream, blocking});
 }
 
-template <auto Call, DefaultStream Null, class Destination, class Source>
+template <auto Call, NullStream Null, class Destination, class Source>
 Result copy(Destination destination, Source source, std::size_t bytes, StreamPointer stream) {
   if (const auto done = take(destination, source, bytes, stream_of(stream, Null), false))
     return *done;
   return (real().*Call)(destination, source, bytes, stream);
 }
 
-template <auto Call, DefaultStream Null, class Destination, class Source>
+template <auto Call, NullStream Null, class Destination, class Source>
 Result blocking_copy(Destination destination, Source source, std::size_t bytes) {
   if (const auto done = take(destination, source, bytes, stream_of(nullptr, Null), true))
     return *done;
@@ -33,7 +33,7 @@ Result blocking_copy(Destination destination, Source source, std::size_t bytes) 
 }
 
 // Unified addresses say the same as the contexts do.
-template <auto Call, DefaultStream Null>
+template <auto Call, NullStream Null>
 Result peer_copy(DevicePointer destination, ContextPointer destination_context,
                  DevicePointer source, ContextPointer source_context, std::size_t bytes,
                  StreamPointer stream) {
@@ -49,8 +49,8 @@ void count_batch(const std::size_t* sizes, std::size_t count) {
   Interposer::get().count(Outcome::form, bytes);
 }
 
-constexpr auto kLegacy = DefaultStream::legacy;
-constexpr auto kOwn = DefaultStream::own;
+constexpr auto kLegacy = NullStream::legacy;
+constexpr auto kOwn = NullStream::own;
 
 }  // namespace
 

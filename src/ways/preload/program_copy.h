@@ -7,7 +7,7 @@
 namespace polypath::preload {
 
 /// Whose stream the null one is for this form of the call.
-enum class DefaultStream { legacy, own };
+enum class NullStream { legacy, own };
 
 struct ProgramCopy {
   Address destination;
@@ -19,10 +19,10 @@ struct ProgramCopy {
 
 /// The stream that a call means by `given`: null for the legacy default stream, however it is
 /// written, and CUDA's own name for the thread's.
-inline cuda::StreamPointer stream_of(cuda::StreamPointer given, DefaultStream null_means) {
+inline cuda::StreamPointer stream_of(cuda::StreamPointer given, NullStream null_means) {
   const auto value = reinterpret_cast<std::uintptr_t>(given);
   if (value == cuda::kStreamLegacy) return nullptr;
-  if (value != 0 || null_means == DefaultStream::legacy) return given;
+  if (value != 0 || null_means == NullStream::legacy) return given;
   return reinterpret_cast<cuda::StreamPointer>(cuda::kStreamPerThread);
 }
 

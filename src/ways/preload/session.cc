@@ -34,7 +34,7 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
 constexpr Seconds kLongestPatience = 20_us;
 constexpr double kGainPerPatience = 4;
 
-const cuda::Functions& functions() { return cuda::Library::get().functions; }
+const cuda::Functions& functions() { return cuda::DriverLibrary::get().functions; }
 
 // Of a copy that is left to the program's own call.
 Outcome outcome_of(Obstacle obstacle) {
@@ -171,8 +171,10 @@ Outcome Session::decide(const ProgramCopy& asked) {
                       .options = options_for(ends),
                       .cautious = true,
                       .may_branch = [this] { return !held_.any(); }};
-  const CopyEnds found{ends.source.memory.place, ends.destination.memory.place,
-                       ends.source.memory.kind, ends.destination.memory.kind};
+  const CopyEnds found{.destination = ends.destination.memory.place,
+                       .source = ends.source.memory.place,
+                       .destination_kind = ends.destination.memory.kind,
+                       .source_kind = ends.source.memory.kind};
   return carry_out({asked, *gpu, ends, engine_.decide(call, found)});
 }
 

@@ -13,7 +13,7 @@
 namespace polypath::preload {
 namespace {
 
-const cuda::Functions& functions() { return cuda::Library::get().functions; }
+const cuda::Functions& functions() { return cuda::DriverLibrary::get().functions; }
 
 std::atomic<SharedMemory*> the_process{nullptr};
 
@@ -37,7 +37,7 @@ std::optional<Allocation> allocation_at(cuda::DevicePointer address) {
 
 // The number here of the GPU that has a UUID.
 int gpu_with(const cuda::GpuUuid& uuid) {
-  for (int gpu = 0; gpu < cuda::Library::get().gpus; ++gpu) {
+  for (int gpu = 0; gpu < cuda::DriverLibrary::get().gpus; ++gpu) {
     cuda::GpuUuid own;
     if (functions().device_uuid(&own, gpu) == cuda::kSuccess && own == uuid) return gpu;
   }
@@ -78,7 +78,7 @@ SharedMemory* SharedMemory::existing() { return the_process.load(std::memory_ord
 
 std::optional<ExportedMemory> SharedMemory::describe(const cuda::IpcHandle& handle,
                                                      cuda::DevicePointer address) const {
-  if (!cuda::Library::get().problem.empty()) return std::nullopt;
+  if (!cuda::DriverLibrary::get().problem.empty()) return std::nullopt;
   const auto allocation = allocation_at(address);
   const auto self = this_process();
   cuda::GpuUuid owner;
@@ -173,7 +173,7 @@ void SharedMemory::opened(const cuda::IpcHandle& handle,
                           const std::optional<ExportedMemory>& before,
                           cuda::DevicePointer base) noexcept {
   quietly([&] {
-    if (!cuda::Library::get().problem.empty()) return;
+    if (!cuda::DriverLibrary::get().problem.empty()) return;
     const auto now = registry_.find(handle);
     const auto entry = now == before ? now : std::nullopt;
     imports_.add(import_of(handle, entry, base),

@@ -50,7 +50,7 @@ PlanOptions options_of(const std::string& executor, const std::vector<std::strin
   return options;
 }
 
-std::string copy(Holder& holder, Buffer& destination, Buffer& source,
+std::string copy(Holder& holder, OwnedBuffer& destination, OwnedBuffer& source,
                  std::optional<std::uint64_t> nbytes, std::uint64_t destination_offset,
                  std::uint64_t source_offset, const Stream* stream, const std::string& executor,
                  const std::vector<std::string>& paths, const std::map<std::string, double>& shares,
@@ -75,24 +75,25 @@ void bind_stream(nb::module_& module) {
 }
 
 void bind_buffer(nb::module_& module) {
-  nb::class_<Buffer>(module, "Buffer",
-                     R"(Memory at a place of the machine. Made by Context.allocate.
+  nb::class_<OwnedBuffer>(module, "Buffer",
+                          R"(Memory at a place of the machine. Made by Context.allocate.
 
 Freed with the last reference, once nothing queued uses it.)")
       .def_prop_ro(
-          "nbytes", [](const Buffer& buffer) { return buffer.size.value; }, "Size in bytes.")
+          "nbytes", [](const OwnedBuffer& buffer) { return buffer.size.value; }, "Size in bytes.")
       .def_prop_ro(
-          "place", [](const Buffer& buffer) { return buffer.place; },
+          "place", [](const OwnedBuffer& buffer) { return buffer.place; },
           R"(Where it is, such as "gpu0".)")
       .def_prop_ro(
-          "address", [](const Buffer& buffer) { return buffer.address.value; }, "Where it starts.")
+          "address", [](const OwnedBuffer& buffer) { return buffer.address.value; },
+          "Where it starts.")
       .def("__repr__",
-           [](const Buffer& buffer) {
+           [](const OwnedBuffer& buffer) {
              return "<polypath.Buffer of " + format_bytes(buffer.size) + " at " + buffer.place +
                     ">";
            })
       .def(
-          "numpy", [](nb::handle self) { return Buffer::array(self); },
+          "numpy", [](nb::handle self) { return OwnedBuffer::array(self); },
           R"(Return the bytes as an array, without a copy.
 
 Of memory of the host, and of all memory of simulated machines; Error (unsupported) for a real

@@ -11,7 +11,7 @@
 #include "context/open.h"
 #include "context/reports.h"
 #include "core/text.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "ways/python/bindings.h"
 
 #ifndef POLYPATH_VERSION_TEXT

@@ -16,9 +16,10 @@ namespace polypath::python {
 namespace {
 
 // The copy's length: what was asked for, else what fits into both buffers behind their offsets.
-Bytes length_of(const Buffer& destination, const Buffer& source, std::optional<std::uint64_t> bytes,
-                std::uint64_t destination_offset, std::uint64_t source_offset) {
-  const auto left = [](const Buffer& buffer, std::uint64_t offset, const char* what) {
+Bytes length_of(const OwnedBuffer& destination, const OwnedBuffer& source,
+                std::optional<std::uint64_t> bytes, std::uint64_t destination_offset,
+                std::uint64_t source_offset) {
+  const auto left = [](const OwnedBuffer& buffer, std::uint64_t offset, const char* what) {
     if (offset > buffer.size.value)
       fail(ErrorCode::invalid_argument,
            std::string(what) + " offset " + std::to_string(offset) + " cannot be used",
@@ -46,19 +47,19 @@ Stream::~Stream() {
 
 void Stream::synchronize() const { context->synchronize(handle); }
 
-Buffer::Buffer(ContextPointer used_context, const std::string& at, Bytes bytes)
+OwnedBuffer::OwnedBuffer(ContextPointer used_context, const std::string& at, Bytes bytes)
     : context(std::move(used_context)),
       place(at),
       size(bytes),
       address(context->allocate(at, bytes)) {}
 
-Buffer::~Buffer() {
+OwnedBuffer::~OwnedBuffer() {
   const nb::gil_scoped_release unlocked;  // it waits for what may use the memory
   quietly([this] { context->free(address); });
 }
 
-nb::object Buffer::array(nb::handle self) {
-  auto& buffer = nb::cast<Buffer&>(self);
+nb::object OwnedBuffer::array(nb::handle self) {
+  auto& buffer = nb::cast<OwnedBuffer&>(self);
   const bool device = buffer.context->memory_at(buffer.address).kind == MemoryKind::device;
   if (device && !buffer.context->simulated())
     fail(ErrorCode::unsupported, "memory of " + buffer.place + " is no NumPy array",
@@ -95,10 +96,10 @@ std::string Holder::describe() const {
          (context_->simulated() ? ", simulated>" : ">");
 }
 
-std::unique_ptr<Buffer> Holder::allocate(const std::string& place, std::uint64_t bytes) {
+std::unique_ptr<OwnedBuffer> Holder::allocate(const std::string& place, std::uint64_t bytes) {
   const ContextPointer used = context();
   const nb::gil_scoped_release unlocked;
-  return std::make_unique<Buffer>(used, place, Bytes{bytes});
+  return std::make_unique<OwnedBuffer>(used, place, Bytes{bytes});
 }
 
 std::unique_ptr<Stream> Holder::stream(const std::string& gpu) {
@@ -107,7 +108,8 @@ std::unique_ptr<Stream> Holder::stream(const std::string& gpu) {
 }
 
 // The stream for calls without one: of the GPU that sends, else of the one that receives.
-std::shared_ptr<const Stream> Holder::own_stream(const Buffer& destination, const Buffer& source) {
+std::shared_ptr<const Stream> Holder::own_stream(const OwnedBuffer& destination,
+                                                 const OwnedBuffer& source) {
   const ContextPointer held = context();
   const Machine& machine = held->machine();
   const bool from_gpu = machine.place(machine.find_place(source.place)).kind == PlaceKind::gpu;
@@ -116,9 +118,10 @@ std::shared_ptr<const Stream> Holder::own_stream(const Buffer& destination, cons
   return stream;
 }
 
-std::string Holder::copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
-                         std::uint64_t destination_offset, std::uint64_t source_offset,
-                         const Stream* stream, const PlanOptions& options) {
+std::string Holder::copy(OwnedBuffer& destination, OwnedBuffer& source,
+                         std::optional<std::uint64_t> bytes, std::uint64_t destination_offset,
+                         std::uint64_t source_offset, const Stream* stream,
+                         const PlanOptions& options) {
   const ContextPointer opened = context();
   if (destination.context != opened || source.context != opened ||
       (stream != nullptr && stream->context != opened))

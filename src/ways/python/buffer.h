@@ -27,11 +27,11 @@ struct Stream {
   StreamHandle handle;
 };
 
-struct Buffer {
-  Buffer(ContextPointer used_context, const std::string& at, Bytes bytes);
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer();
+struct OwnedBuffer {
+  OwnedBuffer(ContextPointer used_context, const std::string& at, Bytes bytes);
+  OwnedBuffer(const OwnedBuffer&) = delete;
+  OwnedBuffer& operator=(const OwnedBuffer&) = delete;
+  ~OwnedBuffer();
   /// A NumPy array over the bytes of `self`, which it keeps alive.
   static nanobind::object array(nanobind::handle self);
 
@@ -57,11 +57,11 @@ class Holder {
   /// The machine, and whether it is simulated or closed.
   [[nodiscard]] std::string describe() const;
 
-  std::unique_ptr<Buffer> allocate(const std::string& place, std::uint64_t bytes);
+  std::unique_ptr<OwnedBuffer> allocate(const std::string& place, std::uint64_t bytes);
   std::unique_ptr<Stream> stream(const std::string& gpu);
-  std::string copy(Buffer& destination, Buffer& source, std::optional<std::uint64_t> bytes,
-                   std::uint64_t destination_offset, std::uint64_t source_offset,
-                   const Stream* stream, const PlanOptions& options);
+  std::string copy(OwnedBuffer& destination, OwnedBuffer& source,
+                   std::optional<std::uint64_t> bytes, std::uint64_t destination_offset,
+                   std::uint64_t source_offset, const Stream* stream, const PlanOptions& options);
   std::string copy_addresses(std::uintptr_t destination, std::uintptr_t source, std::uint64_t bytes,
                              const StreamArgument& stream,
                              const std::vector<StreamArgument>& beside);
@@ -80,7 +80,8 @@ class Holder {
  private:
   /// Held by the caller, so that close() in another thread does not end it.
   [[nodiscard]] ContextPointer context() const;
-  std::shared_ptr<const Stream> own_stream(const Buffer& destination, const Buffer& source);
+  std::shared_ptr<const Stream> own_stream(const OwnedBuffer& destination,
+                                           const OwnedBuffer& source);
   GpuStream stream_of(const StreamArgument& argument);
 
   ContextPointer context_;

@@ -68,12 +68,12 @@ cuda::StreamPointer pointer(std::uintptr_t value) {
 }
 
 TEST(ProgramStream, NullIsTheDefaultStreamOfTheCallsForm) {
-  EXPECT_EQ(stream_of(nullptr, DefaultStream::legacy), nullptr);
-  EXPECT_EQ(stream_of(nullptr, DefaultStream::own), pointer(cuda::kStreamPerThread));
+  EXPECT_EQ(stream_of(nullptr, NullStream::legacy), nullptr);
+  EXPECT_EQ(stream_of(nullptr, NullStream::own), pointer(cuda::kStreamPerThread));
 }
 
 TEST(ProgramStream, NamedStreamsAreTheSameInEveryForm) {
-  for (const DefaultStream form : {DefaultStream::legacy, DefaultStream::own}) {
+  for (const NullStream form : {NullStream::legacy, NullStream::own}) {
     EXPECT_EQ(stream_of(pointer(cuda::kStreamLegacy), form), nullptr);
     EXPECT_EQ(stream_of(pointer(cuda::kStreamPerThread), form), pointer(cuda::kStreamPerThread));
     EXPECT_EQ(stream_of(pointer(0x1234560), form), pointer(0x1234560));

@@ -3,7 +3,7 @@
 if(TARGET standin_cuda AND "standin" IN_LIST POLYPATH_TESTED_FOLDERS)  # whose peer they use
   add_subdirectory(ways/preload/imports)
 endif()
-add_subdirectory(ways/preload/redirected)
+add_subdirectory(ways/preload/called_library)
 add_subdirectory(ways/preload/module)
 target_sources(test_preload PRIVATE ways/preload/program_run.cc
                                     ways/preload/program_difference.cc)
@@ -11,8 +11,8 @@ target_link_libraries(test_preload PRIVATE polypath_preload_code)
 target_compile_definitions(test_preload PRIVATE
                            POLYPATH_PRELOAD="$<TARGET_FILE:polypath_preload>"
                            POLYPATH_PROGRAMS="$<TARGET_FILE_DIR:preload_copies>"
-                           POLYPATH_REDIRECTED_LAZY="$<TARGET_FILE:preload_redirected_lazy>"
-                           POLYPATH_REDIRECTED_SEALED="$<TARGET_FILE:preload_redirected_sealed>"
+                           POLYPATH_CALLED_LAZY="$<TARGET_FILE:preload_called_lazy>"
+                           POLYPATH_CALLED_SEALED="$<TARGET_FILE:preload_called_sealed>"
                            POLYPATH_UCX_MODULE="$<TARGET_FILE:polypath_ucx_module>"
                            POLYPATH_UCX_CUDA="$<TARGET_FILE:preload_uct_cuda>"
                            POLYPATH_UCX_FOLDER="$<TARGET_FILE_DIR:preload_uct_cuda>"
@@ -20,7 +20,7 @@ target_compile_definitions(test_preload PRIVATE
 # The libraries call back into the program.
 set_target_properties(test_preload PROPERTIES ENABLE_EXPORTS ON)
 add_dependencies(test_preload polypath_preload polypath_ucx_module preload_programs
-                 preload_redirected_lazy preload_redirected_sealed preload_ucx preload_uct_cuda)
+                 preload_called_lazy preload_called_sealed preload_ucx preload_uct_cuda)
 if(TARGET standin_cuda)
   add_dependencies(test_preload standin_cuda standin_nvml)
 endif()

@@ -142,6 +142,8 @@ Variables usual() {
   return {{"LD_LIBRARY_PATH", standin_folder()},
           {"TMPDIR", folder.path()},
           {"STANDIN_STRICT", "1"},
+          // Transfers of tests beside this one would be planned around.
+          {"POLYPATH_LEDGER_FOLDER", folder.path() + "/ledger"},
           // No calibration of whoever runs the tests.
           {"XDG_CACHE_HOME", "/nowhere"}};
 }

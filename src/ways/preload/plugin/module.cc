@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/log.h"
-#include "ways/preload/redirect.h"
+#include "ways/preload/call_slots.h"
 #include "ways/preload/symbol_lookup.h"
 
 namespace polypath::preload {
@@ -46,7 +46,7 @@ __attribute__((constructor)) void enter() noexcept {
   if (is_preloaded()) return;  // the calls come to us already
   try {
     void* module = open_cuda_module();
-    const bool entered = module != nullptr && redirect_calls(module, our_function) > 0;
+    const bool entered = module != nullptr && replace_call_slots(module, our_function) > 0;
     if (!entered) log(LogLevel::info, "UCX has no CUDA module here: its copies are left alone");
   } catch (const std::exception& error) {
     log(LogLevel::warning, error.what());

@@ -3,7 +3,7 @@
 
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
-#include "machine/library.h"
+#include "machine/load_machine.h"
 #include "ways/preload/imports/imported_memory.h"
 
 namespace polypath::test {

@@ -37,7 +37,7 @@ inline cuda::IpcHandle SharedMemoryTest::handle(std::uint64_t number) {
 
 inline cuda::GpuUuid SharedMemoryTest::uuid_of(int gpu) {
   cuda::GpuUuid uuid;
-  EXPECT_EQ(cuda::Library::get().functions.device_uuid(&uuid, gpu), cuda::kSuccess);
+  EXPECT_EQ(cuda::DriverLibrary::get().functions.device_uuid(&uuid, gpu), cuda::kSuccess);
   return uuid;
 }
 

@@ -46,7 +46,7 @@ void start_standin() {
   setenv("STANDIN_JOURNAL", journal_path().c_str(), 1);
   setenv("STANDIN_STRICT", "1", 1);
   (void)standin_library();
-  const std::string& problem = cuda::Library::get().problem;
+  const std::string& problem = cuda::DriverLibrary::get().problem;
   if (!problem.empty()) throw std::runtime_error(problem);
 }
 
@@ -126,7 +126,7 @@ void SharingProcess::free(Address memory) {
 Address SharingProcess::map(int gpu, const cuda::IpcHandle& handle) {
   const Current current(context_of(gpu));
   DevicePointer mapped = 0;
-  const auto& functions = cuda::Library::get().functions;
+  const auto& functions = cuda::DriverLibrary::get().functions;
   EXPECT_EQ(functions.ipc_open(&mapped, handle, cuda::kIpcLazyPeerAccess), 0);
   return {static_cast<std::uintptr_t>(mapped)};
 }

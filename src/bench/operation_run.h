@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "bench/bed.h"
 #include "bench/operation.h"
+#include "bench/platform.h"
 #include "engine/engine.h"
 
 namespace polypath::bench {
 
 /// Streams and buffers of one operation at one size; gives all of it back.
-class Session {
+class OperationRun {
  public:
-  Session(OpenMachine opened, const Operation& operation, Bytes bytes);
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session();
+  OperationRun(OpenMachine opened, const Operation& operation, Bytes bytes);
+  OperationRun(const OperationRun&) = delete;
+  OperationRun& operator=(const OperationRun&) = delete;
+  ~OperationRun();
 
   /// Runs the operation once: every lane copies `window` times, then all streams are waited for.
   /// Returns the time from the first call until the last wait returned.
@@ -37,7 +37,7 @@ class Session {
   [[nodiscard]] const std::vector<CopyResult>& results() const { return results_; }
   /// Graphs that all lanes have instantiated so far.
   [[nodiscard]] std::uint64_t instantiations() const;
-  [[nodiscard]] Bed& bed() { return *bed_; }
+  [[nodiscard]] Platform& platform() { return *platform_; }
   /// The first lane's engine.
   [[nodiscard]] Engine& engine() { return *engines_.front(); }
 
@@ -62,7 +62,7 @@ class Session {
   Seconds time_by_threads(int window, Copy copy);
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
-  std::unique_ptr<Bed> bed_;
+  std::unique_ptr<Platform> platform_;
   std::vector<std::unique_ptr<Engine>> engines_;
   Operation operation_;
   Bytes bytes_;

@@ -1,10 +1,10 @@
-// What a session runs beside the engine's copies.
+// What an operation run runs beside the engine's copies.
 
-#include "bench/session.h"
+#include "bench/operation_run.h"
 
 #include <gtest/gtest.h>
 
-#include "machine/library.h"
+#include "machine/load_machine.h"
 
 namespace polypath::bench {
 namespace {
@@ -17,25 +17,26 @@ class SessionOn : public testing::TestWithParam<const char*> {
 
 // Simulated, the engine's own work takes no time: its native copies take what the driver's do.
 TEST_P(SessionOn, TheDriversCopiesTakeWhatNativeOnesTake) {
-  Session session(simulate(machine_, {}, sim::kTimingOnly), {"bw", {lane_}, false}, 8_MiB);
+  OperationRun operation_run(simulate(machine_, {}, sim::kTimingOnly), {"bw", {lane_}, false},
+                             8_MiB);
   PlanOptions native;
   native.executor = ExecutorChoice::native;
 
-  const Seconds by_driver = session.run_driver(3);
-  const Seconds by_engine = session.run(native, 3);
+  const Seconds by_driver = operation_run.run_driver(3);
+  const Seconds by_engine = operation_run.run(native, 3);
 
   EXPECT_NEAR(by_driver.value, by_engine.value, 1e-12);
 }
 
 TEST_P(SessionOn, TheDriversCopiesMoveEveryByte) {
-  Session session(simulate(machine_, {}), {"put", {lane_}, false}, 1_MiB);
-  session.fill();
-  const bool before = session.verify();
+  OperationRun operation_run(simulate(machine_, {}), {"put", {lane_}, false}, 1_MiB);
+  operation_run.fill();
+  const bool before = operation_run.verify();
 
-  session.run_driver(1);
+  operation_run.run_driver(1);
 
   EXPECT_FALSE(before);
-  EXPECT_TRUE(session.verify());
+  EXPECT_TRUE(operation_run.verify());
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, SessionOn, testing::Values("beluga", "h200x4"));

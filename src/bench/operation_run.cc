@@ -1,4 +1,4 @@
-#include "bench/session.h"
+#include "bench/operation_run.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,23 +7,23 @@
 
 namespace polypath::bench {
 
-Session::Session(OpenMachine opened, const Operation& operation, Bytes bytes)
-    : bed_(make_bed(std::move(opened))),
+OperationRun::OperationRun(OpenMachine opened, const Operation& operation, Bytes bytes)
+    : platform_(make_platform(std::move(opened))),
       operation_(operation),
       bytes_(bytes),
       results_(operation.lanes.size()) {
-  Driver& driver = bed_->driver();
+  Driver& driver = platform_->driver();
   for (const Lane& lane : operation.lanes) {
     const PlaceId gpu = gpu_of(lane);
-    engines_.emplace_back(new Engine(bed_->opened().make_engine()));
+    engines_.emplace_back(new Engine(platform_->opened().make_engine()));
     buffers_.push_back(
         {allocate(lane.source), allocate(lane.destination), driver.create_stream(gpu), gpu});
-    bed_->use_lane(buffers_.size() - 1);
+    platform_->use_lane(buffers_.size() - 1);
   }
 }
 
-Session::~Session() {
-  Driver& driver = bed_->driver();
+OperationRun::~OperationRun() {
+  Driver& driver = platform_->driver();
   for (std::size_t lane = 0; lane < buffers_.size(); ++lane) {
     const Buffers& buffers = buffers_[lane];
     driver.synchronize(buffers.stream);
@@ -33,81 +33,82 @@ Session::~Session() {
   }
 }
 
-bool Session::in_pageable_memory(PlaceId place) const {
-  return operation_.pageable && bed_->machine().place(place).kind == PlaceKind::host;
+bool OperationRun::in_pageable_memory(PlaceId place) const {
+  return operation_.pageable && platform_->machine().place(place).kind == PlaceKind::host;
 }
 
-Address Session::allocate(PlaceId place) {
-  if (!in_pageable_memory(place)) return bed_->driver().allocate(place, bytes_);
+Address OperationRun::allocate(PlaceId place) {
+  if (!in_pageable_memory(place)) return platform_->driver().allocate(place, bytes_);
   auto* memory = new unsigned char[bytes_.value];
   std::fill_n(memory, bytes_.value, 1);  // so that the system has given its pages
   return {reinterpret_cast<std::uintptr_t>(memory)};
 }
 
-void Session::free(PlaceId place, Address address) {
-  if (!in_pageable_memory(place)) return bed_->driver().free(address);
+void OperationRun::free(PlaceId place, Address address) {
+  if (!in_pageable_memory(place)) return platform_->driver().free(address);
   delete[] reinterpret_cast<unsigned char*>(address.value);
 }
 
 // The GPU that would do the native copy.
-PlaceId Session::gpu_of(const Lane& lane) const {
-  const Machine& machine = bed_->machine();
+PlaceId OperationRun::gpu_of(const Lane& lane) const {
+  const Machine& machine = platform_->machine();
   return machine.place(lane.source).kind == PlaceKind::gpu ? lane.source : lane.destination;
 }
 
-void Session::copy(std::size_t lane, const PlanOptions& options, bool first) {
+void OperationRun::copy(std::size_t lane, const PlanOptions& options, bool first) {
   const Buffers& buffers = buffers_[lane];
   const CopyResult result = engines_[lane]->copy(
       {buffers.destination, buffers.source, bytes_, buffers.stream, buffers.gpu, options});
   if (first) results_[lane] = result;
 }
 
-void Session::copy_by_driver(std::size_t lane) {
+void OperationRun::copy_by_driver(std::size_t lane) {
   const Buffers& buffers = buffers_[lane];
   const Lane& ends = operation_.lanes[lane];
-  bed_->driver().copy_native(
+  platform_->driver().copy_native(
       {buffers.destination, buffers.source, bytes_, {}, ends.destination, ends.source},
       buffers.stream);
 }
 
-Seconds Session::run(const PlanOptions& options, int window) {
+Seconds OperationRun::run(const PlanOptions& options, int window) {
   return time(window, [&](std::size_t lane, bool first) { copy(lane, options, first); });
 }
 
-Seconds Session::run_driver(int window) {
+Seconds OperationRun::run_driver(int window) {
   return time(window, [&](std::size_t lane, bool) { copy_by_driver(lane); });
 }
 
 template <class Copy>
-Seconds Session::time(int window, Copy copy) {
-  return bed_->real() && buffers_.size() > 1 && !operation_.in_turn ? time_by_threads(window, copy)
-                                                                    : time_by_turns(window, copy);
+Seconds OperationRun::time(int window, Copy copy) {
+  return platform_->real() && buffers_.size() > 1 && !operation_.in_turn
+             ? time_by_threads(window, copy)
+             : time_by_turns(window, copy);
 }
 
 // One thread calls for all lanes; on a simulated machine it plays each lane's own in turn.
 template <class Copy>
-Seconds Session::time_by_turns(int window, Copy copy) {
-  Driver& driver = bed_->driver();
-  bed_->align_lanes();
+Seconds OperationRun::time_by_turns(int window, Copy copy) {
+  Driver& driver = platform_->driver();
+  platform_->align_lanes();
   const Seconds start = driver.now();
   for (int i = 0; i < window; ++i)
     for (std::size_t lane = 0; lane < buffers_.size(); ++lane) {
-      if (!operation_.in_turn) bed_->use_lane(lane);
+      if (!operation_.in_turn) platform_->use_lane(lane);
       copy(lane, i == 0);
       if (operation_.in_turn) driver.synchronize(buffers_[lane].stream);
     }
   for (std::size_t lane = 0; lane < buffers_.size() && !operation_.in_turn; ++lane) {
-    bed_->use_lane(lane);
+    platform_->use_lane(lane);
     driver.synchronize(buffers_[lane].stream);
   }
-  bed_->align_lanes();
+  platform_->align_lanes();
   return driver.now() - start;
 }
 
 // Each lane is a thread, as ranks are processes: they start together, and the last one counts.
 template <class Copy>
-Seconds Session::time_by_threads(int window, Copy copy) {
-  Driver& driver = bed_->driver();
+Seconds OperationRun::time_by_threads(int window, Copy copy) {
+  Driver& driver = platform_->driver();
   std::atomic<bool> started{false};
   std::atomic<std::size_t> ready{0};
   std::vector<std::future<Seconds>> lanes;
@@ -128,22 +129,22 @@ Seconds Session::time_by_threads(int window, Copy copy) {
   return end - start;
 }
 
-std::uint64_t Session::instantiations() const {
+std::uint64_t OperationRun::instantiations() const {
   std::uint64_t sum = 0;
   for (const auto& engine : engines_) sum += engine->statistics().graph_instantiations;
   return sum;
 }
 
-void Session::fill() {
+void OperationRun::fill() {
   for (std::size_t lane = 0; lane < buffers_.size(); ++lane) {
-    bed_->fill(buffers_[lane].source, bytes_, 2 * lane);
-    bed_->fill(buffers_[lane].destination, bytes_, 2 * lane + 1);
+    platform_->fill(buffers_[lane].source, bytes_, 2 * lane);
+    platform_->fill(buffers_[lane].destination, bytes_, 2 * lane + 1);
   }
 }
 
-bool Session::verify() {
+bool OperationRun::verify() {
   for (const Buffers& buffers : buffers_)
-    if (!bed_->same(buffers.source, buffers.destination, bytes_)) return false;
+    if (!platform_->same(buffers.source, buffers.destination, bytes_)) return false;
   return true;
 }
 

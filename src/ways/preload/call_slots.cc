@@ -1,4 +1,4 @@
-#include "ways/preload/redirect.h"
+#include "ways/preload/call_slots.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -94,30 +94,30 @@ bool write_slot(void** slot, void* value, const Sealed& sealed) {
   return true;
 }
 
-std::size_t redirect(const link_map& map, const Tables& tables, const ElfW(Rela) * entries,
-                     std::size_t size, Replacement replacement) {
+std::size_t replace_slots(const link_map& map, const Tables& tables, const ElfW(Rela) * entries,
+                          std::size_t size, Replacement replacement) {
   const Sealed sealed = sealed_part_of(map);
-  std::size_t redirected = 0;
+  std::size_t replaced = 0;
   for (std::size_t i = 0; i < size / sizeof *entries; ++i) {
     const std::uint64_t kind = ELF64_R_TYPE(entries[i].r_info);
     if (kind != kJumpSlot && kind != kDataSlot) continue;
     const ElfW(Sym)& symbol = tables.symbols[ELF64_R_SYM(entries[i].r_info)];
     void* value = replacement(tables.names + symbol.st_name);
     auto** slot = reinterpret_cast<void**>(map.l_addr + entries[i].r_offset);
-    if (value != nullptr && write_slot(slot, value, sealed)) ++redirected;
+    if (value != nullptr && write_slot(slot, value, sealed)) ++replaced;
   }
-  return redirected;
+  return replaced;
 }
 
 }  // namespace
 
-std::size_t redirect_calls(void* library, Replacement replacement) noexcept {
+std::size_t replace_call_slots(void* library, Replacement replacement) noexcept {
   link_map* map = nullptr;
   if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return 0;
   const Tables tables = tables_of(*map);
   if (tables.symbols == nullptr || tables.names == nullptr) return 0;
-  return redirect(*map, tables, tables.calls, tables.calls_size, replacement) +
-         redirect(*map, tables, tables.others, tables.others_size, replacement);
+  return replace_slots(*map, tables, tables.calls, tables.calls_size, replacement) +
+         replace_slots(*map, tables, tables.others, tables.others_size, replacement);
 }
 
 }  // namespace polypath::preload

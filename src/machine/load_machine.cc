@@ -1,4 +1,4 @@
-#include "machine/zoo.h"
+#include "machine/load_machine.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "machine/library.h"
+#include "machine/zoo.h"
 
 namespace polypath {
 namespace {

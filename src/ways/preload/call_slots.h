@@ -12,6 +12,6 @@ using Replacement = void* (*)(const char* symbol);
 /// Gives every slot of the opened `library` whose symbol `replacement` has an answer for that
 /// address. Returns how many there were; 0 too if the library's tables cannot be read. Calls that
 /// are being made meanwhile go either way.
-std::size_t redirect_calls(void* library, Replacement replacement) noexcept;
+std::size_t replace_call_slots(void* library, Replacement replacement) noexcept;
 
 }  // namespace polypath::preload

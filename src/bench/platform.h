@@ -11,12 +11,12 @@
 
 namespace polypath::bench {
 
-class Bed {
+class Platform {
  public:
-  explicit Bed(OpenMachine opened) : opened_(std::move(opened)) {}
-  Bed(const Bed&) = delete;
-  Bed& operator=(const Bed&) = delete;
-  virtual ~Bed() = default;
+  explicit Platform(OpenMachine opened) : opened_(std::move(opened)) {}
+  Platform(const Platform&) = delete;
+  Platform& operator=(const Platform&) = delete;
+  virtual ~Platform() = default;
 
   [[nodiscard]] const OpenMachine& opened() const { return opened_; }
   [[nodiscard]] const Machine& machine() const { return opened_.machine(); }
@@ -41,6 +41,6 @@ class Bed {
   OpenMachine opened_;
 };
 
-std::unique_ptr<Bed> make_bed(OpenMachine opened);
+std::unique_ptr<Platform> make_platform(OpenMachine opened);
 
 }  // namespace polypath::bench

@@ -1,4 +1,4 @@
-#include "bench/bed.h"
+#include "bench/platform.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,10 +19,10 @@ void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed) {
   std::memcpy(data + i, &word, bytes.value - i);
 }
 
-class SimulatedBed final : public Bed {
+class SimulatedBed final : public Platform {
  public:
   explicit SimulatedBed(OpenMachine machine)
-      : Bed(std::move(machine)), driver_(*opened().simulator()) {}
+      : Platform(std::move(machine)), driver_(*opened().simulator()) {}
 
   void use_lane(std::size_t lane) override { driver_.use_host_thread(lane); }
   void align_lanes() override { driver_.align_host_threads(); }
@@ -40,10 +40,10 @@ class SimulatedBed final : public Bed {
 };
 
 // Device memory is filled and read in pieces through two pinned ones.
-class GpuBed final : public Bed {
+class GpuBed final : public Platform {
  public:
   explicit GpuBed(OpenMachine gpus)
-      : Bed(std::move(gpus)),
+      : Platform(std::move(gpus)),
         gpu_(machine().places_of(PlaceKind::gpu).front()),
         stream_(driver().create_stream(gpu_)) {
     const PlaceId host = machine().nearest_host(gpu_);
@@ -85,7 +85,7 @@ class GpuBed final : public Bed {
   }
 
   void copy(Address destination, Address source, Bytes bytes) {
-    driver().copy_native({destination, source, bytes, {}}, stream_);
+    driver().copy_native({.destination = destination, .source = source, .bytes = bytes}, stream_);
     driver().synchronize(stream_);
   }
 
@@ -96,7 +96,7 @@ class GpuBed final : public Bed {
 
 }  // namespace
 
-std::unique_ptr<Bed> make_bed(OpenMachine opened) {
+std::unique_ptr<Platform> make_platform(OpenMachine opened) {
   if (opened.simulated()) return std::make_unique<SimulatedBed>(std::move(opened));
   return std::make_unique<GpuBed>(std::move(opened));
 }
