@@ -29,7 +29,7 @@ class Fixture {
               gpu_,
               {}} {}
 
-  void copy(ExecutorChoice executor) {
+  void copy(std::optional<Executor> executor) {
     call_.options.executor = executor;
     benchmark::DoNotOptimize(engine_.copy(call_));
   }
@@ -71,25 +71,25 @@ BENCHMARK(driver_copy);
 // A small message passes through: this less driver_copy is what the engine adds.
 void engine_copy_small(benchmark::State& state) {
   Fixture fixture(64_KiB);
-  measure(state, fixture, [&] { fixture.copy(ExecutorChoice::automatic); });
+  measure(state, fixture, [&] { fixture.copy(std::nullopt); });
 }
 BENCHMARK(engine_copy_small);
 
 void engine_copy_native(benchmark::State& state) {
   Fixture fixture(64_MiB);
-  measure(state, fixture, [&] { fixture.copy(ExecutorChoice::native); });
+  measure(state, fixture, [&] { fixture.copy(Executor::native); });
 }
 BENCHMARK(engine_copy_native);
 
 void engine_copy_stream(benchmark::State& state) {
   Fixture fixture(64_MiB);
-  measure(state, fixture, [&] { fixture.copy(ExecutorChoice::stream); });
+  measure(state, fixture, [&] { fixture.copy(Executor::stream); });
 }
 BENCHMARK(engine_copy_stream)->Unit(benchmark::kMicrosecond);
 
 void engine_copy_graph(benchmark::State& state) {
   Fixture fixture(64_MiB);
-  measure(state, fixture, [&] { fixture.copy(ExecutorChoice::graph); });
+  measure(state, fixture, [&] { fixture.copy(Executor::graph); });
 }
 BENCHMARK(engine_copy_graph)->Unit(benchmark::kMicrosecond);
 

@@ -39,7 +39,7 @@ class Ends {
     return end - start;
   }
 
-  [[nodiscard]] CopyCall call(std::size_t which, ExecutorChoice executor) const {
+  [[nodiscard]] CopyCall call(std::size_t which, std::optional<Executor> executor) const {
     CopyCall call{.destination = destinations_[which],
                   .source = sources_[which],
                   .bytes = bytes_,
@@ -85,18 +85,18 @@ void measure_size(Engine& engine, Ends& ends, Bytes bytes, int repeats,
                   std::vector<IssueCost>& costs) {
   costs.push_back(
       {bytes, "driver", median_of(ends, repeats, [&](int) { ends.copy_by_driver(); }), 1});
-  const auto add = [&](const char* how, ExecutorChoice executor, bool alternate) {
+  const auto add = [&](const char* how, std::optional<Executor> executor, bool alternate) {
     CopyResult last;
     const Seconds call = median_of(ends, repeats, [&](int i) {
       last = engine.copy(ends.call(alternate ? static_cast<std::size_t>(i % 2) : 0, executor));
     });
     costs.push_back({bytes, how, call, nodes_of(last)});
   };
-  add("native", ExecutorChoice::native, false);
-  add("automatic", ExecutorChoice::automatic, false);
-  add("stream", ExecutorChoice::stream, false);
-  add("graph", ExecutorChoice::graph, false);
-  add("graph, new addresses", ExecutorChoice::graph, true);
+  add("native", Executor::native, false);
+  add("automatic", std::nullopt, false);
+  add("stream", Executor::stream, false);
+  add("graph", Executor::graph, false);
+  add("graph, new addresses", Executor::graph, true);
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ Result measure(const OpenMachine& opened, const Operation& operation, const Requ
          "its time is that of this computer's own memory copies", "Run it where there are GPUs.");
   OperationRun operation_run(opened.afresh(sim::kTimingOnly), operation, bytes);
   PlanOptions native;
-  native.executor = ExecutorChoice::native;
+  native.executor = Executor::native;
   Result result;
   result.bytes = bytes;
   result.window = request.window;

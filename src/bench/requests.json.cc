@@ -103,7 +103,7 @@ PlanRequest read_plan_request(const std::string& json) {
                          fields.at("destination").text(kLongestText));
   request.bytes = {fields.at("bytes").count(0)};
   request.options = options_of(fields);
-  if (request.options.executor == ExecutorChoice::automatic)
+  if (!request.options.executor)
     request.options.executor = parse_executor(request.settings.executor);
   return request;
 }

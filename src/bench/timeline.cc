@@ -5,25 +5,13 @@
 #include "bench/operation_run.h"
 
 namespace polypath::bench {
-namespace {
-
-ExecutorChoice choice_of(Executor executor) {
-  switch (executor) {
-    case Executor::stream: return ExecutorChoice::stream;
-    case Executor::graph: return ExecutorChoice::graph;
-    case Executor::native: break;
-  }
-  return ExecutorChoice::native;
-}
-
-}  // namespace
 
 SimulatedTransfer simulate_transfer(const PlanRequest& request, const Plan& plan) {
   const sim::Options traced{.move_bytes = false, .check_races = false, .record_trace = true};
   OperationRun operation_run(simulate(request.machine, request.settings, traced),
                              {"put", {request.lane}, false}, request.bytes);
   PlanOptions chosen = request.options;
-  chosen.executor = choice_of(plan.executor());
+  chosen.executor = plan.executor();
   operation_run.run(chosen, 1);
   const Seconds start = operation_run.platform().driver().now();
   operation_run.run(chosen, 1);

@@ -49,7 +49,7 @@ class Search {
   Tuned run() {
     Tuned tuned;
     PlanOptions native, automatic;
-    native.executor = ExecutorChoice::native;
+    native.executor = Executor::native;
     tuned.native_seconds = operation_run_.run(native, 1);
     for (int i = 0; i <= settings_.graph_after; ++i) operation_run_.run(automatic, 1);
     tuned.automatic_seconds = operation_run_.run(automatic, 1);
@@ -170,8 +170,7 @@ class Search {
   Seconds time_of(const Candidate& candidate) {
     const TunedEntry entry = entry_of(candidate);
     PlanOptions options;
-    options.executor =
-        executor_ == Executor::graph ? ExecutorChoice::graph : ExecutorChoice::stream;
+    options.executor = executor_ == Executor::graph ? Executor::graph : Executor::stream;
     options.shares = entry.shares;
     options.chunks = entry.chunks;
     operation_run_.run(options, 1);  // creates streams, rings, graphs

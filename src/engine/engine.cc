@@ -16,6 +16,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
     : driver_(driver),
       machine_(machine),
       settings_(settings),
+      executor_(parse_executor(settings.executor)),
       process_(getpid()),
       generation_(process_generation()),
       plans_(machine_, settings_),
@@ -27,7 +28,6 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
           driver, machine_.driver, settings_,
           [this](const CopyCall& call, const CopyEnds& ends) { return send_window(call, ends); }),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
-  (void)parse_executor(settings.executor);
   set_log_level(settings.log_level);
 }
 
@@ -60,9 +60,8 @@ CopyResult Engine::copy(const CopyCall& call) {
   return enqueue_unpinned(decision, NativeCopyBy::engine);
 }
 
-ExecutorChoice Engine::choice_of(const PlanOptions& options) const {
-  return options.executor == ExecutorChoice::automatic ? parse_executor(settings_.executor)
-                                                       : options.executor;
+std::optional<Executor> Engine::choice_of(const PlanOptions& options) const {
+  return options.executor ? options.executor : executor_;
 }
 
 PlanOptions Engine::complete(const PlanOptions& options) const {

@@ -109,7 +109,7 @@ class Engine {
   void plan_beside_others(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] ExecutorChoice choice_of(const PlanOptions& options) const;
+  [[nodiscard]] std::optional<Executor> choice_of(const PlanOptions& options) const;
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
   [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
 
@@ -148,8 +148,9 @@ class Engine {
   Driver& driver_;
   Machine machine_;
   Settings settings_;
-  int process_;     ///< the one that made the engine
-  int generation_;  ///< of that process
+  std::optional<Executor> executor_;  ///< of the settings
+  int process_;                       ///< the one that made the engine
+  int generation_;                    ///< of that process
   mutable std::mutex mutex_;
   Plans plans_;
   Statistics statistics_;

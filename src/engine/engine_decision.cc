@@ -157,7 +157,7 @@ void Engine::plan_beside_others(Decision& decision) {
   request.options.followers_unknown = contention.followers_unknown;
   decision.plan = plan_for(request);
   if (decision.plan && gives_way(decision) && !forced) {
-    request.options.executor = ExecutorChoice::native;
+    request.options.executor = Executor::native;
     decision.plan = plan_for(request);
     decision.gives_way = true;
   }

@@ -96,7 +96,7 @@ CopyResult Engine::attempt(const Decision& decision) {
 // A graph pays only when launched again: an automatic plan runs as streams the first times.
 Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
   if (plan.executor() != Executor::graph) return plan.executor();
-  if (choice_of(call.options) == ExecutorChoice::graph) return Executor::graph;
+  if (choice_of(call.options) == Executor::graph) return Executor::graph;
   int* uses = uses_.find(plan.structure);
   if (uses == nullptr) uses = &uses_.insert(plan.structure, 0);
   return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
@@ -120,7 +120,7 @@ Obstacle Engine::run(const CopyCall& call, const PlanPointer& plan, Executor& ex
 Obstacle Engine::find_room(Lane& lane, const CopyCall& call, const Plan& plan,
                            Executor& executor) const {
   if (executor == Executor::graph || lane.has_room(plan.program)) return Obstacle::none;
-  if (choice_of(call.options) != ExecutorChoice::automatic) return Obstacle::queue_full;
+  if (choice_of(call.options)) return Obstacle::queue_full;
   executor = Executor::graph;
   return Obstacle::none;
 }

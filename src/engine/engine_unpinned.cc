@@ -71,7 +71,7 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
       !are(MemoryKind::device, MemoryKind::pageable))
     return false;
   if (call.bytes < settings_.pageable_min) return false;
-  if (choice_of(call.options) == ExecutorChoice::native) return false;
+  if (choice_of(call.options) == Executor::native) return false;
   if (!pageable_.pays()) return false;
   // Options that cannot be used are refused now, before anything is enqueued.
   (void)plan_for(

@@ -38,7 +38,7 @@ class RecentNatives {
     std::uint64_t destination_page = 0;
     Bytes bytes;  ///< zero stands for every size too small to plan
     PlaceId stream_gpu;
-    ExecutorChoice executor = ExecutorChoice::automatic;
+    std::optional<Executor> executor = std::nullopt;
 
     bool operator==(const Likeness&) const = default;
     [[nodiscard]] std::uint64_t mixed() const {

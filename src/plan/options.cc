@@ -54,11 +54,11 @@ bool LeftOutRelays::empty() const {
   return std::all_of(sets_.begin(), sets_.end(), [](const PlaceSet& set) { return set.empty(); });
 }
 
-ExecutorChoice parse_executor(const std::string& name) {
-  if (name == "auto") return ExecutorChoice::automatic;
-  if (name == "native") return ExecutorChoice::native;
-  if (name == "stream") return ExecutorChoice::stream;
-  if (name == "graph") return ExecutorChoice::graph;
+std::optional<Executor> parse_executor(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  if (name == "native") return Executor::native;
+  if (name == "stream") return Executor::stream;
+  if (name == "graph") return Executor::graph;
   fail(ErrorCode::invalid_argument, fmt::format("executor '{}' is unknown", name),
        "the executors are auto, native, stream and graph", "Name one of them.");
 }

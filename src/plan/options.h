@@ -15,10 +15,9 @@
 
 namespace polypath {
 
-enum class ExecutorChoice { automatic, native, stream, graph };
-
-/// Reads "auto", "native", "stream" or "graph"; error (invalid_argument) lists them.
-ExecutorChoice parse_executor(const std::string& name);
+/// Reads "native", "stream" or "graph", and "auto", which is none of them; error (invalid_argument)
+/// lists them.
+std::optional<Executor> parse_executor(const std::string& name);
 
 /// Whether the same goes the other way at the same time, planned alike, and who issues it: threads
 /// of one process hold each other up in the driver, and one thread issues it after this one.
@@ -71,7 +70,7 @@ class LeftOutRelays {
 
 /// Overrides of the automatic plan; default: none.
 struct PlanOptions {
-  ExecutorChoice executor = ExecutorChoice::automatic;
+  std::optional<Executor> executor = std::nullopt;  ///< none: whichever is best
   /// Force exactly these paths ("direct", "gpu2", "host"), with the shares of the papers' closed
   /// form (001 eq. 24), which knows no contention. Empty: automatic.
   std::vector<std::string> paths;

@@ -65,9 +65,8 @@ std::vector<Path> joining_paths(const Machine& machine, PlaceId source, PlaceId 
 
 }  // namespace
 
-bool allows(ExecutorChoice choice, Executor executor) {
-  if (choice == ExecutorChoice::automatic) return true;
-  return (choice == ExecutorChoice::graph) == (executor == Executor::graph);
+bool allows(std::optional<Executor> choice, Executor executor) {
+  return !choice || (choice == Executor::graph) == (executor == Executor::graph);
 }
 
 Planner::Planner(const Machine& machine, const Settings& settings)
@@ -155,7 +154,7 @@ Draft Planner::choose_alone(const Request& request, Executor& executor) {
 }
 
 bool Planner::may_split(const Request& request) const {
-  if (request.options->executor == ExecutorChoice::native) return false;
+  if (request.options->executor == Executor::native) return false;
   if (request.company->size() > kMostCompanions) return false;
   return request.options->forced() || request.bytes >= settings_.min_message;
 }

@@ -21,7 +21,7 @@ struct Planner::Request {
 };
 
 /// True if a plan that the caller leaves to `choice` may run like that.
-bool allows(ExecutorChoice choice, Executor executor);
+bool allows(std::optional<Executor> choice, Executor executor);
 
 /// "host" means the host place nearest to the GPU that sends, else to the one that receives. Other
 /// names stay.

@@ -14,8 +14,7 @@ const std::vector<std::string> kGpuPaths = {"direct", "gpu2", "gpu3"};
 class BothWays : public testing::TestWithParam<int> {
  protected:
   static Result both_ways(const std::vector<std::string>& paths, Bytes bytes) {
-    return best_of({"beluga", "bibw", "gpu0", "gpu1", paths, ExecutorChoice::automatic, GetParam()},
-                   {bytes});
+    return best_of({"beluga", "bibw", "gpu0", "gpu1", paths, std::nullopt, GetParam()}, {bytes});
   }
 };
 

@@ -23,7 +23,7 @@ struct Question {
   std::string source = "gpu0";
   std::string destination = "gpu1";
   std::vector<std::string> paths = {};
-  ExecutorChoice executor = ExecutorChoice::automatic;
+  std::optional<Executor> executor = std::nullopt;
   int window = 1;
 };
 

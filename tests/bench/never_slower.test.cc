@@ -29,7 +29,7 @@ double least_gain(const Machine& machine, const Lane& pair, Bytes bytes) {
   OperationRun operation_run(simulate(machine, settings, sim::kTimingOnly), {"put", {pair}, false},
                              bytes);
   PlanOptions native;
-  native.executor = ExecutorChoice::native;
+  native.executor = Executor::native;
   const Seconds native_time = operation_run.run(native, 1);
   double least = Seconds::infinity().value;
   for (int run = 0; run < settings.graph_after + 2; ++run) {

@@ -20,7 +20,7 @@ TEST_P(SessionOn, TheDriversCopiesTakeWhatNativeOnesTake) {
   OperationRun operation_run(simulate(machine_, {}, sim::kTimingOnly), {"bw", {lane_}, false},
                              8_MiB);
   PlanOptions native;
-  native.executor = ExecutorChoice::native;
+  native.executor = Executor::native;
 
   const Seconds by_driver = operation_run.run_driver(3);
   const Seconds by_engine = operation_run.run(native, 3);

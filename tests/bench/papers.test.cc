@@ -12,24 +12,24 @@ const std::vector<std::string> kGpuPaths = {"direct", "gpu2", "gpu3"};
 const std::vector<std::string> kHostPath = {"direct", "host"};
 
 double best_put(const std::string& machine, const std::vector<std::string>& paths,
-                ExecutorChoice executor) {
+                std::optional<Executor> executor) {
   const Question question{machine, "put", "gpu0", "gpu1", paths, executor};
   return speedup_of(best_of(question, powers_of_two(32_MiB, 512_MiB)));
 }
 
 TEST(Papers, BelugaPutsNearlyThreeTimesAsFastOverThreeGpuPathsAndTheHost) {
-  EXPECT_GE(best_put("beluga", kAllPaths, ExecutorChoice::stream), 2.85);
-  EXPECT_GE(best_put("beluga", kAllPaths, ExecutorChoice::graph), 2.95);
+  EXPECT_GE(best_put("beluga", kAllPaths, Executor::stream), 2.85);
+  EXPECT_GE(best_put("beluga", kAllPaths, Executor::graph), 2.95);
 }
 
 TEST(Papers, NarvalPutsNearlyThreeTimesAsFastOverThreeGpuPathsAndTheHost) {
-  EXPECT_GE(best_put("narval", kAllPaths, ExecutorChoice::stream), 2.75);
-  EXPECT_GE(best_put("narval", kAllPaths, ExecutorChoice::graph), 2.85);
+  EXPECT_GE(best_put("narval", kAllPaths, Executor::stream), 2.75);
+  EXPECT_GE(best_put("narval", kAllPaths, Executor::graph), 2.85);
 }
 
 TEST(Papers, TheHostPathAddsAtMostFifteenPerCent) {
   for (const char* machine : {"beluga", "narval"})
-    for (const auto executor : {ExecutorChoice::stream, ExecutorChoice::graph}) {
+    for (const auto executor : {Executor::stream, Executor::graph}) {
       const double with = best_put(machine, kAllPaths, executor);
       const double without = best_put(machine, kGpuPaths, executor);
 

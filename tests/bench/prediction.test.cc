@@ -56,7 +56,7 @@ TEST(Prediction, OneWayIsWithinThreePerCentInTheMean) {
 }
 
 TEST(Prediction, OneWayOverEveryPathIsWithinThreePerCentInTheMean) {
-  for (const auto executor : {ExecutorChoice::stream, ExecutorChoice::graph}) {
+  for (const auto executor : {Executor::stream, Executor::graph}) {
     Errors errors;
 
     for (const std::string& machine : zoo_names())

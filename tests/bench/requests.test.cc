@@ -30,7 +30,7 @@ TEST(PlanRequest, IsReadWithItsOptions) {
 
   EXPECT_EQ(request.machine.name, "beluga");
   EXPECT_EQ(request.bytes, 1_MiB);
-  EXPECT_EQ(request.options.executor, ExecutorChoice::graph);
+  EXPECT_EQ(request.options.executor, Executor::graph);
   EXPECT_EQ(request.options.shares.at("gpu2"), 0.25);
   EXPECT_EQ(request.options.chunks.at("gpu2"), 4);
 }

@@ -40,7 +40,7 @@ TEST_P(Steady, TheMeasuredTimeIsThatOfARunMuchLater) {
   const auto [machine, operation, bytes, window] = GetParam();
 
   const Result result =
-      answer({machine, operation, "gpu0", "gpu1", {}, ExecutorChoice::automatic, window}, bytes);
+      answer({machine, operation, "gpu0", "gpu1", {}, std::nullopt, window}, bytes);
 
   EXPECT_NEAR(result.seconds / much_later(), 1, 1e-6);
 }

@@ -98,7 +98,7 @@ TEST_F(Arguments, AnUnknownStreamIsRefused) {
 
   expect_refused(lost, "stream 4711");
   const CopyResult next =
-      rig_.copy(destination_, source_, stream_, forced({"direct", "gpu2"}, ExecutorChoice::stream));
+      rig_.copy(destination_, source_, stream_, forced({"direct", "gpu2"}, Executor::stream));
 
   EXPECT_EQ(next.executor, Executor::stream);
   EXPECT_TRUE(rig_.intact());

@@ -59,8 +59,8 @@ const std::vector<std::size_t> kSmallSizes{0,    1,    2,    511,   512,   513, 
                                            4096, 4097, 8191, 65535, 65537, 99991, 1 << 18};
 
 TEST_P(EveryKind, CopiesExactlyAsPlanned) {
-  for (const ExecutorChoice executor : {ExecutorChoice::automatic, ExecutorChoice::native,
-                                        ExecutorChoice::stream, ExecutorChoice::graph}) {
+  for (const auto executor : std::initializer_list<std::optional<Executor>>{
+           std::nullopt, Executor::native, Executor::stream, Executor::graph}) {
     PlanOptions options;
     options.executor = executor;
     copy_sizes(GetParam(), small_settings(), options, kSmallSizes);
@@ -69,7 +69,7 @@ TEST_P(EveryKind, CopiesExactlyAsPlanned) {
 
 TEST_P(EveryKind, CopiesExactlyOverAllPaths) {
   const auto& [name, machine, source, destination] = GetParam();
-  for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph})
+  for (const std::optional<Executor> executor : {Executor::stream, Executor::graph})
     copy_sizes(GetParam(), small_settings(),
                over_all_paths(load_machine(machine), source, destination, executor), kSmallSizes);
 }
@@ -77,7 +77,7 @@ TEST_P(EveryKind, CopiesExactlyOverAllPaths) {
 TEST_P(EveryKind, CopiesExactlyAroundTheThresholds) {
   const Settings settings;
   const std::size_t least = settings.min_message.value;
-  for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph}) {
+  for (const std::optional<Executor> executor : {Executor::stream, Executor::graph}) {
     PlanOptions options;
     options.executor = executor;
     copy_sizes(GetParam(), settings, options,
@@ -136,7 +136,7 @@ std::uint64_t staged_memory(std::size_t message, int slots) {
   Buffer& source = rig.buffer("gpu0", message);
   Buffer& destination = rig.buffer("gpu1", message);
   const StreamHandle stream = rig.stream("gpu0");
-  for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph})
+  for (const std::optional<Executor> executor : {Executor::stream, Executor::graph})
     rig.copy(destination, source, stream, forced(kAllBeluga, executor));
   rig.synchronize();
   // What is left when the buffers and the stream are gone is the engine's own.
@@ -163,16 +163,14 @@ TEST(Counted, EveryTransferOnceByHowItWasDone) {
   Buffer& destination = rig.buffer("gpu1", kMiB);
   const StreamHandle stream = rig.stream("gpu0");
 
-  rig.copy(destination, source, stream, forced({"direct"}, ExecutorChoice::native));
-  rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::stream));
-  rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::graph));
+  rig.copy(destination, source, stream, forced({"direct"}, Executor::native));
+  rig.copy(destination, source, stream, forced(kAllBeluga, Executor::stream));
+  rig.copy(destination, source, stream, forced(kAllBeluga, Executor::graph));
   rig.driver().fail_nth(sim::Call::wait, 2);
-  rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::stream));
+  rig.copy(destination, source, stream, forced(kAllBeluga, Executor::stream));
   rig.driver().fail_from(sim::Call::copy, 1);
-  EXPECT_THROW(rig.copy(destination, source, stream, forced({"direct"}, ExecutorChoice::native)),
-               Error);
-  EXPECT_THROW(rig.copy(destination, source, stream, forced(kAllBeluga, ExecutorChoice::stream)),
-               Error);
+  EXPECT_THROW(rig.copy(destination, source, stream, forced({"direct"}, Executor::native)), Error);
+  EXPECT_THROW(rig.copy(destination, source, stream, forced(kAllBeluga, Executor::stream)), Error);
   rig.driver().clear_faults();
 
   const Statistics counted = rig.statistics();

@@ -27,9 +27,9 @@ Obstacle met_by_the_second(const DriverBehaviour& driver) {
   const StreamHandle stream = rig.stream("gpu0");
   Buffer& source = rig.buffer("gpu0", 64 * kMiB);
   Buffer& destination = rig.buffer("gpu1", 64 * kMiB);
-  PlanOptions options = forced({"direct", "gpu2"}, ExecutorChoice::stream);
+  PlanOptions options = forced({"direct", "gpu2"}, Executor::stream);
   options.chunks = {{"gpu2", 100}};
-  rig.copy(destination, source, stream, forced({"direct"}, ExecutorChoice::native));
+  rig.copy(destination, source, stream, forced({"direct"}, Executor::native));
   rig.copy(destination, 0, source, 0, kMiB, stream, options);
   return rig.copy(destination, 0, source, 0, kMiB, stream, options).obstacle;
 }

@@ -14,7 +14,7 @@ constexpr std::size_t kSize = std::size_t{kSanitized ? 2 : 16} << 20;
 const std::vector<std::string> kPaths{"direct", "gpu2", "gpu3", "host"};
 
 struct Situation {
-  ExecutorChoice executor;
+  std::optional<Executor> executor;
   bool warm;  ///< one transfer with other addresses was made before
 };
 
@@ -38,9 +38,9 @@ class Subject final : public FaultSubject {
     if (situation_.warm) rig_.copy(elsewhere_, *source_, stream_, options_);
   }
   void after_next(const Statistics&) override {
-    const bool graph = situation_.executor == ExecutorChoice::graph;
+    const bool graph = situation_.executor == Executor::graph;
     rig_.copy(elsewhere_, *source_, stream_,
-              forced(kPaths, graph ? ExecutorChoice::stream : ExecutorChoice::graph));
+              forced(kPaths, graph ? Executor::stream : Executor::graph));
   }
 
   Situation situation_;
@@ -55,15 +55,15 @@ class EveryCall : public testing::TestWithParam<Situation> {
 };
 
 std::string situation_name(const testing::TestParamInfo<Situation>& info) {
-  return std::string(info.param.executor == ExecutorChoice::graph ? "graph" : "stream") +
+  return std::string(info.param.executor == Executor::graph ? "graph" : "stream") +
          (info.param.warm ? "_warm" : "_cold");
 }
 
 INSTANTIATE_TEST_SUITE_P(Transfers, EveryCall,
-                         testing::Values(Situation{ExecutorChoice::stream, false},
-                                         Situation{ExecutorChoice::stream, true},
-                                         Situation{ExecutorChoice::graph, false},
-                                         Situation{ExecutorChoice::graph, true}),
+                         testing::Values(Situation{Executor::stream, false},
+                                         Situation{Executor::stream, true},
+                                         Situation{Executor::graph, false},
+                                         Situation{Executor::graph, true}),
                          situation_name);
 
 TEST_P(EveryCall, MayFailOnce) {
@@ -132,10 +132,10 @@ TEST_P(EveryCall, MayFailWhenTheEngineGoes) {
 // The calls that a transfer of a kind is known to make; without them the tests above would be
 // empty.
 TEST(EveryKindOfCall, IsMadeSomewhere) {
-  Subject cold_streams({ExecutorChoice::stream, false});
-  Subject warm_streams({ExecutorChoice::stream, true});
-  Subject cold_graphs({ExecutorChoice::graph, false});
-  Subject warm_graphs({ExecutorChoice::graph, true});
+  Subject cold_streams({Executor::stream, false});
+  Subject warm_streams({Executor::stream, true});
+  Subject cold_graphs({Executor::graph, false});
+  Subject warm_graphs({Executor::graph, true});
 
   for (const Call call : {Call::allocate, Call::create_stream, Call::create_event})
     EXPECT_GE(cold_streams.uses_in_transfer(call), 3) << sim::name_of(call);
@@ -163,14 +163,13 @@ TEST(Unsettled, ATransferThatCannotBeWaitedForIsAnError) {
   driver.working = 0;
   rig.driver().fail_nth(Call::wait, 20);
 
-  EXPECT_THROW(rig.copy(destination, source, stream, forced(kPaths, ExecutorChoice::stream)),
-               Error);
+  EXPECT_THROW(rig.copy(destination, source, stream, forced(kPaths, Executor::stream)), Error);
 
   EXPECT_EQ(rig.statistics().errors, 1U);
   EXPECT_EQ(rig.statistics().fallbacks, 0U);
   // The stream and the engine stay usable, in a lane with staging memory of its own.
   driver.working = WithoutSynchronize::kAlways;
-  rig.copy(other, source, stream, forced(kPaths, ExecutorChoice::stream));
+  rig.copy(other, source, stream, forced(kPaths, Executor::stream));
   EXPECT_EQ(rig.statistics().streams, 1U);
   rig.synchronize();
   EXPECT_TRUE(Rig::intact(other));

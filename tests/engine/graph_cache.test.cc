@@ -44,7 +44,7 @@ class GraphCache : public testing::Test {
   Buffer& source_ = rig_.buffer("gpu0", kSize);
   Buffer& destination_ = rig_.buffer("gpu1", kSize);
   StreamHandle stream_ = rig_.stream("gpu0");
-  PlanOptions options_ = forced({"direct", "gpu2", "host"}, ExecutorChoice::graph);
+  PlanOptions options_ = forced({"direct", "gpu2", "host"}, Executor::graph);
 };
 
 TEST_F(GraphCache, TheSameTransferAgainLaunchesTheGraphAsItIs) {
@@ -155,7 +155,7 @@ TEST_F(GraphCache, OffsetsWithinABufferAreOtherAddresses) {
 
 TEST_F(GraphCache, BothExecutorsTakeTurnsOnTheSameStagingMemory) {
   PlanOptions streams = options_;
-  streams.executor = ExecutorChoice::stream;
+  streams.executor = Executor::stream;
   const StreamHandle other = rig_.stream("gpu1");
 
   for (int i = 0; i < 12; ++i)

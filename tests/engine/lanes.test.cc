@@ -20,7 +20,7 @@ Settings with_lanes(int lanes) {
 }
 
 // Two streams of beluga with buffers of their own.
-class Lanes : public testing::TestWithParam<ExecutorChoice> {
+class Lanes : public testing::TestWithParam<std::optional<Executor>> {
  protected:
   void start(int lanes) {
     rig_.emplace("beluga", with_lanes(lanes));
@@ -42,7 +42,7 @@ class Lanes : public testing::TestWithParam<ExecutorChoice> {
   void hold(int s, int copies = 2) {
     for (int i = 0; i < copies; ++i)
       rig_->copy(*large_destination_, *large_source_, streams_[static_cast<std::size_t>(s)],
-                 forced({"direct"}, ExecutorChoice::native));
+                 forced({"direct"}, Executor::native));
   }
   [[nodiscard]] Seconds time_of(int s) {
     rig_->driver().synchronize(streams_[static_cast<std::size_t>(s)]);
@@ -56,8 +56,7 @@ class Lanes : public testing::TestWithParam<ExecutorChoice> {
   Buffer* large_destination_ = nullptr;
 };
 
-INSTANTIATE_TEST_SUITE_P(Executors, Lanes,
-                         testing::Values(ExecutorChoice::stream, ExecutorChoice::graph),
+INSTANTIATE_TEST_SUITE_P(Executors, Lanes, testing::Values(Executor::stream, Executor::graph),
                          [](const auto& info) { return info.index == 0 ? "stream" : "graph"; });
 
 TEST_P(Lanes, ATransferDoesNotWaitForOneThatWaits) {
@@ -121,7 +120,7 @@ TEST_P(Lanes, AFullQueueIsNotFilledFurther) {
 
   for (int i = 0; i < 5; ++i) met.push_back(copy_in_chunks().obstacle);
 
-  const bool graph = GetParam() == ExecutorChoice::graph;  // one entry, however many copies
+  const bool graph = GetParam() == Executor::graph;  // one entry, however many copies
   EXPECT_EQ(met[2], Obstacle::none);
   EXPECT_EQ(met[3], graph ? Obstacle::none : Obstacle::queue_full);
   rig_->synchronize();

@@ -16,17 +16,16 @@ using testing::IsEmpty;
 constexpr std::size_t kSize = 300 << 10;
 const std::vector<std::string> kPaths{"direct", "gpu2", "gpu3", "host"};
 
-class Lifetime : public testing::TestWithParam<ExecutorChoice> {
+class Lifetime : public testing::TestWithParam<std::optional<Executor>> {
  protected:
   PlanOptions options_ = forced(kPaths, GetParam());
 };
 
-std::string executor_name(const testing::TestParamInfo<ExecutorChoice>& info) {
-  return info.param == ExecutorChoice::graph ? "graph" : "stream";
+std::string executor_name(const testing::TestParamInfo<std::optional<Executor>>& info) {
+  return info.param == Executor::graph ? "graph" : "stream";
 }
 
-INSTANTIATE_TEST_SUITE_P(Executors, Lifetime,
-                         testing::Values(ExecutorChoice::stream, ExecutorChoice::graph),
+INSTANTIATE_TEST_SUITE_P(Executors, Lifetime, testing::Values(Executor::stream, Executor::graph),
                          executor_name);
 
 TEST_P(Lifetime, AnEngineDestroyedWhileWorkIsQueuedFinishesIt) {
@@ -91,7 +90,7 @@ TEST_P(Lifetime, SeveralEnginesShareOneDriverAndOneStream) {
 // and checks its bytes while the others go on.
 class Threads {
  public:
-  explicit Threads(ExecutorChoice executor) : options_(forced(kPaths, executor)) {
+  explicit Threads(std::optional<Executor> executor) : options_(forced(kPaths, executor)) {
     rig_.add_engine();
     for (std::size_t t = 0; t < kThreads; ++t) {
       Own& own = owns_.emplace_back();

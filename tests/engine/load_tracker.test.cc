@@ -15,7 +15,7 @@ constexpr std::size_t kSize = 16 << 20;
 
 PlanOptions native() {
   PlanOptions options;
-  options.executor = ExecutorChoice::native;
+  options.executor = Executor::native;
   return options;
 }
 

@@ -70,8 +70,8 @@ bool shows(Rig& rig) {
 
 // A transfer from source to destination with work of the caller on both sides of it.
 void issue_between_neighbours(Rig& rig, StreamHandle stream, std::size_t bytes,
-                              ExecutorChoice executor) {
-  const PlanOptions native = forced({"direct"}, ExecutorChoice::native);
+                              std::optional<Executor> executor) {
+  const PlanOptions native = forced({"direct"}, Executor::native);
   Buffer& source = rig.buffer("gpu0", bytes);
   Buffer& destination = rig.buffer("gpu1", bytes);
   rig.copy(source, rig.buffer("gpu0", bytes), stream, native);
@@ -99,12 +99,12 @@ std::set<int> hop_waits(const WithoutWaits& driver, std::size_t count, StreamHan
 }
 
 // By streams, the caller's stream waits for each hop at the end, too.
-std::size_t waits_at_end(ExecutorChoice executor) {
-  return (executor == ExecutorChoice::graph ? 1 : 2) * (kPaths.size() - 1);
+std::size_t waits_at_end(std::optional<Executor> executor) {
+  return (executor == Executor::graph ? 1 : 2) * (kPaths.size() - 1);
 }
 
 // Two transfers on unrelated streams that share the staging memory, without some of the waits.
-Outcome issue_pair(ExecutorChoice first, ExecutorChoice second,
+Outcome issue_pair(std::optional<Executor> first, std::optional<Executor> second,
                    const std::set<int>& left_out = {}) {
   Rig rig("beluga", small_settings());
   WithoutWaits driver(rig.driver(), left_out);
@@ -126,7 +126,7 @@ Outcome issue_pair(ExecutorChoice first, ExecutorChoice second,
 }
 
 // The waits each of which can be left out without anything to show for it.
-std::set<int> redundant_waits(ExecutorChoice first, ExecutorChoice second) {
+std::set<int> redundant_waits(std::optional<Executor> first, std::optional<Executor> second) {
   const int waits = issue_pair(first, second).waits;
   std::set<int> redundant;
   for (int w = 0; w < waits; ++w)
@@ -139,12 +139,12 @@ std::set<int> operator+(std::set<int> a, const std::set<int>& b) {
   return a;
 }
 
-constexpr auto kStream = ExecutorChoice::stream;
-constexpr auto kGraph = ExecutorChoice::graph;
+constexpr auto kStream = Executor::stream;
+constexpr auto kGraph = Executor::graph;
 
 TEST(MissingWait, NothingIsShownWhenNoneIsMissing) {
-  for (const ExecutorChoice first : {kStream, kGraph})
-    for (const ExecutorChoice second : {kStream, kGraph})
+  for (const std::optional<Executor> first : {kStream, kGraph})
+    for (const std::optional<Executor> second : {kStream, kGraph})
       EXPECT_FALSE(issue_pair(first, second).shown);
 }
 
@@ -190,7 +190,7 @@ EdgeOutcome issue_graph(int left_out) {
   Rig rig("beluga", small_settings());
   WithoutOneEdge driver(rig.driver(), left_out);
   rig.use(driver);
-  issue_between_neighbours(rig, rig.stream("gpu0"), kSize, ExecutorChoice::graph);
+  issue_between_neighbours(rig, rig.stream("gpu0"), kSize, Executor::graph);
   EXPECT_EQ(rig.statistics().graphs, 1U);
   const bool shown = shows(rig);
   return {shown, driver.edges, driver.same_hop};

@@ -151,7 +151,7 @@ TEST_F(Trackers, TransfersOfOtherProcessesAreACrowd) {
 // On beluga every plan from gpu0 to gpu1 over several paths goes through gpu2 or gpu3 as well.
 TEST_F(Trackers, APlanLacksRoomWhereACrowdUsesTheSame) {
   PlanOptions native;
-  native.executor = ExecutorChoice::native;
+  native.executor = Executor::native;
   theirs_.add({1}, planner_.plan({0}, {2}, 64_MiB, native), {});
   const Contention contention = mine_.contention_of(asked({0}, {1}), {});
 
@@ -194,7 +194,7 @@ class BesideOthers : public Ledger {
   // From gpu0 to gpu2, for a second and more.
   std::unique_ptr<LoadTracker> another_process_at_work() {
     PlanOptions native;
-    native.executor = ExecutorChoice::native;
+    native.executor = Executor::native;
     auto others = std::make_unique<LoadTracker>(machine_, open_ledger());
     others->add({1}, planner_.plan({0}, {2}, 128_GiB, native), {});
     return others;

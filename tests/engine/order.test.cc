@@ -13,14 +13,13 @@ using testing::IsEmpty;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 const std::vector<std::string> kAllBeluga{"direct", "gpu2", "gpu3", "host"};
 
-class Order : public testing::TestWithParam<ExecutorChoice> {};
+class Order : public testing::TestWithParam<std::optional<Executor>> {};
 
-std::string executor_name(const testing::TestParamInfo<ExecutorChoice>& info) {
-  return info.param == ExecutorChoice::graph ? "graph" : "stream";
+std::string executor_name(const testing::TestParamInfo<std::optional<Executor>>& info) {
+  return info.param == Executor::graph ? "graph" : "stream";
 }
 
-INSTANTIATE_TEST_SUITE_P(Executors, Order,
-                         testing::Values(ExecutorChoice::stream, ExecutorChoice::graph),
+INSTANTIATE_TEST_SUITE_P(Executors, Order, testing::Values(Executor::stream, Executor::graph),
                          executor_name);
 
 TEST_P(Order, ATransferComesAfterWhatIsInTheStreamAndBeforeWhatFollows) {
@@ -30,7 +29,7 @@ TEST_P(Order, ATransferComesAfterWhatIsInTheStreamAndBeforeWhatFollows) {
   Buffer& destination = rig.buffer("gpu1", kMiB);
   Buffer& last = rig.buffer("gpu2", kMiB);
   const StreamHandle stream = rig.stream("gpu0");
-  const PlanOptions native = forced({"direct"}, ExecutorChoice::native);
+  const PlanOptions native = forced({"direct"}, Executor::native);
 
   rig.copy(source, first, stream, native);
   rig.copy(destination, source, stream, forced(kAllBeluga, GetParam()));
@@ -48,7 +47,7 @@ TEST_P(Order, WhatFollowsMayOverwriteTheSource) {
   const StreamHandle stream = rig.stream("gpu0");
 
   rig.copy(destination, source, stream, forced(kAllBeluga, GetParam()));
-  rig.copy(source, other, stream, forced({"direct"}, ExecutorChoice::native));
+  rig.copy(source, other, stream, forced({"direct"}, Executor::native));
 
   EXPECT_TRUE(rig.intact());
   EXPECT_THAT(rig.close(), IsEmpty());

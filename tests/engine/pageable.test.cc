@@ -17,7 +17,7 @@ using testing::IsEmpty;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kWindow = 64 << 10;
 
-PlanOptions executor_options(ExecutorChoice executor) {
+PlanOptions executor_options(std::optional<Executor> executor) {
   PlanOptions options;
   options.executor = executor;
   return options;
@@ -53,7 +53,7 @@ class EveryWay : public testing::TestWithParam<Kind> {
   static void check_counts(const Statistics& counted, const Settings& settings,
                            const PlanOptions& options, const std::vector<std::size_t>& sizes) {
     const auto windowed = std::count_if(sizes.begin(), sizes.end(), [&](std::size_t size) {
-      return options.executor != ExecutorChoice::native && size >= settings.pageable_min.value;
+      return options.executor != Executor::native && size >= settings.pageable_min.value;
     });
     const auto none = std::count(sizes.begin(), sizes.end(), std::size_t{0});
     EXPECT_EQ(counted.transfers, sizes.size() - static_cast<std::size_t>(none));
@@ -74,8 +74,8 @@ const std::vector<std::size_t> kSizes{
     0, 1, 511, 512, 513, 4097, kWindow - 1, kWindow, kWindow + 1, 3 * kWindow, 300007, kMiB + 13};
 
 TEST_P(EveryWay, CopiesEveryByteAsPlanned) {
-  for (const ExecutorChoice executor : {ExecutorChoice::automatic, ExecutorChoice::native,
-                                        ExecutorChoice::stream, ExecutorChoice::graph})
+  for (const auto executor : std::initializer_list<std::optional<Executor>>{
+           std::nullopt, Executor::native, Executor::stream, Executor::graph})
     copy_sizes(window_settings(), executor_options(executor), kSizes);
 }
 
@@ -83,7 +83,7 @@ TEST_P(EveryWay, CopiesEveryByteOverAllPaths) {
   const Machine machine = load_machine(GetParam().machine);
   const std::string source = GetParam().inward ? "host" : "gpu1";
   const std::string destination = GetParam().inward ? "gpu1" : "host";
-  for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph})
+  for (const std::optional<Executor> executor : {Executor::stream, Executor::graph})
     copy_sizes(window_settings(), over_all_paths(machine, source, destination, executor), kSizes);
 }
 
@@ -203,7 +203,7 @@ TEST(PinnedWindows, AreBoundedWhateverTheMessage) {
   std::vector<std::string> before;
   for (const std::size_t size : {kMiB, 5 * kMiB}) {
     Buffer& gpu = rig.buffer("gpu0", size);
-    rig.copy(gpu, rig.pageable_buffer(size), stream, forced({"direct"}, ExecutorChoice::stream));
+    rig.copy(gpu, rig.pageable_buffer(size), stream, forced({"direct"}, Executor::stream));
     rig.synchronize();
     rig.free(gpu);
 

@@ -21,7 +21,7 @@ Settings fault_settings() {
 
 struct Situation {
   bool inward;
-  ExecutorChoice executor;
+  std::optional<Executor> executor;
 };
 
 // Copies between pageable memory and a GPU; all but fallbacks and errors go through the windows.
@@ -60,16 +60,14 @@ class PageableCall : public testing::TestWithParam<Situation> {
   Subject subject_{GetParam()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Copies, PageableCall,
-                         testing::Values(Situation{true, ExecutorChoice::stream},
-                                         Situation{true, ExecutorChoice::graph},
-                                         Situation{false, ExecutorChoice::stream},
-                                         Situation{false, ExecutorChoice::graph}),
-                         [](const auto& info) {
-                           const bool graph = info.param.executor == ExecutorChoice::graph;
-                           return std::string(info.param.inward ? "in" : "out") +
-                                  (graph ? "_graph" : "_stream");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Copies, PageableCall,
+    testing::Values(Situation{true, Executor::stream}, Situation{true, Executor::graph},
+                    Situation{false, Executor::stream}, Situation{false, Executor::graph}),
+    [](const auto& info) {
+      const bool graph = info.param.executor == Executor::graph;
+      return std::string(info.param.inward ? "in" : "out") + (graph ? "_graph" : "_stream");
+    });
 
 TEST_P(PageableCall, MayFailOnce) {
   for_every_use(1, [&](Call call, int nth) {
@@ -99,8 +97,8 @@ class UnsettledPageable : public testing::TestWithParam<PlanOptions> {};
 
 // Over one path the record after a window fails, over two one within it.
 INSTANTIATE_TEST_SUITE_P(Paths, UnsettledPageable,
-                         testing::Values(forced({"direct"}, ExecutorChoice::stream),
-                                         forced({"direct", "gpu2"}, ExecutorChoice::stream)),
+                         testing::Values(forced({"direct"}, Executor::stream),
+                                         forced({"direct", "gpu2"}, Executor::stream)),
                          [](const auto& info) { return info.index == 0 ? "one" : "two"; });
 
 TEST_P(UnsettledPageable, ACopyThatCannotBeWaitedForIsAnError) {

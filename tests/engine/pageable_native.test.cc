@@ -44,7 +44,7 @@ TEST_F(Native, IsACopyBetweenPageableAndPinnedMemory) {
 }
 
 TEST_F(Native, IsACopyThatIsAskedToBe) {
-  rig_.copy(gpu_, host_, stream_, forced({"direct"}, ExecutorChoice::native));
+  rig_.copy(gpu_, host_, stream_, forced({"direct"}, Executor::native));
 
   expect_native(gpu_);
 }

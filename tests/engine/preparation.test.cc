@@ -194,7 +194,7 @@ TEST_F(Preparation, WhatIsAskedForAndCannotBeIsRefusedAllTheSame) {
   start(prepared_after(0));
 
   EXPECT_THROW((void)rig_->copy(*destination_, *source_, stream_,
-                                forced({"direct", "moon"}, ExecutorChoice::stream)),
+                                forced({"direct", "moon"}, Executor::stream)),
                Error);
   expect_all_is_right();
 }

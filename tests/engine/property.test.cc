@@ -150,7 +150,7 @@ class Program {
   PlanOptions random_options(const Buffer& source, const Buffer& destination) {
     PlanOptions options;
     options.executor = random_.pick(
-        std::vector{ExecutorChoice::automatic, ExecutorChoice::stream, ExecutorChoice::graph});
+        std::vector<std::optional<Executor>>{std::nullopt, Executor::stream, Executor::graph});
     if (random_.chance(30)) return options;
     std::vector<std::string> names;
     for (const Path& path : find_paths(machine_, source.place, destination.place))
@@ -231,7 +231,7 @@ TEST_P(LargePrograms, AreRightToTheByte) {
 // Window after window in both directions over the same pair, as a benchmark would.
 TEST(BothWays, WindowsUpToSixteenAreRight) {
   for (const int window : {1, 2, 5, 16})
-    for (const ExecutorChoice executor : {ExecutorChoice::stream, ExecutorChoice::graph}) {
+    for (const std::optional<Executor> executor : {Executor::stream, Executor::graph}) {
       Rig rig("pcie4", small_settings());
       const StreamHandle there = rig.stream("gpu0");
       const StreamHandle back = rig.stream("gpu1");

@@ -62,11 +62,11 @@ TEST(RecentNatives, CopiesWithOptionsOfTheirOwnAreNotKnown) {
 TEST(RecentNatives, AnotherExecutorIsAnotherCopy) {
   RecentNatives recent(1_MiB);
   CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
-  call.options.executor = ExecutorChoice::stream;
+  call.options.executor = Executor::stream;
   recent.remember(native(call, std::make_shared<Plan>()));
 
   EXPECT_NE(recent.find(call), nullptr);
-  call.options.executor = ExecutorChoice::automatic;
+  call.options.executor = std::nullopt;
   EXPECT_EQ(recent.find(call), nullptr);
 }
 

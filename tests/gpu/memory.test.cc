@@ -55,11 +55,12 @@ class GpuMemory : public GpuTest {
     Engine engine(driver(), machine(), Settings{});
     for (const std::size_t from : all)
       for (const std::size_t to : all)
-        for (const auto executor : {ExecutorChoice::stream, ExecutorChoice::graph})
+        for (const auto executor : {Executor::stream, Executor::graph})
           if (from != to) copy(engine, buffers_[from], buffers_[to], executor);
   }
 
-  void copy(Engine& engine, const GpuBuffer& from, GpuBuffer& to, ExecutorChoice executor) {
+  void copy(Engine& engine, const GpuBuffer& from, GpuBuffer& to,
+            std::optional<Executor> executor) {
     const PlaceId gpu = machine().places_of(PlaceKind::gpu).front();
     CopyCall call{to.address, from.address, Bytes{from.expected.size()}, stream_, gpu, {}};
     call.options.executor = executor;

@@ -50,8 +50,9 @@ class GpuProperties : public GpuTest {
 
   PlanOptions options_for(Random& random, const GpuBuffer& source, const GpuBuffer& destination) {
     PlanOptions options;
-    const auto choices = {ExecutorChoice::automatic, ExecutorChoice::stream, ExecutorChoice::graph};
-    options.executor = random.pick(std::vector<ExecutorChoice>(choices));
+    const std::vector<std::optional<Executor>> choices{std::nullopt, Executor::stream,
+                                                       Executor::graph};
+    options.executor = random.pick(choices);
     if (source.place == destination.place || source.pageable || destination.pageable) return {};
     const auto paths = find_paths(machine(), source.place, destination.place);
     if (!random.chance(50) || paths.size() < 2) return options;
@@ -99,11 +100,11 @@ TEST_F(GpuProperties, StreamOrderHoldsOnBothSides) {
   const std::size_t first = buffer(gpus[0], kBytes, 1), middle = buffer(gpus[0], kBytes, 2);
   const std::size_t peer = buffer(gpus[1], kBytes, 3), last = buffer(gpus[1], kBytes, 4);
   PlanOptions options;
-  options.executor = ExecutorChoice::stream;
+  options.executor = Executor::stream;
   options.shares = {{"direct", 0.5}, {"host0", 0.5}};
 
   for (int round = 0; round < 5; ++round) {
-    options.executor = round % 2 == 0 ? ExecutorChoice::stream : ExecutorChoice::graph;
+    options.executor = round % 2 == 0 ? Executor::stream : Executor::graph;
     const auto at = [&](std::size_t i) { return buffers_[i].address; };
     driver().copy_native({at(middle), at(first), Bytes{kBytes}, {}}, own);
     engine.copy({at(peer), at(middle), Bytes{kBytes}, own, gpus[0], options});

@@ -15,10 +15,10 @@ using Chunks = std::map<std::string, int>;
 using test::expect_invalid_argument;
 
 TEST(ParseExecutor, ReadsEveryName) {
-  EXPECT_EQ(parse_executor("auto"), ExecutorChoice::automatic);
-  EXPECT_EQ(parse_executor("native"), ExecutorChoice::native);
-  EXPECT_EQ(parse_executor("stream"), ExecutorChoice::stream);
-  EXPECT_EQ(parse_executor("graph"), ExecutorChoice::graph);
+  EXPECT_EQ(parse_executor("auto"), std::nullopt);
+  EXPECT_EQ(parse_executor("native"), Executor::native);
+  EXPECT_EQ(parse_executor("stream"), Executor::stream);
+  EXPECT_EQ(parse_executor("graph"), Executor::graph);
 }
 
 TEST(ParseExecutor, ListsTheNamesForAnUnknownOne) {

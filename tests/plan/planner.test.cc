@@ -109,9 +109,9 @@ TEST(Planner, RemembersNothingOfWhatItRefused) {
 TEST(Planner, RunsAsTheExecutorAskedFor) {
   Rig rig("beluga");
 
-  EXPECT_EQ(rig.plan(64_MiB, with_executor(ExecutorChoice::native))->executor(), Executor::native);
-  EXPECT_EQ(rig.plan(64_MiB, with_executor(ExecutorChoice::stream))->executor(), Executor::stream);
-  EXPECT_EQ(rig.plan(64_MiB, with_executor(ExecutorChoice::graph))->executor(), Executor::graph);
+  EXPECT_EQ(rig.plan(64_MiB, with_executor(Executor::native))->executor(), Executor::native);
+  EXPECT_EQ(rig.plan(64_MiB, with_executor(Executor::stream))->executor(), Executor::stream);
+  EXPECT_EQ(rig.plan(64_MiB, with_executor(Executor::graph))->executor(), Executor::graph);
 }
 
 TEST(Planner, TakesTheFasterExecutorByItself) {
@@ -119,15 +119,15 @@ TEST(Planner, TakesTheFasterExecutorByItself) {
 
   const PlanPointer plan = rig.plan(64_MiB);
 
-  for (const ExecutorChoice executor :
-       {ExecutorChoice::native, ExecutorChoice::stream, ExecutorChoice::graph})
+  for (const std::optional<Executor> executor :
+       {Executor::native, Executor::stream, Executor::graph})
     EXPECT_LE(plan->predicted, rig.plan(64_MiB, with_executor(executor))->predicted);
 }
 
 TEST(Planner, MakesANativeCopyOneNode) {
   Rig rig("beluga");
 
-  const PlanPointer plan = rig.plan(64_MiB, with_executor(ExecutorChoice::native));
+  const PlanPointer plan = rig.plan(64_MiB, with_executor(Executor::native));
 
   ASSERT_EQ(plan->program.nodes().size(), 1U);
   EXPECT_EQ(plan->program.nodes()[0].bytes, 64_MiB);

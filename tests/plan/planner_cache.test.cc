@@ -24,7 +24,7 @@ TEST(PlannerCache, TellsRequestsApart) {
   const PlanPointer plan = rig.plan(64_MiB);
 
   EXPECT_NE(rig.plan(64_MiB + 1_B), plan);
-  EXPECT_NE(rig.plan(64_MiB, with_executor(ExecutorChoice::stream)), plan);
+  EXPECT_NE(rig.plan(64_MiB, with_executor(Executor::stream)), plan);
   EXPECT_NE(rig.plan(64_MiB, chunked({{"gpu2", 3}})), plan);
   EXPECT_NE(rig.planner.plan(kGpu1, kGpu0, 64_MiB), plan);
   EXPECT_EQ(rig.planner.cached_plans(), 5U);

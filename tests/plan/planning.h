@@ -48,7 +48,7 @@ inline Names used(const Plan& plan) {
 }
 
 /// Options that ask for one thing each.
-inline PlanOptions with_executor(ExecutorChoice executor) {
+inline PlanOptions with_executor(std::optional<Executor> executor) {
   PlanOptions options;
   options.executor = executor;
   return options;

@@ -207,7 +207,7 @@ const PathDecision& decision(const Plan& plan, const std::string& name) {
 
 PlanOptions with_streams() {
   PlanOptions options;
-  options.executor = ExecutorChoice::stream;
+  options.executor = Executor::stream;
   return options;
 }
 
@@ -236,7 +236,7 @@ TEST(TunedPlan, IsTheModelsWhereTheTableHasNothing) {
               model.plan(source, destination, bytes, options)->structure);
   };
   PlanOptions graph;
-  graph.executor = ExecutorChoice::graph;
+  graph.executor = Executor::graph;
   expect_same({0}, {1}, 256_MiB, with_streams());
   expect_same({1}, {0}, 64_MiB, with_streams());
   expect_same({0}, {1}, 64_MiB, graph);

@@ -25,7 +25,7 @@ Settings window_settings() {
   return settings;
 }
 
-PlanOptions forced(const std::vector<std::string>& paths, ExecutorChoice executor) {
+PlanOptions forced(const std::vector<std::string>& paths, std::optional<Executor> executor) {
   PlanOptions options;
   for (const std::string& path : paths) {
     options.shares[path] = 1.0 / static_cast<double>(paths.size());
@@ -36,7 +36,7 @@ PlanOptions forced(const std::vector<std::string>& paths, ExecutorChoice executo
 }
 
 PlanOptions over_all_paths(const Machine& machine, const std::string& source,
-                           const std::string& destination, ExecutorChoice executor) {
+                           const std::string& destination, std::optional<Executor> executor) {
   std::vector<std::string> names;
   for (const Path& path :
        find_paths(machine, machine.find_place(source), machine.find_place(destination)))

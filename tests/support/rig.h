@@ -33,10 +33,10 @@ Settings window_settings();
 
 /// Options that give each path ("direct", "gpu2", "host") the same share of the message, in at
 /// least five chunks where it is staged.
-PlanOptions forced(const std::vector<std::string>& paths, ExecutorChoice executor);
+PlanOptions forced(const std::vector<std::string>& paths, std::optional<Executor> executor);
 /// The same over all paths that the machine offers; no force within one place.
 PlanOptions over_all_paths(const Machine& machine, const std::string& source,
-                           const std::string& destination, ExecutorChoice executor);
+                           const std::string& destination, std::optional<Executor> executor);
 
 class Rig {
  public:

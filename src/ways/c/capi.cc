@@ -89,12 +89,12 @@ polypath_status create(const char* machine, polypath_context** context, bool tra
 
 Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
-polypath::ExecutorChoice choice_of(polypath_executor executor) {
+std::optional<polypath::Executor> choice_of(polypath_executor executor) {
   switch (executor) {
-    case POLYPATH_AUTO: return polypath::ExecutorChoice::automatic;
-    case POLYPATH_NATIVE: return polypath::ExecutorChoice::native;
-    case POLYPATH_STREAM: return polypath::ExecutorChoice::stream;
-    case POLYPATH_GRAPH: return polypath::ExecutorChoice::graph;
+    case POLYPATH_AUTO: return std::nullopt;
+    case POLYPATH_NATIVE: return polypath::Executor::native;
+    case POLYPATH_STREAM: return polypath::Executor::stream;
+    case POLYPATH_GRAPH: return polypath::Executor::graph;
   }
   fail(ErrorCode::invalid_argument, "executor " + std::to_string(executor) + " is unknown",
        "it is no value of polypath_executor", "Pass POLYPATH_AUTO.");

@@ -147,7 +147,7 @@ void Session::note_if_held(const ProgramCopy& asked) {
 
 // From what is cheap to know to what is not.
 Outcome Session::decide(const ProgramCopy& asked) {
-  if (executor_ == ExecutorChoice::native) return Outcome::native;
+  if (executor_ == Executor::native) return Outcome::native;
   if (!driver_.contexts().are_alive()) {
     // The program has reset a GPU unseen: streams, events and rings of ours are gone.
     Interposer::get().contexts_reset();
@@ -181,8 +181,7 @@ Outcome Session::decide(const ProgramCopy& asked) {
 // Every message of another process's memory would change all addresses of a graph.
 PlanOptions Session::options_for(const Ends& ends) const {
   PlanOptions options;
-  if (ends.imported() && executor_ == ExecutorChoice::automatic)
-    options.executor = ExecutorChoice::stream;
+  if (ends.imported() && !executor_) options.executor = Executor::stream;
   return options;
 }
 

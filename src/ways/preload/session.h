@@ -107,7 +107,7 @@ class Session {
   EventSet ordered_;
   EventPool events_;
   HeldCopies held_;
-  ExecutorChoice executor_;
+  std::optional<Executor> executor_;
   RecentOutcomes recent_;
   std::mutex mapping_mutex_;
   std::set<std::pair<Address, cuda::ContextPointer>> mapping_;  ///< in progress
