@@ -57,6 +57,21 @@ constexpr BytesPerSecond operator""_GBps(long double n) { return {static_cast<do
 constexpr BytesPerSecond operator""_GBps(unsigned long long n) {
   return {static_cast<double>(n) * 1e9};
 }
+/// What copies may claim of a resource: of a link or a memory bytes per second, of an engine the
+/// copies that it works on at once.
+struct Capacity {
+  double value = 0;
+
+  constexpr Capacity() = default;
+  constexpr Capacity(BytesPerSecond rate) : value(rate.value) {}
+  static constexpr Capacity copies(int at_once) {
+    Capacity capacity;
+    capacity.value = at_once;
+    return capacity;
+  }
+  constexpr auto operator<=>(const Capacity&) const = default;
+};
+
 constexpr Seconds operator/(Bytes amount, BytesPerSecond rate) {
   return {amount.real() / rate.value};
 }

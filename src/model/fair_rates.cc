@@ -11,7 +11,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Progressive filling. `level` is the common rate of the flows that still rise.
 class Filling {
  public:
-  Filling(std::span<const Flow> flows, std::span<const BytesPerSecond> capacities)
+  Filling(std::span<const Flow> flows, std::span<const Capacity> capacities)
       : flows_(flows),
         rates_(flows.size(), {-1}),
         left_(capacities.size()),
@@ -68,13 +68,13 @@ class Filling {
 }  // namespace
 
 std::vector<BytesPerSecond> fair_rates(std::span<const Flow> flows,
-                                       std::span<const BytesPerSecond> capacities) {
+                                       std::span<const Capacity> capacities) {
   return Filling(flows, capacities).run();
 }
 
-std::vector<BytesPerSecond> capacities_of(const Machine& machine) {
-  std::vector<BytesPerSecond> capacities;
-  for (const Resource& resource : machine.resources) capacities.push_back(resource.capacity);
+std::vector<Capacity> capacities_of(const Machine& machine) {
+  std::vector<Capacity> capacities;
+  for (const Resource& resource : machine.resources) capacities.emplace_back(resource.capacity);
   return capacities;
 }
 

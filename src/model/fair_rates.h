@@ -23,9 +23,9 @@ struct Flow {
 
 /// The max-min fair rate of each flow. `capacities` is indexed by resource.
 std::vector<BytesPerSecond> fair_rates(std::span<const Flow> flows,
-                                       std::span<const BytesPerSecond> capacities);
+                                       std::span<const Capacity> capacities);
 
 /// The capacities of a machine's resources, in order.
-std::vector<BytesPerSecond> capacities_of(const Machine& machine);
+std::vector<Capacity> capacities_of(const Machine& machine);
 
 }  // namespace polypath

@@ -55,7 +55,7 @@ class HopRates {
 
  private:
   const Machine& machine_;
-  std::vector<BytesPerSecond> capacities_;
+  std::vector<Capacity> capacities_;
   std::map<std::vector<HopId>, std::vector<BytesPerSecond>> known_;
 };
 

@@ -31,8 +31,8 @@ HockneyPath hockney_path(const Machine& machine, const Path& path) {
 ResourceModel::ResourceModel(const Machine& machine) : machine_(&machine) {
   for (const Resource& resource : machine.resources) {
     const bool engine = resource.copies_at_once > 0;
-    capacities_.push_back(engine ? BytesPerSecond{double(resource.copies_at_once)}
-                                 : resource.capacity);
+    capacities_.push_back(engine ? Capacity::copies(resource.copies_at_once)
+                                 : Capacity(resource.capacity));
   }
 }
 

@@ -41,8 +41,8 @@ class ResourceModel {
   [[nodiscard]] std::vector<Use> claims(const Path& path) const;
   /// The same of one hop.
   [[nodiscard]] std::vector<Use> claims(HopId hop) const;
-  /// Indexed by resource; in bytes per second, or in copies for engines.
-  [[nodiscard]] const std::vector<BytesPerSecond>& capacities() const { return capacities_; }
+  /// Indexed by resource.
+  [[nodiscard]] const std::vector<Capacity>& capacities() const { return capacities_; }
   /// The rate of the path on an idle machine with both hops at work: less than either hop's where
   /// they share a resource, as the two halves of a host path share a host's memory.
   [[nodiscard]] BytesPerSecond own_rate(const Path& path) const;
@@ -53,7 +53,7 @@ class ResourceModel {
   [[nodiscard]] BytesPerSecond shared_limit(const Path& path) const;
 
   const Machine* machine_;
-  std::vector<BytesPerSecond> capacities_;
+  std::vector<Capacity> capacities_;
 };
 
 }  // namespace polypath

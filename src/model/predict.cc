@@ -101,7 +101,7 @@ ActivePath activate(const Machine& machine, const ResourceModel& resources,
 // Rates of all paths in flight, found twice: once with each path's own steady rate as the cap of
 // both hops, then with what its slower hop got, which frees capacity on the other.
 std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
-                                 std::span<const BytesPerSecond> capacities) {
+                                 std::span<const Capacity> capacities) {
   std::vector<double> caps;
   for (const ActivePath* path : active) caps.push_back(path->steady_rate);
   for (int round = 0; round < 2; ++round) {
@@ -121,7 +121,7 @@ std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
 // The fluid phases: rates are constant until the next path starts or ends.
 class Phases {
  public:
-  Phases(std::vector<ActivePath>& paths, std::span<const BytesPerSecond> capacities)
+  Phases(std::vector<ActivePath>& paths, std::span<const Capacity> capacities)
       : paths_(paths), capacities_(capacities) {}
 
   void run() {
@@ -153,13 +153,13 @@ class Phases {
   }
 
   std::vector<ActivePath>& paths_;
-  std::span<const BytesPerSecond> capacities_;
+  std::span<const Capacity> capacities_;
   double now_ = 0;
 };
 
 // True if some resource could be asked for more than it has while all copies flow at once.
 bool may_contend(const Machine& machine, const std::vector<ActivePath>& paths,
-                 std::span<const BytesPerSecond> capacities) {
+                 std::span<const Capacity> capacities) {
   std::vector<double> asked(capacities.size(), 0);
   for (const ActivePath& path : paths)
     for (std::size_t h = 0; h < path.hop_count; ++h) {

@@ -38,7 +38,7 @@ class ShareProgram {
         total_(total),
         unit_(total * paths[used_[0]].time.slope) {}
 
-  std::vector<double> solve(std::span<const BytesPerSecond> available) {
+  std::vector<double> solve(std::span<const Capacity> available) {
     for (std::size_t u = 0; u < used_.size(); ++u) add_path_row(u);
     for (const auto& [resource, start] : first_use(paths_, used_)) {
       const double capacity = available[resource.index()].value;
@@ -80,7 +80,7 @@ class ShareProgram {
 
 // Amounts (of 1) when every used path runs at its fair rate and all end together; the common end.
 ShareSolution fair_split(std::span<const SharedPath> paths, const std::vector<std::size_t>& used,
-                         std::span<const BytesPerSecond> available, double total) {
+                         std::span<const Capacity> available, double total) {
   std::vector<Flow> flows;
   for (const std::size_t i : used) flows.push_back({{1 / paths[i].time.slope}, paths[i].claims});
   const auto rates = fair_rates(flows, available);
@@ -98,7 +98,7 @@ ShareSolution fair_split(std::span<const SharedPath> paths, const std::vector<st
 }
 
 // The finishing time that the program's rows give these shares.
-double time_of(std::span<const SharedPath> paths, std::span<const BytesPerSecond> available,
+double time_of(std::span<const SharedPath> paths, std::span<const Capacity> available,
                const std::vector<double>& shares, double total) {
   double time = 0;
   std::vector<std::size_t> used;
@@ -129,7 +129,7 @@ std::size_t to_leave_out(std::span<const SharedPath> paths, const std::vector<st
 
 // The program's optimum, leaving out one by one the paths that would carry less than `smallest`.
 std::vector<double> program_shares(std::span<const SharedPath> paths,
-                                   std::span<const BytesPerSecond> available, double total,
+                                   std::span<const Capacity> available, double total,
                                    double smallest, std::vector<std::size_t>& used) {
   while (true) {
     const auto amounts = ShareProgram(paths, used, total).solve(available);
@@ -145,8 +145,8 @@ std::vector<double> program_shares(std::span<const SharedPath> paths,
 
 }  // namespace
 
-ShareSolution solve_shares(std::span<const SharedPath> paths,
-                           std::span<const BytesPerSecond> available, Bytes total, Bytes smallest) {
+ShareSolution solve_shares(std::span<const SharedPath> paths, std::span<const Capacity> available,
+                           Bytes total, Bytes smallest) {
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < paths.size(); ++i) used.push_back(i);
   const double n = total.real();

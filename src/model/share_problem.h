@@ -36,7 +36,7 @@ struct ShareSolution {
 
 /// Solves the program. `available` is C_r, indexed by resource; `smallest` is the least amount
 /// worth sending over a path other than the first (less becomes zero).
-ShareSolution solve_shares(std::span<const SharedPath> paths,
-                           std::span<const BytesPerSecond> available, Bytes total, Bytes smallest);
+ShareSolution solve_shares(std::span<const SharedPath> paths, std::span<const Capacity> available,
+                           Bytes total, Bytes smallest);
 
 }  // namespace polypath

@@ -15,7 +15,7 @@ BytesPerSecond path_rate(const Machine& machine, const Path& path) {
   return path.staged() ? std::min(first, machine.hop(path.second).bandwidth) : first;
 }
 
-LoadSignature signature_of(const Load& load, const std::vector<BytesPerSecond>& capacities) {
+LoadSignature signature_of(const Load& load, const std::vector<Capacity>& capacities) {
   LoadSignature signature;
   for (std::size_t r = 0; r < load.size(); ++r)
     signature.push_back(static_cast<int>(std::ceil(kSteps * load[r].value / capacities[r].value)));

@@ -12,15 +12,14 @@
 
 namespace polypath {
 
-/// Rates that other transfers take of each resource, in the units of ResourceModel::capacities.
-/// Empty: none.
-using Load = std::vector<BytesPerSecond>;
+/// What other transfers take of the capacity of each resource. Empty: nothing.
+using Load = std::vector<Capacity>;
 
 /// Load of each resource in sixteenths of its capacity, rounded up: finer steps would make plans of
 /// noise. Empty if there is none.
 using LoadSignature = std::vector<int>;
 
-LoadSignature signature_of(const Load& load, const std::vector<BytesPerSecond>& capacities);
+LoadSignature signature_of(const Load& load, const std::vector<Capacity>& capacities);
 
 /// Adds what a transfer takes. While it carries anything a path takes its full rate, however little
 /// it carries in all.

@@ -11,7 +11,7 @@ namespace polypath::probe {
 /// What is assumed of the machine while a set is chosen.
 struct Knowledge {
   std::vector<BytesPerSecond> bandwidths;  ///< of each hop alone
-  std::vector<BytesPerSecond> capacities;  ///< of each resource; infinite where not known
+  std::vector<Capacity> capacities;        ///< of each resource; infinite where not known
 };
 
 /// A hop may be in a set more than once: copies on several streams.

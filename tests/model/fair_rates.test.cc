@@ -21,7 +21,7 @@ TEST(FairRates, OneLinkIsDividedEqually) {
   const std::vector<Use> uses{{kLink, 1}};
   const std::vector<Flow> flows{{0.8_GBps, uses}, {0.8_GBps, uses}};
 
-  const auto rates = fair_rates(flows, std::vector{1_GBps});
+  const auto rates = fair_rates(flows, std::vector<Capacity>{Capacity(1_GBps)});
 
   EXPECT_TRUE(close(rates[0], 0.5_GBps));
   EXPECT_TRUE(close(rates[1], 0.5_GBps));
@@ -32,7 +32,7 @@ TEST(FairRates, WhatACappedFlowLeavesGoesToTheOthers) {
   const std::vector<Use> uses{{kLink, 1}};
   const std::vector<Flow> flows{{0.3_GBps, uses}, {0.8_GBps, uses}};
 
-  const auto rates = fair_rates(flows, std::vector{1_GBps});
+  const auto rates = fair_rates(flows, std::vector<Capacity>{Capacity(1_GBps)});
 
   EXPECT_TRUE(close(rates[0], 0.3_GBps));
   EXPECT_TRUE(close(rates[1], 0.7_GBps));
@@ -43,7 +43,7 @@ TEST(FairRates, AHeavyClaimCountsForTheLinkAndNotForTheRate) {
   const std::vector<Use> heavy{{kLink, 2}}, light{{kLink, 1}};
   const std::vector<Flow> flows{{1_GBps, heavy}, {1_GBps, light}};
 
-  const auto rates = fair_rates(flows, std::vector{1.2_GBps});
+  const auto rates = fair_rates(flows, std::vector<Capacity>{1.2_GBps});
 
   EXPECT_TRUE(close(rates[0], 0.4_GBps));
   EXPECT_TRUE(close(rates[1], 0.4_GBps));
@@ -54,7 +54,7 @@ TEST(FairRates, TheTightestResourceDecidesFirst) {
   const std::vector<Use> link{{kLink, 1}}, both{{kLink, 1}, {kPort, 1}}, port{{kPort, 1}};
   const std::vector<Flow> flows{{1_GBps, link}, {1_GBps, both}, {1_GBps, port}};
 
-  const auto rates = fair_rates(flows, std::vector{1_GBps, 0.6_GBps});
+  const auto rates = fair_rates(flows, std::vector<Capacity>{1_GBps, 0.6_GBps});
 
   EXPECT_TRUE(close(rates[0], 0.7_GBps));
   EXPECT_TRUE(close(rates[1], 0.3_GBps));
@@ -65,7 +65,7 @@ TEST(FairRates, AloneAFlowHasItsCap) {
   const std::vector<Use> uses{{kLink, 1}};
   const std::vector<Flow> flows{{0.8_GBps, uses}, {0.5_GBps, {}}};
 
-  const auto rates = fair_rates(flows, std::vector{1_GBps});
+  const auto rates = fair_rates(flows, std::vector<Capacity>{Capacity(1_GBps)});
 
   EXPECT_TRUE(close(rates[0], 0.8_GBps));
   EXPECT_TRUE(close(rates[1], 0.5_GBps));
@@ -75,7 +75,7 @@ TEST(FairRates, AnInfiniteResourceLimitsNobody) {
   const std::vector<Use> uses{{kLink, 1}};
   const std::vector<Flow> flows{{0.8_GBps, uses}, {0.8_GBps, uses}};
 
-  const auto rates = fair_rates(flows, std::vector{BytesPerSecond::infinity()});
+  const auto rates = fair_rates(flows, std::vector<Capacity>{Capacity(BytesPerSecond::infinity())});
 
   EXPECT_TRUE(close(rates[0], 0.8_GBps));
   EXPECT_TRUE(close(rates[1], 0.8_GBps));
@@ -85,13 +85,15 @@ TEST(FairRates, NothingIsLeftOfAFullResource) {
   const std::vector<Use> full{{kLink, 1}}, free{{kPort, 1}};
   const std::vector<Flow> flows{{0.8_GBps, full}, {0.8_GBps, free}};
 
-  const auto rates = fair_rates(flows, std::vector{0_GBps, 1_GBps});
+  const auto rates = fair_rates(flows, std::vector<Capacity>{0_GBps, 1_GBps});
 
   EXPECT_EQ(rates[0].value, 0);
   EXPECT_TRUE(close(rates[1], 0.8_GBps));
 }
 
-TEST(FairRates, NoFlowsHaveNoRates) { EXPECT_TRUE(fair_rates({}, std::vector{1_GBps}).empty()); }
+TEST(FairRates, NoFlowsHaveNoRates) {
+  EXPECT_TRUE(fair_rates({}, std::vector{Capacity(1_GBps)}).empty());
+}
 
 TEST(FairRates, CapacitiesAreTheMachinesInOrder) {
   const auto capacities = capacities_of(hand_machine());
@@ -106,14 +108,14 @@ TEST(FairRates, CapacitiesAreTheMachinesInOrder) {
 struct Problem {
   std::vector<std::vector<Use>> uses;
   std::vector<Flow> flows;
-  std::vector<BytesPerSecond> capacities;
+  std::vector<Capacity> capacities;
 };
 
 Problem random_problem(std::uint64_t seed) {
   Random random(seed);
   Problem problem;
   for (int r = random.integer(1, 5); r > 0; --r)
-    problem.capacities.push_back({1e8 * random.integer(1, 40)});
+    problem.capacities.emplace_back(BytesPerSecond{1e8 * random.integer(1, 40)});
   for (int f = random.integer(1, 8); f > 0; --f) {
     std::vector<Use> uses;
     for (std::int32_t r = 0; r < static_cast<std::int32_t>(problem.capacities.size()); ++r)

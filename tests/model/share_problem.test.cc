@@ -14,14 +14,14 @@ namespace {
 
 constexpr ResourceId kEgress{0};
 constexpr ResourceId kMemory{1};
-const std::vector<BytesPerSecond> kOneEach{1_GBps, 1_GBps};
+const std::vector<Capacity> kOneEach{1_GBps, 1_GBps};
 
 SharedPath path(BytesPerSecond rate, Seconds offset, std::vector<Use> claims = {}) {
   return {{1 / rate.value, offset}, std::move(claims)};
 }
 
 // When the last of the carrying paths ends and the fullest resource is done.
-double time_of(const std::vector<SharedPath>& paths, const std::vector<BytesPerSecond>& available,
+double time_of(const std::vector<SharedPath>& paths, const std::vector<Capacity>& available,
                const std::vector<double>& shares, double total) {
   double time = 0;
   std::vector<double> busy(available.size(), 0), from(available.size(), 1e9);
@@ -153,7 +153,8 @@ TEST(ShareProblem, FairnessIsNoReasonToTakeLonger) {
 TEST(ShareProblem, OnlyWhatIsAvailableIsUsed) {
   const std::vector<SharedPath> paths{path(1_GBps, {}), path(1_GBps, {}, {{kMemory, 2}})};
 
-  const auto solution = solve_shares(paths, std::vector{1_GBps, 0.25_GBps}, 1000000_B, 1_B);
+  const auto solution =
+      solve_shares(paths, std::vector<Capacity>{1_GBps, 0.25_GBps}, 1000000_B, 1_B);
 
   EXPECT_TRUE(close(solution.shares[0], 1 / 1.125));
   EXPECT_TRUE(close(solution.shares[1], 0.125 / 1.125));
@@ -185,8 +186,8 @@ TEST(ShareProblem, NoOtherSplitIsBetter) {
       const Seconds offset = claims.empty() && i > 0 ? 1_us * random.integer(0, 800) : 0_us;
       paths.push_back(path({1e8 * random.integer(1, 20)}, offset, claims));
     }
-    const std::vector<BytesPerSecond> available{{1e8 * random.integer(2, 20)},
-                                                {1e8 * random.integer(2, 20)}};
+    const std::vector<Capacity> available{BytesPerSecond{1e8 * random.integer(2, 20)},
+                                          BytesPerSecond{1e8 * random.integer(2, 20)}};
     double best = 1e9;
     for (int i = 0; i <= kSteps; ++i)
       for (int j = 0; i + j < kSteps; ++j)

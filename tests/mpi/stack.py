@@ -83,7 +83,7 @@ class Stack:
             "LD_LIBRARY_PATH": self.libraries,
             "STANDIN_STRICT": "1",
             "STANDIN_STATISTICS": "1",
-            "POLYPATH_LEDGER_FOLDER": LEDGER.name,  # transfers of tests beside this one are not known
+            "POLYPATH_LEDGER_FOLDER": LEDGER.name,  # not of tests beside this one
             "POLYPATH_PREPARE": "now",  # a test's few messages would be over before
             # UCX waits for other threads to be out of each function that it patches: 20 x 50 ms.
             "UCX_MEM_BISTRO_GRACE_DURATION": "1ms",

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from polypath.cli.output import Document
 from polypath.cli.tables import new_table
-from polypath.cli.units import bandwidth_text, gigabytes, time_text
+from polypath.cli.units import bandwidth_text, gigabytes, size_text, time_text
 
 
 def places_table(machine: Document) -> Table:
@@ -141,3 +141,37 @@ def costs_table(machine: Document) -> Table:
         if key in machine["costs"]:
             table.add_row(meaning, time_text(machine["costs"][key]["value"]))
     return table
+
+
+FOUND_OF_THE_DRIVER = {
+    "least_gain": "several paths must gain, for certain",
+    "least_gain_two_threads": "  both ways at once, from two threads",
+    "least_gain_one_thread": "  both ways at once, from one thread",
+    "least_gain_driver_staged": "  over a copy that the driver stages",
+    "driver_staged_steps_below": "  up to which size that holds",
+    "brief_copy": "a native copy this brief is not planned beside others",
+    "pageable_in": "its own copies of pageable memory into a GPU",
+    "pageable_out": "  out of a GPU",
+    "pageable_in_waits_from": "  from which size on they wait for the stream",
+    "windows_cost": "to make pinned windows takes",
+    "windows_gain_in": "  into a GPU they gain the bytes by",
+    "windows_gain_out": "  out of a GPU they gain the bytes by",
+    "windows_threads": "  threads at most",
+    "windows_threads_least": "  CPUs at least",
+    "stream_entries": "entries of a stream that are used at most",
+    "context_beside_allocations": "preparing counts as much more beside allocations",
+}
+
+
+def driver_table(machine: Document) -> Table:
+    """Return what was found of the driver that neither copies nor call costs tell."""
+    table = new_table("the driver", "value", right=("value",))
+    for key, meaning in FOUND_OF_THE_DRIVER.items():
+        table.add_row(meaning, _quantity_text(machine["driver"][key]))
+    return table
+
+
+def _quantity_text(quantity: Document) -> str:
+    value, unit = quantity["value"], quantity["unit"]
+    texts = {"s": time_text, "B/s": bandwidth_text, "B": size_text}
+    return texts[unit](value) if unit in texts else f"{value:g}"

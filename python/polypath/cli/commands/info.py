@@ -13,6 +13,7 @@ from polypath.cli.machine_choice import choose_machine
 from polypath.cli.machine_tables import (
     bandwidth_table,
     costs_table,
+    driver_table,
     hops_table,
     places_table,
     resources_table,
@@ -31,7 +32,7 @@ def info(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Show a machine: places, hops, what copies share, and what driver calls cost."""
+    """Show a machine: places, hops, what copies share, driver calls and the driver."""
     check_writable(json_target)
     check_picture(plot)
     if settings:
@@ -63,7 +64,7 @@ def _show_calibration(console: Console, calibration: Document) -> None:
 def _show_machine(console: Console, machine: Document, simulated: bool) -> None:
     remark = " (simulated)" if simulated else ""
     heading(console, f"{machine['name']}{remark}: {machine['description']}")
-    tables = (places_table, bandwidth_table, hops_table, resources_table, costs_table)
+    tables = (places_table, bandwidth_table, hops_table, resources_table, costs_table, driver_table)
     for table in tables:
         console.print(table(machine))
         console.print()
