@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 namespace polypath {
 namespace {
@@ -13,7 +14,8 @@ constexpr double kTolerance = 1e-11;
 // the slacks.
 class Dictionary {
  public:
-  Dictionary(std::size_t variables, const std::vector<DeadlineRow>& rows, double total)
+  Dictionary(std::size_t variables, const std::vector<DeadlineRow>& rows,
+             const std::vector<AmountLimit>& limits)
       : time_(variables), columns_(variables + 1) {
     for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c] = c;
     for (const DeadlineRow& row : rows) {
@@ -21,9 +23,11 @@ class Dictionary {
       cells.push_back(-1);
       add(std::move(cells), row.constant);
     }
-    std::vector<double> all(variables, 1.0);
-    all.push_back(0);
-    add(std::move(all), total);
+    for (const AmountLimit& limit : limits) {
+      std::vector<double> cells(columns_.size(), 0.0);
+      for (std::size_t i = 0; i < limit.count; ++i) cells[limit.first + i] = 1;
+      add(std::move(cells), limit.most);
+    }
     objective_.assign(columns_.size(), 0.0);
     objective_[variables] = 1;
   }
@@ -31,6 +35,35 @@ class Dictionary {
   void solve() {
     const std::size_t worst = most_negative_row();
     if (constants_[worst] < 0) pivot(worst, time_);
+    improve();
+  }
+
+  // Goes on from the optimum with another objective, and T bounded.
+  void then_minimise(const SecondObjective& second) {
+    const auto row_of_time = find_row(time_);
+    if (!row_of_time) return;  // T is 0: nothing can be bought with it
+    const double time = constants_[*row_of_time];
+    std::vector<double> cells = cells_[*row_of_time];
+    for (double& cell : cells) cell = -cell;
+    add(std::move(cells), time * second.slack);
+    set_objective(second.weights);
+    improve();
+  }
+
+  [[nodiscard]] double value_of(std::size_t variable) const {
+    const auto row = find_row(variable);
+    return row ? constants_[*row] : 0;
+  }
+
+ private:
+  // Where the variable is basic.
+  [[nodiscard]] std::optional<std::size_t> find_row(std::size_t variable) const {
+    for (std::size_t r = 0; r < basis_.size(); ++r)
+      if (basis_[r] == variable) return r;
+    return std::nullopt;
+  }
+
+  void improve() {
     for (int step = 0; step < 10000; ++step) {
       const std::size_t column = entering();
       if (column == columns_.size()) return;
@@ -40,13 +73,17 @@ class Dictionary {
     }
   }
 
-  [[nodiscard]] double value_of(std::size_t variable) const {
+  // Σ weights[i]·b_i in terms of the variables that are not basic.
+  void set_objective(const std::vector<double>& weights) {
+    objective_.assign(columns_.size(), 0.0);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (columns_[c] < weights.size()) objective_[c] += weights[columns_[c]];
     for (std::size_t r = 0; r < basis_.size(); ++r)
-      if (basis_[r] == variable) return constants_[r];
-    return 0;
+      if (basis_[r] < weights.size())
+        for (std::size_t c = 0; c < columns_.size(); ++c)
+          objective_[c] -= weights[basis_[r]] * cells_[r][c];
   }
 
- private:
   void add(std::vector<double> cells, double constant) {
     basis_.push_back(columns_.size() + cells_.size());
     cells_.push_back(std::move(cells));
@@ -60,7 +97,7 @@ class Dictionary {
     return worst;
   }
 
-  // Bland: of the columns that lower T when raised, the one with the lowest variable.
+  // Bland: of the columns that lower the objective when raised, the one with the lowest variable.
   [[nodiscard]] std::size_t entering() const {
     std::size_t best = columns_.size();
     for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -116,8 +153,15 @@ class Dictionary {
 
 DeadlineSolution minimise_deadline(std::size_t variables, const std::vector<DeadlineRow>& rows,
                                    double total) {
-  Dictionary dictionary(variables, rows, total);
+  return minimise_deadline(variables, rows, {{.first = 0, .count = variables, .most = total}});
+}
+
+DeadlineSolution minimise_deadline(std::size_t variables, const std::vector<DeadlineRow>& rows,
+                                   const std::vector<AmountLimit>& limits,
+                                   const SecondObjective& second) {
+  Dictionary dictionary(variables, rows, limits);
   dictionary.solve();
+  if (!second.weights.empty()) dictionary.then_minimise(second);
   DeadlineSolution solution;
   solution.time = dictionary.value_of(variables);
   for (std::size_t i = 0; i < variables; ++i) solution.amounts.push_back(dictionary.value_of(i));

@@ -203,17 +203,20 @@ Seconds Predictor::call_time(const TransferShape& transfer, int slots) const {
   return issues_->of(transfer, slots).done;
 }
 
-std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transfers,
-                                           int slots) const {
+std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transfers, int slots,
+                                           std::span<const Seconds> starts) const {
   const auto& capacities = resources_.capacities();
   std::vector<ActivePath> paths;
   std::vector<Prediction> predictions;
   for (const TransferShape& transfer : transfers) {
     const TransferIssue& issue = issues_->of(transfer, slots);
-    predictions.push_back({issue.done, issue.done, {}, false});
-    for (std::size_t i = 0; i < transfer.paths.size(); ++i)
+    const Seconds start = starts.empty() ? Seconds{} : starts[predictions.size()];
+    predictions.push_back({start + issue.done, start + issue.done, {}, false});
+    for (std::size_t i = 0; i < transfer.paths.size(); ++i) {
       paths.push_back(
           activate(*machine_, resources_, transfers, transfer.paths[i], issue.paths[i], slots));
+      paths.back().start += start.value;
+    }
   }
   std::size_t begin = 0;
   for (const TransferShape& transfer : transfers) {

@@ -37,10 +37,10 @@ class Predictor {
  public:
   explicit Predictor(const Machine& machine);
 
-  [[nodiscard]] std::vector<Prediction> predict(std::span<const TransferShape> transfers,
-                                                int slots) const;
-  /// The same by playing every copy; the calls are made at `starts`, or all at 0 if that is empty,
-  /// and all times count from 0.
+  /// The calls are made at `starts`, or all at 0 if that is empty, and all times count from 0.
+  [[nodiscard]] std::vector<Prediction> predict(std::span<const TransferShape> transfers, int slots,
+                                                std::span<const Seconds> starts = {}) const;
+  /// The same by playing every copy.
   [[nodiscard]] std::vector<Prediction> replay(std::span<const TransferShape> transfers, int slots,
                                                std::span<const Seconds> starts = {}) const;
   /// predict(), then replay() if any transfer is contended.

@@ -1,82 +1,12 @@
 #include "model/share_problem.h"
 
 #include <algorithm>
-#include <map>
 
 #include "model/fair_rates.h"
-#include "model/linear_program.h"
+#include "model/share_program.h"
 
 namespace polypath {
 namespace {
-
-// The least offset of the paths in `used` that claim each resource.
-std::map<ResourceId, double> first_use(std::span<const SharedPath> paths,
-                                       const std::vector<std::size_t>& used) {
-  std::map<ResourceId, double> earliest;
-  for (const std::size_t i : used)
-    for (const Use& claim : paths[i].claims) {
-      const double offset = paths[i].time.offset.value;
-      const auto [entry, inserted] = earliest.emplace(claim.resource, offset);
-      if (!inserted) entry->second = std::min(entry->second, offset);
-    }
-  return earliest;
-}
-
-double claim_on(const SharedPath& path, ResourceId resource) {
-  for (const Use& claim : path.claims)
-    if (claim.resource == resource) return claim.weight;
-  return 0;
-}
-
-// The program for the paths in `used`, of which used[0] takes what the others leave: b_0 = n - Σ b.
-// Amounts are scaled to n = 1 and times to the first path's n·Ω, so that all numbers are near one.
-class ShareProgram {
- public:
-  ShareProgram(std::span<const SharedPath> paths, std::vector<std::size_t> used, double total)
-      : paths_(paths),
-        used_(std::move(used)),
-        total_(total),
-        unit_(total * paths[used_[0]].time.slope) {}
-
-  std::vector<double> solve(std::span<const Capacity> available) {
-    for (std::size_t u = 0; u < used_.size(); ++u) add_path_row(u);
-    for (const auto& [resource, start] : first_use(paths_, used_)) {
-      const double capacity = available[resource.index()].value;
-      if (capacity < BytesPerSecond::infinity().value) add_resource_row(resource, capacity, start);
-    }
-    const auto solution = minimise_deadline(used_.size() - 1, rows_, 1.0);
-    std::vector<double> amounts{1.0};
-    for (const double amount : solution.amounts) amounts[0] -= amount, amounts.push_back(amount);
-    return amounts;
-  }
-
- private:
-  void add_path_row(std::size_t u) {
-    const LinearTime& time = paths_[used_[u]].time;
-    add_row([&](std::size_t i) { return i == u ? time.slope * total_ : 0.0; }, time.offset.value);
-  }
-
-  void add_resource_row(ResourceId resource, double capacity, double start) {
-    add_row([&](std::size_t i) { return claim_on(paths_[used_[i]], resource) * total_ / capacity; },
-            start);
-  }
-
-  // Σ seconds(i)·b_i + offset <= T, with b_0 replaced.
-  template <class SecondsOf>
-  void add_row(SecondsOf seconds, double offset) {
-    DeadlineRow row;
-    row.constant = -(offset + seconds(0)) / unit_;
-    for (std::size_t i = 1; i < used_.size(); ++i)
-      row.coefficients.push_back((seconds(i) - seconds(0)) / unit_);
-    rows_.push_back(std::move(row));
-  }
-
-  std::span<const SharedPath> paths_;
-  std::vector<std::size_t> used_;
-  double total_;
-  double unit_;
-  std::vector<DeadlineRow> rows_;
-};
 
 // Amounts (of 1) when every used path runs at its fair rate and all end together; the common end.
 ShareSolution fair_split(std::span<const SharedPath> paths, const std::vector<std::size_t>& used,
@@ -107,7 +37,8 @@ double time_of(std::span<const SharedPath> paths, std::span<const Capacity> avai
     used.push_back(i);
     time = std::max(time, paths[i].time.offset.value + paths[i].time.slope * shares[i] * total);
   }
-  for (const auto& [resource, start] : first_use(paths, used)) {
+  const ShareGroup group{paths, used, total};
+  for (const auto& [resource, start] : first_use({&group, 1})) {
     double claimed = 0;
     for (const std::size_t i : used) claimed += claim_on(paths[i], resource) * shares[i] * total;
     time = std::max(time, start + claimed / available[resource.index()].value);
@@ -132,7 +63,8 @@ std::vector<double> program_shares(std::span<const SharedPath> paths,
                                    std::span<const Capacity> available, double total,
                                    double smallest, std::vector<std::size_t>& used) {
   while (true) {
-    const auto amounts = ShareProgram(paths, used, total).solve(available);
+    const ShareGroup group{paths, used, total};
+    const auto amounts = optimal_amounts({&group, 1}, available, AmongEqual::any).of_group[0];
     const std::size_t out = to_leave_out(paths, used, amounts, smallest / total);
     if (out == 0) {
       std::vector<double> shares(paths.size(), 0);

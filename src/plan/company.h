@@ -41,6 +41,9 @@ using Companions = std::vector<Companion>;
 /// With more there is no room for staged paths anyway, and playing them all takes too long.
 inline constexpr std::size_t kMostCompanions = 16;
 
+/// What predictions of two plans may differ by though they are as good.
+inline constexpr double kAsGoodAsNatively = 1.002;
+
 /// Sizes with three significant binary digits, eight to a power of two: this one or less.
 Bytes size_class(Bytes bytes);
 

@@ -39,8 +39,8 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
   return found;
 }
 
-PathDecision Explainer::decide(const Path& path, const Draft& chosen, const std::string& barred,
-                               bool forced) const {
+PathDecision Explainer::decide(const Path& path, const Prediction& prediction,
+                               const std::string& barred, bool forced) const {
   const Machine& machine = predictor_.machine();
   PathDecision decision;
   decision.path = path;
@@ -52,22 +52,14 @@ PathDecision Explainer::decide(const Path& path, const Draft& chosen, const std:
     for (const Bytes chunk : part.chunks) decision.bytes += chunk;
     decision.share = decision.bytes.real() / plan_.bytes.real();
     decision.chunks = static_cast<int>(part.chunks.size());
-    decision.predicted = chosen.prediction.path_finish[p];
+    decision.predicted = prediction.path_finish[p];
   }
   // Who chose the paths asked no question about the others, and the answer is half of the work.
   const bool asked = !forced && barred.empty();
-  if (!decision.included) decision.predicted = asked ? time_with(path, chosen) : plan_.predicted;
-  decision.reason = decision.included ? reason_in(decision, forced)
-                                      : reason_out(decision, chosen, barred, forced);
+  if (!decision.included) decision.predicted = asked ? grounds_.time_with(path) : without();
+  decision.reason =
+      decision.included ? reason_in(decision, forced) : reason_out(decision, barred, forced);
   return decision;
-}
-
-// What the plan would take with this path carrying its uncontended share.
-Seconds Explainer::time_with(const Path& path, const Draft& chosen) const {
-  std::vector<Path> paths;
-  for (const PathDraft& part : chosen.paths) paths.push_back(part.path);
-  paths.push_back(path);
-  return optimiser_.closed_form(paths).prediction.time;
 }
 
 std::string Explainer::reason_in(const PathDecision& decision, bool forced) const {
@@ -78,44 +70,49 @@ std::string Explainer::reason_in(const PathDecision& decision, bool forced) cons
     return fmt::format("{}carries everything at up to {}: {}", by_request, describe_bandwidth(rate),
                        describe_seconds(plan_.predicted));
   if (!decision.path.staged())
-    return fmt::format("{}carries {} at up to {}; alone it would take {}", by_request, amount,
-                       describe_bandwidth(rate), describe_seconds(plan_.native_predicted));
+    return fmt::format("{}carries {} at up to {}; {} it would take {}", by_request, amount,
+                       describe_bandwidth(rate), grounds_.of_set ? "natively" : "alone",
+                       describe_seconds(plan_.native_predicted));
   return fmt::format("{}carries {} in {} chunk{} at up to {} and ends after {}", by_request, amount,
                      decision.chunks, decision.chunks == 1 ? "" : "s", describe_bandwidth(rate),
                      describe_seconds(decision.predicted));
 }
 
-std::string Explainer::reason_out(const PathDecision& decision, const Draft& chosen,
-                                  const std::string& barred, bool forced) const {
+std::string Explainer::reason_out(const PathDecision& decision, const std::string& barred,
+                                  bool forced) const {
   if (forced) return barred.empty() ? "not among the paths asked for" : barred;
   if (!barred.empty() && plan_.bytes >= settings_.min_message) return barred;
-  const std::string verdict =
-      fmt::format("with it {}, without {}", describe_seconds(decision.predicted),
-                  describe_seconds(plan_.predicted));
+  const std::string verdict = this->verdict(decision);
   if (plan_.bytes < settings_.min_message)
     return fmt::format("messages below {} are one native copy; {}",
                        describe_bytes(settings_.min_message), verdict);
-  const std::string shared = contention(decision.path, chosen);
-  if (!shared.empty() && decision.predicted >= plan_.predicted)
+  const std::string shared = contention(decision.path);
+  if (!shared.empty() && decision.predicted >= without())
     return fmt::format("{}: {}", shared, verdict);
-  if (decision.predicted >= plan_.predicted)
+  if (decision.predicted >= without())
     return "its latency and chunks cost more than it carries; " + verdict;
   return fmt::format("gains less than the {} that planning asks for; {}",
-                     describe_seconds(least_gain_), verdict);
+                     describe_seconds(grounds_.least_gain), verdict);
 }
 
-// The resource that this path and the chosen ones together would overfill most, as a phrase.
-std::string Explainer::contention(const Path& path, const Draft& chosen) const {
+std::string Explainer::verdict(const PathDecision& decision) const {
+  return fmt::format("with it {}{}, without {}",
+                     grounds_.of_set ? "all transfers are over after " : "",
+                     describe_seconds(decision.predicted), describe_seconds(without()));
+}
+
+// The resource that this path and those in use together would overfill most, as a phrase.
+std::string Explainer::contention(const Path& path) const {
   const Machine& machine = predictor_.machine();
   double worst = 1.02;
   std::string phrase;
   for (const Use& claim : predictor_.resources().claims(path)) {
     double wanted = claim.weight * path_rate(machine, path).value;
     double taken = 0;
-    for (const PathDraft& part : chosen.paths)
-      for (const Use& other : predictor_.resources().claims(part.path))
+    for (const Path& used : grounds_.in_use)
+      for (const Use& other : predictor_.resources().claims(used))
         if (other.resource == claim.resource)
-          taken += other.weight * path_rate(machine, part.path).value;
+          taken += other.weight * path_rate(machine, used).value;
     const double fill =
         (wanted + taken) / predictor_.resources().capacities()[claim.resource.index()].value;
     if (taken <= 0 || fill <= worst) continue;

@@ -1,13 +1,15 @@
 #pragma once
 // Why each path is in a plan or out of it, in one sentence with its numbers.
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/settings.h"
-#include "plan/optimiser.h"
+#include "model/predict.h"
 #include "plan/plan.h"
 
 namespace polypath {
@@ -19,33 +21,41 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
                                                  PlaceId destination,
                                                  const std::map<std::string, double>& numbers);
 
-/// Writes the decisions of one plan; `least_gain` is what it had to gain over a native copy.
+/// What the plan was chosen by.
+struct PlanGrounds {
+  Seconds least_gain;        ///< what it had to gain over a native copy
+  std::vector<Path> in_use;  ///< paths that run meanwhile, its own among them
+  /// What the plan would take with one more path, with its uncontended share.
+  std::function<Seconds(const Path&)> time_with;
+  /// The plan is part of a joint plan, and `time_with` says when the whole set would be over; that
+  /// is after `of_set` as it is.
+  std::optional<Seconds> of_set = {};
+};
+
+/// Writes the decisions of one plan.
 class Explainer {
  public:
-  Explainer(const Predictor& predictor, const Optimiser& optimiser, const Settings& settings,
-            const Plan& plan, Seconds least_gain)
-      : predictor_(predictor),
-        optimiser_(optimiser),
-        settings_(settings),
-        plan_(plan),
-        least_gain_(least_gain) {}
+  Explainer(const Predictor& predictor, const Settings& settings, const Plan& plan,
+            PlanGrounds grounds)
+      : predictor_(predictor), settings_(settings), plan_(plan), grounds_(std::move(grounds)) {}
 
-  /// `barred` says why the path was no candidate; empty if it was one.
-  [[nodiscard]] PathDecision decide(const Path& path, const Draft& chosen,
+  /// `prediction` is that of the plan's shape; `barred` says why the path was no candidate, and is
+  /// empty if it was one.
+  [[nodiscard]] PathDecision decide(const Path& path, const Prediction& prediction,
                                     const std::string& barred, bool forced) const;
 
  private:
   [[nodiscard]] std::string reason_in(const PathDecision& decision, bool forced) const;
-  [[nodiscard]] std::string reason_out(const PathDecision& decision, const Draft& chosen,
-                                       const std::string& barred, bool forced) const;
-  [[nodiscard]] std::string contention(const Path& path, const Draft& chosen) const;
-  [[nodiscard]] Seconds time_with(const Path& path, const Draft& chosen) const;
+  [[nodiscard]] std::string reason_out(const PathDecision& decision, const std::string& barred,
+                                       bool forced) const;
+  [[nodiscard]] std::string verdict(const PathDecision& decision) const;
+  [[nodiscard]] Seconds without() const { return grounds_.of_set.value_or(plan_.predicted); }
+  [[nodiscard]] std::string contention(const Path& path) const;
 
   const Predictor& predictor_;
-  const Optimiser& optimiser_;
   const Settings& settings_;
   const Plan& plan_;
-  Seconds least_gain_;
+  PlanGrounds grounds_;
 };
 
 }  // namespace polypath

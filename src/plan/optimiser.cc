@@ -8,11 +8,8 @@
 namespace polypath {
 namespace {
 
-constexpr int kProgramRounds = 4;   // chunk counts settle to within a per cent in three
-constexpr int kEqualiseRounds = 4;  // each roughly squares the relative difference of ends
-// A second of the calling thread is worth this much transfer time: among splits that are as good,
-// the one with fewer calls leaves the thread to the program and to its other transfers.
-constexpr double kCallWeight = 0.05;
+constexpr int kProgramRounds = 4;           // chunk counts settle to within a per cent in three
+constexpr int kEqualiseRounds = 4;          // each roughly squares the relative difference of ends
 constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
 constexpr std::size_t kReplayedDrafts = 5;  // quick predictions order the rest reliably
 constexpr double kOutOfStep = 1.04;    // a replay this far above the quick prediction has a cause
@@ -24,22 +21,27 @@ Seconds cost_of(const Draft& draft) {
 
 // True if one of `drafts` uses the very paths of `other`, whatever it gives them.
 bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
-  const auto paths_of = [](const Draft& draft) {
-    std::vector<Path> paths;
-    for (const PathDraft& part : draft.paths) paths.push_back(part.path);
+  const auto sorted_paths_of = [](const Draft& draft) {
+    std::vector<Path> paths = paths_of(draft);
     std::sort(paths.begin(), paths.end());
     return paths;
   };
-  const auto paths = paths_of(other);
+  const auto paths = sorted_paths_of(other);
   return std::any_of(drafts.begin(), drafts.end(),
-                     [&](const Draft& draft) { return paths_of(draft) == paths; });
+                     [&](const Draft& draft) { return sorted_paths_of(draft) == paths; });
 }
+
+}  // namespace
 
 Bytes share_of(Bytes bytes, double share) {
   return {static_cast<std::uint64_t>(std::llround(bytes.real() * share))};
 }
 
-}  // namespace
+std::vector<Path> paths_of(const Draft& draft) {
+  std::vector<Path> paths;
+  for (const PathDraft& part : draft.paths) paths.push_back(part.path);
+  return paths;
+}
 
 Optimiser::Optimiser(const Predictor& predictor, const OptimiserLimits& limits, Executor executor,
                      Bytes bytes)
@@ -158,26 +160,31 @@ Draft Optimiser::program_draft(const std::vector<Path>& paths) const {
   return draft;
 }
 
+bool Optimiser::level(Draft& draft) const {
+  if (draft.prediction.path_finish.size() != draft.paths.size()) return false;
+  double weight_sum = 0, end_sum = 0;
+  std::vector<double> weights;
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    const LinearTime alone = linear_time_of(draft.paths[p], p);
+    const double finish = draft.prediction.path_finish[p].value;
+    const double busy = std::max(finish - alone.offset.value, 0.25 * finish);
+    weights.push_back(draft.paths[p].share / busy);
+    weight_sum += weights.back();
+    end_sum += weights.back() * finish;
+  }
+  const double end = end_sum / weight_sum;
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    const double finish = draft.prediction.path_finish[p].value;
+    draft.paths[p].share = std::max(0.0, draft.paths[p].share + weights[p] * (end - finish));
+  }
+  return true;
+}
+
 void Optimiser::equalise(Draft& draft, int rounds, Effort effort) const {
   predict(draft, effort);
   Draft trial = draft;
   for (int round = 0; round < rounds && trial.paths.size() > 1; ++round) {
-    if (trial.prediction.path_finish.size() != trial.paths.size()) return;
-    double weight_sum = 0, end_sum = 0;
-    std::vector<double> weights;
-    for (std::size_t p = 0; p < trial.paths.size(); ++p) {
-      const LinearTime alone = linear_time_of(trial.paths[p], p);
-      const double finish = trial.prediction.path_finish[p].value;
-      const double busy = std::max(finish - alone.offset.value, 0.25 * finish);
-      weights.push_back(trial.paths[p].share / busy);
-      weight_sum += weights.back();
-      end_sum += weights.back() * finish;
-    }
-    const double end = end_sum / weight_sum;
-    for (std::size_t p = 0; p < trial.paths.size(); ++p) {
-      const double finish = trial.prediction.path_finish[p].value;
-      trial.paths[p].share = std::max(0.0, trial.paths[p].share + weights[p] * (end - finish));
-    }
+    if (!level(trial)) return;
     predict(trial, effort);
     if (cost_of(trial) < cost_of(draft)) draft = trial;
   }
@@ -325,6 +332,12 @@ std::vector<Draft> Optimiser::drafts_of(std::vector<Path> order, const Path& dir
 }
 
 Draft Optimiser::closed_form(const std::vector<Path>& paths) const {
+  Draft draft = closed_form_split(paths);
+  evaluate(draft);
+  return draft;
+}
+
+Draft Optimiser::closed_form_split(const std::vector<Path>& paths) const {
   Draft draft;
   for (const Path& path : paths)
     draft.paths.push_back({path, 1.0 / static_cast<double>(paths.size()), 1, 0});
@@ -343,7 +356,6 @@ Draft Optimiser::closed_form(const std::vector<Path>& paths) const {
       sum += draft.paths[p].share = std::max(shares[p], least);
     for (PathDraft& part : draft.paths) part.share /= sum;
   }
-  evaluate(draft);
   return draft;
 }
 

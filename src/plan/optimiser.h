@@ -29,6 +29,16 @@ struct Draft {
   Prediction prediction;
 };
 
+/// A second of the calling thread is worth this much transfer time: among splits that are as good,
+/// the one with fewer calls leaves the thread to the program and to its other transfers.
+inline constexpr double kCallWeight = 0.05;
+
+/// A part of a message, to the nearest byte.
+Bytes share_of(Bytes bytes, double share);
+
+/// The paths of a draft, in its order.
+std::vector<Path> paths_of(const Draft& draft);
+
 /// What a draft must respect.
 struct OptimiserLimits {
   ChunkBounds chunks;
@@ -47,22 +57,29 @@ class Optimiser {
   [[nodiscard]] Draft best_subset(const std::vector<Path>& paths) const;
   /// The papers' closed-form shares without contention: every path carries something.
   [[nodiscard]] Draft closed_form(const std::vector<Path>& paths) const;
+  /// The same without a prediction.
+  [[nodiscard]] Draft closed_form_split(const std::vector<Path>& paths) const;
   /// Predicts a draft whose shares and chunk counts are set, by replay where paths contend.
   void evaluate(Draft& draft) const;
   /// The shape that a draft stands for: staged paths rounded to 512 bytes, the first path the rest.
   [[nodiscard]] TransferShape shape_of(const Draft& draft) const;
   /// The chunk count that the exact pipeline asks for.
   [[nodiscard]] double chunk_count(const Path& path, Bytes bytes) const;
+  /// T = Ω·b + Δ of a path with its chunk count, issued after so many others.
+  [[nodiscard]] LinearTime linear_time_of(const PathDraft& draft, std::size_t order) const;
+  /// Takes paths out that carry next to nothing; one always stays.
+  void drop_idle(Draft& draft) const;
+  /// Moves bytes from the paths that end late, by the draft's prediction, to those that end early,
+  /// so that all would end together. False if the prediction is of other paths.
+  [[nodiscard]] bool level(Draft& draft) const;
 
  private:
-  [[nodiscard]] LinearTime linear_time_of(const PathDraft& draft, std::size_t order) const;
   [[nodiscard]] Draft program_draft(const std::vector<Path>& paths) const;
   [[nodiscard]] std::vector<Path> ranked(const std::vector<Path>& paths) const;
   [[nodiscard]] Draft polish(Draft draft) const;
   [[nodiscard]] std::vector<Draft> drafts_of(std::vector<Path> order, const Path& direct) const;
   enum class Effort { quick, replay };  ///< which prediction to steer by
 
-  void drop_idle(Draft& draft) const;
   [[nodiscard]] std::vector<TransferShape> together(const TransferShape& shape) const;
   void predict(Draft& draft, Effort effort) const;
   void equalise(Draft& draft, int rounds, Effort effort) const;

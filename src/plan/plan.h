@@ -20,7 +20,8 @@ struct PathDecision {
   Bytes bytes;
   int chunks = 0;
   /// Until its last byte has arrived. If not included: the transfer's time with it forced in, or as
-  /// it is where the caller chose the paths or the path was no candidate.
+  /// it is where the caller chose the paths or the path was no candidate; in a joint plan, the time
+  /// of all transfers.
   Seconds predicted;
   std::string reason;
 };

@@ -51,7 +51,8 @@ void check_tuned(const Machine& machine, const TunedTable& table) {
   }
 }
 
-// All paths, the direct one first.
+}  // namespace
+
 std::vector<Path> joining_paths(const Machine& machine, PlaceId source, PlaceId destination) {
   std::vector<Path> paths = find_paths(machine, source, destination);
   if (paths.empty() || paths.front().staged())
@@ -63,7 +64,11 @@ std::vector<Path> joining_paths(const Machine& machine, PlaceId source, PlaceId 
   return paths;
 }
 
-}  // namespace
+void check_size(Bytes bytes) {
+  if (bytes.value == 0)
+    fail(ErrorCode::invalid_argument, "size is 0", "there is nothing to plan",
+         "Give a size of at least one byte.");
+}
 
 bool allows(std::optional<Executor> choice, Executor executor) {
   return !choice || (choice == Executor::graph) == (executor == Executor::graph);
@@ -90,9 +95,7 @@ PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,
 }
 
 PlanPointer Planner::make_plan(Request& request) {
-  if (request.bytes.value == 0)
-    fail(ErrorCode::invalid_argument, "size is 0", "there is nothing to plan",
-         "Give a size of at least one byte.");
+  check_size(request.bytes);
   request.paths = joining_paths(machine(), request.source, request.destination);
   auto plan = std::make_shared<Plan>();
   plan->source = request.source, plan->destination = request.destination;
@@ -159,15 +162,19 @@ bool Planner::may_split(const Request& request) const {
   return request.options->forced() || request.bytes >= settings_.min_message;
 }
 
-// Several paths only where they gain more than the model may be off.
 Seconds Planner::to_beat_natively(const Request& request, Seconds native) const {
-  const Hop& direct = predictor_.machine().hop(request.paths.front().first);
+  return to_beat(request.paths.front(), request.bytes, native, request.options->both_ways);
+}
+
+// Several paths only where they gain more than the model may be off.
+Seconds Planner::to_beat(const Path& direct, Bytes bytes, Seconds native,
+                         BothWays both_ways) const {
   const DriverBehaviour& driver = machine().driver;
   double gain = settings_.min_gain;
-  if (direct.kind == HopKind::driver_staged && request.bytes < driver.driver_staged_steps_below)
+  if (machine().hop(direct.first).kind == HopKind::driver_staged &&
+      bytes < driver.driver_staged_steps_below)
     gain = std::max(gain, driver.least_gain_driver_staged);
-  return std::min(native * (1 / (1 + gain)),
-                  native - sure_gain(driver, request.options->both_ways));
+  return std::min(native * (1 / (1 + gain)), native - sure_gain(driver, both_ways));
 }
 
 Draft Planner::automatic(const Request& request, Executor executor) {
@@ -195,12 +202,19 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
       optimiser(request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
                 request.bytes);
   const Seconds native = plan.native_predicted;
-  Explainer explainer(predictor_, exact, settings_, plan,
-                      native - to_beat_natively(request, native));
+  const std::vector<Path> used = paths_of(chosen);
+  const auto time_with = [&](const Path& path) {
+    std::vector<Path> paths = used;
+    paths.push_back(path);
+    return exact.closed_form(paths).prediction.time;
+  };
+  const Explainer explainer(predictor_, settings_, plan,
+                            {native - to_beat_natively(request, native), used, time_with});
   for (const Path& path : request.paths) {
     std::string why_not = barred(request, path);
     if (why_not.empty() && !request.company->empty()) why_not = not_beside(request, path);
-    plan.decisions.push_back(explainer.decide(path, chosen, why_not, request.options->forced()));
+    plan.decisions.push_back(
+        explainer.decide(path, chosen.prediction, why_not, request.options->forced()));
   }
 }
 

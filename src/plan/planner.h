@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -29,6 +30,15 @@ class Planner {
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
                    const PlanOptions& options = {}, const Companions& company = {});
 
+  /// The paths that a plan on an idle machine may use, the direct one first. Errors as plan().
+  [[nodiscard]] std::vector<Path> usable_paths(PlaceId source, PlaceId destination,
+                                               const PlanOptions& options = {}) const;
+  /// Why such a plan must not use a path; empty if it may.
+  [[nodiscard]] std::string why_not(PlaceId source, PlaceId destination, const Path& path,
+                                    const PlanOptions& options = {}) const;
+  /// What several paths must stay below that take the place of a native copy.
+  [[nodiscard]] Seconds to_beat(const Path& direct, Bytes bytes, Seconds native,
+                                BothWays both_ways) const;
   [[nodiscard]] const Predictor& predictor() const { return predictor_; }
   [[nodiscard]] const Machine& machine() const { return predictor_.machine(); }
   [[nodiscard]] const Settings& settings() const { return settings_; }

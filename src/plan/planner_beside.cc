@@ -9,8 +9,6 @@
 namespace polypath {
 namespace {
 
-// What predictions of two plans may differ by though they are as good.
-constexpr double kNoHarm = 1.002;
 constexpr double kClearlyLess = 0.98;
 
 }  // namespace
@@ -48,13 +46,13 @@ Draft Planner::choose_beside(Request& request, Executor& executor) {
 std::optional<Draft> Planner::split_beside(Request& request, const Together& together,
                                            const Together::Outcome& natively) {
   const bool repairs = request.options->followers_unknown;
-  double least = repairs ? std::max(natively.regret, kNoHarm) : kNoHarm;
+  double least = repairs ? std::max(natively.regret, kAsGoodAsNatively) : kAsGoodAsNatively;
   Seconds to_beat = to_beat_natively(request, natively.own.time);
   const Optimiser exact = optimiser(request, Executor::stream, request.bytes);
   std::optional<Draft> best;
   for (Draft& draft : drafts_beside(request)) {
     const auto outcome = together.of(exact.shape_of(draft));
-    const double regret = std::max(outcome.regret, kNoHarm);
+    const double regret = std::max(outcome.regret, kAsGoodAsNatively);
     if (regret > least) note_harm(request, draft);
     // One thread that issues them all again and again must keep up.
     const Seconds all_calls = outcome.own.call * together.issued_by_one_thread();

@@ -64,6 +64,24 @@ std::vector<Path> Planner::candidates(const Request& request) const {
   return allowed;
 }
 
+std::vector<Path> Planner::usable_paths(PlaceId source, PlaceId destination,
+                                        const PlanOptions& options) const {
+  return candidates({.source = source,
+                     .destination = destination,
+                     .bytes = {},
+                     .options = &options,
+                     .paths = joining_paths(machine(), source, destination)});
+}
+
+std::string Planner::why_not(PlaceId source, PlaceId destination, const Path& path,
+                             const PlanOptions& options) const {
+  if (!path.staged()) return "";
+  const Request request{
+      .source = source, .destination = destination, .bytes = {}, .options = &options};
+  const std::string reason = barred(request, path);
+  return reason.empty() && !is_selected(request, path) ? "left out by the settings" : reason;
+}
+
 // By the settings.
 bool Planner::is_selected(const Request& request, const Path& path) const {
   const std::string name = name_of(machine(), path);

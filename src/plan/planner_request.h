@@ -15,10 +15,16 @@ struct Planner::Request {
   Bytes bytes;
   const PlanOptions* options = nullptr;
   const Companions* company = nullptr;
-  LoadSignature load;         // what they take
-  std::vector<Path> paths;    // all there are, direct first
-  std::vector<Path> harmful;  // some plan over them would have harmed the companions
+  LoadSignature load = {};         // what they take
+  std::vector<Path> paths = {};    // all there are, direct first
+  std::vector<Path> harmful = {};  // some plan over them would have harmed the companions
 };
+
+/// All paths, the direct one first. Error (invalid_argument) if there is none.
+std::vector<Path> joining_paths(const Machine& machine, PlaceId source, PlaceId destination);
+
+/// Error (invalid_argument) for a size of nothing.
+void check_size(Bytes bytes);
 
 /// True if a plan that the caller leaves to `choice` may run like that.
 bool allows(std::optional<Executor> choice, Executor executor);

@@ -54,6 +54,50 @@ TEST(LinearProgram, TheTotalIsALimit) {
   EXPECT_TRUE(close(solution.amounts[0], 2));
 }
 
+// Two groups of one unit each, of which b₁ and b₂ go over one relay and the rests over links of
+// their own: 1 − b₁ <= T, 1/2 − b₂ <= T, b₁ + b₂ <= T. T = 1/2 with b₁ = 1/2, b₂ = 0.
+TEST(LinearProgram, GroupsShareARow) {
+  const std::vector<DeadlineRow> rows{{{-1, 0}, -1}, {{0, -1}, -0.5}, {{1, 1}, 0}};
+  const std::vector<AmountLimit> limits{{.first = 0, .count = 1, .most = 1},
+                                        {.first = 1, .count = 1, .most = 0.5}};
+
+  const auto solution = minimise_deadline(2, rows, limits);
+
+  EXPECT_TRUE(close(solution.time, 0.5));
+  EXPECT_TRUE(close(solution.amounts[0], 0.5));
+  EXPECT_TRUE(close(solution.amounts[1], 0));
+}
+
+// Each group ends at its own limit: 3 − b₁ <= T with b₁ <= 1, 5 − b₂ <= T with b₂ <= 4.
+TEST(LinearProgram, EachGroupHasItsLimit) {
+  const std::vector<DeadlineRow> rows{{{-1, 0}, -3}, {{0, -1}, -5}};
+  const std::vector<AmountLimit> limits{{.first = 0, .count = 1, .most = 1},
+                                        {.first = 1, .count = 1, .most = 4}};
+
+  const auto solution = minimise_deadline(2, rows, limits);
+
+  EXPECT_TRUE(close(solution.time, 2));
+  EXPECT_TRUE(close(solution.amounts[0], 1));
+}
+
+// 1 − b₁ − b₂ <= T, b₁ + b₂ <= T: T = 1/2 for all b₁ + b₂ = 1/2. The second objective chooses
+// between them: 3·b₁ + b₂ is least for b₁ = 0. With a tenth more time b₂ = 0.45 will do.
+TEST(LinearProgram, TheSecondObjectiveChoosesAmongOptima) {
+  const std::vector<DeadlineRow> rows{{{-1, -1}, -1}, {{1, 1}, 0}};
+  const std::vector<AmountLimit> limits{{.first = 0, .count = 2, .most = 1}};
+
+  const auto exact = minimise_deadline(2, rows, limits, {.weights = {3, 1}});
+  const auto loose = minimise_deadline(2, rows, limits, {.weights = {3, 1}, .slack = 0.1});
+  const auto other = minimise_deadline(2, rows, limits, {.weights = {1, 3}});
+
+  EXPECT_TRUE(close(exact.time, 0.5));
+  EXPECT_TRUE(close(exact.amounts[0], 0));
+  EXPECT_TRUE(close(exact.amounts[1], 0.5));
+  EXPECT_TRUE(close(loose.time, 0.55));
+  EXPECT_TRUE(close(loose.amounts[1], 0.45));
+  EXPECT_TRUE(close(other.amounts[0], 0.5));
+}
+
 // b <= T + 1 and b >= 0 allow T = 0, and no deadline is negative.
 TEST(LinearProgram, NoDeadlineIsBeforeZero) {
   const auto solution = minimise_deadline(1, {{{1}, 1}}, 1);

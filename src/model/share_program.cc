@@ -1,0 +1,156 @@
+#include "model/share_program.h"
+
+#include <algorithm>
+#include <set>
+
+#include "model/linear_program.h"
+
+namespace polypath {
+namespace {
+
+// Of all shares that take so little longer, those are taken that use least of the machine.
+constexpr double kSlack = 0.001;
+
+// One variable, or the rest of its group.
+struct Column {
+  const SharedPath* path;
+  const ShareGroup* group;
+};
+
+// Amounts are scaled to n = 1 and times to the largest n·Ω of a first path, so that all numbers are
+// near one.
+class ShareProgram {
+ public:
+  ShareProgram(std::span<const ShareGroup> groups, std::span<const Capacity> available)
+      : groups_(groups), available_(available) {
+    for (const ShareGroup& group : groups) {
+      rests_.push_back(columns_.size());
+      for (const std::size_t i : group.used) columns_.push_back({&group.paths[i], &group});
+      unit_ = std::max(unit_, group.total * columns_[rests_.back()].path->time.slope);
+      levels_.insert(group.deadline);
+    }
+  }
+
+  ShareAmounts solve(AmongEqual among_equal) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) add_path_row(c);
+    for (const auto& [resource, start] : first_use(groups_))
+      if (capacity_of(resource) < BytesPerSecond::infinity().value)
+        for (const double level : levels_) add_resource_row(resource, start, level);
+    SecondObjective second;
+    if (among_equal == AmongEqual::least_use) second = {use_of_machine(), kSlack};
+    const auto solution =
+        minimise_deadline(columns_.size() - rests_.size(), rows_, limits(), second);
+    return {solution.time * unit_, by_group(solution.amounts)};
+  }
+
+ private:
+  [[nodiscard]] double capacity_of(ResourceId resource) const {
+    return available_[resource.index()].value;
+  }
+
+  void add_path_row(std::size_t c) {
+    const LinearTime& time = columns_[c].path->time;
+    const ShareGroup& group = *columns_[c].group;
+    add_row([&](std::size_t i) { return i == c ? time.slope * group.total : 0.0; },
+            time.offset.value, group.deadline);
+  }
+
+  // What must be over by the deadline of `level` must fit into the time until then.
+  void add_resource_row(ResourceId resource, double start, double level) {
+    add_row(
+        [&](std::size_t i) {
+          const ShareGroup& group = *columns_[i].group;
+          if (group.deadline > level) return 0.0;
+          return claim_on(*columns_[i].path, resource) * group.total / capacity_of(resource);
+        },
+        start, level);
+  }
+
+  // Σ seconds(i)·b_i + offset <= level·T, with the b_0 replaced.
+  template <class SecondsOf>
+  void add_row(SecondsOf seconds, double offset, double level) {
+    for (const std::size_t rest : rests_) offset += seconds(rest);
+    DeadlineRow row;
+    row.constant = -offset / (unit_ * level);
+    row.coefficients = against_rest(seconds, unit_ * level);
+    rows_.push_back(std::move(row));
+  }
+
+  // What a column's amount costs more than the same amount in its group's rest.
+  template <class CostOf>
+  [[nodiscard]] std::vector<double> against_rest(CostOf cost, double unit) const {
+    std::vector<double> costs;
+    for (std::size_t g = 0; g < rests_.size(); ++g)
+      for (std::size_t c = rests_[g] + 1; c < rests_[g] + groups_[g].used.size(); ++c)
+        costs.push_back((cost(c) - cost(rests_[g])) / unit);
+    return costs;
+  }
+
+  [[nodiscard]] std::vector<double> use_of_machine() const {
+    return against_rest(
+        [&](std::size_t c) {
+          double seconds = 0;
+          for (const Use& claim : columns_[c].path->claims)
+            seconds += claim.weight * columns_[c].group->total / capacity_of(claim.resource);
+          return seconds;
+        },
+        unit_);
+  }
+
+  [[nodiscard]] std::vector<AmountLimit> limits() const {
+    std::vector<AmountLimit> limits;
+    std::size_t first = 0;
+    for (const ShareGroup& group : groups_) {
+      limits.push_back({.first = first, .count = group.used.size() - 1, .most = 1});
+      first += group.used.size() - 1;
+    }
+    return limits;
+  }
+
+  [[nodiscard]] std::vector<std::vector<double>> by_group(
+      const std::vector<double>& amounts) const {
+    std::vector<std::vector<double>> groups;
+    auto next = amounts.begin();
+    for (const ShareGroup& group : groups_) {
+      groups.push_back({1.0});
+      for (std::size_t u = 1; u < group.used.size(); ++u, ++next)
+        groups.back()[0] -= *next, groups.back().push_back(*next);
+    }
+    return groups;
+  }
+
+  std::span<const ShareGroup> groups_;
+  std::span<const Capacity> available_;
+  std::vector<Column> columns_;
+  std::vector<std::size_t> rests_;  // each group's first column
+  std::set<double> levels_;
+  double unit_ = 0;
+  std::vector<DeadlineRow> rows_;
+};
+
+}  // namespace
+
+ShareAmounts optimal_amounts(std::span<const ShareGroup> groups,
+                             std::span<const Capacity> available, AmongEqual among_equal) {
+  return ShareProgram(groups, available).solve(among_equal);
+}
+
+std::map<ResourceId, double> first_use(std::span<const ShareGroup> groups) {
+  std::map<ResourceId, double> earliest;
+  for (const ShareGroup& group : groups)
+    for (const std::size_t i : group.used)
+      for (const Use& claim : group.paths[i].claims) {
+        const double offset = group.paths[i].time.offset.value;
+        const auto [entry, inserted] = earliest.emplace(claim.resource, offset);
+        if (!inserted) entry->second = std::min(entry->second, offset);
+      }
+  return earliest;
+}
+
+double claim_on(const SharedPath& path, ResourceId resource) {
+  for (const Use& claim : path.claims)
+    if (claim.resource == resource) return claim.weight;
+  return 0;
+}
+
+}  // namespace polypath

@@ -1,0 +1,96 @@
+// Joint plans on the simulated machine: every byte arrives, no copy races another one, and each
+// transfer ends when it was said to.
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "engine/joint_run.h"
+#include "machine/load_machine.h"
+#include "plan/patterns.h"
+#include "support/bytes.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::IsEmpty;
+
+struct Case {
+  std::string machine;
+  std::string pattern;
+  Bytes bytes;
+  Issuers issuers = Issuers::one_thread;
+  double least_gain = 1;
+  std::size_t gpus = 0;
+};
+
+// Predicted and simulated times differ where graphs of one thread wait for their rings.
+constexpr double kDifference = 0.02;
+
+void expect_as_predicted(const Case& asked) {
+  SCOPED_TRACE(asked.machine + " " + asked.pattern);
+  const Machine machine = load_machine(asked.machine);
+  Planner planner(machine, Settings{});
+  JointPlanner joint_planner(planner);
+  const auto set = pattern_of(machine, asked.pattern, asked.bytes, asked.gpus);
+  const auto native =
+      joint_planner.plan(set, {.issuers = asked.issuers, .executor = Executor::native});
+
+  const auto joint = joint_planner.plan(set, {.issuers = asked.issuers});
+
+  const Seconds natively = simulated_end(machine, *native, asked.issuers);
+  const Seconds together = simulated_end(machine, *joint, asked.issuers);
+  EXPECT_NEAR(natively / joint->native_predicted, 1, kDifference);
+  EXPECT_NEAR(together / joint->predicted, 1, kDifference);
+  EXPECT_GE(natively / together, asked.least_gain);
+}
+
+TEST(JointRuns, TakeAsLongAsPredicted) {
+  for (const Case& asked : {Case{"beluga", "ring", 256_MiB, Issuers::one_thread, 1.8},
+                            Case{"beluga", "ring", 256_MiB, Issuers::processes, 2.1},
+                            Case{"beluga", "ring", 16_MiB, Issuers::one_thread, 1.0},
+                            Case{"beluga", "pairs", 256_MiB, Issuers::processes, 2.0},
+                            Case{"beluga", "fan-out", 256_MiB, Issuers::one_thread, 1.5, 3},
+                            Case{"narval", "ring", 256_MiB, Issuers::one_thread, 1.7},
+                            Case{"narval", "fan-out", 256_MiB, Issuers::one_thread, 1.5, 3},
+                            Case{"h200x4", "scatter", 64_MiB, Issuers::one_thread, 1.25, 2}})
+    expect_as_predicted(asked);
+}
+
+void fill(JointRun& run, const JointPlan& joint) {
+  for (std::size_t k = 0; k < joint.plans.size(); ++k) {
+    const Contents contents = pattern(joint.plans[k]->bytes.value, k + 1);
+    std::memcpy(reinterpret_cast<void*>(run.buffers(k)[kSourceBuffer].value), contents.data(),
+                contents.size());
+  }
+}
+
+testing::AssertionResult arrived(const JointRun& run, const JointPlan& joint, std::size_t k) {
+  const std::size_t size = joint.plans[k]->bytes.value;
+  const auto* begin =
+      reinterpret_cast<const unsigned char*>(run.buffers(k)[kDestinationBuffer].value);
+  return same_bytes(Contents(begin, begin + size), pattern(size, k + 1));
+}
+
+TEST(JointRuns, BringEveryByteWithoutRaces) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  JointPlanner joint_planner(planner);
+  for (const Issuers issuers : {Issuers::one_thread, Issuers::processes}) {
+    const auto joint =
+        joint_planner.plan(pattern_of(machine, "ring", 24_MiB + 3_B), {.issuers = issuers});
+    JointRun run(machine, *joint, issuers, {});
+    fill(run, *joint);
+
+    for (int round = 0; round < 2; ++round) (void)run.run();
+
+    for (std::size_t k = 0; k < joint->plans.size(); ++k) {
+      EXPECT_NE(joint->plans[k]->executor(), Executor::native);
+      EXPECT_TRUE(arrived(run, *joint, k));
+    }
+    EXPECT_THAT(run.driver().violations(), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace polypath::test
