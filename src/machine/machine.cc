@@ -38,6 +38,10 @@ void check_places(const Machine& machine) {
     check_duration(machine, place.name + ".staging_latency", place.staging_latency);
     check_duration(machine, place.name + ".relay_latency", place.relay_latency);
     check_duration(machine, place.name + ".busy_latency", place.busy_latency);
+    check_duration(machine, place.name + ".reduction_latency", place.reduction_latency);
+    if (!(place.reduction_bandwidth.value > 0))
+      fail_machine(machine, fmt::format("{}.reduction_bandwidth is no rate", place.name),
+                   "a reduction would never end");
   }
 }
 

@@ -31,7 +31,7 @@ struct Place {
   /// that is under way when it starts: the GPU has to switch between its streams. 0 for hosts.
   Seconds busy_latency = {};
   /// Of a GPU's kernels that reduce: from ready to the first byte, and bytes of an operand per
-  /// second. Nominal, not measured: a launch, and an H200's 4.8 TB/s for two reads and a write.
+  /// second. The defaults are nominal: a launch, and an H200's 4.8 TB/s for two reads and a write.
   Seconds reduction_latency = 3_us;
   BytesPerSecond reduction_bandwidth = 1600_GBps;
   /// The place was calibrated without finding its staging latency: the nominal one stands here, and

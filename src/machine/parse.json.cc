@@ -98,7 +98,8 @@ BytesPerSecond MachineReader::rate(const JsonField& field) {
 
 void MachineReader::read_place(const JsonField& field) {
   field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "staging_missing",
-                    "relay_latency", "busy_latency", "note"});
+                    "relay_latency", "busy_latency", "reduction_latency", "reduction_bandwidth",
+                    "note"});
   field.check_note(kLongestSentence);
   Place place;
   const std::string kind = field.at("kind").text(kLongestName);
@@ -126,6 +127,10 @@ void MachineReader::read_latencies(const JsonField& field, Place& place) {
   place.staging_latency = latency("staging_latency", {});
   place.relay_latency = latency("relay_latency", place.staging_latency);
   place.busy_latency = field.has("busy_latency") ? duration(field.at("busy_latency")) : Seconds{};
+  if (field.has("reduction_latency"))
+    place.reduction_latency = duration(field.at("reduction_latency"));
+  if (field.has("reduction_bandwidth"))
+    place.reduction_bandwidth = rate(field.at("reduction_bandwidth"));
 }
 
 void MachineReader::add_places(const JsonField& field, Place place, bool numbered) {

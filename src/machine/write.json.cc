@@ -73,6 +73,12 @@ Json Writer::place(std::size_t index) {
                {"relay_latency", latency(&Place::relay_latency)},
                {"busy_latency", latency(&Place::busy_latency)}};
   if (place.staging_missing) json["staging_missing"] = true;
+  if (place.kind == PlaceKind::gpu) {  // never measured
+    json["reduction_latency"] = {
+        {"value", place.reduction_latency.value}, {"unit", "s"}, {"source", kExpanded}};
+    json["reduction_bandwidth"] = {
+        {"value", place.reduction_bandwidth.value}, {"unit", "B/s"}, {"source", kExpanded}};
+  }
   return json;
 }
 

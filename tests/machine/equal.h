@@ -16,6 +16,8 @@ inline void expect_equal(const Place& a, const Place& b) {
   EXPECT_EQ(a.staging_latency, b.staging_latency);
   EXPECT_EQ(a.relay_latency, b.relay_latency);
   EXPECT_EQ(a.busy_latency, b.busy_latency);
+  EXPECT_EQ(a.reduction_latency, b.reduction_latency);
+  EXPECT_EQ(a.reduction_bandwidth, b.reduction_bandwidth);
   EXPECT_EQ(a.staging_missing, b.staging_missing);
 }
 

@@ -52,12 +52,16 @@ TEST_F(Latencies, AFileThatSaysNothingMeansTheStagingLatency) {
 
 TEST_F(Latencies, AreWrittenAndReadAgain) {
   machine_.places[0].busy_latency = 3_us;
+  machine_.places[0].reduction_latency = 4_us;
+  machine_.places[0].reduction_bandwidth = 900_GBps;
 
   const Machine again = parse_machine(machine_to_json(machine_), "again");
 
   EXPECT_EQ(again.places[0].staging_latency, 7_us);
   EXPECT_EQ(again.places[0].relay_latency, 2_us);
   EXPECT_EQ(again.places[0].busy_latency, 3_us);
+  EXPECT_EQ(again.places[0].reduction_latency, 4_us);
+  EXPECT_EQ(again.places[0].reduction_bandwidth, 900_GBps);
 }
 
 // A place as calibration writes it, with these additions.

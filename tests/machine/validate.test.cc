@@ -48,6 +48,8 @@ INSTANTIATE_TEST_SUITE_P(
              "gpu0.relay_latency"},
         Slip{"NoNumber", [](Machine& m) { m.places[0].busy_latency = {kNoNumber}; },
              "gpu0.busy_latency"},
+        Slip{"ReductionThatNeverEnds", [](Machine& m) { m.places[0].reduction_bandwidth = {0}; },
+             "gpu0.reduction_bandwidth"},
         Slip{"ResourceWithoutName", [](Machine& m) { m.resources[0].name = ""; },
              "resource name ''"},
         Slip{"TwoResourcesOfAName", [](Machine& m) { m.resources[1].name = m.resources[0].name; },

@@ -185,7 +185,7 @@ PlanOptions Session::options_for(const Ends& ends) const {
   return options;
 }
 
-Outcome Session::carry_out(const Question& question) {
+Outcome Session::carry_out(Question question) {
   const auto& [asked, gpu, ends, decision] = question;
   if (decision.means == Means::native) {
     (void)engine_.enqueue_or_leave(decision);
@@ -220,8 +220,8 @@ StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
 
 // True if nothing of ours would wait for the program. Where the driver's own call waits for what is
 // in the stream, so does this, and then there is nothing.
-bool Session::may_begin(const Question& question) {
-  const auto& [asked, gpu, ends, decision] = question;
+bool Session::may_begin(Question& question) {
+  auto& [asked, gpu, ends, decision] = question;
   if (ends.pageable() && (!ends.destination.is_device() ||
                           asked.bytes >= opened_.machine().driver.pageable_in_waits_from))
     return true;  // the windows' copy waits
@@ -230,6 +230,7 @@ bool Session::may_begin(const Question& question) {
   const EventHandle earlier = events.on(gpu);
   driver_.record(earlier, decision.call.stream);
   driver_.synchronize(earlier);
+  if (decision.time) decision.time = driver_.now();  // when others are to take it to begin
   return true;
 }
 

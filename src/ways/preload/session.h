@@ -71,14 +71,14 @@ class Session {
   void remember(const ProgramCopy& asked, const Decision& decision);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
-  [[nodiscard]] Outcome carry_out(const Question& question);
+  [[nodiscard]] Outcome carry_out(Question question);
   void note_if_held(const ProgramCopy& asked);
   void note_use();
   void give_back_when_idle() noexcept;
   [[nodiscard]] std::optional<PlaceId> place_of(cuda::StreamPointer stream);
   [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
   void leave_out_exclusive_gpus();
-  [[nodiscard]] bool may_begin(const Question& question);
+  [[nodiscard]] bool may_begin(Question& question);
   [[nodiscard]] bool waits_for_nobody(const Question& question);
   [[nodiscard]] bool becomes_idle(const Question& question, StreamWatch::Order order);
   [[nodiscard]] bool is_idle(const Question& question, StreamWatch::Order order);
