@@ -105,6 +105,8 @@ class Engine {
   [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
   [[nodiscard]] Decision decide_locked(const CopyCall& call, const CopyEnds* known_ends);
   [[nodiscard]] std::optional<Decision> recall_locked(const CopyCall& call);
+  [[nodiscard]] bool is_plain(const CopyCall& call) const;
+  void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);
   void plan_beside_others(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;

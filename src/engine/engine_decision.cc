@@ -96,16 +96,23 @@ Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends)
   refuse_overlap(call);
   const auto captured = [&] { return known_ends == nullptr && driver_.is_capturing(call.stream); };
   Decision decision{.call = call, .ends = ends, .means = Means::native};
-  if (!is_planned(ends.source_kind) || !is_planned(ends.destination_kind)) {
-    decision.may_block = true;
+  decision.may_block = !is_planned(ends.source_kind) || !is_planned(ends.destination_kind);
+  if (decision.may_block) {
     if (goes_by_windows(call, ends) && !captured()) decision.means = Means::windows;
-    return decision;
+  } else if (!is_plain(call) && ends.source != ends.destination && !captured()) {
+    choose_plan(decision);
   }
-  const bool plain = call.bytes < settings_.min_message && !call.options.forced();
-  if (plain || ends.source == ends.destination || captured()) return decision;
-  if (call.cautious) plan_alone(decision);
-  if (!call.cautious || decision.means == Means::paths) plan_beside_others(decision);
   return decision;
+}
+
+// Too small to be planned.
+bool Engine::is_plain(const CopyCall& call) const {
+  return call.bytes < settings_.min_message && !call.options.forced();
+}
+
+void Engine::choose_plan(Decision& decision) {
+  if (decision.call.cautious) plan_alone(decision);
+  if (!decision.call.cautious || decision.means == Means::paths) plan_beside_others(decision);
 }
 
 // As the last one like it, if that went natively and nothing is in flight that could change it.

@@ -83,8 +83,7 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
 CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   const std::scoped_lock lock(mutex_);
   Decision decision{.call = call, .ends = ends, .means = Means::native};
-  const bool plain = call.bytes < settings_.min_message && !call.options.forced();
-  if (!plain) plan_beside_others(decision);
+  if (!is_plain(call)) plan_beside_others(decision);
   const CopyResult result = attempt(decision);
   if (result.means == Means::native) native_copy(decision, NativeCopyBy::engine);
   else count_staged(*result.plan);

@@ -66,8 +66,8 @@ std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine, const std::
     names.push_back(gpu ? computer.gpus[names.size()].bus_id
                         : fmt::format("memory of node {}", place.numa_node));
   }
-  auto ledger = std::make_unique<NodeLedger>(folder.empty() ? usual_user_folder() : folder, machine,
-                                             names);
+  auto ledger =
+      std::make_unique<NodeLedger>(folder.empty() ? usual_user_folder() : folder, machine, names);
   if (ledger->problem().empty()) return ledger;
   log(LogLevel::info,
       fmt::format("other processes' transfers are not known: {}", ledger->problem()));
