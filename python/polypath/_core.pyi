@@ -44,6 +44,14 @@ def plan(request: str) -> str:
     Return how a transfer would run: schema polypath.plan/1 with a "timeline".
     """
 
+def joint_plan(request: str) -> str:
+    """
+    Return how several transfers would run together: schema polypath.joint_plan/1.
+    """
+
+def patterns() -> list[str]:
+    """Return the names of the sets of transfers that joint_plan knows."""
+
 def trace(request: str) -> str:
     """Run one transfer and return its timeline as Chrome trace events."""
 

@@ -66,6 +66,54 @@ def plan(
     return _dictionary(_core.plan(json.dumps(request)))
 
 
+def joint_plan(
+    transfers: Sequence[tuple[str, str, int]],
+    *,
+    machine: str = "",
+    executor: str = "auto",
+    issuers: str = "one-thread",
+) -> Report:
+    """Return how copies that start together would run: schema polypath.joint_plan/1.
+
+    Each transfer is (source, destination, nbytes); they are issued in this order, by "one-thread",
+    or each by its own of several "threads" or "processes".
+    """
+    request = {
+        "transfers": [
+            {"source": source, "destination": destination, "bytes": operator.index(nbytes)}
+            for source, destination, nbytes in transfers
+        ],
+        "machine": machine,
+        "executor": executor,
+        "issuers": issuers,
+    }
+    return _dictionary(_core.joint_plan(json.dumps(request)))
+
+
+def pattern_plan(
+    pattern: str,
+    nbytes: int,
+    *,
+    gpus: int | None = None,
+    machine: str = "",
+    executor: str = "auto",
+    issuers: str = "one-thread",
+) -> Report:
+    """Return how the copies of a pattern would run, of `nbytes` each: schema polypath.joint_plan/1.
+
+    The patterns are those of `polypath plan` (docs/cli.md), over all GPUs or the first `gpus`.
+    """
+    request = {
+        "pattern": pattern,
+        "bytes": operator.index(nbytes),
+        "gpus": None if gpus is None else operator.index(gpus),
+        "machine": machine,
+        "executor": executor,
+        "issuers": issuers,
+    }
+    return _dictionary(_core.joint_plan(json.dumps(request)))
+
+
 def trace(
     source: str,
     destination: str,

@@ -11,6 +11,9 @@ namespace polypath::bench {
 /// polypath.plan/1 for a request {machine, source, destination, bytes, executor, paths, shares,
 /// chunks}; only the first four are required. `timeline` lists the copies as simulated.
 std::string plan_report(const std::string& request);
+/// polypath.joint_plan/1 for a request {machine, transfers, executor, issuers}, each transfer a
+/// {source, destination, bytes}; or {machine, pattern, bytes, gpus, executor, issuers}.
+std::string joint_plan_report(const std::string& request);
 /// polypath.bench/1 for a request {machine, operation, source, destination, sizes, window,
 /// executor, paths, shares, chunks, verify}.
 std::string bench_report(const std::string& request, const Progress& progress);

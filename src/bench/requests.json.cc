@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/json_reader.json.h"
+#include "plan/patterns.h"
 
 namespace polypath::bench {
 namespace {
@@ -89,6 +90,32 @@ std::vector<Lane> all_pairs(const Machine& machine) {
   return pairs;
 }
 
+JointTransfer transfer_of(const Machine& machine, const JsonField& field) {
+  field.allow_only({"source", "destination", "bytes"});
+  const Lane lane = lane_of(machine, field.at("source").text(kLongestText),
+                            field.at("destination").text(kLongestText));
+  return {lane.source, lane.destination, {field.at("bytes").count(0)}};
+}
+
+// The fields pattern, bytes and gpus, or the field transfers.
+std::vector<JointTransfer> transfers_of(const JsonField& request, const Machine& machine,
+                                        const std::string& pattern) {
+  std::vector<JointTransfer> transfers;
+  if (!pattern.empty()) {
+    const auto gpus = request.find("gpus");
+    return pattern_of(machine, pattern, {request.at("bytes").count(0)}, gpus ? gpus->count(1) : 0);
+  }
+  for (const JsonField& transfer : request.at("transfers").elements(kMostElements))
+    transfers.push_back(transfer_of(machine, transfer));
+  return transfers;
+}
+
+void allow_one_form(const JsonField& request, bool is_pattern) {
+  if (is_pattern)
+    request.allow_only({"machine", "pattern", "bytes", "gpus", "executor", "issuers"});
+  else request.allow_only({"machine", "transfers", "pattern", "executor", "issuers"});
+}
+
 }  // namespace
 
 PlanRequest read_plan_request(const std::string& json) {
@@ -105,6 +132,24 @@ PlanRequest read_plan_request(const std::string& json) {
   request.options = options_of(fields);
   if (!request.options.executor)
     request.options.executor = parse_executor(request.settings.executor);
+  return request;
+}
+
+JointPlanRequest read_joint_plan_request(const std::string& json) {
+  const JsonDocument document(json, complaint());
+  const JsonField fields = document.root();
+  JointPlanRequest request;
+  if (const auto pattern = fields.find("pattern")) request.pattern = pattern->text(kLongestText);
+  allow_one_form(fields, !request.pattern.empty());
+  request.settings = read_settings();
+  ChosenMachine chosen = choose_machine(text_or(fields, "machine", ""), request.settings);
+  request.machine = std::move(chosen.machine);
+  request.simulated = chosen.simulated;
+  request.transfers = transfers_of(fields, request.machine, request.pattern);
+  request.options.executor = parse_executor(text_or(fields, "executor", "auto"));
+  if (!request.options.executor)
+    request.options.executor = parse_executor(request.settings.executor);
+  request.options.issuers = parse_issuers(text_or(fields, "issuers", "one-thread"));
   return request;
 }
 

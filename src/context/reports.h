@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "driver/sim/sim_driver.h"
+#include "plan/joint.h"
 #include "plan/plan.h"
 
 namespace polypath {
@@ -26,6 +27,18 @@ std::string plan_report(const Machine& machine, const Plan& plan);
 /// The same with the timeline of its copies.
 std::string plan_report(const Machine& machine, const Plan& plan,
                         const SimulatedTransfer& simulated);
+
+/// A set of transfers with its plan, and what it was asked for with.
+struct PlannedSet {
+  const Machine& machine;
+  bool simulated = false;    ///< the machine is; else it is this computer's
+  std::string pattern = {};  ///< empty where the transfers were named one by one
+  Issuers issuers = Issuers::one_thread;
+  const JointPlan& plan;
+};
+
+/// polypath.joint_plan/1 of a set's plan.
+std::string joint_plan_report(const PlannedSet& planned);
 
 /// The copies of a simulated machine in the trace event format that Perfetto opens.
 std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans);

@@ -19,7 +19,8 @@ std::string path_name(const Machine& machine, const Plan& plan, int path) {
   return name_of(machine, paths[static_cast<std::size_t>(path)].path);
 }
 
-Json plan_object(const Machine& machine, const Plan& plan) {
+// What is said of one transfer, alone or in a set.
+Json transfer_object(const Machine& machine, const Plan& plan) {
   Json paths = Json::array();
   for (const PathDecision& decision : plan.decisions)
     paths.push_back({{"via", decision.name},
@@ -29,15 +30,19 @@ Json plan_object(const Machine& machine, const Plan& plan) {
                      {"chunks", decision.chunks},
                      {"predicted_seconds", decision.predicted.value},
                      {"reason", decision.reason}});
-  return {{"schema", "polypath.plan/1"},
-          {"machine", machine.name},
-          {"source", machine.place(plan.source).name},
+  return {{"source", machine.place(plan.source).name},
           {"destination", machine.place(plan.destination).name},
           {"bytes", plan.bytes.value},
           {"executor", name_of(plan.executor())},
           {"predicted_seconds", plan.predicted.value},
           {"native_seconds", plan.native_predicted.value},
           {"paths", paths}};
+}
+
+Json plan_object(const Machine& machine, const Plan& plan) {
+  Json report = {{"schema", "polypath.plan/1"}, {"machine", machine.name}};
+  report.update(transfer_object(machine, plan));
+  return report;
 }
 
 Json timeline_object(const Machine& machine, const Plan& plan, const SimulatedTransfer& simulated) {
@@ -118,6 +123,24 @@ std::string plan_report(const Machine& machine, const Plan& plan,
                         const SimulatedTransfer& simulated) {
   Json report = plan_object(machine, plan);
   report["timeline"] = timeline_object(machine, plan, simulated);
+  return report.dump(kIndent);
+}
+
+std::string joint_plan_report(const PlannedSet& planned) {
+  const JointPlan& plan = planned.plan;
+  Json transfers = Json::array();
+  for (const PlanPointer& each : plan.plans)
+    transfers.push_back(transfer_object(planned.machine, *each));
+  const Json report = {{"schema", "polypath.joint_plan/1"},
+                       {"machine", planned.machine.name},
+                       {"simulated", planned.simulated},
+                       {"pattern", planned.pattern.empty() ? Json() : Json(planned.pattern)},
+                       {"issuers", name_of(planned.issuers)},
+                       {"predicted_seconds", plan.predicted.value},
+                       {"native_seconds", plan.native_predicted.value},
+                       {"flow_bound_seconds", plan.flow_bound.value},
+                       {"call_seconds", plan.calls.value},
+                       {"transfers", transfers}};
   return report.dump(kIndent);
 }
 

@@ -1,5 +1,7 @@
 #include "plan/joint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -28,6 +30,22 @@ BothWays as_both_ways(Issuers issuers) {
     case Issuers::processes: return BothWays::by_processes;
   }
   return BothWays::by_one_thread;
+}
+
+const char* name_of(Issuers issuers) {
+  switch (issuers) {
+    case Issuers::one_thread: return "one-thread";
+    case Issuers::threads: return "threads";
+    case Issuers::processes: return "processes";
+  }
+  return "one-thread";
+}
+
+Issuers parse_issuers(const std::string& name) {
+  for (const Issuers issuers : {Issuers::one_thread, Issuers::threads, Issuers::processes})
+    if (name == name_of(issuers)) return issuers;
+  fail(ErrorCode::invalid_argument, fmt::format("issuers '{}' are unknown", name),
+       "they are one-thread, threads and processes", "Name one of them.");
 }
 
 struct JointPlanner::Request {
@@ -165,6 +183,14 @@ const JointPredictor& JointPlanner::predictor_of(const Request& request, const J
                                             : request.predictors.front();
 }
 
+// Why the transfer must not use a path; empty if it may.
+std::string JointPlanner::why_not(const Request& request, const Plan& plan,
+                                  const Path& path) const {
+  if (path.staged() && request.transfers.size() > kMostJointTransfers)
+    return fmt::format("sets of more than {} transfers are native copies", kMostJointTransfers);
+  return planner_.why_not(plan.source, plan.destination, path, request.each);
+}
+
 void JointPlanner::explain(const Request& request, const JointDraft& chosen, std::size_t transfer,
                            Plan& plan) const {
   const JointPredictor& predictor = predictor_of(request, chosen);
@@ -188,9 +214,8 @@ void JointPlanner::explain(const Request& request, const JointDraft& chosen, std
       planner_.predictor(), planner_.settings(), plan,
       {.least_gain = least_gain, .in_use = in_use, .time_with = time_with, .of_set = chosen.last});
   for (const Path& path : find_paths(planner_.machine(), plan.source, plan.destination))
-    plan.decisions.push_back(explainer.decide(
-        path, own.prediction, planner_.why_not(plan.source, plan.destination, path, request.each),
-        false));
+    plan.decisions.push_back(
+        explainer.decide(path, own.prediction, why_not(request, plan, path), false));
 }
 
 }  // namespace polypath

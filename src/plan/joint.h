@@ -28,6 +28,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -39,6 +40,11 @@ namespace polypath {
 
 /// Who issues the two ways of an exchange like that: several calls meet in the driver alike.
 BothWays as_both_ways(Issuers issuers);
+
+/// "one-thread", "threads" or "processes".
+const char* name_of(Issuers issuers);
+/// Reads one of them; error (invalid_argument) lists them.
+Issuers parse_issuers(const std::string& name);
 
 /// What may be asked of a joint plan.
 struct JointOptions {
@@ -93,6 +99,8 @@ class JointPlanner {
                                     std::size_t transfer) const;
   [[nodiscard]] static const JointPredictor& predictor_of(const Request& request,
                                                           const JointDraft& chosen);
+  [[nodiscard]] std::string why_not(const Request& request, const Plan& plan,
+                                    const Path& path) const;
   void explain(const Request& request, const JointDraft& chosen, std::size_t transfer,
                Plan& plan) const;
 

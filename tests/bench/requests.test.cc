@@ -71,6 +71,57 @@ TEST(PlanRequest, TakesTheHostNearestToTheGpuAtTheOtherEnd) {
   EXPECT_EQ(request.machine.place(request.lane.source).name, "host1");
 }
 
+// The end of a request for several transfers.
+JointPlanRequest joint_request(const std::string& more) {
+  return read_joint_plan_request(R"({"machine": "beluga")" + more + "}");
+}
+
+TEST(JointPlanRequest, NamesTransfersInTheirOrder) {
+  const JointPlanRequest request = joint_request(
+      R"(, "transfers": [{"source": "gpu2", "destination": "gpu1", "bytes": 4096},
+                         {"source": "host", "destination": "gpu0", "bytes": 8192}],
+         "executor": "graph", "issuers": "processes")");
+
+  EXPECT_EQ(request.pattern, "");
+  EXPECT_TRUE(request.simulated);
+  EXPECT_EQ(request.transfers, (std::vector<JointTransfer>{
+                                   {PlaceId{2}, PlaceId{1}, 4096_B},
+                                   {request.machine.find_place("host0"), PlaceId{0}, 8192_B}}));
+  EXPECT_EQ(request.options.executor, Executor::graph);
+  EXPECT_EQ(request.options.issuers, Issuers::processes);
+}
+
+TEST(JointPlanRequest, NamesAPattern) {
+  const JointPlanRequest request = joint_request(R"(, "pattern": "ring", "bytes": 64, "gpus": 2)");
+
+  EXPECT_EQ(request.pattern, "ring");
+  EXPECT_EQ(request.transfers, (std::vector<JointTransfer>{{PlaceId{0}, PlaceId{1}, 64_B},
+                                                           {PlaceId{1}, PlaceId{0}, 64_B}}));
+  EXPECT_EQ(request.options.executor, std::nullopt);
+  EXPECT_EQ(request.options.issuers, Issuers::one_thread);
+}
+
+TEST(JointPlanRequest, PointsAtTheFieldThatCannotBeUsed) {
+  const auto refuse = [](const std::string& more, const std::string& complaint) {
+    SCOPED_TRACE(more);
+    expect_error(
+        ErrorCode::invalid_argument, [&] { (void)joint_request(more); }, complaint);
+  };
+
+  refuse("", "the request has no 'transfers' (the field is required)");
+  refuse(R"(, "transfers": [{"source": "gpu0", "bytes": 1}])",
+         "the request: /transfers/0 has no 'destination'");
+  refuse(R"(, "transfers": [{"source": "gpu0", "destination": "gpu1", "bytes": -1}])",
+         "the request: /transfers/0/bytes is -1");
+  refuse(R"(, "transfers": [], "bytes": 1)", "the request: /bytes is unknown");
+  refuse(R"(, "pattern": "ring", "transfers": [])", "the request: /transfers is unknown");
+  refuse(R"(, "pattern": "ring")", "the request has no 'bytes'");
+  refuse(R"(, "pattern": "star", "bytes": 1)", "unknown pattern 'star' (there are ring, pairs");
+  refuse(R"(, "pattern": "ring", "bytes": 1, "gpus": 0)", "the request: /gpus is 0");
+  refuse(R"(, "pattern": "ring", "bytes": 1, "issuers": "nobody")",
+         "issuers 'nobody' are unknown (they are one-thread, threads and processes)");
+}
+
 TEST(BenchRequest, HasItsDefaults) {
   const Request request = read_bench_request(
       R"({"machine": "", "operation": "put", "source": "gpu0", "destination": "gpu1",

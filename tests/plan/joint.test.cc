@@ -125,7 +125,7 @@ TEST(JointPlan, EveryPathHasAReason) {
   EXPECT_NE(out->reason.find("with it all transfers are over"), std::string::npos) << out->reason;
 }
 
-TEST(JointPlan, SmallMessagesStayNative) {
+TEST(JointPlan, SmallMessagesStayNativeAndSayWhy) {
   JointRig rig("beluga");
 
   const auto joint = rig.plan({between(0, 1, 256_MiB), between(2, 3, 1_MiB)}, Issuers::processes);
@@ -171,7 +171,11 @@ TEST(JointPlan, MoreTransfersThanCanBePlayedStayNative) {
   JointRig rig("beluga");
   const Set set(kMostJointTransfers + 1, between(0, 1, 64_MiB));
 
-  EXPECT_EQ(gain(*rig.plan(set, Issuers::processes)), 1);
+  const auto joint = rig.plan(set, Issuers::processes);
+
+  EXPECT_EQ(gain(*joint), 1);
+  EXPECT_EQ(joint->plans.front()->decisions.back().reason,
+            "sets of more than 16 transfers are native copies");
 }
 
 TEST(JointPlan, BadRequestsAreRefused) {

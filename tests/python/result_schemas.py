@@ -23,16 +23,14 @@ def list_of(items: Schema, least: int = 1) -> Schema:
     return {"type": "array", "items": items, "minItems": least}
 
 
-PLAN = record(
-    schema={"const": "polypath.plan/1"},
-    machine=TEXT,
-    source=TEXT,
-    destination=TEXT,
-    bytes=COUNT,
-    executor=EXECUTOR,
-    predicted_seconds=TIME,
-    native_seconds=TIME,
-    paths=list_of(
+PLANNED: dict[str, Schema] = {
+    "source": TEXT,
+    "destination": TEXT,
+    "bytes": COUNT,
+    "executor": EXECUTOR,
+    "predicted_seconds": TIME,
+    "native_seconds": TIME,
+    "paths": list_of(
         record(
             via=VIA,
             included={"type": "boolean"},
@@ -43,9 +41,29 @@ PLAN = record(
             reason=TEXT,
         )
     ),
+}
+PLAN = record(
+    schema={"const": "polypath.plan/1"},
+    machine=TEXT,
+    **PLANNED,
     timeline=list_of(
         record(hop=TEXT, path=VIA, chunk=COUNT, start={"type": "number", "minimum": 0}, end=TIME)
     ),
+)
+
+JOINT_PLAN = record(
+    schema={"const": "polypath.joint_plan/1"},
+    machine=TEXT,
+    simulated={"type": "boolean"},
+    pattern={
+        "enum": [None, "ring", "pairs", "fan-out", "gather", "alltoall", "scatter", "collect"]
+    },
+    issuers={"enum": ["one-thread", "threads", "processes"]},
+    predicted_seconds=TIME,
+    native_seconds=TIME,
+    flow_bound_seconds=TIME,
+    call_seconds=TIME,
+    transfers=list_of(record(**PLANNED)),
 )
 
 BENCH = record(

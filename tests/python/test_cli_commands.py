@@ -188,6 +188,7 @@ def test_the_machine_comes_from_the_option_then_the_setting_then_the_default(
 
 DETERMINISTIC = [
     ("plan", "gpu0", "gpu1", "64M", "--machine", "beluga"),
+    ("plan", "ring", "64M", "--machine", "beluga", "--explain"),
     ("bench", "put", "--machine", "h200x8", "--sizes", "1M,16M"),
     ("bench", "bibw", "--machine", "mist", "--sizes", "4M", "--window", "3"),
     ("tune", "gpu0", "gpu1", "--machine", "h200x4", "--sizes", "2M"),

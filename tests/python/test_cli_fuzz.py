@@ -31,6 +31,12 @@ def test_places_and_sizes(source: str, destination: str, size: str):
     assert_answered("plan", "--machine", "beluga", "--", source, destination, size)
 
 
+@settings(quick, max_examples=60)
+@given(st.lists(st.one_of(WORDS, st.just("gpu0:gpu1:64K"), st.just("ring")), max_size=4))
+def test_words_of_a_plan(words: list[str]):
+    assert_answered("plan", "--machine", "beluga", "--", *words)
+
+
 @quick
 @given(WORDS.filter(lambda name: "/" not in name and not name.endswith(".json")))
 def test_machines(machine: str):

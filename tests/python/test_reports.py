@@ -43,6 +43,27 @@ def test_what_is_fixed_is_obeyed() -> None:
     assert used["gpu2"]["chunks"] == 3
 
 
+def test_a_joint_plan_is_a_dictionary() -> None:
+    transfers = [("gpu0", "gpu1", 64 * MIB), ("gpu1", "gpu0", np.int64(16 * MIB))]
+
+    plan = reports.joint_plan(transfers, machine="beluga", executor="stream", issuers="threads")
+
+    jsonschema.validate(plan, result_schemas.JOINT_PLAN)
+    assert (plan["machine"], plan["pattern"], plan["issuers"]) == ("beluga", None, "threads")
+    assert [(each["source"], each["bytes"]) for each in plan["transfers"]] == [
+        ("gpu0", 64 * MIB), ("gpu1", 16 * MIB),
+    ]  # fmt: skip
+
+
+def test_a_pattern_is_the_joint_plan_of_its_transfers() -> None:
+    pattern = reports.pattern_plan("gather", 16 * MIB, gpus=3, machine="beluga")
+
+    transfers = [("gpu1", "gpu0", 16 * MIB), ("gpu2", "gpu0", 16 * MIB)]
+    named = reports.joint_plan(transfers, machine="beluga")
+    jsonschema.validate(pattern, result_schemas.JOINT_PLAN)
+    assert pattern == {**named, "pattern": "gather"}
+
+
 def test_a_benchmark_has_one_result_per_size_and_tells_its_progress() -> None:
     steps: list[tuple[int, int]] = []
 
@@ -103,6 +124,13 @@ def test_machines_and_settings_are_listed() -> None:
         (lambda: reports.plan("gpu0", "gpu9", MIB, machine="beluga"), "invalid argument", "gpu9"),
         (lambda: reports.plan("gpu0", "gpu1", -1, machine="beluga"), "invalid argument", "bytes"),
         (lambda: reports.plan("gpu0", "gpu1", MIB, machine="none"), "invalid argument", "none"),
+        (lambda: reports.joint_plan([], machine="beluga"), "invalid argument", "no transfers"),
+        (lambda: reports.pattern_plan("star", MIB, machine="beluga"), "invalid argument", "ring"),
+        (
+            lambda: reports.pattern_plan("ring", MIB, machine="beluga", issuers="nobody"),
+            "invalid argument",
+            "nobody",
+        ),
         (
             lambda: reports.bench("putt", "gpu0", "gpu1", [MIB], machine="beluga"),
             "invalid argument",
@@ -141,7 +169,7 @@ def test_sizes_of_numpy_are_numbers() -> None:
 def test_every_report_is_described_and_typed(function: Callable[..., Any]) -> None:
     signature = inspect.signature(function)
 
-    assert len(PUBLIC) == 9
+    assert len(PUBLIC) == 11
     assert function.__doc__ is not None
     assert signature.return_annotation is not inspect.Signature.empty
     for parameter in signature.parameters.values():

@@ -8,6 +8,8 @@ from typing import Any, Callable, TypeVar
 from polypath.cli.errors import UserError, did_you_mean
 
 EXECUTORS = ("auto", "native", "stream", "graph")
+ISSUERS = ("one-thread", "threads", "processes")
+DEFAULT_ISSUERS = ISSUERS[0]
 
 
 def overrides(
@@ -22,6 +24,14 @@ def overrides(
     if chunks is not None:
         request["chunks"] = _pairs("chunk count", chunks, _count, "host=8,gpu2=4")
     return request
+
+
+def joint_choices(executor: str, issuers: str) -> dict[str, str]:
+    """Return the part of a request for several transfers that fixes what is otherwise chosen."""
+    return {
+        "executor": _choice("executor", executor, EXECUTORS),
+        "issuers": _choice("issuer", issuers, ISSUERS),
+    }
 
 
 def executors(text: str) -> list[str]:

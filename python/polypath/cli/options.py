@@ -1,11 +1,12 @@
 """The options and arguments that commands have in common."""
 
 # No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
-from typing import Annotated, Optional
+from typing import Annotated, List, Optional  # noqa: UP035
 
 import typer
 
-from polypath.cli.arguments import EXECUTORS
+from polypath import _core
+from polypath.cli.arguments import EXECUTORS, ISSUERS
 from polypath.cli.machine_choice import DEFAULT_MACHINE
 
 Source = Annotated[str, typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")]
@@ -18,6 +19,14 @@ OptionalDestination = Annotated[
 ]
 Size = Annotated[
     str, typer.Argument(metavar="SIZE", help="Bytes; K, M and G are powers of 1024: 512M.")
+]
+PlanWords = Annotated[
+    List[str],  # noqa: UP006
+    typer.Argument(
+        metavar="TRANSFERS",
+        help="SRC DST SIZE, any number of SRC:DST:SIZE, or PATTERN SIZE, where PATTERN is one of "
+        f"{', '.join(_core.patterns())}.",
+    ),
 ]
 MachineOption = Annotated[
     Optional[str],
@@ -39,6 +48,19 @@ SizesOption = Annotated[
 ExecutorOption = Annotated[
     str,
     typer.Option("--executor", metavar="NAME", help=f"How it runs: {', '.join(EXECUTORS)}."),
+]
+IssuersOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--issuers", metavar="NAME", help=f"Who issues several transfers: {', '.join(ISSUERS)}."
+    ),
+]
+GpusOption = Annotated[
+    Optional[int],
+    typer.Option("--gpus", metavar="COUNT", min=1, help="A pattern's first GPUs only."),
+]
+ExplainOption = Annotated[
+    bool, typer.Option("--explain", help="Of several transfers: why each path is in or out.")
 ]
 PathsOption = Annotated[
     Optional[str],

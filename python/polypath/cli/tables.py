@@ -148,8 +148,11 @@ def tuned_table(entries: list[Document]) -> Table:
 
 
 def _recipe_text(entry: Document) -> str:
-    parts = []
-    for via, share in entry["shares"].items():
-        chunks = entry["chunks"].get(via, 1)
-        parts.append(f"{via} {100 * share:.0f} %" + (f" ({chunks})" if chunks > 1 else ""))
-    return ", ".join(parts)
+    return ", ".join(
+        path_text(via, share, entry["chunks"].get(via, 1)) for via, share in entry["shares"].items()
+    )
+
+
+def path_text(via: str, share: float, chunks: int) -> str:
+    """Return what a path carries as "direct 90 %", or "host0 10 % (3)" for several chunks."""
+    return f"{via} {100 * share:.0f} %" + (f" ({chunks})" if chunks > 1 else "")

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bench/reports.h"
 #include "context/calibration.h"
@@ -12,6 +13,7 @@
 #include "context/reports.h"
 #include "core/text.h"
 #include "machine/load_machine.h"
+#include "plan/patterns.h"
 #include "ways/python/bindings.h"
 
 #ifndef POLYPATH_VERSION_TEXT
@@ -70,6 +72,10 @@ void bind_facts(nb::module_& module) {
 void bind_plans(nb::module_& module) {
   module.def("plan", &bench::plan_report, "request"_a, Unlocked(),
              R"(Return how a transfer would run: schema polypath.plan/1 with a "timeline".)");
+  module.def("joint_plan", &bench::joint_plan_report, "request"_a, Unlocked(),
+             "Return how several transfers would run together: schema polypath.joint_plan/1.");
+  module.def("patterns", &pattern_names,
+             "Return the names of the sets of transfers that joint_plan knows.");
   module.def("trace", &bench::trace_report, "request"_a, Unlocked(),
              "Run one transfer and return its timeline as Chrome trace events.");
 }

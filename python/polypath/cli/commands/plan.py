@@ -1,53 +1,94 @@
-"""`polypath plan SRC DST SIZE`."""
+"""`polypath plan`: of one transfer, of several, or of a pattern."""
 
 from __future__ import annotations
+
+from functools import partial
+from typing import Any, Callable
 
 from rich.console import Console
 
 from polypath import parse_bytes, reports
-from polypath.cli.arguments import overrides
+from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
+from polypath.cli.errors import UserError
+from polypath.cli.joint_tables import show_joint_plan
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
-    Destination,
     ExecutorOption,
+    ExplainOption,
+    GpusOption,
+    IssuersOption,
     JsonOption,
     MachineOption,
     PathsOption,
+    PlanWords,
     PlotOption,
     SharesOption,
-    Size,
-    Source,
 )
 from polypath.cli.output import Document, check_writable, console_for, write_json
+from polypath.cli.plan_words import OneTransfer, Pattern, SeveralTransfers, read_words
 from polypath.cli.plots import check_picture, write_timeline
 from polypath.cli.tables import heading, paths_table, reasons_grid
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
 
 
 def plan(
-    source: Source,
-    destination: Destination,
-    size: Size,
+    words: PlanWords,
     machine: MachineOption = None,
     executor: ExecutorOption = "auto",
+    issuers: IssuersOption = None,
+    gpus: GpusOption = None,
     paths: PathsOption = None,
     shares: SharesOption = None,
     chunks: ChunksOption = None,
+    explain: ExplainOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Show what one transfer would do, how long it takes, and why each path is in or out."""
+    """Show what transfers would do, how long they take, and why each path is in or out.
+
+    Several are planned together, to start at the same time: each SRC:DST:SIZE, or a pattern.
+    """
     check_writable(json_target)
     check_picture(plot)
+    wanted = read_words(words)
     choice = choose_machine(machine)
-    fixed = overrides(executor, paths, shares, chunks)
-    nbytes = parse_bytes(size)
-    document = reports.plan(source, destination, nbytes, machine=choice.name, **fixed)
+    show: Callable[[Console, Document], None]
+    if isinstance(wanted, OneTransfer):
+        _refuse({"--issuers": issuers, "--gpus": gpus}, "it is for several transfers")
+        fixed = overrides(executor, paths, shares, chunks)
+        document = _plan_of_one(wanted, choice.name, fixed)
+        show = show_plan
+    else:
+        of_one = {"--paths": paths, "--shares": shares, "--chunks": chunks, "--plot": plot}
+        _refuse(of_one, "it is for one transfer, SRC DST SIZE")
+        fixed = joint_choices(executor, DEFAULT_ISSUERS if issuers is None else issuers)
+        document = _joint_plan(wanted, choice.name, gpus, fixed)
+        show = partial(show_joint_plan, explain=explain)
     write_json(document, json_target)
     write_timeline(document, plot)
     choice.announce()
-    show_plan(console_for(json_target), document)
+    show(console_for(json_target), document)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise UserError(f"option {option} cannot be used here", why, "Leave it out.")
+
+
+def _plan_of_one(wanted: OneTransfer, machine: str, fixed: dict[str, Any]) -> Document:
+    nbytes = parse_bytes(wanted.size)
+    return reports.plan(wanted.source, wanted.destination, nbytes, machine=machine, **fixed)
+
+
+def _joint_plan(
+    wanted: SeveralTransfers | Pattern, machine: str, gpus: int | None, fixed: dict[str, Any]
+) -> Document:
+    if isinstance(wanted, Pattern):
+        return reports.pattern_plan(wanted.name, wanted.nbytes, gpus=gpus, machine=machine, **fixed)
+    _refuse({"--gpus": gpus}, "it is for a pattern")
+    return reports.joint_plan(wanted.transfers, machine=machine, **fixed)
 
 
 def show_plan(console: Console, plan: Document) -> None:

@@ -1,0 +1,107 @@
+"""Plans of several transfers, as a table and a few sentences."""
+
+from __future__ import annotations
+
+import textwrap
+
+from rich.console import Console
+from rich.table import Table
+
+from polypath.cli.output import Document
+from polypath.cli.tables import gain_text, heading, new_table, path_text, reasons_grid
+from polypath.cli.units import factor_text, percent_text, size_text, time_text
+
+OTHER_COLUMNS = 61  # what a row needs in front of the shares
+LEAST_SHARES = 19  # one path's
+
+ISSUERS = {
+    "one-thread": "of the issuing thread",
+    "threads": "of the issuing threads, in all",
+    "processes": "of the issuing processes, in all",
+}
+
+
+def show_joint_plan(console: Console, plan: Document, explain: bool) -> None:
+    """Print the plan of a set of transfers; with the reasons for each path if asked for."""
+    heading(console, f"{_machine(plan)}: {_what(plan)}")
+    console.print(transfers_table(plan, max(LEAST_SHARES, console.width - OTHER_COLUMNS)))
+    console.print()
+    for sentence in (_end(plan), _bound(plan), _calls(plan)):
+        console.print(sentence)
+    if explain:
+        _show_reasons(console, plan["transfers"])
+
+
+def transfers_table(plan: Document, shares_width: int) -> Table:
+    """Return a row per transfer, with the shares of its paths within that width."""
+    numbers = ("size", "ends after", "natively", "gain")
+    table = new_table(
+        "from", "to", "size", "runs as", *numbers[1:], "shares (chunks)", right=numbers
+    )
+    for transfer in plan["transfers"]:
+        predicted, native = transfer["predicted_seconds"], transfer["native_seconds"]
+        table.add_row(
+            transfer["source"],
+            transfer["destination"],
+            size_text(transfer["bytes"]),
+            transfer["executor"],
+            time_text(predicted),
+            time_text(native),
+            gain_text(native / predicted),
+            _shares(transfer["paths"], shares_width),
+        )
+    return table
+
+
+def _shares(paths: list[Document], width: int) -> str:
+    """Return "direct 90 %, host0 10 % (3)", broken into lines between paths only."""
+    unbroken = [
+        path_text(path["via"], path["share"], path["chunks"]).replace(" ", "\xa0")
+        for path in paths
+        if path["included"]
+    ]
+    lines = textwrap.wrap(", ".join(unbroken), width, break_long_words=False)
+    return "\n".join(lines).replace("\xa0", " ")
+
+
+def _machine(plan: Document) -> str:
+    return f"{plan['machine']} ({'simulated' if plan['simulated'] else 'GPUs of this computer'})"
+
+
+def _what(plan: Document) -> str:
+    transfers = plan["transfers"]
+    number = f"{len(transfers)} transfer{'' if len(transfers) == 1 else 's'}"
+    if plan["pattern"] is None:
+        return number
+    return f"{plan['pattern']}, {number} of {size_text(transfers[0]['bytes'])} each"
+
+
+def _end(plan: Document) -> str:
+    native, predicted = plan["native_seconds"], plan["predicted_seconds"]
+    if all(transfer["executor"] == "native" for transfer in plan["transfers"]):
+        return f"All are native copies, and the last one ends after {time_text(native)}."
+    return (
+        f"The last one ends after {time_text(predicted)}, natively {time_text(native)}: "
+        f"{factor_text(native / predicted)} as fast."
+    )
+
+
+def _bound(plan: Document) -> str:
+    bound = plan["flow_bound_seconds"]
+    later = percent_text(plan["predicted_seconds"] / bound - 1)
+    return (
+        f"The flow bound is {time_text(bound)}: no plan over these paths ends earlier, and this "
+        f"one ends {later} later."
+    )
+
+
+def _calls(plan: Document) -> str:
+    return f"The calls take {time_text(plan['call_seconds'])} {ISSUERS[plan['issuers']]}."
+
+
+def _show_reasons(console: Console, transfers: list[Document]) -> None:
+    for transfer in transfers:
+        console.print()
+        pair = f"{transfer['source']} -> {transfer['destination']}"
+        heading(console, f"{pair}, {size_text(transfer['bytes'])}")
+        console.print(reasons_grid(transfer))

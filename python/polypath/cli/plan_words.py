@@ -1,0 +1,97 @@
+"""What the words of `polypath plan` ask for: one transfer, several, or a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Union
+
+from polypath import _core, parse_bytes
+from polypath.cli.errors import UserError
+
+FORMS = "it is SRC DST SIZE, SRC:DST:SIZE..., or PATTERN SIZE"
+
+
+@dataclass(frozen=True)
+class OneTransfer:
+    """SRC DST SIZE."""
+
+    source: str
+    destination: str
+    size: str
+
+
+@dataclass(frozen=True)
+class SeveralTransfers:
+    """SRC:DST:SIZE, any number of times: source, destination and bytes of each."""
+
+    transfers: list[tuple[str, str, int]]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """PATTERN SIZE."""
+
+    name: str
+    nbytes: int
+
+
+Wanted = Union[OneTransfer, SeveralTransfers, Pattern]
+
+
+def read_words(words: Sequence[str]) -> Wanted:
+    """Return what the words ask for."""
+    in_one_word = [word for word in words if ":" in word]
+    if len(in_one_word) == len(words):
+        return SeveralTransfers([_transfer(word) for word in words])
+    if in_one_word:
+        other = next(word for word in words if word not in in_one_word)
+        raise UserError(
+            f"the request mixes '{other}' and '{in_one_word[0]}'",
+            FORMS,
+            "Write every transfer as SRC:DST:SIZE.",
+        )
+    if len(words) > 3:
+        raise UserError(f"the request has '{words[3]}' left over", FORMS, "Write one of them.")
+    if len(words) == 3:
+        return OneTransfer(*words)
+    return _pattern(*words)
+
+
+def _transfer(word: str) -> tuple[str, str, int]:
+    source, destination, *size = word.split(":")
+    if not source or not destination or len(size) > 1:
+        raise UserError(
+            f"transfer '{word}' cannot be read",
+            "each is SRC:DST:SIZE",
+            "Write for example gpu0:gpu1:64M.",
+        )
+    if not any(size):
+        raise UserError(
+            f"transfer '{word}' has no size",
+            "each is SRC:DST:SIZE",
+            f"Write for example {source}:{destination}:64M.",
+        )
+    return source, destination, parse_bytes(size[0])
+
+
+def _pattern(name: str, size: str | None = None) -> Pattern:
+    names = _core.patterns()
+    if name in names and size is None:
+        raise UserError(
+            f"pattern '{name}' has no SIZE",
+            "each of its transfers needs one",
+            f"Write for example {name} 64M.",
+        )
+    if name not in names and (size is None or not _is_size(size)):
+        missing = "DST and SIZE" if size is None else "SIZE"
+        raise UserError(
+            f"the request has no {missing}",
+            FORMS,
+            f"Add {missing}, or name a pattern: {', '.join(names)}.",
+        )
+    return Pattern(name, parse_bytes(size or ""))
+
+
+def _is_size(text: str) -> bool:
+    return text[:1].isdigit()
