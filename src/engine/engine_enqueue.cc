@@ -43,7 +43,7 @@ CopyResult Engine::enqueue_or_leave(const Decision& decision) {
 CopyResult Engine::enqueue_locked(const Decision& decision, NativeCopyBy maker) {
   if (decision.means == Means::nothing) return {.means = Means::nothing};
   try {
-    const CopyResult result = attempt(decision);
+    CopyResult result = attempt(decision);
     if (result.means == Means::native) native_copy(decision, maker);
     note(decision, result);
     return result;
@@ -56,7 +56,7 @@ CopyResult Engine::enqueue_locked(const Decision& decision, NativeCopyBy maker) 
 // With pageable or managed memory at an end the driver may block, so that no lock is held.
 CopyResult Engine::enqueue_unpinned(const Decision& decision, NativeCopyBy maker) {
   try {
-    const CopyResult result = attempt_windows(decision);
+    CopyResult result = attempt_windows(decision);
     if (result.means == Means::native) native_copy(decision, maker);
     const std::scoped_lock lock(mutex_);
     note(decision, result);

@@ -84,7 +84,7 @@ CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   const std::scoped_lock lock(mutex_);
   Decision decision{.call = call, .ends = ends, .means = Means::native};
   if (!is_plain(call)) plan_beside_others(decision);
-  const CopyResult result = attempt(decision);
+  CopyResult result = attempt(decision);
   if (result.means == Means::native) native_copy(decision, NativeCopyBy::engine);
   else count_staged(*result.plan);
   note_load(decision);

@@ -204,10 +204,12 @@ Outcome Session::carry_out(Question question) {
 void Session::remember(const ProgramCopy& asked, const Decision& decision) {
   if (decision.stays_native && !decision.time) return recent_.remember(asked, Outcome::native);
   const bool in_default = is_default_stream(asked.stream);
-  CopyCall call = decision.call;
-  call.may_branch = nullptr;  // nothing of it will be enqueued
-  recent_.remember(asked, {std::move(call), order_of(asked.stream),
-                           in_default ? context_of(call.stream_gpu) : nullptr});
+  RecentOutcomes::EngineCall engine_call{
+      .call = decision.call,
+      .order = order_of(asked.stream),
+      .context = in_default ? context_of(decision.call.stream_gpu) : nullptr};
+  engine_call.call.may_branch = nullptr;  // nothing of it will be enqueued
+  recent_.remember(asked, std::move(engine_call));
 }
 
 std::optional<PlaceId> Session::place_of(cuda::StreamPointer stream) {
