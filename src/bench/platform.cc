@@ -19,9 +19,9 @@ void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed) {
   std::memcpy(data + i, &word, bytes.value - i);
 }
 
-class SimulatedBed final : public Platform {
+class SimulatedPlatform final : public Platform {
  public:
-  explicit SimulatedBed(OpenMachine machine)
+  explicit SimulatedPlatform(OpenMachine machine)
       : Platform(std::move(machine)), driver_(*opened().simulator()) {}
 
   void use_lane(std::size_t lane) override { driver_.use_host_thread(lane); }
@@ -40,16 +40,16 @@ class SimulatedBed final : public Platform {
 };
 
 // Device memory is filled and read in pieces through two pinned ones.
-class GpuBed final : public Platform {
+class GpuPlatform final : public Platform {
  public:
-  explicit GpuBed(OpenMachine gpus)
+  explicit GpuPlatform(OpenMachine gpus)
       : Platform(std::move(gpus)),
         gpu_(machine().places_of(PlaceKind::gpu).front()),
         stream_(driver().create_stream(gpu_)) {
     const PlaceId host = machine().nearest_host(gpu_);
     for (Address& piece : pieces_) piece = driver().allocate(host, kPiece);
   }
-  ~GpuBed() override {
+  ~GpuPlatform() override {
     try {
       for (const Address piece : pieces_) driver().free(piece);
       driver().destroy_stream(stream_);
@@ -97,8 +97,8 @@ class GpuBed final : public Platform {
 }  // namespace
 
 std::unique_ptr<Platform> make_platform(OpenMachine opened) {
-  if (opened.simulated()) return std::make_unique<SimulatedBed>(std::move(opened));
-  return std::make_unique<GpuBed>(std::move(opened));
+  if (opened.simulated()) return std::make_unique<SimulatedPlatform>(std::move(opened));
+  return std::make_unique<GpuPlatform>(std::move(opened));
 }
 
 }  // namespace polypath::bench

@@ -170,7 +170,7 @@ class Search {
   Seconds time_of(const Candidate& candidate) {
     const TunedEntry entry = entry_of(candidate);
     PlanOptions options;
-    options.executor = executor_ == Executor::graph ? Executor::graph : Executor::stream;
+    options.executor = executor_;
     options.shares = entry.shares;
     options.chunks = entry.chunks;
     operation_run_.run(options, 1);  // creates streams, rings, graphs

@@ -19,8 +19,12 @@ bool is_writable_folder(const char* path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && access(path, W_OK | X_OK) == 0;
 }
 
+// Where a relative path leads may change from one opening to the next.
+bool is_absolute(const std::string& path) { return path.starts_with('/'); }
+
 // Makes the folder if it is not there.
 Descriptor open_folder(const std::string& path) {
+  if (!is_absolute(path)) return {};
   if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return {};
   return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -28,6 +32,7 @@ Descriptor open_folder(const std::string& path) {
 // Straight after open_folder.
 std::string problem_with(const Descriptor& folder, const std::string& path) {
   if (path.empty()) return "there is no folder for it (no /dev/shm, no XDG_RUNTIME_DIR)";
+  if (!is_absolute(path)) return fmt::format("{} does not begin at the root", path);
   struct stat about {};
   if (!folder.is_open() || fstat(folder.get(), &about) != 0)
     return fmt::format("{} cannot be opened as a folder ({})", path, std::strerror(errno));

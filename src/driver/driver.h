@@ -66,6 +66,16 @@ struct NativeCopy {
   PlaceId source_place = {};
 };
 
+/// The same copy between places that are known.
+inline CopyRequest with_places(const NativeCopy& copy, PlaceId destination, PlaceId source) {
+  return {.destination = copy.destination,
+          .destination_place = destination,
+          .source = copy.source,
+          .source_place = source,
+          .bytes = copy.bytes,
+          .label = copy.label};
+}
+
 /// A copy in a graph, after the nodes in `after` (indices of earlier nodes).
 struct GraphNode {
   CopyRequest copy;

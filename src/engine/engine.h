@@ -104,7 +104,9 @@ class Engine {
   void check_process() const;
   [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
   [[nodiscard]] Decision decide_locked(const CopyCall& call, const CopyEnds* known_ends);
-  [[nodiscard]] std::optional<Decision> recall_locked(const CopyCall& call);
+  [[nodiscard]] bool recall_locked(Decision& decision);
+  [[nodiscard]] bool is_brief(const Plan& plan) const;
+  void look_around(Decision& decision, PlaceId source, PlaceId destination);
   [[nodiscard]] bool is_plain(const CopyCall& call) const;
   void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);

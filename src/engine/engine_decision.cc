@@ -42,10 +42,6 @@ void refuse_overlap(const CopyCall& call) {
                   "Copy through a third buffer.");
 }
 
-Asked asked_of(const CopyCall& call, PlaceId source, PlaceId destination) {
-  return {call.stream, source, destination, call.bytes};
-}
-
 // The driver knows such memory and leaves it where it is.
 bool is_planned(MemoryKind kind) {
   return kind == MemoryKind::device || kind == MemoryKind::pinned;
@@ -85,17 +81,20 @@ Decision Engine::decide(const CopyCall& call, const CopyEnds& ends) {
 std::optional<Decision> Engine::recall(const CopyCall& call) {
   check_process();
   const std::scoped_lock lock(mutex_);
-  return recall_locked(call);
+  Decision decision{.call = call};
+  if (!recall_locked(decision)) return std::nullopt;
+  return decision;
 }
 
 // Whoever knows the ends knows that the stream is not being captured.
 Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends) {
-  if (call.bytes.value == 0) return {.call = call};
-  if (auto recalled = recall_locked(call)) return *std::move(recalled);
+  Decision decision{.call = call};
+  if (call.bytes.value == 0 || recall_locked(decision)) return decision;
   const CopyEnds ends = known_ends != nullptr ? *known_ends : look_at_ends(call);
   refuse_overlap(call);
   const auto captured = [&] { return known_ends == nullptr && driver_.is_capturing(call.stream); };
-  Decision decision{.call = call, .ends = ends, .means = Means::native};
+  decision.ends = ends;
+  decision.means = Means::native;
   decision.may_block = !is_planned(ends.source_kind) || !is_planned(ends.destination_kind);
   if (decision.may_block) {
     if (goes_by_windows(call, ends) && !captured()) decision.means = Means::windows;
@@ -115,27 +114,40 @@ void Engine::choose_plan(Decision& decision) {
   if (!decision.call.cautious || decision.means == Means::paths) plan_beside_others(decision);
 }
 
-// As the last one like it, if that went natively and nothing is in flight that could change it.
-std::optional<Decision> Engine::recall_locked(const CopyCall& call) {
-  const RecentNatives::Known* known = recent_.find(call);
-  if (known == nullptr || overlap(call)) return std::nullopt;
-  Decision decision{.call = call,
-                    .means = Means::native,
-                    .plan = known->plan,
-                    .recalled = true,
-                    .stays_native = known->always,
-                    .may_block = known->may_block};
+// As the last one like it, if that went natively and nothing is in flight that could change it;
+// else the decision stays as it is.
+bool Engine::recall_locked(Decision& decision) {
+  const RecentNatives::Known* known = recent_.find(decision.call);
+  if (known == nullptr || overlap(decision.call)) return false;
   const bool wherever = known->always || known->alone;
-  if (!known->plan || (wherever && known->plan->predicted <= machine_.driver.brief_copy))
-    return decision;
-  decision.time = driver_.now();
-  decision.contention = load_->contention_of(
-      asked_of(call, known->plan->source, known->plan->destination), *decision.time);
-  if (!goes_as_known(*known, decision.contention)) return std::nullopt;
-  return decision;
+  if (known->plan && !(wherever && is_brief(*known->plan))) {
+    look_around(decision, known->plan->source, known->plan->destination);
+    if (!goes_as_known(*known, decision.contention)) {
+      decision.time.reset(), decision.contention = {};
+      return false;
+    }
+  }
+  decision.means = Means::native;
+  decision.plan = known->plan;
+  decision.recalled = true;
+  decision.stays_native = known->always;
+  decision.may_block = known->may_block;
+  return true;
 }
 
-// A brief native copy is nobody's business; of a long one others are to know.
+// A brief native copy is nobody's business; of a longer one others are to know.
+bool Engine::is_brief(const Plan& plan) const {
+  return plan.predicted <= machine_.driver.brief_copy;
+}
+
+// What a copy would share the machine with, now.
+void Engine::look_around(Decision& decision, PlaceId source, PlaceId destination) {
+  const CopyCall& call = decision.call;
+  decision.time = driver_.now();
+  decision.contention =
+      load_->contention_of({call.stream, source, destination, call.bytes}, *decision.time);
+}
+
 void Engine::plan_alone(Decision& decision) {
   const CopyCall& call = decision.call;
   const CopyEnds& ends = decision.ends;
@@ -143,19 +155,15 @@ void Engine::plan_alone(Decision& decision) {
   if (!decision.plan) decision.obstacle = Obstacle::preparing;
   else if (decision.plan->executor() != Executor::native) decision.means = Means::paths;
   else decision.stays_native = true;
-  if (!decision.stays_native || decision.plan->predicted <= machine_.driver.brief_copy) return;
-  decision.time = driver_.now();
-  decision.contention =
-      load_->contention_of(asked_of(call, ends.source, ends.destination), *decision.time);
+  if (decision.stays_native && !is_brief(*decision.plan))
+    look_around(decision, ends.source, ends.destination);
 }
 
 // The plan beside what else is in flight.
 void Engine::plan_beside_others(Decision& decision) {
   const CopyCall& call = decision.call;
   const CopyEnds& ends = decision.ends;
-  decision.time = driver_.now();
-  decision.contention =
-      load_->contention_of(asked_of(call, ends.source, ends.destination), *decision.time);
+  look_around(decision, ends.source, ends.destination);
   const Contention& contention = decision.contention;
   PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options),
                       contention.load};

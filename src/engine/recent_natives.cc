@@ -20,7 +20,8 @@ RecentNatives::Likeness RecentNatives::likeness_of(const CopyCall& call) const {
           .destination_page = page_of(call.destination),
           .bytes = call.bytes < smallest_planned_ ? Bytes{} : call.bytes,
           .stream_gpu = call.stream_gpu,
-          .executor = call.options.executor};
+          .executor = call.options.executor,
+          .cautious = call.cautious};
 }
 
 const RecentNatives::Known* RecentNatives::find(const CopyCall& call) {

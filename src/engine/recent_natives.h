@@ -39,6 +39,7 @@ class RecentNatives {
     Bytes bytes;  ///< zero stands for every size too small to plan
     PlaceId stream_gpu;
     std::optional<Executor> executor = std::nullopt;
+    bool cautious = false;
 
     bool operator==(const Likeness&) const = default;
     [[nodiscard]] std::uint64_t mixed() const {

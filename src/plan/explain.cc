@@ -10,6 +10,7 @@
 #include "plan/load.h"
 
 namespace polypath {
+
 std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId source,
                                                  PlaceId destination,
                                                  const std::map<std::string, double>& numbers) {
@@ -56,9 +57,11 @@ PathDecision Explainer::decide(const Path& path, const Prediction& prediction,
   }
   // Who chose the paths asked no question about the others, and the answer is half of the work.
   const bool asked = !forced && barred.empty();
-  if (!decision.included) decision.predicted = asked ? grounds_.time_with(path) : without();
-  decision.reason =
-      decision.included ? reason_in(decision, forced) : reason_out(decision, barred, forced);
+  PlanGrounds::With with{without()};
+  if (!decision.included && asked) with = grounds_.time_with(path);
+  if (!decision.included) decision.predicted = with.time;
+  decision.reason = decision.included ? reason_in(decision, forced)
+                                      : reason_out(decision, barred, forced, with.harms);
   return decision;
 }
 
@@ -79,7 +82,7 @@ std::string Explainer::reason_in(const PathDecision& decision, bool forced) cons
 }
 
 std::string Explainer::reason_out(const PathDecision& decision, const std::string& barred,
-                                  bool forced) const {
+                                  bool forced, bool harms) const {
   if (forced) return barred.empty() ? "not among the paths asked for" : barred;
   if (!barred.empty() && plan_.bytes >= settings_.min_message) return barred;
   const std::string verdict = this->verdict(decision);
@@ -91,8 +94,15 @@ std::string Explainer::reason_out(const PathDecision& decision, const std::strin
     return fmt::format("{}: {}", shared, verdict);
   if (decision.predicted >= without())
     return "its latency and chunks cost more than it carries; " + verdict;
-  return fmt::format("gains less than the {} that planning asks for; {}",
-                     describe_seconds(grounds_.least_gain), verdict);
+  return reason_though_faster(harms) + "; " + verdict;
+}
+
+// One path more is not all that a set is chosen by.
+std::string Explainer::reason_though_faster(bool harms) const {
+  if (harms) return "some transfer of the set would end later than natively";
+  if (grounds_.of_set) return "the search for the whole set did not take it";
+  return fmt::format("gains less than the {} that planning asks for",
+                     describe_seconds(grounds_.least_gain));
 }
 
 std::string Explainer::verdict(const PathDecision& decision) const {

@@ -26,7 +26,11 @@ struct PlanGrounds {
   Seconds least_gain;        ///< what it had to gain over a native copy
   std::vector<Path> in_use;  ///< paths that run meanwhile, its own among them
   /// What the plan would take with one more path, with its uncontended share.
-  std::function<Seconds(const Path&)> time_with;
+  struct With {
+    Seconds time;
+    bool harms = false;  ///< some transfer of the set would end later than natively
+  };
+  std::function<With(const Path&)> time_with;
   /// The plan is part of a joint plan, and `time_with` says when the whole set would be over; that
   /// is after `of_set` as it is.
   std::optional<Seconds> of_set = {};
@@ -47,7 +51,8 @@ class Explainer {
  private:
   [[nodiscard]] std::string reason_in(const PathDecision& decision, bool forced) const;
   [[nodiscard]] std::string reason_out(const PathDecision& decision, const std::string& barred,
-                                       bool forced) const;
+                                       bool forced, bool harms) const;
+  [[nodiscard]] std::string reason_though_faster(bool harms) const;
   [[nodiscard]] std::string verdict(const PathDecision& decision) const;
   [[nodiscard]] Seconds without() const { return grounds_.of_set.value_or(plan_.predicted); }
   [[nodiscard]] std::string contention(const Path& path) const;

@@ -204,7 +204,7 @@ void JointPlanner::explain(const Request& request, const JointDraft& chosen, std
     JointDraft trial = chosen;
     trial.transfers[transfer] = predictor.splitter(transfer).closed_form_split(paths);
     predictor.predict(trial, Effort::replay);
-    return trial.last;
+    return PlanGrounds::With{trial.last, trial.regret > kAsGoodAsNatively};
   };
   const Seconds native = plan.native_predicted;
   const Path& direct = request.paths[transfer].front();

@@ -8,6 +8,8 @@
 namespace polypath {
 namespace {
 
+// How long is searched, and how finely: found by trial on synthetic machines. What they reach
+// beside a longer search, tests/plan/joint_search.test.cc asks.
 constexpr int kLevelRounds = 4;
 constexpr std::size_t kShiftedDrafts = 4;
 constexpr std::size_t kReplayedDrafts = 3;  // quick predictions order the rest reliably

@@ -4,8 +4,7 @@
 // Drafts come from the joint share program, with chunk counts settled as in optimiser.h: as it is;
 // for ends in proportion to the native ones; without paths that would carry little; without those
 // through hosts; without those that take from the direct paths of others; and from what each would
-// do alone. Each is improved by the quick prediction, and
-// the best few by playing every copy:
+// do alone. Each is improved by the quick prediction, and the best few by playing every copy:
 //
 //   level    bytes move from each transfer's late paths to its early ones
 //   relieve  the last transfer gives parts of its latest path to whatever path is best

@@ -206,7 +206,7 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
   const auto time_with = [&](const Path& path) {
     std::vector<Path> paths = used;
     paths.push_back(path);
-    return exact.closed_form(paths).prediction.time;
+    return PlanGrounds::With{exact.closed_form(paths).prediction.time};
   };
   const Explainer explainer(predictor_, settings_, plan,
                             {native - to_beat_natively(request, native), used, time_with});

@@ -53,6 +53,17 @@ TEST_F(UserFolderTest, ALinkIsNotFollowed) {
   EXPECT_NE(folder.problem(), "");
 }
 
+TEST_F(UserFolderTest, ARelativePathIsNotUsed) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(parent_);
+
+  const UserFolder folder("here");
+
+  std::filesystem::current_path(before);
+  EXPECT_EQ(folder.problem(), "here does not begin at the root");
+  EXPECT_FALSE(std::filesystem::exists(parent_ + "/here"));
+}
+
 TEST_F(UserFolderTest, WithoutAPathThereIsNone) { EXPECT_NE(UserFolder("").problem(), ""); }
 
 }  // namespace

@@ -167,6 +167,21 @@ TEST(JointPlan, LeftOutRelaysStayOut) {
       EXPECT_EQ(share(*plan, name), 0);
 }
 
+// With host0 the large one would be over earlier, but the small one later than natively.
+TEST(JointPlan, APathThatHarmsAnotherTransferIsNotSaidToGainTooLittle) {
+  JointRig rig("beluga");
+
+  const auto joint = rig.plan({between(0, 1, 64_MiB), between(1, 0, 4_MiB)}, Issuers::one_thread);
+
+  const auto& decisions = joint->plans.front()->decisions;
+  const auto host = std::find_if(decisions.begin(), decisions.end(),
+                                 [](const PathDecision& each) { return each.name == "host0"; });
+  ASSERT_NE(host, decisions.end());
+  ASSERT_FALSE(host->included);
+  ASSERT_LT(host->predicted, joint->predicted);
+  EXPECT_THAT(host->reason, testing::StartsWith("some transfer of the set would end later"));
+}
+
 TEST(JointPlan, MoreTransfersThanCanBePlayedStayNative) {
   JointRig rig("beluga");
   const Set set(kMostJointTransfers + 1, between(0, 1, 64_MiB));

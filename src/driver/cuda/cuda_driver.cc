@@ -250,12 +250,8 @@ void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
 void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
   const Current current(context_of(stream.value));
   if (request.destination_place.valid() && request.source_place.valid()) {
-    const CopyRequest placed{.destination = request.destination,
-                             .destination_place = request.destination_place,
-                             .source = request.source,
-                             .source_place = request.source_place,
-                             .bytes = request.bytes,
-                             .label = request.label};
+    const CopyRequest placed =
+        with_places(request, request.destination_place, request.source_place);
     connect(placed, gpu_of(stream.value));
     return enqueue(placed, pointer_of(stream));
   }

@@ -73,12 +73,7 @@ void SimDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
   };
   const MemoryInfo to = known(request.destination, "destination");
   const MemoryInfo from = known(request.source, "source");
-  const CopyRequest copy{.destination = request.destination,
-                         .destination_place = to.place,
-                         .source = request.source,
-                         .source_place = from.place,
-                         .bytes = request.bytes,
-                         .label = request.label};
+  const CopyRequest copy = with_places(request, to.place, from.place);
   if (is_pageable(to) || is_pageable(from)) copy_pageable(copy, to, from, stream_of(stream));
   else enqueue_copy(copy, stream_of(stream));
 }
