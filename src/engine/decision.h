@@ -6,9 +6,9 @@
 
 namespace polypath {
 
-/// A copy, with all that was learnt about it.
+/// A copy, with all that was learnt about it. It refers to the call, which has to live longer.
 struct Decision {
-  CopyCall call;
+  const CopyCall& call;
   CopyEnds ends = {};  ///< nowhere, if the copy is as one was that lately went natively
   Means means = Means::nothing;
   PlanPointer plan = nullptr;  ///< null: it needs none, or none is known yet

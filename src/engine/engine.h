@@ -50,9 +50,10 @@ class Engine {
   /// and cannot be waited for.
   CopyResult copy(const CopyCall& call);
 
-  /// What is to become of the copy: all that `copy` finds out before it enqueues anything. Errors
-  /// as there, but for those of enqueuing.
+  /// What is to become of the copy: all that `copy` finds out before it enqueues anything. The
+  /// decision refers to the call. Errors as there, but for those of enqueuing.
   [[nodiscard]] Decision decide(const CopyCall& call);
+  Decision decide(CopyCall&&) = delete;
   /// The same for a caller who has just learnt from the driver where both ends are, in full, and
   /// that the stream is not being captured: it is not asked again.
   [[nodiscard]] Decision decide(const CopyCall& call, const CopyEnds& ends);

@@ -72,29 +72,31 @@ TEST(RecentNatives, AnotherExecutorIsAnotherCopy) {
 
 TEST(RecentNatives, CopiesBesideOthersAreNotKnownUnlessTheyStayNative) {
   RecentNatives recent(1_MiB);
-  Decision beside = native(call_of(0x10000, 0x90000, 2_MiB), std::make_shared<Plan>());
+  const CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
+  Decision beside = native(call, std::make_shared<Plan>());
   beside.contention.load.emplace_back();
 
   recent.remember(beside);
-  const bool known = recent.find(beside.call) != nullptr;
+  const bool known = recent.find(call) != nullptr;
   beside.stays_native = true;
   recent.remember(beside);
 
   EXPECT_FALSE(known);
-  ASSERT_NE(recent.find(beside.call), nullptr);
-  EXPECT_TRUE(recent.find(beside.call)->always);
+  ASSERT_NE(recent.find(call), nullptr);
+  EXPECT_TRUE(recent.find(call)->always);
 }
 
 // By turns alone and beside one that goes the other way, it is known in both.
 TEST(RecentNatives, BothCircumstancesAreKept) {
   RecentNatives recent(1_MiB);
-  Decision decision = native(call_of(0x10000, 0x90000, 2_MiB), std::make_shared<Plan>());
+  const CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
+  Decision decision = native(call, std::make_shared<Plan>());
 
   recent.remember(decision);
   decision.contention.both_ways = BothWays::by_threads;
   recent.remember(decision);
 
-  const RecentNatives::Known* known = recent.find(decision.call);
+  const RecentNatives::Known* known = recent.find(call);
   ASSERT_NE(known, nullptr);
   EXPECT_TRUE(known->alone);
   EXPECT_EQ(known->both_ways, BothWays::by_threads);

@@ -175,7 +175,8 @@ Outcome Session::decide(const ProgramCopy& asked) {
                        .source = ends.source.memory.place,
                        .destination_kind = ends.destination.memory.kind,
                        .source_kind = ends.source.memory.kind};
-  return carry_out({asked, *gpu, ends, engine_.decide(call, found)});
+  Question question{asked, *gpu, ends, engine_.decide(call, found)};
+  return carry_out(question);
 }
 
 // Every message of another process's memory would change all addresses of a graph.
@@ -185,7 +186,7 @@ PlanOptions Session::options_for(const Ends& ends) const {
   return options;
 }
 
-Outcome Session::carry_out(Question question) {
+Outcome Session::carry_out(Question& question) {
   const auto& [asked, gpu, ends, decision] = question;
   if (decision.means == Means::native) {
     (void)engine_.enqueue_or_leave(decision);

@@ -71,7 +71,7 @@ class Session {
   void remember(const ProgramCopy& asked, const Decision& decision);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
-  [[nodiscard]] Outcome carry_out(Question question);
+  [[nodiscard]] Outcome carry_out(Question& question);
   void note_if_held(const ProgramCopy& asked);
   void note_use();
   void give_back_when_idle() noexcept;
