@@ -1,12 +1,54 @@
 #include "driver/driver.h"
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 
 namespace polypath {
+namespace {
+
+[[noreturn]] void fail_without_kernels(const std::string& problem, const std::string& driver) {
+  fail(ErrorCode::unsupported, problem, "driver '" + driver + "' has no kernels",
+       "Simulate a machine.");
+}
+
+}  // namespace
 
 void Driver::reduce(const CopyRequest&, const Reduction&, StreamHandle) {
-  fail(ErrorCode::unsupported, "nothing can be reduced here",
-       "driver '" + name() + "' has no kernels", "Simulate a machine.");
+  fail_without_kernels("nothing can be reduced here", name());
+}
+
+KernelHandle Driver::load_kernel(PlaceId, const Kernel& kernel) {
+  fail_without_kernels("kernel '" + kernel.name + "' cannot be loaded", name());
+}
+
+void Driver::unload_kernel(KernelHandle) {
+  fail_without_kernels("no kernel can be unloaded", name());
+}
+
+void Driver::run(const KernelRequest&, StreamHandle) {
+  fail_without_kernels("no kernel can run here", name());
+}
+
+void Driver::update_kernel(GraphHandle, int, const std::vector<Address>&) {
+  fail_without_kernels("no graph here has a kernel", name());
+}
+
+void check_kernel(const KernelRequest& request) {
+  for (const KernelMemory& memory : request.memory)
+    if (memory.place != request.gpu)
+      fail(ErrorCode::invalid_argument, "a kernel cannot use memory of another place",
+           "it runs on a GPU and uses that GPU's memory", "Copy it there first.");
+}
+
+KernelRequest with_memory(KernelRequest request, const std::vector<Address>& memory) {
+  if (memory.size() != request.memory.size())
+    fail(ErrorCode::invalid_argument,
+         fmt::format("a kernel with {} pieces of memory cannot be given {} addresses",
+                     request.memory.size(), memory.size()),
+         "each piece has one", "Pass as many.");
+  for (std::size_t i = 0; i < memory.size(); ++i) request.memory[i].address = memory[i];
+  return request;
 }
 
 }  // namespace polypath

@@ -13,6 +13,7 @@
 
 #include "core/ids.h"
 #include "core/units.h"
+#include "model/kernel.h"
 #include "model/reduction.h"
 
 namespace polypath {
@@ -36,6 +37,11 @@ struct EventHandle {
 struct GraphHandle {
   std::uintptr_t value = 0;
   constexpr auto operator<=>(const GraphHandle&) const = default;
+};
+
+struct KernelHandle {
+  std::uintptr_t value = 0;
+  constexpr auto operator<=>(const KernelHandle&) const = default;
 };
 
 /// Which part of which transfer a copy is, for traces and reports; -1 and 0 where it is none.
@@ -76,11 +82,31 @@ inline CopyRequest with_places(const NativeCopy& copy, PlaceId destination, Plac
           .label = copy.label};
 }
 
+/// A piece of memory that a kernel uses.
+struct KernelMemory {
+  Address address;
+  PlaceId place;
+  Bytes bytes;
+  bool writes = false;  ///< it may read it as well
+};
+
+/// One run of a kernel.
+struct KernelRequest {
+  KernelHandle kernel;
+  PlaceId gpu;                             ///< for which it was loaded, and where all its memory is
+  std::vector<KernelMemory> memory;        ///< its first parameters, in order
+  std::vector<std::uint64_t> values = {};  ///< the others
+  LaunchShape shape = {};
+  Seconds duration;  ///< that is expected; on a simulated machine it takes that long
+  CopyLabel label = {};
+};
+
 /// A copy in a graph, after the nodes in `after` (indices of earlier nodes).
 struct GraphNode {
   CopyRequest copy;
   std::vector<int> after;
-  std::optional<Reduction> reduction = {};  ///< if it is one; as Driver::reduce
+  std::optional<Reduction> reduction = {};   ///< if it is one; as Driver::reduce
+  std::optional<KernelRequest> kernel = {};  ///< or this instead of a copy; as Driver::run
 };
 
 /// What memory is to a driver.
@@ -168,14 +194,25 @@ class Driver {
   /// kernels.
   virtual void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream);
 
+  /// Makes a kernel ready for a GPU. Error (invalid_argument) if the driver has no use for what it
+  /// is given: no image for a GPU, no function of that name in it, nothing for a simulated machine;
+  /// (unsupported) if it has no kernels.
+  virtual KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel);
+  /// What is queued or part of a graph must have finished, and the graph be destroyed.
+  virtual void unload_kernel(KernelHandle kernel);
+  /// Enqueues a kernel on a stream of its GPU.
+  virtual void run(const KernelRequest& request, StreamHandle stream);
+
   /// A copy between memories of any kind, wherever they are: one native copy, as the driver's user
   /// would make it. With pageable memory it may block until what is before it has finished.
   virtual void copy_native(const NativeCopy& request, StreamHandle stream) = 0;
 
-  /// An executable graph of copies.
+  /// An executable graph.
   virtual GraphHandle instantiate(const std::vector<GraphNode>& nodes) = 0;
   /// Gives one node other addresses, for later launches; places and bytes stay.
   virtual void update_node(GraphHandle graph, int node, Address destination, Address source) = 0;
+  /// The same for a kernel: as many addresses as it has pieces of memory.
+  virtual void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory);
   /// Runs the graph after what is on the stream and after its own earlier launches.
   virtual void launch(GraphHandle graph, StreamHandle stream) = 0;
   /// A launch still running goes on to its end.
@@ -188,5 +225,12 @@ class Driver {
   /// the work there as well.
   virtual void synchronize(EventHandle event) = 0;
 };
+
+/// Errors (invalid_argument) that every driver finds in a request: memory of another place.
+void check_kernel(const KernelRequest& request);
+
+/// The same run with its memory at other addresses. Error (invalid_argument) unless there are as
+/// many.
+KernelRequest with_memory(KernelRequest request, const std::vector<Address>& memory);
 
 }  // namespace polypath

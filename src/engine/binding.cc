@@ -1,5 +1,7 @@
 #include "engine/binding.h"
 
+#include <utility>
+
 #include "core/error.h"
 
 namespace polypath {
@@ -39,9 +41,36 @@ CopyRequest Binding::request_of(const Node& node) const {
   return request;
 }
 
-std::optional<Reduction> reduction_of(const Node& node) {
-  if (node.operation == Operation::copy) return std::nullopt;
-  return node.reduction;
+KernelRequest Binding::kernel_of(const Node& node) const {
+  const KernelCall& call = program().call_of(node);
+  const auto kernel = static_cast<std::size_t>(call.kernel);
+  if (kernel >= transfer_->kernels.size())
+    fail(ErrorCode::internal, "a program calls a kernel that is not there",
+         "whoever runs it brings its kernels");
+  KernelRequest request{.kernel = transfer_->kernels[kernel],
+                        .gpu = call.gpu,
+                        .memory = {},
+                        .values = call.values,
+                        .shape = call.shape,
+                        .duration = call.duration,
+                        .label = {transfer_->id, node.path, node.chunk}};
+  for (const Access& access : call.memory)
+    request.memory.push_back({.address = address_of(access.slice, access.bytes),
+                              .place = program().buffer(access.slice).place,
+                              .bytes = access.bytes,
+                              .writes = access.writes});
+  return request;
+}
+
+GraphNode Binding::graph_node_of(const Node& node, std::vector<int> after) const {
+  switch (node.operation) {
+    case Operation::kernel:
+      return {.copy = {}, .after = std::move(after), .kernel = kernel_of(node)};
+    case Operation::reduce:
+      return {.copy = request_of(node), .after = std::move(after), .reduction = node.reduction};
+    case Operation::copy: break;
+  }
+  return {.copy = request_of(node), .after = std::move(after)};
 }
 
 }  // namespace polypath

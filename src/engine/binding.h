@@ -1,7 +1,6 @@
 #pragma once
 // The streams, rings and addresses that a program's numbers stand for in one transfer.
 
-#include <optional>
 #include <vector>
 
 #include "engine/hops.h"
@@ -29,6 +28,10 @@ class Binding {
   }
   /// What a node asks of the driver. Error (internal) if it reaches beyond its slot.
   [[nodiscard]] CopyRequest request_of(const Node& node) const;
+  /// The same for a kernel; error (internal) too if it was not brought.
+  [[nodiscard]] KernelRequest kernel_of(const Node& node) const;
+  /// The same as a node of a graph, after those of its queue and the others that it names.
+  [[nodiscard]] GraphNode graph_node_of(const Node& node, std::vector<int> after) const;
 
  private:
   [[nodiscard]] Address address_of(const Slice& slice, Bytes bytes) const;
@@ -37,8 +40,5 @@ class Binding {
   std::vector<QueueStream*> queues_;
   std::vector<StagingRing*> rings_;
 };
-
-/// What the driver needs to know of a reduction; nothing for a copy.
-std::optional<Reduction> reduction_of(const Node& node);
 
 }  // namespace polypath

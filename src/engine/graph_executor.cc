@@ -1,6 +1,7 @@
 #include "engine/graph_executor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "engine/binding.h"
@@ -28,22 +29,29 @@ void GraphExecutor::prepare(const Transfer& transfer) {
     (void)hops_.stream(transfer.program->queues()[static_cast<std::size_t>(ring.filler)]);
     (void)hops_.ring(ring.filled_over).last_use.on(transfer.stream_gpu);
   }
+  Entry* entry = find(transfer);
+  if (entry == nullptr) return add(transfer);
+  if (std::ranges::equal(entry->buffers, transfer.buffers)) ++statistics_.graph_hits;
+  else if (update(*entry, transfer)) ++statistics_.graph_updates;
+}
+
+// One with other kernels is of no use any more: it is of a program that runs no more.
+GraphExecutor::Entry* GraphExecutor::find(const Transfer& transfer) {
   const std::string structure(transfer.structure);
   Entry* entry = cache_.find(structure);
-  if (entry == nullptr) {
-    const GraphHandle graph = instantiate(transfer);
-    const std::size_t evicted = cache_.evictions();
-    cache_.insert(structure, {graph, {transfer.buffers.begin(), transfer.buffers.end()}});
-    statistics_.graph_evictions += cache_.evictions() - evicted;
-    ++statistics_.graph_instantiations;
-    return;
-  }
-  if (std::equal(entry->buffers.begin(), entry->buffers.end(), transfer.buffers.begin(),
-                 transfer.buffers.end())) {
-    ++statistics_.graph_hits;
-    return;
-  }
-  if (update(*entry, transfer)) ++statistics_.graph_updates;
+  if (entry == nullptr || std::ranges::equal(entry->kernels, transfer.kernels)) return entry;
+  cache_.erase(structure);
+  return nullptr;
+}
+
+void GraphExecutor::add(const Transfer& transfer) {
+  Entry entry{.graph = instantiate(transfer),
+              .buffers = {transfer.buffers.begin(), transfer.buffers.end()},
+              .kernels = {transfer.kernels.begin(), transfer.kernels.end()}};
+  const std::size_t evicted = cache_.evictions();
+  cache_.insert(std::string(transfer.structure), std::move(entry));
+  statistics_.graph_evictions += cache_.evictions() - evicted;
+  ++statistics_.graph_instantiations;
 }
 
 // Besides the nodes that it names, a node comes after the one before it in its queue.
@@ -53,12 +61,12 @@ GraphHandle GraphExecutor::instantiate(const Transfer& transfer) {
   std::vector<GraphNode> nodes;
   std::vector<int> last(program.queues().size(), -1);
   for (const Node& node : program.nodes()) {
-    const auto after = program.after(node);
-    GraphNode added{bound.request_of(node), {after.begin(), after.end()}, reduction_of(node)};
+    const auto named = program.after(node);
+    std::vector<int> after(named.begin(), named.end());
     int& before = last[static_cast<std::size_t>(node.queue)];
-    if (before >= 0) added.after.push_back(before);
+    if (before >= 0) after.push_back(before);
     before = static_cast<int>(nodes.size());
-    nodes.push_back(std::move(added));
+    nodes.push_back(bound.graph_node_of(node, std::move(after)));
   }
   return driver_.instantiate(nodes);
 }
@@ -67,18 +75,26 @@ GraphHandle GraphExecutor::instantiate(const Transfer& transfer) {
 // of no use to anyone, so an error drops it.
 bool GraphExecutor::update(Entry& entry, const Transfer& transfer) {
   const Binding bound(hops_, transfer);
-  int number = 0;
+  const int nodes = static_cast<int>(transfer.program->nodes().size());
   try {
-    for (const Node& node : transfer.program->nodes()) {
-      const CopyRequest request = bound.request_of(node);
-      driver_.update_node(entry.graph, number++, request.destination, request.source);
-    }
+    for (int number = 0; number < nodes; ++number) update_node(entry.graph, bound, number);
   } catch (const Error&) {
     cache_.erase(std::string(transfer.structure));
     throw;
   }
   entry.buffers.assign(transfer.buffers.begin(), transfer.buffers.end());
   return true;
+}
+
+void GraphExecutor::update_node(GraphHandle graph, const Binding& bound, int number) {
+  const Node& node = bound.program().node(number);
+  if (node.operation != Operation::kernel) {
+    const CopyRequest request = bound.request_of(node);
+    return driver_.update_node(graph, number, request.destination, request.source);
+  }
+  std::vector<Address> memory;
+  for (const KernelMemory& each : bound.kernel_of(node).memory) memory.push_back(each.address);
+  driver_.update_kernel(graph, number, memory);
 }
 
 void GraphExecutor::run(const Transfer& transfer) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/settings.h"
+#include "engine/binding.h"
 #include "engine/hops.h"
 #include "engine/statistics.h"
 #include "engine/transfer.h"
@@ -32,9 +33,13 @@ class GraphExecutor {
   struct Entry {
     GraphHandle graph;
     std::vector<Address> buffers;
+    std::vector<KernelHandle> kernels;  ///< cannot be changed in it
   };
 
+  [[nodiscard]] Entry* find(const Transfer& transfer);
+  void add(const Transfer& transfer);
   [[nodiscard]] GraphHandle instantiate(const Transfer& transfer);
+  void update_node(GraphHandle graph, const Binding& bound, int number);
   [[nodiscard]] bool update(Entry& entry, const Transfer& transfer);
   void destroy(GraphHandle graph) noexcept;
 

@@ -18,10 +18,13 @@ class DriverCalls {
   void wait(int queue, int earlier) { driver_.wait(bound_.stream(queue), event_of(earlier)); }
   void run(int number) {
     const Node& node = bound_.program().node(number);
-    const CopyRequest request = bound_.request_of(node);
     const StreamHandle stream = bound_.stream(node.queue);
-    if (node.operation == Operation::copy) driver_.copy(request, stream);
-    else driver_.reduce(request, node.reduction, stream);
+    switch (node.operation) {
+      case Operation::copy: return driver_.copy(bound_.request_of(node), stream);
+      case Operation::reduce:
+        return driver_.reduce(bound_.request_of(node), node.reduction, stream);
+      case Operation::kernel: return driver_.run(bound_.kernel_of(node), stream);
+    }
   }
   void record(int number) {
     driver_.record(event_of(number), bound_.stream(bound_.program().node(number).queue));

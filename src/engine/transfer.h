@@ -17,6 +17,7 @@ struct Transfer {
   StreamHandle stream;
   PlaceId stream_gpu;  ///< whose events the stream records
   std::uint64_t id = 0;
+  std::span<const KernelHandle> kernels = {};  ///< those that the program's calls name
 };
 
 }  // namespace polypath

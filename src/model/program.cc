@@ -37,9 +37,31 @@ class StructureWriter {
     return add('+', slice.offset.value);
   }
 
+  StructureWriter& add_operation(const Program& program, const Node& node) {
+    switch (node.operation) {
+      case Operation::copy: add('c', node.hop.value); break;
+      case Operation::reduce:
+        add('r', static_cast<int>(node.reduction.operation));
+        add('.', static_cast<int>(node.reduction.type));
+        break;
+      case Operation::kernel: return add_call(program, program.call_of(node));
+    }
+    add_slice(':', program, node.source).add_slice('>', program, node.destination);
+    return add('*', node.bytes.value);
+  }
+
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
+  StructureWriter& add_call(const Program& program, const KernelCall& call) {
+    add('k', call.kernel).add('@', call.gpu.value);
+    add('x', call.shape.blocks).add('x', call.shape.threads_per_block);
+    for (const Access& access : call.memory)
+      add_slice(access.writes ? '>' : ':', program, access.slice).add('*', access.bytes.value);
+    for (const std::uint64_t value : call.values) add('=', value);
+    return *this;
+  }
+
   std::string text_;
 };
 
@@ -63,10 +85,17 @@ int Program::add(const Queue& queue) {
   return static_cast<int>(queues_.size()) - 1;
 }
 
+bool Program::has_memory_of(const Node& node) const {
+  const auto is_there = [&](const Slice& slice) { return in_range(slice.buffer, buffers_.size()); };
+  if (node.operation != Operation::kernel)
+    return is_there(node.source) && is_there(node.destination);
+  const auto& memory = call_of(node).memory;
+  return std::all_of(memory.begin(), memory.end(),
+                     [&](const Access& access) { return is_there(access.slice); });
+}
+
 void Program::check(const Node& node, std::span<const int> after) const {
-  const bool known = in_range(node.queue, queues_.size()) &&
-                     in_range(node.source.buffer, buffers_.size()) &&
-                     in_range(node.destination.buffer, buffers_.size());
+  const bool known = in_range(node.queue, queues_.size()) && has_memory_of(node);
   const bool earlier = std::all_of(after.begin(), after.end(),
                                    [&](int number) { return in_range(number, nodes_.size()); });
   if (known && earlier) return;
@@ -86,12 +115,31 @@ int Program::add(Node node, std::span<const int> after) {
   node.edges = static_cast<std::uint32_t>(edges_.size()) - node.first_edge;
   QueueState& state = states_[static_cast<std::size_t>(node.queue)];
   node.starts_queue = node.queue != kCallersQueue && state.last < 0 && node.edges == 0;
-  note_use(node.destination, node.queue, true);
-  note_use(node.source, node.queue, false);
+  note_uses(node);
   state.last = static_cast<int>(nodes_.size());
   ++state.nodes;
   nodes_.push_back(node);
   return state.last;
+}
+
+int Program::add(KernelCall call, int queue, std::span<const int> after) {
+  Node node;
+  node.operation = Operation::kernel;
+  node.queue = queue;
+  node.call = static_cast<int>(calls_.size());
+  for (const Access& access : call.memory) node.bytes += access.bytes;
+  calls_.push_back(std::move(call));
+  return add(node, after);
+}
+
+void Program::note_uses(const Node& node) {
+  if (node.operation != Operation::kernel) {
+    note_use(node.destination, node.queue, true);
+    note_use(node.source, node.queue, false);
+    return;
+  }
+  for (const Access& access : call_of(node).memory)
+    note_use(access.slice, node.queue, access.writes);
 }
 
 void Program::note_use(const Slice& slice, int queue, bool fills) {
@@ -125,6 +173,7 @@ void Program::assign_events() {
 Queue queue_of(const Machine& machine, HopId hop) { return {hop, machine.executing_gpu(hop)}; }
 
 PlaceId working_gpu(const Machine& machine, const Program& program, const Node& node) {
+  if (node.operation == Operation::kernel) return program.call_of(node).gpu;
   return node.hop.valid() ? machine.executing_gpu(node.hop)
                           : program.buffer(node.destination).place;
 }
@@ -138,13 +187,7 @@ Seconds wait_latency(const Machine& machine, const Program& program, const Node&
 std::string structure_of(const Program& program) {
   StructureWriter writer;
   for (const Node& node : program.nodes()) {
-    writer.add(node.queue);
-    if (node.operation == Operation::copy) writer.add('c', node.hop.value);
-    else
-      writer.add('r', static_cast<int>(node.reduction.operation))
-          .add('.', static_cast<int>(node.reduction.type));
-    writer.add_slice(':', program, node.source).add_slice('>', program, node.destination);
-    writer.add('*', node.bytes.value);
+    writer.add(node.queue).add_operation(program, node);
     for (const int earlier : program.after(node)) writer.add('<', earlier);
     writer.add(';');
   }

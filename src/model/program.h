@@ -17,11 +17,13 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ids.h"
 #include "core/units.h"
 #include "machine/machine.h"
+#include "model/kernel.h"
 #include "model/reduction.h"
 
 namespace polypath {
@@ -52,6 +54,24 @@ struct Queue {
 enum class Operation {
   copy,    ///< destination = source
   reduce,  ///< destination = destination ∘ source, element by element, by the destination's GPU
+  kernel,  ///< whatever its function does with the memory that its call names
+};
+
+/// A piece of memory that a kernel uses.
+struct Access {
+  Slice slice;
+  Bytes bytes;
+  bool writes = false;  ///< it may read it as well
+};
+
+/// One use of a kernel.
+struct KernelCall {
+  int kernel = 0;              ///< which of those that whoever runs the program brings
+  PlaceId gpu;                 ///< that runs it; all its memory is there
+  std::vector<Access> memory;  ///< in the order of its parameters
+  std::vector<std::uint64_t> values = {};
+  LaunchShape shape = {};
+  Seconds duration;  ///< that is expected, from its start to its end
 };
 
 /// One operation of a program.
@@ -59,9 +79,9 @@ struct Node {
   Operation operation = Operation::copy;
   HopId hop = {};  ///< that a copy goes over
   Reduction reduction = {};
-  Slice source;
-  Slice destination;
-  Bytes bytes;
+  Slice source;       ///< of a copy or reduction
+  Slice destination;  ///< of a copy or reduction
+  Bytes bytes;        ///< of a kernel, all that it uses
   int queue = 0;
   int path = -1;   ///< of a transfer; -1 where there are none
   int chunk = -1;  ///< number within the path
@@ -69,6 +89,7 @@ struct Node {
   bool starts_queue = false;  ///< nothing before it is known to come after the fork
   bool awaited = false;       ///< a later node of another queue names it
   int event = -1;             ///< number of its event in its queue; see Program::assign_events
+  int call = -1;              ///< of a kernel: its number in Program::calls
   std::uint32_t first_edge = 0, edges = 0;
 };
 
@@ -95,6 +116,11 @@ class Program {
   int add(const Node& node, std::initializer_list<int> after) {
     return add(node, std::span(after.begin(), after.size()));
   }
+  /// The same for a kernel.
+  int add(KernelCall call, int queue, std::span<const int> after = {});
+  int add(KernelCall call, int queue, std::initializer_list<int> after) {
+    return add(std::move(call), queue, std::span(after.begin(), after.size()));
+  }
   /// Gives each node that another queue waits for an event of its queue. An event is used again
   /// once everything that waits for it has been told to. Call it when all nodes are there and
   /// before the program is executed.
@@ -105,6 +131,9 @@ class Program {
   [[nodiscard]] const std::vector<Queue>& queues() const { return queues_; }
   [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<Ring>& rings() const { return rings_; }
+  [[nodiscard]] const KernelCall& call_of(const Node& kernel) const {
+    return calls_[static_cast<std::size_t>(kernel.call)];
+  }
   [[nodiscard]] const Node& node(int number) const {
     return nodes_[static_cast<std::size_t>(number)];
   }
@@ -132,6 +161,8 @@ class Program {
     return states_[static_cast<std::size_t>(queue)];
   }
   void check(const Node& node, std::span<const int> after) const;
+  [[nodiscard]] bool has_memory_of(const Node& node) const;
+  void note_uses(const Node& node);
   void note_use(const Slice& slice, int queue, bool fills);
 
   std::vector<ProgramBuffer> buffers_;
@@ -140,6 +171,7 @@ class Program {
   std::vector<Node> nodes_;
   std::vector<int> edges_;
   std::vector<Ring> rings_;
+  std::vector<KernelCall> calls_;
 };
 
 /// The queue of a hop's copies.

@@ -10,6 +10,9 @@ ActivityPointer activity_of(const Machine& machine, const Program& program, cons
   if (node.operation == Operation::reduce) {
     activity->gpu = program.buffer(node.destination).place;
     activity->duration = machine.reduction_time(activity->gpu, node.bytes);
+  } else if (node.operation == Operation::kernel) {
+    activity->gpu = program.call_of(node).gpu;
+    activity->duration = program.call_of(node).duration;
   }
   activity->waits = node.starts_queue || node.edges > 0;
   return activity;

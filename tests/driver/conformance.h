@@ -72,6 +72,7 @@ class DriverConformance : public testing::TestWithParam<DriverFactory> {
   StreamHandle stream(PlaceId gpu);
   EventHandle event(PlaceId gpu);
   GraphHandle graph(const std::vector<GraphNode>& nodes);
+  KernelHandle kernel(PlaceId gpu, const Kernel& kernel);
   /// The contents once everything queued on the test's streams has finished.
   Contents read(Address address, std::size_t bytes);
 
@@ -87,6 +88,7 @@ class DriverConformance : public testing::TestWithParam<DriverFactory> {
   std::vector<StreamHandle> streams_;
   std::vector<EventHandle> events_;
   std::vector<GraphHandle> graphs_;
+  std::vector<KernelHandle> kernels_;
 };
 
 /// Bytes of copies whose time does not matter.
@@ -95,5 +97,16 @@ inline constexpr std::size_t kSmall = 4096;
 inline constexpr std::size_t kLarge = std::size_t{8} << 20;
 
 class DriverArguments : public DriverConformance {};
+
+/// Skipped where the driver has no kernels.
+class DriverKernels : public DriverConformance {
+ protected:
+  void SetUp() override;
+
+  /// kLarge bytes of elements that get what `source` has, and `added`.
+  KernelRequest add(Address destination, Address source, std::uint32_t added);
+
+  KernelHandle kernel_;  ///< add_kernel() on the first GPU
+};
 
 }  // namespace polypath::test

@@ -15,6 +15,7 @@ void DriverConformance::TearDown() {
   if (!subject_) return;
   for (const StreamHandle stream : streams_) driver().synchronize(stream);
   for (const GraphHandle graph : graphs_) driver().destroy_graph(graph);
+  for (const KernelHandle kernel : kernels_) driver().unload_kernel(kernel);
   for (const EventHandle event : events_) driver().destroy_event(event);
   for (const StreamHandle stream : streams_) driver().destroy_stream(stream);
   for (const Address address : memory_) driver().free(address);
@@ -45,6 +46,11 @@ EventHandle DriverConformance::event(PlaceId gpu) {
 GraphHandle DriverConformance::graph(const std::vector<GraphNode>& nodes) {
   graphs_.push_back(driver().instantiate(nodes));
   return graphs_.back();
+}
+
+KernelHandle DriverConformance::kernel(PlaceId gpu, const Kernel& kernel) {
+  kernels_.push_back(driver().load_kernel(gpu, kernel));
+  return kernels_.back();
 }
 
 Contents DriverConformance::read(Address address, std::size_t bytes) {

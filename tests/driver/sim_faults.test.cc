@@ -5,6 +5,7 @@
 #include <map>
 
 #include "driver/hand_driver.h"
+#include "support/add_kernel.h"
 #include "support/errors.h"
 
 namespace polypath::test {
@@ -40,6 +41,17 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
   CopyRequest request_ = request(memory(gpu(1), 64), memory(gpu(0), 64), 64);
   CopyRequest within_ = request(memory(gpu(0), 64), memory(gpu(0), 64), 64);
   GraphHandle graph_ = driver_.instantiate({{request_, {}}});
+  KernelHandle kernel_ = driver_.load_kernel(gpu(0), add_kernel());
+  KernelRequest run_ = {
+      .kernel = kernel_,
+      .gpu = gpu(0),
+      .memory = {{.address = within_.destination,
+                  .place = gpu(0),
+                  .bytes = within_.bytes,
+                  .writes = true},
+                 {.address = within_.source, .place = gpu(0), .bytes = within_.bytes}},
+      .values = {16, 1},
+      .duration = 1_us};
   std::vector<Address> allocated_;
 
   const std::map<Call, std::function<void()>> use_of_ = {
@@ -54,6 +66,10 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
       {Call::is_done, [this] { (void)driver_.is_done(event_); }},
       {Call::copy, [this] { driver_.copy(request_, stream_); }},
       {Call::reduce, [this] { driver_.reduce(within_, {}, stream_); }},
+      {Call::load_kernel, [this] { (void)driver_.load_kernel(gpu(0), add_kernel()); }},
+      {Call::unload_kernel,
+       [this] { driver_.unload_kernel(driver_.load_kernel(gpu(0), add_kernel())); }},
+      {Call::run_kernel, [this] { driver_.run(run_, stream_); }},
       {Call::instantiate,
        [this] {
          (void)driver_.instantiate({{request_, {}}});

@@ -202,7 +202,7 @@ TEST(SumProgram, IsInTheTraceNodeByNode) {
     EXPECT_EQ(span.bytes, kPiece);
     (span.hop.valid() ? copies : reductions) += 1;
     if (span.hop.valid()) continue;
-    EXPECT_EQ(span.reduced_by, PlaceId{0});
+    EXPECT_EQ(span.gpu, PlaceId{0});
     EXPECT_NEAR((span.finished - span.started).value,
                 sum.machine().reduction_time({0}, kPiece).value, 1e-12);
   }

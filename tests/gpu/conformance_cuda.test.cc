@@ -73,6 +73,8 @@ DriverFactory cuda(const std::string& name, bool peer_access) {
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverConformance,
                          testing::Values(cuda("peer_access", true), cuda("no_peer_access", false)),
                          factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverKernels, testing::Values(cuda("peer_access", true)),
+                         factory_name);
 
 }  // namespace
 }  // namespace polypath::test

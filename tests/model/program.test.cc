@@ -8,6 +8,7 @@
 
 #include "model/fan.h"
 #include "support/errors.h"
+#include "support/hand_machine.h"
 
 namespace polypath::test {
 namespace {
@@ -152,6 +153,76 @@ TEST(Structure, TellsAReductionFromAnotherAndFromACopy) {
   EXPECT_NE(sum, with(Operation::copy, {}));
   EXPECT_NE(sum, with(Operation::reduce, {ReduceOperator::maximum, ElementType::float32}));
   EXPECT_NE(sum, with(Operation::reduce, {ReduceOperator::sum, ElementType::float64}));
+}
+
+KernelCall call_of(const std::vector<Access>& memory) {
+  return {.kernel = 0, .gpu = {0}, .memory = memory, .values = {3}, .duration = 1_us};
+}
+
+// Queue 1 of gpu0 and two buffers.
+Program two_buffers() {
+  Program program;
+  program.add(ProgramBuffer{{0}});
+  program.add(ProgramBuffer{{0}});
+  program.add(Queue{{}, {0}});
+  return program;
+}
+
+TEST(Structure, TellsAKernelFromEveryOther) {
+  const auto with = [](auto change) {
+    Program program = two_buffers();
+    KernelCall call = call_of({{.slice = {0, {}}, .bytes = 8_B}, {.slice = {1, {}}, .bytes = 8_B}});
+    change(call);
+    program.add(call, 1, {});
+    return structure_of(program);
+  };
+
+  const std::string same = with([](KernelCall&) {});
+
+  EXPECT_EQ(same, with([](KernelCall& call) { call.duration = 2_us; }));  // it does the same
+  EXPECT_NE(same, with([](KernelCall& call) { call.kernel = 1; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.gpu = {1}; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.values = {4}; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.values = {}; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.shape.blocks = 2; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.shape.threads_per_block = 2; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.memory[1].slice.buffer = 0; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.memory[1].slice.offset = 8_B; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.memory[1].bytes = 16_B; }));
+  EXPECT_NE(same, with([](KernelCall& call) { call.memory[1].writes = true; }));
+}
+
+TEST(KernelNode, HasAllTheBytesThatItUsesAndItsGpu) {
+  Program program = two_buffers();
+
+  const int number = program.add(
+      call_of({{.slice = {0, {}}, .bytes = 8_B}, {.slice = {1, {}}, .bytes = 24_B}}), 1, {});
+
+  EXPECT_EQ(program.node(number).bytes, 32_B);
+  EXPECT_EQ(working_gpu(hand_machine(), program, program.node(number)), PlaceId{0});
+}
+
+TEST(KernelNode, OfABufferThatIsNotThereIsRefused) {
+  Program program = two_buffers();
+
+  const auto add = [&] { program.add(call_of({{.slice = {2, {}}, .bytes = 8_B}}), 1, {}); };
+
+  expect_error(ErrorCode::internal, add, "cannot be added");
+}
+
+TEST(KernelNode, FillsOrReadsTheScratchThatItUses) {
+  Program program = two_buffers();
+  const int filled = program.add(ProgramBuffer{{0}, {0}, 0});
+  const int read = program.add(ProgramBuffer{{0}, {1}, 0});
+
+  program.add(call_of({{.slice = {filled, {}}, .bytes = 8_B, .writes = true},
+                       {.slice = {read, {}}, .bytes = 8_B}}),
+              1, {});
+
+  EXPECT_EQ(program.rings()[0].filler, 1);
+  EXPECT_EQ(program.rings()[0].reader, -1);
+  EXPECT_EQ(program.rings()[1].filler, -1);
+  EXPECT_EQ(program.rings()[1].reader, 1);
 }
 
 }  // namespace

@@ -37,11 +37,21 @@ class ForwardingDriver : public Driver {
   void copy_native(const NativeCopy& request, StreamHandle stream) override {
     real_.copy_native(request, stream);
   }
+  KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override {
+    return real_.load_kernel(gpu, kernel);
+  }
+  void unload_kernel(KernelHandle kernel) override { real_.unload_kernel(kernel); }
+  void run(const KernelRequest& request, StreamHandle stream) override {
+    real_.run(request, stream);
+  }
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override {
     return real_.instantiate(nodes);
   }
   void update_node(GraphHandle graph, int node, Address destination, Address source) override {
     real_.update_node(graph, node, destination, source);
+  }
+  void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override {
+    real_.update_kernel(graph, node, memory);
   }
   void launch(GraphHandle graph, StreamHandle stream) override { real_.launch(graph, stream); }
   void destroy_graph(GraphHandle graph) override { real_.destroy_graph(graph); }

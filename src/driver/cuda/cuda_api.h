@@ -72,6 +72,12 @@
   X(copy_out, cuMemcpyDtoHAsync_v2, 3020, (void*, DevicePointer, std::size_t, StreamPointer))      \
   X(copy_between, cuMemcpyDtoDAsync_v2, 3020,                                                      \
     (DevicePointer, DevicePointer, std::size_t, StreamPointer))                                    \
+  X(module_load, cuModuleLoadData, 2000, (ModulePointer*, const void*))                            \
+  X(module_unload, cuModuleUnload, 2000, (ModulePointer))                                          \
+  X(module_function, cuModuleGetFunction, 2000, (FunctionPointer*, ModulePointer, const char*))    \
+  X(launch_kernel, cuLaunchKernel, 4000,                                                           \
+    (FunctionPointer, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,        \
+     StreamPointer, void**, void**))                                                               \
   X(graph_create, cuGraphCreate, 10000, (GraphPointer*, unsigned))                                 \
   X(graph_destroy, cuGraphDestroy, 10000, (GraphPointer))                                          \
   X(graph_add_copy, cuGraphAddMemcpyNode, 10000,                                                   \
@@ -81,6 +87,11 @@
     (GraphExecPointer*, GraphPointer, unsigned long long))                                         \
   X(graph_exec_set_copy, cuGraphExecMemcpyNodeSetParams, 10020,                                    \
     (GraphExecPointer, GraphNodePointer, const Memcpy3D*, ContextPointer))                         \
+  X(graph_add_kernel, cuGraphAddKernelNode, 10000,                                                 \
+    (GraphNodePointer*, GraphPointer, const GraphNodePointer*, std::size_t,                        \
+     const KernelParameters*))                                                                     \
+  X(graph_exec_set_kernel, cuGraphExecKernelNodeSetParams, 10010,                                  \
+    (GraphExecPointer, GraphNodePointer, const KernelParameters*))                                 \
   X(graph_launch, cuGraphLaunch, 10000, (GraphExecPointer, StreamPointer))                         \
   X(graph_exec_destroy, cuGraphExecDestroy, 10000, (GraphExecPointer))
 

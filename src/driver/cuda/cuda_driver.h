@@ -62,8 +62,12 @@ class CudaDriver final : public Driver {
   bool is_open(PlaceId place) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
+  KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override;
+  void unload_kernel(KernelHandle kernel) override;
+  void run(const KernelRequest& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
+  void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override;
   void launch(GraphHandle graph, StreamHandle stream) override;
   void destroy_graph(GraphHandle graph) override;
   void synchronize(StreamHandle stream) override;
@@ -76,6 +80,7 @@ class CudaDriver final : public Driver {
   [[nodiscard]] Imports& imports() { return imports_; }
 
  private:
+  struct LoadedKernel;
   struct Graph;
 
   [[nodiscard]] int ordinal(PlaceId gpu) const;
@@ -88,6 +93,9 @@ class CudaDriver final : public Driver {
   void connect(const CopyRequest& request, int copying_gpu);
   void enqueue(const CopyRequest& request, StreamPointer stream);
   void reach_imports(Graph& graph);
+  void add_copy(Graph& graph, const CopyRequest& copy, const std::vector<GraphNodePointer>& after);
+  void add_kernel(Graph& graph, const KernelRequest& kernel,
+                  const std::vector<GraphNodePointer>& after);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
   [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId source,
                                                           Bytes bytes);
@@ -97,6 +105,7 @@ class CudaDriver final : public Driver {
   [[nodiscard]] Address allocate_pinned(Bytes bytes);
   void free_pinned(Address address);
   void make_streams(int gpu);
+  [[nodiscard]] const LoadedKernel& kernel_of(const KernelRequest& request) const;
   Graph& graph_of(GraphHandle handle);
 
   const Functions& cuda_;

@@ -1,11 +1,14 @@
-// Executable graphs of copies.
+// Executable graphs.
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "core/error.h"
 #include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/cuda_kernel.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::cuda {
@@ -26,7 +29,15 @@ struct CudaDriver::Graph {
     ContextPointer context = nullptr;
     Address destination, source;  ///< as the caller gave them
     std::array<std::weak_ptr<SecondMapping>, 2> mappings;
+    std::optional<KernelRequest> kernel;  ///< instead of a copy
   };
+
+  Node& at(int number) {
+    if (number < 0 || static_cast<std::size_t>(number) >= nodes.size())
+      fail(ErrorCode::invalid_argument, "the graph has no such node", "it was made with fewer",
+           "Pass the index of one of its nodes.");
+    return nodes[static_cast<std::size_t>(number)];
+  }
 
   const Functions& cuda;
   GraphPointer graph = nullptr;
@@ -36,6 +47,12 @@ struct CudaDriver::Graph {
 };
 
 namespace {
+
+[[noreturn]] void fail_as_kernel(bool is_kernel) {
+  fail(ErrorCode::invalid_argument,
+       is_kernel ? "the graph's node is a kernel" : "the graph's node is no kernel",
+       "the two have different parameters", is_kernel ? "Use update_kernel." : "Use update_node.");
+}
 
 void set_addresses(Memcpy3D& copy, Address destination, Address source) {
   if (copy.source_type == kMemoryDevice) copy.source_device = source.value;
@@ -61,6 +78,36 @@ ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
   return contexts_.of(gpu);
 }
 
+void CudaDriver::add_copy(Graph& graph, const CopyRequest& copy,
+                          const std::vector<GraphNodePointer>& after) {
+  Graph::Node added;
+  added.copy.source_type = is_gpu(copy.source_place) ? kMemoryDevice : kMemoryHost;
+  added.copy.destination_type = is_gpu(copy.destination_place) ? kMemoryDevice : kMemoryHost;
+  added.copy.width = copy.bytes.value;
+  added.destination = copy.destination;
+  added.source = copy.source;
+  added.context = copying_context(copy);
+  place_addresses(imports_, added);
+  check(cuda_.graph_add_copy(&added.pointer, graph.graph, after.data(), after.size(), &added.copy,
+                             added.context),
+        "cuGraphAddMemcpyNode");
+  graph.nodes.push_back(added);
+}
+
+void CudaDriver::add_kernel(Graph& graph, const KernelRequest& kernel,
+                            const std::vector<GraphNodePointer>& after) {
+  const LoadedKernel& loaded = kernel_of(kernel);
+  const KernelRun run(loaded.function, kernel);
+  Graph::Node added;
+  added.context = loaded.context;
+  added.kernel = kernel;
+  const Current current(added.context);
+  check(cuda_.graph_add_kernel(&added.pointer, graph.graph, after.data(), after.size(),
+                               &run.parameters()),
+        "cuGraphAddKernelNode");
+  graph.nodes.push_back(std::move(added));
+}
+
 GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
   const Current current(contexts_.any());
@@ -69,23 +116,13 @@ GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
   for (const GraphNode& node : nodes) {
     if (node.reduction)
-      fail(ErrorCode::unsupported, "a graph cannot reduce here", "this driver has no kernels",
+      fail(ErrorCode::unsupported, "a graph cannot reduce here", "this driver has no reductions",
            "Simulate a machine.");
-    Graph::Node added;
-    added.copy.source_type = is_gpu(node.copy.source_place) ? kMemoryDevice : kMemoryHost;
-    added.copy.destination_type = is_gpu(node.copy.destination_place) ? kMemoryDevice : kMemoryHost;
-    added.copy.width = node.copy.bytes.value;
-    added.destination = node.copy.destination;
-    added.source = node.copy.source;
-    added.context = copying_context(node.copy);
-    place_addresses(imports_, added);
     std::vector<GraphNodePointer> after;
     for (const int earlier : node.after)
       after.push_back(made->nodes[static_cast<std::size_t>(earlier)].pointer);
-    check(cuda_.graph_add_copy(&added.pointer, made->graph, after.data(), after.size(), &added.copy,
-                               added.context),
-          "cuGraphAddMemcpyNode");
-    made->nodes.push_back(added);
+    if (node.kernel) add_kernel(*made, *node.kernel, after);
+    else add_copy(*made, node.copy, after);
   }
   check(cuda_.graph_instantiate(&made->executable, made->graph, 0), "cuGraphInstantiate");
   return {reinterpret_cast<std::uintptr_t>(made.release())};
@@ -98,18 +135,28 @@ CudaDriver::Graph& CudaDriver::graph_of(GraphHandle handle) {
   return *reinterpret_cast<Graph*>(handle.value);
 }
 
-void CudaDriver::update_node(GraphHandle graph, int node, Address destination, Address source) {
-  Graph& used = graph_of(graph);
-  if (node < 0 || static_cast<std::size_t>(node) >= used.nodes.size())
-    fail(ErrorCode::invalid_argument, "the graph has no such node", "it was made with fewer",
-         "Pass the index of one of its nodes.");
-  Graph::Node& changed = used.nodes[static_cast<std::size_t>(node)];
-  const Current current(changed.context);
-  changed.destination = destination;
-  changed.source = source;
-  place_addresses(imports_, changed);
-  check(cuda_.graph_exec_set_copy(used.executable, changed.pointer, &changed.copy, changed.context),
+void CudaDriver::update_node(GraphHandle handle, int number, Address destination, Address source) {
+  Graph& graph = graph_of(handle);
+  Graph::Node& node = graph.at(number);
+  if (node.kernel) fail_as_kernel(true);
+  const Current current(node.context);
+  node.destination = destination;
+  node.source = source;
+  place_addresses(imports_, node);
+  check(cuda_.graph_exec_set_copy(graph.executable, node.pointer, &node.copy, node.context),
         "cuGraphExecMemcpyNodeSetParams");
+}
+
+void CudaDriver::update_kernel(GraphHandle handle, int number, const std::vector<Address>& memory) {
+  Graph& graph = graph_of(handle);
+  Graph::Node& node = graph.at(number);
+  if (!node.kernel) fail_as_kernel(false);
+  KernelRequest changed = with_memory(*node.kernel, memory);
+  const KernelRun run(kernel_of(changed).function, changed);
+  const Current current(node.context);
+  check(cuda_.graph_exec_set_kernel(graph.executable, node.pointer, &run.parameters()),
+        "cuGraphExecKernelNodeSetParams");
+  node.kernel = std::move(changed);
 }
 
 // The same address may by now be another import, or none: its second mappings are others then.
@@ -117,6 +164,7 @@ void CudaDriver::reach_imports(Graph& graph) {
   const std::uint64_t now = imports_.changes();
   if (graph.imports_then == now) return;
   for (Graph::Node& node : graph.nodes) {
+    if (node.kernel) continue;
     const Current current(node.context);
     place_addresses(imports_, node);
     check(cuda_.graph_exec_set_copy(graph.executable, node.pointer, &node.copy, node.context),

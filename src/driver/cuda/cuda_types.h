@@ -1,7 +1,6 @@
 #pragma once
 // The part of the CUDA driver's binary interface that Polypath uses, declared here so that building
 // needs no CUDA: libcuda is opened at run time. All of it is unchanged from CUDA 11.8 to 13.
-// tests/driver/cuda_types.test.cc compares it with cuda.h where there is one.
 
 #include <array>
 #include <cstddef>
@@ -18,6 +17,8 @@ using EventPointer = struct OpaqueEvent*;
 using GraphPointer = struct OpaqueGraph*;
 using GraphNodePointer = struct OpaqueGraphNode*;
 using GraphExecPointer = struct OpaqueGraphExec*;
+using ModulePointer = struct OpaqueModule*;
+using FunctionPointer = struct OpaqueFunction*;
 
 /// CUipcMemHandle: names an allocation to other processes. Compared as a whole.
 struct IpcHandle {
@@ -36,7 +37,11 @@ constexpr Result kSuccess = 0;
 constexpr Result kInvalidValue = 1;
 constexpr Result kOutOfMemory = 2;
 constexpr Result kNotInitialized = 3;
+constexpr Result kInvalidImage = 200;
 constexpr Result kInvalidContext = 201;
+constexpr Result kNoBinaryForGpu = 209;
+constexpr Result kInvalidPtx = 218;
+constexpr Result kUnsupportedPtxVersion = 222;
 constexpr Result kNotFound = 500;
 constexpr Result kNotReady = 600;
 constexpr Result kPeerAccessAlreadyEnabled = 704;
@@ -118,5 +123,16 @@ struct Memcpy3D {
   std::size_t width = 0, height = 1, depth = 1;
 };
 static_assert(sizeof(Memcpy3D) == 200);
+
+/// CUDA_KERNEL_NODE_PARAMS_v1: what a kernel node of a graph runs.
+struct KernelParameters {
+  FunctionPointer function = nullptr;
+  std::array<unsigned, 3> blocks = {1, 1, 1};
+  std::array<unsigned, 3> threads_per_block = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** parameters = nullptr;
+  void** extra = nullptr;
+};
+static_assert(sizeof(KernelParameters) == 56);
 
 }  // namespace polypath::cuda

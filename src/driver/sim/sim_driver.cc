@@ -175,7 +175,10 @@ void SimDriver::enqueue(const CopyRequest& request, HopId hop,
   spend(machine_.costs.copy);
   races_.step(target.thread);
   check_accesses(request, target.thread);
-  const ActivityPointer activity = make_activity(request, hop, reduction);
+  append(make_activity(request, hop, reduction), target);
+}
+
+void SimDriver::append(const ActivityPointer& activity, Stream& target) {
   Fluid::order(target.tail, activity, {});
   activity->waits = std::exchange(target.waited, false);
   fluid_.submit(activity);
@@ -219,17 +222,24 @@ ActivityPointer SimDriver::make_activity(const CopyRequest& request, HopId hop,
   // The blocks are kept so that the bytes outlive a premature free, which is reported.
   activity->on_done = [this, request, reduction, from = memory_.find(request.source),
                        to = memory_.find(request.destination)](const Activity& done) {
-    if (options_.move_bytes && reduction)
-      reduce_on_host(*reduction, to->bytes_at(request.destination), from->bytes_at(request.source),
-                     request.bytes);
-    else if (options_.move_bytes)
-      std::memmove(to->bytes_at(request.destination), from->bytes_at(request.source),
-                   request.bytes.value);
-    if (options_.record_trace)
-      trace_.push_back(
-          {request.label, done.hop, done.bytes, done.ready, done.started, done.finished, done.gpu});
+    if (options_.move_bytes) move_bytes(request, reduction, *to, *from);
+    note_finished(request.label, done);
   };
   return activity;
+}
+
+void SimDriver::move_bytes(const CopyRequest& request, const std::optional<Reduction>& reduction,
+                           const Block& to, const Block& from) const {
+  std::byte* const destination = to.bytes_at(request.destination);
+  const std::byte* const source = from.bytes_at(request.source);
+  if (reduction) reduce_on_host(*reduction, destination, source, request.bytes);
+  else std::memmove(destination, source, request.bytes.value);
+}
+
+void SimDriver::note_finished(const CopyLabel& label, const Activity& done) {
+  if (options_.record_trace)
+    trace_.push_back(
+        {label, done.hop, done.bytes, done.ready, done.started, done.finished, done.gpu});
 }
 
 ActivityPointer SimDriver::make_marker() const {

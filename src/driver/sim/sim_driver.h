@@ -30,15 +30,15 @@ struct Options {
 /// For who asks for times and nothing else.
 inline constexpr Options kTimingOnly{.move_bytes = false, .check_races = false};
 
-/// One finished copy, or reduction.
+/// One finished copy, reduction or kernel.
 struct Span {
   CopyLabel label;
-  HopId hop;  ///< invalid within one place, and of a reduction
-  Bytes bytes;
+  HopId hop;        ///< invalid within one place, and of a reduction or kernel
+  Bytes bytes;      ///< of a kernel, all that it uses
   Seconds ready;    ///< all it waited for had finished
   Seconds started;  ///< its engines were free
   Seconds finished;
-  PlaceId reduced_by = {};  ///< the GPU of a reduction
+  PlaceId gpu = {};  ///< of a reduction or kernel
 };
 
 class SimDriver final : public Driver {
@@ -63,8 +63,12 @@ class SimDriver final : public Driver {
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
+  KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override;
+  void unload_kernel(KernelHandle kernel) override;
+  void run(const KernelRequest& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
+  void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override;
   void launch(GraphHandle graph, StreamHandle stream) override;
   void destroy_graph(GraphHandle graph) override;
   void synchronize(StreamHandle stream) override;
@@ -119,11 +123,18 @@ class SimDriver final : public Driver {
     Clock clock;
     Seconds at;  ///< when it was recorded
   };
+  struct LoadedKernel {
+    PlaceId gpu;
+    std::string name;
+    std::shared_ptr<const HostKernel> function;  ///< kept by what is queued
+  };
   struct Graph;
 
   Stream& stream_of(StreamHandle handle);
   Event& event_of(EventHandle handle);
   Graph& graph_of(GraphHandle handle);
+  GraphNode& node_of(Graph& graph, int number);
+  [[nodiscard]] const LoadedKernel& kernel_of(KernelHandle handle) const;
   void spend(Seconds cost) { host() += cost; }
   [[nodiscard]] Seconds& host() { return host_clocks_[host_thread_]; }
   [[nodiscard]] Seconds host() const { return host_clocks_[host_thread_]; }
@@ -135,14 +146,22 @@ class SimDriver final : public Driver {
   [[nodiscard]] HopId hop_of(const CopyRequest& request) const;
   [[nodiscard]] std::optional<MemoryInfo> memory_at(Address address) const;
   void check_reduction(const CopyRequest& request, const Reduction& reduction) const;
+  void check_kernel(const KernelRequest& request) const;
+  void check_node(const GraphNode& node) const;
   void enqueue_copy(const CopyRequest& request, Stream& stream);
   void enqueue(const CopyRequest& request, HopId hop, const std::optional<Reduction>& reduction,
                Stream& stream);
+  void append(const ActivityPointer& activity, Stream& stream);
   void copy_pageable(const CopyRequest& request, const MemoryInfo& to, const MemoryInfo& from,
                      Stream& stream);
   ActivityPointer make_activity(const CopyRequest& request, HopId hop,
                                 const std::optional<Reduction>& reduction);
+  ActivityPointer make_activity(const KernelRequest& request);
+  void move_bytes(const CopyRequest& request, const std::optional<Reduction>& reduction,
+                  const Block& to, const Block& from) const;
+  void note_finished(const CopyLabel& label, const Activity& done);
   void check_accesses(const CopyRequest& request, std::size_t thread);
+  void check_accesses(const KernelRequest& request, std::size_t thread);
   void check_access(std::size_t thread, Address begin, Bytes bytes, bool write,
                     const std::string& what);
   [[nodiscard]] std::byte* bytes_at(Address address) const;
@@ -168,6 +187,7 @@ class SimDriver final : public Driver {
   std::map<StreamHandle, Stream> streams_;
   std::map<EventHandle, Event> events_;
   std::map<GraphHandle, std::unique_ptr<Graph>> graphs_;
+  std::map<KernelHandle, LoadedKernel> kernels_;
   std::uintptr_t next_handle_ = 1;
   std::vector<std::string> violations_;
   std::vector<Span> trace_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 
@@ -16,6 +17,12 @@ void check_order(const std::vector<GraphNode>& nodes) {
       if (before < 0 || static_cast<std::size_t>(before) >= i)
         fail(ErrorCode::invalid_argument, fmt::format("graph node {} waits for node {}", i, before),
              "a node waits for earlier ones only");
+}
+
+[[noreturn]] void fail_as_kernel(int node, bool is_kernel) {
+  fail(ErrorCode::invalid_argument,
+       fmt::format("graph node {} is {}", node, is_kernel ? "a kernel" : "no kernel"),
+       "the two have different parameters", is_kernel ? "Use update_kernel." : "Use update_node.");
 }
 
 }  // namespace
@@ -45,8 +52,8 @@ GraphHandle SimDriver::instantiate(const std::vector<GraphNode>& nodes) {
   graph->nodes = nodes;
   graph->leaves.assign(nodes.size(), true);
   for (const GraphNode& node : nodes) {
-    node.reduction ? check_reduction(node.copy, *node.reduction) : check_copy(node.copy);
-    graph->hops.push_back(hop_of(node.copy));
+    check_node(node);
+    graph->hops.push_back(node.kernel ? HopId{} : hop_of(node.copy));
     for (const int before : node.after) graph->leaves[static_cast<std::size_t>(before)] = false;
   }
   count(Call::instantiate);
@@ -62,18 +69,40 @@ GraphHandle SimDriver::instantiate(const std::vector<GraphNode>& nodes) {
   return handle;
 }
 
-void SimDriver::update_node(GraphHandle handle, int node, Address destination, Address source) {
-  const std::scoped_lock lock(mutex_);
-  Graph& graph = graph_of(handle);
-  if (node < 0 || static_cast<std::size_t>(node) >= graph.nodes.size())
-    fail(ErrorCode::invalid_argument, fmt::format("graph node {} does not exist", node),
+void SimDriver::check_node(const GraphNode& node) const {
+  if (node.kernel) check_kernel(*node.kernel);
+  else if (node.reduction) check_reduction(node.copy, *node.reduction);
+  else check_copy(node.copy);
+}
+
+GraphNode& SimDriver::node_of(Graph& graph, int number) {
+  if (number < 0 || static_cast<std::size_t>(number) >= graph.nodes.size())
+    fail(ErrorCode::invalid_argument, fmt::format("graph node {} does not exist", number),
          fmt::format("the graph has {}", graph.nodes.size()));
-  CopyRequest changed = graph.nodes[static_cast<std::size_t>(node)].copy;
+  return graph.nodes[static_cast<std::size_t>(number)];
+}
+
+void SimDriver::update_node(GraphHandle handle, int number, Address destination, Address source) {
+  const std::scoped_lock lock(mutex_);
+  GraphNode& node = node_of(graph_of(handle), number);
+  if (node.kernel) fail_as_kernel(number, true);
+  CopyRequest changed = node.copy;
   changed.destination = destination, changed.source = source;
   check_copy(changed);
   count(Call::update_node);
   spend(machine_.costs.graph_update_node);
-  graph.nodes[static_cast<std::size_t>(node)].copy = changed;
+  node.copy = changed;
+}
+
+void SimDriver::update_kernel(GraphHandle handle, int number, const std::vector<Address>& memory) {
+  const std::scoped_lock lock(mutex_);
+  GraphNode& node = node_of(graph_of(handle), number);
+  if (!node.kernel) fail_as_kernel(number, false);
+  KernelRequest changed = with_memory(*node.kernel, memory);
+  check_kernel(changed);
+  count(Call::update_node);
+  spend(machine_.costs.graph_update_node);
+  node.kernel = std::move(changed);
 }
 
 void SimDriver::destroy_graph(GraphHandle handle) {
@@ -87,7 +116,7 @@ void SimDriver::launch(GraphHandle handle, StreamHandle stream_handle) {
   const std::scoped_lock lock(mutex_);
   Graph& graph = graph_of(handle);
   Stream& stream = stream_of(stream_handle);
-  for (const GraphNode& node : graph.nodes) check_copy(node.copy);
+  for (const GraphNode& node : graph.nodes) check_node(node);
   count(Call::launch);
   spend(machine_.costs.graph_launch);
   const ActivityPointer start = make_marker();
@@ -107,12 +136,15 @@ ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
                                        const ActivityPointer& start) {
   spend(machine_.costs.graph_launch_node);
   const GraphNode& node = graph.nodes[index];
-  ActivityPointer activity = make_activity(node.copy, graph.hops[index], node.reduction);
+  ActivityPointer activity = node.kernel
+                                 ? make_activity(*node.kernel)
+                                 : make_activity(node.copy, graph.hops[index], node.reduction);
   Fluid::order(start, activity, {});
   for (const int before : node.after) {
     const auto b = static_cast<std::size_t>(before);
     const HopId hop = graph.hops[index];
-    const bool waits = (hop.valid() || node.reduction) && graph.hops[b] != hop;
+    const bool works = hop.valid() || activity->gpu.valid();
+    const bool waits = works && graph.hops[b] != hop;
     activity->waits = activity->waits || waits;
     const PlaceId gpu = hop.valid() ? machine_.executing_gpu(hop) : activity->gpu;
     Fluid::order(done[b], activity, waits ? crossing_delay(done[b], gpu) : Seconds{});
@@ -146,7 +178,8 @@ void SimDriver::check_graph_accesses(Graph& graph, Stream& stream) {
     for (const int before : graph.nodes[i].after)
       races_.join(thread, after[static_cast<std::size_t>(before)]);
     after.push_back(races_.step(thread));
-    check_accesses(graph.nodes[i].copy, thread);
+    const GraphNode& node = graph.nodes[i];
+    node.kernel ? check_accesses(*node.kernel, thread) : check_accesses(node.copy, thread);
   }
   for (const std::size_t thread : graph.all_threads)
     races_.join(stream.thread, races_.clock(thread));

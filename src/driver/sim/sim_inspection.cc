@@ -29,6 +29,7 @@ std::vector<std::string> SimDriver::leaks() const {
   add(streams_.size() - 1, "streams");  // the default stream is the driver's own
   add(events_.size(), "events");
   add(graphs_.size(), "graphs");
+  add(kernels_.size(), "kernels");
   return leaks;
 }
 

@@ -210,4 +210,6 @@
   X(cuModuleLoadData, 2000)                        \
   X(cuModuleGetFunction, 2000)                     \
   X(cuModuleUnload, 2000)                          \
+  X(cuGraphAddKernelNode, 10000)                   \
+  X(cuGraphExecKernelNodeSetParams, 10010)         \
   X(cuGetExportTable, 3000)

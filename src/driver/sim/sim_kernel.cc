@@ -1,0 +1,98 @@
+// Kernels of the simulated driver: functions of the host that take as long as their call says.
+// Kernels of one GPU are not taken to slow each other.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "core/error.h"
+#include "driver/sim/sim_driver.h"
+
+namespace polypath::sim {
+
+KernelHandle SimDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
+  const std::scoped_lock lock(mutex_);
+  check_gpu(gpu);
+  if (!kernel.on_host)
+    fail(ErrorCode::invalid_argument, fmt::format("kernel '{}' cannot be simulated", kernel.name),
+         "it has no function for the host", "Give it one that does the same.");
+  count(Call::load_kernel);
+  const KernelHandle handle{next_handle_++};
+  kernels_[handle] = {gpu, kernel.name, std::make_shared<const HostKernel>(kernel.on_host)};
+  return handle;
+}
+
+void SimDriver::unload_kernel(KernelHandle kernel) {
+  const std::scoped_lock lock(mutex_);
+  (void)kernel_of(kernel);
+  kernels_.erase(kernel);
+  count(Call::unload_kernel);
+}
+
+const SimDriver::LoadedKernel& SimDriver::kernel_of(KernelHandle handle) const {
+  const auto found = kernels_.find(handle);
+  if (found == kernels_.end())
+    fail(ErrorCode::invalid_argument, fmt::format("kernel {} does not exist", handle.value),
+         "it was never loaded here, or has been unloaded", "Pass one that is loaded.");
+  return found->second;
+}
+
+void SimDriver::check_kernel(const KernelRequest& request) const {
+  const LoadedKernel& kernel = kernel_of(request.kernel);
+  if (kernel.gpu != request.gpu)
+    fail(ErrorCode::invalid_argument, fmt::format("kernel '{}' cannot run there", kernel.name),
+         fmt::format("it was loaded for {}", machine_.place(kernel.gpu).name),
+         "Load it for the other GPU as well.");
+  polypath::check_kernel(request);
+  for (const KernelMemory& memory : request.memory)
+    (void)memory_.check(memory.address, memory.bytes, memory.place, "memory of a kernel");
+}
+
+void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
+  const std::scoped_lock lock(mutex_);
+  Stream& target = stream_of(stream);
+  check_kernel(request);
+  if (target.gpu != request.gpu)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("stream {} cannot run a kernel of {}", stream.value,
+                     machine_.place(request.gpu).name),
+         fmt::format("it belongs to {}", machine_.place(target.gpu).name),
+         "Pass a stream of that GPU.");
+  count(Call::run_kernel);
+  spend(machine_.costs.copy);
+  races_.step(target.thread);
+  check_accesses(request, target.thread);
+  append(make_activity(request), target);
+}
+
+ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
+  auto activity = std::make_shared<Activity>();
+  activity->issued = host();
+  activity->gpu = request.gpu;
+  activity->duration = request.duration;
+  for (const KernelMemory& memory : request.memory) activity->bytes += memory.bytes;
+  if (!options_.move_bytes && !options_.record_trace) return activity;
+  std::vector<BlockPointer> blocks;  // outlive a premature free
+  for (const KernelMemory& memory : request.memory) blocks.push_back(memory_.find(memory.address));
+  activity->on_done = [this, request, function = kernel_of(request.kernel).function,
+                       blocks = std::move(blocks)](const Activity& done) {
+    std::vector<std::byte*> memory;
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      memory.push_back(blocks[i]->bytes_at(request.memory[i].address));
+    if (options_.move_bytes) (*function)(memory, request.values);
+    note_finished(request.label, done);
+  };
+  return activity;
+}
+
+void SimDriver::check_accesses(const KernelRequest& request, std::size_t thread) {
+  if (!options_.check_races) return;
+  const std::string what =
+      fmt::format("kernel '{}' of {} (path {}, chunk {})", kernel_of(request.kernel).name,
+                  machine_.place(request.gpu).name, request.label.path, request.label.chunk);
+  for (const KernelMemory& memory : request.memory)
+    check_access(thread, memory.address, memory.bytes, memory.writes, what);
+}
+
+}  // namespace polypath::sim

@@ -1,0 +1,14 @@
+#pragma once
+// A kernel for tests, in both forms: destination[i] = source[i] + added, 32-bit integers.
+
+#include "model/kernel.h"
+
+namespace polypath::test {
+
+/// Parameters: destination, source; their elements, what is added. One thread for each element.
+Kernel add_kernel();
+
+/// Threads for so many elements.
+LaunchShape shape_for(std::size_t elements);
+
+}  // namespace polypath::test
