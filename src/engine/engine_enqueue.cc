@@ -147,7 +147,7 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
   note_load(decision);
   const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
   const bool knows_why = decision.plan || decision.call.bytes < settings_.min_message;
-  if (by_decision && knows_why && !decision.recalled) recent_.remember(decision);
+  if (by_decision && knows_why && !decision.recalled && !decision.joint) recent_.remember(decision);
 }
 
 // Others are to know of it.
