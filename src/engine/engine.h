@@ -158,7 +158,7 @@ class Engine {
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
-  [[nodiscard]] Obstacle run(const CopyCall& call, const PlanPointer& plan, Executor& executor);
+  [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
   [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
                                    Executor& executor) const;

@@ -157,6 +157,7 @@ bool Engine::has_lanes(const JointPlan& joint) const {
 }
 
 void Engine::enqueue_many(Many& many, std::unique_lock<std::mutex>& lock) {
+  lanes_.start_set();
   for (std::size_t number = 0; number < many.calls.size(); ++number) {
     CopyCall call = many.calls[number];
     if (const auto branch = many.part(number).branch) call.stream = many.sides[*branch]->stream;

@@ -108,6 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Gain{"narval", "ring", 256_MiB, Streams::each_its_own, 1.7},
                     Gain{"h200x8", "ring", 64_MiB, Streams::each_its_own, 1.0},
                     Gain{"beluga", "fan-out", 256_MiB, Streams::one, 3.0, 3},
+                    Gain{"beluga", "ring", 256_MiB, Streams::one, 7.0},
                     Gain{"beluga", "fan-out", 2_MiB, Streams::one, 1.0}),
     [](const auto& info) { return "case_" + std::to_string(info.index); });
 
@@ -143,15 +144,7 @@ TEST(CopiesTogetherBesideOthers, ArePlannedOneByOne) {
 
 // --- bytes ---
 
-Settings settings() {
-  Settings settings = small_settings();
-  settings.staging_slot = 64_KiB;
-  settings.min_chunk = 16_KiB;
-  settings.min_gain = 0;
-  return settings;
-}
-
-constexpr std::size_t kSize = (8 << 20) + 3;
+constexpr std::size_t kSize = (24 << 20) + 3;
 
 class ManyCopies : public testing::Test {
  protected:
@@ -192,7 +185,7 @@ class ManyCopies : public testing::Test {
     EXPECT_THAT(rig_.close(), IsEmpty());
   }
 
-  Rig rig_{"beluga", settings()};
+  Rig rig_{"beluga"};
   std::vector<Planned> copies_;
   std::vector<CopyCall> calls_;
 };
@@ -287,10 +280,12 @@ TEST_F(ManyCopies, OfAllKindsAreRight) {
 
   const std::vector<CopyResult> results = copy();
 
-  EXPECT_EQ(results[0].means, Means::paths);
+  EXPECT_NE(results[0].plan, nullptr);
   EXPECT_EQ(results[1].means, Means::native);
   EXPECT_EQ(results[2].means, Means::nothing);
   EXPECT_EQ(results[3].executor, Executor::native);
+  EXPECT_NE(results[5].plan, nullptr);
+  EXPECT_EQ(results[5].plan, results[6].plan);
   EXPECT_EQ(results[7].executor, Executor::stream);
   EXPECT_EQ(rig_.statistics().transfers, 10U);
   expect_right();
