@@ -59,10 +59,12 @@ class Engine {
   /// to different places and none writes what another one reads or writes, else in the order given:
   /// their bytes are what they would be one after another. Copies on different streams have no
   /// order. Where plans are made in the background the first calls go without a joint plan.
-  /// Returns how each was done, in the order given.
+  /// Returns how each was done, in the order given; `enqueued`, if not null, receives how many were
+  /// enqueued, also where there is an error.
   /// Errors: as `copy`. With a bad argument in any of them nothing is enqueued; of other errors
   /// the copies before the one that has it are enqueued and those after it are not.
-  std::vector<CopyResult> copy_many(std::span<const CopyCall> calls);
+  std::vector<CopyResult> copy_many(std::span<const CopyCall> calls,
+                                    std::size_t* enqueued = nullptr);
 
   /// What is to become of the copy: all that `copy` finds out before it enqueues anything. The
   /// decision refers to the call. Errors as there, but for those of enqueuing.

@@ -49,7 +49,8 @@ struct Engine::Many {
 };
 
 // Where the caller waits for a driver that may block, no lock is held.
-std::vector<CopyResult> Engine::copy_many(std::span<const CopyCall> calls) {
+std::vector<CopyResult> Engine::copy_many(std::span<const CopyCall> calls, std::size_t* enqueued) {
+  if (enqueued != nullptr) *enqueued = 0;
   check_process();
   Many many{.calls = calls};
   std::unique_lock lock(mutex_);
@@ -60,6 +61,7 @@ std::vector<CopyResult> Engine::copy_many(std::span<const CopyCall> calls) {
   } catch (const Error&) {
     failure = std::current_exception();
   }
+  if (enqueued != nullptr) *enqueued = many.results.size();
   if (!lock.owns_lock()) lock.lock();
   side_streams_.join(many.sides);
   if (failure) std::rethrow_exception(failure);
