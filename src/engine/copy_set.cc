@@ -28,6 +28,12 @@ bool depend_on_each_other(std::vector<Range>& ranges) {
   return false;
 }
 
+void add_ranges(const CopyCall& call, std::vector<Range>& ranges) {
+  if (call.bytes.value == 0) return;
+  ranges.push_back({call.source.value, call.source.value + call.bytes.value, false});
+  ranges.push_back({call.destination.value, call.destination.value + call.bytes.value, true});
+}
+
 /// What has been arranged of one stream.
 struct StreamParts {
   std::vector<Range> ranges = {};
@@ -38,7 +44,8 @@ struct StreamParts {
 class Arrangement {
  public:
   explicit Arrangement(std::span<const SetMember> members) : members_(members) {
-    for (const SetMember& member : members) note_ranges(member.call);
+    for (const SetMember& member : members)
+      add_ranges(member.call, streams_[member.call.stream].ranges);
     for (auto& [stream, parts] : streams_) parts.in_order = depend_on_each_other(parts.ranges);
   }
 
@@ -49,13 +56,6 @@ class Arrangement {
 
  private:
   using Way = std::tuple<StreamHandle, PlaceId, PlaceId>;
-
-  void note_ranges(const CopyCall& call) {
-    std::vector<Range>& ranges = streams_[call.stream].ranges;
-    if (call.bytes.value == 0) return;
-    ranges.push_back({call.source.value, call.source.value + call.bytes.value, false});
-    ranges.push_back({call.destination.value, call.destination.value + call.bytes.value, true});
-  }
 
   CopySet::Part part_of(const SetMember& member) {
     if (!member.plannable) return {};
@@ -88,6 +88,12 @@ class Arrangement {
 };
 
 }  // namespace
+
+bool depend_on_each_other(std::span<const CopyCall> calls) {
+  std::vector<Range> ranges;
+  for (const CopyCall& call : calls) add_ranges(call, ranges);
+  return depend_on_each_other(ranges);
+}
 
 CopySet arrange(std::span<const SetMember> members) { return Arrangement(members).make(); }
 
