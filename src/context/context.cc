@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "engine/copy_set.h"
+#include "engine/dependence.h"
 
 namespace polypath {
 namespace {
@@ -166,23 +166,18 @@ std::vector<CopyResult> Context::copy_many(const std::vector<OrderedCopy>& copie
                      .stream_gpu = machine().find_place(copy.stream.gpu),
                      .options = copy.options});
   }
-  if (copies.size() > 1 && !orders.empty() && depend_on_each_other(calls))
-    return copy_one_by_one(copies, enqueued);
-  for (const auto& [handles, streams] : orders) order(streams.second, streams.first);
-  std::vector<CopyResult> results = engine_->copy_many(calls, enqueued);
-  for (const auto& [handles, streams] : orders) order(streams.first, streams.second);
-  return results;
-}
-
-// Each is in order with what its streams do next, the next copy among that.
-std::vector<CopyResult> Context::copy_one_by_one(const std::vector<OrderedCopy>& copies,
-                                                 std::size_t* enqueued) {
   std::vector<CopyResult> results;
-  for (const OrderedCopy& copy : copies) {
+  if (copies.size() > 1 && !orders.empty() && depend_on_each_other(calls)) {
+    for (const OrderedCopy& copy : copies) {
+      if (enqueued != nullptr) *enqueued = results.size();
+      results.push_back(copy_many({copy}).front());
+    }
     if (enqueued != nullptr) *enqueued = results.size();
-    results.push_back(copy_many({copy}).front());
+    return results;
   }
-  if (enqueued != nullptr) *enqueued = results.size();
+  for (const auto& [handles, streams] : orders) order(streams.second, streams.first);
+  results = engine_->copy_many(calls, enqueued);
+  for (const auto& [handles, streams] : orders) order(streams.first, streams.second);
   return results;
 }
 

@@ -70,8 +70,7 @@ class Context {
   CopyResult copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
                          Address destination, Address source, Bytes bytes);
   /// Enqueues copies that start together as Engine::copy_many does, each in order with the streams
-  /// beside its own as copy_beside does. Where there are such streams and the copies depend on each
-  /// other, they are made one after another.
+  /// beside its own as copy_beside does.
   std::vector<CopyResult> copy_many(const std::vector<OrderedCopy>& copies,
                                     std::size_t* enqueued = nullptr);
   /// Seconds on the machine's clock, from its opening: virtual time if it is simulated.
@@ -89,8 +88,6 @@ class Context {
  private:
   [[nodiscard]] PlaceId gpu_of(StreamHandle stream);
   void order(const GpuStream& earlier, const GpuStream& later);
-  std::vector<CopyResult> copy_one_by_one(const std::vector<OrderedCopy>& copies,
-                                          std::size_t* enqueued);
   [[nodiscard]] std::vector<GpuStream> waiting_beside(const GpuStream& stream,
                                                       const std::vector<GpuStream>& beside);
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "engine/dependence.h"
+
 namespace polypath {
 namespace {
 

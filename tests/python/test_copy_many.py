@@ -102,7 +102,11 @@ def test_tensors_that_depend_on_each_other_keep_their_order(
 ) -> None:
     source = host_array(context, 4 * MIB)
     source[:] = pattern(4 * MIB)
-    chain = [source, *(torch.tensor(gpu, 4 * MIB) for gpu in range(4)), host_array(context, 4 * MIB)]
+    chain = [
+        source,
+        *(torch.tensor(gpu, 4 * MIB) for gpu in range(4)),
+        host_array(context, 4 * MIB),
+    ]
 
     polypath.copy_many(zip(chain[1:], chain))
     for gpu in range(4):
