@@ -70,7 +70,8 @@ class Context {
   CopyResult copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
                          Address destination, Address source, Bytes bytes);
   /// Enqueues copies that start together as Engine::copy_many does, each in order with the streams
-  /// beside its own as copy_beside does.
+  /// beside its own as copy_beside does. Where there are such streams and the copies depend on each
+  /// other, they are made one after another.
   std::vector<CopyResult> copy_many(const std::vector<OrderedCopy>& copies,
                                     std::size_t* enqueued = nullptr);
   /// Seconds on the machine's clock, from its opening: virtual time if it is simulated.
