@@ -162,9 +162,11 @@ typedef struct polypath_piece {
 } polypath_piece;
 
 /**
- * Many copies as polypath_copy_on makes them, one after the other in the stream.
- * @param enqueued  if not NULL receives how many were enqueued: all, or those before the one that
- *                  the error is about
+ * Many copies as polypath_copy_on makes them, planned together. The bytes are what they would be
+ * one after the other in the stream; copies between different places run beside each other where
+ * none of the pieces writes what another one reads or writes.
+ * @param enqueued  if not NULL receives how many were enqueued: all; none, if an argument of any
+ *                  piece is wrong; else those before the one that the error is about
  */
 POLYPATH_API polypath_status polypath_copy_many_on(polypath_context* context,
                                                    const polypath_piece* pieces, size_t count,

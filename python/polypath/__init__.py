@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polypath import reports
 from polypath._core import Buffer, Context, Error, Stream, format_bytes, parse_bytes, version
-from polypath.tensors import copy, to
+from polypath.tensors import copy, copy_many, to
 
 __version__ = version()
 
@@ -15,6 +15,7 @@ __all__ = [
     "Stream",
     "__version__",
     "copy",
+    "copy_many",
     "format_bytes",
     "parse_bytes",
     "reports",

@@ -163,6 +163,26 @@ class Context:
         Return the plan between two places: a dictionary of schema polypath.plan/1.
         """
 
+    def copy_many(self, pairs: Sequence[tuple[Buffer, Buffer]], *, stream: Stream | None = None, executor: str = 'auto') -> list[str]:
+        """
+        Enqueue several copies that start together, planned together.
+
+        Each pair is a destination and its source; as much is copied as fits. Return how each runs, as
+        copy does. All start after what is on `stream` and end before what comes next; without one the
+        call waits until all are done. The bytes are what they would be one after another; copies between
+        different places run beside each other where none writes what another one reads or writes.
+
+        Error (invalid argument) as copy, before anything is enqueued.
+        """
+
+    def copy_many_addresses(self, copies: Sequence[tuple[int, int, int, tuple[str, int | Stream], Sequence[tuple[str, int | Stream]]]]) -> list[str]:
+        """
+        Enqueue several copies between memories that others have allocated.
+
+        Each is (destination, source, nbytes, (gpu, stream), beside), with the meaning that these have in
+        copy_addresses; they run together as those of copy_many do. Return how each runs.
+        """
+
     def close(self) -> None:
         """
         Wait for copies without a stream; calls after that are refused.

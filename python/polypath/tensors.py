@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any
 
 from polypath.copy_checks import check_ends
@@ -35,6 +37,34 @@ def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = Fals
     """
     target, origin = memory_of(destination), memory_of(source)
     check_ends(target, origin, bits)
+    return _copy_ends(target, origin, stream)
+
+
+def copy_many(
+    pairs: Iterable[tuple[Any, Any]], stream: Any = None, *, bits: bool = False
+) -> list[str]:
+    """Copy for each (destination, source); return how each went, in their order, as copy does.
+
+    They are planned together and start together: none takes the paths that another one needs.
+    Each is what copy takes, checked before any is made, and in order with the streams that copy
+    would order it with. Their bytes are what they would be one after another; copies between
+    different places run beside each other where none writes what another one reads or writes.
+
+    Stream order and errors: as copy.
+    """
+    ends = [(memory_of(target), memory_of(origin)) for target, origin in pairs]
+    for target, origin in ends:
+        check_ends(target, origin, bits)
+    how: list[str] = []
+    for together, group in groupby(ends, lambda both: _may_join(*both)):
+        if together:
+            how += _copy_together(list(group), stream)
+        else:
+            how += [_copy_ends(target, origin, stream) for target, origin in group]
+    return how
+
+
+def _copy_ends(target: Memory, origin: Memory, stream: Any) -> str:
     if target.nbytes == 0:
         return "native"
     if target.gpu is None and origin.gpu is None:
@@ -121,6 +151,32 @@ def _copy_on_host(target: Memory, origin: Memory) -> str:
     return "native"
 
 
+def _may_join(target: Memory, origin: Memory) -> bool:
+    """Return whether the copy is one of addresses alone, by the GPUs."""
+    arranged = (origin.plain and target.plain) or target.has_layout_of(origin)
+    return arranged and target.nbytes > 0 and (target.gpu is not None or origin.gpu is not None)
+
+
+def _copy_together(ends: list[tuple[Memory, Memory]], stream: Any) -> list[str]:
+    orders = [stream_order(target, origin, stream) for target, origin in ends]
+    how = process_context().copy_many_addresses(
+        [
+            (
+                target.address,
+                origin.address,
+                target.nbytes,
+                (order.used.place, order.used.handle),
+                [(other.place, other.handle) for other in order.beside],
+            )
+            for (target, origin), order in zip(ends, orders)
+        ]
+    )
+    for (target, origin), order in zip(ends, orders):
+        _note_copy(target, origin, order, stream)
+        target.framework.note_write(target.thing)
+    return how
+
+
 def _copy_with_gpus(target: Memory, origin: Memory, stream: Any) -> str:
     order = stream_order(target, origin, stream)
     arranged = _arranged(origin, target, order.of_source)
@@ -132,10 +188,14 @@ def _copy_with_gpus(target: Memory, origin: Memory, stream: Any) -> str:
         order.used.handle,
         beside=[(other.place, other.handle) for other in order.beside],
     )
-    if stream is not None:
-        _note_use((target, arranged), order.used)
-    _note_pinned(target, arranged, order)
+    _note_copy(target, arranged, order, stream)
     return how
+
+
+def _note_copy(target: Memory, origin: Memory, order: StreamOrder, stream: Any) -> None:
+    if stream is not None:
+        _note_use((target, origin), order.used)
+    _note_pinned(target, origin, order)
 
 
 def _note_use(ends: tuple[Memory, Memory], stream: GpuStream) -> None:

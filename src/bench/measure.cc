@@ -48,6 +48,22 @@ Machine with_free_calls(Machine machine) {
   return machine;
 }
 
+// When each call begins if one thread makes them one after another.
+std::vector<Seconds> starts_of(const Predictor& predictor, const std::vector<TransferShape>& shapes,
+                               int slots) {
+  std::vector<Seconds> starts(shapes.size());
+  for (std::size_t i = 1; i < shapes.size(); ++i)
+    starts[i] = starts[i - 1] + predictor.call_time(shapes[i - 1], slots);
+  return starts;
+}
+
+// Of transfers that run beside each other.
+std::vector<Prediction> predict_together(const Predictor& predictor, const Operation& operation,
+                                         const std::vector<TransferShape>& shapes, int slots) {
+  if (!operation.together) return predictor.predict_well(shapes, slots);
+  return predictor.replay(shapes, slots, starts_of(predictor, shapes, slots));
+}
+
 // What the system can give without swapping, in bytes; infinite if it does not tell.
 double available_memory() {
   constexpr std::string_view kField = "MemAvailable:";
@@ -111,14 +127,16 @@ Seconds predict_operation(const Machine& machine, const Operation& operation, By
   }
   const auto together = [&](const Predictor& used) {
     Seconds last;
-    for (const Prediction& each : used.predict_well(shapes, slots))
+    for (const Prediction& each : predict_together(used, operation, shapes, slots))
       last = std::max(last, each.time);
     return last;
   };
   if (window == 1) return together(predictor);
   Seconds calls;
-  for (const TransferShape& shape : shapes)
-    calls = std::max(calls, predictor.predict(shape, slots).call);
+  for (const TransferShape& shape : shapes) {
+    const Seconds call = predictor.predict(shape, slots).call;
+    calls = operation.together ? calls + call : std::max(calls, call);
+  }
   const Machine free_calls = with_free_calls(machine);
   const Seconds further = std::max(together(Predictor(free_calls)), calls);
   return together(predictor) + further * (window - 1);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "plan/patterns.h"
 
 namespace polypath::bench {
 namespace {
@@ -23,6 +25,18 @@ bool is_host(const Machine& machine, PlaceId place) {
   return machine.place(place).kind == PlaceKind::host;
 }
 
+bool is_pattern(const std::string& name) {
+  static const std::set<std::string> names = {"ring", "pairs", "fan-out", "gather", "alltoall"};
+  return names.contains(name);
+}
+
+Operation pattern_operation(const Machine& machine, const std::string& name) {
+  Operation operation{.name = name, .lanes = {}, .together = true};
+  for (const JointTransfer& transfer : pattern_of(machine, name, 1_B))
+    operation.lanes.push_back({transfer.source, transfer.destination});
+  return operation;
+}
+
 std::vector<Lane> neighbour_pairs(const Machine& machine) {
   const auto gpus = machine.places_of(PlaceKind::gpu);
   std::vector<Lane> lanes;
@@ -33,8 +47,9 @@ std::vector<Lane> neighbour_pairs(const Machine& machine) {
 }  // namespace
 
 const std::vector<std::string>& operation_names() {
-  static const std::vector<std::string> names = {"put", "bw",  "bibw", "latency",
-                                                 "mbw", "h2d", "d2h",  "pageable"};
+  static const std::vector<std::string> names = {
+      "put",      "bw",   "bibw",  "latency", "mbw",    "h2d",     "d2h",
+      "pageable", "ring", "pairs", "fan-out", "gather", "alltoall"};
   return names;
 }
 
@@ -44,6 +59,7 @@ Operation find_operation(const Machine& machine, const std::string& name, PlaceI
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(ErrorCode::invalid_argument, fmt::format("operation '{}' is unknown", name),
          "the operations are " + join(names, ", "), "Name one of them.");
+  if (is_pattern(name)) return pattern_operation(machine, name);
   const bool inward = name == "h2d" || (name == "pageable" && is_host(machine, source));
   const bool outward = name == "d2h" || (name == "pageable" && !inward);
   const PlaceKind from = inward ? PlaceKind::host : PlaceKind::gpu;

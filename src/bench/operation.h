@@ -21,6 +21,9 @@ struct Operation {
   bool in_turn = false;
   /// Host memory is what malloc gives, instead of pinned.
   bool pageable = false;
+  /// One thread and one engine ask for the copies of all lanes at once, instead of each lane for
+  /// itself.
+  bool together = false;
 };
 
 /// Names of all operations, in the order of the documentation.
@@ -33,6 +36,8 @@ const std::vector<std::string>& operation_names();
 ///   mbw            lanes 0->1, 2->3, ... of all GPUs
 ///   latency        there and back, in turn; half the time counts
 ///   pageable       h2d or d2h with memory that is not pinned; real GPUs only
+///   ring, pairs, fan-out, gather, alltoall
+///                  the pattern of that name (plan/patterns.h) over all GPUs, asked for together
 /// Errors (invalid_argument): unknown operation; places of the wrong kind for it.
 Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
                          PlaceId destination);

@@ -15,10 +15,11 @@ OperationRun::OperationRun(OpenMachine opened, const Operation& operation, Bytes
   Driver& driver = platform_->driver();
   for (const Lane& lane : operation.lanes) {
     const PlaceId gpu = gpu_of(lane);
-    engines_.emplace_back(new Engine(platform_->opened().make_engine()));
+    if (engines_.empty() || !operation.together)
+      engines_.emplace_back(new Engine(platform_->opened().make_engine()));
     buffers_.push_back(
         {allocate(lane.source), allocate(lane.destination), driver.create_stream(gpu), gpu});
-    platform_->use_lane(buffers_.size() - 1);
+    if (!operation.together) platform_->use_lane(buffers_.size() - 1);
   }
 }
 
@@ -55,11 +56,22 @@ PlaceId OperationRun::gpu_of(const Lane& lane) const {
   return machine.place(lane.source).kind == PlaceKind::gpu ? lane.source : lane.destination;
 }
 
-void OperationRun::copy(std::size_t lane, const PlanOptions& options, bool first) {
+CopyCall OperationRun::call_of(std::size_t lane, const PlanOptions& options) const {
   const Buffers& buffers = buffers_[lane];
-  const CopyResult result = engines_[lane]->copy(
-      {buffers.destination, buffers.source, bytes_, buffers.stream, buffers.gpu, options});
+  return {buffers.destination, buffers.source, bytes_, buffers.stream, buffers.gpu, options};
+}
+
+void OperationRun::copy(std::size_t lane, const PlanOptions& options, bool first) {
+  const CopyResult result = engines_[lane]->copy(call_of(lane, options));
   if (first) results_[lane] = result;
+}
+
+void OperationRun::copy_together(const PlanOptions& options, bool first) {
+  std::vector<CopyCall> calls;
+  for (std::size_t lane = 0; lane < buffers_.size(); ++lane)
+    calls.push_back(call_of(lane, options));
+  std::vector<CopyResult> results = engine().copy_many(calls);
+  if (first) results_ = std::move(results);
 }
 
 void OperationRun::copy_by_driver(std::size_t lane) {
@@ -71,10 +83,16 @@ void OperationRun::copy_by_driver(std::size_t lane) {
 }
 
 Seconds OperationRun::run(const PlanOptions& options, int window) {
+  if (operation_.together)
+    return time_together(window, [&](bool first) { copy_together(options, first); });
   return time(window, [&](std::size_t lane, bool first) { copy(lane, options, first); });
 }
 
 Seconds OperationRun::run_driver(int window) {
+  if (operation_.together)
+    return time_together(window, [&](bool) {
+      for (std::size_t lane = 0; lane < buffers_.size(); ++lane) copy_by_driver(lane);
+    });
   return time(window, [&](std::size_t lane, bool) { copy_by_driver(lane); });
 }
 
@@ -127,6 +145,16 @@ Seconds OperationRun::time_by_threads(int window, Copy copy) {
   for (auto& lane : lanes) lane.wait();
   for (auto& lane : lanes) end = std::max(end, lane.get());
   return end - start;
+}
+
+// One thread calls for all and then waits for all: the last copy counts.
+template <class CopyAll>
+Seconds OperationRun::time_together(int window, CopyAll copy_all) {
+  Driver& driver = platform_->driver();
+  const Seconds start = driver.now();
+  for (int i = 0; i < window; ++i) copy_all(i == 0);
+  for (const Buffers& buffers : buffers_) driver.synchronize(buffers.stream);
+  return driver.now() - start;
 }
 
 std::uint64_t OperationRun::instantiations() const {

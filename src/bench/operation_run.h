@@ -1,7 +1,8 @@
 #pragma once
 // Buffers and streams for an operation, and the engines under test: one per lane, each knowing the
 // others' load as ranks would, and each called by a thread of its own (on a simulated machine a
-// virtual one).
+// virtual one); or one for all lanes, called by one thread, where the copies are asked for
+// together.
 
 #include <memory>
 #include <string>
@@ -53,6 +54,7 @@ class OperationRun {
   [[nodiscard]] Address allocate(PlaceId place);
   void free(PlaceId place, Address address);
   void copy(std::size_t lane, const PlanOptions& options, bool first);
+  void copy_together(const PlanOptions& options, bool first);
   void copy_by_driver(std::size_t lane);
   template <class Copy>
   Seconds time(int window, Copy copy);
@@ -60,6 +62,9 @@ class OperationRun {
   Seconds time_by_turns(int window, Copy copy);
   template <class Copy>
   Seconds time_by_threads(int window, Copy copy);
+  template <class CopyAll>
+  Seconds time_together(int window, CopyAll copy_all);
+  [[nodiscard]] CopyCall call_of(std::size_t lane, const PlanOptions& options) const;
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
   std::unique_ptr<Platform> platform_;

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "engine/dependence.h"
 
 namespace polypath {
 namespace {
@@ -142,11 +143,47 @@ void Context::order(const GpuStream& earlier, const GpuStream& later) {
   driver_.wait(later.handle, event);
 }
 
+// Those that a copy on the stream can be in order with.
+std::vector<GpuStream> Context::waiting_beside(const GpuStream& stream,
+                                               const std::vector<GpuStream>& beside) {
+  std::vector<GpuStream> others = beside;
+  if (!others.empty() && driver_.is_capturing(stream.handle))
+    std::erase_if(others, [&](const auto& other) { return !driver_.is_capturing(other.handle); });
+  return others;
+}
+
+std::vector<CopyResult> Context::copy_many(const std::vector<OrderedCopy>& copies,
+                                           std::size_t* enqueued) {
+  std::map<std::pair<StreamHandle, StreamHandle>, std::pair<GpuStream, GpuStream>> orders;
+  std::vector<CopyCall> calls;
+  for (const OrderedCopy& copy : copies) {
+    for (const GpuStream& other : waiting_beside(copy.stream, copy.beside))
+      orders.insert({{copy.stream.handle, other.handle}, {copy.stream, other}});
+    calls.push_back({.destination = copy.destination,
+                     .source = copy.source,
+                     .bytes = copy.bytes,
+                     .stream = copy.stream.handle,
+                     .stream_gpu = machine().find_place(copy.stream.gpu),
+                     .options = copy.options});
+  }
+  std::vector<CopyResult> results;
+  if (copies.size() > 1 && !orders.empty() && depend_on_each_other(calls)) {
+    for (const OrderedCopy& copy : copies) {
+      if (enqueued != nullptr) *enqueued = results.size();
+      results.push_back(copy_many({copy}).front());
+    }
+    if (enqueued != nullptr) *enqueued = results.size();
+    return results;
+  }
+  for (const auto& [handles, streams] : orders) order(streams.second, streams.first);
+  results = engine_->copy_many(calls, enqueued);
+  for (const auto& [handles, streams] : orders) order(streams.first, streams.second);
+  return results;
+}
+
 CopyResult Context::copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
                                 Address destination, Address source, Bytes bytes) {
-  std::vector<GpuStream> others = beside;
-  if (driver_.is_capturing(stream.handle))
-    std::erase_if(others, [&](const auto& other) { return !driver_.is_capturing(other.handle); });
+  const std::vector<GpuStream> others = waiting_beside(stream, beside);
   for (const GpuStream& other : others) order(other, stream);
   CopyResult result = copy_on(stream.gpu, stream.handle, destination, source, bytes);
   for (const GpuStream& other : others) order(stream, other);

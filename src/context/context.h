@@ -17,6 +17,16 @@ struct GpuStream {
   StreamHandle handle;
 };
 
+/// One of several copies: on `stream`, and in order with the streams `beside` it.
+struct OrderedCopy {
+  GpuStream stream;
+  std::vector<GpuStream> beside = {};
+  Address destination;
+  Address source;
+  Bytes bytes;
+  PlanOptions options = {};
+};
+
 /// Thread-safe. What was allocated and created through it and not given back goes with it.
 class Context {
  public:
@@ -59,6 +69,11 @@ class Context {
   /// the copy is part of are left out, because a graph cannot wait for other work.
   CopyResult copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
                          Address destination, Address source, Bytes bytes);
+  /// Enqueues copies that start together as Engine::copy_many does, each in order with the streams
+  /// beside its own as copy_beside does. Where there are such streams and the copies depend on each
+  /// other, they are made one after another.
+  std::vector<CopyResult> copy_many(const std::vector<OrderedCopy>& copies,
+                                    std::size_t* enqueued = nullptr);
   /// Seconds on the machine's clock, from its opening: virtual time if it is simulated.
   Seconds now();
   /// The copies finished so far. Waits for all queued work. Error (invalid_argument) if the
@@ -74,6 +89,8 @@ class Context {
  private:
   [[nodiscard]] PlaceId gpu_of(StreamHandle stream);
   void order(const GpuStream& earlier, const GpuStream& later);
+  [[nodiscard]] std::vector<GpuStream> waiting_beside(const GpuStream& stream,
+                                                      const std::vector<GpuStream>& beside);
 
   OpenMachine opened_;
   Driver& driver_;

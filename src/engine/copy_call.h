@@ -18,6 +18,14 @@ struct CopyEnds {
   PlaceId source;
   MemoryKind destination_kind = MemoryKind::device;
   MemoryKind source_kind = MemoryKind::device;
+
+  /// The driver knows both memories and leaves them where they are.
+  [[nodiscard]] bool stay_where_they_are() const {
+    const auto stays = [](MemoryKind kind) {
+      return kind == MemoryKind::device || kind == MemoryKind::pinned;
+    };
+    return stays(source_kind) && stays(destination_kind);
+  }
 };
 
 /// One copy to be made.

@@ -19,6 +19,7 @@ struct Decision {
   bool recalled = false;      ///< as the last one like it; neither memory nor plan was asked
   bool stays_native = false;  ///< whatever else is in flight: see CopyCall::cautious
   bool gives_way = false;     ///< native, because others leave no room
+  bool joint = false;         ///< planned with others: by itself it might go another way
   bool may_block = false;     ///< the driver's own copy may, so nobody may wait for it
 };
 

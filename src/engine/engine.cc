@@ -20,6 +20,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       process_(getpid()),
       generation_(process_generation()),
       plans_(machine_, settings_),
+      side_streams_(driver),
       lanes_(driver, machine_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
       recent_(std::min(settings.min_message, settings.pageable_min)),
@@ -73,7 +74,7 @@ PlanOptions Engine::complete(const PlanOptions& options) const {
 
 // What the caller asks for in words is planned, or refused, in the call.
 PlanPointer Engine::plan_for(const PlanRequest& request) {
-  const bool asked_for = request.options.forced() || !request.options.chunks.empty();
+  const bool asked_for = request.options.asks_for_paths();
   return background_ && !asked_for ? plans_.find(request, *background_) : plans_.make(request);
 }
 

@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/background.h"
 #include "core/settings.h"
@@ -20,6 +22,7 @@
 #include "engine/pageable.h"
 #include "engine/plans.h"
 #include "engine/recent_natives.h"
+#include "engine/side_streams.h"
 #include "engine/statistics.h"
 
 namespace polypath {
@@ -49,6 +52,19 @@ class Engine {
   /// driver, if not even a native copy could be enqueued, or part of a failed transfer is queued
   /// and cannot be waited for.
   CopyResult copy(const CopyCall& call);
+
+  /// Enqueues several copies that start together, planned together where 2 to kMostJointTransfers
+  /// of them can be (plan/joint.h) and nothing else is in flight; the others as `copy` does. Each
+  /// is in order with its own stream. Those of one stream run beside each other if they go from or
+  /// to different places and none writes what another one reads or writes, else in the order given:
+  /// their bytes are what they would be one after another. Copies on different streams have no
+  /// order. Where plans are made in the background the first calls go without a joint plan.
+  /// Returns how each was done, in the order given; `enqueued`, if not null, receives how many were
+  /// enqueued, also where there is an error.
+  /// Errors: as `copy`. With a bad argument in any of them nothing is enqueued; of other errors
+  /// the copies before the one that has it are enqueued and those after it are not.
+  std::vector<CopyResult> copy_many(std::span<const CopyCall> calls,
+                                    std::size_t* enqueued = nullptr);
 
   /// What is to become of the copy: all that `copy` finds out before it enqueues anything. The
   /// decision refers to the call. Errors as there, but for those of enqueuing.
@@ -102,8 +118,12 @@ class Engine {
     bool begun = false;  ///< from then on the lane has to stay
   };
 
+  /// Several copies on their way; see engine_many.cc.
+  struct Many;
+
   void check_process() const;
   [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
+  static void refuse_overlap(const CopyCall& call);
   [[nodiscard]] Decision decide_locked(const CopyCall& call, const CopyEnds* known_ends);
   [[nodiscard]] bool recall_locked(Decision& decision);
   [[nodiscard]] bool is_brief(const Plan& plan) const;
@@ -118,6 +138,17 @@ class Engine {
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
   [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
 
+  [[nodiscard]] SetMember examine(const CopyCall& call);
+  [[nodiscard]] bool is_joint(const CopyCall& call) const;
+  void arrange_many(Many& many);
+  [[nodiscard]] bool may_be_joint(Many& many);
+  [[nodiscard]] JointPlanPointer joint_plan(Many& many);
+  [[nodiscard]] JointPlanPointer joint_plan_for(const JointRequest& request);
+  [[nodiscard]] bool lacks_room(const JointPlan& joint, const Many& many) const;
+  [[nodiscard]] bool has_lanes(const JointPlan& joint) const;
+  [[nodiscard]] Decision decide_of_many(const Many& many, std::size_t number, const CopyCall& call);
+  void enqueue_many(Many& many, std::unique_lock<std::mutex>& lock);
+
   /// Who makes the native copy where that is what is left.
   enum class NativeCopyBy { engine, caller };
   CopyResult enqueue_locked(const Decision& decision, NativeCopyBy maker);
@@ -129,7 +160,7 @@ class Engine {
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
   [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
-  [[nodiscard]] Obstacle run(const CopyCall& call, const PlanPointer& plan, Executor& executor);
+  [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
   [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
                                    Executor& executor) const;
@@ -159,6 +190,7 @@ class Engine {
   mutable std::mutex mutex_;
   Plans plans_;
   Statistics statistics_;
+  SideStreams side_streams_;
   Lanes lanes_;
   LeftOutRelays left_out_;
   std::shared_ptr<LoadTracker> load_;

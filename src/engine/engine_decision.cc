@@ -36,17 +36,6 @@ bool overlap(const CopyCall& call) {
          call.destination.value < call.source.value + call.bytes.value;
 }
 
-void refuse_overlap(const CopyCall& call) {
-  if (overlap(call))
-    fail_argument("source and destination overlap", "the result would depend on the order of bytes",
-                  "Copy through a third buffer.");
-}
-
-// The driver knows such memory and leaves it where it is.
-bool is_planned(MemoryKind kind) {
-  return kind == MemoryKind::device || kind == MemoryKind::pinned;
-}
-
 // A native copy gives way to nobody, so that the load of other processes does not matter.
 bool goes_as_known(const RecentNatives::Known& known, const Contention& contention) {
   if (known.always) return true;
@@ -64,6 +53,12 @@ CopyEnds Engine::look_at_ends(const CopyCall& call) {
           .source = source.place,
           .destination_kind = destination.kind,
           .source_kind = source.kind};
+}
+
+void Engine::refuse_overlap(const CopyCall& call) {
+  if (overlap(call))
+    fail_argument("source and destination overlap", "the result would depend on the order of bytes",
+                  "Copy through a third buffer.");
 }
 
 Decision Engine::decide(const CopyCall& call) {
@@ -95,7 +90,7 @@ Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends)
   const auto captured = [&] { return known_ends == nullptr && driver_.is_capturing(call.stream); };
   decision.ends = ends;
   decision.means = Means::native;
-  decision.may_block = !is_planned(ends.source_kind) || !is_planned(ends.destination_kind);
+  decision.may_block = !ends.stay_where_they_are();
   if (decision.may_block) {
     if (goes_by_windows(call, ends) && !captured()) decision.means = Means::windows;
   } else if (!is_plain(call) && ends.source != ends.destination && !captured()) {

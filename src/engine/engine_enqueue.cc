@@ -88,7 +88,7 @@ CopyResult Engine::attempt(const Decision& decision) {
   if (plan && !decision.recalled && logs(LogLevel::debug))
     log(LogLevel::debug, describe(machine_, *plan, executor));
   if (!by_paths) return {.plan = plan, .obstacle = decision.obstacle};
-  const Obstacle obstacle = run(decision.call, plan, executor);
+  const Obstacle obstacle = run(decision, executor);
   if (obstacle != Obstacle::none) return {.obstacle = obstacle};
   return {.executor = executor, .plan = plan, .means = Means::paths};
 }
@@ -103,9 +103,11 @@ Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
 }
 
 // None: the transfer is enqueued, by `executor`. Else nothing of it is queued.
-Obstacle Engine::run(const CopyCall& call, const PlanPointer& plan, Executor& executor) {
+Obstacle Engine::run(const Decision& decision, Executor& executor) {
+  const CopyCall& call = decision.call;
+  const PlanPointer& plan = decision.plan;
   if (call.may_branch && !call.may_branch()) return Obstacle::held;
-  Lane* lane = lanes_.lend(call.stream);
+  Lane* lane = decision.joint ? lanes_.lend_apart(call.stream) : lanes_.lend(call.stream);
   if (lane == nullptr) return Obstacle::no_lane;
   Obstacle obstacle = provide(*lane, plan);
   if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);
@@ -147,7 +149,7 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
   note_load(decision);
   const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
   const bool knows_why = decision.plan || decision.call.bytes < settings_.min_message;
-  if (by_decision && knows_why && !decision.recalled) recent_.remember(decision);
+  if (by_decision && knows_why && !decision.recalled && !decision.joint) recent_.remember(decision);
 }
 
 // Others are to know of it.

@@ -56,13 +56,29 @@ bool Lanes::is_free(const Lane& lane) const {
   return started || (quietly([&] { started = driver_.is_done(lane.started_); }) && started);
 }
 
-Lane* Lanes::lend(StreamHandle stream) {
+Lane* Lanes::find_own(StreamHandle stream) const {
   for (const auto& lane : lanes_)
     if (lane->lent_ && lane->borrower_ == stream && !lane->spoilt_) return lane.get();
-  Lane* lane = find_free();
+  return nullptr;
+}
+
+Lane* Lanes::lend_to(StreamHandle stream, Lane* lane) {
   if (lane == nullptr) return nullptr;
   lane->borrower_ = stream;
   lane->lent_ = true;
+  return lane;
+}
+
+Lane* Lanes::lend(StreamHandle stream) {
+  if (Lane* own = find_own(stream)) return own;
+  return lend_to(stream, find_free(false));
+}
+
+Lane* Lanes::lend_apart(StreamHandle stream) {
+  Lane* lane = find_own(stream);
+  if (lane == nullptr) lane = lend_to(stream, find_free(true));
+  if (lane == nullptr) return lend(stream);
+  lent_apart_.push_back(lane);
   return lane;
 }
 
@@ -79,9 +95,12 @@ bool Lanes::any_ends_soon() const {
                      [this](const auto& lane) { return is_free(*lane) && !lane->hops_.is_idle(); });
 }
 
-Lane* Lanes::find_free() {
+Lane* Lanes::find_free(bool apart) {
+  const auto is_apart = [&](const Lane* lane) {
+    return std::find(lent_apart_.begin(), lent_apart_.end(), lane) == lent_apart_.end();
+  };
   for (const auto& lane : lanes_)
-    if (is_free(*lane)) return lane.get();
+    if ((!apart || is_apart(lane.get())) && is_free(*lane)) return lane.get();
   if (lanes_.size() >= static_cast<std::size_t>(settings_.lanes)) return nullptr;
   return lanes_.emplace_back(std::make_unique<Lane>(driver_, machine_, settings_, statistics_))
       .get();

@@ -59,6 +59,10 @@ class Lanes {
   /// The stream's own lane, else a free one, else a new one; null if there are as many as there may
   /// be and all are in use.
   [[nodiscard]] Lane* lend(StreamHandle stream);
+  /// The same for a transfer of a joint plan, which counts on having its hops' streams to itself:
+  /// if possible one that no other stream has had since `start_set`.
+  [[nodiscard]] Lane* lend_apart(StreamHandle stream);
+  void start_set() { lent_apart_.clear(); }
 
   using Taken = std::vector<std::unique_ptr<Lane>>;
   /// Takes out those in which nothing is queued or runs, but not `kept` ones: nobody waits when
@@ -70,13 +74,16 @@ class Lanes {
 
  private:
   [[nodiscard]] bool is_free(const Lane& lane) const;
-  [[nodiscard]] Lane* find_free();
+  [[nodiscard]] Lane* find_own(StreamHandle stream) const;
+  [[nodiscard]] Lane* find_free(bool apart);
+  [[nodiscard]] static Lane* lend_to(StreamHandle stream, Lane* lane);
 
   Driver& driver_;
   const Machine& machine_;
   const Settings& settings_;
   Statistics& statistics_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<const Lane*> lent_apart_;  ///< only to be compared with
 };
 
 }  // namespace polypath

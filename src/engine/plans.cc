@@ -6,15 +6,12 @@
 #include "core/log.h"
 
 namespace polypath {
-namespace {
-
-// A program whose copies are all of different sizes must not fill the memory with wishes.
-constexpr std::size_t kMostWanted = 64;
-
-}  // namespace
 
 Plans::Plans(const Machine& machine, const Settings& settings)
-    : planner_(machine, settings), known_(static_cast<std::size_t>(settings.plan_cache)) {}
+    : planner_(machine, settings),
+      joint_planner_(planner_),
+      known_(static_cast<std::size_t>(settings.plan_cache)),
+      known_joint_(static_cast<std::size_t>(settings.plan_cache)) {}
 
 PlanPointer Plans::make(const PlanRequest& request) {
   const std::scoped_lock lock(planning_);
@@ -22,30 +19,34 @@ PlanPointer Plans::make(const PlanRequest& request) {
                        request.companions);
 }
 
+JointPlanPointer Plans::make(const JointRequest& request) {
+  const std::scoped_lock lock(planning_);
+  return joint_planner_.plan(request.transfers, request.options);
+}
+
+// What cannot be planned is known as null, and not tried again.
+template <class Request>
+auto Plans::task_of(const Request& request) {
+  return [this, request]() -> decltype(make(request)) {
+    try {
+      return make(request);
+    } catch (const std::exception& error) {
+      log(LogLevel::info, std::string("copies cannot be planned: ") + error.what());
+      return nullptr;
+    }
+  };
+}
+
 PlanPointer Plans::find(const PlanRequest& request, Background& background) {
-  const Key key = key_of(request);
-  const std::scoped_lock lock(mutex_);
-  if (const PlanPointer* known = known_.find(key)) return *known;
-  if (wanted_.size() < kMostWanted && wanted_.insert(key).second)
-    background.post([this, request, key] { make_known(request, key); });
-  return nullptr;
+  return known_.find(key_of(request), background, [&] { return task_of(request); });
+}
+
+JointPlanPointer Plans::find(const JointRequest& request, Background& background) {
+  return known_joint_.find(request, background, [&] { return task_of(request); });
 }
 
 Plans::Key Plans::key_of(const PlanRequest& request) {
   return {request.source, request.destination, request.bytes, request.options, request.companions};
-}
-
-// What cannot be planned is known as null, and not tried again.
-void Plans::make_known(const PlanRequest& request, const Key& key) noexcept {
-  PlanPointer plan;
-  try {
-    plan = make(request);
-  } catch (const std::exception& error) {
-    log(LogLevel::info, std::string("a copy cannot be planned: ") + error.what());
-  }
-  const std::scoped_lock lock(mutex_);
-  known_.insert(key, std::move(plan));
-  wanted_.erase(key);
 }
 
 }  // namespace polypath

@@ -8,9 +8,11 @@
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "core/background.h"
 #include "core/settings.h"
+#include "plan/joint.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -24,6 +26,45 @@ struct PlanRequest {
   Companions companions = {};
 };
 
+/// What a joint plan is asked for.
+struct JointRequest {
+  std::vector<JointTransfer> transfers;
+  JointOptions options;
+
+  auto operator<=>(const JointRequest&) const = default;
+};
+
+/// Plans that the background makes, by what they were asked for. Thread-safe; never waits.
+template <class Key, class Pointer>
+class KnownPlans {
+ public:
+  explicit KnownPlans(std::size_t most) : known_(most) {}
+
+  /// The plan if it is known; if not, null, and the background is given the `task` that makes it,
+  /// unless it has it already or has too many.
+  template <class Task>
+  Pointer find(const Key& key, Background& background, Task task) {
+    // A program whose copies are all of different sizes must not fill the memory with wishes.
+    constexpr std::size_t kMostWanted = 64;
+    const std::scoped_lock lock(mutex_);
+    if (const Pointer* known = known_.find(key)) return *known;
+    if (wanted_.size() < kMostWanted && wanted_.insert(key).second)
+      background.post([this, key, make = task()] { insert(key, make()); });
+    return nullptr;
+  }
+
+ private:
+  void insert(const Key& key, Pointer plan) {
+    const std::scoped_lock lock(mutex_);
+    known_.insert(key, std::move(plan));
+    wanted_.erase(key);
+  }
+
+  std::mutex mutex_;  ///< held for moments only
+  LruCache<Key, Pointer> known_;
+  std::set<Key> wanted_;
+};
+
 /// Thread-safe.
 class Plans {
  public:
@@ -35,6 +76,9 @@ class Plans {
   /// The plan if it is known; if not, null, and it is made in the background. Null for ever if it
   /// cannot be made. Never waits.
   PlanPointer find(const PlanRequest& request, Background& background);
+  /// The same for a set of transfers.
+  JointPlanPointer make(const JointRequest& request);
+  JointPlanPointer find(const JointRequest& request, Background& background);
 
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
@@ -42,14 +86,15 @@ class Plans {
   using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
 
   [[nodiscard]] static Key key_of(const PlanRequest& request);
-  void make_known(const PlanRequest& request, const Key& key) noexcept;
+  template <class Request>
+  [[nodiscard]] auto task_of(const Request& request);
 
   std::mutex planning_;  ///< held while a plan is made
   Planner planner_;
-  std::mutex mutex_;  ///< held for moments only; guards what follows
-  /// Beside the planner's own cache, which nobody can ask while a plan is made.
-  LruCache<Key, PlanPointer> known_;
-  std::set<Key> wanted_;
+  JointPlanner joint_planner_;
+  /// Beside the planners' own caches, which nobody can ask while a plan is made.
+  KnownPlans<Key, PlanPointer> known_;
+  KnownPlans<JointRequest, JointPlanPointer> known_joint_;
 };
 
 }  // namespace polypath

@@ -87,6 +87,8 @@ struct PlanOptions {
   LeftOutRelays left_out;
 
   [[nodiscard]] bool forced() const { return !paths.empty() || !shares.empty(); }
+  /// The caller says in words what the plan has to be, apart from its executor.
+  [[nodiscard]] bool asks_for_paths() const { return forced() || !chunks.empty(); }
   auto operator<=>(const PlanOptions&) const = default;
 };
 

@@ -54,10 +54,16 @@ def percent_text(fraction: float, sign: bool = False) -> str:
     return f"{percent:+.1f} %" if sign else f"{percent:.1f} %"
 
 
+# Operations of `bench` that copy by a pattern of `polypath plan`.
+PATTERNS = ("ring", "pairs", "fan-out", "gather", "alltoall")
+
+
 def lanes_text(bench: dict[str, Any]) -> str:
     """Return what a benchmark copies: "put gpu0 -> gpu1", "bibw gpu0 <-> gpu1"."""
     operation, first = bench["operation"], bench["results"][0]
     if operation == "mbw":
         return "mbw, all GPUs in pairs"
+    if operation in PATTERNS:
+        return f"{operation}, all GPUs, asked for together"
     arrow = "<->" if operation in ("bibw", "latency") else "->"
     return f"{operation} {first['source']} {arrow} {first['destination']}"

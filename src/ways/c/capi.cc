@@ -4,6 +4,7 @@
 #include <fstream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "context/context.h"
 #include "context/reports.h"
@@ -199,8 +200,12 @@ polypath_status polypath_copy_with(polypath_context* context, void* destination,
 
 polypath_status polypath_copy_on(polypath_context* context, void* destination, const void* source,
                                  size_t bytes, void* cuda_stream) {
-  const polypath_piece piece = {destination, source, bytes};
-  return polypath_copy_many_on(context, &piece, 1, cuda_stream, nullptr);
+  return guarded([&] {
+    polypath::Context& used = context_of(context);
+    const auto stream = used.adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream));
+    (void)used.copy_on(stream.gpu, stream.handle, address_of(destination), address_of(source),
+                       Bytes{bytes});
+  });
 }
 
 polypath_status polypath_copy_many_on(polypath_context* context, const polypath_piece* pieces,
@@ -210,11 +215,13 @@ polypath_status polypath_copy_many_on(polypath_context* context, const polypath_
     polypath::Context& used = context_of(context);
     if (count > 0) given(pieces, "pieces");
     const auto stream = used.adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream));
-    for (size_t i = 0; i < count; ++i) {
-      (void)used.copy_on(stream.gpu, stream.handle, address_of(pieces[i].destination),
-                         address_of(pieces[i].source), Bytes{pieces[i].bytes});
-      if (enqueued != nullptr) *enqueued = i + 1;
-    }
+    std::vector<polypath::OrderedCopy> copies;
+    for (size_t i = 0; i < count; ++i)
+      copies.push_back({.stream = stream,
+                        .destination = address_of(pieces[i].destination),
+                        .source = address_of(pieces[i].source),
+                        .bytes = {pieces[i].bytes}});
+    (void)used.copy_many(copies, enqueued);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -63,6 +64,11 @@ std::string copy_addresses(Holder& holder, std::uintptr_t destination, std::uint
                            std::uint64_t nbytes, const std::string& gpu, const nb::object& stream,
                            const std::vector<StreamArgument>& beside) {
   return holder.copy_addresses(destination, source, nbytes, {gpu, stream}, beside);
+}
+
+std::vector<std::string> copy_many(Holder& holder, const std::vector<BufferPair>& pairs,
+                                   const Stream* stream, const std::string& executor) {
+  return holder.copy_many(pairs, stream, options_of(executor, {}, {}, {}));
 }
 
 void bind_stream(nb::module_& module) {
@@ -130,6 +136,30 @@ until the source has been read, or every byte is there. Handles need real GPUs.)
            "Return the plan between two places: a dictionary of schema polypath.plan/1.");
 }
 
+void bind_sets(nb::class_<Holder>& context) {
+  context
+      .def("copy_many", &copy_many, "pairs"_a, nb::kw_only(), "stream"_a.none() = nb::none(),
+           "executor"_a = "auto",
+           nb::sig("def copy_many(self, pairs: collections.abc.Sequence[tuple[Buffer, Buffer]], *, "
+                   "stream: Stream | None = None, executor: str = 'auto') -> list[str]"),
+           R"(Enqueue several copies that start together, planned together.
+
+Each pair is a destination and its source; as much is copied as fits. Return how each runs, as
+copy does. All start after what is on `stream` and end before what comes next; without one the
+call waits until all are done. The bytes are what they would be one after another; copies between
+different places run beside each other where none writes what another one reads or writes.
+
+Error (invalid argument) as copy, before anything is enqueued.)")
+      .def("copy_many_addresses", &Holder::copy_many_addresses, "copies"_a,
+           nb::sig("def copy_many_addresses(self, copies: collections.abc.Sequence[tuple[int, int, "
+                   "int, tuple[str, int | Stream], "
+                   "collections.abc.Sequence[tuple[str, int | Stream]]]]) -> list[str]"),
+           R"(Enqueue several copies between memories that others have allocated.
+
+Each is (destination, source, nbytes, (gpu, stream), beside), with the meaning that these have in
+copy_addresses; they run together as those of copy_many do. Return how each runs.)");
+}
+
 void bind_lifetime(nb::class_<Holder>& context) {
   context
       .def("close", &Holder::close,
@@ -182,6 +212,7 @@ With trace=True it keeps the timeline of all copies.)");
            "Return memory of a GPU, or pinned memory of a host.")
       .def("stream", &Holder::stream, "gpu"_a, "Return a new stream of a GPU.");
   bind_copies(context);
+  bind_sets(context);
   bind_lifetime(context);
   bind_observations(context);
 }

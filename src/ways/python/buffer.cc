@@ -31,6 +31,12 @@ Bytes length_of(const OwnedBuffer& destination, const OwnedBuffer& source,
   return {bytes.value_or(fits)};
 }
 
+std::vector<std::string> names_of(const std::vector<CopyResult>& results) {
+  std::vector<std::string> names;
+  for (const CopyResult& result : results) names.emplace_back(name_of(result.executor));
+  return names;
+}
+
 nb::object dictionary_of(const std::string& json) {
   return nb::module_::import_("json").attr("loads")(json.c_str());
 }
@@ -123,10 +129,8 @@ std::string Holder::copy(OwnedBuffer& destination, OwnedBuffer& source,
                          std::uint64_t source_offset, const Stream* stream,
                          const PlanOptions& options) {
   const ContextPointer opened = context();
-  if (destination.context != opened || source.context != opened ||
-      (stream != nullptr && stream->context != opened))
-    fail(ErrorCode::invalid_argument, "a buffer or stream belongs to another context",
-         "a copy stays within one machine", "Allocate both buffers and the stream with this one.");
+  require_own(destination.context == opened && source.context == opened &&
+              (stream == nullptr || stream->context == opened));
   const Bytes length = length_of(destination, source, bytes, destination_offset, source_offset);
   const auto own = stream == nullptr ? own_stream(destination, source) : nullptr;
   const Stream& used = stream != nullptr ? *stream : *own;
@@ -136,6 +140,57 @@ std::string Holder::copy(OwnedBuffer& destination, OwnedBuffer& source,
                    source.address + Bytes{source_offset}, length, used.handle, options);
   if (stream == nullptr) used.synchronize();
   return name_of(result.executor);
+}
+
+void Holder::require_own(bool own) {
+  if (!own)
+    fail(ErrorCode::invalid_argument, "a buffer or stream belongs to another context",
+         "a copy stays within one machine", "Allocate both buffers and the stream with this one.");
+}
+
+// Each is as large as its smaller end. Those without a stream are on streams of this holder's.
+std::vector<std::string> Holder::copy_many(const std::vector<BufferPair>& pairs,
+                                           const Stream* stream, const PlanOptions& options) {
+  const ContextPointer opened = context();
+  require_own(stream == nullptr || stream->context == opened);
+  std::vector<OrderedCopy> copies;
+  std::set<std::shared_ptr<const Stream>> own_ones;
+  for (const auto& [destination, source] : pairs) {
+    if (destination == nullptr || source == nullptr)
+      throw nb::type_error("a buffer is None (a copy needs both ends) Pass polypath.Buffer.");
+    require_own(destination->context == opened && source->context == opened);
+    const auto own = stream == nullptr ? own_stream(*destination, *source) : nullptr;
+    if (own) own_ones.insert(own);
+    const Stream& used = own ? *own : *stream;
+    copies.push_back({.stream = {used.gpu, used.handle},
+                      .destination = destination->address,
+                      .source = source->address,
+                      .bytes = length_of(*destination, *source, std::nullopt, 0, 0),
+                      .options = options});
+  }
+  const nb::gil_scoped_release unlocked;
+  std::vector<std::string> how = names_of(opened->copy_many(copies));
+  for (const auto& own : own_ones) own->synchronize();
+  return how;
+}
+
+std::vector<std::string> Holder::copy_many_addresses(const std::vector<CopyArgument>& copies) {
+  const ContextPointer opened = context();
+  std::vector<OrderedCopy> ordered;
+  for (const auto& [destination, source, bytes, stream, beside] : copies)
+    ordered.push_back({.stream = stream_of(stream),
+                       .beside = streams_of(beside),
+                       .destination = {destination},
+                       .source = {source},
+                       .bytes = {bytes}});
+  const nb::gil_scoped_release unlocked;
+  return names_of(opened->copy_many(ordered));
+}
+
+std::vector<GpuStream> Holder::streams_of(const std::vector<StreamArgument>& arguments) {
+  std::vector<GpuStream> streams;
+  for (const StreamArgument& argument : arguments) streams.push_back(stream_of(argument));
+  return streams;
 }
 
 GpuStream Holder::stream_of(const StreamArgument& argument) {
@@ -158,8 +213,7 @@ std::string Holder::copy_addresses(std::uintptr_t destination, std::uintptr_t so
                                    const std::vector<StreamArgument>& beside) {
   const ContextPointer opened = context();
   const GpuStream used = stream_of(stream);
-  std::vector<GpuStream> others;
-  for (const StreamArgument& other : beside) others.push_back(stream_of(other));
+  const std::vector<GpuStream> others = streams_of(beside);
   const nb::gil_scoped_release unlocked;
   return name_of(opened->copy_beside(used, others, {destination}, {source}, {bytes}).executor);
 }

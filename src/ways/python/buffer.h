@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,13 @@ struct OwnedBuffer {
 /// A GPU's name and one of its streams: a number that the program has from CUDA, or a Stream.
 using StreamArgument = std::pair<std::string, nanobind::object>;
 
+/// A destination, its source and the bytes of both, with the stream of the copy and those beside.
+using CopyArgument = std::tuple<std::uintptr_t, std::uintptr_t, std::uint64_t, StreamArgument,
+                                std::vector<StreamArgument>>;
+
+/// A destination and its source.
+using BufferPair = std::pair<OwnedBuffer*, OwnedBuffer*>;
+
 /// The class Context of the Python package.
 class Holder {
  public:
@@ -65,6 +74,10 @@ class Holder {
   std::string copy_addresses(std::uintptr_t destination, std::uintptr_t source, std::uint64_t bytes,
                              const StreamArgument& stream,
                              const std::vector<StreamArgument>& beside);
+  /// How each of them was done.
+  std::vector<std::string> copy_many(const std::vector<BufferPair>& pairs, const Stream* stream,
+                                     const PlanOptions& options);
+  std::vector<std::string> copy_many_addresses(const std::vector<CopyArgument>& copies);
   /// The name of the place whose memory is at the address.
   std::string place_of(std::uintptr_t address);
   /// A dictionary of schema polypath.plan/1.
@@ -83,6 +96,8 @@ class Holder {
   std::shared_ptr<const Stream> own_stream(const OwnedBuffer& destination,
                                            const OwnedBuffer& source);
   GpuStream stream_of(const StreamArgument& argument);
+  std::vector<GpuStream> streams_of(const std::vector<StreamArgument>& arguments);
+  static void require_own(bool own);
 
   ContextPointer context_;
   std::map<std::string, std::shared_ptr<Stream>> own_streams_;

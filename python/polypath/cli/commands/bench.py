@@ -37,7 +37,7 @@ from polypath.cli.output import (
 from polypath.cli.plots import check_picture, write_curves
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
-from polypath.cli.units import lanes_text, size_text
+from polypath.cli.units import PATTERNS, lanes_text, size_text
 
 # The operations, each with the places it runs between unless others are named.
 PLACES = {
@@ -49,9 +49,10 @@ PLACES = {
     "h2d": ("host", "gpu0"),
     "d2h": ("gpu0", "host"),
     "pageable": ("host", "gpu0"),
+    **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),  # over all GPUs, whatever is named
 }
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
-LATER = ("allreduce", "alltoall", "allgather", "reducescatter", "broadcast", "jacobi")
+LATER = ("allreduce", "allgather", "reducescatter", "broadcast", "jacobi")
 
 
 class BenchCommand(TyperCommand):

@@ -1,0 +1,51 @@
+#pragma once
+// Which copies of several that are asked for together may run beside each other, and in which
+// streams; arithmetic only.
+//
+// Copies on different streams run beside each other anyway. Those of one stream may as long as
+// nobody can see it: if none of them writes what another one of that stream reads or writes. Then
+// each way, from one place to another, has a branch of the stream; all copies of a way stay in
+// order, because beside each other they would only share the same paths.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/copy_call.h"
+#include "plan/joint_draft.h"
+
+namespace polypath {
+
+/// One of the copies.
+struct SetMember {
+  const CopyCall& call;
+  CopyEnds ends = {};
+  bool captured = false;   ///< its stream is
+  bool plannable = false;  ///< it may be part of a joint plan
+};
+
+/// A stream that runs beside one of the program's and is joined with it at the end.
+struct Branch {
+  StreamHandle beside;
+  PlaceId gpu;  ///< of both
+};
+
+/// How the copies of a set run.
+struct CopySet {
+  /// By call; nothing for one that is no part of the joint plan.
+  struct Part {
+    std::optional<std::size_t> transfer;  ///< of the joint plan: several copies may be made by it
+    std::optional<std::size_t> branch;    ///< none: the call's own stream
+  };
+  std::vector<Part> parts;
+  std::vector<JointTransfer> transfers;  ///< that start together, in the order of issue
+  std::vector<Branch> branches;
+};
+
+/// Every plannable copy that is the first of its way in its stream is a transfer. Copies of the
+/// same way and size that come later in the stream are made by the same plan; all others, and the
+/// later ones of a stream whose copies depend on each other, are by themselves.
+CopySet arrange(std::span<const SetMember> members);
+
+}  // namespace polypath

@@ -1,0 +1,193 @@
+// Several copies that start together: what each of them needs, one plan for those that can have
+// one, and branches of streams for those that need not wait for each other.
+
+#include <algorithm>
+#include <exception>
+
+#include "engine/copy_set.h"
+#include "engine/engine.h"
+
+namespace polypath {
+namespace {
+
+bool goes_from_to(const std::vector<JointTransfer>& transfers, PlaceId source,
+                  PlaceId destination) {
+  return std::any_of(transfers.begin(), transfers.end(), [&](const JointTransfer& transfer) {
+    return transfer.source == source && transfer.destination == destination;
+  });
+}
+
+// True if all that the transfer meets, or is expected to meet, is in the set as well.
+bool is_alone(const std::vector<JointTransfer>& set, const JointTransfer& transfer,
+              const Contention& contention) {
+  if (contention.both_ways != BothWays::no &&
+      !goes_from_to(set, transfer.destination, transfer.source))
+    return false;
+  return std::all_of(contention.load.begin(), contention.load.end(),
+                     [&](const Companion& companion) {
+                       return goes_from_to(set, companion.source, companion.destination);
+                     });
+}
+
+}  // namespace
+
+struct Engine::Many {
+  std::span<const CopyCall> calls;
+  std::vector<SetMember> members = {};
+  std::optional<Executor> executor = std::nullopt;  ///< that all plannable ones ask for
+  CopySet set = {};
+  std::vector<Contention> contentions = {};  ///< by transfer
+  Seconds time = {};                         ///< when they were looked at
+  bool gives_way = false;                    ///< as Decision's
+  JointPlanPointer joint = nullptr;          ///< null: each by itself, in its own stream
+  SideStreams::Lent sides = {};              ///< by branch
+  std::vector<CopyResult> results = {};
+
+  [[nodiscard]] CopySet::Part part(std::size_t number) const {
+    return joint ? set.parts[number] : CopySet::Part{};
+  }
+};
+
+// Where the caller waits for a driver that may block, no lock is held.
+std::vector<CopyResult> Engine::copy_many(std::span<const CopyCall> calls, std::size_t* enqueued) {
+  if (enqueued != nullptr) *enqueued = 0;
+  check_process();
+  Many many{.calls = calls};
+  std::unique_lock lock(mutex_);
+  arrange_many(many);
+  std::exception_ptr failure;
+  try {
+    enqueue_many(many, lock);
+  } catch (const Error&) {
+    failure = std::current_exception();
+  }
+  if (enqueued != nullptr) *enqueued = many.results.size();
+  if (!lock.owns_lock()) lock.lock();
+  side_streams_.join(many.sides);
+  if (failure) std::rethrow_exception(failure);
+  return std::move(many.results);
+}
+
+// All that `copy` would refuse is refused here, before anything is enqueued.
+SetMember Engine::examine(const CopyCall& call) {
+  SetMember member{.call = call};
+  if (call.bytes.value == 0) return member;
+  member.ends = look_at_ends(call);
+  refuse_overlap(call);
+  member.captured = driver_.is_capturing(call.stream);
+  if (!member.captured && call.options.asks_for_paths()) (void)decide_locked(call, &member.ends);
+  member.plannable = !member.captured && is_joint(call) && member.ends.stay_where_they_are() &&
+                     member.ends.source != member.ends.destination;
+  return member;
+}
+
+bool Engine::is_joint(const CopyCall& call) const {
+  return call.bytes >= settings_.min_message && !call.options.asks_for_paths() && !call.cautious &&
+         choice_of(call.options) != Executor::native && (!call.may_branch || call.may_branch());
+}
+
+// Without a joint plan, or streams for it, each copy is by itself.
+void Engine::arrange_many(Many& many) {
+  for (const CopyCall& call : many.calls) many.members.push_back(examine(call));
+  bool any = false;
+  for (SetMember& member : many.members) {
+    if (!member.plannable) continue;
+    if (!any) many.executor = choice_of(member.call.options);
+    member.plannable = choice_of(member.call.options) == many.executor;
+    any = true;
+  }
+  many.set = arrange(many.members);
+  const std::size_t transfers = many.set.transfers.size();
+  if (transfers < 2 || transfers > kMostJointTransfers || !may_be_joint(many)) return;
+  many.joint = joint_plan(many);
+  if (!many.joint || many.set.branches.empty()) return;
+  many.sides = side_streams_.fork(many.set.branches);
+  if (many.sides.empty()) many.joint = nullptr;
+}
+
+// Looks at what else is in flight: a joint plan knows nothing of that.
+bool Engine::may_be_joint(Many& many) {
+  many.time = driver_.now();
+  many.contentions.resize(many.set.transfers.size());
+  for (std::size_t number = 0; number < many.members.size(); ++number) {
+    const auto index = many.set.parts[number].transfer;
+    if (!index) continue;
+    const JointTransfer& transfer = many.set.transfers[*index];
+    const Asked asked{.stream = many.calls[number].stream,
+                      .source = transfer.source,
+                      .destination = transfer.destination,
+                      .bytes = transfer.bytes};
+    many.contentions[*index] = load_->contention_of(asked, many.time);
+    if (!is_alone(many.set.transfers, transfer, many.contentions[*index])) return false;
+  }
+  return true;
+}
+
+// As gives_way: where other processes leave no room, all are native copies.
+JointPlanPointer Engine::joint_plan(Many& many) {
+  JointRequest request{
+      .transfers = many.set.transfers,
+      .options = {
+          .issuers = Issuers::one_thread, .executor = many.executor, .left_out = left_out_}};
+  JointPlanPointer joint = joint_plan_for(request);
+  if (joint && lacks_room(*joint, many)) {
+    many.gives_way = true;
+    request.options.executor = Executor::native;
+    joint = joint_plan_for(request);
+  }
+  return joint && has_lanes(*joint) ? joint : nullptr;
+}
+
+JointPlanPointer Engine::joint_plan_for(const JointRequest& request) {
+  return background_ ? plans_.find(request, *background_) : plans_.make(request);
+}
+
+bool Engine::lacks_room(const JointPlan& joint, const Many& many) const {
+  for (std::size_t k = 0; k < joint.plans.size(); ++k)
+    if (joint.plans[k]->executor() != Executor::native &&
+        load_->lacks_room(*joint.plans[k], many.contentions[k].foreign_load))
+      return true;
+  return false;
+}
+
+// Part of a joint plan may be worse than none.
+bool Engine::has_lanes(const JointPlan& joint) const {
+  const auto split =
+      std::count_if(joint.plans.begin(), joint.plans.end(),
+                    [](const PlanPointer& plan) { return plan->executor() != Executor::native; });
+  return split <= settings_.lanes;
+}
+
+void Engine::enqueue_many(Many& many, std::unique_lock<std::mutex>& lock) {
+  lanes_.start_set();
+  for (std::size_t number = 0; number < many.calls.size(); ++number) {
+    CopyCall call = many.calls[number];
+    if (const auto branch = many.part(number).branch) call.stream = many.sides[*branch]->stream;
+    const Decision decision = decide_of_many(many, number, call);
+    if (!decision.may_block) {
+      many.results.push_back(enqueue_locked(decision, NativeCopyBy::engine));
+      continue;
+    }
+    lock.unlock();
+    many.results.push_back(enqueue_unpinned(decision, NativeCopyBy::engine));
+    lock.lock();
+  }
+}
+
+Decision Engine::decide_of_many(const Many& many, std::size_t number, const CopyCall& call) {
+  const SetMember& member = many.members[number];
+  const auto transfer = many.part(number).transfer;
+  if (!transfer) return decide_locked(call, member.captured ? nullptr : &member.ends);
+  const PlanPointer& plan = many.joint->plans[*transfer];
+  const bool native = plan->executor() == Executor::native;
+  return {.call = call,
+          .ends = member.ends,
+          .means = native ? Means::native : Means::paths,
+          .plan = plan,
+          .contention = many.contentions[*transfer],
+          .time = many.time,
+          .gives_way = many.gives_way,
+          .joint = true};
+}
+
+}  // namespace polypath

@@ -1,0 +1,139 @@
+// Which copies of a set may run beside each other.
+
+#include "engine/copy_set.h"
+
+#include <gmock/gmock.h>
+
+namespace polypath::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr StreamHandle kStream{7};
+constexpr StreamHandle kOtherStream{8};
+constexpr PlaceId kFirst{0}, kSecond{1}, kThird{2};
+
+// Copies between memories of their own, unless a test says where.
+class Sets : public testing::Test {
+ protected:
+  void add(PlaceId source, PlaceId destination, Bytes bytes = 4_MiB,
+           StreamHandle stream = kStream) {
+    const std::uint64_t next = (calls_.size() + 1) << 32;
+    add_at({next}, {next + (1 << 30)}, source, destination, bytes, stream);
+  }
+  void add_at(Address to, Address from, PlaceId source, PlaceId destination, Bytes bytes,
+              StreamHandle stream = kStream) {
+    calls_.push_back({.destination = to, .source = from, .bytes = bytes, .stream = stream});
+    ends_.push_back({.destination = destination, .source = source});
+  }
+  CopySet arranged() const {
+    std::vector<SetMember> members;
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+      members.push_back(
+          {.call = calls_[i], .ends = ends_[i], .plannable = calls_[i].bytes >= 1_MiB});
+    return arrange(members);
+  }
+
+  std::vector<CopyCall> calls_;
+  std::vector<CopyEnds> ends_;
+};
+
+TEST_F(Sets, OnStreamsOfTheirOwnNeedNoBranch) {
+  add(kFirst, kSecond, 4_MiB, kStream);
+  add(kSecond, kFirst, 8_MiB, kOtherStream);
+
+  const CopySet set = arranged();
+
+  EXPECT_THAT(set.branches, IsEmpty());
+  EXPECT_THAT(set.transfers, ElementsAre(JointTransfer{kFirst, kSecond, 4_MiB},
+                                         JointTransfer{kSecond, kFirst, 8_MiB}));
+  EXPECT_EQ(set.parts[1].transfer, 1U);
+}
+
+TEST_F(Sets, OfOneStreamBranchByTheirWays) {
+  add(kFirst, kSecond);
+  add(kFirst, kThird);
+  add(kSecond, kThird);
+
+  const CopySet set = arranged();
+
+  ASSERT_THAT(set.branches, SizeIs(2));
+  EXPECT_EQ(set.parts[0].branch, std::nullopt);
+  EXPECT_EQ(set.parts[1].branch, 0U);
+  EXPECT_EQ(set.parts[2].branch, 1U);
+  EXPECT_EQ(set.branches[0].beside, kStream);
+}
+
+TEST_F(Sets, OfOneStreamAndWayStayInOrderAndShareAPlanIfTheyAreAsLarge) {
+  add(kFirst, kSecond, 4_MiB);
+  add(kFirst, kThird, 4_MiB);
+  add(kFirst, kThird, 4_MiB);
+  add(kFirst, kThird, 2_MiB);
+
+  const CopySet set = arranged();
+
+  EXPECT_THAT(set.transfers, SizeIs(2));
+  EXPECT_EQ(set.parts[2].transfer, 1U);
+  EXPECT_EQ(set.parts[2].branch, 0U);
+  EXPECT_EQ(set.parts[3].transfer, std::nullopt);
+  EXPECT_EQ(set.parts[3].branch, 0U);
+}
+
+TEST_F(Sets, ThatAreNotPlannableStayInTheirStream) {
+  add(kFirst, kSecond, 512_B);
+  add(kFirst, kSecond);
+
+  const CopySet set = arranged();
+
+  EXPECT_EQ(set.parts[0].transfer, std::nullopt);
+  EXPECT_EQ(set.parts[1].transfer, 0U);
+  EXPECT_THAT(set.branches, IsEmpty());
+}
+
+struct Dependence {
+  const char* name;
+  Address to;
+  Address from;
+};
+
+class DependentSets : public Sets, public testing::WithParamInterface<Dependence> {};
+
+// The first copy reads from 1 GiB on and writes from 2 GiB on.
+INSTANTIATE_TEST_SUITE_P(
+    OnTheFirst, DependentSets,
+    testing::Values(Dependence{"reads_what_it_writes", {5ULL << 30}, {(2ULL << 30) + 100}},
+                    Dependence{"writes_what_it_writes", {(2ULL << 30) - 100}, {5ULL << 30}},
+                    Dependence{"writes_what_it_reads", {(1ULL << 30) + 100}, {5ULL << 30}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(DependentSets, RunInOrder) {
+  add_at({2ULL << 30}, {1ULL << 30}, kFirst, kSecond, 4_MiB);
+  add_at(GetParam().to, GetParam().from, kSecond, kThird, 4_MiB);
+
+  const CopySet set = arranged();
+
+  EXPECT_THAT(set.transfers, SizeIs(1));
+  EXPECT_THAT(set.branches, IsEmpty());
+  EXPECT_EQ(set.parts[1].transfer, std::nullopt);
+}
+
+// Even if the one in between is too small to be planned itself.
+TEST_F(Sets, DoNotOvertakeASmallOneTheyDependOn) {
+  add(kThird, kFirst);
+  add_at({2ULL << 30}, {1ULL << 30}, kFirst, kSecond, 512_B);
+  add_at({5ULL << 30}, {2ULL << 30}, kSecond, kThird, 4_MiB);
+
+  EXPECT_THAT(arranged().branches, IsEmpty());
+}
+
+TEST_F(Sets, MayReadTheSameBytes) {
+  add_at({2ULL << 30}, {1ULL << 30}, kFirst, kSecond, 4_MiB);
+  add_at({3ULL << 30}, {1ULL << 30}, kFirst, kThird, 4_MiB);
+
+  EXPECT_THAT(arranged().branches, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace polypath::test
