@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -26,8 +26,8 @@ bool is_host(const Machine& machine, PlaceId place) {
 }
 
 bool is_pattern(const std::string& name) {
-  static const std::set<std::string> names = {"ring", "pairs", "fan-out", "gather", "alltoall"};
-  return names.contains(name);
+  static const std::vector<std::string> names = pattern_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Operation pattern_operation(const Machine& machine, const std::string& name) {
@@ -47,9 +47,12 @@ std::vector<Lane> neighbour_pairs(const Machine& machine) {
 }  // namespace
 
 const std::vector<std::string>& operation_names() {
-  static const std::vector<std::string> names = {
-      "put",      "bw",   "bibw",  "latency", "mbw",    "h2d",     "d2h",
-      "pageable", "ring", "pairs", "fan-out", "gather", "alltoall"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {"put", "bw",  "bibw", "latency",
+                                    "mbw", "h2d", "d2h",  "pageable"};
+    for (std::string& pattern : pattern_names()) all.push_back(std::move(pattern));
+    return all;
+  }();
   return names;
 }
 

@@ -36,7 +36,7 @@ const std::vector<std::string>& operation_names();
 ///   mbw            lanes 0->1, 2->3, ... of all GPUs
 ///   latency        there and back, in turn; half the time counts
 ///   pageable       h2d or d2h with memory that is not pinned; real GPUs only
-///   ring, pairs, fan-out, gather, alltoall
+///   ring, pairs, fan-out, gather, alltoall, scatter, collect
 ///                  the pattern of that name (plan/patterns.h) over all GPUs, asked for together
 /// Errors (invalid_argument): unknown operation; places of the wrong kind for it.
 Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,

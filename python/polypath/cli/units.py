@@ -55,7 +55,7 @@ def percent_text(fraction: float, sign: bool = False) -> str:
 
 
 # Operations of `bench` that copy by a pattern of `polypath plan`.
-PATTERNS = ("ring", "pairs", "fan-out", "gather", "alltoall")
+PATTERNS = ("ring", "pairs", "fan-out", "gather", "alltoall", "scatter", "collect")
 
 
 def lanes_text(bench: dict[str, Any]) -> str:
