@@ -43,6 +43,11 @@ struct CopyCall {
   std::function<bool()> may_branch = nullptr;
 };
 
+inline bool overlaps_itself(const CopyCall& call) {
+  return call.source.value < call.destination.value + call.bytes.value &&
+         call.destination.value < call.source.value + call.bytes.value;
+}
+
 /// By what means a copy is made.
 enum class Means {
   nothing,  ///< it has no bytes

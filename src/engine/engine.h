@@ -22,6 +22,7 @@
 #include "engine/pageable.h"
 #include "engine/plans.h"
 #include "engine/recent_natives.h"
+#include "engine/recent_sets.h"
 #include "engine/side_streams.h"
 #include "engine/statistics.h"
 
@@ -61,7 +62,8 @@ class Engine {
   /// order. Where plans are made in the background the first calls go without a joint plan.
   /// Returns how each was done, in the order given; `enqueued`, if not null, receives how many were
   /// enqueued, also where there is an error.
-  /// Errors: as `copy`. With a bad argument in any of them nothing is enqueued; of other errors
+  /// Errors: as `copy`. With a bad argument in any of them nothing is enqueued, unless it is memory
+  /// that has been freed since it was last copied like that; of other errors
   /// the copies before the one that has it are enqueued and those after it are not.
   std::vector<CopyResult> copy_many(std::span<const CopyCall> calls,
                                     std::size_t* enqueued = nullptr);
@@ -140,6 +142,8 @@ class Engine {
 
   [[nodiscard]] SetMember examine(const CopyCall& call);
   [[nodiscard]] bool is_joint(const CopyCall& call) const;
+  [[nodiscard]] bool recall_many(Many& many);
+  void remember_many(const Many& many);
   void arrange_many(Many& many);
   [[nodiscard]] bool may_be_joint(Many& many);
   [[nodiscard]] JointPlanPointer joint_plan(Many& many);
@@ -195,6 +199,7 @@ class Engine {
   LeftOutRelays left_out_;
   std::shared_ptr<LoadTracker> load_;
   RecentNatives recent_;
+  RecentSets recent_sets_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window

@@ -31,11 +31,6 @@ MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* w
   return *memory;
 }
 
-bool overlap(const CopyCall& call) {
-  return call.source.value < call.destination.value + call.bytes.value &&
-         call.destination.value < call.source.value + call.bytes.value;
-}
-
 // A native copy gives way to nobody, so that the load of other processes does not matter.
 bool goes_as_known(const RecentNatives::Known& known, const Contention& contention) {
   if (known.always) return true;
@@ -56,7 +51,7 @@ CopyEnds Engine::look_at_ends(const CopyCall& call) {
 }
 
 void Engine::refuse_overlap(const CopyCall& call) {
-  if (overlap(call))
+  if (overlaps_itself(call))
     fail_argument("source and destination overlap", "the result would depend on the order of bytes",
                   "Copy through a third buffer.");
 }
@@ -113,7 +108,7 @@ void Engine::choose_plan(Decision& decision) {
 // else the decision stays as it is.
 bool Engine::recall_locked(Decision& decision) {
   const RecentNatives::Known* known = recent_.find(decision.call);
-  if (known == nullptr || overlap(decision.call)) return false;
+  if (known == nullptr || overlaps_itself(decision.call)) return false;
   const bool wherever = known->always || known->alone;
   if (known->plan && !(wherever && is_brief(*known->plan))) {
     look_around(decision, known->plan->source, known->plan->destination);

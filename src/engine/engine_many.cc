@@ -39,12 +39,13 @@ struct Engine::Many {
   std::vector<Contention> contentions = {};  ///< by transfer
   Seconds time = {};                         ///< when they were looked at
   bool gives_way = false;                    ///< as Decision's
+  bool recalled = false;                     ///< as Decision's: nothing above but the time is known
   JointPlanPointer joint = nullptr;          ///< null: each by itself, in its own stream
   SideStreams::Lent sides = {};              ///< by branch
   std::vector<CopyResult> results = {};
 
   [[nodiscard]] CopySet::Part part(std::size_t number) const {
-    return joint ? set.parts[number] : CopySet::Part{};
+    return joint && !recalled ? set.parts[number] : CopySet::Part{};
   }
 };
 
@@ -54,18 +55,43 @@ std::vector<CopyResult> Engine::copy_many(std::span<const CopyCall> calls, std::
   check_process();
   Many many{.calls = calls};
   std::unique_lock lock(mutex_);
-  arrange_many(many);
+  if (!recall_many(many)) arrange_many(many);
   std::exception_ptr failure;
   try {
     enqueue_many(many, lock);
+    remember_many(many);
   } catch (const Error&) {
     failure = std::current_exception();
+    if (many.recalled) recent_sets_.forget(calls);
   }
   if (enqueued != nullptr) *enqueued = many.results.size();
   if (!lock.owns_lock()) lock.lock();
   side_streams_.join(many.sides);
   if (failure) std::rethrow_exception(failure);
   return std::move(many.results);
+}
+
+// As the last set like it, if all of that went natively. Others are to know of it all the same.
+bool Engine::recall_many(Many& many) {
+  many.joint = recent_sets_.find(many.calls);
+  many.recalled = many.joint != nullptr &&
+                  std::none_of(many.calls.begin(), many.calls.end(),
+                               [](const CopyCall& call) { return overlaps_itself(call); });
+  if (many.recalled) many.time = driver_.now();
+  else many.joint = nullptr;
+  return many.recalled;
+}
+
+// If every call is a transfer of the joint plan, and native by it.
+void Engine::remember_many(const Many& many) {
+  if (!many.joint || many.recalled || many.gives_way ||
+      many.set.transfers.size() != many.calls.size())
+    return;
+  const bool native =
+      std::all_of(many.results.begin(), many.results.end(), [](const CopyResult& result) {
+        return result.means == Means::native && result.obstacle == Obstacle::none;
+      });
+  if (native) recent_sets_.remember(many.calls, many.joint);
 }
 
 // All that `copy` would refuse is refused here, before anything is enqueued.
@@ -175,6 +201,13 @@ void Engine::enqueue_many(Many& many, std::unique_lock<std::mutex>& lock) {
 }
 
 Decision Engine::decide_of_many(const Many& many, std::size_t number, const CopyCall& call) {
+  if (many.recalled)
+    return {.call = call,
+            .means = Means::native,
+            .plan = many.joint->plans[number],
+            .time = many.time,
+            .recalled = true,
+            .joint = true};
   const SetMember& member = many.members[number];
   const auto transfer = many.part(number).transfer;
   if (!transfer) return decide_locked(call, member.captured ? nullptr : &member.ends);

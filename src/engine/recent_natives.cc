@@ -15,31 +15,37 @@ bool stays(const Decision& decision) {
 
 }  // namespace
 
-RecentNatives::Likeness RecentNatives::likeness_of(const CopyCall& call) const {
-  return {.source_page = page_of(call.source),
-          .destination_page = page_of(call.destination),
-          .bytes = call.bytes < smallest_planned_ ? Bytes{} : call.bytes,
-          .stream_gpu = call.stream_gpu,
-          .executor = call.options.executor,
-          .cautious = call.cautious};
+std::optional<CopyLikeness> likeness_of(const CopyCall& call, Bytes smallest_planned) {
+  if (has_options(call.options)) return std::nullopt;
+  return CopyLikeness{.source_page = page_of(call.source),
+                      .destination_page = page_of(call.destination),
+                      .bytes = call.bytes < smallest_planned ? Bytes{} : call.bytes,
+                      .stream_gpu = call.stream_gpu,
+                      .executor = call.options.executor,
+                      .cautious = call.cautious};
 }
 
 const RecentNatives::Known* RecentNatives::find(const CopyCall& call) {
-  return has_options(call.options) ? nullptr : copies_.find(likeness_of(call));
+  const auto likeness = likeness_of(call, smallest_planned_);
+  return likeness ? copies_.find(*likeness) : nullptr;
+}
+
+void RecentNatives::forget(const CopyCall& call) {
+  if (const auto likeness = likeness_of(call, smallest_planned_)) copies_.forget(*likeness);
 }
 
 void RecentNatives::remember(const Decision& decision) {
-  if (has_options(decision.call.options) || !stays(decision)) return;
-  const Likeness likeness = likeness_of(decision.call);
+  const auto likeness = likeness_of(decision.call, smallest_planned_);
+  if (!likeness || !stays(decision)) return;
   Known known{.plan = decision.plan,
               .always = !decision.plan || decision.stays_native,
               .may_block = decision.may_block};
-  Known* before = copies_.peek(likeness);
+  Known* before = copies_.peek(*likeness);
   if (before != nullptr) known.alone = before->alone, known.both_ways = before->both_ways;
   if (decision.contention.both_ways == BothWays::no) known.alone = true;
   else known.both_ways = decision.contention.both_ways;
   if (before != nullptr) *before = std::move(known);
-  else copies_.remember(likeness, std::move(known));
+  else copies_.remember(*likeness, std::move(known));
 }
 
 }  // namespace polypath

@@ -5,10 +5,32 @@
 // of memory. That the memory may be another one since is harmless: a native copy is right between
 // memories of any kind, and all that is remembered is that there was nothing to gain.
 
+#include <optional>
+
 #include "engine/decision.h"
 #include "engine/recent_copies.h"
 
 namespace polypath {
+
+/// What copies have in common that are alike.
+struct CopyLikeness {
+  std::uint64_t source_page = 0;
+  std::uint64_t destination_page = 0;
+  Bytes bytes;  ///< zero stands for every size too small to plan
+  PlaceId stream_gpu;
+  std::optional<Executor> executor = std::nullopt;
+  bool cautious = false;
+
+  bool operator==(const CopyLikeness&) const = default;
+  [[nodiscard]] std::uint64_t mixed() const {
+    return (source_page * 31 + destination_page) * 31 + bytes.value +
+           static_cast<std::uint64_t>(stream_gpu.value);
+  }
+};
+
+/// Sizes below `smallest_planned` are all alike. Nothing for a copy that has options of its own,
+/// but for the executor.
+std::optional<CopyLikeness> likeness_of(const CopyCall& call, Bytes smallest_planned);
 
 /// Not thread-safe; the engine guards it.
 class RecentNatives {
@@ -28,30 +50,12 @@ class RecentNatives {
   /// What is remembered of copies like this one; null if nothing is. Counts as a use.
   [[nodiscard]] const Known* find(const CopyCall& call);
   /// Remembers a copy that was made natively, if the next one like it may go without a question.
-  /// Copies with options of their own are not remembered, but for the executor.
   void remember(const Decision& decision);
-  void forget(const CopyCall& call) { copies_.forget(likeness_of(call)); }
+  void forget(const CopyCall& call);
 
  private:
-  struct Likeness {
-    std::uint64_t source_page = 0;
-    std::uint64_t destination_page = 0;
-    Bytes bytes;  ///< zero stands for every size too small to plan
-    PlaceId stream_gpu;
-    std::optional<Executor> executor = std::nullopt;
-    bool cautious = false;
-
-    bool operator==(const Likeness&) const = default;
-    [[nodiscard]] std::uint64_t mixed() const {
-      return (source_page * 31 + destination_page) * 31 + bytes.value +
-             static_cast<std::uint64_t>(stream_gpu.value);
-    }
-  };
-
-  [[nodiscard]] Likeness likeness_of(const CopyCall& call) const;
-
   Bytes smallest_planned_;
-  RecentCopies<Likeness, Known> copies_;
+  RecentCopies<CopyLikeness, Known> copies_;
 };
 
 }  // namespace polypath
