@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the figures of the documentation into it, and measures the simulated ones.
 
-scripts/figures.py           writes the tables of README.md and docs/performance.md, and docs/images
+scripts/figures.py           writes the tables of README.md and of docs, and docs/images
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
 What was measured on real GPUs is read from results/h200x4 (scripts/measure_gpus.py) and
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import gpu_figures
+import joint_figures
 import pictures
 import program_figures
 import simulated_figures
@@ -48,6 +49,8 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("README.md", "figures"): readme_block,
     ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
     ("docs/performance.md", "figures"): simulated_figures.performance_block,
+    ("docs/performance.md", "together"): joint_figures.together_block,
+    ("docs/model.md", "joint"): joint_figures.planned_table,
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
     ("docs/preload.md", "measured"): lambda: program_figures.calls_block(PROGRAMS),
@@ -89,6 +92,7 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="simulate everything anew first")
     if parser.parse_args().run:
         simulated_figures.simulate()
+        joint_figures.simulate()
         claims.simulate()
     render()
 
