@@ -75,6 +75,11 @@ def calibration(machine: str = '') -> str:
     Return an earlier calibration: schema polypath.calibration/1; empty without one.
     """
 
+def learnt(machine: str = '') -> str:
+    """
+    Return what transfers have taught: schema polypath.learnt/1; empty without any.
+    """
+
 def parse_bytes(text: str) -> int:
     """
     Return the bytes of "64M", "1GiB" or "4096"; K, M, G and T are powers of 1024.

@@ -204,6 +204,12 @@ def calibration(machine: str = "") -> Report | None:
     return _dictionary(kept) if kept else None
 
 
+def learnt(machine: str = "") -> Report | None:
+    """Return what transfers have taught: schema polypath.learnt/1; None if nothing was learnt."""
+    kept = _core.learnt(machine)
+    return _dictionary(kept) if kept else None
+
+
 def _transfer(source: str, destination: str, nbytes: int, machine: str, *choices: Any) -> Report:
     ends = {"source": source, "destination": destination, "bytes": operator.index(nbytes)}
     return {**ends, **_choices(machine, *choices)}

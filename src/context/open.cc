@@ -100,6 +100,8 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
   const bool has_neighbours = !simulated() && settings.ledger;
   load_ = std::make_shared<LoadTracker>(
       machine(), has_neighbours ? open_node_ledger(machine(), settings.ledger_folder) : nullptr);
+  if (!simulated() && settings.learn)
+    keeper_ = open_experience_file(machine(), chosen_.driver_name());
 }
 
 OpenMachine OpenMachine::afresh(const sim::Options& simulation) const {

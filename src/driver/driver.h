@@ -175,6 +175,11 @@ class Driver {
   virtual void wait(StreamHandle stream, EventHandle event) = 0;
   /// True if what the event stands for has finished, or it was never recorded.
   [[nodiscard]] virtual bool is_done(EventHandle event) = 0;
+  /// An event that also says when: for `elapsed`.
+  virtual EventHandle create_timing_event(PlaceId gpu) = 0;
+  /// From what `begin` stands for to what `end` does; nothing while either has not finished. Both
+  /// are timing events of one GPU, and recorded.
+  [[nodiscard]] virtual std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) = 0;
 
   /// Makes now what the first copy between two places would make: it takes long (a tenth of a
   /// second for a GPU that has not been used), and may fail where there is no room for it.

@@ -73,6 +73,8 @@ struct CopyResult {
                                ///< the last window's if the copy went through pinned windows
   Obstacle obstacle = Obstacle::none;
   Means means = Means::native;
+  /// The engine has made the native copy although the caller would have, because it was timed.
+  bool made_here = false;
 };
 
 /// Part of a transfer may be queued, and cannot be waited for.

@@ -6,6 +6,8 @@
 
 namespace polypath {
 
+struct Measurement;
+
 /// A copy, with all that was learnt about it. It refers to the call, which has to live longer.
 struct Decision {
   const CopyCall& call;
@@ -20,7 +22,10 @@ struct Decision {
   bool stays_native = false;  ///< whatever else is in flight: see CopyCall::cautious
   bool gives_way = false;     ///< native, because others leave no room
   bool joint = false;         ///< planned with others: by itself it might go another way
+  bool learnt = false;        ///< native, because the last ones like it took less so, or to compare
   bool may_block = false;     ///< the driver's own copy may, so nobody may wait for it
+  /// It is timed; null: it is not.
+  std::shared_ptr<Measurement> measurement = nullptr;
 };
 
 }  // namespace polypath

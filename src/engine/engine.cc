@@ -12,7 +12,7 @@
 namespace polypath {
 
 Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
-               std::shared_ptr<LoadTracker> load)
+               std::shared_ptr<LoadTracker> load, std::shared_ptr<ExperienceKeeper> keeper)
     : driver_(driver),
       machine_(machine),
       settings_(settings),
@@ -23,6 +23,9 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       side_streams_(driver),
       lanes_(driver, machine_, settings_, statistics_),
       load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
+      experience_(static_cast<std::size_t>(settings.plan_cache)),
+      timing_events_(driver),
+      keeper_(std::move(keeper)),
       recent_(std::min(settings.min_message, settings.pageable_min)),
       recent_sets_(std::min(settings.min_message, settings.pageable_min)),
       uses_(static_cast<std::size_t>(settings.plan_cache)),
@@ -31,10 +34,17 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
           [this](const CopyCall& call, const CopyEnds& ends) { return send_window(call, ends); }),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   set_log_level(settings.log_level);
+  if (keeper_ && settings_.learn)
+    for (const auto& [kind, learnt] : keeper_->read()) experience_.recall(kind, learnt);
 }
 
 // Nothing is being made any more when what there is goes.
-Engine::~Engine() { stop_preparing(); }
+Engine::~Engine() {
+  stop_preparing();
+  const bool is_own = process_generation() == generation_;
+  if (keeper_ && is_own && experience_.changes() != kept_changes_)
+    keeper_->keep(experience_.learnt());
+}
 
 void Engine::stop_preparing() noexcept {
   if (background_) background_->stop();
@@ -91,6 +101,11 @@ PlanPointer Engine::known_plan(PlaceId source, PlaceId destination, Bytes bytes,
                                const PlanOptions& options) {
   const std::scoped_lock lock(mutex_);
   return plan_for({source, destination, bytes, complete(options)});
+}
+
+LearntKinds Engine::learnt() const {
+  const std::scoped_lock lock(mutex_);
+  return experience_.learnt();
 }
 
 Statistics Engine::statistics() const {

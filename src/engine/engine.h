@@ -17,6 +17,8 @@
 #include "driver/driver.h"
 #include "engine/copy_call.h"
 #include "engine/decision.h"
+#include "engine/experience.h"
+#include "engine/experience_keeper.h"
 #include "engine/lanes.h"
 #include "engine/load_tracker.h"
 #include "engine/pageable.h"
@@ -25,6 +27,7 @@
 #include "engine/recent_sets.h"
 #include "engine/side_streams.h"
 #include "engine/statistics.h"
+#include "engine/stopwatch.h"
 
 namespace polypath {
 
@@ -37,9 +40,10 @@ class Engine {
  public:
   /// The driver must outlive the engine. Nothing is created on it before the first copy needs it.
   /// Engines that share a `load` know of each other's transfers; without one it is the engine's
-  /// own.
+  /// own. What is learnt goes to the `keeper`, and what that has is known from the beginning.
   Engine(Driver& driver, const Machine& machine, const Settings& settings,
-         std::shared_ptr<LoadTracker> load = nullptr);
+         std::shared_ptr<LoadTracker> load = nullptr,
+         std::shared_ptr<ExperienceKeeper> keeper = nullptr);
   /// Waits for the engine's own queued work.
   ~Engine();
 
@@ -108,6 +112,8 @@ class Engine {
   /// False if the calling thread may use too few CPUs to copy pageable memory through windows.
   [[nodiscard]] bool windows_pay() const { return pageable_.pays(); }
   [[nodiscard]] Statistics statistics() const;
+  /// What has been learnt for certain.
+  [[nodiscard]] LearntKinds learnt() const;
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] Driver& driver() { return driver_; }
@@ -135,6 +141,15 @@ class Engine {
   void plan_alone(Decision& decision);
   void plan_beside_others(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
+  [[nodiscard]] bool may_learn(const CopyCall& call) const;
+  void heed_experience(Decision& decision);
+  void take_split(Decision& decision, const Split& split);
+  [[nodiscard]] bool go_natively(Decision& decision);
+  [[nodiscard]] PlanRequest request_of(const Decision& decision) const;
+  void read_measurements(Seconds now);
+  void keep_experience();
+  void learn_from(const Measurement& measurement, const Timing& timing);
+  void disturb_measurements(const Decision& decision);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] std::optional<Executor> choice_of(const PlanOptions& options) const;
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
@@ -163,7 +178,7 @@ class Engine {
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
-  [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
+  [[nodiscard]] Executor executor_for(const Decision& decision);
   [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
   [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
@@ -198,6 +213,12 @@ class Engine {
   Lanes lanes_;
   LeftOutRelays left_out_;
   std::shared_ptr<LoadTracker> load_;
+  Experience experience_;
+  TimingEvents timing_events_;
+  std::vector<std::shared_ptr<Measurement>> measurements_;  ///< under way
+  std::shared_ptr<ExperienceKeeper> keeper_;
+  int kept_changes_ = 0;  ///< of the experience that the keeper has
+  Seconds kept_at_;
   RecentNatives recent_;
   RecentSets recent_sets_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "engine/engine.h"
+#include "engine/measurement.h"
 
 namespace polypath {
 namespace {
@@ -22,6 +23,10 @@ std::string describe(const Machine& machine, const Plan& plan, Executor executor
       text +=
           fmt::format(" {} {:.1f} % in {}", decision.name, 100 * decision.share, decision.chunks);
   return text;
+}
+
+bool is_timed_natively(const Decision& decision) {
+  return decision.measurement && decision.means == Means::native;
 }
 
 }  // namespace
@@ -46,6 +51,7 @@ CopyResult Engine::enqueue_locked(const Decision& decision, NativeCopyBy maker) 
     CopyResult result = attempt(decision);
     if (result.means == Means::native) native_copy(decision, maker);
     note(decision, result);
+    result.made_here = result.means == Means::native && is_timed_natively(decision);
     return result;
   } catch (const Error&) {
     note_failure(decision);
@@ -69,8 +75,10 @@ CopyResult Engine::enqueue_unpinned(const Decision& decision, NativeCopyBy maker
 }
 
 void Engine::native_copy(const Decision& decision, NativeCopyBy maker) {
-  if (maker == NativeCopyBy::caller) return;
   const CopyCall& call = decision.call;
+  const bool timed = is_timed_natively(decision);
+  if (maker == NativeCopyBy::caller && !timed) return;
+  if (timed) decision.measurement->watch.start(call.stream, call.stream_gpu);
   driver_.copy_native({.destination = call.destination,
                        .source = call.source,
                        .bytes = call.bytes,
@@ -78,13 +86,14 @@ void Engine::native_copy(const Decision& decision, NativeCopyBy maker) {
                        .destination_place = decision.ends.destination,
                        .source_place = decision.ends.source},
                       call.stream);
+  if (timed) decision.measurement->watch.stop(call.stream);
 }
 
 // By plan; native, if that is the plan or something is in the way: then nothing is queued.
 CopyResult Engine::attempt(const Decision& decision) {
   const PlanPointer& plan = decision.plan;
   const bool by_paths = decision.means == Means::paths;
-  Executor executor = by_paths ? executor_for(decision.call, *plan) : Executor::native;
+  Executor executor = by_paths ? executor_for(decision) : Executor::native;
   if (plan && !decision.recalled && logs(LogLevel::debug))
     log(LogLevel::debug, describe(machine_, *plan, executor));
   if (!by_paths) return {.plan = plan, .obstacle = decision.obstacle};
@@ -94,9 +103,11 @@ CopyResult Engine::attempt(const Decision& decision) {
 }
 
 // A graph pays only when launched again: an automatic plan runs as streams the first times.
-Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
+Executor Engine::executor_for(const Decision& decision) {
+  const Plan& plan = *decision.plan;
   if (plan.executor() != Executor::graph) return plan.executor();
-  if (choice_of(call.options) == Executor::graph) return Executor::graph;
+  if (choice_of(decision.call.options) == Executor::graph) return Executor::graph;
+  if (decision.measurement && decision.measurement->advice.path_by_path) return Executor::stream;
   int* uses = uses_.find(plan.structure);
   if (uses == nullptr) uses = &uses_.insert(plan.structure, 0);
   return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
@@ -113,9 +124,18 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
   if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);
   if (obstacle != Obstacle::none) return obstacle;
   const std::array buffers{call.source, call.destination};
-  const Transfer transfer{&plan->program, plan->structure, buffers,
-                          call.stream,    call.stream_gpu, next_transfer_++};
-  return run_in(*lane, transfer, executor);
+  Transfer transfer{&plan->program, plan->structure, buffers,
+                    call.stream,    call.stream_gpu, next_transfer_++};
+  Measurement* const measurement = decision.measurement.get();
+  if (measurement == nullptr) return run_in(*lane, transfer, executor);
+  if (measurement->advice.path_by_path && executor == Executor::stream) {
+    measurement->watch.time_paths(plan->program);
+    transfer.stopwatch = &measurement->watch;
+  }
+  measurement->watch.start(call.stream, call.stream_gpu);
+  obstacle = run_in(*lane, transfer, executor);
+  measurement->watch.stop(call.stream);
+  return obstacle;
 }
 
 // A graph is one entry in a stream, however many copies it has.
@@ -147,15 +167,20 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
   count_asked(decision.call);
   count_done(result);
   note_load(decision);
+  if (decision.measurement && result.obstacle == Obstacle::none)
+    measurements_.push_back(decision.measurement);
   const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
   const bool knows_why = decision.plan || decision.call.bytes < settings_.min_message;
-  if (by_decision && knows_why && !decision.recalled && !decision.joint) recent_.remember(decision);
+  const bool lasts = !decision.recalled && !decision.joint && !decision.learnt;
+  if (by_decision && knows_why && lasts) recent_.remember(decision);
 }
 
 // Others are to know of it.
 void Engine::note_load(const Decision& decision) {
-  if (decision.plan && decision.time)
+  if (decision.plan && decision.time) {
+    disturb_measurements(decision);
     load_->add(decision.call.stream, decision.plan, *decision.time, decision.contention);
+  }
 }
 
 // Throws what is wrong with the call, if it is the caller's fault: what was recalled has not been

@@ -219,9 +219,11 @@ Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
   // Who queues on one stream does so on the others.
   const auto before = running_.find(asked.stream);
   const bool queues = before != running_.end() && before->second.end > now;
-  for (const auto& [stream, running] : running_)
-    if (stream != asked.stream && !running.goes_the_same_way(asked))
-      look_at(running, asked, now, queues, companions, contention);
+  for (const auto& [stream, running] : running_) {
+    if (stream == asked.stream) continue;
+    if (running.goes_the_same_way(asked)) contention.meets_same_way |= running.runs(now);
+    else look_at(running, asked, now, queues, companions, contention);
+  }
   expect(asked, now, queues, companions, contention);
   // One more than are looked at says that there are too many.
   for (const auto& [way, companion] : companions)

@@ -32,6 +32,7 @@ struct Contention {
   BothWays both_ways = BothWays::no;  ///< one as large goes the other way: plan for both instead
   bool followers_unknown = false;     ///< others are in flight, and this is the first of its way
   bool meets_way_back = false;        ///< and is in flight now, issued by another process
+  bool meets_same_way = false;        ///< one of another stream of this process goes the same way
 };
 
 /// Thread-safe; engines may share one.

@@ -11,7 +11,9 @@ Plans::Plans(const Machine& machine, const Settings& settings)
     : planner_(machine, settings),
       joint_planner_(planner_),
       known_(static_cast<std::size_t>(settings.plan_cache)),
-      known_joint_(static_cast<std::size_t>(settings.plan_cache)) {}
+      known_joint_(static_cast<std::size_t>(settings.plan_cache)),
+      known_split_(static_cast<std::size_t>(settings.plan_cache)),
+      splits_(static_cast<std::size_t>(settings.plan_cache)) {}
 
 PlanPointer Plans::make(const PlanRequest& request) {
   const std::scoped_lock lock(planning_);
@@ -22,6 +24,19 @@ PlanPointer Plans::make(const PlanRequest& request) {
 JointPlanPointer Plans::make(const JointRequest& request) {
   const std::scoped_lock lock(planning_);
   return joint_planner_.plan(request.transfers, request.options);
+}
+
+PlanPointer Plans::make(const SplitRequest& request) {
+  const std::scoped_lock lock(planning_);
+  if (const PlanPointer* known = splits_.find(request)) return *known;
+  const auto& [plan, shares, chunks] = request;
+  return splits_.insert(request, planner_.with_split(*plan, {shares, chunks}));
+}
+
+// That looks at nothing of the planner that changes.
+std::optional<LevelledShares> Plans::level(const Plan& plan, std::span<const Seconds> measured,
+                                           double damping) {
+  return level_shares(planner_, plan, measured, damping);
 }
 
 // What cannot be planned is known as null, and not tried again.
@@ -43,6 +58,10 @@ PlanPointer Plans::find(const PlanRequest& request, Background& background) {
 
 JointPlanPointer Plans::find(const JointRequest& request, Background& background) {
   return known_joint_.find(request, background, [&] { return task_of(request); });
+}
+
+PlanPointer Plans::find(const SplitRequest& request, Background& background) {
+  return known_split_.find(request, background, [&] { return task_of(request); });
 }
 
 Plans::Key Plans::key_of(const PlanRequest& request) {

@@ -6,13 +6,16 @@
 // its kind goes without one.
 
 #include <mutex>
+#include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include "core/background.h"
 #include "core/settings.h"
 #include "plan/joint.h"
+#include "plan/levelled.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -33,6 +36,9 @@ struct JointRequest {
 
   auto operator<=>(const JointRequest&) const = default;
 };
+
+/// A plan to be split otherwise.
+using SplitRequest = std::tuple<PlanPointer, Shares, double>;
 
 /// Plans that the background makes, by what they were asked for. Thread-safe; never waits.
 template <class Key, class Pointer>
@@ -80,6 +86,14 @@ class Plans {
   JointPlanPointer make(const JointRequest& request);
   JointPlanPointer find(const JointRequest& request, Background& background);
 
+  /// The plan with another split, as Planner::with_split.
+  PlanPointer make(const SplitRequest& request);
+  PlanPointer find(const SplitRequest& request, Background& background);
+
+  /// As level_shares. Never waits.
+  std::optional<LevelledShares> level(const Plan& plan, std::span<const Seconds> measured,
+                                      double damping);
+
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
  private:
@@ -95,6 +109,8 @@ class Plans {
   /// Beside the planners' own caches, which nobody can ask while a plan is made.
   KnownPlans<Key, PlanPointer> known_;
   KnownPlans<JointRequest, JointPlanPointer> known_joint_;
+  KnownPlans<SplitRequest, PlanPointer> known_split_;
+  LruCache<SplitRequest, PlanPointer> splits_;  ///< made in the call
 };
 
 }  // namespace polypath

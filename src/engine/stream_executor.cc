@@ -1,6 +1,7 @@
 #include "engine/stream_executor.h"
 
 #include "engine/binding.h"
+#include "engine/stopwatch.h"
 #include "model/stream_calls.h"
 
 namespace polypath {
@@ -11,20 +12,24 @@ namespace {
 class DriverCalls {
  public:
   DriverCalls(Driver& driver, const Binding& bound, EventHandle forked)
-      : driver_(driver), bound_(bound), forked_(forked) {}
+      : driver_(driver), bound_(bound), forked_(forked), watch_(bound.transfer().stopwatch) {}
 
   void fork() { driver_.record(forked_, bound_.transfer().stream); }
-  void start(int queue) { driver_.wait(bound_.stream(queue), forked_); }
-  void wait(int queue, int earlier) { driver_.wait(bound_.stream(queue), event_of(earlier)); }
+  void start(int queue) {
+    driver_.wait(bound_.stream(queue), forked_);
+    if (watch_ != nullptr && watch_->times(queue))
+      watch_->start_queue(queue, bound_.stream(queue), bound_.queue(queue).gpu);
+  }
+  // A queue of second hops need not wait for the fork, but its clock begins with that.
+  void wait(int queue, int earlier) {
+    if (watch_ != nullptr && watch_->times(queue) && !watch_->has_started(queue)) start(queue);
+    driver_.wait(bound_.stream(queue), event_of(earlier));
+  }
   void run(int number) {
     const Node& node = bound_.program().node(number);
     const StreamHandle stream = bound_.stream(node.queue);
-    switch (node.operation) {
-      case Operation::copy: return driver_.copy(bound_.request_of(node), stream);
-      case Operation::reduce:
-        return driver_.reduce(bound_.request_of(node), node.reduction, stream);
-      case Operation::kernel: return driver_.run(bound_.kernel_of(node), stream);
-    }
+    put(node, stream);
+    if (watch_ != nullptr) watch_->passed(number, stream);
   }
   void record(int number) {
     driver_.record(event_of(number), bound_.stream(bound_.program().node(number).queue));
@@ -46,6 +51,15 @@ class DriverCalls {
   }
 
  private:
+  void put(const Node& node, StreamHandle stream) {
+    switch (node.operation) {
+      case Operation::copy: return driver_.copy(bound_.request_of(node), stream);
+      case Operation::reduce:
+        return driver_.reduce(bound_.request_of(node), node.reduction, stream);
+      case Operation::kernel: return driver_.run(bound_.kernel_of(node), stream);
+    }
+  }
+
   [[nodiscard]] EventHandle event_of(int number) const {
     const Node& node = bound_.program().node(number);
     return bound_.queue(node.queue).events.at(node.event);
@@ -54,6 +68,7 @@ class DriverCalls {
   Driver& driver_;
   const Binding& bound_;
   EventHandle forked_;
+  Stopwatch* watch_;  ///< null: the paths are not timed
   EventHandle ended_;
 };
 

@@ -10,6 +10,8 @@
 
 namespace polypath {
 
+class Stopwatch;
+
 struct Transfer {
   const Program* program = nullptr;
   std::string_view structure;        ///< of the program: see structure_of
@@ -18,6 +20,7 @@ struct Transfer {
   PlaceId stream_gpu;  ///< whose events the stream records
   std::uint64_t id = 0;
   std::span<const KernelHandle> kernels = {};  ///< those that the program's calls name
+  Stopwatch* stopwatch = nullptr;              ///< of its paths; they are not timed without it
 };
 
 }  // namespace polypath

@@ -123,10 +123,15 @@ const char* name_of(Executor executor) {
   return "unknown";
 }
 
+Bytes PathShape::bytes() const {
+  Bytes sum;
+  for (const Bytes chunk : chunks) sum += chunk;
+  return sum;
+}
+
 Bytes TransferShape::total() const {
   Bytes sum;
-  for (const PathShape& shape : paths)
-    for (const Bytes chunk : shape.chunks) sum += chunk;
+  for (const PathShape& shape : paths) sum += shape.bytes();
   return sum;
 }
 

@@ -17,6 +17,8 @@ const char* name_of(Executor executor);
 struct PathShape {
   Path path;
   std::vector<Bytes> chunks;
+  int taper = 0;  ///< so many of them are the smaller ones of a series (chunks.h)
+  [[nodiscard]] Bytes bytes() const;
 };
 
 /// One transfer: its paths in the order in which their copies are issued.

@@ -68,7 +68,7 @@ PathDecision Explainer::decide(const Path& path, const Prediction& prediction,
 std::string Explainer::reason_in(const PathDecision& decision, bool forced) const {
   const BytesPerSecond rate = path_rate(predictor_.machine(), decision.path);
   const std::string amount = fmt::format("{:.1f} % of the message", 100 * decision.share);
-  const std::string by_request = forced ? "by request, " : "";
+  const std::string by_request = forced ? grounds_.asked + ", " : "";
   if (!decision.path.staged() && plan_.shape.paths.size() == 1)
     return fmt::format("{}carries everything at up to {}: {}", by_request, describe_bandwidth(rate),
                        describe_seconds(plan_.predicted));

@@ -34,6 +34,7 @@ struct PlanGrounds {
   /// The plan is part of a joint plan, and `time_with` says when the whole set would be over; that
   /// is after `of_set` as it is.
   std::optional<Seconds> of_set = {};
+  std::string asked = "by request";  ///< why paths are in it that were not chosen
 };
 
 /// Writes the decisions of one plan.

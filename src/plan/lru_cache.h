@@ -45,6 +45,12 @@ class LruCache {
     while (!entries_.empty()) erase_last();
   }
 
+  /// Calls `visit` with every key and value, the most recently used one first.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [key, value] : entries_) visit(key, value);
+  }
+
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   /// Times that insert had to evict.
   [[nodiscard]] std::size_t evictions() const { return evictions_; }

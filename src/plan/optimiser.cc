@@ -75,9 +75,11 @@ TransferShape Optimiser::shape_of(const Draft& draft) const {
     }
     if (bytes.value == 0) continue;
     PathShape part{path.path, {bytes}};
-    if (path.path.staged())
+    if (path.path.staged()) {
+      part.taper = path.taper;
       part.chunks = chunk_sizes(hockney_path(predictor_.machine(), path.path), bytes, path.chunks,
                                 path.taper, limits_.chunks);
+    }
     shape.paths.push_back(std::move(part));
   }
   return shape;
@@ -160,8 +162,8 @@ Draft Optimiser::program_draft(const std::vector<Path>& paths) const {
   return draft;
 }
 
-bool Optimiser::level(Draft& draft) const {
-  if (draft.prediction.path_finish.size() != draft.paths.size()) return false;
+std::optional<Seconds> Optimiser::level(Draft& draft) const {
+  if (draft.prediction.path_finish.size() != draft.paths.size()) return std::nullopt;
   double weight_sum = 0, end_sum = 0;
   std::vector<double> weights;
   for (std::size_t p = 0; p < draft.paths.size(); ++p) {
@@ -177,7 +179,7 @@ bool Optimiser::level(Draft& draft) const {
     const double finish = draft.prediction.path_finish[p].value;
     draft.paths[p].share = std::max(0.0, draft.paths[p].share + weights[p] * (end - finish));
   }
-  return true;
+  return Seconds{end};
 }
 
 void Optimiser::equalise(Draft& draft, int rounds, Effort effort) const {

@@ -7,6 +7,7 @@
 // around the closed form's are tried next. Of the drafts for different numbers of paths, the best
 // few whose paths contend are replayed copy by copy and made to end together once more.
 
+#include <optional>
 #include <vector>
 
 #include "model/chunks.h"
@@ -70,8 +71,8 @@ class Optimiser {
   /// Takes paths out that carry next to nothing; one always stays.
   void drop_idle(Draft& draft) const;
   /// Moves bytes from the paths that end late, by the draft's prediction, to those that end early,
-  /// so that all would end together. False if the prediction is of other paths.
-  [[nodiscard]] bool level(Draft& draft) const;
+  /// so that all would end together; returns when. Nothing if the prediction is of other paths.
+  [[nodiscard]] std::optional<Seconds> level(Draft& draft) const;
 
  private:
   [[nodiscard]] Draft program_draft(const std::vector<Path>& paths) const;

@@ -104,13 +104,18 @@ PlanPointer Planner::make_plan(Request& request) {
   plan->native_predicted = native(request).prediction.time;
   Executor executor = Executor::native;
   const Draft chosen = choose(request, executor);
-  plan->shape = optimiser(request, executor, request.bytes).shape_of(chosen);
-  plan->program = program_of(machine(), plan->shape, settings_.staging_slots);
-  plan->program.assign_events();
-  plan->structure = structure_of(plan->program);
-  plan->predicted = chosen.prediction.time;
+  finish(request, chosen, executor, *plan);
   explain(request, chosen, *plan);
   return plan;
+}
+
+void Planner::finish(const Request& request, const Draft& chosen, Executor executor,
+                     Plan& plan) const {
+  plan.shape = optimiser(request, executor, request.bytes).shape_of(chosen);
+  plan.program = program_of(machine(), plan.shape, settings_.staging_slots);
+  plan.program.assign_events();
+  plan.structure = structure_of(plan.program);
+  plan.predicted = chosen.prediction.time;
 }
 
 Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes bytes) const {

@@ -13,6 +13,7 @@
 #include "plan/optimiser.h"
 #include "plan/options.h"
 #include "plan/plan.h"
+#include "plan/split.h"
 #include "plan/tuned.h"
 
 namespace polypath {
@@ -29,6 +30,10 @@ class Planner {
   /// shares that do not add up to 1.
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
                    const PlanOptions& options = {}, const Companions& company = {});
+
+  /// A plan for the same with another split, whether that is predicted to gain or not. Not cached.
+  /// Nothing changes in what the plan's paths may be.
+  [[nodiscard]] PlanPointer with_split(const Plan& plan, const Split& split) const;
 
   /// The paths that a plan on an idle machine may use, the direct one first. Errors as plan().
   [[nodiscard]] std::vector<Path> usable_paths(PlaceId source, PlaceId destination,
@@ -58,7 +63,9 @@ class Planner {
   [[nodiscard]] Draft automatic(const Request& request, Executor executor);
   [[nodiscard]] Draft recipe(const Request& request, Executor executor);
   [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
+  void finish(const Request& request, const Draft& chosen, Executor executor, Plan& plan) const;
   void explain(const Request& request, const Draft& chosen, Plan& plan) const;
+  void explain_split(const Prediction& prediction, Plan& plan) const;
 
   // planner_beside.cc
   [[nodiscard]] Load load_of(const Companions& company) const;

@@ -65,6 +65,41 @@ Draft Planner::with_shares(const Request& request, const Optimiser& exact,
   return draft;
 }
 
+PlanPointer Planner::with_split(const Plan& plan, const Split& split) const {
+  const PlanOptions options;
+  const Companions alone;
+  const Request request{plan.source, plan.destination, plan.bytes, &options, &alone};
+  const Optimiser exact = optimiser(request, plan.executor(), plan.bytes);
+  Draft draft;
+  for (const PathShape& part : plan.shape.paths) {
+    const auto share = split.shares.find(name_of(machine(), part.path));
+    if (!split.shares.empty() && share == split.shares.end()) continue;
+    const int equal = static_cast<int>(part.chunks.size()) - part.taper;
+    draft.paths.push_back(
+        {.path = part.path,
+         .share = split.shares.empty() ? part.bytes().real() / plan.bytes.real() : share->second,
+         .chunks = std::max(1.0, equal * split.chunks),
+         .taper = part.taper});
+  }
+  exact.evaluate(draft);
+  auto changed = std::make_shared<Plan>(plan);
+  finish(request, draft, plan.executor(), *changed);
+  explain_split(draft.prediction, *changed);
+  return changed;
+}
+
+// Paths that were in the plan stay in its reasons.
+void Planner::explain_split(const Prediction& prediction, Plan& plan) const {
+  const Explainer explainer(
+      predictor_, settings_, plan,
+      {.least_gain = {}, .in_use = {}, .time_with = {}, .asked = "as measured"});
+  for (PathDecision& decision : plan.decisions) {
+    if (!decision.included) continue;
+    decision = explainer.decide(decision.path, prediction, {}, true);
+    if (!decision.included) decision.reason = "with the measured shares it would carry nothing";
+  }
+}
+
 void Planner::apply_chunks(const Request& request, Draft& draft) const {
   const Machine& machine = predictor_.machine();
   for (const auto& [name, count] : request.options->chunks) {

@@ -71,6 +71,7 @@ class DriverConformance : public testing::TestWithParam<DriverFactory> {
   Address allocate(PlaceId place, const Contents& contents);
   StreamHandle stream(PlaceId gpu);
   EventHandle event(PlaceId gpu);
+  EventHandle timing_event(PlaceId gpu);
   GraphHandle graph(const std::vector<GraphNode>& nodes);
   KernelHandle kernel(PlaceId gpu, const Kernel& kernel);
   /// The contents once everything queued on the test's streams has finished.

@@ -43,6 +43,11 @@ EventHandle DriverConformance::event(PlaceId gpu) {
   return events_.back();
 }
 
+EventHandle DriverConformance::timing_event(PlaceId gpu) {
+  events_.push_back(driver().create_timing_event(gpu));
+  return events_.back();
+}
+
 GraphHandle DriverConformance::graph(const std::vector<GraphNode>& nodes) {
   graphs_.push_back(driver().instantiate(nodes));
   return graphs_.back();

@@ -62,6 +62,7 @@ TEST_P(DriverArguments, UnknownEventsAreRefused) {
   expect_invalid_argument([&] { driver().record(gone, queue); }, named);
   expect_invalid_argument([&] { driver().wait(queue, gone); }, named);
   expect_invalid_argument([&] { (void)driver().is_done(gone); }, named);
+  expect_invalid_argument([&] { (void)driver().elapsed(gone, gone); }, named);
   expect_invalid_argument([&] { driver().wait(queue, EventHandle{}); }, "event 0");
 }
 

@@ -119,6 +119,28 @@ TEST_P(DriverConformance, AnEventOnAnIdleStreamIsDone) {
   EXPECT_TRUE(driver().is_done(nothing));
 }
 
+TEST_P(DriverConformance, TimingEventsSayHowLongTheWorkBetweenThemTook) {
+  const Address source = allocate(gpu(), Bytes{kLarge});
+  const Address destination = allocate(peer(), Bytes{kLarge});
+  const StreamHandle queue = stream(gpu());
+  const EventHandle begin = timing_event(gpu());
+  const EventHandle middle = timing_event(gpu());
+  const EventHandle end = timing_event(gpu());
+
+  driver().record(begin, queue);
+  copy(destination, source, kLarge, queue);
+  driver().record(middle, queue);
+  copy(destination, source, kLarge, queue);
+  driver().record(end, queue);
+  EXPECT_EQ(driver().elapsed(begin, end), std::nullopt);
+  driver().synchronize(queue);
+
+  const auto half = driver().elapsed(begin, middle), whole = driver().elapsed(begin, end);
+  ASSERT_TRUE(half && whole);
+  EXPECT_GT(*half, Seconds{});
+  EXPECT_GT(*whole, *half);
+}
+
 TEST_P(DriverConformance, AnEventMayBeDestroyedWhileAStreamWaitsForIt) {
   const Contents sent = pattern(kLarge, 1);
   const Address source = allocate(gpu(), sent);

@@ -64,6 +64,11 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
       {Call::record, [this] { driver_.record(event_, stream_); }},
       {Call::wait, [this] { driver_.wait(stream_, event_); }},
       {Call::is_done, [this] { (void)driver_.is_done(event_); }},
+      {Call::elapsed,
+       [this] {
+         driver_.record(event_, stream_);
+         (void)driver_.elapsed(event_, event_);
+       }},
       {Call::copy, [this] { driver_.copy(request_, stream_); }},
       {Call::reduce, [this] { driver_.reduce(within_, {}, stream_); }},
       {Call::load_kernel, [this] { (void)driver_.load_kernel(gpu(0), add_kernel()); }},

@@ -27,6 +27,10 @@ class ForwardingDriver : public Driver {
   void record(EventHandle event, StreamHandle stream) override { real_.record(event, stream); }
   void wait(StreamHandle stream, EventHandle event) override { real_.wait(stream, event); }
   bool is_done(EventHandle event) override { return real_.is_done(event); }
+  EventHandle create_timing_event(PlaceId gpu) override { return real_.create_timing_event(gpu); }
+  std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override {
+    return real_.elapsed(begin, end);
+  }
   void copy(const CopyRequest& request, StreamHandle stream) override {
     real_.copy(request, stream);
   }

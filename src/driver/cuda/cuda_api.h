@@ -67,6 +67,7 @@
   X(event_record, cuEventRecord, 2000, (EventPointer, StreamPointer))                              \
   X(event_query, cuEventQuery, 2000, (EventPointer))                                               \
   X(event_synchronize, cuEventSynchronize, 2000, (EventPointer))                                   \
+  X(event_elapsed, cuEventElapsedTime, 2000, (float*, EventPointer, EventPointer))                 \
   X(copy_any, cuMemcpyAsync, 4000, (DevicePointer, DevicePointer, std::size_t, StreamPointer))     \
   X(copy_in, cuMemcpyHtoDAsync_v2, 3020, (DevicePointer, const void*, std::size_t, StreamPointer)) \
   X(copy_out, cuMemcpyDtoHAsync_v2, 3020, (void*, DevicePointer, std::size_t, StreamPointer))      \

@@ -138,11 +138,17 @@ bool CudaDriver::is_capturing(StreamHandle stream) {
   return status != kCaptureNone;
 }
 
-EventHandle CudaDriver::create_event(PlaceId gpu) {
+EventHandle CudaDriver::create_event(PlaceId gpu) { return create_event(gpu, kEventDisableTiming); }
+
+EventHandle CudaDriver::create_timing_event(PlaceId gpu) {
+  return create_event(gpu, kEventDefault);
+}
+
+EventHandle CudaDriver::create_event(PlaceId gpu, unsigned flags) {
   const int index = ordinal(gpu);
   const Current current(contexts_.of(index));
   EventPointer event = nullptr;
-  check(cuda_.event_create(&event, kEventDisableTiming), "cuEventCreate");
+  check(cuda_.event_create(&event, flags), "cuEventCreate");
   return {pack(index, event)};
 }
 
@@ -168,6 +174,16 @@ bool CudaDriver::is_done(EventHandle event) {
   if (result == kNotReady) return false;
   check(result, "cuEventQuery");
   return true;
+}
+
+std::optional<Seconds> CudaDriver::elapsed(EventHandle begin, EventHandle end) {
+  const Current current(context_of(end.value));
+  const RelaxedCapture relaxed;
+  float milliseconds = 0;
+  const Result result = cuda_.event_elapsed(&milliseconds, pointer_of(begin), pointer_of(end));
+  if (result == kNotReady) return std::nullopt;
+  check(result, "cuEventElapsedTime");
+  return Seconds{milliseconds * 1e-3};
 }
 
 void CudaDriver::synchronize(StreamHandle stream) {

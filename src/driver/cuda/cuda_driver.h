@@ -58,6 +58,8 @@ class CudaDriver final : public Driver {
   void record(EventHandle event, StreamHandle stream) override;
   void wait(StreamHandle stream, EventHandle event) override;
   bool is_done(EventHandle event) override;
+  EventHandle create_timing_event(PlaceId gpu) override;
+  std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override;
   void open_hop(PlaceId source, PlaceId destination) override;
   bool is_open(PlaceId place) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
@@ -80,6 +82,7 @@ class CudaDriver final : public Driver {
   [[nodiscard]] Imports& imports() { return imports_; }
 
  private:
+  EventHandle create_event(PlaceId gpu, unsigned flags);
   struct LoadedKernel;
   struct Graph;
 

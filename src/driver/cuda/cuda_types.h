@@ -77,6 +77,7 @@ constexpr int kPeerPerformanceRank = 1;
 constexpr int kPeerAccessSupported = 2;
 
 constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+constexpr unsigned kEventDefault = 0;
 constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kHostAllocPortable = 1;
 constexpr unsigned kHostRegisterPortable = 1;

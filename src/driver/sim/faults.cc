@@ -9,9 +9,9 @@ namespace polypath::sim {
 const char* name_of(Call call) {
   static constexpr std::array<const char*, kCallKinds> kNames = {
       "allocate",      "free",        "create_stream", "destroy_stream", "create_event",
-      "destroy_event", "record",      "wait",          "is_done",        "copy",
-      "reduce",        "load_kernel", "unload_kernel", "run_kernel",     "instantiate",
-      "update_node",   "launch",      "destroy_graph", "synchronize"};
+      "destroy_event", "record",      "wait",          "is_done",        "elapsed",
+      "copy",          "reduce",      "load_kernel",   "unload_kernel",  "run_kernel",
+      "instantiate",   "update_node", "launch",        "destroy_graph",  "synchronize"};
   return kNames[static_cast<std::size_t>(call)];
 }
 

@@ -16,6 +16,7 @@ enum class Call {
   record,
   wait,
   is_done,
+  elapsed,
   copy,
   reduce,
   load_kernel,

@@ -140,6 +140,20 @@ bool SimDriver::is_done(EventHandle event) {
   return done;
 }
 
+std::optional<Seconds> SimDriver::elapsed(EventHandle begin, EventHandle end) {
+  const std::scoped_lock lock(mutex_);
+  count(Call::elapsed);
+  spend(std::max(machine_.costs.event_record, kLeastQuery));
+  fluid_.advance_to(host());
+  for (const EventHandle event : {begin, end})
+    if (!event_of(event).recorded)
+      fail(ErrorCode::invalid_argument, fmt::format("event {} has no time", event.value),
+           "it was never recorded", "Record it first.");
+  const auto from = time_of(event_of(begin)), to = time_of(event_of(end));
+  if (!from || !to) return std::nullopt;
+  return *to - *from;
+}
+
 void SimDriver::synchronize(StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   const Stream& awaited = stream_of(stream);

@@ -60,6 +60,8 @@ class SimDriver final : public Driver {
   void record(EventHandle event, StreamHandle stream) override;
   void wait(StreamHandle stream, EventHandle event) override;
   bool is_done(EventHandle event) override;
+  EventHandle create_timing_event(PlaceId gpu) override { return create_event(gpu); }
+  std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
@@ -132,6 +134,7 @@ class SimDriver final : public Driver {
 
   Stream& stream_of(StreamHandle handle);
   Event& event_of(EventHandle handle);
+  [[nodiscard]] static std::optional<Seconds> time_of(const Event& event);
   Graph& graph_of(GraphHandle handle);
   GraphNode& node_of(Graph& graph, int number);
   [[nodiscard]] const LoadedKernel& kernel_of(KernelHandle handle) const;

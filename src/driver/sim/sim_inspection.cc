@@ -65,9 +65,12 @@ void SimDriver::pass_time(Seconds duration) {
 
 std::optional<Seconds> SimDriver::finished_at(EventHandle event) {
   const std::scoped_lock lock(mutex_);
-  const Event& asked = event_of(event);
-  if (!asked.recorded || (asked.activity && !asked.activity->done)) return std::nullopt;
-  return asked.activity ? std::max(asked.at, asked.activity->finished) : asked.at;
+  return time_of(event_of(event));
+}
+
+std::optional<Seconds> SimDriver::time_of(const Event& event) {
+  if (!event.recorded || (event.activity && !event.activity->done)) return std::nullopt;
+  return event.activity ? std::max(event.at, event.activity->finished) : event.at;
 }
 
 void SimDriver::fail_nth(Call call, int nth) {

@@ -56,7 +56,7 @@ std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked) noexcept 
   const Outcome outcome = decide(asked);
   tally_.count(outcome, asked.bytes);
   if (outcome == Outcome::unsettled) return cuda::kUnknownError;
-  if (static_cast<std::size_t>(outcome) < kAccelerated) return cuda::kSuccess;
+  if (is_made(outcome)) return cuda::kSuccess;
   return std::nullopt;
 }
 

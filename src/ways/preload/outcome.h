@@ -13,6 +13,7 @@
   X(streams, "over several paths, by streams")                                      \
   X(graphs, "over several paths, by a graph")                                       \
   X(windows, "through pinned windows")                                              \
+  X(compared, "one native copy, timed to be compared with several paths")           \
   X(small, "smaller than POLYPATH_MIN_MESSAGE")                                     \
   X(native, "one native copy is best")                                              \
   X(same_memory, "within one memory, or between host memories")                     \
@@ -47,6 +48,9 @@ enum class Outcome {
 /// How many outcomes there are, and how many of them, the first ones, mean several paths.
 constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::failed) + 1;
 constexpr std::size_t kAccelerated = static_cast<std::size_t>(Outcome::windows) + 1;
+
+/// The copy has been made; the program's own call is not needed any more.
+constexpr bool is_made(Outcome outcome) { return outcome <= Outcome::compared; }
 
 /// The words of the table.
 const char* text_of(Outcome outcome);

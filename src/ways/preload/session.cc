@@ -188,17 +188,29 @@ PlanOptions Session::options_for(const Ends& ends) const {
 
 Outcome Session::carry_out(Question& question) {
   const auto& [asked, gpu, ends, decision] = question;
-  if (decision.means == Means::native) {
-    (void)engine_.enqueue_or_leave(decision);
-    if (decision.obstacle == Obstacle::none) remember(asked, decision);
-    return outcome_of(decision.obstacle);
-  }
+  if (decision.means == Means::native) return leave(question);
   if (const auto against = look_at_imports(question)) return *against;
   if (!may_begin(question)) return Outcome::pending;
   const Outcome outcome = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
-  if (asked.blocking && !ends.between_gpus() && static_cast<std::size_t>(outcome) < kAccelerated)
-    driver_.synchronize(decision.call.stream);
+  if (is_made(outcome)) wait_if_blocking(question);
   return outcome;
+}
+
+// Natively: by the program's own call, unless the copy is timed.
+Outcome Session::leave(const Question& question) {
+  const Decision& decision = question.decision;
+  const CopyResult result = engine_.enqueue_or_leave(decision);
+  if (result.made_here) {
+    wait_if_blocking(question);
+    return Outcome::compared;
+  }
+  if (decision.obstacle == Obstacle::none && !decision.learnt) remember(question.asked, decision);
+  return outcome_of(decision.obstacle);
+}
+
+void Session::wait_if_blocking(const Question& question) {
+  if (question.asked.blocking && !question.ends.between_gpus())
+    driver_.synchronize(question.decision.call.stream);
 }
 
 // A copy that nobody else need know of is native without a question to the engine.

@@ -72,6 +72,8 @@ class Session {
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
   [[nodiscard]] Outcome carry_out(Question& question);
+  [[nodiscard]] Outcome leave(const Question& question);
+  void wait_if_blocking(const Question& question);
   void note_if_held(const ProgramCopy& asked);
   void note_use();
   void give_back_when_idle() noexcept;

@@ -9,6 +9,7 @@
 
 #include "bench/reports.h"
 #include "context/calibration.h"
+#include "context/experience_file.h"
 #include "context/open.h"
 #include "context/reports.h"
 #include "core/text.h"
@@ -100,6 +101,8 @@ void bind_measurements(nb::module_& module) {
 Without a name it is POLYPATH_MACHINE, else this computer's GPUs.)");
   module.def("calibration", &calibration_report, "machine"_a = "",
              "Return an earlier calibration: schema polypath.calibration/1; empty without one.");
+  module.def("learnt", &learnt_report, "machine"_a = "",
+             "Return what transfers have taught: schema polypath.learnt/1; empty without any.");
 }
 
 void bind_sizes(nb::module_& module) {

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from polypath import reports
 from polypath.cli.calibration_tables import calibration_table, missing_text
+from polypath.cli.learnt_table import learnt_table
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.machine_tables import (
     bandwidth_table,
@@ -47,6 +48,8 @@ def info(
     _show_machine(console_for(json_target), document, simulated=choice.name != "")
     if calibration:
         _show_calibration(console_for(json_target), calibration)
+    if learnt := reports.learnt(choice.name):
+        _show_learnt(console_for(json_target), learnt)
 
 
 def _show_settings(json_target: str | None) -> None:
@@ -59,6 +62,11 @@ def _show_calibration(console: Console, calibration: Document) -> None:
     heading(console, "Calibrated: measured beside nominal")
     console.print(calibration_table(calibration["numbers"]))
     console.print(f"{missing_text(calibration)}\nFrom {calibration['file']}", soft_wrap=True)
+
+
+def _show_learnt(console: Console, learnt: Document) -> None:
+    heading(console, "Learnt: what transfers really took")
+    console.print(learnt_table(learnt["kinds"]))
 
 
 def _show_machine(console: Console, machine: Document, simulated: bool) -> None:

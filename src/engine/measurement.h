@@ -1,0 +1,30 @@
+#pragma once
+// A transfer that is timed.
+
+#include <utility>
+
+#include "engine/experience.h"
+#include "engine/stopwatch.h"
+#include "plan/plan.h"
+
+namespace polypath {
+
+struct Measurement {
+  Measurement(TransferKind of_kind, Advice by_advice, PlanPointer by_plan, StreamHandle in_stream,
+              Seconds over_at, TimingEvents& events)
+      : kind(std::move(of_kind)),
+        advice(by_advice),
+        plan(std::move(by_plan)),
+        stream(in_stream),
+        look_at(over_at),
+        watch(events) {}
+
+  TransferKind kind;
+  Advice advice;
+  PlanPointer plan;  ///< over several paths, also where it goes natively to be compared
+  StreamHandle stream;
+  Seconds look_at;  ///< it is not asked for before
+  Stopwatch watch;
+};
+
+}  // namespace polypath

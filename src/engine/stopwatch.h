@@ -1,0 +1,103 @@
+#pragma once
+// How long a transfer takes on its stream, and each of its paths, by timing events. Nobody waits
+// for them: they are read once they are over, when the engine is asked for something else.
+//
+// Events of two GPUs have no common clock. So a path is timed in the queue of its last hop, from
+// the moment that queue is told to start, and what its first call was issued later than that of the
+// transfer is added. What the caller's stream takes to learn of such a queue's end shows where the
+// path that ends last is one of those; it is taken to be the same for all.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "driver/driver.h"
+#include "model/program.h"
+
+namespace polypath {
+
+/// Timing events that are not in use, by GPU. Not thread-safe; the engine guards it.
+class TimingEvents {
+ public:
+  explicit TimingEvents(Driver& driver) : driver_(driver) {}
+  TimingEvents(const TimingEvents&) = delete;
+  TimingEvents& operator=(const TimingEvents&) = delete;
+  ~TimingEvents();
+
+  [[nodiscard]] EventHandle take(PlaceId gpu);
+  void give_back(PlaceId gpu, EventHandle event) noexcept;
+  [[nodiscard]] Driver& driver() const { return driver_; }
+  /// From the end of a queue until another one's stream knows of it, as last seen.
+  Seconds join;
+
+ private:
+  Driver& driver_;
+  std::map<PlaceId, std::vector<EventHandle>> spare_;
+};
+
+/// What was measured of one transfer.
+struct Timing {
+  Seconds whole;               ///< from its call, or what was before it in the stream, to its end
+  std::vector<Seconds> paths;  ///< the same of each path; empty where they were not timed
+};
+
+/// Times one transfer. Failures of the driver only mean that there is no time.
+class Stopwatch {
+ public:
+  explicit Stopwatch(TimingEvents& events) : events_(events) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch();
+
+  /// Around everything that is put into the caller's stream.
+  void start(StreamHandle stream, PlaceId gpu) noexcept;
+  void stop(StreamHandle stream) noexcept;
+
+  /// Before the following: the program that is put into streams.
+  void time_paths(const Program& program);
+  /// True of a queue, other than the caller's, in which a path ends.
+  [[nodiscard]] bool times(int queue) const;
+  [[nodiscard]] bool has_started(int queue) const { return queues_.contains(queue); }
+  /// Such a queue has been told to start.
+  void start_queue(int queue, StreamHandle stream, PlaceId gpu) noexcept;
+  /// A node has been put into the stream.
+  void passed(int node, StreamHandle stream) noexcept;
+
+  /// Nothing while the transfer is under way, or if it could not be timed.
+  [[nodiscard]] std::optional<Timing> read() noexcept;
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  /// Two events of one GPU.
+  struct Interval {
+    PlaceId gpu = {};
+    EventHandle begin = {};
+    EventHandle end = {};
+  };
+  struct TimedPath {
+    int last = -1;  ///< node
+    int queue = Program::kCallersQueue;
+    EventHandle end = {};
+  };
+  struct TimedQueue {
+    Interval interval;
+    Seconds issued;  ///< after the transfer's first call
+  };
+
+  void begin(Interval& interval, StreamHandle stream, PlaceId gpu);
+  template <class Action>
+  void attempt(Action action) noexcept;
+  [[nodiscard]] Seconds time_of(const TimedPath& path, Seconds whole);
+  void add_joins(Timing& timing);
+  void give_back(PlaceId gpu, EventHandle event) noexcept;
+
+  TimingEvents& events_;
+  Interval whole_;
+  Seconds called_;
+  std::vector<TimedPath> paths_;
+  std::map<int, TimedQueue> queues_;
+  bool failed_ = false;
+};
+
+}  // namespace polypath

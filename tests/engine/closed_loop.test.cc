@@ -1,0 +1,170 @@
+// The planner believes in one machine, the driver is another one: capacities, bandwidths and
+// latencies are off by up to 30 %. Simulated times, so that everything is the same in every run.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "driver/sim/sim_driver.h"
+#include "engine/engine.h"
+#include "machine/load_machine.h"
+#include "support/rig.h"
+
+namespace polypath::test {
+namespace {
+
+Machine believed(Machine machine, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<double> exponent(-std::log(1.3), std::log(1.3));
+  const auto factor = [&] { return std::exp(exponent(generator)); };
+  for (Resource& resource : machine.resources) resource.capacity.value *= factor();
+  for (Hop& hop : machine.hops) {
+    hop.latency = hop.latency * factor();
+    hop.bandwidth.value *= factor();
+  }
+  for (Place& place : machine.places) {
+    const double off = factor();
+    place.staging_latency = place.staging_latency * off;
+    place.relay_latency = place.relay_latency * off;
+  }
+  return machine;
+}
+
+/// The same copy again and again, each waited for.
+class Loop {
+ public:
+  Loop(const Machine& truth, const Machine& planned, const std::string& source,
+       const std::string& destination, Bytes bytes, bool learn)
+      : driver_(truth, sim::kTimingOnly), engine_(driver_, planned, settings(learn)) {
+    const auto [from, to] = truth.find_ends(source, destination);
+    const PlaceId gpu = truth.place(from).kind == PlaceKind::gpu ? from : to;
+    call_ = {.destination = driver_.allocate(to, bytes),
+             .source = driver_.allocate(from, bytes),
+             .bytes = bytes,
+             .stream = driver_.create_stream(gpu),
+             .stream_gpu = gpu};
+  }
+
+  std::vector<Seconds> times(int count, std::optional<Executor> executor = std::nullopt) {
+    call_.options.executor = executor;
+    std::vector<Seconds> times;
+    for (int i = 0; i < count; ++i) {
+      const Seconds begin = driver_.now();
+      (void)engine_.copy(call_);
+      driver_.synchronize(call_.stream);
+      times.push_back(driver_.now() - begin);
+    }
+    return times;
+  }
+  Seconds steady(int before, std::optional<Executor> executor = std::nullopt) {
+    (void)times(before, executor);
+    std::vector<Seconds> last = times(16, executor);
+    std::nth_element(last.begin(), last.begin() + 8, last.end());
+    return last[8];
+  }
+
+ private:
+  static Settings settings(bool learn) {
+    Settings settings;
+    settings.learn = learn;
+    settings.log_level = "off";
+    return settings;
+  }
+
+  sim::SimDriver driver_;
+  Engine engine_;
+  CopyCall call_;
+};
+
+struct Way {
+  const char* machine;
+  const char* source;
+  const char* destination;
+};
+
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << way.machine << " " << way.source << " " << way.destination;
+}
+
+class ClosedLoop : public testing::TestWithParam<Way> {
+ protected:
+  static constexpr int kFewDozen = 60;
+};
+
+TEST_P(ClosedLoop, FindsMostOfTheGainOfTheRightMachineAndIsNeverSlowerThanNatively) {
+  const auto& [name, source, destination] = GetParam();
+  const Machine truth = load_machine(name);
+  double sum = 0;
+  int runs = 0;
+  for (const Bytes bytes : {8_MiB, 64_MiB, 256_MiB}) {
+    const Seconds native =
+        Loop(truth, truth, source, destination, bytes, false).steady(2, Executor::native);
+    const Seconds right = Loop(truth, truth, source, destination, bytes, false).steady(6);
+    for (const unsigned seed : {1U, 2U, 3U}) {
+      Loop loop(truth, believed(truth, seed), source, destination, bytes, true);
+      const Seconds learnt = loop.steady(kFewDozen);
+      EXPECT_LE(learnt, native * (1 / 0.98)) << bytes.value << " seed " << seed;
+      EXPECT_LE(learnt, right * (1 / 0.9)) << bytes.value << " seed " << seed;
+      sum += right / learnt, ++runs;
+    }
+  }
+  EXPECT_GE(sum / runs, 0.97);
+}
+
+TEST_P(ClosedLoop, LeavesAPlanThatIsRightAlone) {
+  const auto& [name, source, destination] = GetParam();
+  const Machine truth = load_machine(name);
+
+  Loop without(truth, truth, source, destination, 64_MiB, false);
+  Loop with(truth, truth, source, destination, 64_MiB, true);
+
+  EXPECT_LE(with.steady(kFewDozen), without.steady(kFewDozen) * 1.005);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ClosedLoop,
+                         testing::Values(Way{"beluga", "gpu0", "gpu1"},
+                                         Way{"beluga", "host", "gpu0"},
+                                         Way{"narval", "gpu0", "gpu1"}, Way{"mist", "gpu0", "host"},
+                                         Way{"h200x4", "gpu0", "gpu1"},
+                                         Way{"h200x4", "gpu0", "host"},
+                                         Way{"dgx-a100", "gpu0", "gpu1"}));
+
+// Twice as fast as it is, a relay carries far too much.
+TEST(ClosedLoopOnAVeryWrongMachine, WithinFiftyTransfersNothingIsSlowerThanNatively) {
+  const Machine truth = load_machine("h200x4");
+  Machine wrong = truth;
+  for (Hop& hop : wrong.hops)
+    if (hop.kind == HopKind::host) hop.bandwidth.value *= 4;
+  for (Resource& resource : wrong.resources)
+    if (resource.kind == "pcie" || resource.kind == "memory") resource.capacity.value *= 4;
+  const Seconds native =
+      Loop(truth, truth, "gpu0", "gpu1", 256_MiB, false).steady(2, Executor::native);
+  const Seconds trusting = Loop(truth, wrong, "gpu0", "gpu1", 256_MiB, false).steady(6);
+  ASSERT_GT(trusting, native * 1.05);  // the mistake matters
+
+  Loop loop(truth, wrong, "gpu0", "gpu1", 256_MiB, true);
+
+  EXPECT_LE(loop.steady(50), native);
+}
+
+TEST(ClosedLoopOfEveryByte, CopiesStayRightWhileTheyAreTimed) {
+  Settings settings = small_settings();
+  settings.learn = true;
+  Rig rig("beluga", settings);
+  Buffer& source = rig.buffer("gpu0", 300'000);
+  Buffer& destination = rig.buffer("gpu1", 300'000);
+  const StreamHandle stream = rig.stream("gpu0");
+
+  for (int i = 0; i < 80; ++i) {
+    (void)rig.copy(destination, source, stream);
+    rig.synchronize();
+    ASSERT_TRUE(rig.intact());
+  }
+
+  EXPECT_EQ(rig.close(), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace polypath::test
