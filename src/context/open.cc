@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "context/experience_file.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "driver/computer.h"
