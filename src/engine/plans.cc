@@ -10,8 +10,10 @@ namespace polypath {
 Plans::Plans(const Machine& machine, const Settings& settings)
     : planner_(machine, settings),
       joint_planner_(planner_),
+      piece_planner_(planner_),
       known_(static_cast<std::size_t>(settings.plan_cache)),
-      known_joint_(static_cast<std::size_t>(settings.plan_cache)) {}
+      known_joint_(static_cast<std::size_t>(settings.plan_cache)),
+      known_pieces_(static_cast<std::size_t>(settings.plan_cache)) {}
 
 PlanPointer Plans::make(const PlanRequest& request) {
   const std::scoped_lock lock(planning_);
@@ -22,6 +24,11 @@ PlanPointer Plans::make(const PlanRequest& request) {
 JointPlanPointer Plans::make(const JointRequest& request) {
   const std::scoped_lock lock(planning_);
   return joint_planner_.plan(request.transfers, request.options);
+}
+
+PieceRecipePointer Plans::make(const PieceRequest& request) {
+  const std::scoped_lock lock(planning_);
+  return piece_planner_.recipe(request);
 }
 
 // What cannot be planned is known as null, and not tried again.
@@ -43,6 +50,10 @@ PlanPointer Plans::find(const PlanRequest& request, Background& background) {
 
 JointPlanPointer Plans::find(const JointRequest& request, Background& background) {
   return known_joint_.find(request, background, [&] { return task_of(request); });
+}
+
+PieceRecipePointer Plans::find(const PieceRequest& request, Background& background) {
+  return known_pieces_.find(request, background, [&] { return task_of(request); });
 }
 
 Plans::Key Plans::key_of(const PlanRequest& request) {

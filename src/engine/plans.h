@@ -13,6 +13,7 @@
 #include "core/background.h"
 #include "core/settings.h"
 #include "plan/joint.h"
+#include "plan/piece_planner.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -79,6 +80,9 @@ class Plans {
   /// The same for a set of transfers.
   JointPlanPointer make(const JointRequest& request);
   JointPlanPointer find(const JointRequest& request, Background& background);
+  /// The same for sets of pieces.
+  PieceRecipePointer make(const PieceRequest& request);
+  PieceRecipePointer find(const PieceRequest& request, Background& background);
 
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
@@ -92,9 +96,11 @@ class Plans {
   std::mutex planning_;  ///< held while a plan is made
   Planner planner_;
   JointPlanner joint_planner_;
+  PiecePlanner piece_planner_;
   /// Beside the planners' own caches, which nobody can ask while a plan is made.
   KnownPlans<Key, PlanPointer> known_;
   KnownPlans<JointRequest, JointPlanPointer> known_joint_;
+  KnownPlans<PieceRequest, PieceRecipePointer> known_pieces_;
 };
 
 }  // namespace polypath
