@@ -64,7 +64,9 @@ class OperationRun {
   Seconds time_by_threads(int window, Copy copy);
   template <class CopyAll>
   Seconds time_together(int window, CopyAll copy_all);
-  [[nodiscard]] CopyCall call_of(std::size_t lane, const PlanOptions& options) const;
+  [[nodiscard]] CopyCall call_of(std::size_t lane, const PlanOptions& options,
+                                 std::size_t piece = 0) const;
+  [[nodiscard]] Bytes buffer_bytes() const { return bytes_ * operation_.pieces; }
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
   std::unique_ptr<Platform> platform_;
