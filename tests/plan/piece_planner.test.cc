@@ -55,7 +55,7 @@ TEST_F(Pieces, OfOneKindHaveOneRecipe) {
 
 TEST_F(Pieces, ThatGainTooLittleGoNatively) {
   Settings settings;
-  settings.min_gain = 0.5;
+  settings.min_gain = 0.1;
 
   EXPECT_EQ(recipe("h200x4", "host", "gpu0", 512, 64_KiB, settings)->plan->executor(),
             Executor::stream);
@@ -70,6 +70,13 @@ TEST_F(Pieces, AreLimitedByTheCallingThread) {
 
   EXPECT_LT(gain_of_small, 1.6);
   EXPECT_GT(gain_of_large, 2.5);
+}
+
+// Copies in a row between two GPUs behind a switch take less than one by itself and again, and
+// another path has nothing else to save.
+TEST_F(Pieces, ThatWouldOnlySaveLatencyGoNatively) {
+  EXPECT_EQ(recipe("h200x4", "gpu0", "gpu1", 512, 64_KiB)->plan->executor(), Executor::native);
+  EXPECT_EQ(recipe("h200x4", "gpu0", "gpu1", 512, 4_KiB)->plan->executor(), Executor::native);
 }
 
 TEST_F(Pieces, OfOneMachinesMemoryUseNoMorePathsThanTheyMay) {
