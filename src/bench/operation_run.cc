@@ -74,37 +74,44 @@ void OperationRun::copy(std::size_t lane, const PlanOptions& options, bool first
   if (first) results_[lane] = result;
 }
 
-void OperationRun::copy_together(const PlanOptions& options, bool first) {
+std::vector<CopyCall> OperationRun::all_calls(const PlanOptions& options) const {
   std::vector<CopyCall> calls;
   for (std::size_t lane = 0; lane < buffers_.size(); ++lane)
     for (std::size_t piece = 0; piece < operation_.pieces; ++piece)
       calls.push_back(call_of(lane, options, piece));
+  return calls;
+}
+
+void OperationRun::copy_together(const std::vector<CopyCall>& calls, bool first) {
   const std::vector<CopyResult> results = engine().copy_many(calls);
   for (std::size_t lane = 0; first && lane < buffers_.size(); ++lane)
     results_[lane] = results[lane * operation_.pieces];
 }
 
-void OperationRun::copy_by_driver(std::size_t lane) {
-  const Lane& ends = operation_.lanes[lane];
-  for (std::size_t piece = 0; piece < operation_.pieces; ++piece) {
-    const CopyCall call = call_of(lane, {}, piece);
-    platform_->driver().copy_native(
-        {call.destination, call.source, bytes_, {}, ends.destination, ends.source}, call.stream);
-  }
+void OperationRun::copy_by_driver(const CopyCall& call, const Lane& ends) {
+  platform_->driver().copy_native(
+      {call.destination, call.source, bytes_, {}, ends.destination, ends.source}, call.stream);
 }
 
 Seconds OperationRun::run(const PlanOptions& options, int window) {
-  if (operation_.together)
-    return time_together(window, [&](bool first) { copy_together(options, first); });
+  if (operation_.together) {
+    const std::vector<CopyCall> calls = all_calls(options);
+    return time_together(window, [&](bool first) { copy_together(calls, first); });
+  }
   return time(window, [&](std::size_t lane, bool first) { copy(lane, options, first); });
 }
 
 Seconds OperationRun::run_driver(int window) {
-  if (operation_.together)
+  if (operation_.together) {
+    const std::vector<CopyCall> calls = all_calls({});
     return time_together(window, [&](bool) {
-      for (std::size_t lane = 0; lane < buffers_.size(); ++lane) copy_by_driver(lane);
+      for (std::size_t number = 0; number < calls.size(); ++number)
+        copy_by_driver(calls[number], operation_.lanes[number / operation_.pieces]);
     });
-  return time(window, [&](std::size_t lane, bool) { copy_by_driver(lane); });
+  }
+  return time(window, [&](std::size_t lane, bool) {
+    copy_by_driver(call_of(lane, {}), operation_.lanes[lane]);
+  });
 }
 
 template <class Copy>

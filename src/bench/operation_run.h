@@ -54,8 +54,9 @@ class OperationRun {
   [[nodiscard]] Address allocate(PlaceId place);
   void free(PlaceId place, Address address);
   void copy(std::size_t lane, const PlanOptions& options, bool first);
-  void copy_together(const PlanOptions& options, bool first);
-  void copy_by_driver(std::size_t lane);
+  void copy_together(const std::vector<CopyCall>& calls, bool first);
+  [[nodiscard]] std::vector<CopyCall> all_calls(const PlanOptions& options) const;
+  void copy_by_driver(const CopyCall& call, const Lane& ends);
   template <class Copy>
   Seconds time(int window, Copy copy);
   template <class Copy>

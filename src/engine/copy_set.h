@@ -55,6 +55,9 @@ struct CopySet {
   std::vector<Branch> branches;
 };
 
+/// True if one of the copies writes what another one reads or writes.
+bool depend_on_each_other(std::span<const SetMember> members);
+
 /// Every plannable copy that is the first of its way in its stream is a transfer. Copies of the
 /// same way and size that come later in the stream are made by the same plan; all others, and the
 /// later ones of a stream whose copies depend on each other, are by themselves.

@@ -190,9 +190,12 @@ void Engine::enqueue_many(Many& many, std::unique_lock<std::mutex>& lock) {
 CopyResult Engine::enqueue_one_of_many(Many& many, std::size_t number,
                                        std::unique_lock<std::mutex>& lock) {
   if (many.pieces && many.members[number].piece) return enqueue_piece(many, number);
-  CopyCall call = many.calls[number];
-  if (const auto branch = many.part(number).branch) call.stream = many.sides[*branch]->stream;
-  const Decision decision = decide_of_many(many, number, call);
+  std::optional<CopyCall> beside;
+  if (const auto branch = many.part(number).branch) {
+    beside = many.calls[number];
+    beside->stream = many.sides[*branch]->stream;
+  }
+  const Decision decision = decide_of_many(many, number, beside ? *beside : many.calls[number]);
   if (!decision.may_block) return enqueue_locked(decision, NativeCopyBy::engine);
   lock.unlock();
   const CopyResult result = enqueue_unpinned(decision, NativeCopyBy::engine);

@@ -29,6 +29,7 @@ bool Engine::arrange_pieces(Many& many) {
   pieces.recipe = recipe_for(pieces.set, first);
   if (pieces.recipe) {
     if (pieces.recipe->plan->executor() == Executor::native) return false;
+    if (depend_on_each_other(many.members)) return false;
     pieces.plan = plan_of(machine_, *pieces.recipe, pieces.set.sizes, settings_.staging_slots);
     if (load_->lacks_room(*pieces.plan, contention.foreign_load)) return false;
   }

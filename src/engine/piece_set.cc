@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/dependence.h"
-
 namespace polypath {
 namespace {
 
@@ -53,14 +51,6 @@ bool are_mostly_small(std::span<const SetMember> members, const PieceSet& set) {
   return static_cast<std::size_t>(small) * 2 > set.members.size();
 }
 
-bool depend(std::span<const SetMember> members) {
-  std::vector<CopyCall> calls;
-  calls.reserve(members.size());
-  for (const SetMember& member : members)
-    calls.push_back({member.call.destination, member.call.source, member.call.bytes});
-  return depend_on_each_other(calls);
-}
-
 }  // namespace
 
 std::optional<PieceSet> find_pieces(std::span<const SetMember> members, Bytes slot) {
@@ -74,8 +64,7 @@ std::optional<PieceSet> find_pieces(std::span<const SetMember> members, Bytes sl
       return std::nullopt;
     add(members, number, set);
   }
-  if (set.members.size() < kFewestPieces || !are_mostly_small(members, set) || depend(members))
-    return std::nullopt;
+  if (set.members.size() < kFewestPieces || !are_mostly_small(members, set)) return std::nullopt;
   return set;
 }
 

@@ -31,7 +31,8 @@ struct PieceSet {
 };
 
 /// The pieces among the copies that are marked as such; none if they do not go together, or there
-/// are too few of them. A piece fits into a staging slot of `slot` bytes.
+/// are too few of them. A piece fits into a staging slot of `slot` bytes. Whether copies depend on
+/// each other is not looked at: that takes longest (copy_set.h).
 std::optional<PieceSet> find_pieces(std::span<const SetMember> members, Bytes slot);
 
 }  // namespace polypath

@@ -15,7 +15,7 @@ namespace {
 // What staged paths gather: less costs events, more lets the second hop start later.
 constexpr Bytes kChunks[] = {256_KiB, 512_KiB, 1_MiB, 2_MiB, 4_MiB};
 constexpr int kLevellings = 4;
-// Of copies that follow each other in a stream an H200 spends 2.1 to 2.5 us beside their bytes, of
+// Of copies that follow each other in a stream an H200 spends 2.0 to 2.5 us beside their bytes, of
 // the 3.3 that one by itself does (results/h200x2/many.json).
 constexpr double kLatencyInARow = 0.7;
 
