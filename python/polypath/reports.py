@@ -141,6 +141,7 @@ def bench(
     *,
     machine: str = "",
     window: int = 1,
+    pieces: int | None = None,
     verify: bool = True,
     executor: str = "auto",
     paths: Sequence[str] | None = None,
@@ -151,8 +152,10 @@ def bench(
     """Measure an operation beside the same with native copies: schema polypath.bench/1.
 
     The operations are those of `polypath bench` (docs/cli.md). There is one result per size, in
-    the order of `sizes`, with `window` copies (1 to 1024) in flight at a time. With `verify` every
-    byte of every destination is compared; without, no result is `verified`.
+    the order of `sizes`, with `window` copies (1 to 1024) in flight at a time. `pieces` (1 to
+    65536, 512 if left out) is for the operation "many": so many copies of each size are asked for
+    together. With `verify` every byte of every destination is compared; without, no result is
+    `verified`.
     """
     request = {
         "operation": operation,
@@ -163,6 +166,8 @@ def bench(
         "verify": verify,
         **_choices(machine, executor, paths, shares, chunks),
     }
+    if pieces is not None:
+        request["pieces"] = operator.index(pieces)
     return _dictionary(_core.bench(json.dumps(request), progress))
 
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bench/measure_gpus.h"
+#include "bench/pieces.h"
 #include "bench/steadiness.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -75,7 +76,7 @@ double available_memory() {
 
 // Verification touches every byte of every buffer; better refused than out of memory.
 void check_memory(const Operation& operation, Bytes bytes) {
-  const double needed = 2.0 * static_cast<double>(operation.lanes.size()) * bytes.real();
+  const double needed = 2 * copies_in(operation, 1) * bytes.real();
   const double free = available_memory();
   if (needed <= 0.9 * free) return;
   fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be verified", format_bytes(bytes)),
@@ -93,12 +94,18 @@ bool verified_run(const OpenMachine& opened, const Operation& operation, const R
     operation_run.run(request.options, i == 0 ? request.window : 1);
     if (!operation_run.verify()) return false;
     // Large messages: once as planned first, and once as a graph if that is what repeats become.
-    if (bytes > 64_MiB && operation_run.results()[0].executor != Executor::stream) break;
+    if (bytes * operation.pieces > 64_MiB &&
+        operation_run.results()[0].executor != Executor::stream)
+      break;
   }
   return operation_run.platform().violations().empty();
 }
 
 }  // namespace
+
+double copies_in(const Operation& operation, int window) {
+  return static_cast<double>(operation.lanes.size() * operation.pieces) * window;
+}
 
 void halve(Result& result) {
   for (Seconds* time : {&result.seconds, &result.native_seconds, &result.predicted})
@@ -116,6 +123,7 @@ int most_warm_up_runs(const OperationRun& operation_run, const Settings& setting
 
 Seconds predict_operation(const Machine& machine, const Operation& operation, Bytes bytes,
                           const std::vector<CopyResult>& lanes, int window, int slots) {
+  if (operation.pieces > 1) return predict_pieces(machine, operation, bytes, lanes.front(), window);
   std::vector<TransferShape> shapes;
   for (std::size_t lane = 0; lane < lanes.size(); ++lane)
     shapes.push_back(shape_of(machine, operation.lanes[lane], bytes, lanes[lane]));
@@ -162,7 +170,8 @@ Result measure(const OpenMachine& opened, const Operation& operation, const Requ
   result.executor = operation_run.results()[0].executor;
   result.predicted = predict_operation(opened.machine(), operation, bytes, operation_run.results(),
                                        request.window, request.settings.staging_slots);
-  result.copies = static_cast<double>(operation.lanes.size()) * request.window;
+  result.pieces = operation.pieces;
+  result.copies = copies_in(operation, request.window);
   if (operation.in_turn) halve(result);
   result.verified = request.verify && verified_run(opened, operation, request, bytes);
   return result;
@@ -175,7 +184,10 @@ std::vector<Result> measure_all(const OpenMachine& opened, const Request& reques
          "it is the number of copies in flight", "Give a window from 1 to 1024.");
   const Machine& machine = opened.machine();
   const auto [source, destination] = machine.find_ends(request.source, request.destination);
-  const Operation operation = find_operation(machine, request.operation, source, destination);
+  Operation operation = find_operation(machine, request.operation, source, destination);
+  check_pieces(request);
+  if (operation.name == "many")
+    operation.pieces = static_cast<std::size_t>(request.pieces.value_or(kPiecesUnlessSaid));
   std::vector<Result> results;
   for (const Bytes bytes : request.sizes) {
     if (bytes.value == 0 || bytes > 64_GiB)

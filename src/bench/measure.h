@@ -2,6 +2,7 @@
 // Measures one operation at one size beside the native copy.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Request {
   std::string destination;
   std::vector<Bytes> sizes;
   int window = 1;
+  std::optional<int> pieces = std::nullopt;  ///< of the operation `many`
   PlanOptions options;
   Settings settings;
   bool verify = true;
@@ -35,7 +37,8 @@ struct Result {
   Seconds seconds;         ///< one window of the operation
   Seconds native_seconds;  ///< the same with native copies
   Seconds predicted;       ///< not a number where there is no plan to predict (pageable memory)
-  double copies = 1;       ///< copies of `bytes` that `seconds` stands for: lanes × window
+  std::size_t pieces = 1;  ///< of each lane
+  double copies = 1;  ///< copies of `bytes` that `seconds` stands for: lanes × pieces × window
   bool verified = false;
 };
 
@@ -52,6 +55,9 @@ std::vector<Result> measure_all(const OpenMachine& opened, const Request& reques
 
 /// There and back counts as twice one way.
 void halve(Result& result);
+
+/// Copies of the size measured that one window of the operation makes.
+double copies_in(const Operation& operation, int window);
 
 /// Runs before the measured one: plans are made, rings allocated, graphs instantiated.
 int warm_up_runs(const Settings& settings);

@@ -64,7 +64,8 @@ Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
   result.window = request.window;
   result.source = operation.lanes[0].source;
   result.destination = operation.lanes[0].destination;
-  result.copies = static_cast<double>(operation.lanes.size()) * request.window;
+  result.pieces = operation.pieces;
+  result.copies = copies_in(operation, request.window);
   result.verified = warm_up(operation_run, request) && request.verify;
   time_runs(operation_run, request, result);
   result.plan = operation_run.results()[0].plan;

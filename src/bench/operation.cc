@@ -37,6 +37,15 @@ Operation pattern_operation(const Machine& machine, const std::string& name) {
   return operation;
 }
 
+Operation many_operation(const Machine& machine, PlaceId source, PlaceId destination) {
+  if (!machine.find_hop(source, destination))
+    fail(ErrorCode::invalid_argument,
+         fmt::format("no copy leads from {} to {}", machine.place(source).name,
+                     machine.place(destination).name),
+         "the machine has no hop between them", "Choose another pair.");
+  return {.name = "many", .lanes = {{source, destination}}, .together = true};
+}
+
 std::vector<Lane> neighbour_pairs(const Machine& machine) {
   const auto gpus = machine.places_of(PlaceKind::gpu);
   std::vector<Lane> lanes;
@@ -48,8 +57,8 @@ std::vector<Lane> neighbour_pairs(const Machine& machine) {
 
 const std::vector<std::string>& operation_names() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> all = {"put", "bw",  "bibw", "latency",
-                                    "mbw", "h2d", "d2h",  "pageable"};
+    std::vector<std::string> all = {"put", "bw",  "bibw",     "latency", "mbw",
+                                    "h2d", "d2h", "pageable", "many"};
     for (std::string& pattern : pattern_names()) all.push_back(std::move(pattern));
     return all;
   }();
@@ -63,6 +72,7 @@ Operation find_operation(const Machine& machine, const std::string& name, PlaceI
     fail(ErrorCode::invalid_argument, fmt::format("operation '{}' is unknown", name),
          "the operations are " + join(names, ", "), "Name one of them.");
   if (is_pattern(name)) return pattern_operation(machine, name);
+  if (name == "many") return many_operation(machine, source, destination);
   const bool inward = name == "h2d" || (name == "pageable" && is_host(machine, source));
   const bool outward = name == "d2h" || (name == "pageable" && !inward);
   const PlaceKind from = inward ? PlaceKind::host : PlaceKind::gpu;

@@ -24,6 +24,8 @@ struct Operation {
   /// One thread and one engine ask for the copies of all lanes at once, instead of each lane for
   /// itself.
   bool together = false;
+  /// Copies that each lane makes of a buffer's blocks, each of the size that is measured.
+  std::size_t pieces = 1;
 };
 
 /// Names of all operations, in the order of the documentation.
@@ -38,6 +40,8 @@ const std::vector<std::string>& operation_names();
 ///   pageable       h2d or d2h with memory that is not pinned; real GPUs only
 ///   ring, pairs, fan-out, gather, alltoall, scatter, collect
 ///                  the pattern of that name (plan/patterns.h) over all GPUs, asked for together
+///   many           blocks of one buffer to blocks of another, between a GPU and any place, asked
+///                  for together on one stream; how many, is for the caller to say (pieces)
 /// Errors (invalid_argument): unknown operation; places of the wrong kind for it.
 Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
                          PlaceId destination);

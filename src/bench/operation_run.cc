@@ -5,6 +5,8 @@
 #include <future>
 #include <thread>
 
+#include "bench/pieces.h"
+
 namespace polypath::bench {
 
 OperationRun::OperationRun(OpenMachine opened, const Operation& operation, Bytes bytes)
@@ -39,7 +41,7 @@ bool OperationRun::in_pageable_memory(PlaceId place) const {
 }
 
 Address OperationRun::allocate(PlaceId place) {
-  if (!in_pageable_memory(place)) return platform_->driver().allocate(place, bytes_);
+  if (!in_pageable_memory(place)) return platform_->driver().allocate(place, buffer_bytes());
   auto* memory = new unsigned char[bytes_.value];
   std::fill_n(memory, bytes_.value, 1);  // so that the system has given its pages
   return {reinterpret_cast<std::uintptr_t>(memory)};
@@ -56,9 +58,15 @@ PlaceId OperationRun::gpu_of(const Lane& lane) const {
   return machine.place(lane.source).kind == PlaceKind::gpu ? lane.source : lane.destination;
 }
 
-CopyCall OperationRun::call_of(std::size_t lane, const PlanOptions& options) const {
+CopyCall OperationRun::call_of(std::size_t lane, const PlanOptions& options,
+                               std::size_t piece) const {
   const Buffers& buffers = buffers_[lane];
-  return {buffers.destination, buffers.source, bytes_, buffers.stream, buffers.gpu, options};
+  return {buffers.destination + bytes_ * block_of(piece, operation_.pieces),
+          buffers.source + bytes_ * piece,
+          bytes_,
+          buffers.stream,
+          buffers.gpu,
+          options};
 }
 
 void OperationRun::copy(std::size_t lane, const PlanOptions& options, bool first) {
@@ -66,34 +74,44 @@ void OperationRun::copy(std::size_t lane, const PlanOptions& options, bool first
   if (first) results_[lane] = result;
 }
 
-void OperationRun::copy_together(const PlanOptions& options, bool first) {
+std::vector<CopyCall> OperationRun::all_calls(const PlanOptions& options) const {
   std::vector<CopyCall> calls;
   for (std::size_t lane = 0; lane < buffers_.size(); ++lane)
-    calls.push_back(call_of(lane, options));
-  std::vector<CopyResult> results = engine().copy_many(calls);
-  if (first) results_ = std::move(results);
+    for (std::size_t piece = 0; piece < operation_.pieces; ++piece)
+      calls.push_back(call_of(lane, options, piece));
+  return calls;
 }
 
-void OperationRun::copy_by_driver(std::size_t lane) {
-  const Buffers& buffers = buffers_[lane];
-  const Lane& ends = operation_.lanes[lane];
+void OperationRun::copy_together(const std::vector<CopyCall>& calls, bool first) {
+  const std::vector<CopyResult> results = engine().copy_many(calls);
+  for (std::size_t lane = 0; first && lane < buffers_.size(); ++lane)
+    results_[lane] = results[lane * operation_.pieces];
+}
+
+void OperationRun::copy_by_driver(const CopyCall& call, const Lane& ends) {
   platform_->driver().copy_native(
-      {buffers.destination, buffers.source, bytes_, {}, ends.destination, ends.source},
-      buffers.stream);
+      {call.destination, call.source, bytes_, {}, ends.destination, ends.source}, call.stream);
 }
 
 Seconds OperationRun::run(const PlanOptions& options, int window) {
-  if (operation_.together)
-    return time_together(window, [&](bool first) { copy_together(options, first); });
+  if (operation_.together) {
+    const std::vector<CopyCall> calls = all_calls(options);
+    return time_together(window, [&](bool first) { copy_together(calls, first); });
+  }
   return time(window, [&](std::size_t lane, bool first) { copy(lane, options, first); });
 }
 
 Seconds OperationRun::run_driver(int window) {
-  if (operation_.together)
+  if (operation_.together) {
+    const std::vector<CopyCall> calls = all_calls({});
     return time_together(window, [&](bool) {
-      for (std::size_t lane = 0; lane < buffers_.size(); ++lane) copy_by_driver(lane);
+      for (std::size_t number = 0; number < calls.size(); ++number)
+        copy_by_driver(calls[number], operation_.lanes[number / operation_.pieces]);
     });
-  return time(window, [&](std::size_t lane, bool) { copy_by_driver(lane); });
+  }
+  return time(window, [&](std::size_t lane, bool) {
+    copy_by_driver(call_of(lane, {}), operation_.lanes[lane]);
+  });
 }
 
 template <class Copy>
@@ -165,14 +183,17 @@ std::uint64_t OperationRun::instantiations() const {
 
 void OperationRun::fill() {
   for (std::size_t lane = 0; lane < buffers_.size(); ++lane) {
-    platform_->fill(buffers_[lane].source, bytes_, 2 * lane);
-    platform_->fill(buffers_[lane].destination, bytes_, 2 * lane + 1);
+    platform_->fill(buffers_[lane].source, buffer_bytes(), 2 * lane);
+    platform_->fill(buffers_[lane].destination, buffer_bytes(), 2 * lane + 1);
   }
 }
 
 bool OperationRun::verify() {
-  for (const Buffers& buffers : buffers_)
-    if (!platform_->same(buffers.source, buffers.destination, bytes_)) return false;
+  for (std::size_t lane = 0; lane < buffers_.size(); ++lane)
+    for (std::size_t piece = 0; piece < operation_.pieces; ++piece) {
+      const CopyCall call = call_of(lane, {}, piece);
+      if (!platform_->same(call.source, call.destination, bytes_)) return false;
+    }
   return true;
 }
 

@@ -54,8 +54,9 @@ class OperationRun {
   [[nodiscard]] Address allocate(PlaceId place);
   void free(PlaceId place, Address address);
   void copy(std::size_t lane, const PlanOptions& options, bool first);
-  void copy_together(const PlanOptions& options, bool first);
-  void copy_by_driver(std::size_t lane);
+  void copy_together(const std::vector<CopyCall>& calls, bool first);
+  [[nodiscard]] std::vector<CopyCall> all_calls(const PlanOptions& options) const;
+  void copy_by_driver(const CopyCall& call, const Lane& ends);
   template <class Copy>
   Seconds time(int window, Copy copy);
   template <class Copy>
@@ -64,7 +65,9 @@ class OperationRun {
   Seconds time_by_threads(int window, Copy copy);
   template <class CopyAll>
   Seconds time_together(int window, CopyAll copy_all);
-  [[nodiscard]] CopyCall call_of(std::size_t lane, const PlanOptions& options) const;
+  [[nodiscard]] CopyCall call_of(std::size_t lane, const PlanOptions& options,
+                                 std::size_t piece = 0) const;
+  [[nodiscard]] Bytes buffer_bytes() const { return bytes_ * operation_.pieces; }
   [[nodiscard]] PlaceId gpu_of(const Lane& lane) const;
 
   std::unique_ptr<Platform> platform_;

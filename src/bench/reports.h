@@ -15,7 +15,7 @@ std::string plan_report(const std::string& request);
 /// {source, destination, bytes}; or {machine, pattern, bytes, gpus, executor, issuers}.
 std::string joint_plan_report(const std::string& request);
 /// polypath.bench/1 for a request {machine, operation, source, destination, sizes, window,
-/// executor, paths, shares, chunks, verify}.
+/// pieces, executor, paths, shares, chunks, verify}.
 std::string bench_report(const std::string& request, const Progress& progress);
 /// polypath.issue/1 for a request as for bench: the time in the call, on this computer's GPUs.
 std::string issue_report(const std::string& request);

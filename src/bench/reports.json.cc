@@ -34,18 +34,21 @@ Json number_or_null(double number) { return std::isnan(number) ? Json() : Json(n
 
 Json result_object(const Machine& machine, const Result& result) {
   const double moved = result.bytes.real() * result.copies;
-  return {{"bytes", result.bytes.value},
-          {"window", result.window},
-          {"source", machine.place(result.source).name},
-          {"destination", machine.place(result.destination).name},
-          {"paths", paths_of(result.executor == Executor::native ? nullptr : result.plan.get())},
-          {"executor", name_of(result.executor)},
-          {"seconds", result.seconds.value},
-          {"bytes_per_second", moved / result.seconds.value},
-          {"native_bytes_per_second", moved / result.native_seconds.value},
-          {"speedup", result.native_seconds / result.seconds},
-          {"predicted_seconds", number_or_null(result.predicted.value)},
-          {"verified", result.verified}};
+  Json object = {
+      {"bytes", result.bytes.value},
+      {"window", result.window},
+      {"source", machine.place(result.source).name},
+      {"destination", machine.place(result.destination).name},
+      {"paths", paths_of(result.executor == Executor::native ? nullptr : result.plan.get())},
+      {"executor", name_of(result.executor)},
+      {"seconds", result.seconds.value},
+      {"bytes_per_second", moved / result.seconds.value},
+      {"native_bytes_per_second", moved / result.native_seconds.value},
+      {"speedup", result.native_seconds / result.seconds},
+      {"predicted_seconds", number_or_null(result.predicted.value)},
+      {"verified", result.verified}};
+  if (result.pieces > 1) object["pieces"] = result.pieces;
+  return object;
 }
 
 Json host_object(bool simulated) {

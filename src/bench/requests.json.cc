@@ -156,8 +156,8 @@ JointPlanRequest read_joint_plan_request(const std::string& json) {
 Request read_bench_request(const std::string& json) {
   const JsonDocument document(json, complaint());
   const JsonField fields = document.root();
-  fields.allow_only({"machine", "operation", "source", "destination", "sizes", "window", "executor",
-                     "paths", "shares", "chunks", "verify", "repeats"});
+  fields.allow_only({"machine", "operation", "source", "destination", "sizes", "window", "pieces",
+                     "executor", "paths", "shares", "chunks", "verify", "repeats"});
   Request request;
   request.settings = read_settings();
   request.machine = text_or(fields, "machine", "");
@@ -166,6 +166,7 @@ Request read_bench_request(const std::string& json) {
   request.destination = fields.at("destination").text(kLongestText);
   request.sizes = sizes_of(fields.at("sizes"));
   request.window = times_or(fields, "window", 1);
+  if (fields.find("pieces")) request.pieces = times_or(fields, "pieces", 0);
   request.options = options_of(fields);
   if (const auto verify = fields.find("verify")) request.verify = verify->flag();
   request.repeats = std::min(times_or(fields, "repeats", request.repeats), 10000);

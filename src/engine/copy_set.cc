@@ -97,6 +97,19 @@ bool depend_on_each_other(std::span<const CopyCall> calls) {
   return depend_on_each_other(ranges);
 }
 
-CopySet arrange(std::span<const SetMember> members) { return Arrangement(members).make(); }
+bool depend_on_each_other(std::span<const SetMember> members) {
+  std::vector<Range> ranges;
+  ranges.reserve(2 * members.size());
+  for (const SetMember& member : members) add_ranges(member.call, ranges);
+  return depend_on_each_other(ranges);
+}
+
+// Without a plannable copy there is nothing to arrange.
+CopySet arrange(std::span<const SetMember> members) {
+  const bool any = std::any_of(members.begin(), members.end(),
+                               [](const SetMember& member) { return member.plannable; });
+  if (!any) return {std::vector<CopySet::Part>(members.size()), {}, {}};
+  return Arrangement(members).make();
+}
 
 }  // namespace polypath

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/copy_call.h"
@@ -17,12 +18,23 @@
 
 namespace polypath {
 
+/// What the driver said of the ends and the stream of the copy before: it need not be asked again
+/// about each of hundreds of copies.
+struct SeenBefore {
+  std::optional<MemoryInfo> source;
+  std::optional<MemoryInfo> destination;
+  std::optional<std::pair<StreamHandle, bool>> captured;
+};
+
 /// One of the copies.
 struct SetMember {
   const CopyCall& call;
   CopyEnds ends = {};
+  Address source_allocation = {};  ///< where those that hold its ends begin
+  Address destination_allocation = {};
   bool captured = false;   ///< its stream is
   bool plannable = false;  ///< it may be part of a joint plan
+  bool piece = false;      ///< it may be planned as one of many pieces
 };
 
 /// A stream that runs beside one of the program's and is joined with it at the end.
@@ -42,6 +54,9 @@ struct CopySet {
   std::vector<JointTransfer> transfers;  ///< that start together, in the order of issue
   std::vector<Branch> branches;
 };
+
+/// True if one of the copies writes what another one reads or writes.
+bool depend_on_each_other(std::span<const SetMember> members);
 
 /// Every plannable copy that is the first of its way in its stream is a transfer. Copies of the
 /// same way and size that come later in the stream are made by the same plan; all others, and the

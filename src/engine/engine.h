@@ -31,6 +31,8 @@
 
 namespace polypath {
 
+struct PieceSet;
+
 /// A program that has allocated memory is taken to go on with it for so long. The tensors of a
 /// state_dict come 1.2 ms apart on an H200; those that are read from a disk meanwhile, further.
 inline constexpr Seconds kStillAllocates = 50'000_us;
@@ -59,16 +61,17 @@ class Engine {
   CopyResult copy(const CopyCall& call);
 
   /// Enqueues several copies that start together, planned together where 2 to kMostJointTransfers
-  /// of them can be (plan/joint.h) and nothing else is in flight; the others as `copy` does. Each
-  /// is in order with its own stream. Those of one stream run beside each other if they go from or
-  /// to different places and none writes what another one reads or writes, else in the order given:
-  /// their bytes are what they would be one after another. Copies on different streams have no
-  /// order. Where plans are made in the background the first calls go without a joint plan.
-  /// Returns how each was done, in the order given; `enqueued`, if not null, receives how many were
-  /// enqueued, also where there is an error.
+  /// of them can be (plan/joint.h), or many small ones (plan/piece_planner.h), and nothing else is
+  /// in flight; the others as `copy` does. Each is in order with its own stream. Those of one
+  /// stream run beside each other if they go from or to different places and none writes what
+  /// another one reads or writes, else in the order given: their bytes are what they would be one
+  /// after another. Copies on different streams have no order. Where plans are made in the
+  /// background the first calls go without a joint plan. Returns how each was done, in the order
+  /// given; `enqueued`, if not null, receives how many were enqueued, also where there is an error.
   /// Errors: as `copy`. With a bad argument in any of them nothing is enqueued, unless it is memory
   /// that has been freed since it was last copied like that; of other errors
-  /// the copies before the one that has it are enqueued and those after it are not.
+  /// the copies before the one that has it are enqueued and those after it are not, but for small
+  /// ones that are planned together with one before it.
   std::vector<CopyResult> copy_many(std::span<const CopyCall> calls,
                                     std::size_t* enqueued = nullptr);
 
@@ -126,11 +129,12 @@ class Engine {
     bool begun = false;  ///< from then on the lane has to stay
   };
 
-  /// Several copies on their way; see engine_many.cc.
+  /// Several copies on their way; see engine_many.h.
   struct Many;
 
   void check_process() const;
   [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
+  [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call, SeenBefore& seen);
   static void refuse_overlap(const CopyCall& call);
   [[nodiscard]] Decision decide_locked(const CopyCall& call, const CopyEnds* known_ends);
   [[nodiscard]] bool recall_locked(Decision& decision);
@@ -155,7 +159,9 @@ class Engine {
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
   [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
 
-  [[nodiscard]] SetMember examine(const CopyCall& call);
+  [[nodiscard]] SetMember examine(const CopyCall& call, SeenBefore& seen);
+  [[nodiscard]] bool may_be_piece(const SetMember& member) const;
+  void examine_all(Many& many);
   [[nodiscard]] bool is_joint(const CopyCall& call) const;
   [[nodiscard]] bool recall_many(Many& many);
   void remember_many(const Many& many);
@@ -167,6 +173,15 @@ class Engine {
   [[nodiscard]] bool has_lanes(const JointPlan& joint) const;
   [[nodiscard]] Decision decide_of_many(const Many& many, std::size_t number, const CopyCall& call);
   void enqueue_many(Many& many, std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] CopyResult enqueue_one_of_many(Many& many, std::size_t number,
+                                               std::unique_lock<std::mutex>& lock);
+
+  // engine_pieces.cc
+  [[nodiscard]] bool arrange_pieces(Many& many);
+  [[nodiscard]] PieceRecipePointer recipe_for(const PieceSet& set, const SetMember& first);
+  [[nodiscard]] CopyResult enqueue_piece(Many& many, std::size_t number);
+  void enqueue_pieces(Many& many);
+  [[nodiscard]] Obstacle run_pieces(const Many& many);
 
   /// Who makes the native copy where that is what is left.
   enum class NativeCopyBy { engine, caller };

@@ -13,11 +13,20 @@ namespace {
   fail(ErrorCode::invalid_argument, problem, why, remedy);
 }
 
-// The memory of `bytes` at `address`, which must lie in one allocation.
-MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* what) {
+// True of an allocation that the address lies in, if it stays where it is.
+bool holds(const std::optional<MemoryInfo>& memory, Address address) {
+  return memory && (memory->kind == MemoryKind::device || memory->kind == MemoryKind::pinned) &&
+         memory->base <= address && address < memory->base + memory->size;
+}
+
+// The memory of `bytes` at `address`, which must lie in one allocation, perhaps in the one `seen`
+// before.
+MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* what,
+                     std::optional<MemoryInfo>& seen) {
   if (address.value == 0)
     fail_argument(fmt::format("{} is null", what), "there is no memory there", "Pass an address.");
-  const auto memory = driver.find_memory(address);
+  if (!holds(seen, address)) seen = driver.find_memory(address);
+  const std::optional<MemoryInfo>& memory = seen;
   if (!memory)
     fail_argument(fmt::format("{} 0x{:x} is not known to the driver", what, address.value),
                   "it is in no live allocation of this machine",
@@ -42,8 +51,14 @@ bool goes_as_known(const RecentNatives::Known& known, const Contention& contenti
 }  // namespace
 
 CopyEnds Engine::look_at_ends(const CopyCall& call) {
-  const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source");
-  const MemoryInfo destination = memory_of(driver_, call.destination, call.bytes, "destination");
+  SeenBefore nothing;
+  return look_at_ends(call, nothing);
+}
+
+CopyEnds Engine::look_at_ends(const CopyCall& call, SeenBefore& seen) {
+  const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source", seen.source);
+  const MemoryInfo destination =
+      memory_of(driver_, call.destination, call.bytes, "destination", seen.destination);
   return {.destination = destination.place,
           .source = source.place,
           .destination_kind = destination.kind,

@@ -1,11 +1,12 @@
 // Several copies that start together: what each of them needs, one plan for those that can have
 // one, and branches of streams for those that need not wait for each other.
 
+#include "engine/engine_many.h"
+
 #include <algorithm>
 #include <exception>
 
 #include "engine/copy_set.h"
-#include "engine/engine.h"
 
 namespace polypath {
 namespace {
@@ -30,24 +31,6 @@ bool is_alone(const std::vector<JointTransfer>& set, const JointTransfer& transf
 }
 
 }  // namespace
-
-struct Engine::Many {
-  std::span<const CopyCall> calls;
-  std::vector<SetMember> members = {};
-  std::optional<Executor> executor = std::nullopt;  ///< that all plannable ones ask for
-  CopySet set = {};
-  std::vector<Contention> contentions = {};  ///< by transfer
-  Seconds time = {};                         ///< when they were looked at
-  bool gives_way = false;                    ///< as Decision's
-  bool recalled = false;                     ///< as Decision's: nothing above but the time is known
-  JointPlanPointer joint = nullptr;          ///< null: each by itself, in its own stream
-  SideStreams::Lent sides = {};              ///< by branch
-  std::vector<CopyResult> results = {};
-
-  [[nodiscard]] CopySet::Part part(std::size_t number) const {
-    return joint && !recalled ? set.parts[number] : CopySet::Part{};
-  }
-};
 
 // Where the caller waits for a driver that may block, no lock is held.
 std::vector<CopyResult> Engine::copy_many(std::span<const CopyCall> calls, std::size_t* enqueued) {
@@ -95,15 +78,21 @@ void Engine::remember_many(const Many& many) {
 }
 
 // All that `copy` would refuse is refused here, before anything is enqueued.
-SetMember Engine::examine(const CopyCall& call) {
+SetMember Engine::examine(const CopyCall& call, SeenBefore& seen) {
   SetMember member{.call = call};
   if (call.bytes.value == 0) return member;
-  member.ends = look_at_ends(call);
+  member.ends = look_at_ends(call, seen);
+  member.source_allocation = seen.source->base;
+  member.destination_allocation = seen.destination->base;
   refuse_overlap(call);
-  member.captured = driver_.is_capturing(call.stream);
+  if (!seen.captured || seen.captured->first != call.stream)
+    seen.captured = {call.stream, driver_.is_capturing(call.stream)};
+  member.captured = seen.captured->second;
   if (!member.captured && call.options.asks_for_paths()) (void)decide_locked(call, &member.ends);
-  member.plannable = !member.captured && is_joint(call) && member.ends.stay_where_they_are() &&
+  const bool stays = !member.captured && member.ends.stay_where_they_are() &&
                      member.ends.source != member.ends.destination;
+  member.plannable = stays && is_joint(call);
+  member.piece = stays && may_be_piece(member);
   return member;
 }
 
@@ -112,9 +101,10 @@ bool Engine::is_joint(const CopyCall& call) const {
          choice_of(call.options) != Executor::native && (!call.may_branch || call.may_branch());
 }
 
-// Without a joint plan, or streams for it, each copy is by itself.
-void Engine::arrange_many(Many& many) {
-  for (const CopyCall& call : many.calls) many.members.push_back(examine(call));
+void Engine::examine_all(Many& many) {
+  SeenBefore seen;
+  many.members.reserve(many.calls.size());
+  for (const CopyCall& call : many.calls) many.members.push_back(examine(call, seen));
   bool any = false;
   for (SetMember& member : many.members) {
     if (!member.plannable) continue;
@@ -122,6 +112,12 @@ void Engine::arrange_many(Many& many) {
     member.plannable = choice_of(member.call.options) == many.executor;
     any = true;
   }
+}
+
+// Without a joint plan, or streams for it, each copy is by itself.
+void Engine::arrange_many(Many& many) {
+  examine_all(many);
+  if (arrange_pieces(many)) return;
   many.set = arrange(many.members);
   const std::size_t transfers = many.set.transfers.size();
   if (transfers < 2 || transfers > kMostJointTransfers || !may_be_joint(many)) return;
@@ -186,18 +182,25 @@ bool Engine::has_lanes(const JointPlan& joint) const {
 
 void Engine::enqueue_many(Many& many, std::unique_lock<std::mutex>& lock) {
   lanes_.start_set();
-  for (std::size_t number = 0; number < many.calls.size(); ++number) {
-    CopyCall call = many.calls[number];
-    if (const auto branch = many.part(number).branch) call.stream = many.sides[*branch]->stream;
-    const Decision decision = decide_of_many(many, number, call);
-    if (!decision.may_block) {
-      many.results.push_back(enqueue_locked(decision, NativeCopyBy::engine));
-      continue;
-    }
-    lock.unlock();
-    many.results.push_back(enqueue_unpinned(decision, NativeCopyBy::engine));
-    lock.lock();
+  many.results.reserve(many.calls.size());
+  for (std::size_t number = 0; number < many.calls.size(); ++number)
+    many.results.push_back(enqueue_one_of_many(many, number, lock));
+}
+
+CopyResult Engine::enqueue_one_of_many(Many& many, std::size_t number,
+                                       std::unique_lock<std::mutex>& lock) {
+  if (many.pieces && many.members[number].piece) return enqueue_piece(many, number);
+  std::optional<CopyCall> beside;
+  if (const auto branch = many.part(number).branch) {
+    beside = many.calls[number];
+    beside->stream = many.sides[*branch]->stream;
   }
+  const Decision decision = decide_of_many(many, number, beside ? *beside : many.calls[number]);
+  if (!decision.may_block) return enqueue_locked(decision, NativeCopyBy::engine);
+  lock.unlock();
+  const CopyResult result = enqueue_unpinned(decision, NativeCopyBy::engine);
+  lock.lock();
+  return result;
 }
 
 Decision Engine::decide_of_many(const Many& many, std::size_t number, const CopyCall& call) {
@@ -210,6 +213,9 @@ Decision Engine::decide_of_many(const Many& many, std::size_t number, const Copy
             .joint = true};
   const SetMember& member = many.members[number];
   const auto transfer = many.part(number).transfer;
+  // What is too small is looked at no longer than it has been: there may be hundreds of them.
+  if (call.bytes.value > 0 && member.ends.stay_where_they_are() && is_plain(call))
+    return {.call = call, .ends = member.ends, .means = Means::native, .joint = true};
   if (!transfer) return decide_locked(call, member.captured ? nullptr : &member.ends);
   const PlanPointer& plan = many.joint->plans[*transfer];
   const bool native = plan->executor() == Executor::native;

@@ -10,10 +10,12 @@ namespace polypath {
 Plans::Plans(const Machine& machine, const Settings& settings)
     : planner_(machine, settings),
       joint_planner_(planner_),
+      piece_planner_(planner_),
       known_(static_cast<std::size_t>(settings.plan_cache)),
       known_joint_(static_cast<std::size_t>(settings.plan_cache)),
       known_split_(static_cast<std::size_t>(settings.plan_cache)),
-      splits_(static_cast<std::size_t>(settings.plan_cache)) {}
+      splits_(static_cast<std::size_t>(settings.plan_cache)),
+      known_pieces_(static_cast<std::size_t>(settings.plan_cache)) {}
 
 PlanPointer Plans::make(const PlanRequest& request) {
   const std::scoped_lock lock(planning_);
@@ -39,6 +41,11 @@ std::optional<LevelledShares> Plans::level(const Plan& plan, std::span<const Sec
   return level_shares(planner_, plan, measured, damping);
 }
 
+PieceRecipePointer Plans::make(const PieceRequest& request) {
+  const std::scoped_lock lock(planning_);
+  return piece_planner_.recipe(request);
+}
+
 // What cannot be planned is known as null, and not tried again.
 template <class Request>
 auto Plans::task_of(const Request& request) {
@@ -62,6 +69,10 @@ JointPlanPointer Plans::find(const JointRequest& request, Background& background
 
 PlanPointer Plans::find(const SplitRequest& request, Background& background) {
   return known_split_.find(request, background, [&] { return task_of(request); });
+}
+
+PieceRecipePointer Plans::find(const PieceRequest& request, Background& background) {
+  return known_pieces_.find(request, background, [&] { return task_of(request); });
 }
 
 Plans::Key Plans::key_of(const PlanRequest& request) {

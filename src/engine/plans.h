@@ -16,6 +16,7 @@
 #include "core/settings.h"
 #include "plan/joint.h"
 #include "plan/levelled.h"
+#include "plan/piece_planner.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -85,6 +86,9 @@ class Plans {
   /// The same for a set of transfers.
   JointPlanPointer make(const JointRequest& request);
   JointPlanPointer find(const JointRequest& request, Background& background);
+  /// The same for sets of pieces.
+  PieceRecipePointer make(const PieceRequest& request);
+  PieceRecipePointer find(const PieceRequest& request, Background& background);
 
   /// The plan with another split, as Planner::with_split.
   PlanPointer make(const SplitRequest& request);
@@ -106,11 +110,13 @@ class Plans {
   std::mutex planning_;  ///< held while a plan is made
   Planner planner_;
   JointPlanner joint_planner_;
+  PiecePlanner piece_planner_;
   /// Beside the planners' own caches, which nobody can ask while a plan is made.
   KnownPlans<Key, PlanPointer> known_;
   KnownPlans<JointRequest, JointPlanPointer> known_joint_;
   KnownPlans<SplitRequest, PlanPointer> known_split_;
   LruCache<SplitRequest, PlanPointer> splits_;  ///< made in the call
+  KnownPlans<PieceRequest, PieceRecipePointer> known_pieces_;
 };
 
 }  // namespace polypath

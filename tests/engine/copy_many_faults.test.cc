@@ -17,25 +17,41 @@ using testing::IsEmpty;
 
 constexpr std::size_t kSize = std::size_t{16} << 20;
 
-// From one GPU to two others on one stream: a branch and its join, two lanes.
-class SetWithFaults : public testing::TestWithParam<Executor> {
+struct KindOfSet {
+  const char* name;
+  Executor executor;
+  const char* machine;
+  std::vector<std::pair<const char*, const char*>> ways;
+  std::size_t bytes;
+};
+
+// From one GPU to two others on one stream: a branch and its join, two lanes. And blocks of a cache
+// that go as one stream of bytes.
+const KindOfSet kStreams{
+    "stream", Executor::stream, "beluga", {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}}, kSize};
+const KindOfSet kGraphs{
+    "graph", Executor::graph, "beluga", {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}}, kSize};
+const KindOfSet kPieces{
+    "pieces", Executor::stream, "h200x4", {24, std::pair{"host", "gpu0"}}, std::size_t{1} << 20};
+
+class SetWithFaults : public testing::TestWithParam<KindOfSet> {
  protected:
   SetWithFaults() {
     PlanOptions options;
-    options.executor = GetParam();
-    for (const char* to : {"gpu1", "gpu2"}) {
-      sources_.push_back(&rig_.buffer("gpu0", kSize));
-      destinations_.push_back(&rig_.buffer(to, kSize));
+    options.executor = GetParam().executor;
+    for (const auto [from, to] : GetParam().ways) {
+      sources_.push_back(&rig_.buffer(from, bytes_));
+      destinations_.push_back(&rig_.buffer(to, bytes_));
       calls_.push_back(
-          rig_.call(*destinations_.back(), 0, *sources_.back(), 0, kSize, stream_, options));
+          rig_.call(*destinations_.back(), 0, *sources_.back(), 0, bytes_, stream_, options));
     }
     baseline_ = rig_.driver().leaks();
   }
 
   /// Makes the next set, of other sources than the one before; false if it reported an error.
   bool copy() {
-    std::swap(calls_[0].source, calls_[1].source);
-    std::swap(sources_[0], sources_[1]);
+    std::rotate(sources_.begin(), sources_.begin() + 1, sources_.end());
+    for (std::size_t k = 0; k < calls_.size(); ++k) calls_[k].source = sources_[k]->address;
     try {
       last_ = rig_.engine().copy_many(calls_);
     } catch (const Error& error) {
@@ -69,9 +85,9 @@ class SetWithFaults : public testing::TestWithParam<Executor> {
     return uses;
   }
 
-  /// Runs `test` with some uses of each kind of call, the first ones and the last ones among them.
-  template <class Test>
-  void for_every_call(Test test) {
+  /// Makes some uses of each kind of call fail, the first ones and the last ones among them.
+  enum class Failing { once, for_good };
+  void fail_every_call(Failing failing) {
     constexpr int kAtEachEnd = 4;
     for (int kind = 0; kind < sim::kCallKinds; ++kind) {
       const auto call = static_cast<Call>(kind);
@@ -80,14 +96,19 @@ class SetWithFaults : public testing::TestWithParam<Executor> {
         if (nth > kAtEachEnd && nth <= uses - kAtEachEnd && nth % stride_of_middle(uses) != 0)
           continue;
         SCOPED_TRACE(testing::Message() << sim::name_of(call) << ", use " << nth << " of " << uses);
-        test(call, nth);
+        if (failing == Failing::once) rig_.driver().fail_nth(call, nth);
+        else rig_.driver().fail_from(call, nth);
+        const bool success = copy();
+        if (failing == Failing::once) EXPECT_TRUE(success);
+        expect_right(success);
       }
     }
     EXPECT_THAT(rig_.close(), IsEmpty());
   }
   static int stride_of_middle(int uses) { return std::max(1, uses / 4); }
 
-  Rig rig_{"beluga"};
+  std::size_t bytes_ = GetParam().bytes;
+  Rig rig_{GetParam().machine};
   StreamHandle stream_ = rig_.stream("gpu0");
   std::deque<Buffer*> sources_;
   std::deque<Buffer*> destinations_;
@@ -96,36 +117,19 @@ class SetWithFaults : public testing::TestWithParam<Executor> {
   std::vector<std::string> baseline_;
 };
 
-INSTANTIATE_TEST_SUITE_P(By, SetWithFaults, testing::Values(Executor::stream, Executor::graph),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(By, SetWithFaults, testing::Values(kStreams, kGraphs, kPieces),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(SetWithFaults, GoesOverSeveralPathsWithoutThem) {
   EXPECT_TRUE(copy());
 
-  for (const CopyResult& result : last_) EXPECT_EQ(result.executor, GetParam());
+  for (const CopyResult& result : last_) EXPECT_EQ(result.executor, GetParam().executor);
   expect_right(true);
 }
 
-TEST_P(SetWithFaults, IsRightIfACallFailsOnce) {
-  for_every_call([&](Call call, int nth) {
-    rig_.driver().fail_nth(call, nth);
+TEST_P(SetWithFaults, IsRightIfACallFailsOnce) { fail_every_call(Failing::once); }
 
-    const bool success = copy();
-
-    EXPECT_TRUE(success);
-    expect_right(success);
-  });
-}
-
-TEST_P(SetWithFaults, IsRightOrAnErrorIfACallFailsForGood) {
-  for_every_call([&](Call call, int nth) {
-    rig_.driver().fail_from(call, nth);
-
-    const bool success = copy();
-
-    expect_right(success);
-  });
-}
+TEST_P(SetWithFaults, IsRightOrAnErrorIfACallFailsForGood) { fail_every_call(Failing::for_good); }
 
 // What is queued beside the stream can neither be joined with it nor waited for.
 TEST(ASetThatCannotBeJoined, IsAnError) {

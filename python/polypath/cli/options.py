@@ -84,6 +84,10 @@ PlotOption = Annotated[
 WindowOption = Annotated[
     int, typer.Option("--window", metavar="COUNT", help="Copies in flight at a time.")
 ]
+PiecesOption = Annotated[
+    Optional[int],
+    typer.Option("--pieces", metavar="COUNT", help="Copies that `many` asks for together."),
+]
 VerifyOption = Annotated[
     bool, typer.Option("--verify/--no-verify", help="Compare every byte of the destination.")
 ]

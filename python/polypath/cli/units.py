@@ -65,5 +65,8 @@ def lanes_text(bench: dict[str, Any]) -> str:
         return "mbw, all GPUs in pairs"
     if operation in PATTERNS:
         return f"{operation}, all GPUs, asked for together"
+    if operation == "many":
+        count = first.get("pieces", 1)
+        return f"many {first['source']} -> {first['destination']}, {count} asked for together"
     arrow = "<->" if operation in ("bibw", "latency") else "->"
     return f"{operation} {first['source']} {arrow} {first['destination']}"

@@ -20,6 +20,7 @@ from polypath.cli.options import (
     OptionalDestination,
     OptionalSource,
     PathsOption,
+    PiecesOption,
     PlotOption,
     SharesOption,
     SizesOption,
@@ -49,6 +50,7 @@ PLACES = {
     "h2d": ("host", "gpu0"),
     "d2h": ("gpu0", "host"),
     "pageable": ("host", "gpu0"),
+    "many": ("host", "gpu0"),
     **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),  # over all GPUs, whatever is named
 }
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
@@ -72,6 +74,7 @@ def bench(
     machine: MachineOption = None,
     sizes: SizesOption = "1M:512M",
     window: WindowOption = 1,
+    pieces: PiecesOption = None,
     executor: ExecutorOption = "auto",
     paths: PathsOption = None,
     shares: SharesOption = None,
@@ -91,6 +94,7 @@ def bench(
         parse_sizes(sizes),
         machine=choice.name,
         window=window,
+        pieces=pieces,
         verify=verify,
         **overrides(executor, paths, shares, chunks),
     )

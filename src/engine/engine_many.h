@@ -1,0 +1,43 @@
+#pragma once
+// What the sources of Engine::copy_many share and nobody else needs.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/piece_set.h"
+
+namespace polypath {
+
+/// Copies of a set that go as one stream of bytes.
+struct Pieces {
+  PieceSet set;
+  PieceRecipePointer recipe;   ///< null while it is being found in the background
+  PlanPointer plan = nullptr;  ///< null without a recipe
+  Contention contention = {};
+  /// Once the first of them has been looked at: how all were done, or have to be.
+  std::optional<CopyResult> result = std::nullopt;
+};
+
+struct Engine::Many {
+  std::span<const CopyCall> calls;
+  std::vector<SetMember> members = {};
+  std::optional<Executor> executor = std::nullopt;  ///< that all plannable ones ask for
+  CopySet set = {};
+  std::vector<Contention> contentions = {};  ///< by transfer
+  Seconds time = {};                         ///< when they were looked at
+  bool gives_way = false;                    ///< as Decision's
+  bool recalled = false;                     ///< as Decision's: nothing above but the time is known
+  JointPlanPointer joint = nullptr;          ///< null: each by itself, in its own stream
+  SideStreams::Lent sides = {};              ///< by branch
+  std::optional<Pieces> pieces = std::nullopt;
+  std::vector<CopyResult> results = {};
+
+  [[nodiscard]] CopySet::Part part(std::size_t number) const {
+    return joint && !recalled ? set.parts[number] : CopySet::Part{};
+  }
+};
+
+}  // namespace polypath

@@ -1,0 +1,99 @@
+// Many small copies of a set as one stream of bytes: see engine/piece_set.h.
+
+#include "core/error.h"
+#include "engine/engine_many.h"
+
+namespace polypath {
+
+// A graph would need new addresses for each copy each time, which costs half as much again as to
+// issue it.
+bool Engine::may_be_piece(const SetMember& member) const {
+  const CopyCall& call = member.call;
+  const std::optional<Executor> choice = choice_of(call.options);
+  return call.bytes >= kSmallestPiece && call.bytes <= settings_.staging_slot &&
+         !call.options.asks_for_paths() && !call.cautious &&
+         (!choice || choice == Executor::stream) && (!call.may_branch || call.may_branch());
+}
+
+// True if the set has pieces that are planned, or will be: nothing else of it is. A recipe knows
+// nothing of what else is in flight.
+bool Engine::arrange_pieces(Many& many) {
+  auto set = find_pieces(many.members, settings_.staging_slot);
+  if (!set || set->bytes < settings_.min_message) return false;
+  const SetMember& first = many.members[set->members.front()];
+  many.time = driver_.now();
+  const Asked asked{first.call.stream, first.ends.source, first.ends.destination, set->bytes};
+  const Contention contention = load_->contention_of(asked, many.time);
+  if (!contention.load.empty() || contention.both_ways != BothWays::no) return false;
+  Pieces pieces{.set = *std::move(set), .recipe = nullptr, .contention = contention};
+  pieces.recipe = recipe_for(pieces.set, first);
+  if (pieces.recipe) {
+    if (pieces.recipe->plan->executor() == Executor::native) return false;
+    if (depend_on_each_other(many.members)) return false;
+    pieces.plan = plan_of(machine_, *pieces.recipe, pieces.set.sizes, settings_.staging_slots);
+    if (load_->lacks_room(*pieces.plan, contention.foreign_load)) return false;
+  }
+  many.pieces = std::move(pieces);
+  many.set.parts.resize(many.calls.size());
+  return true;
+}
+
+PieceRecipePointer Engine::recipe_for(const PieceSet& set, const SetMember& first) {
+  PieceRequest request = piece_request(first.ends.source, first.ends.destination, set.sizes.size(),
+                                       set.bytes, set.members.size());
+  request.left_out = left_out_;
+  return background_ ? plans_.find(request, *background_) : plans_.make(request);
+}
+
+// All of them in the place of the first; where that does not work, each by itself in its own.
+CopyResult Engine::enqueue_piece(Many& many, std::size_t number) {
+  Pieces& pieces = *many.pieces;
+  try {
+    if (!pieces.result) enqueue_pieces(many);
+  } catch (const Error&) {
+    count_asked(many.calls[number]);
+    ++statistics_.errors;
+    throw;
+  }
+  if (pieces.result->means == Means::paths) {
+    count_asked(many.calls[number]);
+    ++statistics_.streams;
+    return *pieces.result;
+  }
+  const Decision decision{.call = many.calls[number],
+                          .ends = many.members[number].ends,
+                          .means = Means::native,
+                          .obstacle = pieces.result->obstacle};
+  return enqueue_locked(decision, NativeCopyBy::engine);
+}
+
+void Engine::enqueue_pieces(Many& many) {
+  Pieces& pieces = *many.pieces;
+  const CopyCall& first = many.calls[pieces.set.members.front()];
+  const Obstacle obstacle = pieces.plan ? run_pieces(many) : Obstacle::preparing;
+  if (obstacle != Obstacle::none) {
+    pieces.result = CopyResult{.obstacle = obstacle};
+    return;
+  }
+  pieces.result =
+      CopyResult{.executor = Executor::stream, .plan = pieces.plan, .means = Means::paths};
+  count_staged(*pieces.plan);
+  load_->add(first.stream, pieces.plan, many.time, pieces.contention);
+}
+
+// What a plan needs is found by its recipe's, because that is the same the next time.
+Obstacle Engine::run_pieces(const Many& many) {
+  const Pieces& pieces = *many.pieces;
+  const CopyCall& first = many.calls[pieces.set.members.front()];
+  if (first.may_branch && !first.may_branch()) return Obstacle::held;
+  Lane* lane = lanes_.lend(first.stream);
+  if (lane == nullptr) return Obstacle::no_lane;
+  const Obstacle obstacle = provide(*lane, pieces.recipe->plan);
+  if (obstacle != Obstacle::none) return obstacle;
+  if (!lane->has_room(pieces.plan->program)) return Obstacle::queue_full;
+  const Transfer transfer{&pieces.plan->program, pieces.plan->structure, pieces.set.buffers,
+                          first.stream,          first.stream_gpu,       next_transfer_++};
+  return run_in(*lane, transfer, Executor::stream);
+}
+
+}  // namespace polypath

@@ -1,0 +1,287 @@
+// Many small copies between two places that are asked for together: they use the links of other
+// GPUs, are right to the byte, and keep the order of their stream.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "core/error.h"
+#include "support/rig.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::Each;
+using testing::Field;
+using testing::IsEmpty;
+
+const auto by_paths = Field(&CopyResult::means, Means::paths);
+const auto natively = Field(&CopyResult::means, Means::native);
+
+/// Blocks of a cache in the host's memory and in a GPU's, each in an order of its own.
+class BlocksOf : public testing::Test {
+ protected:
+  explicit BlocksOf(const std::string& machine = "h200x4", const Settings& settings = {})
+      : rig_(machine, settings) {}
+
+  void add(const std::string& from, const std::string& to, std::size_t blocks, std::size_t bytes) {
+    source_ = &rig_.buffer(from, blocks * bytes);
+    destination_ = &rig_.buffer(to, blocks * bytes);
+    for (std::size_t block = 0; block < blocks; ++block)
+      add(*destination_, (block * 7 + 3) % blocks * bytes, *source_, block * bytes, bytes);
+  }
+  void add(Buffer& destination, std::size_t to, Buffer& source, std::size_t from,
+           std::size_t bytes) {
+    calls_.push_back(rig_.call(destination, to, source, from, bytes, stream_, options_));
+    expectations_.push_back([&destination, to, &source, from, bytes] {
+      std::copy_n(source.expected.begin() + static_cast<std::ptrdiff_t>(from), bytes,
+                  destination.expected.begin() + static_cast<std::ptrdiff_t>(to));
+    });
+  }
+  std::vector<CopyResult> copy() {
+    std::vector<CopyResult> results = rig_.engine().copy_many(calls_);
+    for (const auto& expect : expectations_) expect();
+    return results;
+  }
+  void copy_natively() {
+    for (const CopyCall& call : calls_)
+      rig_.driver().copy_native({.destination = call.destination,
+                                 .source = call.source,
+                                 .bytes = call.bytes,
+                                 .label = {},
+                                 .destination_place = destination_->place,
+                                 .source_place = source_->place},
+                                stream_);
+  }
+  template <class Copy>
+  Seconds time_of(Copy copy) {
+    rig_.synchronize();
+    const Seconds start = rig_.driver().now();
+    copy();
+    rig_.driver().synchronize(stream_);
+    return rig_.driver().now() - start;
+  }
+  void expect_right() {
+    EXPECT_TRUE(rig_.intact());
+    EXPECT_THAT(rig_.close(), IsEmpty());
+  }
+
+  Rig rig_;
+  StreamHandle stream_ = rig_.stream("gpu0");
+  PlanOptions options_;
+  Buffer* source_ = nullptr;
+  Buffer* destination_ = nullptr;
+  std::vector<CopyCall> calls_;
+  std::vector<std::function<void()>> expectations_;
+};
+
+class BlocksOfACache : public BlocksOf,
+                       public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+INSTANTIATE_TEST_SUITE_P(Between, BlocksOfACache,
+                         testing::Values(std::pair{"host", "gpu0"}, std::pair{"gpu0", "host"}),
+                         [](const auto& info) { return std::string(info.param.first) + "_first"; });
+
+TEST_P(BlocksOfACache, UseTheLinksOfOtherGpus) {
+  add(GetParam().first, GetParam().second, 512, 64 << 10);
+  copy();
+  const Seconds native = time_of([&] { copy_natively(); });
+
+  const Seconds together = time_of([&] { EXPECT_THAT(copy(), Each(by_paths)); });
+
+  EXPECT_GE(native / together, 1.5);
+  EXPECT_EQ(rig_.statistics().transfers, 1024U);
+  EXPECT_EQ(rig_.statistics().streams, 1024U);
+  EXPECT_GT(rig_.statistics().staged_bytes.value, 0U);
+  expect_right();
+}
+
+TEST_P(BlocksOfACache, EndWhenTheyArePredictedTo) {
+  add(GetParam().first, GetParam().second, 512, 256 << 10);
+  const PlanPointer plan = copy().front().plan;
+
+  const Seconds together = time_of([&] { copy(); });
+
+  EXPECT_NEAR(together / plan->predicted, 1, 0.03);
+  expect_right();
+}
+
+// --- the order of the stream ---
+
+using BlocksOnH200s = BlocksOf;
+
+TEST_F(BlocksOnH200s, StartAfterWhatIsBeforeThemAndEndBeforeWhatComesNext) {
+  constexpr std::size_t kBytes = 96 << 10;
+  add("host", "gpu0", 100, kBytes);
+  Buffer& before = rig_.buffer("host", 100 * kBytes);
+  Buffer& after = rig_.buffer("gpu0", 100 * kBytes);
+  Buffer& relayed = rig_.buffer("gpu0", 100 * kBytes);
+
+  for (int round = 0; round < 3; ++round) {
+    rig_.copy(relayed, before, stream_);
+    rig_.copy(*source_, relayed, stream_);
+    EXPECT_THAT(copy(), Each(by_paths));
+    rig_.copy(after, *destination_, stream_);
+    rig_.copy(*destination_, relayed, stream_);
+  }
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, ThatDependOnEachOtherGoNatively) {
+  add("host", "gpu0", 100, 64 << 10);
+  Buffer& other = rig_.buffer("host", 64 << 10);
+  add(*destination_, 5 * (64 << 10) + 1, other, 0, (64 << 10) - 1);
+
+  EXPECT_THAT(copy(), Each(natively));
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, GoNativelyBesideWhatElseIsInFlight) {
+  add("host", "gpu0", 100, 64 << 10);
+  Buffer& there = rig_.buffer("gpu1", 64 << 20);
+  rig_.copy(there, rig_.buffer("host", 64 << 20), rig_.stream("gpu1"));
+
+  EXPECT_THAT(copy(), Each(natively));
+
+  expect_right();
+}
+
+// --- which copies go together ---
+
+TEST_F(BlocksOnH200s, OfSeveralSizesGoTogether) {
+  Buffer& source = rig_.buffer("host", 64 << 20);
+  Buffer& destination = rig_.buffer("gpu0", 64 << 20);
+  std::size_t at = 0;
+  for (std::size_t number = 0; number < 120; ++number) {
+    const std::size_t bytes = number == 60 ? 5 << 20 : 4096 + (number * 7919) % 300000;
+    add(destination, at + number, source, at, bytes);
+    at += bytes;
+  }
+
+  EXPECT_THAT(copy(), Each(by_paths));
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, ThatContinueEachOtherAreOneCopy) {
+  constexpr std::size_t kBytes = 64 << 10;
+  Buffer& source = rig_.buffer("host", 256 * kBytes);
+  Buffer& destination = rig_.buffer("gpu0", 256 * kBytes);
+  for (std::size_t block = 0; block < 256; ++block)
+    add(destination, block * kBytes, source, block * kBytes, kBytes);
+  const int before = rig_.driver().uses(sim::Call::copy);
+
+  EXPECT_THAT(copy(), Each(by_paths));
+
+  EXPECT_LE(rig_.driver().uses(sim::Call::copy) - before, 2 * 256 / 32);
+  expect_right();
+}
+
+// Both ends go on in the numbers of addresses, but not in the same allocation.
+TEST_F(BlocksOnH200s, OfNeighbouringAllocationsStayTwoCopies) {
+  constexpr std::size_t kBytes = 64 << 10;
+  Buffer& destination = rig_.buffer("gpu0", 128 * kBytes);
+  for (std::size_t block = 0; block < 128; ++block)
+    add(destination, block * kBytes, rig_.buffer("host", kBytes), 0, kBytes);
+
+  EXPECT_THAT(copy(), Each(by_paths));
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, LeaveSmallerCopiesToTheDriver) {
+  add("host", "gpu0", 100, 64 << 10);
+  add(rig_.buffer("gpu0", 100), 0, rig_.buffer("host", 100), 0, 100);
+  add(rig_.buffer("gpu0", 100), 0, rig_.buffer("host", 100), 0, 0);
+
+  const std::vector<CopyResult> results = copy();
+
+  EXPECT_EQ(results[0].means, Means::paths);
+  EXPECT_EQ(results[100].means, Means::native);
+  EXPECT_EQ(results[101].means, Means::nothing);
+  EXPECT_EQ(rig_.statistics().native, 1U);
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, OfTwoWaysGoNatively) {
+  add("host", "gpu0", 100, 64 << 10);
+  add("gpu0", "host", 100, 64 << 10);
+
+  EXPECT_THAT(copy(), Each(natively));
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, GoNativelyIfThatIsAskedFor) {
+  options_.executor = Executor::native;
+  add("host", "gpu0", 100, 64 << 10);
+
+  EXPECT_THAT(copy(), Each(natively));
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, ThatAreTooSmallTogetherGoNatively) {
+  add("host", "gpu0", 100, 16 << 10);
+
+  EXPECT_THAT(copy(), Each(natively));
+
+  expect_right();
+}
+
+// Links that carry a whole ring of slots several times over, from places that have to wait.
+TEST_F(BlocksOnH200s, FillTheirSlotsAgainAndAgain) {
+  add("host", "gpu0", 64, 2 << 20);
+
+  for (int round = 0; round < 3; ++round) EXPECT_THAT(copy(), Each(by_paths));
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, WithABadOneAmongThemEnqueueNothing) {
+  add("host", "gpu0", 100, 64 << 10);
+  calls_[57].bytes = 1_GiB;
+  const int before = rig_.driver().uses(sim::Call::copy);
+
+  EXPECT_THROW((void)rig_.engine().copy_many(calls_), Error);
+
+  EXPECT_EQ(rig_.driver().uses(sim::Call::copy), before);
+  EXPECT_EQ(rig_.statistics().transfers, 0U);
+}
+
+// --- plans made in the background ---
+
+Settings in_background() {
+  Settings settings;
+  settings.prepare = "background";
+  settings.prepare_after = 0;
+  return settings;
+}
+
+class BlocksPlannedInTheBackground : public BlocksOf {
+ protected:
+  BlocksPlannedInTheBackground() : BlocksOf("h200x4", in_background()) {}
+};
+
+TEST_F(BlocksPlannedInTheBackground, GoNativelyUntilThereIsAPlan) {
+  add("host", "gpu0", 100, 64 << 10);
+
+  EXPECT_THAT(copy(), Each(Field(&CopyResult::obstacle, Obstacle::preparing)));
+  int rounds = 0;
+  for (; rounds < 5000 && copy().front().means != Means::paths; ++rounds) {
+    rig_.synchronize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
+  }
+
+  EXPECT_LT(rounds, 5000);
+  EXPECT_EQ(rig_.statistics().fallbacks, 0U);
+  expect_right();
+}
+
+}  // namespace
+}  // namespace polypath::test
