@@ -220,8 +220,9 @@ TransferShape shape_of(std::span<const Bytes> sizes, const DealtPieces& dealt) {
   TransferShape shape{Executor::stream, {}};
   for (const Path& path : dealt.paths) shape.paths.push_back({path, {}});
   for (const PieceBatch& batch : dealt.batches) {
-    auto& [path, chunks] = shape.paths[batch.path];
-    if (path.staged() || chunks.empty()) chunks.push_back({});
+    PathShape& part = shape.paths[batch.path];
+    std::vector<Bytes>& chunks = part.chunks;
+    if (part.path.staged() || chunks.empty()) chunks.push_back({});
     for (const Bytes size : sizes.subspan(batch.first, batch.count)) chunks.back() += size;
   }
   return shape;
