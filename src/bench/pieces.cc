@@ -40,16 +40,18 @@ Seconds predict_natively(const Machine& machine, const Operation& operation, Byt
 }  // namespace
 
 void check_pieces(const Request& request) {
-  if (!request.pieces) return;
-  if (request.operation != "many")
+  if (request.operation != "many") {
+    if (!request.pieces) return;
     fail(ErrorCode::invalid_argument,
          fmt::format("operation '{}' has no pieces", request.operation),
          "only 'many' copies in pieces", "Leave them out.");
-  if (*request.pieces < 1 || *request.pieces > kMostPieces)
-    fail(ErrorCode::invalid_argument, fmt::format("{} pieces cannot be used", *request.pieces),
+  }
+  const int pieces = request.pieces.value_or(kPiecesUnlessSaid);
+  if (pieces < 1 || pieces > kMostPieces)
+    fail(ErrorCode::invalid_argument, fmt::format("{} pieces cannot be used", pieces),
          "it is the number of copies that are asked for together",
          fmt::format("Give a number from 1 to {}.", kMostPieces));
-  for (const Bytes bytes : request.sizes) check_total(bytes, *request.pieces);
+  for (const Bytes bytes : request.sizes) check_total(bytes, pieces);
 }
 
 std::size_t block_of(std::size_t piece, std::size_t pieces) {

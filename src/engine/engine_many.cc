@@ -198,7 +198,7 @@ CopyResult Engine::enqueue_one_of_many(Many& many, std::size_t number,
   const Decision decision = decide_of_many(many, number, beside ? *beside : many.calls[number]);
   if (!decision.may_block) return enqueue_locked(decision, NativeCopyBy::engine);
   lock.unlock();
-  const CopyResult result = enqueue_unpinned(decision, NativeCopyBy::engine);
+  CopyResult result = enqueue_unpinned(decision, NativeCopyBy::engine);
   lock.lock();
   return result;
 }

@@ -95,8 +95,8 @@ std::size_t least_of(const std::vector<double>& shares) {
 }  // namespace
 
 std::vector<double> piece_shares(const Machine& machine, const ResourceModel& resources,
-                                 std::vector<Path> paths, Bytes piece, Bytes total, Bytes chunk,
-                                 std::size_t most) {
+                                 const std::vector<Path>& paths, Bytes piece, Bytes total,
+                                 Bytes chunk, std::size_t most) {
   const PieceCosts costs(machine, resources, piece, chunk);
   std::vector<SharedPath> problem;
   for (const Path& path : paths) problem.push_back(costs.path(path));

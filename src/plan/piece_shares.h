@@ -11,7 +11,7 @@ namespace polypath {
 /// How pieces of `piece` bytes, `total` in all, are to be divided among paths by the share program.
 /// No more than `most` of them carry anything.
 std::vector<double> piece_shares(const Machine& machine, const ResourceModel& resources,
-                                 std::vector<Path> paths, Bytes piece, Bytes total, Bytes chunk,
-                                 std::size_t most);
+                                 const std::vector<Path>& paths, Bytes piece, Bytes total,
+                                 Bytes chunk, std::size_t most);
 
 }  // namespace polypath

@@ -84,6 +84,9 @@ TEST(ManyBlocks, OfNoUseAreRefused) {
   EXPECT_NE(refusal_of(request_for(65537, 1_MiB)).find("from 1 to 65536"), std::string::npos);
   for (const Bytes bytes : {64_GiB, Bytes{1ULL << 62}})
     EXPECT_NE(refusal_of(request_for(512, bytes)).find("may have"), std::string::npos);
+  Request unsaid = request_for(512, 1_GiB);
+  unsaid.pieces.reset();
+  EXPECT_NE(refusal_of(unsaid).find("512 pieces of 1G"), std::string::npos);
 }
 
 TEST(ManyBlocks, AreOfOneOperationOnly) {

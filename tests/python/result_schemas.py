@@ -66,29 +66,36 @@ JOINT_PLAN = record(
     transfers=list_of(record(**PLANNED)),
 )
 
-BENCH = record(
-    schema={"const": "polypath.bench/1"},
-    machine=TEXT,
-    driver={"enum": ["sim", "cuda"]},
-    operation=TEXT,
-    host={"type": "object"},
-    results=list_of(
-        record(
-            bytes=COUNT,
-            window={"type": "integer", "minimum": 1},
-            source=TEXT,
-            destination=TEXT,
-            paths=list_of(record(via=VIA, share=SHARE, chunks=COUNT)),
-            executor=EXECUTOR,
-            seconds=TIME,
-            bytes_per_second=RATE,
-            native_bytes_per_second=RATE,
-            speedup={"type": "number", "exclusiveMinimum": 0},
-            predicted_seconds=TIME,
-            verified={"type": "boolean"},
-        )
-    ),
-)
+
+def _bench(**more: Any) -> dict[str, Any]:
+    return record(
+        schema={"const": "polypath.bench/1"},
+        machine=TEXT,
+        driver={"enum": ["sim", "cuda"]},
+        operation=TEXT,
+        host={"type": "object"},
+        results=list_of(
+            record(
+                bytes=COUNT,
+                window={"type": "integer", "minimum": 1},
+                source=TEXT,
+                destination=TEXT,
+                paths=list_of(record(via=VIA, share=SHARE, chunks=COUNT)),
+                executor=EXECUTOR,
+                seconds=TIME,
+                bytes_per_second=RATE,
+                native_bytes_per_second=RATE,
+                speedup={"type": "number", "exclusiveMinimum": 0},
+                predicted_seconds=TIME,
+                verified={"type": "boolean"},
+                **more,
+            )
+        ),
+    )
+
+
+BENCH = _bench()
+BENCH_MANY = _bench(pieces={"type": "integer", "minimum": 2})
 
 MEMORY = "(device|host|pinned|managed)"
 BENCH_MPI = record(

@@ -116,6 +116,18 @@ def test_every_operation_has_default_places(operation: str):
     assert all(result["verified"] for result in run.json()["results"])
 
 
+def test_many_blocks_use_the_links_of_other_gpus():
+    run = succeed(
+        "bench", "many", "host", "gpu0", "--machine", "h200x4", "--pieces", "512",
+        "--sizes", "64K,1M", "--json", "-",
+    )  # fmt: skip
+
+    results = run.json()["results"]
+    check(run.json(), result_schemas.BENCH_MANY)
+    assert all(result["verified"] and result["speedup"] >= 1.5 for result in results)
+    assert [result["pieces"] for result in results] == [512, 512]
+
+
 @pytest.mark.parametrize("machine", [*ZOO, "synthetic:7"])
 def test_every_machine_is_shown_and_drawn(machine: str, tmp_path: Path):
     picture = tmp_path / "machine.svg"

@@ -53,6 +53,8 @@ PLACES = {
     "many": ("host", "gpu0"),
     **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),  # over all GPUs, whatever is named
 }
+SIZES = "1M:512M"
+SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 LATER = ("allreduce", "allgather", "reducescatter", "broadcast", "jacobi")
 
@@ -72,7 +74,7 @@ def bench(
     source: OptionalSource = None,
     destination: OptionalDestination = None,
     machine: MachineOption = None,
-    sizes: SizesOption = "1M:512M",
+    sizes: SizesOption = SIZES,
     window: WindowOption = 1,
     pieces: PiecesOption = None,
     executor: ExecutorOption = "auto",
@@ -91,7 +93,7 @@ def bench(
     document = run_bench(
         operation,
         *(pair(source, destination) or default),
-        parse_sizes(sizes),
+        parse_sizes(SIZES_OF_BLOCKS if operation == "many" and sizes == SIZES else sizes),
         machine=choice.name,
         window=window,
         pieces=pieces,
