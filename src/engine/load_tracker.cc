@@ -176,7 +176,7 @@ LedgerEntry LoadTracker::entry_of(const Plan& plan) const {
 
 void LoadTracker::publish(Seconds now) {
   if (!ledger_) return;
-  const double offset = NodeLedger::now() - now.value;
+  const double offset = ledger_->time() - now.value;
   published_.clear();
   for (const auto& [stream, running] : running_) {
     if (std::max(running.end, running.back_until) <= now) continue;
@@ -231,7 +231,7 @@ Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
 
 // What other processes have in flight.
 void LoadTracker::add_others(const Asked& asked, Contention& contention) const {
-  const double now = NodeLedger::now();
+  const double now = ledger_->time();
   const std::uint64_t from = ledger_->key_of(asked.source), to = ledger_->key_of(asked.destination);
   for (const LedgerEntry& entry : ledger_->others()) {
     const bool runs = still_runs(entry.end, entry.duration, now);

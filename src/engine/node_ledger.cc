@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "core/hash.h"
 #include "core/log.h"
@@ -26,8 +27,8 @@ std::string node_wide(const Machine& machine, const std::vector<std::string>& pl
 }  // namespace
 
 NodeLedger::NodeLedger(const std::string& folder, const Machine& machine,
-                       const std::vector<std::string>& place_names)
-    : table_(folder) {
+                       const std::vector<std::string>& place_names, Clock clock)
+    : table_(folder), clock_(std::move(clock)) {
   for (const std::string& name : place_names) place_keys_.push_back(Hash().add(name).value());
   for (const Resource& resource : machine.resources)
     resource_keys_.push_back(Hash().add(node_wide(machine, place_names, resource.name)).value());
