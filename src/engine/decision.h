@@ -20,6 +20,7 @@ struct Decision {
   bool stays_native = false;  ///< whatever else is in flight: see CopyCall::cautious
   bool gives_way = false;     ///< native, because others leave no room
   bool joint = false;         ///< planned with others: by itself it might go another way
+  bool of_set = false;        ///< its part of the joint plan for what recurs with it
   bool may_block = false;     ///< the driver's own copy may, so nobody may wait for it
 };
 

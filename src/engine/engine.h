@@ -134,6 +134,8 @@ class Engine {
   void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);
   void plan_beside_others(Decision& decision);
+  [[nodiscard]] Obstacle take_part(Decision& decision);
+  void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] std::optional<Executor> choice_of(const PlanOptions& options) const;
@@ -163,7 +165,7 @@ class Engine {
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
-  [[nodiscard]] Executor executor_for(const CopyCall& call, const Plan& plan);
+  [[nodiscard]] Executor executor_for(const Decision& decision);
   [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
   [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,

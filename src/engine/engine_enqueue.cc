@@ -84,7 +84,7 @@ void Engine::native_copy(const Decision& decision, NativeCopyBy maker) {
 CopyResult Engine::attempt(const Decision& decision) {
   const PlanPointer& plan = decision.plan;
   const bool by_paths = decision.means == Means::paths;
-  Executor executor = by_paths ? executor_for(decision.call, *plan) : Executor::native;
+  Executor executor = by_paths ? executor_for(decision) : Executor::native;
   if (plan && !decision.recalled && logs(LogLevel::debug))
     log(LogLevel::debug, describe(machine_, *plan, executor));
   if (!by_paths) return {.plan = plan, .obstacle = decision.obstacle};
@@ -93,10 +93,12 @@ CopyResult Engine::attempt(const Decision& decision) {
   return {.executor = executor, .plan = plan, .means = Means::paths};
 }
 
-// A graph pays only when launched again: an automatic plan runs as streams the first times.
-Executor Engine::executor_for(const CopyCall& call, const Plan& plan) {
-  if (plan.executor() != Executor::graph) return plan.executor();
-  if (choice_of(call.options) == Executor::graph) return Executor::graph;
+// A graph pays only when launched again: an automatic plan runs as streams the first times, unless
+// it recurs.
+Executor Engine::executor_for(const Decision& decision) {
+  const Plan& plan = *decision.plan;
+  if (plan.executor() != Executor::graph || decision.of_set) return plan.executor();
+  if (choice_of(decision.call.options) == Executor::graph) return Executor::graph;
   int* uses = uses_.find(plan.structure);
   if (uses == nullptr) uses = &uses_.insert(plan.structure, 0);
   return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
@@ -107,7 +109,9 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
   const CopyCall& call = decision.call;
   const PlanPointer& plan = decision.plan;
   if (call.may_branch && !call.may_branch()) return Obstacle::held;
-  Lane* lane = decision.joint ? lanes_.lend_apart(call.stream) : lanes_.lend(call.stream);
+  Lane* lane = decision.joint    ? lanes_.lend_apart(call.stream)
+               : decision.of_set ? lanes_.lend_idle(call.stream)
+                                 : lanes_.lend(call.stream);
   if (lane == nullptr) return Obstacle::no_lane;
   Obstacle obstacle = provide(*lane, plan);
   if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);

@@ -10,7 +10,6 @@ constexpr double kComesBack = 2;       // within so many times its own time
 constexpr Seconds kSlack = 1000_us;    // and this for what the program does in between
 constexpr std::uint64_t kAsLarge = 2;  // up to this factor
 constexpr double kRoom = 1.02;         // of a capacity, for what rounding adds
-constexpr int kRemembered = 3;         // episodes without a meeting until it is forgotten
 constexpr double kMostlyOver = 0.5;    // with less than this part left the next one counts
 
 // Predictions are off by up to this part. What is about to end counts as over: else a ping that is
@@ -51,7 +50,7 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
   const Asked asked{stream, plan->source, plan->destination, plan->bytes};
   begin_episode(*plan, now);
   Running& running = running_[stream];
-  running.queued = running.end > now;
+  running.queued = running.plan && running.end - now > running.plan->predicted * kMostlyOver;
   running.end = std::max(running.end, now) + plan->predicted;
   running.back_until = {};
   if (ledger_ && running.plan != plan) running.entry = entry_of(*plan);
@@ -59,6 +58,7 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
   running.called = now;
   running.thread = std::this_thread::get_id();
   running.for_both_ways = contention.both_ways != BothWays::no;
+  note_size(*running.plan);
   meet(stream, running, now);
   if (contention.meets_way_back) running.meet_way_back();
   for (auto& [other_stream, other] : running_)
@@ -74,12 +74,6 @@ std::set<LoadTracker::Way> LoadTracker::ways_in_flight(Seconds now) const {
   return ways;
 }
 
-// Where nothing of a way is in flight its next episode begins.
-void LoadTracker::begin_episode(const Plan& plan, Seconds now) {
-  if (ways_in_flight(now).contains(way_of(plan))) return;
-  ++histories_[way_of(plan)].episodes;
-}
-
 // Notes who is in flight beside whom. One thread does not call twice at the same moment, unless its
 // clock is a simulated one that several lanes have to themselves.
 void LoadTracker::meet(StreamHandle stream, const Running& transfer, Seconds now) {
@@ -90,12 +84,16 @@ void LoadTracker::meet(StreamHandle stream, const Running& transfer, Seconds now
     if (other_stream == stream || others == way || !other.runs(now)) continue;
     const bool beside = other.thread != transfer.thread || now <= other.called;
     History& theirs = histories_[others];
-    note(other, own.episodes, beside, own.met[others]);
-    note(transfer, theirs.episodes, beside, theirs.met[way]);
+    note(other, Came::first, own.episodes, beside, own.met[others]);
+    note(transfer, Came::second, theirs.episodes, beside, theirs.met[way]);
   }
 }
 
-void LoadTracker::note(const Running& transfer, int episode, bool by_threads, Meeting& meeting) {
+// Who came first stays as it was when they met: rounds that follow closely are not told apart.
+void LoadTracker::note(const Running& transfer, Came came, int episode, bool by_threads,
+                       Meeting& meeting) {
+  if (!meeting.plan || episode - meeting.episode > kRemembered)
+    meeting.came_first = came == Came::first;
   meeting.plan = transfer.plan;
   meeting.episode = episode;
   if (transfer.queued) meeting.queued_episode = episode;
@@ -223,6 +221,9 @@ Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
     if (stream != asked.stream && !running.goes_the_same_way(asked))
       look_at(running, asked, now, queues, companions, contention);
   expect(asked, now, queues, companions, contention);
+  std::vector<Way> ways;
+  if (knows_all(asked, now, companions, contention, ways))
+    contention.set = set_of(std::move(ways), now);
   // One more than are looked at says that there are too many.
   for (const auto& [way, companion] : companions)
     if (contention.load.size() <= kMostCompanions) contention.load.push_back(companion);

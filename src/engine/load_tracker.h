@@ -12,6 +12,7 @@
 
 #include "driver/driver.h"
 #include "engine/node_ledger.h"
+#include "engine/recurring_set.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -32,6 +33,8 @@ struct Contention {
   BothWays both_ways = BothWays::no;  ///< one as large goes the other way: plan for both instead
   bool followers_unknown = false;     ///< others are in flight, and this is the first of its way
   bool meets_way_back = false;        ///< and is in flight now, issued by another process
+  /// All of the above with the transfer itself, if everybody in it knows the same; else empty.
+  RecurringSet set = {};
 };
 
 /// Thread-safe; engines may share one.
@@ -73,28 +76,40 @@ class LoadTracker {
   /// From one place to another.
   using Way = std::pair<PlaceId, PlaceId>;
   static constexpr int kForgotten = 1 << 20;
+  static constexpr int kRemembered = 3;  ///< episodes without a meeting until it is forgotten
   /// The last transfer of one way that met one of another.
   struct Meeting {
     PlanPointer plan;
     int episode = 0;                   ///< of the other way
     int queued_episode = -kForgotten;  ///< the last one in which it was queued behind its like
     bool by_threads = false;           ///< issued at the same time, at least once
+    bool came_first = false;           ///< was issued before the transfer of this way
   };
   /// Transfers of one way that are in flight one after another or beside each other are an episode.
   struct History {
     int episodes = 0;
+    Bytes bytes = {};                  ///< of the last one
+    int varied_episode = -kForgotten;  ///< the last one in which the size was another one
     std::map<Way, Meeting> met;
   };
   using ByWay = std::map<Way, Companion>;
 
   void begin_episode(const Plan& plan, Seconds now);
+  void note_size(const Plan& plan);
   void meet(StreamHandle stream, const Running& transfer, Seconds now);
   [[nodiscard]] static Way way_of(const Plan& plan) { return {plan.source, plan.destination}; }
   [[nodiscard]] std::set<Way> ways_in_flight(Seconds now) const;
-  static void note(const Running& transfer, int episode, bool by_threads, Meeting& meeting);
+  enum class Came { first, second };
+  static void note(const Running& transfer, Came came, int episode, bool by_threads,
+                   Meeting& meeting);
   [[nodiscard]] bool same_thread(const Running& other, const Asked& asked, Seconds now) const;
   [[nodiscard]] int episode_of(const Way& way, Seconds now) const;
   [[nodiscard]] bool gives_place(const Running& running, const Asked& asked, Seconds now) const;
+  [[nodiscard]] const Meeting* lately_met(const Way& way, const Way& other, Seconds now) const;
+  [[nodiscard]] bool recurs(const Way& way, Seconds now) const;
+  [[nodiscard]] bool knows_all(const Asked& asked, Seconds now, const ByWay& companions,
+                               const Contention& contention, std::vector<Way>& ways) const;
+  [[nodiscard]] RecurringSet set_of(std::vector<Way> ways, Seconds now) const;
   [[nodiscard]] static Companion companion_of(const Plan& plan);
   static void add(const Companion& companion, ByWay& companions);
   void look_at(const Running& running, const Asked& asked, Seconds now, bool queues,

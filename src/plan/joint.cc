@@ -95,6 +95,7 @@ JointProblem JointPlanner::problem(const Request& request, Executor executor) co
   return {.transfers = request.transfers,
           .paths = request.paths,
           .issuers = request.options.issuers,
+          .queues = request.options.queues,
           .executor = executor,
           .limits = {.chunks = {settings.min_chunk, settings.staging_slot},
                      .slots = settings.staging_slots,
