@@ -174,7 +174,7 @@ Obstacle Engine::take_part(Decision& decision) {
                                                              .executor = choice_of(call.options),
                                                              .left_out = left_out_}});
   if (!joint) return Obstacle::preparing;
-  if (!has_lanes(*joint)) return Obstacle::none;
+  if (set.issuers != Issuers::processes && !has_lanes(*joint)) return Obstacle::none;
   const JointTransfer own{decision.ends.source, decision.ends.destination, call.bytes};
   const auto part = std::find(set.transfers.begin(), set.transfers.end(), own);
   decision.plan = joint->plans[static_cast<std::size_t>(part - set.transfers.begin())];

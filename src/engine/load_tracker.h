@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -35,6 +36,7 @@ struct Contention {
   bool meets_way_back = false;        ///< and is in flight now, issued by another process
   /// All of the above with the transfer itself, if everybody in it knows the same; else empty.
   RecurringSet set = {};
+  std::uint64_t set_name = 0;  ///< of what recurs with it and with other processes, known or not
 };
 
 /// Thread-safe; engines may share one.
@@ -85,12 +87,24 @@ class LoadTracker {
     bool by_threads = false;           ///< issued at the same time, at least once
     bool came_first = false;           ///< was issued before the transfer of this way
   };
+  /// The last transfer of another process that met one of this way.
+  struct Foreign {
+    Bytes bytes = {};
+    int episode = -kForgotten;         ///< of this way
+    int varied_episode = -kForgotten;  ///< the last one in which its size was another one
+    std::uint64_t set_name = 0;        ///< what its process takes to recur with it
+  };
   /// Transfers of one way that are in flight one after another or beside each other are an episode.
   struct History {
     int episodes = 0;
     Bytes bytes = {};                  ///< of the last one
     int varied_episode = -kForgotten;  ///< the last one in which the size was another one
     std::map<Way, Meeting> met;
+    // With other processes.
+    Seconds start = {};                 ///< of the last episode
+    LedgerEntry entry = {};             ///< as published last
+    int strange_episode = -kForgotten;  ///< the last one that met what it cannot tell apart
+    std::map<Way, Foreign> foreign = {};
   };
   using ByWay = std::map<Way, Companion>;
 
@@ -107,9 +121,10 @@ class LoadTracker {
   [[nodiscard]] bool gives_place(const Running& running, const Asked& asked, Seconds now) const;
   [[nodiscard]] const Meeting* lately_met(const Way& way, const Way& other, Seconds now) const;
   [[nodiscard]] bool recurs(const Way& way, Seconds now) const;
-  [[nodiscard]] bool knows_all(const Asked& asked, Seconds now, const ByWay& companions,
-                               const Contention& contention, std::vector<Way>& ways) const;
-  [[nodiscard]] RecurringSet set_of(std::vector<Way> ways, Seconds now) const;
+  [[nodiscard]] bool knows_all(const std::vector<Way>& ways, Seconds now) const;
+  void recognise(const Asked& asked, Seconds now, const ByWay& companions,
+                 Contention& contention) const;
+  [[nodiscard]] RecurringSet set_of(const std::vector<Way>& ways, Seconds now) const;
   [[nodiscard]] static Companion companion_of(const Plan& plan);
   static void add(const Companion& companion, ByWay& companions);
   void look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
@@ -118,7 +133,14 @@ class LoadTracker {
               Contention& contention) const;
   [[nodiscard]] LedgerEntry entry_of(const Plan& plan) const;
   void publish(Seconds now);
-  void add_others(const Asked& asked, Contention& contention) const;
+  void publish_lately_over();
+  void look_at_others(const Asked& asked, Seconds now, Contention& contention);
+  void add_other(const LedgerEntry& entry, const Asked& asked, Contention& contention) const;
+  void meet_other(const LedgerEntry& entry, const Way& own, Seconds now);
+  using ForeignWays = std::map<Way, Foreign>;
+  [[nodiscard]] std::optional<ForeignWays> lately_met_others(const Way& way, Seconds now) const;
+  void recognise_with_others(const std::vector<Way>& ways, const ForeignWays& others,
+                             Contention& contention) const;
 
   Machine machine_;
   ResourceModel resources_;
@@ -126,7 +148,11 @@ class LoadTracker {
   std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
   std::map<Way, History> histories_;
+  /// The ledger's clock of the driver's, when both were looked at together: when a transfer is
+  /// noted, the time of its calls has passed.
+  std::optional<double> ahead_;
   std::vector<LedgerEntry> published_;
+  std::vector<Way> lately_;  ///< those of the last transfers, the latest last
 };
 
 }  // namespace polypath

@@ -9,8 +9,15 @@ namespace polypath {
 
 // Where nothing of a way is in flight its next episode begins.
 void LoadTracker::begin_episode(const Plan& plan, Seconds now) {
-  if (ways_in_flight(now).contains(way_of(plan))) return;
-  ++histories_[way_of(plan)].episodes;
+  const Way way = way_of(plan);
+  if (ledger_) {
+    std::erase(lately_, way);
+    if (lately_.size() == LedgerTable::kMostEntries) lately_.erase(lately_.begin());
+    lately_.push_back(way);
+  }
+  if (ways_in_flight(now).contains(way)) return;
+  ++histories_[way].episodes;
+  histories_[way].start = now;
 }
 
 void LoadTracker::note_size(const Plan& plan) {
@@ -37,25 +44,11 @@ bool LoadTracker::recurs(const Way& way, Seconds now) const {
          episode_of(way, now) - history->second.varied_episode > kRemembered;
 }
 
-// All ways that recur with the transfer, if that is all it meets, and as each of them would find
-// them: everybody has lately met everybody else.
-bool LoadTracker::knows_all(const Asked& asked, Seconds now, const ByWay& companions,
-                            const Contention& contention, std::vector<Way>& ways) const {
-  const Way own{asked.source, asked.destination}, back{asked.destination, asked.source};
-  const auto history = histories_.find(own);
-  if (history == histories_.end() || history->second.bytes != asked.bytes) return false;
-  ways = {own};
-  for (const auto& [way, meeting] : history->second.met)
-    if (lately_met(own, way, now) != nullptr) ways.push_back(way);
+// Everybody has lately met everybody else and nobody besides, so that each would find the same.
+bool LoadTracker::knows_all(const std::vector<Way>& ways, Seconds now) const {
   const auto contains = [&](const Way& way) {
     return std::find(ways.begin(), ways.end(), way) != ways.end();
   };
-  if (ways.size() < 2 || ways.size() > kMostRecurring) return false;
-  if (!contention.foreign_load.empty() || contention.both_ways == BothWays::by_processes ||
-      (contention.both_ways != BothWays::no && !contains(back)))
-    return false;
-  for (const auto& [way, companion] : companions)
-    if (!contains(way)) return false;
   for (const Way& each : ways) {
     if (!recurs(each, now)) return false;
     for (const auto& [way, meeting] : histories_.at(each).met)
@@ -66,7 +59,30 @@ bool LoadTracker::knows_all(const Asked& asked, Seconds now, const ByWay& compan
   return true;
 }
 
-RecurringSet LoadTracker::set_of(std::vector<Way> ways, Seconds now) const {
+// What recurs with the transfer, if that is all it meets now.
+void LoadTracker::recognise(const Asked& asked, Seconds now, const ByWay& companions,
+                            Contention& contention) const {
+  const Way own{asked.source, asked.destination}, back{asked.destination, asked.source};
+  const auto history = histories_.find(own);
+  if (history == histories_.end() || history->second.bytes != asked.bytes) return;
+  std::vector<Way> ways{own};
+  for (const auto& [way, meeting] : history->second.met)
+    if (lately_met(own, way, now) != nullptr) ways.push_back(way);
+  const auto others = lately_met_others(own, now);
+  if (!others || ways.size() + others->size() < 2 || ways.size() + others->size() > kMostRecurring)
+    return;
+  const auto contains = [&](const Way& way) {
+    return others->contains(way) || std::find(ways.begin(), ways.end(), way) != ways.end();
+  };
+  for (const auto& [way, companion] : companions)
+    if (!contains(way)) return;
+  if (contention.both_ways != BothWays::no && !contains(back)) return;
+  if (!knows_all(ways, now)) return;
+  if (others->empty()) contention.set = set_of(ways, now);
+  else recognise_with_others(ways, *others, contention);
+}
+
+RecurringSet LoadTracker::set_of(const std::vector<Way>& ways, Seconds now) const {
   RecurringSet set;
   std::vector<std::pair<int, JointTransfer>> ranked;
   for (const Way& way : ways) {

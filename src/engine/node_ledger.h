@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,16 +50,25 @@ class NodeLedger {
   void publish(const std::vector<LedgerEntry>& entries) { table_.publish(entries, time()); }
   /// The entries of all other processes that still run, where not all of one are over.
   [[nodiscard]] std::vector<LedgerEntry> others() const { return others(time()); }
-  [[nodiscard]] std::vector<LedgerEntry> others(double at) const { return table_.others(at); }
+  [[nodiscard]] std::vector<LedgerEntry> others(double at) const { return others(at, at); }
+  /// The same, where not all of one were over at `since`.
+  [[nodiscard]] std::vector<LedgerEntry> others(double at, double since) const {
+    return table_.others(at, since);
+  }
   /// Adds what an entry takes of this machine's resources.
   void add(const LedgerEntry& entry, Load& load) const;
   [[nodiscard]] std::uint64_t key_of(PlaceId place) const { return place_keys_[place.index()]; }
+  /// Nothing for one that this process does not see.
+  [[nodiscard]] std::optional<PlaceId> place_of(std::uint64_t key) const;
+  /// Stands for the places in their order: who sees others, or in another order, plans otherwise.
+  [[nodiscard]] std::uint64_t view() const { return view_; }
 
  private:
   LedgerTable table_;
   Clock clock_;
   std::vector<std::uint64_t> place_keys_;
   std::vector<std::uint64_t> resource_keys_;
+  std::uint64_t view_ = 0;
 };
 
 /// The node's ledger for a machine whose GPUs are this computer's visible ones; null, and a line in

@@ -2,6 +2,7 @@
 // The same copies round after round on a simulated machine without bytes: issued by one thread, by
 // threads of one process, or by processes that share a ledger whose clock is the simulated one.
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,11 +90,16 @@ class RecurringRounds {
     results_[copy] = engine_of(copy).copy(calls_[copy]);
   }
 
+  // Nobody else's.
+  static std::string own_folder() {
+    static int made = 0;
+    const std::string name = fmt::format("polypath_rounds_{}_{}", getpid(), made++);
+    return (std::filesystem::temp_directory_path() / name).string();
+  }
+
   sim::SimDriver driver_;
   Issuers issuers_;
-  std::string folder_ =
-      (std::filesystem::temp_directory_path() / ("polypath_rounds_" + std::to_string(getpid())))
-          .string();
+  std::string folder_ = own_folder();
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<CopyCall> calls_;
   std::vector<CopyResult> results_;
