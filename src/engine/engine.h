@@ -144,6 +144,8 @@ class Engine {
   void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);
   void plan_beside_others(Decision& decision);
+  [[nodiscard]] Obstacle take_part(Decision& decision);
+  void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
   [[nodiscard]] bool may_learn(const CopyCall& call) const;
   void heed_experience(Decision& decision);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "engine/engine.h"
 
@@ -43,6 +45,7 @@ MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* w
 // A native copy gives way to nobody, so that the load of other processes does not matter.
 bool goes_as_known(const RecentNatives::Known& known, const Contention& contention) {
   if (known.always) return true;
+  if (!contention.set.empty()) return known.set == contention.set;
   if (!contention.load.empty()) return false;
   return contention.both_ways == BothWays::no ? known.alone
                                               : known.both_ways == contention.both_ways;
@@ -165,11 +168,39 @@ void Engine::plan_alone(Decision& decision) {
     look_around(decision, ends.source, ends.destination);
 }
 
-// The plan beside what else is in flight.
+// Its part of what recurs, if all of that is known; else the plan beside what else is in flight.
 void Engine::plan_beside_others(Decision& decision) {
+  look_around(decision, decision.ends.source, decision.ends.destination);
+  const Obstacle obstacle = take_part(decision);
+  if (!decision.of_set) plan_by_itself(decision);
+  if (decision.obstacle == Obstacle::none) decision.obstacle = obstacle;
+  const bool native = !decision.plan || decision.plan->executor() == Executor::native;
+  decision.means = native ? Means::native : Means::paths;
+}
+
+// Returns whether the joint plan is still being made.
+Obstacle Engine::take_part(Decision& decision) {
+  const CopyCall& call = decision.call;
+  const RecurringSet& set = decision.contention.set;
+  if (set.empty() || call.options.asks_for_paths() || choice_of(call.options) == Executor::native)
+    return Obstacle::none;
+  const JointPlanPointer joint = joint_plan_for({.transfers = set.transfers,
+                                                 .options = {.issuers = set.issuers,
+                                                             .queues = set.queues,
+                                                             .executor = choice_of(call.options),
+                                                             .left_out = left_out_}});
+  if (!joint) return Obstacle::preparing;
+  if (set.issuers != Issuers::processes && !has_lanes(*joint)) return Obstacle::none;
+  const JointTransfer own{decision.ends.source, decision.ends.destination, call.bytes};
+  const auto part = std::find(set.transfers.begin(), set.transfers.end(), own);
+  decision.plan = joint->plans[static_cast<std::size_t>(part - set.transfers.begin())];
+  decision.of_set = true;
+  return Obstacle::none;
+}
+
+void Engine::plan_by_itself(Decision& decision) {
   const CopyCall& call = decision.call;
   const CopyEnds& ends = decision.ends;
-  look_around(decision, ends.source, ends.destination);
   const Contention& contention = decision.contention;
   PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options),
                       contention.load};
@@ -183,8 +214,6 @@ void Engine::plan_beside_others(Decision& decision) {
     decision.gives_way = true;
   }
   if (!decision.plan) decision.obstacle = Obstacle::preparing;
-  const bool native = !decision.plan || decision.plan->executor() == Executor::native;
-  decision.means = native ? Means::native : Means::paths;
 }
 
 // Where other processes leave no room a plan of several paths becomes one native copy: to plan

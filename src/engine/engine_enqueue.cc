@@ -102,10 +102,11 @@ CopyResult Engine::attempt(const Decision& decision) {
   return {.executor = executor, .plan = plan, .means = Means::paths};
 }
 
-// A graph pays only when launched again: an automatic plan runs as streams the first times.
+// A graph pays only when launched again: an automatic plan runs as streams the first times, unless
+// it recurs.
 Executor Engine::executor_for(const Decision& decision) {
   const Plan& plan = *decision.plan;
-  if (plan.executor() != Executor::graph) return plan.executor();
+  if (plan.executor() != Executor::graph || decision.of_set) return plan.executor();
   if (choice_of(decision.call.options) == Executor::graph) return Executor::graph;
   if (decision.measurement && decision.measurement->advice.path_by_path) return Executor::stream;
   int* uses = uses_.find(plan.structure);
@@ -118,7 +119,9 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
   const CopyCall& call = decision.call;
   const PlanPointer& plan = decision.plan;
   if (call.may_branch && !call.may_branch()) return Obstacle::held;
-  Lane* lane = decision.joint ? lanes_.lend_apart(call.stream) : lanes_.lend(call.stream);
+  Lane* lane = decision.joint    ? lanes_.lend_apart(call.stream)
+               : decision.of_set ? lanes_.lend_idle(call.stream)
+                                 : lanes_.lend(call.stream);
   if (lane == nullptr) return Obstacle::no_lane;
   Obstacle obstacle = provide(*lane, plan);
   if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);

@@ -27,6 +27,11 @@ constexpr double kBetter = 0.995;  // than the best so far: a split that is kept
 constexpr double kChunkStep = 1.5;
 constexpr int kMostChunkSteps = 2;
 
+// Where a path of one ends later because of the others, its own shares are not to blame.
+bool is_in_company(const TransferKind& kind) {
+  return kind.both_ways != BothWays::no || kind.beside_processes || !kind.company.empty();
+}
+
 }  // namespace
 
 TransferKind kind_of(const Asked& asked, const Contention& contention) {
@@ -54,8 +59,10 @@ Seconds Experience::Samples::median() const {
 }
 
 Experience::Record& Experience::record_of(const TransferKind& kind) {
-  Record* record = records_.find(kind);
-  return record != nullptr ? *record : records_.insert(kind, {});
+  if (Record* const record = records_.find(kind)) return *record;
+  Record record;
+  if (is_in_company(kind)) record.stage = Stage::settled;
+  return records_.insert(kind, std::move(record));
 }
 
 const Split* Experience::split(const TransferKind& kind) {

@@ -11,6 +11,8 @@
 //      together, the shares are levelled (plan/levelled.h), and it begins again. The best shares of
 //      a few rounds stay, if they are better than the plan's.
 //   4. More chunks are tried, and if that is no better, fewer.
+//      In company neither shares nor chunks are changed: whose fault it is that a path ends late,
+//      its time does not say.
 //   5. From then on one in kOwnPeriod is timed, and some go natively to be compared: soon, if the
 //      measured times are worse than predicted, else seldom.
 //   6. Whichever is faster by the medians of the last times is what the next ones do. The other one

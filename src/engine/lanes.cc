@@ -82,6 +82,21 @@ Lane* Lanes::lend_apart(StreamHandle stream) {
   return lane;
 }
 
+Lane* Lanes::lend_idle(StreamHandle stream) {
+  if (Lane* own = find_own(stream)) return own;
+  for (const auto& lane : lanes_)
+    if (is_free(*lane) && lane->hops_.is_idle()) return lend_to(stream, lane.get());
+  Lane* made = make_lane();
+  return made != nullptr ? lend_to(stream, made) : lend(stream);
+}
+
+// Null if there are as many as there may be.
+Lane* Lanes::make_lane() {
+  if (lanes_.size() >= static_cast<std::size_t>(settings_.lanes)) return nullptr;
+  return lanes_.emplace_back(std::make_unique<Lane>(driver_, machine_, settings_, statistics_))
+      .get();
+}
+
 Lanes::Taken Lanes::take_idle(const std::function<bool(const Lane&)>& kept) {
   Taken taken;
   for (auto& lane : lanes_)
@@ -101,9 +116,7 @@ Lane* Lanes::find_free(bool apart) {
   };
   for (const auto& lane : lanes_)
     if ((!apart || is_apart(lane.get())) && is_free(*lane)) return lane.get();
-  if (lanes_.size() >= static_cast<std::size_t>(settings_.lanes)) return nullptr;
-  return lanes_.emplace_back(std::make_unique<Lane>(driver_, machine_, settings_, statistics_))
-      .get();
+  return make_lane();
 }
 
 }  // namespace polypath

@@ -63,6 +63,8 @@ class Lanes {
   /// if possible one that no other stream has had since `start_set`.
   [[nodiscard]] Lane* lend_apart(StreamHandle stream);
   void start_set() { lent_apart_.clear(); }
+  /// For a transfer of a set that recurs: if possible one in which nothing runs.
+  [[nodiscard]] Lane* lend_idle(StreamHandle stream);
 
   using Taken = std::vector<std::unique_ptr<Lane>>;
   /// Takes out those in which nothing is queued or runs, but not `kept` ones: nobody waits when
@@ -76,6 +78,7 @@ class Lanes {
   [[nodiscard]] bool is_free(const Lane& lane) const;
   [[nodiscard]] Lane* find_own(StreamHandle stream) const;
   [[nodiscard]] Lane* find_free(bool apart);
+  [[nodiscard]] Lane* make_lane();
   [[nodiscard]] static Lane* lend_to(StreamHandle stream, Lane* lane);
 
   Driver& driver_;

@@ -46,7 +46,7 @@ void set(T& value, T to) {
 }
 
 // Processes with another layout have another file.
-std::string file_name() { return "ledger-4-" + segment_name_space(); }
+std::string file_name() { return "ledger-5-" + segment_name_space(); }
 
 std::string with_reason(const char* problem) {
   return fmt::format("its file {} ({})", problem, std::strerror(errno));
@@ -151,11 +151,11 @@ void LedgerTable::publish(const std::vector<LedgerEntry>& entries, double now) {
   write(first, count, until, now);
 }
 
-std::vector<LedgerEntry> LedgerTable::others(double now) const {
+std::vector<LedgerEntry> LedgerTable::others(double now, double since) const {
   Entries seen;
   if (!is_usable()) return seen;
   for (std::size_t slot = 0; slot < kMostProcesses; ++slot) {
-    if (slot == own_ || !(look_at(layout_->until[slot]) > now)) continue;
+    if (slot == own_ || !(look_at(layout_->until[slot]) > since)) continue;
     std::optional<Entries> entries;
     for (int reading = 0; reading < kReadings && !entries; ++reading) entries = read(slot, now);
     if (entries) seen.insert(seen.end(), entries->begin(), entries->end());

@@ -34,8 +34,10 @@ struct LedgerEntry {
   std::uint64_t source = 0;       ///< hash of the place's node-wide name
   std::uint64_t destination = 0;  ///< likewise
   std::uint64_t bytes = 0;
-  double duration = 0;  ///< by itself
-  double end = 0;
+  double duration = 0;    ///< by itself
+  double start = 0;       ///< of it and those before it that went the same way without a gap
+  double end = 0;         ///< entries stay for a while after that
+  std::uint64_t set = 0;  ///< stands for all that recurs with it (LoadTracker); zero: unknown
   double back_until = 0;  ///< see LoadTracker; zero if it met none the other way
   std::uint64_t uses = 0;
   std::array<Use, kMostUses> use{};
@@ -60,8 +62,9 @@ class LedgerTable {
   /// What this process has in flight at `now`, in place of what it said before; the last ones if
   /// there are more than fit.
   void publish(const std::vector<LedgerEntry>& entries, double now);
-  /// The entries of all other processes that still run, if one of a process's is not over.
-  [[nodiscard]] std::vector<LedgerEntry> others(double now) const;
+  /// The entries of all other processes that still run, if one of a process's was not over at
+  /// `since`.
+  [[nodiscard]] std::vector<LedgerEntry> others(double now, double since) const;
 
  private:
   struct Slot;

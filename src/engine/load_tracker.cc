@@ -3,25 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/load_times.h"
+
 namespace polypath {
 namespace {
 
-constexpr double kComesBack = 2;       // within so many times its own time
-constexpr Seconds kSlack = 1000_us;    // and this for what the program does in between
-constexpr std::uint64_t kAsLarge = 2;  // up to this factor
-constexpr double kRoom = 1.02;         // of a capacity, for what rounding adds
-constexpr int kRemembered = 3;         // episodes without a meeting until it is forgotten
-constexpr double kMostlyOver = 0.5;    // with less than this part left the next one counts
-
-// Predictions are off by up to this part. What is about to end counts as over: else a ping that is
-// not predicted to have ended yet when the pong starts would make both count as simultaneous.
-constexpr double kAboutToEnd = 0.1;
-
-bool as_large(std::uint64_t a, std::uint64_t b) { return a <= kAsLarge * b && b <= kAsLarge * a; }
-
-bool still_runs(double end, double duration, double now) {
-  return end - now > kAboutToEnd * duration;
-}
+constexpr double kComesBack = 2;     // within so many times its own time
+constexpr Seconds kSlack = 1000_us;  // and this for what the program does in between
+constexpr double kMostlyOver = 0.5;  // with less than this part left the next one counts
 
 }  // namespace
 
@@ -51,19 +40,23 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
   const Asked asked{stream, plan->source, plan->destination, plan->bytes};
   begin_episode(*plan, now);
   Running& running = running_[stream];
-  running.queued = running.end > now;
-  running.end = std::max(running.end, now) + plan->predicted;
+  running.queued = running.plan && running.end - now > running.plan->predicted * kMostlyOver;
+  // Else what predictions are off by would add up from round to round.
+  running.end = (running.plan && running.runs(now) ? running.end : now) + plan->predicted;
   running.back_until = {};
   if (ledger_ && running.plan != plan) running.entry = entry_of(*plan);
   running.plan = std::move(plan);
   running.called = now;
   running.thread = std::this_thread::get_id();
   running.for_both_ways = contention.both_ways != BothWays::no;
+  note_size(*running.plan);
   meet(stream, running, now);
   if (contention.meets_way_back) running.meet_way_back();
   for (auto& [other_stream, other] : running_)
     if (other_stream != stream && other.runs(now) && other.mirrors(asked))
       other.meet_way_back(), running.meet_way_back();
+  if (!ledger_) return;
+  running.entry.set = contention.set_name;
   publish(now);
 }
 
@@ -72,12 +65,6 @@ std::set<LoadTracker::Way> LoadTracker::ways_in_flight(Seconds now) const {
   for (const auto& [stream, running] : running_)
     if (running.runs(now)) ways.insert(way_of(*running.plan));
   return ways;
-}
-
-// Where nothing of a way is in flight its next episode begins.
-void LoadTracker::begin_episode(const Plan& plan, Seconds now) {
-  if (ways_in_flight(now).contains(way_of(plan))) return;
-  ++histories_[way_of(plan)].episodes;
 }
 
 // Notes who is in flight beside whom. One thread does not call twice at the same moment, unless its
@@ -90,12 +77,16 @@ void LoadTracker::meet(StreamHandle stream, const Running& transfer, Seconds now
     if (other_stream == stream || others == way || !other.runs(now)) continue;
     const bool beside = other.thread != transfer.thread || now <= other.called;
     History& theirs = histories_[others];
-    note(other, own.episodes, beside, own.met[others]);
-    note(transfer, theirs.episodes, beside, theirs.met[way]);
+    note(other, Came::first, own.episodes, beside, own.met[others]);
+    note(transfer, Came::second, theirs.episodes, beside, theirs.met[way]);
   }
 }
 
-void LoadTracker::note(const Running& transfer, int episode, bool by_threads, Meeting& meeting) {
+// Who came first stays as it was when they met: rounds that follow closely are not told apart.
+void LoadTracker::note(const Running& transfer, Came came, int episode, bool by_threads,
+                       Meeting& meeting) {
+  if (!meeting.plan || episode - meeting.episode > kRemembered)
+    meeting.came_first = came == Came::first;
   meeting.plan = transfer.plan;
   meeting.episode = episode;
   if (transfer.queued) meeting.queued_episode = episode;
@@ -166,27 +157,6 @@ void LoadTracker::add(const Companion& companion, ByWay& companions) {
   if (!is_new && known->second.bytes < companion.bytes) known->second = companion;
 }
 
-LedgerEntry LoadTracker::entry_of(const Plan& plan) const {
-  Load load;
-  add_rates(resources_, plan.shape, load);
-  LedgerEntry entry = ledger_->entry(plan.source, plan.destination, plan.bytes, load);
-  entry.duration = plan.predicted.value;
-  return entry;
-}
-
-void LoadTracker::publish(Seconds now) {
-  if (!ledger_) return;
-  const double offset = NodeLedger::now() - now.value;
-  published_.clear();
-  for (const auto& [stream, running] : running_) {
-    if (std::max(running.end, running.back_until) <= now) continue;
-    published_.push_back(running.entry);
-    published_.back().end = running.end.value + offset;
-    if (running.back_until > now) published_.back().back_until = running.back_until.value + offset;
-  }
-  ledger_->publish(published_);
-}
-
 // One in flight on another stream that goes another way.
 void LoadTracker::look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
                           ByWay& companions, Contention& contention) const {
@@ -214,7 +184,7 @@ Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
     return std::max(entry.second.end, entry.second.back_until) <= now;
   });
   Contention contention;
-  if (ledger_) add_others(asked, contention);
+  if (ledger_) look_at_others(asked, now, contention);
   ByWay companions;
   // Who queues on one stream does so on the others.
   const auto before = running_.find(asked.stream);
@@ -225,38 +195,11 @@ Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
     else look_at(running, asked, now, queues, companions, contention);
   }
   expect(asked, now, queues, companions, contention);
+  recognise(asked, now, companions, contention);
   // One more than are looked at says that there are too many.
   for (const auto& [way, companion] : companions)
     if (contention.load.size() <= kMostCompanions) contention.load.push_back(companion);
   return contention;
-}
-
-// What other processes have in flight.
-void LoadTracker::add_others(const Asked& asked, Contention& contention) const {
-  const double now = NodeLedger::now();
-  const std::uint64_t from = ledger_->key_of(asked.source), to = ledger_->key_of(asked.destination);
-  for (const LedgerEntry& entry : ledger_->others()) {
-    const bool runs = still_runs(entry.end, entry.duration, now);
-    if (entry.source == from && entry.destination == to) continue;
-    if (entry.source == to && entry.destination == from &&
-        as_large(entry.bytes, asked.bytes.value)) {
-      if (runs || entry.back_until > now) contention.both_ways = BothWays::by_processes;
-      if (runs) contention.meets_way_back = true;
-    } else if (runs) {
-      ledger_->add(entry, contention.foreign_load);
-    }
-  }
-}
-
-bool LoadTracker::lacks_room(const Plan& plan, const Load& foreign_load) const {
-  if (foreign_load.empty()) return false;
-  Load own;
-  add_rates(resources_, plan.shape, own);
-  for (std::size_t r = 0; r < own.size(); ++r)
-    if (own[r].value > 0 && foreign_load[r].value > 0 &&
-        own[r].value + foreign_load[r].value > kRoom * resources_.capacities()[r].value)
-      return true;
-  return false;
 }
 
 }  // namespace polypath

@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "driver/driver.h"
 #include "engine/node_ledger.h"
+#include "engine/recurring_set.h"
 #include "plan/planner.h"
 
 namespace polypath {
@@ -33,6 +35,9 @@ struct Contention {
   bool followers_unknown = false;     ///< others are in flight, and this is the first of its way
   bool meets_way_back = false;        ///< and is in flight now, issued by another process
   bool meets_same_way = false;        ///< one of another stream of this process goes the same way
+  /// All of the above with the transfer itself, if everybody in it knows the same; else empty.
+  RecurringSet set = {};
+  std::uint64_t set_name = 0;  ///< of what recurs with it and with other processes, known or not
 };
 
 /// Thread-safe; engines may share one.
@@ -74,28 +79,53 @@ class LoadTracker {
   /// From one place to another.
   using Way = std::pair<PlaceId, PlaceId>;
   static constexpr int kForgotten = 1 << 20;
+  static constexpr int kRemembered = 3;  ///< episodes without a meeting until it is forgotten
   /// The last transfer of one way that met one of another.
   struct Meeting {
     PlanPointer plan;
     int episode = 0;                   ///< of the other way
     int queued_episode = -kForgotten;  ///< the last one in which it was queued behind its like
     bool by_threads = false;           ///< issued at the same time, at least once
+    bool came_first = false;           ///< was issued before the transfer of this way
+  };
+  /// The last transfer of another process that met one of this way.
+  struct Foreign {
+    Bytes bytes = {};
+    int episode = -kForgotten;         ///< of this way
+    int varied_episode = -kForgotten;  ///< the last one in which its size was another one
+    std::uint64_t set_name = 0;        ///< what its process takes to recur with it
   };
   /// Transfers of one way that are in flight one after another or beside each other are an episode.
   struct History {
     int episodes = 0;
+    Bytes bytes = {};                  ///< of the last one
+    int varied_episode = -kForgotten;  ///< the last one in which the size was another one
     std::map<Way, Meeting> met;
+    // With other processes.
+    Seconds start = {};                 ///< of the last episode
+    LedgerEntry entry = {};             ///< as published last
+    int strange_episode = -kForgotten;  ///< the last one that met what it cannot tell apart
+    std::map<Way, Foreign> foreign = {};
   };
   using ByWay = std::map<Way, Companion>;
 
   void begin_episode(const Plan& plan, Seconds now);
+  void note_size(const Plan& plan);
   void meet(StreamHandle stream, const Running& transfer, Seconds now);
   [[nodiscard]] static Way way_of(const Plan& plan) { return {plan.source, plan.destination}; }
   [[nodiscard]] std::set<Way> ways_in_flight(Seconds now) const;
-  static void note(const Running& transfer, int episode, bool by_threads, Meeting& meeting);
+  enum class Came { first, second };
+  static void note(const Running& transfer, Came came, int episode, bool by_threads,
+                   Meeting& meeting);
   [[nodiscard]] bool same_thread(const Running& other, const Asked& asked, Seconds now) const;
   [[nodiscard]] int episode_of(const Way& way, Seconds now) const;
   [[nodiscard]] bool gives_place(const Running& running, const Asked& asked, Seconds now) const;
+  [[nodiscard]] const Meeting* lately_met(const Way& way, const Way& other, Seconds now) const;
+  [[nodiscard]] bool recurs(const Way& way, Seconds now) const;
+  [[nodiscard]] bool knows_all(const std::vector<Way>& ways, Seconds now) const;
+  void recognise(const Asked& asked, Seconds now, const ByWay& companions,
+                 Contention& contention) const;
+  [[nodiscard]] RecurringSet set_of(const std::vector<Way>& ways, Seconds now) const;
   [[nodiscard]] static Companion companion_of(const Plan& plan);
   static void add(const Companion& companion, ByWay& companions);
   void look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
@@ -104,7 +134,14 @@ class LoadTracker {
               Contention& contention) const;
   [[nodiscard]] LedgerEntry entry_of(const Plan& plan) const;
   void publish(Seconds now);
-  void add_others(const Asked& asked, Contention& contention) const;
+  void publish_lately_over();
+  void look_at_others(const Asked& asked, Seconds now, Contention& contention);
+  void add_other(const LedgerEntry& entry, const Asked& asked, Contention& contention) const;
+  void meet_other(const LedgerEntry& entry, const Way& own, Seconds now);
+  using ForeignWays = std::map<Way, Foreign>;
+  [[nodiscard]] std::optional<ForeignWays> lately_met_others(const Way& way, Seconds now) const;
+  void recognise_with_others(const std::vector<Way>& ways, const ForeignWays& others,
+                             Contention& contention) const;
 
   Machine machine_;
   ResourceModel resources_;
@@ -112,7 +149,11 @@ class LoadTracker {
   std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
   std::map<Way, History> histories_;
+  /// The ledger's clock of the driver's, when both were looked at together: when a transfer is
+  /// noted, the time of its calls has passed.
+  std::optional<double> ahead_;
   std::vector<LedgerEntry> published_;
+  std::vector<Way> lately_;  ///< those of the last transfers, the latest last
 };
 
 }  // namespace polypath

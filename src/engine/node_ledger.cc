@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "core/hash.h"
 #include "core/log.h"
@@ -26,11 +27,22 @@ std::string node_wide(const Machine& machine, const std::vector<std::string>& pl
 }  // namespace
 
 NodeLedger::NodeLedger(const std::string& folder, const Machine& machine,
-                       const std::vector<std::string>& place_names)
-    : table_(folder) {
-  for (const std::string& name : place_names) place_keys_.push_back(Hash().add(name).value());
+                       const std::vector<std::string>& place_names, Clock clock)
+    : table_(folder), clock_(std::move(clock)) {
+  Hash view;
+  for (const std::string& name : place_names) {
+    place_keys_.push_back(Hash().add(name).value());
+    view.add(name);
+  }
+  view_ = view.value();
   for (const Resource& resource : machine.resources)
     resource_keys_.push_back(Hash().add(node_wide(machine, place_names, resource.name)).value());
+}
+
+std::optional<PlaceId> NodeLedger::place_of(std::uint64_t key) const {
+  const auto found = std::find(place_keys_.begin(), place_keys_.end(), key);
+  if (found == place_keys_.end()) return std::nullopt;
+  return PlaceId{static_cast<int>(found - place_keys_.begin())};
 }
 
 double NodeLedger::now() {

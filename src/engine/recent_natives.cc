@@ -9,7 +9,7 @@ bool has_options(const PlanOptions& options) {
 
 // Not where it depends on what else is in flight, which is never twice the same.
 bool stays(const Decision& decision) {
-  if (!decision.plan || decision.stays_native) return true;
+  if (!decision.plan || decision.stays_native || decision.of_set) return true;
   return decision.contention.load.empty() && !decision.gives_way;
 }
 
@@ -41,8 +41,12 @@ void RecentNatives::remember(const Decision& decision) {
               .always = !decision.plan || decision.stays_native,
               .may_block = decision.may_block};
   Known* before = copies_.peek(*likeness);
-  if (before != nullptr) known.alone = before->alone, known.both_ways = before->both_ways;
-  if (decision.contention.both_ways == BothWays::no) known.alone = true;
+  if (before != nullptr) {
+    known.alone = before->alone, known.both_ways = before->both_ways;
+    known.set = before->set;
+  }
+  if (decision.of_set) known.set = decision.contention.set;
+  else if (decision.contention.both_ways == BothWays::no) known.alone = true;
   else known.both_ways = decision.contention.both_ways;
   if (before != nullptr) *before = std::move(known);
   else copies_.remember(*likeness, std::move(known));

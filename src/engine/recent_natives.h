@@ -41,6 +41,7 @@ class RecentNatives {
     bool always = false;                ///< whatever else is in flight
     bool alone = false;                 ///< with nothing else in flight
     BothWays both_ways = BothWays::no;  ///< and beside one as large the other way
+    RecurringSet set = {};              ///< and as a part of that
     bool may_block = false;             ///< the memory was not device or pinned memory
   };
 

@@ -13,6 +13,12 @@
 namespace polypath {
 namespace {
 
+// In a queue the calls of one thread come in between each other as those of several do.
+BothWays calls_of(const JointOptions& options) {
+  const bool one = options.issuers == Issuers::one_thread;
+  return one && options.queues ? BothWays::by_threads : as_both_ways(options.issuers);
+}
+
 Seconds bound_of(const Planner& planner, const std::vector<JointTransfer>& transfers) {
   std::vector<FlowDemand> demands;
   for (const JointTransfer& transfer : transfers)
@@ -95,6 +101,7 @@ JointProblem JointPlanner::problem(const Request& request, Executor executor) co
   return {.transfers = request.transfers,
           .paths = request.paths,
           .issuers = request.options.issuers,
+          .queues = request.options.queues,
           .executor = executor,
           .limits = {.chunks = {settings.min_chunk, settings.staging_slot},
                      .slots = settings.staging_slots,
@@ -147,7 +154,7 @@ bool JointPlanner::gains(const Request& request, const JointDraft& draft) const 
   const JointPredictor& predictor = request.predictors.front();
   const auto beats = [&](std::size_t k, Seconds time, Seconds native) {
     return time < planner_.to_beat(request.paths[k].front(), request.transfers[k].bytes, native,
-                                   as_both_ways(request.options.issuers));
+                                   calls_of(request.options));
   };
   std::size_t last = 0;
   bool any = false;
@@ -209,7 +216,7 @@ void JointPlanner::explain(const Request& request, const JointDraft& chosen, std
   const Seconds native = plan.native_predicted;
   const Path& direct = request.paths[transfer].front();
   const Seconds least_gain =
-      native - planner_.to_beat(direct, plan.bytes, native, as_both_ways(request.options.issuers));
+      native - planner_.to_beat(direct, plan.bytes, native, calls_of(request.options));
   const Explainer explainer(
       planner_.predictor(), planner_.settings(), plan,
       {.least_gain = least_gain, .in_use = in_use, .time_with = time_with, .of_set = chosen.last});

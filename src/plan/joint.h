@@ -49,6 +49,9 @@ Issuers parse_issuers(const std::string& name);
 /// What may be asked of a joint plan.
 struct JointOptions {
   Issuers issuers = Issuers::one_thread;
+  /// The next ones like these are issued before they are over, so that what one thread issues does
+  /// not start one after another; but the thread must keep up.
+  bool queues = false;
   /// native, or which executor all split transfers use.
   std::optional<Executor> executor = std::nullopt;
   /// No path of any transfer is staged there.

@@ -64,7 +64,7 @@ std::vector<Seconds> JointPredictor::starts(const JointDraft& draft) const {
 
 std::vector<Seconds> JointPredictor::starts(std::span<const TransferShape> shapes) const {
   std::vector<Seconds> starts(shapes.size());
-  if (problem_.issuers == Issuers::one_thread)
+  if (problem_.issuers == Issuers::one_thread && !problem_.queues)
     for (std::size_t k = 1; k < shapes.size(); ++k)
       starts[k] = starts[k - 1] + predictor_.call_time(shapes[k - 1], problem_.limits.slots);
   return starts;

@@ -55,6 +55,7 @@ struct JointProblem {
   std::vector<JointTransfer> transfers;
   std::vector<std::vector<Path>> paths;  ///< those that each may use, the direct one first
   Issuers issuers = Issuers::one_thread;
+  bool queues = false;  ///< see JointOptions
   Executor executor = Executor::stream;
   OptimiserLimits limits;
 };

@@ -213,8 +213,11 @@ JointDraft JointOptimiser::best(std::vector<JointDraft> drafts) const {
   keep_best(drafts, 1);
   JointDraft best = finished(drafts.front());
   // Where harm has cost much, it may be easier to start from what harms nobody.
-  if (best.last > bound() * kFarFromBound && is_split(drafts.front()))
-    best = std::min(best, finished(natively), is_cheaper);
+  if (best.last > bound() * kFarFromBound) {
+    if (is_split(drafts.front())) best = std::min(best, finished(natively), is_cheaper);
+    const JointDraft one_by_one = this->one_by_one();
+    if (is_split(one_by_one)) best = std::min(best, finished(one_by_one), is_cheaper);
+  }
   return best;
 }
 

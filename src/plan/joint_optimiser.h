@@ -79,6 +79,7 @@ class JointOptimiser {
   void release(JointDraft& draft) const;
   [[nodiscard]] bool release_one(JointDraft& draft) const;
   void repair(JointDraft& draft) const;
+  [[nodiscard]] JointDraft one_by_one() const;
   [[nodiscard]] bool repair_once(JointDraft& draft) const;
 
   const JointPredictor& predictor_;

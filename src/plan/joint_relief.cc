@@ -97,6 +97,29 @@ bool JointOptimiser::release_one(JointDraft& draft) const {
   return false;
 }
 
+// From native copies, one transfer after another takes the whole way that is best for all ends, as
+// long as nobody has to regret it: it may take several of them to make the last one earlier.
+JointDraft JointOptimiser::one_by_one() const {
+  const auto sum_of_ends = [](const JointDraft& draft) {
+    Seconds sum;
+    for (const Draft& each : draft.transfers) sum += each.prediction.time;
+    return sum;
+  };
+  JointDraft best = predictor_.natively();
+  for (std::size_t k = 0; k < predictor_.size(); ++k) {
+    const std::vector<Path>& paths = predictor_.problem().paths[k];
+    JointDraft before = best;
+    for (const Path& path : paths) {
+      JointDraft trial = before;
+      if (!path.staged() || !move_part(trial.transfers[k], k, paths.front(), path, 1)) continue;
+      level(trial, 1, Effort::replay);
+      const bool harmless = trial.regret <= kAsGoodAsNatively;
+      if (harmless && sum_of_ends(trial) < sum_of_ends(best)) best = std::move(trial);
+    }
+  }
+  return best;
+}
+
 // Until nobody has to regret the plan, or nothing more can be done about it.
 void JointOptimiser::repair(JointDraft& draft) const {
   while (draft.regret > kAsGoodAsNatively && repair_once(draft)) {
