@@ -10,6 +10,8 @@ namespace polypath {
 struct Decision {
   const CopyCall& call;
   CopyEnds ends = {};  ///< nowhere, if the copy is as one was that lately went natively
+  /// Smaller copies between these ends are native without a question; zero if nobody asked.
+  Bytes plain_below = {};
   Means means = Means::nothing;
   PlanPointer plan = nullptr;  ///< null: it needs none, or none is known yet
   Contention contention = {};  ///< beside which it is planned
@@ -21,6 +23,9 @@ struct Decision {
   bool gives_way = false;     ///< native, because others leave no room
   bool joint = false;         ///< planned with others: by itself it might go another way
   bool may_block = false;     ///< the driver's own copy may, so nobody may wait for it
+
+  /// Too small to be planned.
+  [[nodiscard]] bool is_plain() const { return call.bytes < plain_below && !call.options.forced(); }
 };
 
 }  // namespace polypath

@@ -148,7 +148,7 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
   count_done(result);
   note_load(decision);
   const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
-  const bool knows_why = decision.plan || decision.call.bytes < settings_.min_message;
+  const bool knows_why = decision.plan || decision.call.bytes < decision.plain_below;
   if (by_decision && knows_why && !decision.recalled && !decision.joint) recent_.remember(decision);
 }
 

@@ -102,14 +102,16 @@ SetMember Engine::examine(const CopyCall& call) {
   refuse_overlap(call);
   member.captured = driver_.is_capturing(call.stream);
   if (!member.captured && call.options.asks_for_paths()) (void)decide_locked(call, &member.ends);
-  member.plannable = !member.captured && is_joint(call) && member.ends.stay_where_they_are() &&
-                     member.ends.source != member.ends.destination;
+  member.plannable = !member.captured && is_joint(member);
   return member;
 }
 
-bool Engine::is_joint(const CopyCall& call) const {
-  return call.bytes >= settings_.min_message && !call.options.asks_for_paths() && !call.cautious &&
-         choice_of(call.options) != Executor::native && (!call.may_branch || call.may_branch());
+bool Engine::is_joint(const SetMember& member) {
+  const auto& [call, ends, captured, plannable] = member;
+  if (!ends.stay_where_they_are() || ends.source == ends.destination) return false;
+  return !call.options.asks_for_paths() && !call.cautious &&
+         choice_of(call.options) != Executor::native && call.bytes >= plain_below(call, ends) &&
+         (!call.may_branch || call.may_branch());
 }
 
 // Without a joint plan, or streams for it, each copy is by itself.

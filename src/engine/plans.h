@@ -6,6 +6,7 @@
 // its kind goes without one.
 
 #include <mutex>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -34,7 +35,8 @@ struct JointRequest {
   auto operator<=>(const JointRequest&) const = default;
 };
 
-/// Plans that the background makes, by what they were asked for. Thread-safe; never waits.
+/// What the background finds out, by what was asked for: plans, as pointers, and sizes.
+/// Thread-safe; never waits.
 template <class Key, class Pointer>
 class KnownPlans {
  public:
@@ -50,7 +52,7 @@ class KnownPlans {
     if (const Pointer* known = known_.find(key)) return *known;
     if (wanted_.size() < kMostWanted && wanted_.insert(key).second)
       background.post([this, key, make = task()] { insert(key, make()); });
-    return nullptr;
+    return Pointer{};
   }
 
  private:
@@ -79,11 +81,18 @@ class Plans {
   /// The same for a set of transfers.
   JointPlanPointer make(const JointRequest& request);
   JointPlanPointer find(const JointRequest& request, Background& background);
+  /// As Planner::least_smallest_planned.
+  Bytes least_smallest();
+  /// Planner::smallest_planned for a request; the second one is kAlwaysPlanned until the background
+  /// has found it, and for ever if it cannot.
+  Bytes make_smallest(const PlanRequest& request);
+  Bytes find_smallest(const PlanRequest& request, Background& background);
 
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
  private:
   using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
+  using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;
 
   [[nodiscard]] static Key key_of(const PlanRequest& request);
   template <class Request>
@@ -95,6 +104,7 @@ class Plans {
   /// Beside the planners' own caches, which nobody can ask while a plan is made.
   KnownPlans<Key, PlanPointer> known_;
   KnownPlans<JointRequest, JointPlanPointer> known_joint_;
+  KnownPlans<SmallestKey, std::optional<Bytes>> known_smallest_;
 };
 
 }  // namespace polypath

@@ -84,11 +84,11 @@ std::string Explainer::reason_in(const PathDecision& decision, bool forced) cons
 std::string Explainer::reason_out(const PathDecision& decision, const std::string& barred,
                                   bool forced, bool harms) const {
   if (forced) return barred.empty() ? "not among the paths asked for" : barred;
-  if (!barred.empty() && plan_.bytes >= settings_.min_message) return barred;
+  if (!barred.empty() && plan_.bytes >= grounds_.smallest_planned) return barred;
   const std::string verdict = this->verdict(decision);
-  if (plan_.bytes < settings_.min_message)
+  if (plan_.bytes < grounds_.smallest_planned)
     return fmt::format("messages below {} are one native copy; {}",
-                       describe_bytes(settings_.min_message), verdict);
+                       describe_bytes(grounds_.smallest_planned), verdict);
   const std::string shared = contention(decision.path);
   if (!shared.empty() && decision.predicted >= without())
     return fmt::format("{}: {}", shared, verdict);

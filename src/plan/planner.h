@@ -17,6 +17,11 @@
 
 namespace polypath {
 
+/// Where no setting says so: smaller messages are never planned,
+inline constexpr Bytes kNeverPlannedBelow = 64_KiB;
+/// and these and larger ones always.
+inline constexpr Bytes kAlwaysPlanned = 2_MiB;
+
 /// Plans transfers on one machine. Not thread-safe; the engine guards it.
 class Planner {
  public:
@@ -29,6 +34,14 @@ class Planner {
   /// shares that do not add up to 1.
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
                    const PlanOptions& options = {}, const Companions& company = {});
+
+  /// Smaller messages between the places are one native copy: what the settings say, else the
+  /// smallest size for which several paths are worth it on an idle machine, kAlwaysPlanned at most.
+  /// That is found once, by a few plans, when first one of less than that is asked for: `bytes`.
+  Bytes smallest_planned(PlaceId source, PlaceId destination, Bytes bytes,
+                         const PlanOptions& options = {});
+  /// A size below which that is known without a plan: no pair of places has a smaller one.
+  [[nodiscard]] Bytes least_smallest_planned() const;
 
   /// The paths that a plan on an idle machine may use, the direct one first. Errors as plan().
   [[nodiscard]] std::vector<Path> usable_paths(PlaceId source, PlaceId destination,
@@ -47,6 +60,7 @@ class Planner {
  private:
   struct Request;
   using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
+  using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;
   using RecipeKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, LoadSignature, Executor>;
 
   [[nodiscard]] PlanPointer make_plan(Request& request);
@@ -59,6 +73,10 @@ class Planner {
   [[nodiscard]] Draft recipe(const Request& request, Executor executor);
   [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
   void explain(const Request& request, const Draft& chosen, Plan& plan) const;
+
+  // planner_smallest.cc
+  [[nodiscard]] Bytes search_smallest(Request& request);
+  [[nodiscard]] std::vector<Bytes> sizes_that_may_gain(const Request& request) const;
 
   // planner_beside.cc
   [[nodiscard]] Load load_of(const Companions& company) const;
@@ -87,6 +105,7 @@ class Planner {
   TunedTable tuned_;
   LruCache<PlanKey, PlanPointer> plans_;
   LruCache<RecipeKey, Draft> recipes_;
+  LruCache<SmallestKey, Bytes> smallest_;
 };
 
 }  // namespace polypath

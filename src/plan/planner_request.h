@@ -17,6 +17,7 @@ struct Planner::Request {
   const Companions* company = nullptr;
   LoadSignature load = {};         // what they take
   std::vector<Path> paths = {};    // all there are, direct first
+  Bytes smallest = {};             // smaller messages are one native copy
   std::vector<Path> harmful = {};  // some plan over them would have harmed the companions
 };
 
