@@ -12,8 +12,8 @@ constexpr int kProgramRounds = 4;           // chunk counts settle to within a p
 constexpr int kEqualiseRounds = 4;          // each roughly squares the relative difference of ends
 constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
 constexpr std::size_t kReplayedDrafts = 5;  // quick predictions order the rest reliably
-constexpr double kOutOfStep = 1.04;    // a replay this far above the quick prediction has a cause
-constexpr double kWorthAPath = 0.998;  // another path must save 0.2 %, or it is left idle
+constexpr double kOutOfStep = 1.04;  // a replay this far above the quick prediction has a cause
+constexpr double kWorthAPath = 1 - kLeastSavedByAPath;
 
 Seconds cost_of(const Draft& draft) {
   return draft.prediction.time + draft.prediction.call * kCallWeight;
@@ -32,6 +32,10 @@ bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
 }
 
 }  // namespace
+
+bool is_worth_a_path(const Draft& more, const Draft& fewer) {
+  return cost_of(more) < cost_of(fewer) * kWorthAPath;
+}
 
 Bytes share_of(Bytes bytes, double share) {
   return {static_cast<std::uint64_t>(std::llround(bytes.real() * share))};
@@ -335,6 +339,16 @@ Draft Optimiser::closed_form(const std::vector<Path>& paths) const {
   Draft draft = closed_form_split(paths);
   evaluate(draft);
   return draft;
+}
+
+Draft Optimiser::with_path(const Draft& draft, const Path& path) const {
+  std::vector<Path> paths = paths_of(draft);
+  paths.push_back(path);
+  return closed_form(paths);
+}
+
+void Optimiser::equalise_well(Draft& draft) const {
+  equalise(draft, kReplayRounds, Effort::replay);
 }
 
 Draft Optimiser::closed_form_split(const std::vector<Path>& paths) const {

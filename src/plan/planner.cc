@@ -110,7 +110,8 @@ PlanPointer Planner::make_plan(Request& request) {
 
   plan->native_predicted = native(request).prediction.time;
   Executor executor = Executor::native;
-  const Draft chosen = choose(request, executor);
+  Draft chosen = choose(request, executor);
+  add_paths(request, chosen, executor);
   plan->shape = optimiser(request, executor, request.bytes).shape_of(chosen);
   plan->program = program_of(machine(), plan->shape, settings_.staging_slots);
   plan->program.assign_events();
@@ -207,27 +208,24 @@ Draft Planner::recipe(const Request& request, Executor executor) {
 }
 
 void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) const {
+  const bool is_native = plan.executor() == Executor::native;
   const Optimiser exact =
-      optimiser(request, plan.executor() == Executor::native ? Executor::stream : plan.executor(),
-                request.bytes);
+      optimiser(request, is_native ? executor_of_more(request) : plan.executor(), request.bytes);
   const Seconds native = plan.native_predicted;
-  const std::vector<Path> used = paths_of(chosen);
   const auto time_with = [&](const Path& path) {
-    std::vector<Path> paths = used;
-    paths.push_back(path);
-    return PlanGrounds::With{exact.closed_form(paths).prediction.time};
+    const auto known = request.with_one_more.find(path);
+    return PlanGrounds::With{known != request.with_one_more.end()
+                                 ? known->second
+                                 : exact.with_path(chosen, path).prediction.time};
   };
   const Explainer explainer(predictor_, plan,
                             {.least_gain = native - to_beat_natively(request, native),
                              .smallest_planned = request.smallest,
-                             .in_use = used,
+                             .in_use = paths_of(chosen),
                              .time_with = time_with});
-  for (const Path& path : request.paths) {
-    std::string why_not = barred(request, path);
-    if (why_not.empty() && !request.company->empty()) why_not = not_beside(request, path);
-    plan.decisions.push_back(
-        explainer.decide(path, chosen.prediction, why_not, request.options->forced()));
-  }
+  for (const Path& path : request.paths)
+    plan.decisions.push_back(explainer.decide(
+        path, chosen.prediction, why_no_more(request, chosen, path), request.options->forced()));
 }
 
 }  // namespace polypath

@@ -74,6 +74,15 @@ class Planner {
   [[nodiscard]] Optimiser optimiser(const Request& request, Executor executor, Bytes bytes) const;
   void explain(const Request& request, const Draft& chosen, Plan& plan) const;
 
+  // planner_more.cc
+  void add_paths(Request& request, Draft& chosen, Executor& executor) const;
+  [[nodiscard]] bool may_add_paths(const Request& request) const;
+  [[nodiscard]] bool add_path(Request& request, const Path& path, Draft& chosen,
+                              Executor& executor) const;
+  [[nodiscard]] static Executor executor_of_more(const Request& request);
+  [[nodiscard]] std::string why_no_more(const Request& request, const Draft& chosen,
+                                        const Path& path) const;
+
   // planner_smallest.cc
   [[nodiscard]] Bytes search_smallest(Request& request);
   [[nodiscard]] std::vector<Bytes> sizes_that_may_gain(const Request& request) const;
