@@ -101,9 +101,14 @@ void Optimiser::predict(Draft& draft, Effort effort) const {
   const auto predictions = effort == Effort::quick ? predictor_.predict(shapes, limits_.slots)
                                                    : predictor_.predict_well(shapes, limits_.slots);
   draft.prediction = predictions.front();
-  // Whichever is late, both count as late: in time each of them will be.
-  for (const Prediction& other : predictions)
+  // Whichever is late, both count as late: in time each of them will be. So do their paths: bytes
+  // must not go to one that is early this way only.
+  for (const Prediction& other : predictions) {
     draft.prediction.time = std::max(draft.prediction.time, other.time);
+    for (std::size_t p = 0; p < draft.paths.size(); ++p)
+      draft.prediction.path_finish[p] =
+          std::max(draft.prediction.path_finish[p], other.path_finish[p]);
+  }
 }
 
 // The shape, and its mirror image if that is under way as well.
@@ -234,6 +239,8 @@ void Optimiser::scale_chunks(Draft& draft) const {
   };
   for (const int taper : {0, 1, 2}) consider(1, taper);
   for (const double factor : {0.7, 1.4}) consider(factor, -1);
+  // Paths that all stage take turns: few large chunks wait less for each other.
+  if (draft.paths.front().path.staged()) consider(0.5, -1);
 }
 
 // Copies that take turns at an engine can fall into step, so that one path waits for the other at
