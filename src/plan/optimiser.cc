@@ -297,7 +297,7 @@ Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
 Draft Optimiser::without_idlers(Draft best) const {
   for (bool smaller = true; smaller;) {
     smaller = false;
-    for (std::size_t p = 1; p < best.paths.size() && best.paths.size() > 2; ++p) {
+    for (std::size_t p = 0; p < best.paths.size() && best.paths.size() > 2; ++p) {
       Draft fewer = best;
       fewer.paths.erase(fewer.paths.begin() + static_cast<std::ptrdiff_t>(p));
       double sum = 0;
