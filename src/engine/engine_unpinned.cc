@@ -82,10 +82,8 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
 // Counted with the copy that it is a part of.
 CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   const std::scoped_lock lock(mutex_);
-  Decision decision{.call = call,
-                    .ends = ends,
-                    .plain_below = plain_below(call, ends),
-                    .means = Means::native};
+  Decision decision{
+      .call = call, .ends = ends, .plain_below = plain_below(call, ends), .means = Means::native};
   if (!decision.is_plain()) plan_beside_others(decision);
   CopyResult result = attempt(decision);
   if (result.means == Means::native) native_copy(decision, NativeCopyBy::engine);
