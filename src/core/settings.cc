@@ -47,22 +47,37 @@ Entry number(const char* variable, Number Settings::*member, Number low, Number 
       [=](const Settings& s) { return fmt::format("{}", s.*member); }};
 }
 
+Bytes read_bytes(const char* variable, const std::string& text, Bytes low, Bytes high) {
+  Bytes value;
+  try {
+    value = parse_bytes(text);
+  } catch (const Error&) {
+    fail_setting(variable, text, "it must be a size such as 4096, 64K or 8M");
+  }
+  if (value < low || value > high || value.value % 512 != 0)
+    fail_setting(variable, text,
+                 fmt::format("it must be a multiple of 512 from {} to {}", format_bytes(low),
+                             format_bytes(high)));
+  return value;
+}
+
 Entry bytes(const char* variable, Bytes Settings::*member, Bytes low, Bytes high,
             const char* meaning) {
   const auto read = [=](Settings& s, const std::string& text) {
-    Bytes value;
-    try {
-      value = parse_bytes(text);
-    } catch (const Error&) {
-      fail_setting(variable, text, "it must be a size such as 4096, 64K or 8M");
-    }
-    if (value < low || value > high || value.value % 512 != 0)
-      fail_setting(variable, text,
-                   fmt::format("it must be a multiple of 512 from {} to {}", format_bytes(low),
-                               format_bytes(high)));
-    s.*member = value;
+    s.*member = read_bytes(variable, text, low, high);
   };
   return {variable, meaning, read, [=](const Settings& s) { return format_bytes(s.*member); }};
+}
+
+// The same, or "auto" for what is found out.
+Entry bytes_or_auto(const char* variable, std::optional<Bytes> Settings::*member, Bytes low,
+                    Bytes high, const char* meaning) {
+  const auto read = [=](Settings& s, const std::string& text) {
+    s.*member = std::nullopt;
+    if (text != "auto") s.*member = read_bytes(variable, text, low, high);
+  };
+  return {variable, meaning, read,
+          [=](const Settings& s) { return s.*member ? format_bytes(*(s.*member)) : "auto"; }};
 }
 
 Entry text(const char* variable, std::string Settings::*member, const char* meaning) {
@@ -107,8 +122,9 @@ std::vector<Entry> entries_of_paths() {
             "paths that automatic plans may use besides the direct one, by place; empty = all"),
       names("POLYPATH_EXCLUDE", &Settings::exclude, "paths that automatic plans never use"),
       number("POLYPATH_MAX_PATHS", &Settings::max_paths, 1, 16, "most paths in one plan"),
-      bytes("POLYPATH_MIN_MESSAGE", &Settings::min_message, 512_B, 1024_GiB,
-            "smaller messages are always one native copy"),
+      bytes_or_auto("POLYPATH_MIN_MESSAGE", &Settings::min_message, 512_B, 1024_GiB,
+                    "smaller messages are always one native copy; auto = where several paths begin "
+                    "to pay between the two places, 2M at most"),
       bytes("POLYPATH_MIN_CHUNK", &Settings::min_chunk, 512_B, 1_GiB, "smallest chunk"),
   };
 }

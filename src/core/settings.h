@@ -2,6 +2,7 @@
 // Every POLYPATH_* environment variable, read here and nowhere else.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct Settings {
   std::vector<std::string> include;   ///< POLYPATH_PATHS
   std::vector<std::string> exclude;   ///< POLYPATH_EXCLUDE
   int max_paths = 16;                 ///< POLYPATH_MAX_PATHS
-  Bytes min_message = 2_MiB;          ///< POLYPATH_MIN_MESSAGE
+  std::optional<Bytes> min_message;   ///< POLYPATH_MIN_MESSAGE; none: what plans say
   Bytes min_chunk = 64_KiB;           ///< POLYPATH_MIN_CHUNK
   Bytes staging_slot = 8_MiB;         ///< POLYPATH_STAGING_SLOT
   int staging_slots = 4;              ///< POLYPATH_STAGING_SLOTS

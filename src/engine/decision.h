@@ -12,6 +12,8 @@ struct Measurement;
 struct Decision {
   const CopyCall& call;
   CopyEnds ends = {};  ///< nowhere, if the copy is as one was that lately went natively
+  /// Smaller copies between these ends are native without a question; zero if nobody asked.
+  Bytes plain_below = {};
   Means means = Means::nothing;
   PlanPointer plan = nullptr;  ///< null: it needs none, or none is known yet
   Contention contention = {};  ///< beside which it is planned
@@ -27,6 +29,9 @@ struct Decision {
   bool may_block = false;     ///< the driver's own copy may, so nobody may wait for it
   /// It is timed; null: it is not.
   std::shared_ptr<Measurement> measurement = nullptr;
+
+  /// Too small to be planned.
+  [[nodiscard]] bool is_plain() const { return call.bytes < plain_below && !call.options.forced(); }
 };
 
 }  // namespace polypath

@@ -26,8 +26,9 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       experience_(static_cast<std::size_t>(settings.plan_cache)),
       timing_events_(driver),
       keeper_(std::move(keeper)),
-      recent_(std::min(settings.min_message, settings.pageable_min)),
-      recent_sets_(std::min(settings.min_message, settings.pageable_min)),
+      recent_(settings.min_message.value_or(kAlwaysPlanned)),
+      recent_sets_(
+          std::min(settings.min_message.value_or(kNeverPlannedBelow), settings.pageable_min)),
       uses_(static_cast<std::size_t>(settings.plan_cache)),
       pageable_(
           driver, machine_.driver, settings_,

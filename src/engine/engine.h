@@ -112,6 +112,8 @@ class Engine {
   PlanPointer known_plan(PlaceId source, PlaceId destination, Bytes bytes,
                          const PlanOptions& options = {});
 
+  /// Smaller copies are one native copy wherever they go.
+  [[nodiscard]] Bytes smallest_planned() { return plans_.least_smallest(); }
   /// False if the calling thread may use too few CPUs to copy pageable memory through windows.
   [[nodiscard]] bool windows_pay() const { return pageable_.pays(); }
   [[nodiscard]] Statistics statistics() const;
@@ -140,7 +142,7 @@ class Engine {
   [[nodiscard]] bool recall_locked(Decision& decision);
   [[nodiscard]] bool is_brief(const Plan& plan) const;
   void look_around(Decision& decision, PlaceId source, PlaceId destination);
-  [[nodiscard]] bool is_plain(const CopyCall& call) const;
+  [[nodiscard]] Bytes plain_below(const CopyCall& call, const CopyEnds& ends);
   void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);
   void plan_beside_others(Decision& decision);
@@ -164,7 +166,7 @@ class Engine {
   [[nodiscard]] SetMember examine(const CopyCall& call, SeenBefore& seen);
   [[nodiscard]] bool may_be_piece(const SetMember& member) const;
   void examine_all(Many& many);
-  [[nodiscard]] bool is_joint(const CopyCall& call) const;
+  [[nodiscard]] bool is_joint(const SetMember& member);
   [[nodiscard]] bool recall_many(Many& many);
   void remember_many(const Many& many);
   void arrange_many(Many& many);

@@ -102,19 +102,27 @@ Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends)
   refuse_overlap(call);
   const auto captured = [&] { return known_ends == nullptr && driver_.is_capturing(call.stream); };
   decision.ends = ends;
+  decision.plain_below = plain_below(call, ends);
   decision.means = Means::native;
   decision.may_block = !ends.stay_where_they_are();
+  decision.stays_native = decision.is_plain() && !decision.may_block;
   if (decision.may_block) {
     if (goes_by_windows(call, ends) && !captured()) decision.means = Means::windows;
-  } else if (!is_plain(call) && ends.source != ends.destination && !captured()) {
+  } else if (!decision.is_plain() && ends.source != ends.destination && !captured()) {
     choose_plan(decision);
   }
   return decision;
 }
 
-// Too small to be planned.
-bool Engine::is_plain(const CopyCall& call) const {
-  return call.bytes < settings_.min_message && !call.options.forced();
+// Smaller copies between the ends are native without a question. While that is being found out,
+// they go as if it were as much as it can be.
+Bytes Engine::plain_below(const CopyCall& call, const CopyEnds& ends) {
+  const Bytes most = settings_.min_message.value_or(kAlwaysPlanned);
+  if (!ends.stay_where_they_are()) return std::min(most, settings_.pageable_min);
+  if (settings_.min_message || call.bytes >= most || ends.source == ends.destination) return most;
+  if (call.bytes < kNeverPlannedBelow) return kNeverPlannedBelow;
+  const PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options)};
+  return background_ ? plans_.find_smallest(request, *background_) : plans_.make_smallest(request);
 }
 
 void Engine::choose_plan(Decision& decision) {

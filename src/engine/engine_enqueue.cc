@@ -173,7 +173,7 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
   if (decision.measurement && result.obstacle == Obstacle::none)
     measurements_.push_back(decision.measurement);
   const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
-  const bool knows_why = decision.plan || decision.call.bytes < settings_.min_message;
+  const bool knows_why = decision.plan || decision.call.bytes < decision.plain_below;
   const bool lasts = !decision.recalled && !decision.joint && !decision.learnt;
   if (by_decision && knows_why && lasts) recent_.remember(decision);
 }

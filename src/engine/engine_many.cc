@@ -91,14 +91,16 @@ SetMember Engine::examine(const CopyCall& call, SeenBefore& seen) {
   if (!member.captured && call.options.asks_for_paths()) (void)decide_locked(call, &member.ends);
   const bool stays = !member.captured && member.ends.stay_where_they_are() &&
                      member.ends.source != member.ends.destination;
-  member.plannable = stays && is_joint(call);
+  member.plannable = stays && is_joint(member);
   member.piece = stays && may_be_piece(member);
   return member;
 }
 
-bool Engine::is_joint(const CopyCall& call) const {
-  return call.bytes >= settings_.min_message && !call.options.asks_for_paths() && !call.cautious &&
-         choice_of(call.options) != Executor::native && (!call.may_branch || call.may_branch());
+bool Engine::is_joint(const SetMember& member) {
+  const CopyCall& call = member.call;
+  return !call.options.asks_for_paths() && !call.cautious &&
+         choice_of(call.options) != Executor::native &&
+         call.bytes >= plain_below(call, member.ends) && (!call.may_branch || call.may_branch());
 }
 
 void Engine::examine_all(Many& many) {

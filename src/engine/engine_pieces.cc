@@ -19,7 +19,7 @@ bool Engine::may_be_piece(const SetMember& member) const {
 // nothing of what else is in flight.
 bool Engine::arrange_pieces(Many& many) {
   auto set = find_pieces(many.members, settings_.staging_slot);
-  if (!set || set->bytes < settings_.min_message) return false;
+  if (!set || set->bytes < settings_.min_message.value_or(kAlwaysPlanned)) return false;
   const SetMember& first = many.members[set->members.front()];
   many.time = driver_.now();
   const Asked asked{first.call.stream, first.ends.source, first.ends.destination, set->bytes};

@@ -82,8 +82,9 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
 // Counted with the copy that it is a part of.
 CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   const std::scoped_lock lock(mutex_);
-  Decision decision{.call = call, .ends = ends, .means = Means::native};
-  if (!is_plain(call)) plan_beside_others(decision);
+  Decision decision{
+      .call = call, .ends = ends, .plain_below = plain_below(call, ends), .means = Means::native};
+  if (!decision.is_plain()) plan_beside_others(decision);
   CopyResult result = attempt(decision);
   if (result.means == Means::native) native_copy(decision, NativeCopyBy::engine);
   else count_staged(*result.plan);

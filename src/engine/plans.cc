@@ -15,7 +15,8 @@ Plans::Plans(const Machine& machine, const Settings& settings)
       known_joint_(static_cast<std::size_t>(settings.plan_cache)),
       known_split_(static_cast<std::size_t>(settings.plan_cache)),
       splits_(static_cast<std::size_t>(settings.plan_cache)),
-      known_pieces_(static_cast<std::size_t>(settings.plan_cache)) {}
+      known_pieces_(static_cast<std::size_t>(settings.plan_cache)),
+      known_smallest_(static_cast<std::size_t>(settings.plan_cache)) {}
 
 PlanPointer Plans::make(const PlanRequest& request) {
   const std::scoped_lock lock(planning_);
@@ -73,6 +74,33 @@ PlanPointer Plans::find(const SplitRequest& request, Background& background) {
 
 PieceRecipePointer Plans::find(const PieceRequest& request, Background& background) {
   return known_pieces_.find(request, background, [&] { return task_of(request); });
+}
+
+Bytes Plans::make_smallest(const PlanRequest& request) {
+  const std::scoped_lock lock(planning_);
+  return planner_.smallest_planned(request.source, request.destination, request.bytes,
+                                   request.options);
+}
+
+Bytes Plans::least_smallest() {
+  const std::scoped_lock lock(planning_);
+  return planner_.least_smallest_planned();
+}
+
+Bytes Plans::find_smallest(const PlanRequest& request, Background& background) {
+  const PlanOptions& options = request.options;
+  const SmallestKey key{request.source, request.destination, options.executor, options.left_out};
+  const auto task = [&] {
+    return [this, request]() -> std::optional<Bytes> {
+      try {
+        return make_smallest(request);
+      } catch (const std::exception& error) {
+        log(LogLevel::info, std::string("small copies cannot be planned: ") + error.what());
+        return kAlwaysPlanned;
+      }
+    };
+  };
+  return known_smallest_.find(key, background, task).value_or(kAlwaysPlanned);
 }
 
 Plans::Key Plans::key_of(const PlanRequest& request) {

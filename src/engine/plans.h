@@ -41,7 +41,8 @@ struct JointRequest {
 /// A plan to be split otherwise.
 using SplitRequest = std::tuple<PlanPointer, Shares, double>;
 
-/// Plans that the background makes, by what they were asked for. Thread-safe; never waits.
+/// What the background finds out, by what was asked for: plans, as pointers, and sizes.
+/// Thread-safe; never waits.
 template <class Key, class Pointer>
 class KnownPlans {
  public:
@@ -57,7 +58,7 @@ class KnownPlans {
     if (const Pointer* known = known_.find(key)) return *known;
     if (wanted_.size() < kMostWanted && wanted_.insert(key).second)
       background.post([this, key, make = task()] { insert(key, make()); });
-    return nullptr;
+    return Pointer{};
   }
 
  private:
@@ -97,11 +98,18 @@ class Plans {
   /// As level_shares. Never waits.
   std::optional<LevelledShares> level(const Plan& plan, std::span<const Seconds> measured,
                                       double damping);
+  /// As Planner::least_smallest_planned.
+  Bytes least_smallest();
+  /// Planner::smallest_planned for a request; the second one is kAlwaysPlanned until the background
+  /// has found it, and for ever if it cannot.
+  Bytes make_smallest(const PlanRequest& request);
+  Bytes find_smallest(const PlanRequest& request, Background& background);
 
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
  private:
   using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
+  using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;
 
   [[nodiscard]] static Key key_of(const PlanRequest& request);
   template <class Request>
@@ -117,6 +125,7 @@ class Plans {
   KnownPlans<SplitRequest, PlanPointer> known_split_;
   LruCache<SplitRequest, PlanPointer> splits_;  ///< made in the call
   KnownPlans<PieceRequest, PieceRecipePointer> known_pieces_;
+  KnownPlans<SmallestKey, std::optional<Bytes>> known_smallest_;
 };
 
 }  // namespace polypath

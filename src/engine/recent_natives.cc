@@ -26,18 +26,29 @@ std::optional<CopyLikeness> likeness_of(const CopyCall& call, Bytes smallest_pla
 }
 
 const RecentNatives::Known* RecentNatives::find(const CopyCall& call) {
-  const auto likeness = likeness_of(call, smallest_planned_);
+  if (call.bytes < always_planned_)
+    if (const Known* known = find_plain(call)) return known;
+  const auto likeness = likeness_of(call, {});
   return likeness ? copies_.find(*likeness) : nullptr;
 }
 
+// What is remembered of all copies that are too small to plan, if this one is.
+const RecentNatives::Known* RecentNatives::find_plain(const CopyCall& call) {
+  const auto likeness = likeness_of(call, always_planned_);
+  const Known* known = likeness ? copies_.find(*likeness) : nullptr;
+  return known != nullptr && call.bytes < known->plain_below ? known : nullptr;
+}
+
 void RecentNatives::forget(const CopyCall& call) {
-  if (const auto likeness = likeness_of(call, smallest_planned_)) copies_.forget(*likeness);
+  for (const Bytes all_alike : {Bytes{}, always_planned_})
+    if (const auto likeness = likeness_of(call, all_alike)) copies_.forget(*likeness);
 }
 
 void RecentNatives::remember(const Decision& decision) {
-  const auto likeness = likeness_of(decision.call, smallest_planned_);
+  const auto likeness = likeness_of(decision.call, decision.plain_below);
   if (!likeness || !stays(decision)) return;
   Known known{.plan = decision.plan,
+              .plain_below = decision.plain_below,
               .always = !decision.plan || decision.stays_native,
               .may_block = decision.may_block};
   Known* before = copies_.peek(*likeness);

@@ -1,9 +1,10 @@
 #pragma once
 // Copies that lately went as one native copy, so that the next one like them can go at once.
 //
-// Copies are alike if they have the same size (or are all too small to plan) between the same pages
-// of memory. That the memory may be another one since is harmless: a native copy is right between
-// memories of any kind, and all that is remembered is that there was nothing to gain.
+// Copies are alike if they have the same size (or are all too small to plan, whatever that was
+// found to be there) between the same pages of memory. That the memory may be another one since is
+// harmless: a native copy is right between memories of any kind, and all that is remembered is that
+// there was nothing to gain.
 
 #include <optional>
 
@@ -38,6 +39,7 @@ class RecentNatives {
   /// Why a copy went natively, and where it would again.
   struct Known {
     PlanPointer plan = nullptr;         ///< null for a size too small to plan
+    Bytes plain_below = {};             ///< and then so are all below this one
     bool always = false;                ///< whatever else is in flight
     bool alone = false;                 ///< with nothing else in flight
     BothWays both_ways = BothWays::no;  ///< and beside one as large the other way
@@ -45,8 +47,8 @@ class RecentNatives {
     bool may_block = false;             ///< the memory was not device or pinned memory
   };
 
-  /// Sizes below `smallest_planned` are all alike.
-  explicit RecentNatives(Bytes smallest_planned) : smallest_planned_(smallest_planned) {}
+  /// Sizes from `always_planned` on are never too small to plan.
+  explicit RecentNatives(Bytes always_planned) : always_planned_(always_planned) {}
 
   /// What is remembered of copies like this one; null if nothing is. Counts as a use.
   [[nodiscard]] const Known* find(const CopyCall& call);
@@ -55,7 +57,9 @@ class RecentNatives {
   void forget(const CopyCall& call);
 
  private:
-  Bytes smallest_planned_;
+  [[nodiscard]] const Known* find_plain(const CopyCall& call);
+
+  Bytes always_planned_;
   RecentCopies<CopyLikeness, Known> copies_;
 };
 

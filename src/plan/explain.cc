@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "plan/load.h"
+#include "plan/optimiser.h"
 
 namespace polypath {
 
@@ -84,11 +85,11 @@ std::string Explainer::reason_in(const PathDecision& decision, bool forced) cons
 std::string Explainer::reason_out(const PathDecision& decision, const std::string& barred,
                                   bool forced, bool harms) const {
   if (forced) return barred.empty() ? "not among the paths asked for" : barred;
-  if (!barred.empty() && plan_.bytes >= settings_.min_message) return barred;
+  if (!barred.empty() && plan_.bytes >= grounds_.smallest_planned) return barred;
   const std::string verdict = this->verdict(decision);
-  if (plan_.bytes < settings_.min_message)
+  if (plan_.bytes < grounds_.smallest_planned)
     return fmt::format("messages below {} are one native copy; {}",
-                       describe_bytes(settings_.min_message), verdict);
+                       describe_bytes(grounds_.smallest_planned), verdict);
   const std::string shared = contention(decision.path);
   if (!shared.empty() && decision.predicted >= without())
     return fmt::format("{}: {}", shared, verdict);
@@ -101,8 +102,13 @@ std::string Explainer::reason_out(const PathDecision& decision, const std::strin
 std::string Explainer::reason_though_faster(bool harms) const {
   if (harms) return "some transfer of the set would end later than natively";
   if (grounds_.of_set) return "the search for the whole set did not take it";
-  return fmt::format("gains less than the {} that planning asks for",
-                     describe_seconds(grounds_.least_gain));
+  if (plan_.executor() == Executor::native)
+    return fmt::format("gains less than the {} that planning asks for",
+                       describe_seconds(grounds_.least_gain));
+  return fmt::format(
+      "saves less than the {} % that one more path must save, beside what its calls "
+      "take of the thread",
+      100 * kLeastSavedByAPath);
 }
 
 std::string Explainer::verdict(const PathDecision& decision) const {

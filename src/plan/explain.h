@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/settings.h"
 #include "model/predict.h"
 #include "plan/plan.h"
 
@@ -24,6 +23,7 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
 /// What the plan was chosen by.
 struct PlanGrounds {
   Seconds least_gain;        ///< what it had to gain over a native copy
+  Bytes smallest_planned;    ///< smaller messages are one native copy
   std::vector<Path> in_use;  ///< paths that run meanwhile, its own among them
   /// What the plan would take with one more path, with its uncontended share.
   struct With {
@@ -40,9 +40,8 @@ struct PlanGrounds {
 /// Writes the decisions of one plan.
 class Explainer {
  public:
-  Explainer(const Predictor& predictor, const Settings& settings, const Plan& plan,
-            PlanGrounds grounds)
-      : predictor_(predictor), settings_(settings), plan_(plan), grounds_(std::move(grounds)) {}
+  Explainer(const Predictor& predictor, const Plan& plan, PlanGrounds grounds)
+      : predictor_(predictor), plan_(plan), grounds_(std::move(grounds)) {}
 
   /// `prediction` is that of the plan's shape; `barred` says why the path was no candidate, and is
   /// empty if it was one.
@@ -59,7 +58,6 @@ class Explainer {
   [[nodiscard]] std::string contention(const Path& path) const;
 
   const Predictor& predictor_;
-  const Settings& settings_;
   const Plan& plan_;
   PlanGrounds grounds_;
 };

@@ -59,6 +59,7 @@ struct JointPlanner::Request {
   const JointOptions& options;
   PlanOptions each = {};                        // what each transfer's paths are asked with
   std::vector<std::vector<Path>> paths = {};    // that each may use
+  std::vector<Bytes> smallest = {};             // smaller ones are one native copy
   std::vector<JointPredictor> predictors = {};  // by executor tried; the first one for streams
 };
 
@@ -82,7 +83,9 @@ JointPlanPointer JointPlanner::make_plan(Request& request) {
     check_size(transfer.bytes);
     request.paths.push_back(
         planner_.usable_paths(transfer.source, transfer.destination, request.each));
-    if (transfer.bytes < planner_.settings().min_message) request.paths.back().resize(1);
+    request.smallest.push_back(planner_.smallest_planned(transfer.source, transfer.destination,
+                                                         transfer.bytes, request.each));
+    if (transfer.bytes < request.smallest.back()) request.paths.back().resize(1);
   }
   const JointDraft chosen = choose(request);
   auto joint = std::make_shared<JointPlan>();
@@ -217,9 +220,12 @@ void JointPlanner::explain(const Request& request, const JointDraft& chosen, std
   const Path& direct = request.paths[transfer].front();
   const Seconds least_gain =
       native - planner_.to_beat(direct, plan.bytes, native, calls_of(request.options));
-  const Explainer explainer(
-      planner_.predictor(), planner_.settings(), plan,
-      {.least_gain = least_gain, .in_use = in_use, .time_with = time_with, .of_set = chosen.last});
+  const Explainer explainer(planner_.predictor(), plan,
+                            {.least_gain = least_gain,
+                             .smallest_planned = request.smallest[transfer],
+                             .in_use = in_use,
+                             .time_with = time_with,
+                             .of_set = chosen.last});
   for (const Path& path : find_paths(planner_.machine(), plan.source, plan.destination))
     plan.decisions.push_back(
         explainer.decide(path, own.prediction, why_not(request, plan, path), false));

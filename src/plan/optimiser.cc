@@ -12,8 +12,8 @@ constexpr int kProgramRounds = 4;           // chunk counts settle to within a p
 constexpr int kEqualiseRounds = 4;          // each roughly squares the relative difference of ends
 constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
 constexpr std::size_t kReplayedDrafts = 5;  // quick predictions order the rest reliably
-constexpr double kOutOfStep = 1.04;    // a replay this far above the quick prediction has a cause
-constexpr double kWorthAPath = 0.998;  // another path must save 0.2 %, or it is left idle
+constexpr double kOutOfStep = 1.04;  // a replay this far above the quick prediction has a cause
+constexpr double kWorthAPath = 1 - kLeastSavedByAPath;
 
 Seconds cost_of(const Draft& draft) {
   return draft.prediction.time + draft.prediction.call * kCallWeight;
@@ -32,6 +32,10 @@ bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
 }
 
 }  // namespace
+
+bool is_worth_a_path(const Draft& more, const Draft& fewer) {
+  return cost_of(more) < cost_of(fewer) * kWorthAPath;
+}
 
 Bytes share_of(Bytes bytes, double share) {
   return {static_cast<std::uint64_t>(std::llround(bytes.real() * share))};
@@ -99,9 +103,14 @@ void Optimiser::predict(Draft& draft, Effort effort) const {
   const auto predictions = effort == Effort::quick ? predictor_.predict(shapes, limits_.slots)
                                                    : predictor_.predict_well(shapes, limits_.slots);
   draft.prediction = predictions.front();
-  // Whichever is late, both count as late: in time each of them will be.
-  for (const Prediction& other : predictions)
+  // Whichever is late, both count as late: in time each of them will be. So do their paths: bytes
+  // must not go to one that is early this way only.
+  for (const Prediction& other : predictions) {
     draft.prediction.time = std::max(draft.prediction.time, other.time);
+    for (std::size_t p = 0; p < draft.paths.size(); ++p)
+      draft.prediction.path_finish[p] =
+          std::max(draft.prediction.path_finish[p], other.path_finish[p]);
+  }
 }
 
 // The shape, and its mirror image if that is under way as well.
@@ -232,6 +241,8 @@ void Optimiser::scale_chunks(Draft& draft) const {
   };
   for (const int taper : {0, 1, 2}) consider(1, taper);
   for (const double factor : {0.7, 1.4}) consider(factor, -1);
+  // Paths that all stage take turns: few large chunks wait less for each other.
+  if (draft.paths.front().path.staged()) consider(0.5, -1);
 }
 
 // Copies that take turns at an engine can fall into step, so that one path waits for the other at
@@ -288,7 +299,7 @@ Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
 Draft Optimiser::without_idlers(Draft best) const {
   for (bool smaller = true; smaller;) {
     smaller = false;
-    for (std::size_t p = 1; p < best.paths.size() && best.paths.size() > 2; ++p) {
+    for (std::size_t p = 0; p < best.paths.size() && best.paths.size() > 2; ++p) {
       Draft fewer = best;
       fewer.paths.erase(fewer.paths.begin() + static_cast<std::ptrdiff_t>(p));
       double sum = 0;
@@ -337,6 +348,16 @@ Draft Optimiser::closed_form(const std::vector<Path>& paths) const {
   Draft draft = closed_form_split(paths);
   evaluate(draft);
   return draft;
+}
+
+Draft Optimiser::with_path(const Draft& draft, const Path& path) const {
+  std::vector<Path> paths = paths_of(draft);
+  paths.push_back(path);
+  return closed_form(paths);
+}
+
+void Optimiser::equalise_well(Draft& draft) const {
+  equalise(draft, kReplayRounds, Effort::replay);
 }
 
 Draft Optimiser::closed_form_split(const std::vector<Path>& paths) const {

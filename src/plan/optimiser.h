@@ -34,6 +34,12 @@ struct Draft {
 /// the one with fewer calls leaves the thread to the program and to its other transfers.
 inline constexpr double kCallWeight = 0.05;
 
+/// Another path must save so much, or it is left idle.
+inline constexpr double kLeastSavedByAPath = 0.002;
+
+/// True if the draft with a path more saves enough, the calling thread's time included.
+bool is_worth_a_path(const Draft& more, const Draft& fewer);
+
 /// A part of a message, to the nearest byte.
 Bytes share_of(Bytes bytes, double share);
 
@@ -58,7 +64,11 @@ class Optimiser {
   [[nodiscard]] Draft best_subset(const std::vector<Path>& paths) const;
   /// The papers' closed-form shares without contention: every path carries something.
   [[nodiscard]] Draft closed_form(const std::vector<Path>& paths) const;
-  /// The same without a prediction.
+  /// The same over the paths of a draft and one more.
+  [[nodiscard]] Draft with_path(const Draft& draft, const Path& path) const;
+  /// Moves bytes until the paths end together, by replay where they contend.
+  void equalise_well(Draft& draft) const;
+  /// The closed form without a prediction.
   [[nodiscard]] Draft closed_form_split(const std::vector<Path>& paths) const;
   /// Predicts a draft whose shares and chunk counts are set, by replay where paths contend.
   void evaluate(Draft& draft) const;

@@ -18,6 +18,11 @@
 
 namespace polypath {
 
+/// Where no setting says so: smaller messages are never planned,
+inline constexpr Bytes kNeverPlannedBelow = 64_KiB;
+/// and these and larger ones always.
+inline constexpr Bytes kAlwaysPlanned = 2_MiB;
+
 /// Plans transfers on one machine. Not thread-safe; the engine guards it.
 class Planner {
  public:
@@ -34,6 +39,13 @@ class Planner {
   /// A plan for the same with another split, whether that is predicted to gain or not. Not cached.
   /// Nothing changes in what the plan's paths may be.
   [[nodiscard]] PlanPointer with_split(const Plan& plan, const Split& split) const;
+  /// Smaller messages between the places are one native copy: what the settings say, else the
+  /// smallest size for which several paths are worth it on an idle machine, kAlwaysPlanned at most.
+  /// That is found once, by a few plans, when first one of less than that is asked for: `bytes`.
+  Bytes smallest_planned(PlaceId source, PlaceId destination, Bytes bytes,
+                         const PlanOptions& options = {});
+  /// A size below which that is known without a plan: no pair of places has a smaller one.
+  [[nodiscard]] Bytes least_smallest_planned() const;
 
   /// The paths that a plan on an idle machine may use, the direct one first. Errors as plan().
   [[nodiscard]] std::vector<Path> usable_paths(PlaceId source, PlaceId destination,
@@ -52,6 +64,7 @@ class Planner {
  private:
   struct Request;
   using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
+  using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;
   using RecipeKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, LoadSignature, Executor>;
 
   [[nodiscard]] PlanPointer make_plan(Request& request);
@@ -66,6 +79,19 @@ class Planner {
   void finish(const Request& request, const Draft& chosen, Executor executor, Plan& plan) const;
   void explain(const Request& request, const Draft& chosen, Plan& plan) const;
   void explain_split(const Prediction& prediction, Plan& plan) const;
+
+  // planner_more.cc
+  void add_paths(Request& request, Draft& chosen, Executor& executor) const;
+  [[nodiscard]] bool may_add_paths(const Request& request) const;
+  [[nodiscard]] bool add_path(Request& request, const Path& path, Draft& chosen,
+                              Executor& executor) const;
+  [[nodiscard]] static Executor executor_of_more(const Request& request);
+  [[nodiscard]] std::string why_no_more(const Request& request, const Draft& chosen,
+                                        const Path& path) const;
+
+  // planner_smallest.cc
+  [[nodiscard]] Bytes search_smallest(Request& request);
+  [[nodiscard]] std::vector<Bytes> sizes_that_may_gain(const Request& request) const;
 
   // planner_beside.cc
   [[nodiscard]] Load load_of(const Companions& company) const;
@@ -94,6 +120,7 @@ class Planner {
   TunedTable tuned_;
   LruCache<PlanKey, PlanPointer> plans_;
   LruCache<RecipeKey, Draft> recipes_;
+  LruCache<SmallestKey, Bytes> smallest_;
 };
 
 }  // namespace polypath

@@ -90,9 +90,12 @@ PlanPointer Planner::with_split(const Plan& plan, const Split& split) const {
 
 // Paths that were in the plan stay in its reasons.
 void Planner::explain_split(const Prediction& prediction, Plan& plan) const {
-  const Explainer explainer(
-      predictor_, settings_, plan,
-      {.least_gain = {}, .in_use = {}, .time_with = {}, .asked = "as measured"});
+  const Explainer explainer(predictor_, plan,
+                            {.least_gain = {},
+                             .smallest_planned = {},
+                             .in_use = {},
+                             .time_with = {},
+                             .asked = "as measured"});
   for (PathDecision& decision : plan.decisions) {
     if (!decision.included) continue;
     decision = explainer.decide(decision.path, prediction, {}, true);

@@ -1,6 +1,7 @@
 #pragma once
 // What the planner's sources share and nobody else needs.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ struct Planner::Request {
   Bytes bytes;
   const PlanOptions* options = nullptr;
   const Companions* company = nullptr;
-  LoadSignature load = {};         // what they take
-  std::vector<Path> paths = {};    // all there are, direct first
+  LoadSignature load = {};                     // what they take
+  std::vector<Path> paths = {};                // all there are, direct first
+  Bytes smallest = {};                         // smaller messages are one native copy
+  std::map<Path, Seconds> with_one_more = {};  // what the plan would take with this path, too
   std::vector<Path> harmful = {};  // some plan over them would have harmed the companions
 };
 

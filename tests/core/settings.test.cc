@@ -24,7 +24,7 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_THAT(settings.include, IsEmpty());
   EXPECT_THAT(settings.exclude, IsEmpty());
   EXPECT_EQ(settings.max_paths, 16);
-  EXPECT_EQ(settings.min_message, 2_MiB);
+  EXPECT_EQ(settings.min_message, std::nullopt);
   EXPECT_EQ(settings.min_chunk, 64_KiB);
   EXPECT_EQ(settings.staging_slot, 8_MiB);
   EXPECT_EQ(settings.staging_slots, 4);

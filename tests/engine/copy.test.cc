@@ -76,7 +76,7 @@ TEST_P(EveryKind, CopiesExactlyOverAllPaths) {
 
 TEST_P(EveryKind, CopiesExactlyAroundTheThresholds) {
   const Settings settings;
-  const std::size_t least = settings.min_message.value;
+  const std::size_t least = kAlwaysPlanned.value;
   for (const std::optional<Executor> executor : {Executor::stream, Executor::graph}) {
     PlanOptions options;
     options.executor = executor;

@@ -25,7 +25,7 @@ CopyCall call_of(std::uintptr_t destination, std::uintptr_t source, Bytes bytes)
 }
 
 Decision native(const CopyCall& call, PlanPointer plan = nullptr) {
-  return {.call = call, .means = Means::native, .plan = std::move(plan)};
+  return {.call = call, .plain_below = 1_MiB, .means = Means::native, .plan = std::move(plan)};
 }
 
 TEST(RecentNatives, KnowCopiesBetweenTheSamePages) {
@@ -48,6 +48,33 @@ TEST(RecentNatives, SizesTooSmallToPlanAreAlike) {
 
   EXPECT_NE(recent.find(call_of(0x10000, 0x90000, 64_KiB)), nullptr);
   EXPECT_EQ(recent.find(call_of(0x10000, 0x90000, 1_MiB)), nullptr);
+}
+
+// Between other places several paths begin to pay elsewhere.
+TEST(RecentNatives, HowSmallThatIsWasFoundOut) {
+  RecentNatives recent(2_MiB);
+  const CopyCall small = call_of(0x10000, 0x90000, 8_B);
+  Decision decision = native(small);
+  decision.plain_below = 300_KiB;
+
+  recent.remember(decision);
+
+  EXPECT_NE(recent.find(call_of(0x10000, 0x90000, 300_KiB - 1_B)), nullptr);
+  EXPECT_EQ(recent.find(call_of(0x10000, 0x90000, 300_KiB)), nullptr);
+}
+
+TEST(RecentNatives, SizesThatAreSmallElsewhereAreKnownByThemselves) {
+  RecentNatives recent(2_MiB);
+  const CopyCall call = call_of(0x10000, 0x90000, 512_KiB);
+  Decision decision = native(call, std::make_shared<Plan>());
+  decision.plain_below = 300_KiB;
+
+  recent.remember(decision);
+
+  EXPECT_NE(recent.find(call), nullptr);
+  EXPECT_EQ(recent.find(call_of(0x10000, 0x90000, 513_KiB)), nullptr);
+  recent.forget(call);
+  EXPECT_EQ(recent.find(call), nullptr);
 }
 
 TEST(RecentNatives, CopiesWithOptionsOfTheirOwnAreNotKnown) {

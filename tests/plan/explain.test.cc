@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "plan/planning.h"
+#include "support/random.h"
 
 namespace polypath::test {
 namespace {
@@ -54,6 +55,91 @@ TEST(Decisions, NameWhatGpuPathsShareBehindASwitch) {
         << relay.reason;
     EXPECT_GT(relay.predicted, plan->predicted);
   }
+}
+
+// What one path more may save without being worth it: see is_worth_a_path.
+Seconds least_saving(const Planner& planner, const Plan& plan) {
+  const Seconds call = planner.predictor().call_time(plan.shape, planner.settings().staging_slots);
+  return plan.predicted * kLeastSavedByAPath + call * kCallWeight;
+}
+
+// Nobody can be shown a faster plan than the one that was chosen without being told why.
+void expect_no_better_plan(Planner& planner, const Plan& plan, const PlanOptions& options) {
+  const bool native = plan.executor() == Executor::native;
+  const Path& direct = plan.decisions.front().path;
+  const Seconds to_beat =
+      planner.to_beat(direct, plan.bytes, plan.native_predicted, options.both_ways);
+  for (const PathDecision& path : plan.decisions) {
+    if (path.included || path.predicted >= plan.predicted) continue;
+    SCOPED_TRACE(path.name + ": " + path.reason);
+    if (path.reason.starts_with("messages below")) {
+      EXPECT_LT(plan.bytes, kAlwaysPlanned);
+    } else if (native) {
+      EXPECT_THAT(path.reason, testing::StartsWith("gains less than"));
+      EXPECT_GE(path.predicted, to_beat);
+    } else {
+      EXPECT_THAT(path.reason, testing::StartsWith("saves less than"));
+      EXPECT_GE(path.predicted, plan.predicted - least_saving(planner, plan));
+    }
+  }
+}
+
+TEST(Decisions, NeverShowABetterPlanThanTheChosenOne) {
+  for (const std::string& name : zoo_and_synthetic(30)) {
+    Rig rig(name);
+    Random random(7);
+    for (int round = 0; round < 6; ++round) {
+      const Hop& hop = random.pick(rig.machine.hops);
+      const Bytes bytes{random.between(1 << 19, 1 << 21) << random.integer(0, 7)};
+      PlanOptions options;
+      if (random.chance(50)) options.both_ways = BothWays::by_processes;
+      SCOPED_TRACE(name + " " + rig.machine.place(hop.source).name + " to " +
+                   rig.machine.place(hop.destination).name + " " + std::to_string(bytes.value));
+
+      const PlanPointer plan = rig.planner.plan(hop.source, hop.destination, bytes, options);
+
+      expect_no_better_plan(rig.planner, *plan, options);
+    }
+  }
+}
+
+// A third path saves 4 % there that the search for the size class does not find.
+TEST(Decisions, AreNotOfAPlanThatOnePathMoreImproves) {
+  Rig rig("synthetic:15");
+  PlanOptions options;
+  options.both_ways = BothWays::by_processes;
+
+  const PlanPointer plan = rig.planner.plan(kGpu1, kGpu0, 16_MiB, options);
+
+  EXPECT_LT(plan->predicted, 226.1_us);
+}
+
+TEST(Decisions, SayWhatTheSettingsLeaveOut) {
+  Settings settings;
+  settings.exclude = {"gpu2"};
+  Rig rig("beluga", settings);
+
+  const PlanPointer plan = rig.plan(64_MiB);
+
+  EXPECT_EQ(decision(*plan, "gpu2").reason, "left out by the settings");
+}
+
+TEST(Decisions, SayHowManyPathsThereMayBe) {
+  Settings settings;
+  settings.max_paths = 2;
+  Rig rig("beluga", settings);
+
+  const PlanPointer plan = rig.plan(64_MiB);
+
+  EXPECT_THAT(plan->decisions.back().reason, testing::HasSubstr("no more than 2 paths"));
+}
+
+TEST(Decisions, SayThatANativeCopyWasAskedFor) {
+  Rig rig("beluga");
+
+  const PlanPointer plan = rig.plan(64_MiB, with_executor(Executor::native));
+
+  EXPECT_EQ(decision(*plan, "gpu2").reason, "one native copy was asked for");
 }
 
 TEST(Decisions, NameTheSmallestMessage) {

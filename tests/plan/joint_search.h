@@ -66,7 +66,8 @@ class JointSearch {
                                     .max_paths = settings.max_paths}};
     for (const JointTransfer& each : set) {
       problem.paths.push_back(planner.usable_paths(each.source, each.destination));
-      if (each.bytes < settings.min_message) problem.paths.back().resize(1);
+      if (settings.min_message && each.bytes < *settings.min_message)
+        problem.paths.back().resize(1);
     }
     return problem;
   }

@@ -96,13 +96,16 @@ void Interposer::begin() noexcept {
     settings_ = read_settings();
     if (settings_.prepare == "auto") settings_.prepare = "background";
     set_log_level(settings_.log_level);
-    if (!is_off()) pass_below_.store(settings_.min_message.value, std::memory_order_release);
+    if (!is_off()) pass_below_.store(begin_below().value, std::memory_order_release);
   } catch (const std::exception& error) {
     complain(error.what(), "it could not start");
   }
   std::atexit([] { get().end(); });
   begun_.store(true, std::memory_order_release);
 }
+
+// The machine may have uses for smaller copies; that is found out when there is a larger one.
+Bytes Interposer::begin_below() const { return settings_.min_message.value_or(kAlwaysPlanned); }
 
 // Once. Until there is a session, copies go as they are.
 void Interposer::start() noexcept {
@@ -134,7 +137,11 @@ bool Interposer::waits_for_allocations() {
 
 void Interposer::make_session() noexcept {
   try {
-    session_.store(new Session(settings_), std::memory_order_release);
+    auto* session = new Session(settings_);
+    session_.store(session, std::memory_order_release);
+    // Unless everything passes by now.
+    std::uint64_t begun_with = begin_below().value;
+    pass_below_.compare_exchange_strong(begun_with, session->smallest_planned().value);
   } catch (const std::exception& error) {
     const std::scoped_lock lock(mutex_);
     complain(error.what(), "it could not start");

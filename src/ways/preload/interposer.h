@@ -53,6 +53,7 @@ class Interposer {
   Interposer() = default;
 
   void begin() noexcept;
+  [[nodiscard]] Bytes begin_below() const;
   void start() noexcept;
   [[nodiscard]] bool waits_for_allocations();
   void make_session() noexcept;

@@ -159,7 +159,8 @@ Outcome Session::decide(const ProgramCopy& asked) {
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   Ends ends;
   if (const auto against = look_at_ends(asked, ends)) {
-    if (*against == Outcome::same_memory || *against == Outcome::few_cpus)
+    if (*against == Outcome::same_memory || *against == Outcome::few_cpus ||
+        *against == Outcome::pageable)
       recent_.remember(asked, *against);
     return *against;
   }

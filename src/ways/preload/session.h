@@ -36,6 +36,7 @@ class Session {
 
   /// The program allocates memory of a GPU.
   void note_allocation() noexcept { engine_.note_allocation(); }
+  [[nodiscard]] Bytes smallest_planned() { return engine_.smallest_planned(); }
   /// Gives back staging memory, for an allocation of the program that found no room. True if there
   /// was any. Waits for copies in flight for a moment at most.
   bool make_room() noexcept;
