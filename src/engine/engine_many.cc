@@ -216,7 +216,8 @@ Decision Engine::decide_of_many(const Many& many, std::size_t number, const Copy
   const SetMember& member = many.members[number];
   const auto transfer = many.part(number).transfer;
   // What is too small is looked at no longer than it has been: there may be hundreds of them.
-  if (call.bytes.value > 0 && member.ends.stay_where_they_are() && is_plain(call))
+  if (call.bytes.value > 0 && member.ends.stay_where_they_are() && !call.options.forced() &&
+      call.bytes < plain_below(call, member.ends))
     return {.call = call, .ends = member.ends, .means = Means::native, .joint = true};
   if (!transfer) return decide_locked(call, member.captured ? nullptr : &member.ends);
   const PlanPointer& plan = many.joint->plans[*transfer];

@@ -207,7 +207,8 @@ std::vector<Seconds> finish_alone(const Machine& machine, const TransferShape& t
   }
   std::vector<Seconds> finish;
   for (std::size_t p = 0; p < transfer.paths.size(); ++p) {
-    const auto& [path, chunks] = transfer.paths[p];
+    const Path& path = transfer.paths[p].path;
+    const std::vector<Bytes>& chunks = transfer.paths[p].chunks;
     const HockneyPath hockney = hockney_path(machine, path);
     if (!path.staged()) {
       finish.push_back(first[p][0] + unpipelined_time(hockney, chunks[0]));
