@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -26,10 +24,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "polypath.learnt/1";
 constexpr std::size_t kMostKinds = 1024;
-constexpr std::size_t kMostCompany = 64;
 constexpr std::size_t kLongestName = 256;
 constexpr double kMostChunks = 64;  // times as many
-constexpr std::array kBothWays = {"no", "threads", "processes", "one-thread"};
 
 // Of all that plans are made from.
 std::string numbers_of(const Machine& machine) {
@@ -39,17 +35,9 @@ std::string numbers_of(const Machine& machine) {
 }
 
 Json json_of(const Machine& machine, const TransferKind& kind, const Learnt& learnt) {
-  Json company = Json::array();
-  for (const auto& [source, destination, bytes] : kind.company)
-    company.push_back({{"source", machine.place(source).name},
-                       {"destination", machine.place(destination).name},
-                       {"bytes", bytes.value}});
   return {{"source", machine.place(kind.source).name},
           {"destination", machine.place(kind.destination).name},
           {"bytes", kind.size.value},
-          {"both_ways", kBothWays.at(static_cast<std::size_t>(kind.both_ways))},
-          {"beside_processes", kind.beside_processes},
-          {"company", company},
           {"natively", learnt.natively},
           {"shares", learnt.split.shares},
           {"chunks", learnt.split.chunks},
@@ -65,12 +53,7 @@ class KindReader {
   std::pair<TransferKind, Learnt> read() const {
     TransferKind kind{.source = place(field_, "source"),
                       .destination = place(field_, "destination"),
-                      .size = Bytes{field_.at("bytes").count(1)},
-                      .both_ways = both_ways(),
-                      .beside_processes = field_.at("beside_processes").flag()};
-    for (const JsonField& met : field_.at("company").elements(kMostCompany))
-      kind.company.emplace_back(place(met, "source"), place(met, "destination"),
-                                Bytes{met.at("bytes").count(1)});
+                      .size = Bytes{field_.at("bytes").count(1)}};
     return {kind, learnt()};
   }
 
@@ -81,13 +64,6 @@ class KindReader {
       if (machine_.places[number].name == name.text(kLongestName))
         return PlaceId{static_cast<int>(number)};
     name.reject("is no place", "the machine has no place of that name");
-  }
-
-  [[nodiscard]] BothWays both_ways() const {
-    const JsonField field = field_.at("both_ways");
-    const auto* const found = std::find(kBothWays.begin(), kBothWays.end(), field.text(32));
-    if (found == kBothWays.end()) field.reject("is unknown", "it says who issues the way back");
-    return static_cast<BothWays>(found - kBothWays.begin());
   }
 
   [[nodiscard]] Learnt learnt() const {

@@ -91,6 +91,7 @@ ChosenMachine choose_nominal_machine(const std::string& name, const Settings& se
 OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
                          const sim::Options& simulation)
     : chosen_(std::move(chosen)), settings_(settings), simulation_(simulation) {
+  settings_.learn = settings_.learn && !simulated();  // a simulation is as it is believed to be
   if (!simulated()) {
     driver_ = shared_gpu_driver(machine(), settings.peer_access);
   } else {
@@ -101,8 +102,7 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
   const bool has_neighbours = !simulated() && settings.ledger;
   load_ = std::make_shared<LoadTracker>(
       machine(), has_neighbours ? open_node_ledger(machine(), settings.ledger_folder) : nullptr);
-  if (!simulated() && settings.learn)
-    keeper_ = open_experience_file(machine(), chosen_.driver_name());
+  if (settings_.learn) keeper_ = open_experience_file(machine(), chosen_.driver_name());
 }
 
 OpenMachine OpenMachine::afresh(const sim::Options& simulation) const {

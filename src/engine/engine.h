@@ -149,11 +149,10 @@ class Engine {
   [[nodiscard]] Obstacle take_part(Decision& decision);
   void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
-  [[nodiscard]] bool may_learn(const CopyCall& call) const;
+  [[nodiscard]] bool may_learn(const Decision& decision) const;
   void heed_experience(Decision& decision);
-  void take_split(Decision& decision, const Split& split);
+  [[nodiscard]] PlanPointer take_split(const PlanPointer& plan, const Split& split);
   [[nodiscard]] bool go_natively(Decision& decision);
-  [[nodiscard]] PlanRequest request_of(const Decision& decision) const;
   void read_measurements(Seconds now);
   void keep_experience();
   void learn_from(const Measurement& measurement, const Timing& timing);

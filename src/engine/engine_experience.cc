@@ -1,7 +1,6 @@
 // Transfers are timed, and the next ones like them do what was faster.
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/engine.h"
 #include "engine/measurement.h"
@@ -16,47 +15,47 @@ constexpr std::size_t kMostMeasurements = 8;
 
 constexpr Seconds kKeepPeriod = 2'000'000_us;
 
-// True if a transfer from one place to another is what others of the kind have met as well.
-bool expects(const TransferKind& kind, PlaceId source, PlaceId destination) {
-  if (kind.both_ways != BothWays::no && kind.source == destination && kind.destination == source)
-    return true;
-  return std::any_of(kind.company.begin(), kind.company.end(), [&](const TransferKind::Met& met) {
-    return std::get<0>(met) == source && std::get<1>(met) == destination;
-  });
+// True of a transfer that has the machine to itself, as far as is known.
+bool is_alone(const Decision& decision) {
+  const Contention& contention = decision.contention;
+  return !decision.of_set && contention.load.empty() && contention.foreign_load.empty() &&
+         contention.both_ways == BothWays::no && !contention.meets_same_way;
 }
 
 }  // namespace
 
-bool Engine::may_learn(const CopyCall& call) const {
-  return settings_.learn && !choice_of(call.options) && !call.options.asks_for_paths();
+bool Engine::may_learn(const Decision& decision) const {
+  const PlanOptions& options = decision.call.options;
+  return settings_.learn && !choice_of(options) && !options.asks_for_paths() && is_alone(decision);
 }
 
 // What a transfer that is planned over several paths is to do by what others took.
 void Engine::heed_experience(Decision& decision) {
   const CopyCall& call = decision.call;
   read_measurements(*decision.time);
-  const Asked asked{call.stream, decision.ends.source, decision.ends.destination, call.bytes};
-  TransferKind kind = kind_of(asked, decision.contention);
-  if (const Split* split = experience_.split(kind)) take_split(decision, *split);
-  const bool may_be_timed =
-      !decision.contention.meets_same_way && measurements_.size() < kMostMeasurements;
-  const PlanPointer plan = decision.plan;
-  const Advice advice = experience_.advise(kind, *plan, may_be_timed);
-  if (advice.natively && !go_natively(decision)) return;
+  const TransferKind kind{decision.ends.source, decision.ends.destination, size_class(call.bytes)};
+  const bool may_be_timed = measurements_.size() < kMostMeasurements;
+  const Advice advice = experience_.advise(kind, *decision.plan, may_be_timed);
+  const PlanPointer plan = take_split(decision.plan, advice.split);
+  const bool natively = advice.natively && go_natively(decision);
+  if (!natively) decision.plan = plan;
+  if (natively != advice.natively) return;
   if (!advice.timed) return;
   decision.measurement = std::make_shared<Measurement>(
-      std::move(kind), advice, plan, call.stream, *decision.time + plan->predicted, timing_events_);
+      kind, advice, plan, call.stream, *decision.time + plan->predicted, timing_events_);
 }
 
 // While that plan is being made the usual one will do.
-void Engine::take_split(Decision& decision, const Split& split) {
-  const SplitRequest request{decision.plan, split.shares, split.chunks};
-  PlanPointer plan = background_ ? plans_.find(request, *background_) : plans_.make(request);
-  if (plan) decision.plan = std::move(plan);
+PlanPointer Engine::take_split(const PlanPointer& plan, const Split& split) {
+  if (split == Split{}) return plan;
+  const SplitRequest request{plan, split.shares, split.chunks};
+  const PlanPointer other = background_ ? plans_.find(request, *background_) : plans_.make(request);
+  return other ? other : plan;
 }
 
 bool Engine::go_natively(Decision& decision) {
-  PlanRequest request = request_of(decision);
+  PlanRequest request{decision.ends.source, decision.ends.destination, decision.call.bytes,
+                      complete(decision.call.options)};
   request.options.executor = Executor::native;
   PlanPointer plan = plan_for(request);
   if (!plan) return false;
@@ -64,13 +63,6 @@ bool Engine::go_natively(Decision& decision) {
   decision.means = Means::native;
   decision.learnt = true;
   return true;
-}
-
-PlanRequest Engine::request_of(const Decision& decision) const {
-  PlanRequest request{decision.ends.source, decision.ends.destination, decision.call.bytes,
-                      complete(decision.call.options)};
-  request.options.both_ways = decision.contention.both_ways;
-  return request;
 }
 
 // Nobody waits: what is not over yet is looked at with a later copy.
@@ -101,11 +93,10 @@ void Engine::learn_from(const Measurement& measurement, const Timing& timing) {
                          });
 }
 
-// What is timed is not to be timed beside others than those that it always meets.
+// What is timed has to have the machine to itself.
 void Engine::disturb_measurements(const Decision& decision) {
   std::erase_if(measurements_, [&](const std::shared_ptr<Measurement>& each) {
-    return each->stream != decision.call.stream &&
-           !expects(each->kind, decision.plan->source, decision.plan->destination);
+    return each->stream != decision.call.stream;
   });
 }
 

@@ -1,6 +1,7 @@
 #include "engine/experience.h"
 
 #include <algorithm>
+#include <climits>
 #include <utility>
 
 #include "core/median.h"
@@ -11,13 +12,16 @@ namespace {
 constexpr int kWarmUp = 2;          // transfers that only make what they need
 constexpr std::size_t kEnough = 3;  // times for a median
 constexpr std::size_t kRemembered = 5;
-constexpr int kOwnPeriod = 32;    // one in so many is timed
-constexpr int kTryPeriod = 192;   // and one in so many is made the slower way
-constexpr int kFirstTries = 48;   // until that way has been timed often enough
-constexpr int kTriesInDoubt = 3;  // and where the prediction is in doubt
+constexpr int kFirstPeriod =
+    2;  // one in so many is timed at first, or in grave doubt goes natively
+constexpr int kGravePeriod = 4;  // and tries another split
+constexpr int kMildPeriod = 8;   // the same otherwise
+constexpr int kOwnPeriod = 32;   // one in so many is timed in the end
+constexpr int kFirstTries = 48;  // one in so many goes natively without any doubt
+constexpr int kTryPeriod = 192;  // and once that has been timed often enough
 
-constexpr double kAsPredicted = 1.05;  // up to here a time is no reason for doubt
-constexpr double kHardlyGains = 0.95;  // of the native prediction
+constexpr double kAsPredicted = 1.1;   // up to here a time is no reason for doubt
+constexpr double kHardlyGains = 0.97;  // of the native prediction
 constexpr double kClearlySlower = 1.01, kClearlyFaster = 0.97;
 
 constexpr double kWorthLevelling = 0.99;  // all paths together would end so much earlier
@@ -27,23 +31,7 @@ constexpr double kBetter = 0.995;  // than the best so far: a split that is kept
 constexpr double kChunkStep = 1.5;
 constexpr int kMostChunkSteps = 2;
 
-// Where a path of one ends later because of the others, its own shares are not to blame.
-bool is_in_company(const TransferKind& kind) {
-  return kind.both_ways != BothWays::no || kind.beside_processes || !kind.company.empty();
-}
-
 }  // namespace
-
-TransferKind kind_of(const Asked& asked, const Contention& contention) {
-  TransferKind kind{.source = asked.source,
-                    .destination = asked.destination,
-                    .size = size_class(asked.bytes),
-                    .both_ways = contention.both_ways,
-                    .beside_processes = !contention.foreign_load.empty()};
-  for (const Companion& each : contention.load)
-    kind.company.emplace_back(each.source, each.destination, size_class(each.bytes));
-  return kind;
-}
 
 void Experience::Samples::add(Seconds time) {
   if (times_.size() == kRemembered) times_.erase(times_.begin());
@@ -59,49 +47,68 @@ Seconds Experience::Samples::median() const {
 }
 
 Experience::Record& Experience::record_of(const TransferKind& kind) {
-  if (Record* const record = records_.find(kind)) return *record;
-  Record record;
-  if (is_in_company(kind)) record.stage = Stage::settled;
-  return records_.insert(kind, std::move(record));
-}
-
-const Split* Experience::split(const TransferKind& kind) {
-  const Record* record = records_.find(kind);
-  return record == nullptr || record->known.split == Split{} ? nullptr : &record->known.split;
+  Record* const record = records_.find(kind);
+  return record != nullptr ? *record : records_.insert(kind, {});
 }
 
 Advice Experience::advise(const TransferKind& kind, const Plan& plan, bool may_be_timed) {
   Record& record = record_of(kind);
   ++record.known.transfers;
-  const bool warm = record.known.transfers > kWarmUp;
-  Advice advice{.natively = record.known.natively};
-  if (warm && may_be_timed) advice = advise(record, plan);
+  Advice advice{.natively = record.known.natively, .split = record.known.split};
+  if (may_be_timed && record.known.transfers > kWarmUp) advice = advise(record, plan);
   advice.version = record.version;
   return advice;
 }
 
 Advice Experience::advise(Record& record, const Plan& plan) {
-  const bool natively = record.known.natively;
-  if (record.stage == Stage::shares && !natively && plan.shape.paths.size() > 1)
-    return {.timed = true, .path_by_path = true};
-  const Samples& own = natively ? record.native : record.paths;
-  const Samples& other = natively ? record.paths : record.native;
   ++record.since_timed, ++record.since_tried;
-  const bool in_doubt = is_doubtful(record, plan);
-  const int first_tries = in_doubt ? kTriesInDoubt : kFirstTries;
-  if (own.enough() && record.since_tried >= (other.enough() ? kTryPeriod : first_tries)) {
-    record.since_tried = 0;
-    return {.natively = !natively, .timed = true};
-  }
-  const bool timed = !own.enough() || record.since_timed >= kOwnPeriod;
-  if (timed) record.since_timed = 0;
-  return {.natively = natively, .timed = timed};
+  record.doubt = doubt_of(record, plan);
+  record.was_doubted |= record.doubt != Doubt::none;
+  const bool natively = record.known.natively;
+  if (is_tried_otherwise(record))
+    return {.natively = !natively, .timed = true, .split = record.known.split};
+  const bool timed = is_timed(record);
+  const bool is_trial = timed && record.stage != Stage::settled;
+  return {.natively = natively && !is_trial,
+          .timed = timed,
+          .path_by_path = is_trial && record.stage == Stage::shares && plan.shape.paths.size() > 1,
+          .split = is_trial ? record.tried : record.known.split};
 }
 
-bool Experience::is_doubtful(const Record& record, const Plan& plan) {
-  if (record.paths.empty()) return false;
-  const Seconds took = record.paths.median();
-  return took > plan.predicted * kAsPredicted || took > plan.native_predicted * kHardlyGains;
+// True if it is time for what is slower, or not known yet.
+bool Experience::is_tried_otherwise(Record& record) {
+  const bool known = (record.known.natively ? record.paths : record.native).enough();
+  const auto period = [&] {
+    if (known) return record.stage == Stage::settled ? kTryPeriod : INT_MAX;
+    if (record.doubt == Doubt::grave) return kFirstPeriod;
+    return record.doubt == Doubt::mild ? kMildPeriod : kFirstTries;
+  };
+  const bool anything_to_compare = !record.paths.empty() || record.took < Seconds::infinity();
+  if (!anything_to_compare || record.since_tried < period()) return false;
+  record.since_tried = 0;
+  return true;
+}
+
+bool Experience::is_timed(Record& record) {
+  const auto period = [&] {
+    if (record.stage == Stage::settled) return kOwnPeriod;
+    if (record.stage == Stage::as_planned) return kFirstPeriod;
+    return record.doubt == Doubt::grave ? kGravePeriod : kMildPeriod;
+  };
+  if (record.since_timed < period()) return false;
+  record.since_timed = 0;
+  return true;
+}
+
+// By the plan as it is, or what has been found better.
+Experience::Doubt Experience::doubt_of(const Record& record, const Plan& plan) {
+  const bool first = record.stage == Stage::as_planned;
+  if (first && record.paths.empty()) return Doubt::none;
+  const Seconds took = first ? record.paths.median() : record.took;
+  if (took > plan.native_predicted) return Doubt::grave;
+  const bool mild =
+      took > plan.predicted * kAsPredicted || took > plan.native_predicted * kHardlyGains;
+  return mild ? Doubt::mild : Doubt::none;
 }
 
 void Experience::note_native(const TransferKind& kind, Seconds took) {
@@ -142,16 +149,13 @@ void Experience::add_each(Record& record, const Timing& timing) {
 void Experience::improve(Record& record, const Leveller& leveller) {
   switch (record.stage) {
     case Stage::as_planned:
-      record.best_took = record.paths.median();
+      record.took = record.paths.median();
       return enter(record, Stage::shares);
     case Stage::shares: return level(record, leveller);
-    case Stage::levelled:
-      (void)is_best(record);
-      enter(record, Stage::more_chunks);
-      return vary_chunks(record);
+    case Stage::levelled: (void)is_best(record); return end_of_shares(record);
     case Stage::more_chunks:
     case Stage::fewer_chunks: return vary_chunks(record);
-    case Stage::settled: return;
+    case Stage::settled: record.took = record.paths.median(); return;
   }
 }
 
@@ -159,8 +163,8 @@ void Experience::improve(Record& record, const Leveller& leveller) {
 // better than ever.
 void Experience::level(Record& record, const Leveller& leveller) {
   const Seconds took = record.paths.median();
-  if (took < record.best_timed * kBetter)
-    record.best_timed = took, record.levelled = record.known.split;
+  if (took < record.levelled_took * kBetter)
+    record.levelled_took = took, record.levelled = record.tried;
   else record.damping *= kDamping;
   std::vector<Seconds> each;
   for (const Samples& path : record.each) each.push_back(path.median());
@@ -168,16 +172,24 @@ void Experience::level(Record& record, const Leveller& leveller) {
   const bool worth = levelled && levelled->expected < levelled->before * kWorthLevelling;
   if (worth && record.rounds++ < kMostLevellings)
     return try_split(record, {.shares = levelled->shares});
+  const bool changed = !(record.levelled == record.known.split);
+  if (!changed) return end_of_shares(record);
   enter(record, Stage::levelled);
-  if (record.stage == Stage::levelled) try_split(record, record.levelled);
+  try_split(record, record.levelled);
+}
+
+// Without any doubt about the prediction the numbers of chunks are right, too.
+void Experience::end_of_shares(Record& record) {
+  enter(record, record.was_doubted ? Stage::more_chunks : Stage::settled);
+  if (record.was_doubted) vary_chunks(record);
 }
 
 // If so, the split that has been tried is the best from here on.
 bool Experience::is_best(Record& record) {
   const Seconds took = record.paths.median();
-  if (took >= record.best_took * kBetter) return false;
-  record.best = record.known.split;
-  record.best_took = took;
+  if (took >= record.took * kBetter) return false;
+  record.known.split = record.tried;
+  record.took = took;
   return true;
 }
 
@@ -193,7 +205,7 @@ void Experience::vary_chunks(Record& record) {
     if (!better || record.rounds == kMostChunkSteps) return enter(record, Stage::settled);
   }
   ++record.rounds;
-  Split next = record.best;
+  Split next = record.known.split;
   next.chunks *= more ? kChunkStep : 1 / kChunkStep;
   try_split(record, next);
 }
@@ -202,14 +214,12 @@ void Experience::vary_chunks(Record& record) {
 void Experience::enter(Record& record, Stage stage) {
   record.stage = stage;
   record.rounds = 0;
-  if (record.best.shares.size() == 1 && record.best.shares.contains("direct"))
-    record.known.natively = true, record.stage = Stage::settled;
-  try_split(record, record.best);
+  try_split(record, record.known.split);
 }
 
 // Times of another split say nothing about this one.
 void Experience::try_split(Record& record, const Split& split) {
-  record.known.split = split;
+  record.tried = split;
   ++record.version;
   record.paths.clear();
   record.each.clear();
@@ -217,9 +227,9 @@ void Experience::try_split(Record& record, const Split& split) {
 
 void Experience::choose(Record& record) {
   Learnt& known = record.known;
-  if (!record.paths.empty()) known.paths = record.paths.median();
+  if (record.took < Seconds::infinity()) known.paths = record.took;
   if (!record.native.empty()) known.native = record.native.median();
-  if (!record.paths.enough() || !record.native.enough()) return;
+  if (known.paths == Seconds{} || !record.native.enough()) return;
   if (known.paths > known.native * kClearlySlower) known.natively = true;
   if (known.paths < known.native * kClearlyFaster) known.natively = false;
 }
@@ -237,7 +247,8 @@ void Experience::recall(const TransferKind& kind, const Learnt& learnt) {
   record.known = learnt;
   record.known.transfers = 0;
   record.kept = learnt;
-  if (learnt.natively || !(learnt.split == Split{})) record.stage = Stage::settled;
+  record.stage = Stage::settled;
+  if (learnt.paths > Seconds{}) record.took = learnt.paths;
   records_.insert(kind, std::move(record));
 }
 

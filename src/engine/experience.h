@@ -2,25 +2,26 @@
 // What transfers really took: whether several paths are as good as predicted, and what would be
 // better. Arithmetic only; the engine does the measuring.
 //
-// Transfers are alike if they go from and to the same places, are of one size class (company.h) and
-// have the same company. Of those that are planned over several paths some are timed:
+// Transfers are alike if they go from and to the same places and are of one size class (company.h).
+// Only those that have the machine to themselves count: whose fault it is that one of several takes
+// long, its time does not say. Of those that are planned over several paths some are timed:
 //
-//   1. The first ones only make what they need, and are not looked at.
-//   2. Three are timed as they are planned.
-//   3. Three are timed path by path. If their paths could all end clearly earlier by ending
-//      together, the shares are levelled (plan/levelled.h), and it begins again. The best shares of
-//      a few rounds stay, if they are better than the plan's.
-//   4. More chunks are tried, and if that is no better, fewer.
-//      In company neither shares nor chunks are changed: whose fault it is that a path ends late,
-//      its time does not say.
-//   5. From then on one in kOwnPeriod is timed, and some go natively to be compared: soon, if the
-//      measured times are worse than predicted, else seldom.
-//   6. Whichever is faster by the medians of the last times is what the next ones do. The other one
-//      is tried now and then: what was slower once need not remain so.
+//   1. The first ones only make what they need, and are not looked at. Then every other one is
+//   timed
+//      as it is planned, three times.
+//   2. What takes clearly longer than predicted is in doubt, and some go natively to be compared:
+//      every other one if it takes longer than a native copy should, else one in kMildPeriod. What
+//      is in no doubt is compared as well, but seldom.
+//   3. One in kMildPeriod, in grave doubt in kGravePeriod, tries another split, three times each.
+//      Paths are timed one by one, and if all could end clearly earlier by ending together, their
+//      shares are levelled (plan/levelled.h), a few times. Then, after doubt, more chunks are
+//      tried, and if that is no better, fewer.
+//   4. From then on one in kOwnPeriod is timed.
 //
-// Everything is counted in transfers, not in time, and by each kind for itself. Transfers that meet
-// again and again, also of several processes, are therefore tried in the same rounds: natively all
-// at once, and all at once by plan.
+// Whatever is faster, the best split or a native copy, by the medians of the last times, is what
+// all others do. The slower one is tried now and then: what was slower once need not remain so.
+//
+// Everything is counted in transfers, not in time, and by each kind for itself.
 
 #include <compare>
 #include <functional>
@@ -28,33 +29,22 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "engine/load_tracker.h"
 #include "engine/stopwatch.h"
 #include "plan/levelled.h"
 #include "plan/lru_cache.h"
-#include "plan/options.h"
 
 namespace polypath {
 
 /// Transfers from whose times one can tell what the next one of them will take.
 struct TransferKind {
-  /// What one of them meets: from where to where, and its size class.
-  using Met = std::tuple<PlaceId, PlaceId, Bytes>;
-
   PlaceId source;
   PlaceId destination;
   Bytes size;  ///< class
-  BothWays both_ways = BothWays::no;
-  bool beside_processes = false;  ///< others go elsewhere meanwhile
-  std::vector<Met> company = {};
 
   auto operator<=>(const TransferKind&) const = default;
 };
-
-TransferKind kind_of(const Asked& asked, const Contention& contention);
 
 /// What is known of one kind.
 struct Learnt {
@@ -70,15 +60,14 @@ struct Advice {
   bool natively = false;
   bool timed = false;
   bool path_by_path = false;  ///< and by streams, because a graph's paths cannot be timed
-  int version = 0;            ///< of what is known: times of an older one say nothing any more
+  Split split = {};           ///< of its plan, if it does not go natively
+  int version = 0;            ///< of the split that is tried: times of an older one say nothing
 };
 
 class Experience {
  public:
   explicit Experience(std::size_t kinds) : records_(kinds) {}
 
-  /// How the next transfer of the kind is to be split; null: as its plan says.
-  [[nodiscard]] const Split* split(const TransferKind& kind);
   /// About the next transfer of a kind, which is planned like that; counts it.
   Advice advise(const TransferKind& kind, const Plan& plan, bool may_be_timed);
   /// `level_shares` for the plan that was timed, of measured times and a damping.
@@ -111,35 +100,41 @@ class Experience {
 
   /// What the transfers of a kind are timed for.
   enum class Stage { as_planned, shares, levelled, more_chunks, fewer_chunks, settled };
+  enum class Doubt { none, mild, grave };
 
   struct Record {
     Learnt known;
-    Samples paths, native;
-    std::vector<Samples> each;  ///< by path, while shares are levelled
-    Learnt kept;                ///< when it was certain last; no transfers: never
+    Learnt kept;  ///< when it was certain last; no transfers: never
     Stage stage = Stage::as_planned;
-    Split best;
-    Seconds best_took = Seconds::infinity();
+    Doubt doubt = Doubt::none;
+    bool was_doubted = false;   ///< ever
+    Samples paths, native;      ///< of the split that is tried, and natively
+    std::vector<Samples> each;  ///< by path, while shares are levelled
+    Split tried;
+    int version = 0;                     ///< of it
+    Seconds took = Seconds::infinity();  ///< with the best split, which is the known one
     Split levelled;
-    Seconds best_timed = Seconds::infinity();  ///< the same path by path, which takes longer
+    Seconds levelled_took = Seconds::infinity();  ///< path by path, which takes longer
     double damping = 1;
     int rounds = 0;  ///< of the stage
-    int version = 0;
     int since_timed = 0;
     int since_tried = 0;  ///< the slower one
   };
 
   [[nodiscard]] Record& record_of(const TransferKind& kind);
-  [[nodiscard]] static bool is_doubtful(const Record& record, const Plan& plan);
+  [[nodiscard]] static Doubt doubt_of(const Record& record, const Plan& plan);
   [[nodiscard]] static Advice advise(Record& record, const Plan& plan);
+  [[nodiscard]] static bool is_tried_otherwise(Record& record);
+  [[nodiscard]] static bool is_timed(Record& record);
   static void choose(Record& record);
   void note_change(Record& record);
   static void add_each(Record& record, const Timing& timing);
   static void improve(Record& record, const Leveller& leveller);
   static void level(Record& record, const Leveller& leveller);
-  [[nodiscard]] static bool is_best(Record& record);
+  static void end_of_shares(Record& record);
   static void vary_chunks(Record& record);
   static void enter(Record& record, Stage stage);
+  [[nodiscard]] static bool is_best(Record& record);
   static void try_split(Record& record, const Split& split);
 
   LruCache<TransferKind, Record> records_;

@@ -10,9 +10,9 @@
 namespace polypath {
 
 struct Measurement {
-  Measurement(TransferKind of_kind, Advice by_advice, PlanPointer by_plan, StreamHandle in_stream,
-              Seconds over_at, TimingEvents& events)
-      : kind(std::move(of_kind)),
+  Measurement(const TransferKind& of_kind, Advice by_advice, PlanPointer by_plan,
+              StreamHandle in_stream, Seconds over_at, TimingEvents& events)
+      : kind(of_kind),
         advice(by_advice),
         plan(std::move(by_plan)),
         stream(in_stream),

@@ -22,9 +22,7 @@ class ExperienceFileTest : public testing::Test {
     ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
     kind_ = {.source = machine_.find_place("gpu0"),
              .destination = machine_.find_place("gpu1"),
-             .size = 64_MiB,
-             .both_ways = BothWays::by_processes,
-             .company = {{machine_.find_place("gpu2"), machine_.find_place("gpu3"), 1_MiB}}};
+             .size = 64_MiB};
     learnt_ = {.split = {.shares = {{"direct", 0.75}, {"gpu2", 0.25}}, .chunks = 1.5},
                .paths = 400_us,
                .native = 500_us,
@@ -106,7 +104,7 @@ TEST_F(ExperienceFileTest, WrongValuesAreRefused) {
                                           with("0.75", "-0.75"),
                                           with("1.5", "0"),
                                           with("1.5", "1e300"),
-                                          with("\"processes\"", "\"sometimes\""),
+                                          with("67108864", "0"),
                                           with("\"natively\": false", "\"natively\": 0")};
 
   for (const std::string& each : wrong)

@@ -61,6 +61,7 @@ TEST(Settings, AreAllReadFromTheirVariables) {
                                   {"POLYPATH_PAGEABLE_WINDOWS", "4"},
                                   {"POLYPATH_COPY_THREADS", "9"},
                                   {"POLYPATH_TUNED", "tuned.json"},
+                                  {"POLYPATH_LEARN", "0"},
                                   {"POLYPATH_LEDGER", "0"},
                                   {"POLYPATH_LOG", "debug"},
                                   {"POLYPATH_STATS", "1"}});
@@ -78,6 +79,7 @@ TEST(Settings, AreAllReadFromTheirVariables) {
   EXPECT_EQ(settings.graph_after, 7);
   EXPECT_EQ(settings.graph_cache, 5);
   EXPECT_EQ(settings.plan_cache, 6);
+  EXPECT_FALSE(settings.learn);
   EXPECT_EQ(settings.pageable_min, 3_MiB);
   EXPECT_EQ(settings.pageable_window, 16_MiB);
   EXPECT_EQ(settings.pageable_windows, 4);
@@ -109,7 +111,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 27U);
+  EXPECT_EQ(all.size(), 28U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));

@@ -14,28 +14,18 @@ from polypath.cli.units import size_text, time_text
 def learnt_table(kinds: Iterable[Document]) -> Table:
     """Return one row for each kind of transfer: what it took, and what the next ones do."""
     numbers = ("by paths", "natively", "transfers")
-    table = new_table("from", "to", "bytes", "beside", "what they do", *numbers, right=numbers)
+    table = new_table("from", "to", "bytes", "what they do", *numbers, right=numbers)
     for kind in kinds:
         table.add_row(
             kind["source"],
             kind["destination"],
             size_text(kind["bytes"]),
-            _company(kind),
             _choice(kind),
             _time(kind["paths_seconds"]),
             _time(kind["native_seconds"]),
             str(kind["transfers"]),
         )
     return table
-
-
-def _company(kind: Document) -> str:
-    met = [f"{each['source']} to {each['destination']}" for each in kind["company"]]
-    if kind["both_ways"] != "no":
-        met.insert(0, "the way back")
-    if kind["beside_processes"]:
-        met.append("other processes")
-    return ", ".join(met) or "nothing"
 
 
 def _choice(kind: Document) -> str:
