@@ -242,7 +242,7 @@ void Optimiser::scale_chunks(Draft& draft) const {
   for (const int taper : {0, 1, 2}) consider(1, taper);
   for (const double factor : {0.7, 1.4}) consider(factor, -1);
   // Paths that all stage take turns: few large chunks wait less for each other.
-  if (draft.paths.front().path.staged()) consider(0.5, -1);
+  if (limits_.both_ways && draft.paths.front().path.staged()) consider(0.5, -1);
 }
 
 // Copies that take turns at an engine can fall into step, so that one path waits for the other at
