@@ -148,11 +148,18 @@ TEST(KernelProgram, AddsOnStreams) {
   EXPECT_THAT(sum.driver().violations(), IsEmpty());
 }
 
-TEST(KernelProgram, AddsAsAGraphThatIsLaunchedAgain) {
+/// Once as a graph.
+struct Launched {
+  Launched() { sum.run(graphs, 1); }
+
   SumOnTheWay sum;
   Statistics counted;
-  GraphExecutor graphs(sum.driver(), sum.hops(), settings(), counted);
-  sum.run(graphs, 1);
+  GraphExecutor graphs{sum.driver(), sum.hops(), settings(), counted};
+};
+
+TEST(KernelProgram, AddsAsAGraphThatIsLaunchedAgain) {
+  Launched launched;
+  auto& [sum, counted, graphs] = launched;
 
   sum.run(graphs, 2);
 
@@ -162,10 +169,8 @@ TEST(KernelProgram, AddsAsAGraphThatIsLaunchedAgain) {
 }
 
 TEST(KernelProgram, AGraphIsGivenTheNewAddressesOfItsKernels) {
-  SumOnTheWay sum;
-  Statistics counted;
-  GraphExecutor graphs(sum.driver(), sum.hops(), settings(), counted);
-  sum.run(graphs, 1);
+  Launched launched;
+  auto& [sum, counted, graphs] = launched;
   sum.move_sums();
 
   sum.run(graphs, 2);
@@ -176,10 +181,8 @@ TEST(KernelProgram, AGraphIsGivenTheNewAddressesOfItsKernels) {
 }
 
 TEST(KernelProgram, AGraphOfOtherKernelsIsMadeAnew) {
-  SumOnTheWay sum;
-  Statistics counted;
-  GraphExecutor graphs(sum.driver(), sum.hops(), settings(), counted);
-  sum.run(graphs, 1);
+  Launched launched;
+  auto& [sum, counted, graphs] = launched;
   Kernel twice = add_kernel();
   twice.on_host = [add = add_kernel().on_host](auto memory, auto values) {
     add(memory, std::array{values[0], 2 * values[1]});

@@ -6,7 +6,7 @@
 
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "support/forwarding_driver.h"
+#include "support/asked_driver.h"
 #include "support/rig.h"
 
 namespace polypath::test {
@@ -211,17 +211,6 @@ TEST_F(LeftCopies, AreLookedAtWhereTheyMeetNobodyAnyMore) {
 
   EXPECT_LT(left, 10);
 }
-
-// Counts how often it is asked what memory is.
-class AskedDriver : public ForwardingDriver {
- public:
-  using ForwardingDriver::ForwardingDriver;
-  std::optional<MemoryInfo> find_memory(Address address) override {
-    ++asked;
-    return ForwardingDriver::find_memory(address);
-  }
-  int asked = 0;
-};
 
 TEST(KnownEnds, AreNotAskedFor) {
   Rig rig("beluga");

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "support/errors.h"
-#include "support/forwarding_driver.h"
+#include "support/asked_driver.h"
 #include "support/rig.h"
 
 namespace polypath::test {
@@ -16,17 +16,6 @@ using testing::Field;
 using testing::IsEmpty;
 
 constexpr std::size_t kSize = 4 << 20;
-
-// Counts how often it is asked what memory is.
-class AskedDriver : public ForwardingDriver {
- public:
-  using ForwardingDriver::ForwardingDriver;
-  std::optional<MemoryInfo> find_memory(Address address) override {
-    ++asked;
-    return ForwardingDriver::find_memory(address);
-  }
-  int asked = 0;
-};
 
 // An exchange between two GPUs behind a switch: native by its joint plan.
 class Exchange : public testing::Test {

@@ -151,6 +151,8 @@ class SimDriver final : public Driver {
   void check_reduction(const CopyRequest& request, const Reduction& reduction) const;
   void check_kernel(const KernelRequest& request) const;
   void check_node(const GraphNode& node) const;
+  /// Error (invalid_argument) if the stream belongs to another GPU than the one that is to work.
+  void check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu, const char* what) const;
   void enqueue_copy(const CopyRequest& request, Stream& stream);
   void enqueue(const CopyRequest& request, HopId hop, const std::optional<Reduction>& reduction,
                Stream& stream);

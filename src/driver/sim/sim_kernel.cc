@@ -53,12 +53,7 @@ void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   Stream& target = stream_of(stream);
   check_kernel(request);
-  if (target.gpu != request.gpu)
-    fail(ErrorCode::invalid_argument,
-         fmt::format("stream {} cannot run a kernel of {}", stream.value,
-                     machine_.place(request.gpu).name),
-         fmt::format("it belongs to {}", machine_.place(target.gpu).name),
-         "Pass a stream of that GPU.");
+  check_stream(target, stream, request.gpu, "run a kernel");
   count(Call::run_kernel);
   spend(machine_.costs.copy);
   races_.step(target.thread);

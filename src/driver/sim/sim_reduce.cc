@@ -22,17 +22,21 @@ void SimDriver::check_reduction(const CopyRequest& request, const Reduction& red
          fmt::format("an element has {}", bytes_of(reduction.type).value), "Pass whole elements.");
 }
 
+void SimDriver::check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu,
+                             const char* what) const {
+  if (stream.gpu == gpu) return;
+  fail(ErrorCode::invalid_argument,
+       fmt::format("stream {} cannot {} of {}", handle.value, what, machine_.place(gpu).name),
+       fmt::format("it belongs to {}", machine_.place(stream.gpu).name),
+       "Pass a stream of that GPU.");
+}
+
 void SimDriver::reduce(const CopyRequest& request, const Reduction& reduction,
                        StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   Stream& target = stream_of(stream);
   check_reduction(request, reduction);
-  if (target.gpu != request.destination_place)
-    fail(ErrorCode::invalid_argument,
-         fmt::format("stream {} cannot reduce memory of {}", stream.value,
-                     machine_.place(request.destination_place).name),
-         fmt::format("it belongs to {}", machine_.place(target.gpu).name),
-         "Pass a stream of that GPU.");
+  check_stream(target, stream, request.destination_place, "reduce memory");
   count(Call::reduce);
   enqueue(request, {}, reduction, target);
 }
