@@ -15,7 +15,7 @@ constexpr std::size_t kRemembered = 5;
 constexpr int kFirstPeriod =
     2;  // one in so many is timed at first, or in grave doubt goes natively
 constexpr int kGravePeriod = 4;  // and tries another split
-constexpr int kMildPeriod = 8;   // the same otherwise
+constexpr int kMildPeriod = 16;  // the same otherwise
 constexpr int kOwnPeriod = 32;   // one in so many is timed in the end
 constexpr int kFirstTries = 48;  // one in so many goes natively without any doubt
 constexpr int kTryPeriod = 192;  // and once that has been timed often enough

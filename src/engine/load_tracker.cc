@@ -60,11 +60,10 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
   publish(now);
 }
 
-std::set<LoadTracker::Way> LoadTracker::ways_in_flight(Seconds now) const {
-  std::set<Way> ways;
-  for (const auto& [stream, running] : running_)
-    if (running.runs(now)) ways.insert(way_of(*running.plan));
-  return ways;
+bool LoadTracker::is_in_flight(const Way& way, Seconds now) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const auto& entry) {
+    return entry.second.runs(now) && way_of(*entry.second.plan) == way;
+  });
 }
 
 // Notes who is in flight beside whom. One thread does not call twice at the same moment, unless its
@@ -104,7 +103,7 @@ bool LoadTracker::same_thread(const Running& other, const Asked& asked, Seconds 
 
 // The next episode of this way, or the one that goes on.
 int LoadTracker::episode_of(const Way& way, Seconds now) const {
-  return histories_.at(way).episodes + (ways_in_flight(now).contains(way) ? 0 : 1);
+  return histories_.at(way).episodes + (is_in_flight(way, now) ? 0 : 1);
 }
 
 // True of one that will soon be over, if it is known to come again: the next one counts instead.

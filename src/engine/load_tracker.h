@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -113,7 +112,7 @@ class LoadTracker {
   void note_size(const Plan& plan);
   void meet(StreamHandle stream, const Running& transfer, Seconds now);
   [[nodiscard]] static Way way_of(const Plan& plan) { return {plan.source, plan.destination}; }
-  [[nodiscard]] std::set<Way> ways_in_flight(Seconds now) const;
+  [[nodiscard]] bool is_in_flight(const Way& way, Seconds now) const;
   enum class Came { first, second };
   static void note(const Running& transfer, Came came, int episode, bool by_threads,
                    Meeting& meeting);

@@ -15,7 +15,7 @@ void LoadTracker::begin_episode(const Plan& plan, Seconds now) {
     if (lately_.size() == LedgerTable::kMostEntries) lately_.erase(lately_.begin());
     lately_.push_back(way);
   }
-  if (ways_in_flight(now).contains(way)) return;
+  if (is_in_flight(way, now)) return;
   ++histories_[way].episodes;
   histories_[way].start = now;
 }

@@ -13,7 +13,7 @@ struct Measurement {
   Measurement(const TransferKind& of_kind, Advice by_advice, PlanPointer by_plan,
               StreamHandle in_stream, Seconds over_at, TimingEvents& events)
       : kind(of_kind),
-        advice(by_advice),
+        advice(std::move(by_advice)),
         plan(std::move(by_plan)),
         stream(in_stream),
         look_at(over_at),

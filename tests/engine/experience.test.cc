@@ -93,7 +93,7 @@ TEST_F(ExperienceTest, ALatePathGivesBytesToTheOthers) {
   const double planned = plan_->shape.paths.back().bytes().real() / plan_->bytes.real();
 
   Split tried;
-  for (int i = 0; i < 60 && tried.shares.empty(); ++i) {
+  for (int i = 0; i < 120 && tried.shares.empty(); ++i) {
     const Advice advice = experience_.advise(kind_, *plan_, true);
     if (advice.timed && !advice.natively) note(advice, late.back(), late);
     tried = advice.split;
@@ -109,7 +109,7 @@ TEST_F(ExperienceTest, ALatePathGivesBytesToTheOthers) {
 TEST_F(ExperienceTest, ASplitThatIsNoBetterIsTakenBack) {
   std::vector<Seconds> late(plan_->shape.paths.size(), plan_->predicted);
   late.back() = plan_->predicted * 1.5;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 1200; ++i) {
     const Advice advice = experience_.advise(kind_, *plan_, true);
     if (advice.timed && !advice.natively) note(advice, late.back(), late);
   }
