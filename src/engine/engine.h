@@ -141,7 +141,8 @@ class Engine {
   [[nodiscard]] Decision decide_locked(const CopyCall& call, const CopyEnds* known_ends);
   [[nodiscard]] bool recall_locked(Decision& decision);
   [[nodiscard]] bool is_brief(const Plan& plan) const;
-  void look_around(Decision& decision, PlaceId source, PlaceId destination);
+  void look_around(Decision& decision, PlaceId source, PlaceId destination,
+                   LoadTracker::Look look = LoadTracker::Look::closely);
   [[nodiscard]] Bytes plain_below(const CopyCall& call, const CopyEnds& ends);
   void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);

@@ -138,7 +138,9 @@ bool Engine::recall_locked(Decision& decision) {
   if (known == nullptr || overlaps_itself(decision.call)) return false;
   const bool wherever = known->always || known->alone;
   if (known->plan && !(wherever && is_brief(*known->plan))) {
-    look_around(decision, known->plan->source, known->plan->destination);
+    const bool of_many = known->set.transfers.size() > 2;
+    look_around(decision, known->plan->source, known->plan->destination,
+                of_many ? LoadTracker::Look::closely : LoadTracker::Look::briefly);
     if (!goes_as_known(*known, decision.contention)) {
       decision.time.reset(), decision.contention = {};
       return false;
@@ -158,11 +160,12 @@ bool Engine::is_brief(const Plan& plan) const {
 }
 
 // What a copy would share the machine with, now.
-void Engine::look_around(Decision& decision, PlaceId source, PlaceId destination) {
+void Engine::look_around(Decision& decision, PlaceId source, PlaceId destination,
+                         LoadTracker::Look look) {
   const CopyCall& call = decision.call;
   decision.time = driver_.now();
   decision.contention =
-      load_->contention_of({call.stream, source, destination, call.bytes}, *decision.time);
+      load_->contention_of({call.stream, source, destination, call.bytes}, *decision.time, look);
 }
 
 void Engine::plan_alone(Decision& decision) {

@@ -177,7 +177,13 @@ void LoadTracker::look_at(const Running& running, const Asked& asked, Seconds no
   add(companion, companions);
 }
 
-Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
+// What recurs with them has a name, which they have to be told.
+bool LoadTracker::has_met_processes(const Way& way) const {
+  const auto history = histories_.find(way);
+  return history != histories_.end() && !history->second.foreign.empty();
+}
+
+Contention LoadTracker::contention_of(const Asked& asked, Seconds now, Look look) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(running_, [&](const auto& entry) {
     return std::max(entry.second.end, entry.second.back_until) <= now;
@@ -194,7 +200,8 @@ Contention LoadTracker::contention_of(const Asked& asked, Seconds now) {
     else look_at(running, asked, now, queues, companions, contention);
   }
   expect(asked, now, queues, companions, contention);
-  recognise(asked, now, companions, contention);
+  if (look == Look::closely || has_met_processes({asked.source, asked.destination}))
+    recognise(asked, now, companions, contention);
   // One more than are looked at says that there are too many.
   for (const auto& [way, companion] : companions)
     if (contention.load.size() <= kMostCompanions) contention.load.push_back(companion);

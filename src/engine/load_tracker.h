@@ -42,6 +42,10 @@ struct Contention {
 /// Thread-safe; engines may share one.
 class LoadTracker {
  public:
+  /// What is only to be sure of an earlier decision need not know what recurs within this process:
+  /// to find that out takes 2 us where two threads work on it (32 cores beside H200s).
+  enum class Look { closely, briefly };
+
   explicit LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> ledger = nullptr);
 
   /// Notes a transfer that has been enqueued on `stream` at `now`, and what it contends with.
@@ -53,7 +57,8 @@ class LoadTracker {
   /// Programs do the same again: what met the last transfers of this way, in flight before them or
   /// joining them, is expected to meet this one, and counts before it comes; the other way as well.
   /// One that took turns with it, as in a ping-pong, has not met it.
-  [[nodiscard]] Contention contention_of(const Asked& asked, Seconds now);
+  [[nodiscard]] Contention contention_of(const Asked& asked, Seconds now,
+                                         Look look = Look::closely);
   /// True if there is not room for the plan beside what other processes are using.
   [[nodiscard]] bool lacks_room(const Plan& plan, const Load& foreign_load) const;
 
@@ -112,6 +117,7 @@ class LoadTracker {
   void note_size(const Plan& plan);
   void meet(StreamHandle stream, const Running& transfer, Seconds now);
   [[nodiscard]] static Way way_of(const Plan& plan) { return {plan.source, plan.destination}; }
+  [[nodiscard]] bool has_met_processes(const Way& way) const;
   [[nodiscard]] bool is_in_flight(const Way& way, Seconds now) const;
   enum class Came { first, second };
   static void note(const Running& transfer, Came came, int episode, bool by_threads,

@@ -44,6 +44,16 @@ void RecentNatives::forget(const CopyCall& call) {
     if (const auto likeness = likeness_of(call, all_alike)) copies_.forget(*likeness);
 }
 
+// An exchange that is not known yet will be, after some rounds, and may have a joint plan then.
+void RecentNatives::note_company(const Decision& decision, Known& known) {
+  const Contention& contention = decision.contention;
+  const bool exchange = decision.of_set && contention.set.transfers.size() == 2;
+  if (decision.of_set) known.set = contention.set;
+  else if (contention.both_ways == BothWays::no) known.alone = true;
+  const bool is_settled = exchange || (!decision.of_set && ++known.beside_unknown > kUntilKnown);
+  if (is_settled && contention.both_ways != BothWays::no) known.both_ways = contention.both_ways;
+}
+
 void RecentNatives::remember(const Decision& decision) {
   const auto likeness = likeness_of(decision.call, decision.plain_below);
   if (!likeness || !stays(decision)) return;
@@ -54,11 +64,9 @@ void RecentNatives::remember(const Decision& decision) {
   Known* before = copies_.peek(*likeness);
   if (before != nullptr) {
     known.alone = before->alone, known.both_ways = before->both_ways;
-    known.set = before->set;
+    known.set = before->set, known.beside_unknown = before->beside_unknown;
   }
-  if (decision.of_set) known.set = decision.contention.set;
-  else if (decision.contention.both_ways == BothWays::no) known.alone = true;
-  else known.both_ways = decision.contention.both_ways;
+  note_company(decision, known);
   if (before != nullptr) *before = std::move(known);
   else copies_.remember(*likeness, std::move(known));
 }

@@ -44,6 +44,7 @@ class RecentNatives {
     bool alone = false;                 ///< with nothing else in flight
     BothWays both_ways = BothWays::no;  ///< and beside one as large the other way
     RecurringSet set = {};              ///< and as a part of that
+    int beside_unknown = 0;             ///< so often it was not part of a set, whatever it met
     bool may_block = false;             ///< the memory was not device or pinned memory
   };
 
@@ -57,7 +58,10 @@ class RecentNatives {
   void forget(const CopyCall& call);
 
  private:
+  static constexpr int kUntilKnown = 4;  ///< rounds until what recurs is known
+
   [[nodiscard]] const Known* find_plain(const CopyCall& call);
+  static void note_company(const Decision& decision, Known& known);
 
   Bytes always_planned_;
   RecentCopies<CopyLikeness, Known> copies_;

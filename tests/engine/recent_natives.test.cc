@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 
 #include "machine/load_machine.h"
-#include "support/errors.h"
 #include "support/asked_driver.h"
+#include "support/errors.h"
 #include "support/rig.h"
 
 namespace polypath::test {
@@ -121,11 +121,41 @@ TEST(RecentNatives, BothCircumstancesAreKept) {
 
   recent.remember(decision);
   decision.contention.both_ways = BothWays::by_threads;
-  recent.remember(decision);
+  for (int round = 0; round < 6; ++round) recent.remember(decision);
 
   const RecentNatives::Known* known = recent.find(call);
   ASSERT_NE(known, nullptr);
   EXPECT_TRUE(known->alone);
+  EXPECT_EQ(known->both_ways, BothWays::by_threads);
+}
+
+// It may get its part of a joint plan once it is known.
+TEST(RecentNatives, AnExchangeIsNotKeptBeforeItCouldBeKnown) {
+  RecentNatives recent(1_MiB);
+  const CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
+  Decision decision = native(call, std::make_shared<Plan>());
+  decision.contention.both_ways = BothWays::by_threads;
+
+  recent.remember(decision);
+
+  const RecentNatives::Known* known = recent.find(call);
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->both_ways, BothWays::no);
+}
+
+// By the joint plan of both.
+TEST(RecentNatives, AKnownExchangeIsKeptAtOnce) {
+  RecentNatives recent(1_MiB);
+  const CopyCall call = call_of(0x10000, 0x90000, 2_MiB);
+  Decision decision = native(call, std::make_shared<Plan>());
+  decision.contention.both_ways = BothWays::by_threads;
+  decision.contention.set.transfers = {{{0}, {1}, 2_MiB}, {{1}, {0}, 2_MiB}};
+  decision.of_set = true;
+
+  recent.remember(decision);
+
+  const RecentNatives::Known* known = recent.find(call);
+  ASSERT_NE(known, nullptr);
   EXPECT_EQ(known->both_ways, BothWays::by_threads);
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "support/errors.h"
 #include "support/asked_driver.h"
+#include "support/errors.h"
 #include "support/rig.h"
 
 namespace polypath::test {
