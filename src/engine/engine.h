@@ -237,7 +237,7 @@ class Engine {
   std::vector<std::shared_ptr<Measurement>> measurements_;  ///< under way
   std::shared_ptr<ExperienceKeeper> keeper_;
   int kept_changes_ = 0;  ///< of the experience that the keeper has
-  Seconds kept_at_;
+  Seconds kept_at_{-1e9};
   RecentNatives recent_;
   RecentSets recent_sets_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure

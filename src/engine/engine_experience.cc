@@ -13,7 +13,7 @@ namespace {
 // events for all of them.
 constexpr std::size_t kMostMeasurements = 8;
 
-constexpr Seconds kKeepPeriod = 2'000'000_us;
+constexpr Seconds kKeepPeriod = 500'000_us;  // a file is written then
 
 // True of a transfer that has the machine to itself, as far as is known.
 bool is_alone(const Decision& decision) {

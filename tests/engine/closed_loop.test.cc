@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <memory>
 #include <random>
+#include <thread>
 
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
@@ -147,6 +151,74 @@ TEST(ClosedLoopOnAVeryWrongMachine, WithinFiftyTransfersNothingIsSlowerThanNativ
   Loop loop(truth, wrong, "gpu0", "gpu1", 256_MiB, true);
 
   EXPECT_LE(loop.steady(50), native);
+}
+
+class Keeper final : public ExperienceKeeper {
+ public:
+  LearntKinds read() noexcept override { return known; }
+  void keep(const LearntKinds& learnt) noexcept override {
+    known = learnt;
+    times.fetch_add(1);
+  }
+
+  LearntKinds known;
+  std::atomic<int> times{0};
+};
+
+class KeptExperience : public testing::Test {
+ protected:
+  std::unique_ptr<Engine> engine(const std::string& prepare) {
+    Settings settings;
+    settings.prepare = prepare;
+    settings.prepare_after = 0;
+    return std::make_unique<Engine>(driver_, machine_, settings, nullptr, keeper_);
+  }
+  CopyResult copy(Engine& engine) {
+    const CopyResult result = engine.copy(call_);
+    driver_.synchronize(call_.stream);
+    return result;
+  }
+
+  Machine machine_ = load_machine("beluga");
+  sim::SimDriver driver_{machine_, sim::kTimingOnly};
+  std::shared_ptr<Keeper> keeper_ = std::make_shared<Keeper>();
+  PlaceId here_ = machine_.find_place("gpu0"), there_ = machine_.find_place("gpu1");
+  CopyCall call_{.destination = driver_.allocate(there_, 64_MiB),
+                 .source = driver_.allocate(here_, 64_MiB),
+                 .bytes = 64_MiB,
+                 .stream = driver_.create_stream(here_),
+                 .stream_gpu = here_};
+};
+
+TEST_F(KeptExperience, IsKeptAtTheEnd) {
+  auto engine = this->engine("now");
+  for (int i = 0; i < 200; ++i) (void)copy(*engine);
+
+  engine.reset();
+
+  ASSERT_EQ(keeper_->known.size(), 1U);
+  EXPECT_EQ(keeper_->known.front().first, (TransferKind{here_, there_, 64_MiB}));
+}
+
+// A program may end without a word.
+TEST_F(KeptExperience, IsKeptBeforeTheEndWhereThatHoldsNobodyUp) {
+  auto engine = this->engine("background");
+
+  for (int i = 0; i < 20'000 && keeper_->times == 0; ++i) {
+    (void)copy(*engine);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+
+  EXPECT_GT(keeper_->times, 0);
+}
+
+TEST_F(KeptExperience, CountsFromTheFirstTransferOn) {
+  keeper_->known = {{{here_, there_, 64_MiB},
+                     {.natively = true, .paths = 2000_us, .native = 1400_us, .transfers = 60}}};
+
+  const CopyResult result = copy(*engine("now"));
+
+  EXPECT_EQ(result.executor, Executor::native);
 }
 
 TEST(ClosedLoopOfEveryByte, CopiesStayRightWhileTheyAreTimed) {
