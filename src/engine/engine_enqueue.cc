@@ -102,11 +102,10 @@ CopyResult Engine::attempt(const Decision& decision) {
   return {.executor = executor, .plan = plan, .means = Means::paths};
 }
 
-// A graph pays only when launched again: an automatic plan runs as streams the first times, unless
-// it recurs.
+// A graph pays only when launched again: an automatic plan runs as streams the first times.
 Executor Engine::executor_for(const Decision& decision) {
   const Plan& plan = *decision.plan;
-  if (plan.executor() != Executor::graph || decision.of_set) return plan.executor();
+  if (plan.executor() != Executor::graph) return plan.executor();
   if (choice_of(decision.call.options) == Executor::graph) return Executor::graph;
   if (decision.measurement && decision.measurement->advice.path_by_path) return Executor::stream;
   int* uses = uses_.find(plan.structure);
