@@ -12,8 +12,7 @@ namespace {
 constexpr int kWarmUp = 2;          // transfers that only make what they need
 constexpr std::size_t kEnough = 3;  // times for a median
 constexpr std::size_t kRemembered = 5;
-constexpr int kFirstPeriod =
-    2;  // one in so many is timed at first, or in grave doubt goes natively
+constexpr int kFirstPeriod = 2;  // one in so many is timed at first; or natively, in grave doubt
 constexpr int kGravePeriod = 4;  // and tries another split
 constexpr int kMildPeriod = 16;  // the same otherwise
 constexpr int kOwnPeriod = 32;   // one in so many is timed in the end

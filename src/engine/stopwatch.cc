@@ -17,15 +17,20 @@ TimingEvents::~TimingEvents() {
 }
 
 EventHandle TimingEvents::take(PlaceId gpu) {
+  std::unique_lock lock(mutex_);
   std::vector<EventHandle>& spare = spare_[gpu];
-  if (spare.empty()) return driver_.create_timing_event(gpu);
-  const EventHandle event = spare.back();
-  spare.pop_back();
-  return event;
+  if (!spare.empty()) {
+    const EventHandle event = spare.back();
+    spare.pop_back();
+    return event;
+  }
+  lock.unlock();
+  return driver_.create_timing_event(gpu);
 }
 
 void TimingEvents::give_back(PlaceId gpu, EventHandle event) noexcept {
-  quietly([&] { spare_[gpu].push_back(event); });
+  const std::scoped_lock lock(mutex_);
+  spare_[gpu].push_back(event);
 }
 
 Stopwatch::~Stopwatch() {

@@ -8,7 +8,7 @@
 // path that ends last is one of those; it is taken to be the same for all.
 
 #include <map>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -17,7 +17,8 @@
 
 namespace polypath {
 
-/// Timing events that are not in use, by GPU. Not thread-safe; the engine guards it.
+/// Timing events that are not in use, by GPU. Thread-safe: a stopwatch goes with the last decision
+/// that has it, which may be in the hands of a caller.
 class TimingEvents {
  public:
   explicit TimingEvents(Driver& driver) : driver_(driver) {}
@@ -28,11 +29,13 @@ class TimingEvents {
   [[nodiscard]] EventHandle take(PlaceId gpu);
   void give_back(PlaceId gpu, EventHandle event) noexcept;
   [[nodiscard]] Driver& driver() const { return driver_; }
-  /// From the end of a queue until another one's stream knows of it, as last seen.
+  /// From the end of a queue until another one's stream knows of it, as last seen. Only for who
+  /// reads stopwatches, one at a time.
   Seconds join;
 
  private:
   Driver& driver_;
+  std::mutex mutex_;
   std::map<PlaceId, std::vector<EventHandle>> spare_;
 };
 

@@ -197,9 +197,11 @@ Outcome Session::carry_out(Question& question) {
   return outcome;
 }
 
-// Natively: by the program's own call, unless the copy is timed.
-Outcome Session::leave(const Question& question) {
-  const Decision& decision = question.decision;
+// Natively: by the program's own call, unless the copy is timed. In a stream that may wait for the
+// program it is not: events fill the driver's queue as copies do.
+Outcome Session::leave(Question& question) {
+  Decision& decision = question.decision;
+  if (decision.measurement && !waits_for_nobody(question)) decision.measurement = nullptr;
   const CopyResult result = engine_.enqueue_or_leave(decision);
   if (result.made_here) {
     wait_if_blocking(question);

@@ -73,7 +73,7 @@ class Session {
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
   [[nodiscard]] Outcome carry_out(Question& question);
-  [[nodiscard]] Outcome leave(const Question& question);
+  [[nodiscard]] Outcome leave(Question& question);
   void wait_if_blocking(const Question& question);
   void note_if_held(const ProgramCopy& asked);
   void note_use();
