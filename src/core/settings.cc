@@ -177,6 +177,8 @@ std::vector<Entry> entries_of_the_process() {
       number(
           "POLYPATH_COPY_THREADS", &Settings::copy_threads, 0, 256,
           "threads that copy pageable memory; 0 = one per CPU that the caller may use, 16 at most"),
+      flag("POLYPATH_PIECE_KERNELS", &Settings::piece_kernels,
+           "0 = never copy many small pieces, asked for together, by kernels"),
       flag("POLYPATH_LEARN", &Settings::learn,
            "0 = never compare what transfers take with what was predicted"),
       flag("POLYPATH_LEDGER", &Settings::ledger,

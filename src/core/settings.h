@@ -34,6 +34,7 @@ struct Settings {
   Bytes pageable_window = 32_MiB;     ///< POLYPATH_PAGEABLE_WINDOW
   int pageable_windows = 3;           ///< POLYPATH_PAGEABLE_WINDOWS
   int copy_threads = 0;               ///< POLYPATH_COPY_THREADS
+  bool piece_kernels = true;          ///< POLYPATH_PIECE_KERNELS
   bool learn = true;                  ///< POLYPATH_LEARN
   bool ledger = true;                 ///< POLYPATH_LEDGER
   std::string ledger_folder;          ///< POLYPATH_LEDGER_FOLDER

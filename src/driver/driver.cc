@@ -26,6 +26,8 @@ void Driver::unload_kernel(KernelHandle) {
   fail_without_kernels("no kernel can be unloaded", name());
 }
 
+bool Driver::kernels_reach(PlaceId, Address) { return false; }
+
 void Driver::run(const KernelRequest&, StreamHandle) {
   fail_without_kernels("no kernel can run here", name());
 }
@@ -34,11 +36,11 @@ void Driver::update_kernel(GraphHandle, int, const std::vector<Address>&) {
   fail_without_kernels("no graph here has a kernel", name());
 }
 
-void check_kernel(const KernelRequest& request) {
-  for (const KernelMemory& memory : request.memory)
-    if (memory.place != request.gpu)
-      fail(ErrorCode::invalid_argument, "a kernel cannot use memory of another place",
-           "it runs on a GPU and uses that GPU's memory", "Copy it there first.");
+void check_parameters(const KernelRequest& request, std::size_t declared) {
+  const std::size_t given = request.values.size() + request.memory.size();
+  if (declared > 0 && given > declared)
+    fail(ErrorCode::invalid_argument, fmt::format("a kernel cannot be given {} parameters", given),
+         fmt::format("it declares {}", declared), "Run it several times.");
 }
 
 KernelRequest with_memory(KernelRequest request, const std::vector<Address>& memory) {

@@ -93,11 +93,12 @@ struct KernelMemory {
 /// One run of a kernel.
 struct KernelRequest {
   KernelHandle kernel;
-  PlaceId gpu;                             ///< for which it was loaded, and where all its memory is
-  std::vector<KernelMemory> memory;        ///< its first parameters, in order
-  std::vector<std::uint64_t> values = {};  ///< the others
+  PlaceId gpu;                             ///< for which it was loaded
+  std::vector<KernelMemory> memory;        ///< its last parameters, in order
+  std::vector<std::uint64_t> values = {};  ///< the first ones
   LaunchShape shape = {};
-  Seconds duration;  ///< that is expected; on a simulated machine it takes that long
+  /// That is expected, without what it moves over hops; on a simulated machine it takes that long.
+  Seconds duration;
   CopyLabel label = {};
 };
 
@@ -205,7 +206,10 @@ class Driver {
   virtual KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel);
   /// What is queued or part of a graph must have finished, and the graph be destroyed.
   virtual void unload_kernel(KernelHandle kernel);
-  /// Enqueues a kernel on a stream of its GPU.
+  /// True if kernels of the GPU can use the allocation that the address lies in: a fault of theirs
+  /// would end the program.
+  [[nodiscard]] virtual bool kernels_reach(PlaceId gpu, Address address);
+  /// Enqueues a kernel on a stream of its GPU. Memory of another place has to be within reach.
   virtual void run(const KernelRequest& request, StreamHandle stream);
 
   /// A copy between memories of any kind, wherever they are: one native copy, as the driver's user
@@ -231,8 +235,9 @@ class Driver {
   virtual void synchronize(EventHandle event) = 0;
 };
 
-/// Errors (invalid_argument) that every driver finds in a request: memory of another place.
-void check_kernel(const KernelRequest& request);
+/// Error (invalid_argument) unless a kernel that declares so many parameters takes those of the run;
+/// 0 takes any.
+void check_parameters(const KernelRequest& request, std::size_t declared);
 
 /// The same run with its memory at other addresses. Error (invalid_argument) unless there are as
 /// many.

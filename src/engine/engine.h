@@ -21,6 +21,7 @@
 #include "engine/experience_keeper.h"
 #include "engine/lanes.h"
 #include "engine/load_tracker.h"
+#include "engine/loaded_kernels.h"
 #include "engine/pageable.h"
 #include "engine/plans.h"
 #include "engine/recent_natives.h"
@@ -182,10 +183,19 @@ class Engine {
 
   // engine_pieces.cc
   [[nodiscard]] bool arrange_pieces(Many& many);
-  [[nodiscard]] PieceRecipePointer recipe_for(const PieceSet& set, const SetMember& first);
+  [[nodiscard]] PieceRecipePointer recipe_for(const PieceSet& set,
+                                              std::span<const SetMember> members);
+  [[nodiscard]] PieceRecipePointer recipe_for(const PieceRequest& request);
   [[nodiscard]] CopyResult enqueue_piece(Many& many, std::size_t number);
   void enqueue_pieces(Many& many);
   [[nodiscard]] Obstacle run_pieces(const Many& many);
+
+  // engine_kernels.cc
+  [[nodiscard]] bool kernels_may(const PieceRecipe& recipe, const PieceSet& set,
+                                 std::span<const SetMember> members);
+  [[nodiscard]] Obstacle provide_kernels(const PlanPointer& plan);
+  void load_kernels(const PlanPointer& plan, const std::vector<PlaceId>& gpus);
+  void open_hops(const Plan& plan) noexcept;
 
   /// Who makes the native copy where that is what is left.
   enum class NativeCopyBy { engine, caller };
@@ -211,6 +221,7 @@ class Engine {
 
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
+  [[nodiscard]] bool is_worth_preparing(const Plan& plan);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
   void prepare(Lane* lane, const PlanPointer& plan);
   void drop_preparations_not_begun() noexcept;
@@ -228,6 +239,7 @@ class Engine {
   mutable std::mutex mutex_;
   Plans plans_;
   Statistics statistics_;
+  LoadedKernels kernels_;  ///< before the lanes, whose streams run them
   SideStreams side_streams_;
   Lanes lanes_;
   LeftOutRelays left_out_;

@@ -19,14 +19,14 @@ bool Engine::may_be_piece(const SetMember& member) const {
 // nothing of what else is in flight.
 bool Engine::arrange_pieces(Many& many) {
   auto set = find_pieces(many.members, settings_.staging_slot);
-  if (!set || set->bytes < settings_.min_message.value_or(kAlwaysPlanned)) return false;
+  if (!set || set->bytes < settings_.min_message.value_or(Bytes{})) return false;
   const SetMember& first = many.members[set->members.front()];
   many.time = driver_.now();
   const Asked asked{first.call.stream, first.ends.source, first.ends.destination, set->bytes};
   const Contention contention = load_->contention_of(asked, many.time);
   if (!contention.load.empty() || contention.both_ways != BothWays::no) return false;
   Pieces pieces{.set = *std::move(set), .recipe = nullptr, .contention = contention};
-  pieces.recipe = recipe_for(pieces.set, first);
+  pieces.recipe = recipe_for(pieces.set, many.members);
   if (pieces.recipe) {
     if (pieces.recipe->plan->executor() == Executor::native) return false;
     if (depend_on_each_other(many.members)) return false;
@@ -38,10 +38,21 @@ bool Engine::arrange_pieces(Many& many) {
   return true;
 }
 
-PieceRecipePointer Engine::recipe_for(const PieceSet& set, const SetMember& first) {
+// By kernels where they may be used, else by copies; those of small sets are not worth a plan.
+PieceRecipePointer Engine::recipe_for(const PieceSet& set, std::span<const SetMember> members) {
+  const SetMember& first = members[set.members.front()];
   PieceRequest request = piece_request(first.ends.source, first.ends.destination, set.sizes.size(),
                                        set.bytes, set.members.size());
   request.left_out = left_out_;
+  request.plan_copies = set.bytes >= settings_.min_message.value_or(kAlwaysPlanned);
+  if (settings_.piece_kernels) request.issuer = first.call.stream_gpu;
+  PieceRecipePointer recipe = recipe_for(request);
+  if (!recipe || !recipe->issuer || kernels_may(*recipe, set, members)) return recipe;
+  request.issuer.reset();
+  return recipe_for(request);
+}
+
+PieceRecipePointer Engine::recipe_for(const PieceRequest& request) {
   return background_ ? plans_.find(request, *background_) : plans_.make(request);
 }
 
@@ -88,12 +99,22 @@ Obstacle Engine::run_pieces(const Many& many) {
   if (first.may_branch && !first.may_branch()) return Obstacle::held;
   Lane* lane = lanes_.lend(first.stream);
   if (lane == nullptr) return Obstacle::no_lane;
-  const Obstacle obstacle = provide(*lane, pieces.recipe->plan);
+  const bool by_kernels = pieces.recipe->issuer.has_value();
+  const Obstacle obstacle =
+      by_kernels ? provide_kernels(pieces.recipe->plan) : provide(*lane, pieces.recipe->plan);
   if (obstacle != Obstacle::none) return obstacle;
   if (!lane->has_room(pieces.plan->program)) return Obstacle::queue_full;
-  const Transfer transfer{&pieces.plan->program, pieces.plan->structure, pieces.set.buffers,
-                          first.stream,          first.stream_gpu,       next_transfer_++};
-  return run_in(*lane, transfer, Executor::stream);
+  const Transfer transfer{.program = &pieces.plan->program,
+                          .structure = pieces.plan->structure,
+                          .buffers = pieces.set.buffers,
+                          .stream = first.stream,
+                          .stream_gpu = first.stream_gpu,
+                          .id = next_transfer_++,
+                          .kernels = kernels_.handles()};
+  const Obstacle met = run_in(*lane, transfer, Executor::stream);
+  if (met == Obstacle::none && pieces.plan->program.nodes_in(Program::kCallersQueue) > 0)
+    if (by_kernels) kernels_.note_use(first.stream, first.stream_gpu);
+  return met;
 }
 
 }  // namespace polypath

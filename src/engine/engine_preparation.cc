@@ -37,22 +37,27 @@ Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
   return Obstacle::none;
 }
 
+Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
+  const std::pair wanted{&lane, plan};
+  if (preparing_.contains(wanted)) return Obstacle::preparing;
+  if (!is_worth_preparing(*plan)) return Obstacle::preparing;
+  preparing_[wanted] = {.shortages = shortages_};
+  background_->post([=, this, lane = &lane] { prepare(lane, plan); });
+  return Obstacle::preparing;
+}
+
 // What is made in the background holds up calls of the program: by peer access for 1.2 ms, pinned
 // memory 1 ms, staging memory and streams 0.7 ms (results/h200x2/driver_behaviour.json), and what
 // was not measured. The setting's default is about twice that. Who pays as soon as that much has
 // been missed never loses more than twice what the best choice, made with knowledge of the future,
 // would have lost; and who has copied for ten times as long, no more than a twentieth of his time.
-Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
-  const std::pair wanted{&lane, plan};
-  if (preparing_.contains(wanted)) return Obstacle::preparing;
-  missed_ += plan->native_predicted - plan->predicted;
-  copied_ += plan->native_predicted;
-  const Seconds price = price_of(*plan);
-  if (missed_ < price || copied_ < price * kLeastCopying) return Obstacle::preparing;
+bool Engine::is_worth_preparing(const Plan& plan) {
+  missed_ += plan.native_predicted - plan.predicted;
+  copied_ += plan.native_predicted;
+  const Seconds price = price_of(plan);
+  if (missed_ < price || copied_ < price * kLeastCopying) return false;
   missed_ = copied_ = {};
-  preparing_[wanted] = {.shortages = shortages_};
-  background_->post([=, this, lane = &lane] { prepare(lane, plan); });
-  return Obstacle::preparing;
+  return true;
 }
 
 Seconds Engine::price_of(const Plan& plan) const {

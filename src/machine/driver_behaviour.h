@@ -38,6 +38,15 @@ struct DriverBehaviour {
   /// Entries of a stream that are used at most. The call that adds one more than the driver has
   /// room for blocks, and a driver maps streams to fewer queues.
   int stream_entries = 768;
+
+  /// A kernel of a few blocks moves many small pieces at once. What its launch costs the calling
+  /// thread, with hundreds of addresses; from ready to its first instruction; and the part of a
+  /// hop's bandwidth that it reaches with so many blocks.
+  Seconds kernel_launch = 6_us;
+  Seconds kernel_latency = 5_us;
+  double kernel_efficiency = 0.93;
+  int kernel_blocks = 16;
+
   /// What preparing costs more while the program allocates, where a context has to be made.
   double context_beside_allocations = 16;
 };

@@ -37,6 +37,10 @@ const std::vector<DriverField>& driver_fields() {
       {"windows_threads", &D::windows_threads, 1, 1024},
       {"windows_threads_least", &D::windows_threads_least, 1, 1024},
       {"stream_entries", &D::stream_entries, 4, 1e6},
+      time("kernel_launch", &D::kernel_launch),
+      time("kernel_latency", &D::kernel_latency),
+      {"kernel_efficiency", &D::kernel_efficiency, 0.01, 1},
+      {"kernel_blocks", &D::kernel_blocks, 1, 1024},
       {"context_beside_allocations", &D::context_beside_allocations, 1, 1000}};
   return fields;
 }

@@ -147,8 +147,9 @@ bool Fluid::take_engines(const Activity& activity) {
 void Fluid::start(const ActivityPointer& activity) {
   activity->started = now_;
   if (!activity->hop.valid()) {
-    if (activity->duration.value <= 0) return finish(activity);
-    return schedule(now_ + activity->duration, Step::finish, activity);
+    const Step next = activity->traffic.empty() ? Step::finish : Step::flow;
+    if (activity->duration.value <= 0 && next == Step::finish) return finish(activity);
+    return schedule(now_ + activity->duration, next, activity);
   }
   schedule(now_ + latency_of(*activity), Step::flow, activity);
   ++under_way_[machine_.executing_gpu(activity->hop)];
@@ -162,13 +163,33 @@ Seconds Fluid::latency_of(const Activity& activity) {
   return latency + machine_.place(gpu).busy_latency * (operations * under_way_[gpu]);
 }
 
+void Fluid::start_traffic(const ActivityPointer& kernel) {
+  for (const Traffic& traffic : kernel->traffic) {
+    auto part = std::make_shared<Activity>();
+    part->hop = traffic.hop;
+    part->left = traffic.bytes;
+    part->part_of = kernel;
+    flowing_.push_back(std::move(part));
+  }
+  kernel->flows = kernel->traffic.size();
+  rates_stale_ = true;
+}
+
+void Fluid::end_traffic(const ActivityPointer& part) {
+  std::erase(flowing_, part);
+  rates_stale_ = true;
+  if (--part->part_of->flows == 0) finish(part->part_of);
+}
+
 void Fluid::start_flow(const ActivityPointer& activity) {
+  if (!activity->traffic.empty()) return start_traffic(activity);
   if (activity->left <= kNothingLeft) return finish(activity);
   flowing_.push_back(activity);
   rates_stale_ = true;
 }
 
 void Fluid::finish(const ActivityPointer& activity) {
+  if (activity->part_of) return end_traffic(activity);
   if (std::erase(flowing_, activity) > 0) rates_stale_ = true;
   activity->finished = now_;
   activity->done = true;

@@ -6,7 +6,8 @@
 // takes a place at each of its engines (first ready, first served), spends its hop's latency, with
 // the GPU's busy latency on top for every other copy of that GPU that is under way, and
 // flows at its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are
-// through. Everything else takes a fixed time. Equal times are taken in order of issue, so that the
+// through. Everything else takes a fixed time; what a kernel then moves over hops flows at fair rates,
+// too, all of it at the same time, without an engine. Equal times are taken in order of issue, so that the
 // same calls give the same times.
 
 #include <cstdint>
@@ -23,6 +24,12 @@
 
 namespace polypath {
 
+/// What a kernel moves over a hop.
+struct Traffic {
+  HopId hop;
+  double bytes = 0;
+};
+
 /// One activity on the timeline.
 struct Activity {
   std::uint64_t id = 0;
@@ -30,6 +37,7 @@ struct Activity {
   Bytes bytes;            ///< of a copy
   Seconds duration = {};  ///< of anything else
   PlaceId gpu = {};       ///< that does it, if it is a kernel
+  std::vector<Traffic> traffic = {};  ///< of a kernel, after `duration`
   Seconds issued;         ///< it does not start before
   Seconds ready;
   Seconds started;
@@ -40,7 +48,9 @@ struct Activity {
 
   int unfinished = 0;  ///< activities it still waits for
   std::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
-  double left = 0;                                                        ///< bytes still to flow
+  double left = 0;                    ///< bytes still to flow
+  std::shared_ptr<Activity> part_of;  ///< the kernel whose traffic this is
+  std::size_t flows = 0;              ///< of its traffic, not yet through
 };
 
 using ActivityPointer = std::shared_ptr<Activity>;
@@ -101,6 +111,8 @@ class Fluid {
   void start(const ActivityPointer& activity);
   [[nodiscard]] Seconds latency_of(const Activity& activity);
   void start_flow(const ActivityPointer& activity);
+  void start_traffic(const ActivityPointer& kernel);
+  void end_traffic(const ActivityPointer& part);
   void finish(const ActivityPointer& activity);
 
   const Machine& machine_;

@@ -8,14 +8,18 @@ namespace {
 // Adds up what the calls cost.
 class StreamClock {
  public:
-  StreamClock(const CallCosts& costs, std::size_t nodes) : costs_(costs) {
-    issue_.nodes.reserve(nodes);
+  StreamClock(const Machine& machine, const Program& program)
+      : costs_(machine.costs), kernel_launch_(machine.driver.kernel_launch), program_(program) {
+    issue_.nodes.reserve(program.nodes().size());
   }
 
   void fork() { record(); }
   void start(int) { wait(); }
   void wait(int, int) { wait(); }
-  void run(int) { issue_.nodes.push_back(now_ += costs_.copy); }
+  void run(int node) {
+    const bool is_kernel = program_.node(node).operation == Operation::kernel;
+    issue_.nodes.push_back(now_ += is_kernel ? kernel_launch_ : costs_.copy);
+  }
   void record(int) { record(); }
   void join(int) { record(), wait(); }
   void join_callers() { record(); }
@@ -31,12 +35,14 @@ class StreamClock {
   void wait() { now_ += costs_.event_wait; }
 
   const CallCosts& costs_;
+  Seconds kernel_launch_;
+  const Program& program_;
   Seconds now_;
   IssueTimes issue_;
 };
 
-IssueTimes issue_streams(const CallCosts& costs, const Program& program) {
-  StreamClock clock(costs, program.nodes().size());
+IssueTimes issue_streams(const Machine& machine, const Program& program) {
+  StreamClock clock(machine, program);
   put_into_streams(program, clock);
   return std::move(clock).done();
 }
@@ -55,7 +61,7 @@ IssueTimes issue_graph(const CallCosts& costs, const Program& program) {
 
 IssueTimes issue_times(const Machine& machine, const Program& program, Executor executor) {
   return executor == Executor::graph ? issue_graph(machine.costs, program)
-                                     : issue_streams(machine.costs, program);
+                                     : issue_streams(machine, program);
 }
 
 }  // namespace polypath

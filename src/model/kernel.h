@@ -1,7 +1,7 @@
 #pragma once
-// Kernels: functions that a GPU runs on pieces of its own memory. What they compute is for whoever
-// wrote them to say; what they read, what they write and how long they take is said where they are
-// called, because order, races and predictions depend on that.
+// Kernels: functions that a GPU runs on pieces of memory, its own or what a hop connects it with.
+// What they compute is for whoever wrote them to say; what they read, what they write and how long
+// they take is said where they are called, because order, races and predictions depend on that.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,14 @@ namespace polypath {
 using HostKernel =
     std::function<void(std::span<std::byte* const> memory, std::span<const std::uint64_t> values)>;
 
-/// A kernel for machines of both kinds. Its parameters are an address for each piece of memory, and
-/// after them 64-bit numbers.
+/// A kernel for machines of both kinds. Its parameters are 64-bit numbers, and after them an address
+/// for each piece of memory.
 struct Kernel {
   std::string name;         ///< of the function in the image
-  std::string image;        ///< for GPUs: PTX, which the driver compiles, or a cubin
+  std::string image;        ///< for GPUs: PTX, which the driver compiles, a cubin or a fatbin
   HostKernel on_host = {};  ///< for simulated machines
+  /// How many it declares; calls that have fewer are filled up with zeros. 0: as many as they have.
+  std::size_t parameters = 0;
 };
 
 /// How many threads run it, in one dimension.

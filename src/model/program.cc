@@ -126,6 +126,7 @@ int Program::add(KernelCall call, int queue, std::span<const int> after) {
   Node node;
   node.operation = Operation::kernel;
   node.queue = queue;
+  node.path = call.path;
   node.call = static_cast<int>(calls_.size());
   for (const Access& access : call.memory) node.bytes += access.bytes;
   calls_.push_back(std::move(call));

@@ -67,11 +67,14 @@ struct Access {
 /// One use of a kernel.
 struct KernelCall {
   int kernel = 0;              ///< which of those that whoever runs the program brings
-  PlaceId gpu;                 ///< that runs it; all its memory is there
-  std::vector<Access> memory;  ///< in the order of its parameters
+  PlaceId gpu;                 ///< that runs it
+  /// In the order of its parameters. What is elsewhere is read and written over hops, all at the
+  /// same time, once `duration` is over.
+  std::vector<Access> memory;
   std::vector<std::uint64_t> values = {};
   LaunchShape shape = {};
-  Seconds duration;  ///< that is expected, from its start to its end
+  Seconds duration;  ///< that is expected, from its start to its end, without what hops take
+  int path = -1;     ///< of a transfer; -1 where there are none
 };
 
 /// One operation of a program.

@@ -1,5 +1,7 @@
 #include "model/timeline.h"
 
+#include "model/traffic.h"
+
 namespace polypath {
 namespace {
 
@@ -11,8 +13,13 @@ ActivityPointer activity_of(const Machine& machine, const Program& program, cons
     activity->gpu = program.buffer(node.destination).place;
     activity->duration = machine.reduction_time(activity->gpu, node.bytes);
   } else if (node.operation == Operation::kernel) {
-    activity->gpu = program.call_of(node).gpu;
-    activity->duration = program.call_of(node).duration;
+    const KernelCall& call = program.call_of(node);
+    activity->gpu = call.gpu;
+    activity->duration = call.duration;
+    KernelTraffic traffic(machine, call.gpu);
+    for (const Access& access : call.memory)
+      traffic.add(program.buffer(access.slice).place, access.bytes, access.writes);
+    activity->traffic = traffic.flows();
   }
   activity->waits = node.starts_queue || node.edges > 0;
   return activity;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/timeline.h"
+#include "plan/piece_kernels.h"
 #include "plan/piece_shares.h"
 
 namespace polypath {
@@ -31,7 +32,8 @@ Bytes sum_of(std::span<const Bytes> sizes) {
                          [](Bytes sum, Bytes size) { return sum + size; });
 }
 
-PathDecision decision_of(const Machine& machine, const PathShape& part, Bytes all) {
+PathDecision decision_of(const Machine& machine, const PathShape& part, Bytes all,
+                         bool by_kernels) {
   PathDecision decision;
   decision.path = part.path;
   decision.name = name_of(machine, part.path);
@@ -39,14 +41,14 @@ PathDecision decision_of(const Machine& machine, const PathShape& part, Bytes al
   for (const Bytes chunk : part.chunks) decision.bytes += chunk;
   decision.share = decision.bytes.real() / all.real();
   decision.chunks = static_cast<int>(part.chunks.size());
-  decision.reason =
-      fmt::format("carries {:.1f} % of the bytes, whole pieces", 100 * decision.share);
+  decision.reason = fmt::format("carries {:.1f} % of the bytes, whole pieces{}",
+                                100 * decision.share, by_kernels ? ", by kernels" : "");
   return decision;
 }
 
 // Equal for plans that take the same of the machine; pieces never become a graph.
-std::string describe_structure(const TransferShape& shape) {
-  std::string text = "pieces";
+std::string describe_structure(const TransferShape& shape, bool by_kernels) {
+  std::string text = by_kernels ? "kernels" : "pieces";
   for (const PathShape& part : shape.paths) {
     text += fmt::format(";{}.{}", part.path.first.value, part.path.second.value);
     for (const Bytes chunk : part.chunks) text += fmt::format("*{}", chunk.value);
@@ -68,8 +70,15 @@ Machine with_latencies(Machine machine, double times) {
   return machine;
 }
 
+Program program_of(const Machine& machine, std::span<const Bytes> sizes, const DealtPieces& dealt,
+                   int slots, std::optional<PlaceId> issuer) {
+  if (issuer) return kernels_of(machine, sizes, dealt, *issuer);
+  return program_of(machine, sizes, dealt, slots);
+}
+
 std::shared_ptr<Plan> plan_of_pieces(const Machine& machine, const PieceSplit& split,
-                                     std::span<const Bytes> sizes, int slots) {
+                                     std::optional<PlaceId> issuer, std::span<const Bytes> sizes,
+                                     int slots) {
   const DealtPieces dealt = deal(sizes, split);
   const Path& path = dealt.paths.front();
   auto plan = std::make_shared<Plan>();
@@ -77,11 +86,11 @@ std::shared_ptr<Plan> plan_of_pieces(const Machine& machine, const PieceSplit& s
   plan->destination = machine.hop(path.staged() ? path.second : path.first).destination;
   plan->bytes = sum_of(sizes);
   plan->shape = shape_of(sizes, dealt);
-  plan->program = program_of(machine, sizes, dealt, slots);
+  plan->program = program_of(machine, sizes, dealt, slots, issuer);
   plan->program.assign_events();
-  plan->structure = describe_structure(plan->shape);
+  plan->structure = describe_structure(plan->shape, issuer.has_value());
   for (const PathShape& part : plan->shape.paths)
-    plan->decisions.push_back(decision_of(machine, part, plan->bytes));
+    plan->decisions.push_back(decision_of(machine, part, plan->bytes, issuer.has_value()));
   return plan;
 }
 
@@ -98,7 +107,7 @@ PieceRequest piece_request(PlaceId source, PlaceId destination, std::size_t piec
 
 PlanPointer plan_of(const Machine& machine, const PieceRecipe& recipe, std::span<const Bytes> sizes,
                     int slots) {
-  auto plan = plan_of_pieces(machine, recipe.split, sizes, slots);
+  auto plan = plan_of_pieces(machine, recipe.split, recipe.issuer, sizes, slots);
   const double larger = plan->bytes.real() / recipe.plan->bytes.real();
   plan->predicted = recipe.plan->predicted * larger;
   plan->native_predicted = recipe.plan->native_predicted * larger;
@@ -108,22 +117,35 @@ PlanPointer plan_of(const Machine& machine, const PieceRecipe& recipe, std::span
 struct PiecePlanner::Problem {
   std::vector<Path> paths;
   std::vector<Bytes> sizes;
+  std::optional<PlaceId> issuer = {};
+  bool plan_copies = true;
 };
 
 struct PiecePlanner::Draft {
   PieceSplit split;
+  std::optional<PlaceId> issuer = {};  // it is one of kernels
   Seconds time = Seconds::infinity();
   std::vector<Seconds> finish = {};  // by path of the split; zero where it carries nothing
 
   void play(const Machine& machine, HopRates& rates, std::span<const Bytes> sizes, int slots);
   void level();
+
+ private:
+  [[nodiscard]] Seconds join(const Machine& machine, const Path& path) const;
 };
+
+// From the end of a path until the caller's stream goes on.
+Seconds PiecePlanner::Draft::join(const Machine& machine, const Path& path) const {
+  if (!issuer) return path.staged() ? join_latency(machine, path) : Seconds{};
+  const PlaceId carrier = carrier_of(machine, path).value_or(PlaceId{});
+  return carrier == *issuer ? Seconds{} : machine.wait_latency(carrier, *issuer);
+}
 
 // Finds the times.
 void PiecePlanner::Draft::play(const Machine& machine, HopRates& rates,
                                std::span<const Bytes> sizes, int slots) {
   const DealtPieces dealt = deal(sizes, split);
-  const Program program = program_of(machine, sizes, dealt, slots);
+  const Program program = program_of(machine, sizes, dealt, slots, issuer);
   const IssueTimes issue = issue_times(machine, program, Executor::stream);
   Timeline timeline(machine, rates);
   const auto activities = timeline.add(program, issue, {});
@@ -136,7 +158,7 @@ void PiecePlanner::Draft::play(const Machine& machine, HopRates& rates,
   time = issue.done;
   finish.assign(split.paths.size(), {});
   for (std::size_t p = 0; p < ends.size(); ++p) {
-    if (dealt.paths[p].staged()) ends[p] += join_latency(machine, dealt.paths[p]);
+    ends[p] += join(machine, dealt.paths[p]);
     const auto path = std::find(split.paths.begin(), split.paths.end(), dealt.paths[p]);
     finish[static_cast<std::size_t>(path - split.paths.begin())] = ends[p];
     time = std::max(time, ends[p]);
@@ -170,11 +192,12 @@ PieceRecipePointer PiecePlanner::make(const PieceRequest& request) {
   PlanOptions options;
   options.left_out = request.left_out;
   const Problem problem{planner_.usable_paths(request.source, request.destination, options),
-                        std::vector(request.pieces, request.mean)};
+                        std::vector(request.pieces, request.mean), request.issuer,
+                        request.plan_copies};
   const Path& direct = problem.paths.front();
   const int slots = planner_.settings().staging_slots;
   const Draft draft = best(problem);
-  auto plan = plan_of_pieces(planner_.machine(), draft.split, problem.sizes, slots);
+  auto plan = plan_of_pieces(planner_.machine(), draft.split, draft.issuer, problem.sizes, slots);
   plan->predicted = draft.time;
   plan->native_predicted = time_natively(request, direct);
   const auto gains = [&](Seconds time, Seconds natively) {
@@ -188,13 +211,13 @@ PieceRecipePointer PiecePlanner::make(const PieceRequest& request) {
     plan->predicted = plan->native_predicted;
     plan->shape.executor = Executor::native;
   }
-  return std::make_shared<PieceRecipe>(PieceRecipe{draft.split, std::move(plan)});
+  return std::make_shared<PieceRecipe>(PieceRecipe{draft.split, draft.issuer, std::move(plan)});
 }
 
 // All copies that were asked for, one after another.
 Seconds PiecePlanner::time_natively(const PieceRequest& request, const Path& direct) {
   Draft draft{.split = only(direct)};
-  play({{direct}, copies_of(request)}, draft);
+  play({{direct}, copies_of(request), {}}, draft);
   return draft.time;
 }
 
@@ -202,14 +225,44 @@ void PiecePlanner::play(const Problem& problem, Draft& draft) {
   draft.play(planner_.machine(), rates_, problem.sizes, planner_.settings().staging_slots);
 }
 
-// Directly, which is not as asked for where neighbours have become one piece; or by shares.
+// Kernels have to be worth what they take of the program's own: they run where its kernels do.
 PiecePlanner::Draft PiecePlanner::best(const Problem& problem) {
+  Draft by_copies = best_by_copies(problem);
+  const auto by_kernels = best_by_kernels(problem);
+  const double gain = 1 + planner_.settings().min_gain;
+  return by_kernels && by_kernels->time * gain < by_copies.time ? *by_kernels : by_copies;
+}
+
+std::optional<PiecePlanner::Draft> PiecePlanner::best_by_kernels(const Problem& problem) {
+  const std::vector<Path> paths = carried_paths(planner_.machine(), problem.paths);
+  if (!problem.issuer || paths.empty() || paths.front() != problem.paths.front())
+    return std::nullopt;
+  Draft best{.split = only(paths.front()), .issuer = problem.issuer};
+  play(problem, best);
+  Draft draft{.split = {paths, {}, {}, problem.sizes.front(), {}}, .issuer = problem.issuer};
+  draft.split.shares = carried_shares(planner_.machine(), planner_.predictor().resources(), paths,
+                                      problem.sizes.front(), sum_of(problem.sizes),
+                                      static_cast<std::size_t>(planner_.settings().max_paths));
+  play_levels(problem, std::move(draft), best);
+  return best;
+}
+
+void PiecePlanner::play_levels(const Problem& problem, Draft draft, Draft& best) {
+  for (int round = 0; round < kLevellings; ++round) {
+    play(problem, draft);
+    if (draft.time < best.time) best = draft;
+    draft.level();
+  }
+}
+
+// Directly, which is not as asked for where neighbours have become one piece; or by shares.
+PiecePlanner::Draft PiecePlanner::best_by_copies(const Problem& problem) {
   const Settings& settings = planner_.settings();
   const Hop& direct = planner_.machine().hop(problem.paths.front().first);
   const Bytes latency{static_cast<std::uint64_t>(direct.latency.value * direct.bandwidth.value)};
   Draft best{.split = only(problem.paths.front())};
   play(problem, best);
-  if (problem.paths.size() == 1) return best;
+  if (problem.paths.size() == 1 || !problem.plan_copies) return best;
   for (const Bytes chunk : kChunks) {
     Draft draft{.split = {problem.paths,
                           {},
@@ -219,11 +272,7 @@ PiecePlanner::Draft PiecePlanner::best(const Problem& problem) {
     draft.split.shares = piece_shares(
         planner_.machine(), planner_.predictor().resources(), problem.paths, problem.sizes.front(),
         sum_of(problem.sizes), draft.split.chunk, static_cast<std::size_t>(settings.max_paths));
-    for (int round = 0; round < kLevellings; ++round) {
-      play(problem, draft);
-      if (draft.time < best.time) best = draft;
-      draft.level();
-    }
+    play_levels(problem, std::move(draft), best);
   }
   return best;
 }

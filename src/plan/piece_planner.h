@@ -1,6 +1,6 @@
 #pragma once
-// How many small copies between the same two places, asked for together, are best made
-// (model/pieces.h).
+// How many small copies between the same two places, asked for together, are best made: as copies
+// (model/pieces.h) or, where the caller allows that, as kernels (piece_kernels.h).
 //
 // A piece of n bytes costs each hop α + n/β, and the calling thread the time c of its calls: one
 // copy directly; two over a staged path, and two records and two waits for each chunk of m pieces.
@@ -15,6 +15,7 @@
 // hundreds of copies, so that to play each would take as long as to make them.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,18 +35,23 @@ struct PieceRequest {
   std::size_t pieces = 0;            ///< at most kMostPlayed
   Bytes mean;                        ///< of their sizes
   std::size_t copies_per_piece = 1;  ///< asked for: neighbours have become one piece
+  /// Of the stream; none: pieces are not to go by kernels.
+  std::optional<PlaceId> issuer = {};
+  bool plan_copies = true;  ///< false: by kernels, or natively
   LeftOutRelays left_out = {};
 
   auto operator<=>(const PieceRequest&) const = default;
 };
 
-/// The request for `pieces` of `bytes` in all, which `copies` were asked for. None of them is 0.
+/// The request for `pieces` of `bytes` in all, which `copies` were asked for, as copies. None of
+/// the numbers is 0.
 PieceRequest piece_request(PlaceId source, PlaceId destination, std::size_t pieces, Bytes bytes,
                            std::size_t copies);
 
 /// How sets of one kind go.
 struct PieceRecipe {
   PieceSplit split;
+  std::optional<PlaceId> issuer;  ///< they go by kernels, and this GPU's in the caller's stream
   /// That of so many equal pieces; native if that is best.
   PlanPointer plan;
 };
@@ -72,7 +78,10 @@ class PiecePlanner {
   [[nodiscard]] PieceRecipePointer make(const PieceRequest& request);
   [[nodiscard]] Seconds time_natively(const PieceRequest& request, const Path& direct);
   [[nodiscard]] Draft best(const Problem& problem);
+  [[nodiscard]] Draft best_by_copies(const Problem& problem);
+  [[nodiscard]] std::optional<Draft> best_by_kernels(const Problem& problem);
   void play(const Problem& problem, Draft& draft);
+  void play_levels(const Problem& problem, Draft draft, Draft& best);
 
   Planner& planner_;
   HopRates rates_;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "model/share_problem.h"
+#include "plan/few_shares.h"
 
 namespace polypath {
 namespace {
@@ -21,7 +22,7 @@ class PieceCosts {
     if (path.staged())
       for (const Use& use : claims(path.second)) shared.claims.push_back(use);
     shared.claims.push_back({calling_thread(), calls(path).value / piece_.real()});
-    merge(shared.claims);
+    merge_claims(shared.claims);
     return shared;
   }
 
@@ -66,31 +67,11 @@ class PieceCosts {
     return costs.copy * 2 + (costs.event_record + costs.event_wait) * (2 / per_chunk_);
   }
 
-  static void merge(std::vector<Use>& claims) {
-    std::vector<Use> sums;
-    for (const Use& use : claims) {
-      const auto same = std::find_if(sums.begin(), sums.end(), [&](const Use& other) {
-        return other.resource == use.resource;
-      });
-      if (same != sums.end()) same->weight += use.weight;
-      else sums.push_back(use);
-    }
-    claims = std::move(sums);
-  }
-
   const Machine& machine_;
   const ResourceModel& resources_;
   Bytes piece_;
   double per_chunk_;  // pieces
 };
-
-// The staged path that carries least; 0 if none does.
-std::size_t least_of(const std::vector<double>& shares) {
-  std::size_t least = 0;
-  for (std::size_t path = 1; path < shares.size(); ++path)
-    if (shares[path] > 0 && (least == 0 || shares[path] < shares[least])) least = path;
-  return least;
-}
 
 }  // namespace
 
@@ -100,21 +81,7 @@ std::vector<double> piece_shares(const Machine& machine, const ResourceModel& re
   const PieceCosts costs(machine, resources, piece, chunk);
   std::vector<SharedPath> problem;
   for (const Path& path : paths) problem.push_back(costs.path(path));
-  std::vector<std::size_t> used(paths.size());
-  for (std::size_t path = 0; path < used.size(); ++path) used[path] = path;
-  while (true) {
-    const auto shares = solve_shares(problem, costs.capacities(), total, piece).shares;
-    const auto carrying =
-        std::count_if(shares.begin(), shares.end(), [](double s) { return s > 0; });
-    if (static_cast<std::size_t>(carrying) <= most) {
-      std::vector<double> all(paths.size(), 0);
-      for (std::size_t u = 0; u < used.size(); ++u) all[used[u]] = shares[u];
-      return all;
-    }
-    const auto out = static_cast<std::ptrdiff_t>(least_of(shares));
-    problem.erase(problem.begin() + out);
-    used.erase(used.begin() + out);
-  }
+  return few_shares(std::move(problem), costs.capacities(), total, piece, most);
 }
 
 }  // namespace polypath

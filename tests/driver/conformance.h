@@ -77,6 +77,8 @@ class DriverConformance : public testing::TestWithParam<DriverFactory> {
   /// The contents once everything queued on the test's streams has finished.
   Contents read(Address address, std::size_t bytes);
 
+  /// True if the first two GPUs reach each other's memory.
+  bool has_peers();
   /// True if the driver takes the address to be in memory that it manages.
   bool knows(Address address);
 
@@ -98,6 +100,22 @@ inline constexpr std::size_t kSmall = 4096;
 inline constexpr std::size_t kLarge = std::size_t{8} << 20;
 
 class DriverArguments : public DriverConformance {};
+
+/// Pieces of many sizes, and how far each end lies behind where a word of 16 bytes begins.
+struct PieceOffsets {
+  std::size_t pieces;
+  std::size_t source = 0;
+  std::size_t destination = 0;
+};
+
+/// Skipped where the driver has no kernels, or was built without them.
+class DriverPieces : public DriverConformance {
+ protected:
+  void SetUp() override;
+  bool loads();
+  /// By the kernel for so many pieces at most, on the first GPU.
+  void expect_copied(std::size_t most, const PieceOffsets& offsets, PlaceId from, PlaceId to);
+};
 
 /// Skipped where the driver has no kernels.
 class DriverKernels : public DriverConformance {

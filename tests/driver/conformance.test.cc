@@ -53,6 +53,11 @@ GraphHandle DriverConformance::graph(const std::vector<GraphNode>& nodes) {
   return graphs_.back();
 }
 
+bool DriverConformance::has_peers() {
+  const auto hop = machine().find_hop(gpu(), peer());
+  return hop && machine().hop(*hop).kind == HopKind::peer;
+}
+
 KernelHandle DriverConformance::kernel(PlaceId gpu, const Kernel& kernel) {
   kernels_.push_back(driver().load_kernel(gpu, kernel));
   return kernels_.back();

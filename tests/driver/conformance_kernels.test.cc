@@ -111,12 +111,32 @@ TEST_P(DriverKernels, NodesAreUpdatedAsWhatTheyAre) {
   expect_invalid_argument([&] { driver().update_kernel(made, 2, {}); }, "node");
 }
 
-TEST_P(DriverKernels, MemoryOfAnotherPlaceIsRefused) {
-  const Address source = allocate(peer(), filled(1)), sum = allocate(gpu(), Bytes{kLarge});
-  KernelRequest across = add(sum, source, 1);
-  across.memory[1].place = peer();
+TEST_P(DriverKernels, ReachMemoryOfTheHostAndOfPeers) {
+  const Address near = allocate(gpu(), filled(1)), far = allocate(peer(), filled(1));
+  const Address pinned = allocate(host(), filled(1));
 
-  expect_invalid_argument([&] { driver().run(across, stream(gpu())); }, "another place");
+  EXPECT_TRUE(driver().kernels_reach(gpu(), near));
+  EXPECT_EQ(driver().kernels_reach(gpu(), far), has_peers());
+  EXPECT_TRUE(driver().kernels_reach(gpu(), pinned));
+}
+
+TEST_P(DriverKernels, ReachNoPageableMemory) {
+  std::vector<std::uint32_t> pageable(kLarge / 4);
+
+  EXPECT_FALSE(driver().kernels_reach(
+      gpu(), Address{reinterpret_cast<std::uintptr_t>(pageable.data())}));
+}
+
+TEST_P(DriverKernels, UseMemoryOfOtherPlaces) {
+  const Address source = allocate(host(), filled(1)), sum = allocate(peer(), Bytes{kLarge});
+  if (!has_peers()) GTEST_SKIP() << "the GPUs do not reach each other";
+  KernelRequest across = add(sum, source, 5);
+  across.memory[0].place = peer();
+  across.memory[1].place = host();
+
+  driver().run(across, stream(gpu()));
+
+  EXPECT_TRUE(same_bytes(read(sum, kLarge), filled(6)));
 }
 
 TEST_P(DriverKernels, AKernelRunsOnTheGpuItWasLoadedFor) {

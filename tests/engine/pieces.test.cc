@@ -3,80 +3,16 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <deque>
-#include <functional>
 #include <thread>
 
 #include "core/error.h"
-#include "support/rig.h"
+#include "engine/blocks.h"
 
 namespace polypath::test {
 namespace {
 
 using testing::Each;
 using testing::Field;
-using testing::IsEmpty;
-
-const auto by_paths = Field(&CopyResult::means, Means::paths);
-const auto natively = Field(&CopyResult::means, Means::native);
-
-/// Blocks of a cache in the host's memory and in a GPU's, each in an order of its own.
-class BlocksOf : public testing::Test {
- protected:
-  explicit BlocksOf(const std::string& machine = "h200x4", const Settings& settings = {})
-      : rig_(machine, settings) {}
-
-  void add(const std::string& from, const std::string& to, std::size_t blocks, std::size_t bytes) {
-    source_ = &rig_.buffer(from, blocks * bytes);
-    destination_ = &rig_.buffer(to, blocks * bytes);
-    for (std::size_t block = 0; block < blocks; ++block)
-      add(*destination_, (block * 7 + 3) % blocks * bytes, *source_, block * bytes, bytes);
-  }
-  void add(Buffer& destination, std::size_t to, Buffer& source, std::size_t from,
-           std::size_t bytes) {
-    calls_.push_back(rig_.call(destination, to, source, from, bytes, stream_, options_));
-    expectations_.push_back([&destination, to, &source, from, bytes] {
-      std::copy_n(source.expected.begin() + static_cast<std::ptrdiff_t>(from), bytes,
-                  destination.expected.begin() + static_cast<std::ptrdiff_t>(to));
-    });
-  }
-  std::vector<CopyResult> copy() {
-    std::vector<CopyResult> results = rig_.engine().copy_many(calls_);
-    for (const auto& expect : expectations_) expect();
-    return results;
-  }
-  void copy_natively() {
-    for (const CopyCall& call : calls_)
-      rig_.driver().copy_native({.destination = call.destination,
-                                 .source = call.source,
-                                 .bytes = call.bytes,
-                                 .label = {},
-                                 .destination_place = destination_->place,
-                                 .source_place = source_->place},
-                                stream_);
-  }
-  template <class Copy>
-  Seconds time_of(Copy copy) {
-    rig_.synchronize();
-    const Seconds start = rig_.driver().now();
-    copy();
-    rig_.driver().synchronize(stream_);
-    return rig_.driver().now() - start;
-  }
-  void expect_right() {
-    EXPECT_TRUE(rig_.intact());
-    EXPECT_THAT(rig_.close(), IsEmpty());
-  }
-
-  Rig rig_;
-  StreamHandle stream_ = rig_.stream("gpu0");
-  PlanOptions options_;
-  Buffer* source_ = nullptr;
-  Buffer* destination_ = nullptr;
-  std::vector<CopyCall> calls_;
-  std::vector<std::function<void()>> expectations_;
-};
 
 class BlocksOfACache : public BlocksOf,
                        public testing::WithParamInterface<std::pair<const char*, const char*>> {};
@@ -257,7 +193,7 @@ TEST_F(BlocksOnH200s, WithABadOneAmongThemEnqueueNothing) {
 // --- plans made in the background ---
 
 Settings in_background() {
-  Settings settings;
+  Settings settings = by_copies();
   settings.prepare = "background";
   settings.prepare_after = 0;
   return settings;

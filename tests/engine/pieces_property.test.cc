@@ -34,6 +34,7 @@ Settings random_settings(Random& random) {
   settings.staging_slot = Bytes{512 * random.between(16, 1024)};
   settings.max_paths = random.integer(1, 8);
   settings.lanes = random.integer(1, 3);
+  settings.piece_kernels = random.chance(50);
   return settings;
 }
 
@@ -64,6 +65,7 @@ class RandomPieces {
   }
 
   [[nodiscard]] int over_several_paths() const { return several_; }
+  [[nodiscard]] bool by_kernels() { return rig_.driver().uses(sim::Call::run_kernel) > 0; }
 
  private:
   // Ranges that follow each other, each with a gap after it or none.
@@ -110,14 +112,16 @@ class RandomPieces {
 
 TEST(RandomSetsOfPieces, AreRightToTheByte) {
   const std::uint64_t programs = kSanitized ? 15 : 60;
-  int several = 0;
+  int several = 0, by_kernels = 0;
   for (std::uint64_t seed = 0; seed < programs; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     RandomPieces pieces(seed);
     pieces.run();
     several += pieces.over_several_paths();
+    by_kernels += pieces.by_kernels();
   }
   EXPECT_GT(several, static_cast<int>(programs) / 4);
+  EXPECT_GT(by_kernels, static_cast<int>(programs) / 8);
 }
 
 }  // namespace

@@ -110,5 +110,54 @@ TEST_F(Pieces, StageNothingWhereNothingMayBeStaged) {
   EXPECT_EQ(name_of(machine, recipe->plan->shape.paths[1].path), "gpu3");
 }
 
+// --- by kernels ---
+
+class PiecesByKernels : public Pieces {
+ protected:
+  PieceRecipePointer by_kernels(const std::string& machine_name, const std::string& from,
+                                const std::string& to, std::size_t pieces, Bytes size) {
+    machine_ = load_machine(machine_name);
+    Planner planner(machine_, {});
+    const auto [source, destination] = machine_.find_ends(from, to);
+    PieceRequest request =
+        piece_request(source, destination, pieces, size * pieces, pieces);
+    request.issuer = machine_.place(source).kind == PlaceKind::gpu ? source : destination;
+    return PiecePlanner(planner).recipe(request);
+  }
+};
+
+// n = 16 MiB from the host's memory, which gives 150.7 GB/s to the links of all GPUs, of which kernels
+// reach e = 0.93: n/(e·150.7 GB/s) = 119.7 us. Three links of 55.1 GB/s are enough for that. Beside it
+// three launches, 6 us each, latencies, and what whole pieces leave over.
+TEST_F(PiecesByKernels, TakeWhatTheirLinksTakeAndALaunchOfEachGpu) {
+  const auto recipe = by_kernels("h200x4", "host", "gpu0", 256, 64_KiB);
+
+  ASSERT_TRUE(recipe->issuer.has_value());
+  EXPECT_EQ(recipe->plan->shape.paths.size(), 3U);
+  EXPECT_GT(recipe->plan->predicted, 119.7_us);
+  EXPECT_LT(recipe->plan->predicted, 119.7_us + 3 * 6_us + 30_us);
+}
+
+TEST_F(PiecesByKernels, GainMostWhereCopiesAreSmall) {
+  EXPECT_GE(gain(by_kernels("h200x4", "host", "gpu0", 512, 4_KiB)), 10);
+  EXPECT_GE(gain(by_kernels("h200x4", "gpu0", "host", 512, 64_KiB)), 4);
+  EXPECT_GE(gain(by_kernels("h200x4", "gpu0", "gpu1", 512, 64_KiB)), 4);
+}
+
+// Kernels reach less of a link than copy engines, and take multiprocessors from the program.
+TEST_F(PiecesByKernels, LeaveLargePiecesToCopies) {
+  const auto recipe = by_kernels("h200x4", "gpu0", "host", 64, 8_MiB);
+
+  EXPECT_FALSE(recipe->issuer.has_value());
+  EXPECT_EQ(recipe->plan->executor(), Executor::stream);
+}
+
+TEST_F(PiecesByKernels, UseOnlyGpusThatReachBothEnds) {
+  const auto recipe = by_kernels("nop2p4", "host", "gpu0", 512, 16_KiB);
+
+  ASSERT_TRUE(recipe->issuer.has_value());
+  EXPECT_EQ(recipe->plan->shape.paths.size(), 1U);
+}
+
 }  // namespace
 }  // namespace polypath::test

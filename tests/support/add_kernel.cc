@@ -21,8 +21,8 @@ constexpr const char* kImage = R"(
 .version 7.0
 .target sm_52
 .address_size 64
-.visible .entry add(.param .u64 destination, .param .u64 source, .param .u64 elements,
-                    .param .u64 added)
+.visible .entry add(.param .u64 elements, .param .u64 added, .param .u64 destination,
+                    .param .u64 source)
 {
   .reg .pred %outside;
   .reg .b32 %block, %size, %thread, %value, %addend;

@@ -5,7 +5,7 @@
 
 namespace polypath::test {
 
-/// Parameters: destination, source; their elements, what is added. One thread for each element.
+/// Parameters: elements, what is added; destination, source. One thread for each element.
 Kernel add_kernel();
 
 /// Threads for so many elements.

@@ -66,6 +66,7 @@ class CudaDriver final : public Driver {
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override;
   void unload_kernel(KernelHandle kernel) override;
+  bool kernels_reach(PlaceId gpu, Address address) override;
   void run(const KernelRequest& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
@@ -83,6 +84,7 @@ class CudaDriver final : public Driver {
 
  private:
   EventHandle create_event(PlaceId gpu, unsigned flags);
+  friend class KernelRun;
   struct LoadedKernel;
   struct Graph;
 
@@ -109,6 +111,7 @@ class CudaDriver final : public Driver {
   void free_pinned(Address address);
   void make_streams(int gpu);
   [[nodiscard]] const LoadedKernel& kernel_of(const KernelRequest& request) const;
+  void connect_memory(const KernelRequest& request);
   Graph& graph_of(GraphHandle handle);
 
   const Functions& cuda_;

@@ -97,7 +97,8 @@ void CudaDriver::add_copy(Graph& graph, const CopyRequest& copy,
 void CudaDriver::add_kernel(Graph& graph, const KernelRequest& kernel,
                             const std::vector<GraphNodePointer>& after) {
   const LoadedKernel& loaded = kernel_of(kernel);
-  const KernelRun run(loaded.function, kernel);
+  connect_memory(kernel);
+  const KernelRun run(loaded, kernel);
   Graph::Node added;
   added.context = loaded.context;
   added.kernel = kernel;
@@ -152,7 +153,7 @@ void CudaDriver::update_kernel(GraphHandle handle, int number, const std::vector
   Graph::Node& node = graph.at(number);
   if (!node.kernel) fail_as_kernel(false);
   KernelRequest changed = with_memory(*node.kernel, memory);
-  const KernelRun run(kernel_of(changed).function, changed);
+  const KernelRun run(kernel_of(changed), changed);
   const Current current(node.context);
   check(cuda_.graph_exec_set_kernel(graph.executable, node.pointer, &run.parameters()),
         "cuGraphExecKernelNodeSetParams");

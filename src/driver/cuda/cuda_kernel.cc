@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "core/error.h"
@@ -30,14 +31,19 @@ void check_image(const Functions& cuda, Result result, const std::string& name, 
 
 }  // namespace
 
-KernelRun::KernelRun(FunctionPointer function, const KernelRequest& request) {
+// All of them are of 64 bits, so that they lie in CUDA's buffer as in an array, whether the kernel
+// declares them one by one or as one structure.
+KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest& request)
+    : words_(request.values) {
+  words_.reserve(std::max(kernel.parameters, words_.size() + request.memory.size()));
   for (const KernelMemory& memory : request.memory) words_.push_back(memory.address.value);
-  words_.insert(words_.end(), request.values.begin(), request.values.end());
-  for (std::uint64_t& word : words_) pointers_.push_back(&word);
-  parameters_.function = function;
+  words_.resize(std::max(kernel.parameters, words_.size()));
+  bytes_ = words_.size() * sizeof(std::uint64_t);
+  extra_ = {kParameterBuffer, words_.data(), kParameterBufferSize, &bytes_, kParametersEnd};
+  parameters_.function = kernel.function;
   parameters_.blocks[0] = request.shape.blocks;
   parameters_.threads_per_block[0] = request.shape.threads_per_block;
-  parameters_.parameters = pointers_.data();
+  parameters_.extra = extra_.data();
 }
 
 KernelHandle CudaDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
@@ -48,6 +54,7 @@ KernelHandle CudaDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
   auto loaded = std::make_unique<LoadedKernel>();
   loaded->gpu = gpu;
   loaded->context = contexts_.of(ordinal(gpu));
+  loaded->parameters = kernel.parameters;
   const Current current(loaded->context);
   check_image(cuda_, cuda_.module_load(&loaded->module, kernel.image.c_str()), kernel.name,
               "cuModuleLoadData");
@@ -68,7 +75,6 @@ void CudaDriver::unload_kernel(KernelHandle kernel) {
   check(cuda_.module_unload(loaded->module), "cuModuleUnload");
 }
 
-// Its memory is reached by the program's own addresses: they are of the GPU that runs it.
 const CudaDriver::LoadedKernel& CudaDriver::kernel_of(const KernelRequest& request) const {
   if (request.kernel.value == 0)
     fail(ErrorCode::invalid_argument, "kernel 0 does not exist", "it is no handle",
@@ -77,13 +83,42 @@ const CudaDriver::LoadedKernel& CudaDriver::kernel_of(const KernelRequest& reque
   if (loaded.gpu != request.gpu)
     fail(ErrorCode::invalid_argument, "a kernel cannot run there", "it was loaded for another GPU",
          "Load it for that GPU as well.");
-  check_kernel(request);
+  check_parameters(request, loaded.parameters);
   return loaded;
+}
+
+// Memory of other processes, and such as belongs to no context, is mapped for some GPUs only;
+// registered memory may be known to one context only.
+bool CudaDriver::kernels_reach(PlaceId gpu, Address address) {
+  MemoryAccess access;
+  const auto memory = find_memory(address, &access);
+  if (!memory || imports_.find(address)) return false;
+  if (memory->kind == MemoryKind::device)
+    return memory->place == gpu ||
+           (access.shareable && contexts_.reaches(ordinal(gpu), ordinal(memory->place)) &&
+            access.context == contexts_.of(ordinal(memory->place)));
+  if (memory->kind != MemoryKind::pinned) return false;
+  const Current current(contexts_.of(ordinal(gpu)));
+  DevicePointer reached = 0;
+  const Result result = cuda_.host_device_pointer(
+      &reached, reinterpret_cast<void*>(address.value), 0);  // NOLINT(performance-no-int-to-ptr)
+  return result == kSuccess && reached == address.value;
+}
+
+// GPUs reach each other's memory in contexts that are connected.
+void CudaDriver::connect_memory(const KernelRequest& request) {
+  PlaceId last = request.gpu;
+  for (const KernelMemory& memory : request.memory) {
+    if (memory.place == last || !is_gpu(memory.place)) continue;
+    if (memory.place != request.gpu) contexts_.connect(ordinal(request.gpu), ordinal(memory.place));
+    last = memory.place;
+  }
 }
 
 void CudaDriver::run(const KernelRequest& request, StreamHandle stream) {
   const LoadedKernel& loaded = kernel_of(request);
-  const KernelRun made(loaded.function, request);
+  connect_memory(request);
+  const KernelRun made(loaded, request);
   const KernelParameters& run = made.parameters();
   const Current current(loaded.context);
   check(cuda_.launch_kernel(run.function, run.blocks[0], run.blocks[1], run.blocks[2],

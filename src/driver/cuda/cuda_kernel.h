@@ -1,6 +1,7 @@
 #pragma once
 // A kernel that CUDA has loaded, and what CUDA wants to know of one run of it.
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -14,12 +15,13 @@ struct CudaDriver::LoadedKernel {
   ContextPointer context = nullptr;
   ModulePointer module = nullptr;
   FunctionPointer function = nullptr;
+  std::size_t parameters = 0;  ///< as Kernel::parameters
 };
 
-/// The parameters of a run, kept where CUDA's pointers to them stay good.
+/// The parameters of a run, one after another, kept where CUDA's pointers to them stay good.
 class KernelRun {
  public:
-  KernelRun(FunctionPointer function, const KernelRequest& request);
+  KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest& request);
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
@@ -27,7 +29,8 @@ class KernelRun {
 
  private:
   std::vector<std::uint64_t> words_;
-  std::vector<void*> pointers_;
+  std::size_t bytes_;
+  std::array<void*, 5> extra_;
   KernelParameters parameters_;
 };
 

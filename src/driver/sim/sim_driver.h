@@ -67,6 +67,7 @@ class SimDriver final : public Driver {
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override;
   void unload_kernel(KernelHandle kernel) override;
+  bool kernels_reach(PlaceId gpu, Address address) override;
   void run(const KernelRequest& request, StreamHandle stream) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
@@ -128,6 +129,7 @@ class SimDriver final : public Driver {
   struct LoadedKernel {
     PlaceId gpu;
     std::string name;
+    std::size_t parameters = 0;                  ///< as Kernel::parameters
     std::shared_ptr<const HostKernel> function;  ///< kept by what is queued
   };
   struct Graph;
@@ -150,6 +152,7 @@ class SimDriver final : public Driver {
   [[nodiscard]] std::optional<MemoryInfo> memory_at(Address address) const;
   void check_reduction(const CopyRequest& request, const Reduction& reduction) const;
   void check_kernel(const KernelRequest& request) const;
+  [[nodiscard]] std::vector<Traffic> traffic_of(const KernelRequest& request) const;
   void check_node(const GraphNode& node) const;
   /// Error (invalid_argument) if the stream belongs to another GPU than the one that is to work.
   void check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu, const char* what) const;

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "driver/sim/sim_driver.h"
+#include "model/traffic.h"
 
 namespace polypath::sim {
 
@@ -19,7 +20,8 @@ KernelHandle SimDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
          "it has no function for the host", "Give it one that does the same.");
   count(Call::load_kernel);
   const KernelHandle handle{next_handle_++};
-  kernels_[handle] = {gpu, kernel.name, std::make_shared<const HostKernel>(kernel.on_host)};
+  kernels_[handle] = {gpu, kernel.name, kernel.parameters,
+                      std::make_shared<const HostKernel>(kernel.on_host)};
   return handle;
 }
 
@@ -44,9 +46,26 @@ void SimDriver::check_kernel(const KernelRequest& request) const {
     fail(ErrorCode::invalid_argument, fmt::format("kernel '{}' cannot run there", kernel.name),
          fmt::format("it was loaded for {}", machine_.place(kernel.gpu).name),
          "Load it for the other GPU as well.");
-  polypath::check_kernel(request);
   for (const KernelMemory& memory : request.memory)
     (void)memory_.check(memory.address, memory.bytes, memory.place, "memory of a kernel");
+  check_parameters(request, kernel.parameters);
+  (void)traffic_of(request);
+}
+
+std::vector<Traffic> SimDriver::traffic_of(const KernelRequest& request) const {
+  KernelTraffic traffic(machine_, request.gpu);
+  for (const KernelMemory& memory : request.memory)
+    traffic.add(memory.place, memory.bytes, memory.writes);
+  return traffic.flows();
+}
+
+bool SimDriver::kernels_reach(PlaceId gpu, Address address) {
+  const auto memory = find_memory(address);
+  if (!memory || (memory->kind != MemoryKind::device && memory->kind != MemoryKind::pinned))
+    return false;
+  if (memory->place == gpu) return true;
+  const auto hop = machine_.find_hop(gpu, memory->place);
+  return hop && machine_.hop(*hop).kind != HopKind::driver_staged;
 }
 
 void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
@@ -55,7 +74,7 @@ void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
   check_kernel(request);
   check_stream(target, stream, request.gpu, "run a kernel");
   count(Call::run_kernel);
-  spend(machine_.costs.copy);
+  spend(machine_.driver.kernel_launch);
   races_.step(target.thread);
   check_accesses(request, target.thread);
   append(make_activity(request), target);
@@ -66,6 +85,7 @@ ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
   activity->issued = host();
   activity->gpu = request.gpu;
   activity->duration = request.duration;
+  activity->traffic = traffic_of(request);
   for (const KernelMemory& memory : request.memory) activity->bytes += memory.bytes;
   if (!options_.move_bytes && !options_.record_trace) return activity;
   std::vector<BlockPointer> blocks;  // outlive a premature free

@@ -1,0 +1,48 @@
+#pragma once
+// The kernels for small pieces (kernels/copy_pieces.h), loaded for the GPUs that run them.
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "driver/driver.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+/// Not thread-safe but for make(); the engine guards it.
+class LoadedKernels {
+ public:
+  enum class State { missing, loading, ready, unusable };
+  /// Those of one GPU, in the order of plan/piece_kernels.h; empty if they cannot be loaded.
+  using OfGpu = std::vector<KernelHandle>;
+
+  LoadedKernels(Driver& driver, const Machine& machine);
+  LoadedKernels(const LoadedKernels&) = delete;
+  LoadedKernels& operator=(const LoadedKernels&) = delete;
+  /// Waits for those that run, and unloads all.
+  ~LoadedKernels();
+
+  [[nodiscard]] State state_of(PlaceId gpu) const { return states_[gpu.index()]; }
+  /// Somebody makes them.
+  void expect(PlaceId gpu) { states_[gpu.index()] = State::loading; }
+  /// Loads them, or says why that is not possible. Touches nothing of this object.
+  [[nodiscard]] OfGpu make(PlaceId gpu) const noexcept;
+  void install(PlaceId gpu, OfGpu made);
+
+  /// By number of plan/piece_kernels.h.
+  [[nodiscard]] std::span<const KernelHandle> handles() const { return handles_; }
+  /// One of them was put into a stream of the program, which may go before it has run.
+  void note_use(StreamHandle stream, PlaceId gpu);
+
+ private:
+  void forget_finished();
+
+  Driver& driver_;
+  const Machine& machine_;
+  std::vector<State> states_;          ///< by place
+  std::vector<KernelHandle> handles_;  ///< zero where there is none
+  std::map<StreamHandle, EventHandle> uses_;
+};
+
+}  // namespace polypath

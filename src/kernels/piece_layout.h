@@ -1,0 +1,33 @@
+#pragma once
+// Where the parameters of copy_pieces are, in words of 64 bits, for the kernel and for who calls it:
+//
+//   pieces, bytes of the largest | bytes of each piece | by piece source, destination
+
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define POLYPATH_ON_BOTH __host__ __device__
+#else
+#define POLYPATH_ON_BOTH
+#endif
+
+namespace polypath {
+
+enum PieceWord : std::uint64_t { kPieceCount, kLargestPieceWord, kPieceSizes };
+
+POLYPATH_ON_BOTH constexpr std::uint64_t size_word(std::uint64_t piece) {
+  return kPieceSizes + piece;
+}
+POLYPATH_ON_BOTH constexpr std::uint64_t source_word(std::uint64_t pieces, std::uint64_t piece) {
+  return kPieceSizes + pieces + 2 * piece;
+}
+POLYPATH_ON_BOTH constexpr std::uint64_t destination_word(std::uint64_t pieces,
+                                                          std::uint64_t piece) {
+  return source_word(pieces, piece) + 1;
+}
+POLYPATH_ON_BOTH constexpr std::size_t words_for(std::size_t most_pieces) {
+  return kPieceSizes + 3 * most_pieces;
+}
+
+}  // namespace polypath
