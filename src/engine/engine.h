@@ -76,6 +76,14 @@ class Engine {
   std::vector<CopyResult> copy_many(std::span<const CopyCall> calls,
                                     std::size_t* enqueued = nullptr);
 
+  /// The same for copies that the driver could make in one batch, of which it need not keep the
+  /// order, if they go over several paths as many small ones do and that gains over the batch. False:
+  /// nothing has been enqueued, and the caller makes the batch. Never by kernels.
+  [[nodiscard]] bool take_batch(std::span<const CopyCall> calls);
+  /// Whether that can be of so many copies like this one; the driver is asked nothing.
+  [[nodiscard]] bool may_take_batch(const CopyCall& like, const CopyEnds& ends, std::size_t copies,
+                                    Bytes bytes);
+
   /// What is to become of the copy: all that `copy` finds out before it enqueues anything. The
   /// decision refers to the call. Errors as there, but for those of enqueuing.
   [[nodiscard]] Decision decide(const CopyCall& call);
@@ -183,8 +191,7 @@ class Engine {
 
   // engine_pieces.cc
   [[nodiscard]] bool arrange_pieces(Many& many);
-  [[nodiscard]] PieceRecipePointer recipe_for(const PieceSet& set,
-                                              std::span<const SetMember> members);
+  [[nodiscard]] PieceRecipePointer recipe_for(const Many& many, const PieceSet& set);
   [[nodiscard]] PieceRecipePointer recipe_for(const PieceRequest& request);
   [[nodiscard]] CopyResult enqueue_piece(Many& many, std::size_t number);
   void enqueue_pieces(Many& many);

@@ -29,6 +29,7 @@ struct Engine::Many {
   std::vector<Contention> contentions = {};  ///< by transfer
   Seconds time = {};                         ///< when they were looked at
   bool gives_way = false;                    ///< as Decision's
+  bool batched = false;                      ///< natively they are one batch
   bool recalled = false;                     ///< as Decision's: nothing above but the time is known
   JointPlanPointer joint = nullptr;          ///< null: each by itself, in its own stream
   SideStreams::Lent sides = {};              ///< by branch

@@ -34,7 +34,7 @@ bool Engine::arrange_pieces(Many& many) {
   const Contention contention = load_->contention_of(asked, many.time);
   if (!contention.load.empty() || contention.both_ways != BothWays::no) return false;
   Pieces pieces{.set = *std::move(set), .recipe = nullptr, .contention = contention};
-  pieces.recipe = recipe_for(pieces.set, many.members);
+  pieces.recipe = recipe_for(many, pieces.set);
   if (pieces.recipe) {
     if (pieces.recipe->plan->executor() == Executor::native) return false;
     if (depend_on_each_other(many.members)) return false;
@@ -47,21 +47,49 @@ bool Engine::arrange_pieces(Many& many) {
 }
 
 // By kernels where they may be used, else by copies; those of small sets are not worth a plan.
-PieceRecipePointer Engine::recipe_for(const PieceSet& set, std::span<const SetMember> members) {
-  const SetMember& first = members[set.members.front()];
+PieceRecipePointer Engine::recipe_for(const Many& many, const PieceSet& set) {
+  const SetMember& first = many.members[set.members.front()];
   PieceRequest request = piece_request(first.ends.source, first.ends.destination, set.sizes.size(),
                                        set.bytes, set.members.size());
   request.left_out = left_out_;
   request.plan_copies = set.bytes >= settings_.min_message.value_or(kAlwaysPlanned);
-  if (settings_.piece_kernels) request.issuer = first.call.stream_gpu;
+  request.batched = many.batched;
+  if (settings_.piece_kernels && !many.batched) request.issuer = first.call.stream_gpu;
   PieceRecipePointer recipe = recipe_for(request);
-  if (!recipe || !recipe->issuer || kernels_may(*recipe, set, members)) return recipe;
+  if (!recipe || !recipe->issuer || kernels_may(*recipe, set, many.members)) return recipe;
   request.issuer.reset();
   return recipe_for(request);
 }
 
 PieceRecipePointer Engine::recipe_for(const PieceRequest& request) {
   return background_ ? plans_.find(request, *background_) : plans_.make(request);
+}
+
+bool Engine::may_take_batch(const CopyCall& like, const CopyEnds& ends, std::size_t copies,
+                            Bytes bytes) {
+  if (copies < kFewestPieces || ends.source == ends.destination) return false;
+  PieceRequest request = piece_request(ends.source, ends.destination, copies, bytes, copies);
+  const std::scoped_lock lock(mutex_);
+  if (bytes < settings_.min_message.value_or(kAlwaysPlanned)) return false;
+  if (choice_of(like.options) == Executor::native) return false;
+  request.left_out = left_out_;
+  request.batched = true;
+  const PieceRecipePointer recipe = recipe_for(request);
+  return recipe && recipe->plan->executor() != Executor::native;
+}
+
+bool Engine::take_batch(std::span<const CopyCall> calls) {
+  check_process();
+  Many many{.calls = calls, .batched = true};
+  const std::scoped_lock lock(mutex_);
+  examine_all(many);
+  if (!arrange_pieces(many) || many.pieces->set.members.size() != calls.size()) return false;
+  lanes_.start_set();
+  enqueue_pieces(many);
+  if (many.pieces->result->means != Means::paths) return false;
+  for (const CopyCall& call : calls) count_asked(call);
+  statistics_.streams += calls.size();
+  return true;
 }
 
 // All of them in the place of the first; where that does not work, each by itself in its own.

@@ -39,6 +39,11 @@ struct DriverBehaviour {
   /// room for blocks, and a driver maps streams to fewer queues.
   int stream_entries = 768;
 
+  /// What one more copy of a batch (cuMemcpyBatchAsync) costs the calling thread, and what its copy
+  /// engine spends on it beside its bytes.
+  Seconds batch_copy = 0.41_us;
+  Seconds batch_latency = 0.42_us;
+
   /// A kernel of a few blocks moves many small pieces at once. What its launch costs the calling
   /// thread, with hundreds of addresses; from ready to its first instruction; and the part of a
   /// hop's bandwidth that it reaches with so many blocks.

@@ -37,6 +37,8 @@ const std::vector<DriverField>& driver_fields() {
       {"windows_threads", &D::windows_threads, 1, 1024},
       {"windows_threads_least", &D::windows_threads_least, 1, 1024},
       {"stream_entries", &D::stream_entries, 4, 1e6},
+      time("batch_copy", &D::batch_copy),
+      time("batch_latency", &D::batch_latency),
       time("kernel_launch", &D::kernel_launch),
       time("kernel_latency", &D::kernel_latency),
       {"kernel_efficiency", &D::kernel_efficiency, 0.01, 1},

@@ -70,6 +70,13 @@ Machine with_latencies(Machine machine, double times) {
   return machine;
 }
 
+// Whose copies cost what those of a batch do.
+Machine with_batches(Machine machine) {
+  machine.costs.copy = machine.driver.batch_copy;
+  for (Hop& hop : machine.hops) hop.latency = machine.driver.batch_latency;
+  return machine;
+}
+
 Program program_of(const Machine& machine, std::span<const Bytes> sizes, const DealtPieces& dealt,
                    int slots, std::optional<PlaceId> issuer) {
   if (issuer) return kernels_of(machine, sizes, dealt, *issuer);
@@ -206,7 +213,8 @@ PieceRecipePointer PiecePlanner::make(const PieceRequest& request) {
   const Machine overlapping = with_latencies(planner_.machine(), kLatencyInARow);
   Draft overlapped = draft, natively{.split = only(direct)};
   overlapped.play(overlapping, rates_, problem.sizes, slots);
-  natively.play(overlapping, rates_, copies_of(request), slots);
+  natively.play(request.batched ? with_batches(overlapping) : overlapping, rates_,
+                copies_of(request), slots);
   if (!gains(draft.time, plan->native_predicted) || !gains(overlapped.time, natively.time)) {
     plan->predicted = plan->native_predicted;
     plan->shape.executor = Executor::native;
@@ -217,7 +225,9 @@ PieceRecipePointer PiecePlanner::make(const PieceRequest& request) {
 // All copies that were asked for, one after another.
 Seconds PiecePlanner::time_natively(const PieceRequest& request, const Path& direct) {
   Draft draft{.split = only(direct)};
-  play({{direct}, copies_of(request), {}}, draft);
+  const Machine& machine = planner_.machine();
+  draft.play(request.batched ? with_batches(machine) : machine, rates_, copies_of(request),
+             planner_.settings().staging_slots);
   return draft.time;
 }
 

@@ -38,6 +38,7 @@ struct PieceRequest {
   /// Of the stream; none: pieces are not to go by kernels.
   std::optional<PlaceId> issuer = {};
   bool plan_copies = true;  ///< false: by kernels, or natively
+  bool batched = false;     ///< natively they are one batch
   LeftOutRelays left_out = {};
 
   auto operator<=>(const PieceRequest&) const = default;

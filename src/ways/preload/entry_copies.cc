@@ -1,5 +1,9 @@
 // The driver's copy calls as the program finds them.
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
 #include "ways/preload/interposer.h"
 #include "ways/preload/real_driver.h"
 
@@ -42,11 +46,33 @@ Result peer_copy(DevicePointer destination, ContextPointer destination_context,
   return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
 }
 
-// What is left to the driver in any case.
-void count_batch(const std::size_t* sizes, std::size_t count) {
-  Bytes bytes;
-  for (std::size_t i = 0; sizes != nullptr && i < count; ++i) bytes += Bytes{sizes[i]};
-  Interposer::get().count(Outcome::form, bytes);
+// As cuda.h has it, to the end of what is read.
+struct BatchAttributes {
+  unsigned source_order;
+  std::array<int, 5> hints_and_flags;
+};
+static_assert(sizeof(BatchAttributes) == 24);
+
+// Sources that are to be read before the call returns cannot be read by copies of several streams.
+bool are_read_in_order(const void* attributes, std::size_t kinds) {
+  constexpr unsigned kInStreamOrder = 1, kInAnyOrder = 3;
+  const auto* kind = static_cast<const BatchAttributes*>(attributes);
+  return kind != nullptr && kinds > 0 &&
+         std::all_of(kind, kind + kinds, [](const BatchAttributes& each) {
+           return each.source_order == kInStreamOrder || each.source_order == kInAnyOrder;
+         });
+}
+
+// What the call is to return; nothing if the driver is to be called.
+std::optional<Result> take_batch(const ProgramBatch& batch, const void* attributes,
+                                 std::size_t kinds) {
+  if (batch.sizes.data() == nullptr || batch.destinations.data() == nullptr ||
+      batch.sources.data() == nullptr || batch.sizes.empty())
+    return std::nullopt;
+  Interposer& interposer = Interposer::get();
+  if (are_read_in_order(attributes, kinds)) return interposer.take(batch);
+  interposer.count(Outcome::form, batch.bytes());
+  return std::nullopt;
 }
 
 constexpr auto kLegacy = NullStream::legacy;
@@ -108,27 +134,31 @@ POLYPATH_BLOCKING_PEER(cuMemcpyPeer)
 POLYPATH_BLOCKING_PEER(cuMemcpyPeer_ptds)
 #undef POLYPATH_BLOCKING_PEER
 
-#define POLYPATH_OLD_BATCH(symbol)                                                                \
+#define POLYPATH_OLD_BATCH(symbol, null_means)                                                     \
   Result symbol(DevicePointer* destinations, DevicePointer* sources, std::size_t* sizes,          \
                 std::size_t count, void* attributes, std::size_t* indices, std::size_t kinds,     \
                 std::size_t* failed, StreamPointer stream) {                                      \
-    count_batch(sizes, count);                                                                    \
+    const ProgramBatch batch{                                                                     \
+        {destinations, count}, {sources, count}, {sizes, count}, stream_of(stream, null_means)};  \
+    if (const auto done = take_batch(batch, attributes, kinds)) return *done;                     \
     return real().symbol(destinations, sources, sizes, count, attributes, indices, kinds, failed, \
                          stream);                                                                 \
   }
-POLYPATH_OLD_BATCH(cuMemcpyBatchAsync)
-POLYPATH_OLD_BATCH(cuMemcpyBatchAsync_ptsz)
+POLYPATH_OLD_BATCH(cuMemcpyBatchAsync, kLegacy)
+POLYPATH_OLD_BATCH(cuMemcpyBatchAsync_ptsz, kOwn)
 #undef POLYPATH_OLD_BATCH
 
-#define POLYPATH_BATCH(symbol)                                                                     \
+#define POLYPATH_BATCH(symbol, null_means)                                                         \
   Result symbol(DevicePointer* destinations, DevicePointer* sources, std::size_t* sizes,           \
                 std::size_t count, void* attributes, std::size_t* indices, std::size_t kinds,      \
                 StreamPointer stream) {                                                            \
-    count_batch(sizes, count);                                                                     \
+    const ProgramBatch batch{                                                                      \
+        {destinations, count}, {sources, count}, {sizes, count}, stream_of(stream, null_means)};   \
+    if (const auto done = take_batch(batch, attributes, kinds)) return *done;                      \
     return real().symbol(destinations, sources, sizes, count, attributes, indices, kinds, stream); \
   }
-POLYPATH_BATCH(cuMemcpyBatchAsync_v2)
-POLYPATH_BATCH(cuMemcpyBatchAsync_v2_ptsz)
+POLYPATH_BATCH(cuMemcpyBatchAsync_v2, kLegacy)
+POLYPATH_BATCH(cuMemcpyBatchAsync_v2_ptsz, kOwn)
 #undef POLYPATH_BATCH
 
 }  // namespace polypath::preload

@@ -46,21 +46,31 @@ Interposer& Interposer::get() {
 }
 
 std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked) noexcept {
+  return take(asked, asked.bytes);
+}
+
+std::optional<cuda::Result> Interposer::take(const ProgramBatch& asked) noexcept {
+  return take(asked, asked.bytes());
+}
+
+template <class Asked>
+std::optional<cuda::Result> Interposer::take(const Asked& asked, Bytes bytes) noexcept {
   if (busy) {
-    tally_.count(Outcome::nested, asked.bytes);
+    tally_.count(Outcome::nested, bytes);
     return std::nullopt;
   }
   const Busy guard;
   if (!begun_.load(std::memory_order_acquire)) begin();
-  if (passes_at_once(asked.bytes)) return std::nullopt;
+  if (passes_at_once(bytes)) return std::nullopt;
   const Outcome outcome = decide(asked);
-  tally_.count(outcome, asked.bytes);
+  tally_.count(outcome, bytes);
   if (outcome == Outcome::unsettled) return cuda::kUnknownError;
   if (is_made(outcome)) return cuda::kSuccess;
   return std::nullopt;
 }
 
-Outcome Interposer::decide(const ProgramCopy& asked) noexcept {
+template <class Asked>
+Outcome Interposer::decide(const Asked& asked) noexcept {
   if (is_off()) return Outcome::off;
   if (session_.load(std::memory_order_acquire) == nullptr) start();
   Session* session = session_.load(std::memory_order_acquire);

@@ -37,6 +37,8 @@ class Interposer {
   /// Makes the copy if it is one to be made over several paths, and says what the program's call is
   /// to return; nothing: the real call is to be made.
   [[nodiscard]] std::optional<cuda::Result> take(const ProgramCopy& asked) noexcept;
+  /// The same for a batch, all of it or nothing.
+  [[nodiscard]] std::optional<cuda::Result> take(const ProgramBatch& asked) noexcept;
   /// Counts a call that is always the driver's.
   void count(Outcome outcome, Bytes bytes) noexcept;
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
@@ -57,7 +59,10 @@ class Interposer {
   void start() noexcept;
   [[nodiscard]] bool waits_for_allocations();
   void make_session() noexcept;
-  [[nodiscard]] Outcome decide(const ProgramCopy& asked) noexcept;
+  template <class Asked>
+  [[nodiscard]] std::optional<cuda::Result> take(const Asked& asked, Bytes bytes) noexcept;
+  template <class Asked>
+  [[nodiscard]] Outcome decide(const Asked& asked) noexcept;
   void turn_off(const char* why) noexcept;
   void complain(const std::string& problem, const char* why_off) noexcept;
   void stop_preparing() noexcept;

@@ -1,6 +1,10 @@
 #pragma once
 // A copy as the program asked the driver for it.
 
+#include <cstddef>
+#include <numeric>
+#include <span>
+
 #include "driver/cuda/cuda_types.h"
 #include "driver/driver.h"
 
@@ -15,6 +19,24 @@ struct ProgramCopy {
   Bytes bytes;
   cuda::StreamPointer stream = nullptr;  ///< null: the legacy default stream
   bool blocking = false;                 ///< the call returns when the copy is done
+};
+
+/// Copies that the program asks for at once, in whatever order.
+struct ProgramBatch {
+  std::span<const cuda::DevicePointer> destinations;
+  std::span<const cuda::DevicePointer> sources;
+  std::span<const std::size_t> sizes;
+  cuda::StreamPointer stream = nullptr;
+
+  [[nodiscard]] Bytes bytes() const {
+    return {std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0})};
+  }
+  [[nodiscard]] ProgramCopy copy(std::size_t number) const {
+    return {.destination = {static_cast<std::uintptr_t>(destinations[number])},
+            .source = {static_cast<std::uintptr_t>(sources[number])},
+            .bytes = {sizes[number]},
+            .stream = stream};
+  }
 };
 
 /// The stream that a call means by `given`: null for the legacy default stream, however it is

@@ -72,6 +72,13 @@ bool Session::Ends::pageable() const {
          source.memory.kind == MemoryKind::pageable;
 }
 
+CopyEnds Session::Ends::for_engine() const {
+  return {.destination = destination.memory.place,
+          .source = source.memory.place,
+          .destination_kind = destination.memory.kind,
+          .source_kind = source.memory.kind};
+}
+
 Session::Session(const Settings& settings)
     : settings_(settings),
       opened_(open_machine("", settings)),
@@ -164,20 +171,20 @@ Outcome Session::decide(const ProgramCopy& asked) {
       recent_.remember(asked, *against);
     return *against;
   }
-  const CopyCall call{.destination = asked.destination,
-                      .source = asked.source,
-                      .bytes = asked.bytes,
-                      .stream = stream,
-                      .stream_gpu = *gpu,
-                      .options = options_for(ends),
-                      .cautious = true,
-                      .may_branch = [this] { return !held_.any(); }};
-  const CopyEnds found{.destination = ends.destination.memory.place,
-                       .source = ends.source.memory.place,
-                       .destination_kind = ends.destination.memory.kind,
-                       .source_kind = ends.source.memory.kind};
-  Question question{asked, *gpu, ends, engine_.decide(call, found)};
+  CopyCall call = call_of(asked, stream, *gpu);
+  call.options = options_for(ends);
+  call.cautious = true;
+  Question question{asked, *gpu, ends, engine_.decide(call, ends.for_engine())};
   return carry_out(question);
+}
+
+CopyCall Session::call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu) {
+  return {.destination = asked.destination,
+          .source = asked.source,
+          .bytes = asked.bytes,
+          .stream = stream,
+          .stream_gpu = gpu,
+          .may_branch = [this] { return !held_.any(); }};
 }
 
 // Every message of another process's memory would change all addresses of a graph.

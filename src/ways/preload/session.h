@@ -34,6 +34,9 @@ class Session {
   /// nothing has been enqueued, and the program's own call is to be made. Errors as Engine::copy.
   Outcome copy(const ProgramCopy& asked);
 
+  /// The same for a batch, all of it or nothing.
+  Outcome copy(const ProgramBatch& asked);
+
   /// The program allocates memory of a GPU.
   void note_allocation() noexcept { engine_.note_allocation(); }
   [[nodiscard]] Bytes smallest_planned() { return engine_.smallest_planned(); }
@@ -53,6 +56,7 @@ class Session {
   struct Ends {
     End destination, source;
     [[nodiscard]] bool pageable() const;
+    [[nodiscard]] CopyEnds for_engine() const;
     [[nodiscard]] bool imported() const { return destination.imported || source.imported; }
     /// The driver's blocking calls do not wait for such copies.
     [[nodiscard]] bool between_gpus() const {
@@ -71,6 +75,8 @@ class Session {
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
+  [[nodiscard]] std::optional<Outcome> look_at_batch(const ProgramBatch& asked, Ends& ends);
+  [[nodiscard]] CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
   [[nodiscard]] Outcome carry_out(Question& question);
   [[nodiscard]] Outcome leave(Question& question);

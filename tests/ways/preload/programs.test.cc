@@ -52,7 +52,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"managed", 0, Outcome::managed, 1}, Case{"forking", 2},
                     Case{"forking_first", 1}, Case{"copying_at_exit", 2},
                     Case{"copying_in_destructors", 2}, Case{"resetting", 1},
-                    Case{"resetting_first", 1}, Case{"by_dlsym", 1}, Case{"by_request", 1},
+                    Case{"resetting_first", 1}, Case{"batch", 3},
+                    Case{"batch_of_small", 0, Outcome::form, 1},
+                    Case{"batch_read_at_once", 0, Outcome::form, 1},
+                    Case{"batch_of_several_ways", 0, Outcome::form, 1}, Case{"by_dlsym", 1}, Case{"by_request", 1},
                     Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 

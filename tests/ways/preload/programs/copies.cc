@@ -4,6 +4,7 @@
 #include <map>
 
 #include "copies_by_lookup.h"
+#include "copies_in_batches.h"
 #include "copies_in_contexts.h"
 #include "copies_of_processes.h"
 
@@ -36,6 +37,10 @@ const std::map<std::string, void (*)()> kCases = {
     {"copying_in_destructors", copying_in_destructors},
     {"resetting", resetting},
     {"resetting_first", resetting_first},
+    {"batch", batch},
+    {"batch_of_small", batch_of_small},
+    {"batch_read_at_once", batch_read_at_once},
+    {"batch_of_several_ways", batch_of_several_ways},
     {"by_dlsym", by_dlsym},
     {"by_request", by_request},
     {"other_lookups", other_lookups},

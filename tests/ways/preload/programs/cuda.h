@@ -70,6 +70,8 @@ CUresult cuGraphLaunch(CUgraphExec, CUstream);
 CUresult cuGraphExecDestroy(CUgraphExec);
 CUresult cuGetProcAddress_v2(const char*, void**, int, std::uint64_t, int*);
 CUresult cuMemcpyAsync(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemcpyBatchAsync(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*,
+                            std::size_t*, std::size_t, std::size_t*, CUstream);
 CUresult cuMemcpyAsync_ptsz(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
 CUresult cuMemcpy(CUdeviceptr, CUdeviceptr, std::size_t);
 CUresult cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, std::size_t);

@@ -1,0 +1,56 @@
+// Batches of copies. What a batch costs natively is less than its copies would, so that several paths
+// have to gain over that; to look at all of its copies takes long, and comes last.
+
+#include "ways/preload/session.h"
+
+namespace polypath::preload {
+
+// From what is cheap to know to what is not. The engine looks at the copies again, as it does for
+// whoever asks it; what it takes is large enough for that.
+Outcome Session::copy(const ProgramBatch& asked) {
+  if (executor_ == Executor::native || asked.stream == nullptr) return Outcome::form;
+  if (!driver_.contexts().are_alive() || !driver_.imports().empty()) return Outcome::form;
+  const std::optional<PlaceId> gpu = place_of(asked.stream);
+  if (!gpu) return Outcome::other_context;
+  const StreamHandle stream = handle_of(asked.stream, *gpu);
+  if (driver_.is_capturing(stream)) return Outcome::capturing;
+  const ProgramCopy first = asked.copy(0);
+  Ends ends;
+  if (const auto against = look_at_ends(first, ends)) return *against;
+  const CopyCall call = call_of(first, stream, *gpu);
+  if (ends.pageable() ||
+      !engine_.may_take_batch(call, ends.for_engine(), asked.sizes.size(), asked.bytes()))
+    return Outcome::form;
+  if (const auto against = look_at_batch(asked, ends)) return *against;
+  const Question question{first, *gpu, ends, Decision{.call = call}};
+  if (!waits_for_nobody(question)) return Outcome::pending;
+  std::vector<CopyCall> calls;
+  calls.reserve(asked.sizes.size());
+  for (std::size_t i = 0; i < asked.sizes.size(); ++i)
+    calls.push_back(call_of(asked.copy(i), stream, *gpu));
+  if (!engine_.take_batch(calls)) return Outcome::form;
+  note_use();
+  return Outcome::streams;
+}
+
+// Nothing if all go the first one's way, between memories that all GPUs reach.
+std::optional<Outcome> Session::look_at_batch(const ProgramBatch& asked, Ends& ends) {
+  const auto lies_in = [](const End& end, Address address, Bytes bytes) {
+    return end.memory.base <= address && address.value + bytes.value <=
+                                             end.memory.base.value + end.memory.size.value;
+  };
+  Ends last = ends;
+  for (std::size_t i = 1; i < asked.sizes.size(); ++i) {
+    const ProgramCopy copy = asked.copy(i);
+    if (lies_in(last.destination, copy.destination, copy.bytes) &&
+        lies_in(last.source, copy.source, copy.bytes))
+      continue;
+    if (const auto against = look_at_ends(copy, last)) return *against;
+    if (last.pageable() || last.source.memory.place != ends.source.memory.place ||
+        last.destination.memory.place != ends.destination.memory.place)
+      return Outcome::form;
+  }
+  return std::nullopt;
+}
+
+}  // namespace polypath::preload
