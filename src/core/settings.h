@@ -35,6 +35,7 @@ struct Settings {
   int pageable_windows = 3;           ///< POLYPATH_PAGEABLE_WINDOWS
   int copy_threads = 0;               ///< POLYPATH_COPY_THREADS
   bool learn = true;                  ///< POLYPATH_LEARN
+  bool keep_plans = true;             ///< POLYPATH_KEEP_PLANS
   bool ledger = true;                 ///< POLYPATH_LEDGER
   std::string ledger_folder;          ///< POLYPATH_LEDGER_FOLDER
   std::string tuned;                  ///< POLYPATH_TUNED

@@ -42,10 +42,12 @@ class Engine {
  public:
   /// The driver must outlive the engine. Nothing is created on it before the first copy needs it.
   /// Engines that share a `load` know of each other's transfers; without one it is the engine's
-  /// own. What is learnt goes to the `keeper`, and what that has is known from the beginning.
+  /// own. What is learnt goes to the `keeper`, and what that has is known from the beginning; what
+  /// is found by planning goes to `plan_keeper`, and what that has need not be searched for.
   Engine(Driver& driver, const Machine& machine, const Settings& settings,
          std::shared_ptr<LoadTracker> load = nullptr,
-         std::shared_ptr<ExperienceKeeper> keeper = nullptr);
+         std::shared_ptr<ExperienceKeeper> keeper = nullptr,
+         std::shared_ptr<PlanKeeper> plan_keeper = nullptr);
   /// Waits for the engine's own queued work.
   ~Engine();
 
