@@ -24,6 +24,7 @@
 #include "engine/pageable.h"
 #include "engine/plans.h"
 #include "engine/recent_natives.h"
+#include "engine/recent_parts.h"
 #include "engine/recent_sets.h"
 #include "engine/side_streams.h"
 #include "engine/statistics.h"
@@ -150,6 +151,7 @@ class Engine {
   void plan_alone(Decision& decision);
   void plan_beside_others(Decision& decision);
   [[nodiscard]] Obstacle take_part(Decision& decision);
+  [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
   void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
   [[nodiscard]] bool may_learn(const Decision& decision) const;
@@ -242,6 +244,7 @@ class Engine {
   Seconds kept_at_{-1e9};
   RecentNatives recent_;
   RecentSets recent_sets_;
+  RecentParts recent_parts_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
