@@ -1,4 +1,5 @@
-// What planning costs: a plan that is cached, one whose recipe is cached, and one from nothing.
+// What planning costs: a plan that is cached, one whose recipe is cached, and one from nothing; and
+// what it comes to: the time in the calls of a plan as streams, its chunks, and its gain.
 
 #include "plan/planner.h"
 
@@ -40,6 +41,15 @@ void plan_known_size_class(benchmark::State& state) {
 }
 BENCHMARK(plan_known_size_class)->Unit(benchmark::kMicrosecond);
 
+void count(benchmark::State& state, const Planner& planner, const Plan& plan) {
+  std::size_t chunks = 0;
+  for (const PathShape& part : plan.shape.paths) chunks += part.chunks.size();
+  const int slots = planner.settings().staging_slots;
+  state.counters["call_us"] = planner.predictor().call_time(plan.shape, slots).value * 1e6;
+  state.counters["chunks"] = static_cast<double>(chunks);
+  state.counters["gain"] = plan.native_predicted / plan.predicted;
+}
+
 void plan_cold(benchmark::State& state, const char* name, const char* source,
                const char* destination) {
   const Machine machine = load_machine(name);
@@ -49,11 +59,20 @@ void plan_cold(benchmark::State& state, const char* name, const char* source,
     Planner planner(machine, {});
     benchmark::DoNotOptimize(planner.plan(pair.source, pair.destination, bytes));
   }
+  Planner planner(machine, {});
+  PlanOptions options;
+  options.executor = Executor::stream;
+  count(state, planner, *planner.plan(pair.source, pair.destination, bytes, options));
 }
 BENCHMARK_CAPTURE(plan_cold, beluga_put, "beluga", "gpu0", "gpu1")
     ->Arg(8)
     ->Arg(64)
     ->Arg(512)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(plan_cold, beluga_h2d, "beluga", "host0", "gpu0")
+    ->Arg(16)
+    ->Arg(64)
+    ->Arg(256)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(plan_cold, h200x4_put, "h200x4", "gpu0", "gpu1")
     ->Arg(8)
@@ -62,6 +81,8 @@ BENCHMARK_CAPTURE(plan_cold, h200x4_put, "h200x4", "gpu0", "gpu1")
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(plan_cold, h200x4_h2d, "h200x4", "host0", "gpu0")
     ->Arg(64)
+    ->Arg(256)
+    ->Arg(1024)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(plan_cold, h200x8_put, "h200x8", "gpu0", "gpu1")
     ->Arg(8)

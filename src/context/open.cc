@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "context/experience_file.h"
+#include "context/plan_file.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "driver/computer.h"
@@ -103,6 +104,8 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
   load_ = std::make_shared<LoadTracker>(
       machine(), has_neighbours ? open_node_ledger(machine(), settings.ledger_folder) : nullptr);
   if (settings_.learn) keeper_ = open_experience_file(machine(), chosen_.driver_name());
+  if (settings_.keep_plans && !simulated())
+    plan_keeper_ = open_plan_file(machine(), chosen_.driver_name(), settings_);
 }
 
 OpenMachine OpenMachine::afresh(const sim::Options& simulation) const {

@@ -47,7 +47,7 @@ class OpenMachine {
   /// An engine with the settings of the opening. All of one opening know of each other's transfers,
   /// and on real GPUs of other processes' as well. The opening must outlive it.
   [[nodiscard]] Engine make_engine() const {
-    return {*driver_, machine(), settings_, load_, keeper_};
+    return {*driver_, machine(), settings_, load_, keeper_, plan_keeper_};
   }
 
   /// The same machine as if nothing had been done on it: another simulation, or the same GPUs, and
@@ -66,6 +66,7 @@ class OpenMachine {
   sim::SimDriver* simulator_ = nullptr;
   std::shared_ptr<LoadTracker> load_;
   std::shared_ptr<ExperienceKeeper> keeper_;  ///< null where nothing is kept: a simulation is anew
+  std::shared_ptr<PlanKeeper> plan_keeper_;   ///< the same
 };
 
 /// Opens what choose_machine finds for `name`. This computer's GPUs have one driver per process and

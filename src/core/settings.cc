@@ -181,6 +181,8 @@ std::vector<Entry> entries_of_the_process() {
            "0 = never copy many small pieces, asked for together, by kernels"),
       flag("POLYPATH_LEARN", &Settings::learn,
            "0 = never compare what transfers take with what was predicted"),
+      flag("POLYPATH_KEEP_PLANS", &Settings::keep_plans,
+           "0 = search for plans anew in each process, and keep none for the next one"),
       flag("POLYPATH_LEDGER", &Settings::ledger,
            "0 = plan without knowing of other processes' transfers"),
       text("POLYPATH_LEDGER_FOLDER", &Settings::ledger_folder,

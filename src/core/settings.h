@@ -36,6 +36,7 @@ struct Settings {
   int copy_threads = 0;               ///< POLYPATH_COPY_THREADS
   bool piece_kernels = true;          ///< POLYPATH_PIECE_KERNELS
   bool learn = true;                  ///< POLYPATH_LEARN
+  bool keep_plans = true;             ///< POLYPATH_KEEP_PLANS
   bool ledger = true;                 ///< POLYPATH_LEDGER
   std::string ledger_folder;          ///< POLYPATH_LEDGER_FOLDER
   std::string tuned;                  ///< POLYPATH_TUNED

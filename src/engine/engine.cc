@@ -12,14 +12,15 @@
 namespace polypath {
 
 Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
-               std::shared_ptr<LoadTracker> load, std::shared_ptr<ExperienceKeeper> keeper)
+               std::shared_ptr<LoadTracker> load, std::shared_ptr<ExperienceKeeper> keeper,
+               std::shared_ptr<PlanKeeper> plan_keeper)
     : driver_(driver),
       machine_(machine),
       settings_(settings),
       executor_(parse_executor(settings.executor)),
       process_(getpid()),
       generation_(process_generation()),
-      plans_(machine_, settings_),
+      plans_(machine_, settings_, settings.keep_plans ? std::move(plan_keeper) : nullptr),
       kernels_(driver, machine_),
       side_streams_(driver),
       lanes_(driver, machine_, settings_, statistics_),
@@ -43,9 +44,9 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
 // Nothing is being made any more when what there is goes.
 Engine::~Engine() {
   stop_preparing();
-  const bool is_own = process_generation() == generation_;
-  if (keeper_ && is_own && experience_.changes() != kept_changes_)
-    keeper_->keep(experience_.learnt());
+  if (process_generation() != generation_) return;
+  if (keeper_ && experience_.changes() != kept_changes_) keeper_->keep(experience_.learnt());
+  plans_.keep();
 }
 
 void Engine::stop_preparing() noexcept {

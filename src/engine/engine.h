@@ -25,6 +25,7 @@
 #include "engine/pageable.h"
 #include "engine/plans.h"
 #include "engine/recent_natives.h"
+#include "engine/recent_parts.h"
 #include "engine/recent_sets.h"
 #include "engine/side_streams.h"
 #include "engine/statistics.h"
@@ -43,10 +44,12 @@ class Engine {
  public:
   /// The driver must outlive the engine. Nothing is created on it before the first copy needs it.
   /// Engines that share a `load` know of each other's transfers; without one it is the engine's
-  /// own. What is learnt goes to the `keeper`, and what that has is known from the beginning.
+  /// own. What is learnt goes to the `keeper`, and what that has is known from the beginning; what
+  /// is found by planning goes to `plan_keeper`, and what that has need not be searched for.
   Engine(Driver& driver, const Machine& machine, const Settings& settings,
          std::shared_ptr<LoadTracker> load = nullptr,
-         std::shared_ptr<ExperienceKeeper> keeper = nullptr);
+         std::shared_ptr<ExperienceKeeper> keeper = nullptr,
+         std::shared_ptr<PlanKeeper> plan_keeper = nullptr);
   /// Waits for the engine's own queued work.
   ~Engine();
 
@@ -157,6 +160,7 @@ class Engine {
   void plan_alone(Decision& decision);
   void plan_beside_others(Decision& decision);
   [[nodiscard]] Obstacle take_part(Decision& decision);
+  [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
   void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
   [[nodiscard]] bool may_learn(const Decision& decision) const;
@@ -259,6 +263,7 @@ class Engine {
   Seconds kept_at_{-1e9};
   RecentNatives recent_;
   RecentSets recent_sets_;
+  RecentParts recent_parts_;
   LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window

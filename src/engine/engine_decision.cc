@@ -207,11 +207,7 @@ Obstacle Engine::take_part(Decision& decision) {
     return Obstacle::none;
   if (set.queues && uses_host(machine_, set)) return Obstacle::none;
   const Executor executor = choice_of(call.options).value_or(Executor::stream);
-  const JointPlanPointer joint = joint_plan_for({.transfers = set.transfers,
-                                                 .options = {.issuers = set.issuers,
-                                                             .queues = set.queues,
-                                                             .executor = executor,
-                                                             .left_out = left_out_}});
+  const JointPlanPointer joint = joint_plan_of(set, executor);
   if (!joint) return Obstacle::preparing;
   if (set.issuers != Issuers::processes && !has_lanes(*joint)) return Obstacle::none;
   const JointTransfer own{decision.ends.source, decision.ends.destination, call.bytes};
@@ -219,6 +215,18 @@ Obstacle Engine::take_part(Decision& decision) {
   decision.plan = joint->plans[static_cast<std::size_t>(part - set.transfers.begin())];
   decision.of_set = true;
   return Obstacle::none;
+}
+
+// Null while it is being made.
+JointPlanPointer Engine::joint_plan_of(const RecurringSet& set, Executor executor) {
+  if (JointPlanPointer known = recent_parts_.find(set, executor, left_out_)) return known;
+  JointPlanPointer joint = joint_plan_for({.transfers = set.transfers,
+                                           .options = {.issuers = set.issuers,
+                                                       .queues = set.queues,
+                                                       .executor = executor,
+                                                       .left_out = left_out_}});
+  if (joint) recent_parts_.remember(set, executor, left_out_, joint);
+  return joint;
 }
 
 void Engine::plan_by_itself(Decision& decision) {

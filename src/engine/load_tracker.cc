@@ -76,20 +76,26 @@ void LoadTracker::meet(StreamHandle stream, const Running& transfer, Seconds now
     if (other_stream == stream || others == way || !other.runs(now)) continue;
     const bool beside = other.thread != transfer.thread || now <= other.called;
     History& theirs = histories_[others];
-    note(other, Came::first, own.episodes, beside, own.met[others]);
-    note(transfer, Came::second, theirs.episodes, beside, theirs.met[way]);
+    const bool mine = note(other, Came::first, own.episodes, beside, own.met[others]);
+    const bool other_s = note(transfer, Came::second, theirs.episodes, beside, theirs.met[way]);
+    if (mine || other_s) ++changes_;
   }
 }
 
 // Who came first stays as it was when they met: rounds that follow closely are not told apart.
-void LoadTracker::note(const Running& transfer, Came came, int episode, bool by_threads,
+// Returns whether the meeting is more than one like the last, in the next round or the same.
+bool LoadTracker::note(const Running& transfer, Came came, int episode, bool by_threads,
                        Meeting& meeting) {
+  const bool is_news = !meeting.plan || episode - meeting.episode > 1 || transfer.queued ||
+                       (by_threads && !meeting.by_threads);
   if (!meeting.plan || episode - meeting.episode > kRemembered)
     meeting.came_first = came == Came::first;
-  meeting.plan = transfer.plan;
+  // Counting who holds a plan takes it from the other thread's cache.
+  if (meeting.plan != transfer.plan) meeting.plan = transfer.plan;
   meeting.episode = episode;
   if (transfer.queued) meeting.queued_episode = episode;
   meeting.by_threads = meeting.by_threads || by_threads;
+  return is_news;
 }
 
 // Whether the calling thread issues that one, as far as is known.

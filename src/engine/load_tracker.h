@@ -105,6 +105,8 @@ class LoadTracker {
     Bytes bytes = {};                  ///< of the last one
     int varied_episode = -kForgotten;  ///< the last one in which the size was another one
     std::map<Way, Meeting> met;
+    RecurringSet known_set = {};   ///< what recurs with it
+    std::uint64_t known_when = 0;  ///< as long as `changes_` is that
     // With other processes.
     Seconds start = {};                 ///< of the last episode
     LedgerEntry entry = {};             ///< as published last
@@ -120,16 +122,21 @@ class LoadTracker {
   [[nodiscard]] bool has_met_processes(const Way& way) const;
   [[nodiscard]] bool is_in_flight(const Way& way, Seconds now) const;
   enum class Came { first, second };
-  static void note(const Running& transfer, Came came, int episode, bool by_threads,
-                   Meeting& meeting);
+  [[nodiscard]] static bool note(const Running& transfer, Came came, int episode, bool by_threads,
+                                 Meeting& meeting);
   [[nodiscard]] bool same_thread(const Running& other, const Asked& asked, Seconds now) const;
   [[nodiscard]] int episode_of(const Way& way, Seconds now) const;
   [[nodiscard]] bool gives_place(const Running& running, const Asked& asked, Seconds now) const;
   [[nodiscard]] const Meeting* lately_met(const Way& way, const Way& other, Seconds now) const;
   [[nodiscard]] bool recurs(const Way& way, Seconds now) const;
   [[nodiscard]] bool knows_all(const std::vector<Way>& ways, Seconds now) const;
-  void recognise(const Asked& asked, Seconds now, const ByWay& companions,
-                 Contention& contention) const;
+  void recognise(const Asked& asked, Seconds now, const ByWay& companions, Contention& contention);
+  void find_set(const Asked& asked, Seconds now, const ByWay& companions, Contention& contention);
+  template <class IsOfIt>
+  [[nodiscard]] static bool meets_only(IsOfIt is_of_it, const Asked& asked, const ByWay& companions,
+                                       const Contention& contention);
+  void remember(const std::vector<Way>& ways, const RecurringSet& set, Seconds now);
+  [[nodiscard]] bool may_forget(const Way& way, const RecurringSet& set) const;
   [[nodiscard]] RecurringSet set_of(const std::vector<Way>& ways, Seconds now) const;
   [[nodiscard]] static Companion companion_of(const Plan& plan);
   static void add(const Companion& companion, ByWay& companions);
@@ -154,6 +161,8 @@ class LoadTracker {
   std::mutex mutex_;
   std::map<StreamHandle, Running> running_;
   std::map<Way, History> histories_;
+  /// How often what recurs may have changed: by more than another round like those before.
+  std::uint64_t changes_ = 1;
   /// The ledger's clock of the driver's, when both were looked at together: when a transfer is
   /// noted, the time of its calls has passed.
   std::optional<double> ahead_;

@@ -93,6 +93,7 @@ void LoadTracker::meet_other(const LedgerEntry& entry, const Way& own, Seconds n
   History& history = histories_[own];
   const bool runs = still_runs(entry.end, entry.duration, ledger_->time());
   if (!runs && !were_together(entry, history.entry)) return;
+  ++changes_;
   const int episode = runs ? episode_of(own, now) : history.episodes;
   const auto from = ledger_->place_of(entry.source), to = ledger_->place_of(entry.destination);
   if (!from || !to || own == Way{*from, *to} || lately_met(own, {*from, *to}, now) != nullptr) {

@@ -16,15 +16,18 @@ void LoadTracker::begin_episode(const Plan& plan, Seconds now) {
     lately_.push_back(way);
   }
   if (is_in_flight(way, now)) return;
-  ++histories_[way].episodes;
-  histories_[way].start = now;
+  History& history = histories_[way];
+  ++history.episodes;
+  history.start = now;
+  if (history.known_when == changes_ && may_forget(way, history.known_set)) ++changes_;
 }
 
 void LoadTracker::note_size(const Plan& plan) {
   History& history = histories_[way_of(plan)];
-  if (history.bytes != Bytes{} && history.bytes != plan.bytes)
-    history.varied_episode = history.episodes;
+  if (history.bytes == plan.bytes) return;
+  if (history.bytes != Bytes{}) history.varied_episode = history.episodes;
   history.bytes = plan.bytes;
+  ++changes_;
 }
 
 // Null if it has stayed away.
@@ -59,27 +62,75 @@ bool LoadTracker::knows_all(const std::vector<Way>& ways, Seconds now) const {
   return true;
 }
 
-// What recurs with the transfer, if that is all it meets now.
+// Of what is in flight or expected.
+template <class IsOfIt>
+bool LoadTracker::meets_only(IsOfIt is_of_it, const Asked& asked, const ByWay& companions,
+                             const Contention& contention) {
+  for (const auto& [way, companion] : companions)
+    if (!is_of_it(way)) return false;
+  return contention.both_ways == BothWays::no || is_of_it(Way{asked.destination, asked.source});
+}
+
+// What recurs with the transfer, if that is all it meets now. To ask everybody's history takes
+// microseconds where two threads write them; what was found holds until one says anything new.
 void LoadTracker::recognise(const Asked& asked, Seconds now, const ByWay& companions,
-                            Contention& contention) const {
-  const Way own{asked.source, asked.destination}, back{asked.destination, asked.source};
+                            Contention& contention) {
+  const Way own{asked.source, asked.destination};
   const auto history = histories_.find(own);
   if (history == histories_.end() || history->second.bytes != asked.bytes) return;
+  if (history->second.known_when != changes_) return find_set(asked, now, companions, contention);
+  const RecurringSet& known = history->second.known_set;
+  const auto is_of_it = [&](const Way& way) {
+    return std::any_of(known.transfers.begin(), known.transfers.end(),
+                       [&](const JointTransfer& each) {
+                         return Way{each.source, each.destination} == way;
+                       });
+  };
+  if (meets_only(is_of_it, asked, companions, contention)) contention.set = known;
+}
+
+// Everybody has to know all of it; see knows_all.
+void LoadTracker::find_set(const Asked& asked, Seconds now, const ByWay& companions,
+                           Contention& contention) {
+  const Way own{asked.source, asked.destination};
   std::vector<Way> ways{own};
-  for (const auto& [way, meeting] : history->second.met)
+  for (const auto& [way, meeting] : histories_.at(own).met)
     if (lately_met(own, way, now) != nullptr) ways.push_back(way);
   const auto others = lately_met_others(own, now);
   if (!others || ways.size() + others->size() < 2 || ways.size() + others->size() > kMostRecurring)
     return;
-  const auto contains = [&](const Way& way) {
+  const auto is_of_it = [&](const Way& way) {
     return others->contains(way) || std::find(ways.begin(), ways.end(), way) != ways.end();
   };
-  for (const auto& [way, companion] : companions)
-    if (!contains(way)) return;
-  if (contention.both_ways != BothWays::no && !contains(back)) return;
-  if (!knows_all(ways, now)) return;
-  if (others->empty()) contention.set = set_of(ways, now);
-  else recognise_with_others(ways, *others, contention);
+  if (!meets_only(is_of_it, asked, companions, contention) || !knows_all(ways, now)) return;
+  if (!others->empty()) return recognise_with_others(ways, *others, contention);
+  contention.set = set_of(ways, now);
+  remember(ways, contention.set, now);
+}
+
+// A set holds as long as nothing new is said of any of its ways; whether it still queues, has to be
+// asked each time.
+void LoadTracker::remember(const std::vector<Way>& ways, const RecurringSet& set, Seconds now) {
+  if (set.queues) return;
+  for (const Way& way : ways) {
+    const auto others = lately_met_others(way, now);
+    if (!others || !others->empty() || may_forget(way, set)) return;
+  }
+  for (const Way& way : ways) {
+    histories_.at(way).known_set = set;
+    histories_.at(way).known_when = changes_;
+  }
+}
+
+// True if the way may not have met one of the others lately when it is asked next.
+bool LoadTracker::may_forget(const Way& way, const RecurringSet& set) const {
+  const History& history = histories_.at(way);
+  return std::any_of(set.transfers.begin(), set.transfers.end(), [&](const JointTransfer& each) {
+    const Way other{each.source, each.destination};
+    if (other == way) return false;
+    const auto met = history.met.find(other);
+    return met == history.met.end() || history.episodes + 1 - met->second.episode > kRemembered;
+  });
 }
 
 RecurringSet LoadTracker::set_of(const std::vector<Way>& ways, Seconds now) const {

@@ -5,6 +5,8 @@
 // (results/h200x2/first_copies.json). Where nobody may be held up for so long, the first copy of
 // its kind goes without one.
 
+#include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 
 #include "core/background.h"
 #include "core/settings.h"
+#include "plan/found_plans.h"
 #include "plan/joint.h"
 #include "plan/levelled.h"
 #include "plan/piece_planner.h"
@@ -76,8 +79,10 @@ class KnownPlans {
 /// Thread-safe.
 class Plans {
  public:
+  /// What searches find goes to the keeper, and what that has is looked for before the first one.
   /// Errors as Planner's.
-  Plans(const Machine& machine, const Settings& settings);
+  Plans(const Machine& machine, const Settings& settings,
+        std::shared_ptr<PlanKeeper> keeper = nullptr);
 
   /// As Planner::plan, at once: waits while another one is being made.
   PlanPointer make(const PlanRequest& request);
@@ -100,6 +105,9 @@ class Plans {
                                       double damping);
   /// As Planner::least_smallest_planned.
   Bytes least_smallest();
+  /// Gives the keeper what was found since the last time. For the background, or the end: a file
+  /// may be written.
+  void keep() noexcept;
   /// Planner::smallest_planned for a request; the second one is kAlwaysPlanned until the background
   /// has found it, and for ever if it cannot.
   Bytes make_smallest(const PlanRequest& request);
@@ -113,9 +121,16 @@ class Plans {
 
   [[nodiscard]] static Key key_of(const PlanRequest& request);
   template <class Request>
-  [[nodiscard]] auto task_of(const Request& request);
+  [[nodiscard]] auto task_of(const Request& request, Background& background);
+  [[nodiscard]] std::unique_lock<std::mutex> start_planning();
+  [[nodiscard]] std::size_t searches() const;
+  void keep_later(Background& background);
 
-  std::mutex planning_;  ///< held while a plan is made
+  std::shared_ptr<PlanKeeper> keeper_;
+  std::mutex planning_;        ///< held while a plan is made
+  bool has_recalled_ = false;  ///< what the keeper has
+  std::size_t kept_searches_ = 0;
+  std::atomic<bool> will_keep_{false};
   Planner planner_;
   JointPlanner joint_planner_;
   PiecePlanner piece_planner_;

@@ -64,7 +64,9 @@ struct JointPlanner::Request {
 };
 
 JointPlanner::JointPlanner(Planner& planner)
-    : planner_(planner), plans_(static_cast<std::size_t>(planner.settings().plan_cache)) {}
+    : planner_(planner),
+      plans_(static_cast<std::size_t>(planner.settings().plan_cache)),
+      found_(static_cast<std::size_t>(planner.settings().plan_cache)) {}
 
 JointPlanPointer JointPlanner::plan(const std::vector<JointTransfer>& transfers,
                                     const JointOptions& options) {
@@ -87,7 +89,9 @@ JointPlanPointer JointPlanner::make_plan(Request& request) {
                                                          transfer.bytes, request.each));
     if (transfer.bytes < request.smallest.back()) request.paths.back().resize(1);
   }
-  const JointDraft chosen = choose(request);
+  request.predictors.emplace_back(planner_.predictor(), problem(request, Executor::stream));
+  request.predictors.emplace_back(planner_.predictor(), problem(request, Executor::graph));
+  const JointDraft chosen = found(request);
   auto joint = std::make_shared<JointPlan>();
   for (std::size_t k = 0; k < request.transfers.size(); ++k)
     joint->plans.push_back(plan_of(request, chosen, k));
@@ -118,11 +122,27 @@ bool JointPlanner::may_split(const Request& request) const {
                      [](const auto& paths) { return paths.size() > 1; });
 }
 
+// What is chosen, or was before: then one play of it says again when everything ends.
+JointDraft JointPlanner::found(const Request& request) {
+  const Key key{request.transfers, request.options};
+  JointDraft draft;
+  if (const Found* known = found_.find(key)) {
+    draft.executor = known->executor;
+    for (const auto& split : known->splits) draft.transfers.push_back({split, {}});
+    predictor_of(request, draft).predict(draft, Effort::replay);
+    return draft;
+  }
+  if (request.options.left_out.empty()) ++searches_;
+  draft = choose(request);
+  Found found{.executor = draft.executor, .splits = {}};
+  for (const Draft& transfer : draft.transfers) found.splits.push_back(transfer.paths);
+  found_.insert(key, std::move(found));
+  return draft;
+}
+
 // The cheapest of what the options allow, if it gains; a graph may need new addresses each time.
 // What is good as a graph is tried as streams once more.
-JointDraft JointPlanner::choose(Request& request) {
-  request.predictors.emplace_back(planner_.predictor(), problem(request, Executor::stream));
-  request.predictors.emplace_back(planner_.predictor(), problem(request, Executor::graph));
+JointDraft JointPlanner::choose(const Request& request) const {
   const JointOptimiser streams(request.predictors.front()), graphs(request.predictors.back());
   JointDraft natively = request.predictors.front().natively();
   if (!may_split(request)) return natively;

@@ -87,13 +87,24 @@ class JointPlanner {
   JointPlanPointer plan(const std::vector<JointTransfer>& transfers,
                         const JointOptions& options = {});
 
+  /// As Planner's.
+  void recall(const FoundPlans& found);
+  void add_found(FoundPlans& all) const;
+  [[nodiscard]] std::size_t searches() const { return searches_; }
+
  private:
   using Key = std::tuple<std::vector<JointTransfer>, JointOptions>;
   struct Request;
+  /// What a search found: each transfer's paths, and how those over several paths run.
+  struct Found {
+    Executor executor = Executor::native;
+    std::vector<std::vector<PathDraft>> splits;
+  };
 
   [[nodiscard]] JointPlanPointer make_plan(Request& request);
   [[nodiscard]] JointProblem problem(const Request& request, Executor executor) const;
-  [[nodiscard]] JointDraft choose(Request& request);
+  [[nodiscard]] JointDraft choose(const Request& request) const;
+  [[nodiscard]] JointDraft found(const Request& request);
   [[nodiscard]] JointDraft cheapest(const Request& request,
                                     std::initializer_list<std::optional<JointDraft>> drafts) const;
   [[nodiscard]] bool may_split(const Request& request) const;
@@ -109,6 +120,8 @@ class JointPlanner {
 
   Planner& planner_;
   LruCache<Key, JointPlanPointer> plans_;
+  LruCache<Key, Found> found_;
+  std::size_t searches_ = 0;
 };
 
 }  // namespace polypath

@@ -208,6 +208,7 @@ Draft Planner::recipe(const Request& request, Executor executor) {
   options.left_out = request.options->left_out;
   const RecipeKey key{request.source, request.destination, bytes, options, request.load, executor};
   if (const Draft* cached = recipes_.find(key)) return *cached;
+  if (request.load.empty() && options.left_out.empty()) ++searches_;
   Draft best = optimiser(request, executor, bytes).best_subset(candidates(request));
   return recipes_.insert(key, std::move(best));
 }

@@ -18,6 +18,8 @@
 
 namespace polypath {
 
+struct FoundPlans;
+
 /// Where no setting says so: smaller messages are never planned,
 inline constexpr Bytes kNeverPlannedBelow = 64_KiB;
 /// and these and larger ones always.
@@ -46,6 +48,14 @@ class Planner {
                          const PlanOptions& options = {});
   /// A size below which that is known without a plan: no pair of places has a smaller one.
   [[nodiscard]] Bytes least_smallest_planned() const;
+
+  /// Takes what another planner of the same machine and settings has found (found_plans.h) for what
+  /// searches would find; what cannot be is left out.
+  void recall(const FoundPlans& found);
+  /// Adds what was found so far, for transfers that nothing else is beside.
+  void add_found(FoundPlans& all) const;
+  /// How often something was searched for that add_found adds.
+  [[nodiscard]] std::size_t searches() const { return searches_; }
 
   /// The paths that a plan on an idle machine may use, the direct one first. Errors as plan().
   [[nodiscard]] std::vector<Path> usable_paths(PlaceId source, PlaceId destination,
@@ -121,6 +131,7 @@ class Planner {
   LruCache<PlanKey, PlanPointer> plans_;
   LruCache<RecipeKey, Draft> recipes_;
   LruCache<SmallestKey, Bytes> smallest_;
+  std::size_t searches_ = 0;
 };
 
 }  // namespace polypath

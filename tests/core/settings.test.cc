@@ -62,6 +62,7 @@ TEST(Settings, AreAllReadFromTheirVariables) {
                                   {"POLYPATH_COPY_THREADS", "9"},
                                   {"POLYPATH_TUNED", "tuned.json"},
                                   {"POLYPATH_LEARN", "0"},
+                                  {"POLYPATH_KEEP_PLANS", "0"},
                                   {"POLYPATH_LEDGER", "0"},
                                   {"POLYPATH_LOG", "debug"},
                                   {"POLYPATH_STATS", "1"}});
@@ -80,6 +81,7 @@ TEST(Settings, AreAllReadFromTheirVariables) {
   EXPECT_EQ(settings.graph_cache, 5);
   EXPECT_EQ(settings.plan_cache, 6);
   EXPECT_FALSE(settings.learn);
+  EXPECT_FALSE(settings.keep_plans);
   EXPECT_EQ(settings.pageable_min, 3_MiB);
   EXPECT_EQ(settings.pageable_window, 16_MiB);
   EXPECT_EQ(settings.pageable_windows, 4);
@@ -111,7 +113,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 28U);
+  EXPECT_EQ(all.size(), 29U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));

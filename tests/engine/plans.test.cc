@@ -59,5 +59,55 @@ TEST_F(PlansOfBeluga, AreAskedForByNobodyAfterTheEnd) {
   EXPECT_EQ(plans_.find(request(64_MiB), background_), nullptr);
 }
 
+// What was found, and how often something was.
+class Keeper final : public PlanKeeper {
+ public:
+  FoundPlans read() noexcept override { return known; }
+  void keep(const FoundPlans& found) noexcept override {
+    known = found;
+    ++times;
+  }
+
+  FoundPlans known;
+  int times = 0;
+};
+
+class KeptPlansOfBeluga : public PlansOfBeluga {
+ protected:
+  std::shared_ptr<Keeper> keeper_ = std::make_shared<Keeper>();
+  Plans searching_{machine_, Settings{}, keeper_};
+};
+
+TEST_F(KeptPlansOfBeluga, AreKeptInTheBackgroundOnceTheyHaveBeenMade) {
+  (void)searching_.find(request(64_MiB), background_);
+  (void)searching_.find(request(8_MiB), background_);
+  finish_background();
+  finish_background();
+
+  EXPECT_EQ(keeper_->times, 1);
+  EXPECT_EQ(keeper_->known.recipes.size(), 4U);  // two sizes, as streams and as a graph
+}
+
+TEST_F(KeptPlansOfBeluga, AreMadeAgainWithoutASearch) {
+  const PlanPointer made = searching_.make(request(64_MiB));
+  searching_.keep();
+
+  Plans next(machine_, Settings{}, keeper_);
+  const PlanPointer again = next.make(request(64_MiB));
+  next.keep();
+
+  EXPECT_EQ(again->structure, made->structure);
+  EXPECT_EQ(again->predicted, made->predicted);
+  EXPECT_EQ(keeper_->times, 1);  // nothing new was found
+}
+
+TEST_F(KeptPlansOfBeluga, AreNotKeptTwice) {
+  (void)searching_.make(request(64_MiB));
+  searching_.keep();
+  searching_.keep();
+
+  EXPECT_EQ(keeper_->times, 1);
+}
+
 }  // namespace
 }  // namespace polypath

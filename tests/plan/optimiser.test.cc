@@ -176,6 +176,40 @@ TEST(BestSubset, IsNeverSlowerThanTheDirectPath) {
   }
 }
 
+// 64 MiB from a host of beluga to one of its GPUs take 5.42 ms directly and 1.40 ms over four PCIe
+// links in 32 chunks, whose calls take 231 us. In 13 chunks they take no longer.
+TEST(BestSubset, HasLargeChunksWhereTheyTakeHardlyLonger) {
+  const Machine machine = load_machine("beluga");
+  const Predictor predictor(machine);
+  const auto paths = find_paths(machine, machine.find_place("host0"), machine.find_place("gpu0"));
+  const Optimiser optimiser(predictor, {{64_KiB, 8_MiB}, 4, 16}, Executor::stream, 64_MiB);
+
+  const Draft best = optimiser.best_subset(paths);
+
+  EXPECT_LT(best.prediction.time, 1'405_us);
+  EXPECT_LT(best.prediction.call, 120_us);
+}
+
+// What is gained is not given away for calls: with more and smaller chunks it would hardly be more.
+TEST(BestSubset, KeepsWhatIsGained) {
+  for (const char* name : {"h200x4", "dgx-a100", "mist", "narval"}) {
+    SCOPED_TRACE(name);
+    const Question question(load_machine(name));
+    const Draft best = question.optimiser.best_subset(question.paths);
+    Draft direct{{PathDraft{question.paths.front(), 1, 1, 0}}, {}};
+    question.optimiser.evaluate(direct);
+    const Seconds gained = direct.prediction.time - best.prediction.time;
+
+    for (const double factor : {1.25, 1.7}) {
+      Draft finer = best;
+      for (PathDraft& part : finer.paths) part.chunks *= factor;
+      question.optimiser.equalise_well(finer);
+
+      EXPECT_LT(direct.prediction.time - finer.prediction.time, gained * 1.03);
+    }
+  }
+}
+
 TEST(ClosedForm, GivesEveryPathSomething) {
   const Question question(with_relays(40_GBps, {40_GBps, 20_GBps, 1_GBps}));
 

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace polypath {
+
+/// The library's version and a hash of the sources that plans are made by.
+const char* planner_revision();
+
+}  // namespace polypath
