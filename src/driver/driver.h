@@ -235,8 +235,8 @@ class Driver {
   virtual void synchronize(EventHandle event) = 0;
 };
 
-/// Error (invalid_argument) unless a kernel that declares so many parameters takes those of the run;
-/// 0 takes any.
+/// Error (invalid_argument) unless a kernel that declares so many parameters takes those of the
+/// run; 0 takes any.
 void check_parameters(const KernelRequest& request, std::size_t declared);
 
 /// The same run with its memory at other addresses. Error (invalid_argument) unless there are as

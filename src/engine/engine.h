@@ -80,8 +80,8 @@ class Engine {
                                     std::size_t* enqueued = nullptr);
 
   /// The same for copies that the driver could make in one batch, of which it need not keep the
-  /// order, if they go over several paths as many small ones do and that gains over the batch. False:
-  /// nothing has been enqueued, and the caller makes the batch. Never by kernels.
+  /// order, if they go over several paths as many small ones do and that gains over the batch.
+  /// False: nothing has been enqueued, and the caller makes the batch. Never by kernels.
   [[nodiscard]] bool take_batch(std::span<const CopyCall> calls);
   /// Whether that can be of so many copies like this one; the driver is asked nothing.
   [[nodiscard]] bool may_take_batch(const CopyCall& like, const CopyEnds& ends, std::size_t copies,

@@ -33,8 +33,8 @@ std::set<Address> allocations_of(const PieceSet& set, std::span<const SetMember>
 }  // namespace
 
 // True if all its GPUs have them, or will, and can use all the memory. The driver is asked each
-// time: an address may be that of other memory by now. On a GPU without a context there is no kernel
-// yet, and to ask would make one.
+// time: an address may be that of other memory by now. On a GPU without a context there is no
+// kernel yet, and to ask would make one.
 bool Engine::kernels_may(const PieceRecipe& recipe, const PieceSet& set,
                          std::span<const SetMember> members) {
   const std::set<Address> allocations = allocations_of(set, members);
@@ -43,9 +43,8 @@ bool Engine::kernels_may(const PieceRecipe& recipe, const PieceSet& set,
   return std::all_of(carriers.begin(), carriers.end(), [&](PlaceId gpu) {
     if (kernels_.state_of(gpu) == LoadedKernels::State::unusable) return false;
     if (background_ && !driver_.is_open(gpu)) return true;
-    return std::all_of(allocations.begin(), allocations.end(), [&](Address allocation) {
-      return driver_.kernels_reach(gpu, allocation);
-    });
+    return std::all_of(allocations.begin(), allocations.end(),
+                       [&](Address allocation) { return driver_.kernels_reach(gpu, allocation); });
   });
 }
 
@@ -86,8 +85,7 @@ void Engine::open_hops(const Plan& plan) noexcept {
   for (const PathShape& part : plan.shape.paths)
     for (const HopId hop : {part.path.first, part.path.second})
       if (hop.valid())
-        quietly(
-            [&] { driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination); });
+        quietly([&] { driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination); });
 }
 
 }  // namespace polypath

@@ -1,5 +1,5 @@
-// Copies many small pieces: see copy_pieces.h. Blocks take units of a piece in turn, so that a large
-// piece is shared by several.
+// Copies many small pieces: see copy_pieces.h. Blocks take units of a piece in turn, so that a
+// large piece is shared by several.
 
 #include "kernels/piece_layout.h"
 

@@ -6,9 +6,9 @@
 // takes a place at each of its engines (first ready, first served), spends its hop's latency, with
 // the GPU's busy latency on top for every other copy of that GPU that is under way, and
 // flows at its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are
-// through. Everything else takes a fixed time; what a kernel then moves over hops flows at fair rates,
-// too, all of it at the same time, without an engine. Equal times are taken in order of issue, so that the
-// same calls give the same times.
+// through. Everything else takes a fixed time; what a kernel then moves over hops flows at fair
+// rates, too, all of it at the same time, without an engine. Equal times are taken in order of
+// issue, so that the same calls give the same times.
 
 #include <cstdint>
 #include <deque>
@@ -38,7 +38,7 @@ struct Activity {
   Seconds duration = {};  ///< of anything else
   PlaceId gpu = {};       ///< that does it, if it is a kernel
   std::vector<Traffic> traffic = {};  ///< of a kernel, after `duration`
-  Seconds issued;         ///< it does not start before
+  Seconds issued;                     ///< it does not start before
   Seconds ready;
   Seconds started;
   Seconds finished = Seconds::infinity();
@@ -48,7 +48,7 @@ struct Activity {
 
   int unfinished = 0;  ///< activities it still waits for
   std::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
-  double left = 0;                    ///< bytes still to flow
+  double left = 0;                                                        ///< bytes still to flow
   std::shared_ptr<Activity> part_of;  ///< the kernel whose traffic this is
   std::size_t flows = 0;              ///< of its traffic, not yet through
 };

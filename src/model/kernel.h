@@ -15,8 +15,8 @@ namespace polypath {
 using HostKernel =
     std::function<void(std::span<std::byte* const> memory, std::span<const std::uint64_t> values)>;
 
-/// A kernel for machines of both kinds. Its parameters are 64-bit numbers, and after them an address
-/// for each piece of memory.
+/// A kernel for machines of both kinds. Its parameters are 64-bit numbers, and after them an
+/// address for each piece of memory.
 struct Kernel {
   std::string name;         ///< of the function in the image
   std::string image;        ///< for GPUs: PTX, which the driver compiles, a cubin or a fatbin

@@ -66,8 +66,8 @@ struct Access {
 
 /// One use of a kernel.
 struct KernelCall {
-  int kernel = 0;              ///< which of those that whoever runs the program brings
-  PlaceId gpu;                 ///< that runs it
+  int kernel = 0;  ///< which of those that whoever runs the program brings
+  PlaceId gpu;     ///< that runs it
   /// In the order of its parameters. What is elsewhere is read and written over hops, all at the
   /// same time, once `duration` is over.
   std::vector<Access> memory;

@@ -1,6 +1,7 @@
 #pragma once
 // What a kernel moves over hops: it reads and writes memory of other places itself, 16 bytes per
-// thread and instruction, and reaches a part of what a copy engine does (DriverBehaviour::kernel_efficiency).
+// thread and instruction, and reaches a part of what a copy engine does
+// (DriverBehaviour::kernel_efficiency).
 
 #include <vector>
 

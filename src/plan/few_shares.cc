@@ -38,9 +38,8 @@ std::vector<double> few_shares(std::vector<SharedPath> problem,
 void merge_claims(std::vector<Use>& claims) {
   std::vector<Use> sums;
   for (const Use& use : claims) {
-    const auto same = std::find_if(sums.begin(), sums.end(), [&](const Use& other) {
-      return other.resource == use.resource;
-    });
+    const auto same = std::find_if(
+        sums.begin(), sums.end(), [&](const Use& other) { return other.resource == use.resource; });
     if (same != sums.end()) same->weight += use.weight;
     else sums.push_back(use);
   }

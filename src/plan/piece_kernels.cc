@@ -43,8 +43,8 @@ class KernelsBuilder {
     for (const PieceBatch& batch : dealt_.batches)
       for (std::size_t k = 0; k < batch.count && batch.path == path; ++k)
         pieces.push_back(batch.first + k);
-    const int queue = carrier(path) == issuer_ ? Program::kCallersQueue
-                                               : program_.add(Queue{{}, carrier(path)});
+    const int queue =
+        carrier(path) == issuer_ ? Program::kCallersQueue : program_.add(Queue{{}, carrier(path)});
     for (std::size_t first = 0; first < pieces.size(); first += kMostPiecesOfKernel) {
       const std::size_t count = std::min(kMostPiecesOfKernel, pieces.size() - first);
       program_.add(call_of(path, std::span(pieces).subspan(first, count)), queue);

@@ -123,8 +123,8 @@ TEST_P(DriverKernels, ReachMemoryOfTheHostAndOfPeers) {
 TEST_P(DriverKernels, ReachNoPageableMemory) {
   std::vector<std::uint32_t> pageable(kLarge / 4);
 
-  EXPECT_FALSE(driver().kernels_reach(
-      gpu(), Address{reinterpret_cast<std::uintptr_t>(pageable.data())}));
+  EXPECT_FALSE(
+      driver().kernels_reach(gpu(), Address{reinterpret_cast<std::uintptr_t>(pageable.data())}));
 }
 
 TEST_P(DriverKernels, UseMemoryOfOtherPlaces) {

@@ -64,9 +64,8 @@ KernelRequest request_for(KernelHandle kernel, PlaceId gpu, const std::vector<Pi
   for (const Piece& piece : pieces) {
     const Bytes bytes{piece.bytes};
     sizes.push_back(bytes);
-    request.memory.push_back({.address = ends.source + Bytes{piece.source},
-                              .place = ends.source_place,
-                              .bytes = bytes});
+    request.memory.push_back(
+        {.address = ends.source + Bytes{piece.source}, .place = ends.source_place, .bytes = bytes});
     request.memory.push_back({.address = ends.destination + Bytes{piece.destination},
                               .place = ends.destination_place,
                               .bytes = bytes,

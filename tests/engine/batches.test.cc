@@ -22,8 +22,7 @@ class Batches : public BlocksOf {
                         .source = source_->place,
                         .destination_kind = kind_of(*destination_),
                         .source_kind = kind_of(*source_)};
-    return rig_.engine().may_take_batch(first, ends, calls_.size(),
-                                        first.bytes * calls_.size());
+    return rig_.engine().may_take_batch(first, ends, calls_.size(), first.bytes * calls_.size());
   }
   MemoryKind kind_of(const Buffer& buffer) {
     return rig_.machine().place(buffer.place).kind == PlaceKind::gpu ? MemoryKind::device

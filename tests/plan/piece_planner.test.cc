@@ -119,16 +119,15 @@ class PiecesByKernels : public Pieces {
     machine_ = load_machine(machine_name);
     Planner planner(machine_, {});
     const auto [source, destination] = machine_.find_ends(from, to);
-    PieceRequest request =
-        piece_request(source, destination, pieces, size * pieces, pieces);
+    PieceRequest request = piece_request(source, destination, pieces, size * pieces, pieces);
     request.issuer = machine_.place(source).kind == PlaceKind::gpu ? source : destination;
     return PiecePlanner(planner).recipe(request);
   }
 };
 
-// n = 16 MiB from the host's memory, which gives 150.7 GB/s to the links of all GPUs, of which kernels
-// reach e = 0.93: n/(e·150.7 GB/s) = 119.7 us. Three links of 55.1 GB/s are enough for that. Beside it
-// three launches, 6 us each, latencies, and what whole pieces leave over.
+// n = 16 MiB from the host's memory, which gives 150.7 GB/s to the links of all GPUs, of which
+// kernels reach e = 0.93: n/(e·150.7 GB/s) = 119.7 us. Three links of 55.1 GB/s are enough for
+// that. Beside it three launches, 6 us each, latencies, and what whole pieces leave over.
 TEST_F(PiecesByKernels, TakeWhatTheirLinksTakeAndALaunchOfEachGpu) {
   const auto recipe = by_kernels("h200x4", "host", "gpu0", 256, 64_KiB);
 

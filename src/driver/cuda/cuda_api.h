@@ -35,8 +35,7 @@
   X(free, cuMemFree_v2, 3020, (DevicePointer))                                                     \
   X(host_allocate, cuMemHostAlloc, 2020, (void**, std::size_t, unsigned))                          \
   X(host_free, cuMemFreeHost, 2000, (void*))                                                       \
-  X(host_device_pointer, cuMemHostGetDevicePointer_v2, 3020,                                       \
-    (DevicePointer*, void*, unsigned))                                                             \
+  X(host_device_pointer, cuMemHostGetDevicePointer_v2, 3020, (DevicePointer*, void*, unsigned))    \
   X(host_register, cuMemHostRegister_v2, 6050, (void*, std::size_t, unsigned))                     \
   X(host_unregister, cuMemHostUnregister, 4000, (void*))                                           \
   X(memory_granularity, cuMemGetAllocationGranularity, 10020,                                      \

@@ -100,8 +100,8 @@ bool CudaDriver::kernels_reach(PlaceId gpu, Address address) {
   if (memory->kind != MemoryKind::pinned) return false;
   const Current current(contexts_.of(ordinal(gpu)));
   DevicePointer reached = 0;
-  const Result result = cuda_.host_device_pointer(
-      &reached, reinterpret_cast<void*>(address.value), 0);  // NOLINT(performance-no-int-to-ptr)
+  const Result result = cuda_.host_device_pointer(&reached, reinterpret_cast<void*>(address.value),
+                                                  0);  // NOLINT(performance-no-int-to-ptr)
   return result == kSuccess && reached == address.value;
 }
 

@@ -134,7 +134,7 @@ POLYPATH_BLOCKING_PEER(cuMemcpyPeer)
 POLYPATH_BLOCKING_PEER(cuMemcpyPeer_ptds)
 #undef POLYPATH_BLOCKING_PEER
 
-#define POLYPATH_OLD_BATCH(symbol, null_means)                                                     \
+#define POLYPATH_OLD_BATCH(symbol, null_means)                                                    \
   Result symbol(DevicePointer* destinations, DevicePointer* sources, std::size_t* sizes,          \
                 std::size_t count, void* attributes, std::size_t* indices, std::size_t kinds,     \
                 std::size_t* failed, StreamPointer stream) {                                      \

@@ -1,5 +1,5 @@
-// Batches of copies. What a batch costs natively is less than its copies would, so that several paths
-// have to gain over that; to look at all of its copies takes long, and comes last.
+// Batches of copies. What a batch costs natively is less than its copies would, so that several
+// paths have to gain over that; to look at all of its copies takes long, and comes last.
 
 #include "ways/preload/session.h"
 
@@ -36,8 +36,8 @@ Outcome Session::copy(const ProgramBatch& asked) {
 // Nothing if all go the first one's way, between memories that all GPUs reach.
 std::optional<Outcome> Session::look_at_batch(const ProgramBatch& asked, Ends& ends) {
   const auto lies_in = [](const End& end, Address address, Bytes bytes) {
-    return end.memory.base <= address && address.value + bytes.value <=
-                                             end.memory.base.value + end.memory.size.value;
+    return end.memory.base <= address &&
+           address.value + bytes.value <= end.memory.base.value + end.memory.size.value;
   };
   Ends last = ends;
   for (std::size_t i = 1; i < asked.sizes.size(); ++i) {

@@ -55,8 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"resetting_first", 1}, Case{"batch", 3},
                     Case{"batch_of_small", 0, Outcome::form, 1},
                     Case{"batch_read_at_once", 0, Outcome::form, 1},
-                    Case{"batch_of_several_ways", 0, Outcome::form, 1}, Case{"by_dlsym", 1}, Case{"by_request", 1},
-                    Case{"other_lookups", 0}),
+                    Case{"batch_of_several_ways", 0, Outcome::form, 1}, Case{"by_dlsym", 1},
+                    Case{"by_request", 1}, Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 
 // To look at the computer holds up allocations. On a busy computer the program may be stopped for

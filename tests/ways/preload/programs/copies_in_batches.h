@@ -1,6 +1,6 @@
 #pragma once
-// Many copies in one call of the driver, as blocks of a cache are moved: from the host's memory into
-// a GPU's, each block to another place, between two uses of that memory in the same stream.
+// Many copies in one call of the driver, as blocks of a cache are moved: from the host's memory
+// into a GPU's, each block to another place, between two uses of that memory in the same stream.
 
 #include "copies_in_streams.h"
 
