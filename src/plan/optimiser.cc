@@ -65,27 +65,29 @@ double Optimiser::chunk_count(const Path& path, Bytes bytes) const {
   return exact_chunk_count(hockney, bytes, chunk_issue_cost());
 }
 
-TransferShape Optimiser::shape_of(const Draft& draft) const {
-  TransferShape shape{executor_, {}};
-  Bytes left = bytes_;
+// Staged paths in whole blocks of 512 bytes, the first path the rest. Where shares add up to more
+// than one, the last ones get less or nothing.
+std::vector<Bytes> Optimiser::bytes_of_paths(const Draft& draft) const {
+  std::vector<Bytes> carried{bytes_};
   for (std::size_t p = 1; p < draft.paths.size(); ++p) {
     const Bytes wanted = share_of(bytes_, draft.paths[p].share);
-    left -= std::min(left, Bytes{wanted.value / 512 * 512});
+    carried.push_back(std::min(carried.front(), Bytes{wanted.value / 512 * 512}));
+    carried.front() -= carried.back();
   }
-  Bytes staged_left = bytes_ - left;
+  return carried;
+}
+
+TransferShape Optimiser::shape_of(const Draft& draft) const {
+  TransferShape shape{executor_, {}};
+  const std::vector<Bytes> carried = bytes_of_paths(draft);
   for (std::size_t p = 0; p < draft.paths.size(); ++p) {
     const PathDraft& path = draft.paths[p];
-    Bytes bytes = left;
-    if (p > 0) {
-      bytes = std::min(staged_left, Bytes{share_of(bytes_, path.share).value / 512 * 512});
-      staged_left -= bytes;
-    }
-    if (bytes.value == 0) continue;
-    PathShape part{path.path, {bytes}};
+    if (carried[p].value == 0) continue;
+    PathShape part{path.path, {carried[p]}};
     if (path.path.staged()) {
       part.taper = path.taper;
-      part.chunks = chunk_sizes(hockney_path(predictor_.machine(), path.path), bytes, path.chunks,
-                                path.taper, limits_.chunks);
+      part.chunks = chunk_sizes(hockney_path(predictor_.machine(), path.path), carried[p],
+                                path.chunks, path.taper, limits_.chunks);
     }
     shape.paths.push_back(std::move(part));
   }
@@ -98,6 +100,9 @@ void Optimiser::drop_idle(Draft& draft) const {
   std::erase_if(draft.paths,
                 [&](const PathDraft& path) { return share_of(bytes_, path.share).value < 512; });
   if (draft.paths.empty()) draft.paths.push_back(first);
+  const std::vector<Bytes> carried = bytes_of_paths(draft);
+  std::size_t path = 0;
+  std::erase_if(draft.paths, [&](const PathDraft&) { return carried[path++].value == 0; });
 }
 
 void Optimiser::predict(Draft& draft, Effort effort) const {

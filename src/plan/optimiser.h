@@ -93,6 +93,7 @@ class Optimiser {
   [[nodiscard]] std::vector<Draft> drafts_of(std::vector<Path> order, const Path& direct) const;
   enum class Effort { quick, replay };  ///< which prediction to steer by
 
+  [[nodiscard]] std::vector<Bytes> bytes_of_paths(const Draft& draft) const;
   [[nodiscard]] std::vector<TransferShape> together(const TransferShape& shape) const;
   void predict(Draft& draft, Effort effort) const;
   void equalise(Draft& draft, int rounds, Effort effort) const;

@@ -286,5 +286,19 @@ TEST(ShapeOf, CarriesTheWholeMessageInAlignedSlots) {
   }
 }
 
+// Bytes moved between paths may leave shares of more than 1 in all: 0.9 + 0.6 of the message staged
+// leave the direct path nothing and the second relay 0.1.
+TEST(Evaluate, KeepsNoPathThatTheShapeHasNot) {
+  const Question question(with_relays(40_GBps, {40_GBps, 20_GBps, 10_GBps}));
+  Draft draft;
+  for (const double share : {0.2, 0.9, 0.6, 0.1})
+    draft.paths.push_back({question.paths[draft.paths.size()], share, 4, 0});
+
+  question.optimiser.evaluate(draft);
+
+  EXPECT_EQ(paths_of(draft), (std::vector<Path>{question.paths[1], question.paths[2]}));
+  EXPECT_EQ(draft.prediction.path_finish.size(), draft.paths.size());
+}
+
 }  // namespace
 }  // namespace polypath
