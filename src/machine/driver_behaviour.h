@@ -15,7 +15,7 @@ struct DriverBehaviour {
   /// other up in the driver.
   Seconds least_gain_two_threads = 20_us;
   /// The same beside the mirror image that the same thread issues.
-  Seconds least_gain_one_thread = 100_us;
+  Seconds least_gain_one_thread = 20_us;
   /// What must be gained over a copy that the driver stages itself, as a fraction: that goes in
   /// steps of its own, which a line through the times of large copies misses in small ones.
   double least_gain_driver_staged = 0.08;

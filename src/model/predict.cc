@@ -183,12 +183,13 @@ bool may_be_busy(const Machine& machine, const std::vector<ActivePath>& paths) {
 
 // A copy that is issued first and takes everything at once keeps its engines until it is done.
 void find_blockers(const ResourceModel& resources, std::span<ActivePath> transfer) {
-  for (ActivePath& path : transfer)
-    for (ActivePath& other : transfer) {
-      if (path.hop_count == 1 || other.hop_count == 2) continue;
+  for (std::size_t first = 0; first < transfer.size(); ++first) {
+    ActivePath& direct = transfer[first];
+    if (direct.hop_count == 2) continue;
+    for (ActivePath& path : transfer.subspan(first + 1))
       for (const HopId hop : {path.shape->path.first, path.shape->path.second})
-        if (resources.exclude_each_other(hop, other.shape->path.first)) path.behind = &other;
-    }
+        if (resources.exclude_each_other(hop, direct.shape->path.first)) path.behind = &direct;
+  }
 }
 
 }  // namespace

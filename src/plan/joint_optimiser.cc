@@ -192,6 +192,29 @@ void JointOptimiser::break_steps(JointDraft& draft) const {
   }
 }
 
+// Copies that take turns at an engine do so in the order of issue, and two transfers whose paths
+// take turns at the same hosts do better in opposite orders.
+bool JointOptimiser::reorder(JointDraft& draft) const {
+  bool any = false;
+  for (std::size_t k = 0; k < predictor_.size(); ++k) {
+    if (draft.transfers[k].paths.size() < 2 ||
+        !predictor_.splitter(k).takes_turns(draft.transfers[k]))
+      continue;
+    for (const Draft& other : other_orders(draft.transfers[k]))
+      for (const double factor : {1.0, 0.4}) {
+        JointDraft trial = draft;
+        trial.transfers[k] = other;
+        for (Draft& own : trial.transfers)
+          for (PathDraft& part : own.paths) part.chunks = std::max(1.0, part.chunks * factor);
+        level(trial, kLevelRounds, Effort::replay);
+        if (trial.cost >= draft.cost * kWorthwhile) continue;
+        draft = std::move(trial);
+        any = true;
+      }
+  }
+  return any;
+}
+
 // Again and again as long as that clearly helps.
 JointDraft JointOptimiser::finished(JointDraft draft) const {
   for (int round = 0; round < kPolishRounds; ++round) {
@@ -212,6 +235,10 @@ JointDraft JointOptimiser::best(std::vector<JointDraft> drafts) const {
   std::erase_if(drafts, [](const JointDraft& draft) { return draft.regret > kAsGoodAsNatively; });
   keep_best(drafts, 1);
   JointDraft best = finished(drafts.front());
+  // Opposite orders need both to begin at the same time: those that queue drift apart.
+  JointDraft reordered = drafts.front();
+  if (!predictor_.problem().queues && reorder(reordered))
+    best = std::min(best, finished(reordered), is_cheaper);
   // Where harm has cost much, it may be easier to start from what harms nobody.
   if (best.last > bound() * kFarFromBound) {
     if (is_split(drafts.front())) best = std::min(best, finished(natively), is_cheaper);

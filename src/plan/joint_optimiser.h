@@ -11,6 +11,7 @@
 //   shift    a part of what one path of one transfer carries goes to another, if that lowers the
 //            cost of the whole: what a relay costs others shows only in their ends
 //   rescale  chunk counts, all together and of each transfer; smaller chunks at the exposed end
+//   reorder  the paths of a transfer are issued in another order, where they take turns at engines
 //   release  a transfer becomes native, or loses a path, if nothing is lost by it
 //   repair   the same, or larger chunks, wherever it lessens what somebody has to regret
 
@@ -71,6 +72,7 @@ class JointOptimiser {
   void rescale(JointDraft& draft, Effort effort) const;
   void rescale_each(JointDraft& draft) const;
   void break_steps(JointDraft& draft) const;
+  [[nodiscard]] bool reorder(JointDraft& draft) const;
   [[nodiscard]] bool consider(JointDraft trial, JointDraft& best, Effort effort) const;
 
   // joint_relief.cc

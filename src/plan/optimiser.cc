@@ -8,10 +8,11 @@
 namespace polypath {
 namespace {
 
-constexpr int kProgramRounds = 4;           // chunk counts settle to within a per cent in three
-constexpr int kEqualiseRounds = 4;          // each roughly squares the relative difference of ends
-constexpr int kReplayRounds = 4;            // the same, from a start that is a few per cent off
-constexpr std::size_t kReplayedDrafts = 5;  // quick predictions order the rest reliably
+constexpr int kProgramRounds = 4;            // chunk counts settle to within a per cent in three
+constexpr int kEqualiseRounds = 4;           // each roughly squares the relative difference of ends
+constexpr int kReplayRounds = 4;             // the same, from a start that is a few per cent off
+constexpr std::size_t kReplayedDrafts = 5;   // quick predictions order the rest reliably
+constexpr std::size_t kReplayedInTurns = 4;  // of those whose order counts
 constexpr double kOutOfStep = 1.04;  // a replay this far above the quick prediction has a cause
 // What fewer calls may cost: of the time, and of what is gained over the direct path.
 constexpr double kForFewerCalls = 0.003;
@@ -32,6 +33,18 @@ bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
   const auto paths = sorted_paths_of(other);
   return std::any_of(drafts.begin(), drafts.end(),
                      [&](const Draft& draft) { return sorted_paths_of(draft) == paths; });
+}
+
+bool is_staged_only(const Draft& draft) {
+  return std::all_of(draft.paths.begin(), draft.paths.end(),
+                     [](const PathDraft& part) { return part.path.staged(); });
+}
+
+// The path that carries what the others leave.
+std::size_t rest_of(const Draft& draft) {
+  const auto direct = std::find_if(draft.paths.begin(), draft.paths.end(),
+                                   [](const PathDraft& part) { return !part.path.staged(); });
+  return direct == draft.paths.end() ? 0 : static_cast<std::size_t>(direct - draft.paths.begin());
 }
 
 }  // namespace
@@ -65,15 +78,19 @@ double Optimiser::chunk_count(const Path& path, Bytes bytes) const {
   return exact_chunk_count(hockney, bytes, chunk_issue_cost());
 }
 
-// Staged paths in whole blocks of 512 bytes, the first path the rest. Where shares add up to more
-// than one, the last ones get less or nothing.
+// Staged paths in whole blocks of 512 bytes; the direct path, or without it the first one, the
+// rest. Where shares add up to more than one, the last ones get less or nothing.
 std::vector<Bytes> Optimiser::bytes_of_paths(const Draft& draft) const {
-  std::vector<Bytes> carried{bytes_};
-  for (std::size_t p = 1; p < draft.paths.size(); ++p) {
+  std::vector<Bytes> carried(draft.paths.size());
+  const std::size_t rest = rest_of(draft);
+  Bytes left = bytes_;
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    if (p == rest) continue;
     const Bytes wanted = share_of(bytes_, draft.paths[p].share);
-    carried.push_back(std::min(carried.front(), Bytes{wanted.value / 512 * 512}));
-    carried.front() -= carried.back();
+    carried[p] = std::min(left, Bytes{wanted.value / 512 * 512});
+    left -= carried[p];
   }
+  carried[rest] = left;
   return carried;
 }
 
@@ -94,15 +111,20 @@ TransferShape Optimiser::shape_of(const Draft& draft) const {
   return shape;
 }
 
-// Paths without bytes have no place in the shape, nor then in the draft.
+// Paths without bytes have no place in the shape, nor then in the draft. Without one of them
+// another one may carry what the others leave.
 void Optimiser::drop_idle(Draft& draft) const {
-  const PathDraft first = draft.paths.front();
+  const PathDraft rest = draft.paths[rest_of(draft)];
   std::erase_if(draft.paths,
                 [&](const PathDraft& path) { return share_of(bytes_, path.share).value < 512; });
-  if (draft.paths.empty()) draft.paths.push_back(first);
-  const std::vector<Bytes> carried = bytes_of_paths(draft);
-  std::size_t path = 0;
-  std::erase_if(draft.paths, [&](const PathDraft&) { return carried[path++].value == 0; });
+  if (draft.paths.empty()) draft.paths.push_back(rest);
+  std::size_t erased = 1;
+  while (erased > 0) {
+    const std::vector<Bytes> carried = bytes_of_paths(draft);
+    std::size_t path = 0;
+    erased =
+        std::erase_if(draft.paths, [&](const PathDraft&) { return carried[path++].value == 0; });
+  }
 }
 
 void Optimiser::predict(Draft& draft, Effort effort) const {
@@ -250,7 +272,7 @@ void Optimiser::scale_chunks(Draft& draft) const {
   for (const int taper : {0, 1, 2}) consider(1, taper);
   for (const double factor : {0.7, 1.4}) consider(factor, -1);
   // Paths that all stage take turns: few large chunks wait less for each other.
-  if (limits_.both_ways && draft.paths.front().path.staged()) consider(0.5, -1);
+  if (limits_.both_ways && is_staged_only(draft)) consider(0.5, -1);
 }
 
 // Copies that take turns at an engine can fall into step, so that one path waits for the other at
@@ -289,19 +311,35 @@ std::vector<Path> Optimiser::ranked(const std::vector<Path>& paths) const {
 }
 
 Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
-  std::vector<Draft> drafts = drafts_of(ranked(paths), paths.front());
-  std::stable_sort(drafts.begin(), drafts.end(),
-                   [](const Draft& a, const Draft& b) { return cost_of(a) < cost_of(b); });
+  const std::vector<Path> order = ranked(paths);
   Draft best{{PathDraft{paths.front(), 1, 1, 0}}, {}};
   evaluate(best);
   const Seconds alone = best.prediction.time;
-  std::size_t replays = 0;
-  for (const Draft& promising : drafts) {
-    if (promising.prediction.contended && ++replays > kReplayedDrafts) continue;
-    Draft draft = replayed(promising);
+  std::vector<Draft> drafts = drafts_of(order, paths.front());
+  for (Draft& promising : most_promising(drafts, kReplayedDrafts)) {
+    Draft draft = replayed(std::move(promising));
     if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
   }
+  if (loses_time_by_turns(best, paths)) {
+    std::vector<Draft> others = drafts_with_direct_last(order, paths.front());
+    for (std::vector<Draft>* each : {&drafts, &others})
+      for (Draft& draft : most_promising(std::move(*each), kReplayedInTurns)) {
+        reorder(draft);
+        draft = replayed(std::move(draft));
+        if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
+      }
+  }
   return with_fewer_calls(without_idlers(best), alone);
+}
+
+// Those whose quick prediction is best, and those for which it is right.
+std::vector<Draft> Optimiser::most_promising(std::vector<Draft> drafts, std::size_t most) const {
+  std::stable_sort(drafts.begin(), drafts.end(),
+                   [](const Draft& a, const Draft& b) { return cost_of(a) < cost_of(b); });
+  std::size_t replays = 0;
+  std::erase_if(drafts,
+                [&](const Draft& draft) { return draft.prediction.contended && ++replays > most; });
+  return drafts;
 }
 
 // Leaves out, one after another, the paths without which it takes no longer.

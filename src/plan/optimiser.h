@@ -48,6 +48,12 @@ Bytes share_of(Bytes bytes, double share);
 /// The paths of a draft, in its order.
 std::vector<Path> paths_of(const Draft& draft);
 
+/// The same draft with one of its paths issued last.
+Draft with_last(Draft draft, const Path& path);
+
+/// It with its paths the other way round, and with each of them last.
+std::vector<Draft> other_orders(const Draft& draft);
+
 /// What a draft must respect.
 struct OptimiserLimits {
   ChunkBounds chunks;
@@ -82,6 +88,9 @@ class Optimiser {
   [[nodiscard]] LinearTime linear_time_of(const PathDraft& draft, std::size_t order) const;
   /// Takes paths out that carry next to nothing; one always stays.
   void drop_idle(Draft& draft) const;
+  /// True if some engine is wanted by more of its copies than it serves at a time: then it counts
+  /// in which order they are issued.
+  [[nodiscard]] bool takes_turns(const Draft& draft) const;
   /// Moves bytes from the paths that end late, by the draft's prediction, to those that end early,
   /// so that all would end together; returns when. Nothing if the prediction is of other paths.
   [[nodiscard]] std::optional<Seconds> level(Draft& draft) const;
@@ -100,7 +109,18 @@ class Optimiser {
   void vary_chunks(Draft& draft) const;
   void scale_chunks(Draft& draft) const;
   void break_step(Draft& draft) const;
+  // optimiser_order.cc
+  [[nodiscard]] bool holds_up_others(const Draft& draft, const Path& direct) const;
+  [[nodiscard]] std::vector<Draft> drafts_with_direct_last(std::vector<Path> staged,
+                                                           const Path& direct) const;
+  [[nodiscard]] std::vector<Use> claims_of_all_ways(const Path& path) const;
+  [[nodiscard]] Seconds time_without_turns(const std::vector<Path>& paths) const;
+  [[nodiscard]] bool loses_time_by_turns(const Draft& best, const std::vector<Path>& paths) const;
+  void reorder(Draft& draft) const;
+
   [[nodiscard]] Draft replayed(Draft draft) const;
+  [[nodiscard]] std::vector<Draft> most_promising(std::vector<Draft> drafts,
+                                                  std::size_t most) const;
   [[nodiscard]] Draft without_idlers(Draft best) const;
   [[nodiscard]] Draft with_fewer_calls(Draft best, Seconds direct_alone) const;
   [[nodiscard]] bool enlarge_chunks(Draft& best, Seconds most) const;

@@ -71,5 +71,17 @@ TEST(JointFigures, AsymmetricExchanges) {
     expect_gain("beluga", {between(0, 1, 256_MiB), between(1, 0, other)}, Issuers::one_thread, 2.9);
 }
 
+// The host paths of both ways take turns at each GPU's engines and meet in both hosts. Where both
+// begin with the same host they share it while the other one idles.
+TEST(JointFigures, BothWaysOverTheSameHosts) {
+  const auto both_ways = [](Bytes bytes) {
+    return std::vector<JointTransfer>{between(0, 1, bytes), between(1, 0, bytes)};
+  };
+
+  expect_gain("mist", both_ways(32_MiB), Issuers::processes, 1.55);
+  expect_gain("mist", both_ways(128_MiB), Issuers::processes, 1.65);
+  expect_gain("mist", both_ways(256_MiB), Issuers::processes, 1.7);
+}
+
 }  // namespace
 }  // namespace polypath::test

@@ -210,6 +210,26 @@ TEST(BestSubset, KeepsWhatIsGained) {
   }
 }
 
+// One engine makes all of gpu0's copies: directly at 20 GB/s, to the relay at 40, which passes them
+// on at 10. Were the direct copy first, the relay would get nothing until it is over. With the
+// relay's third in one chunk before it, both end at n/3/40 + n/3/10 = n/3/40 + 2n/3/20 = n/24 GB/s,
+// where the direct copy alone takes n/20 GB/s.
+TEST(BestSubset, IssuesARelayBeforeTheDirectCopyThatWouldKeepItsEngine) {
+  Machine machine = with_relays(20_GBps, {40_GBps});
+  machine.resources.push_back({"gpu0.engine", "engine", BytesPerSecond::infinity(), 1});
+  for (Hop& hop : machine.hops) {
+    if (hop.source == PlaceId{0}) hop.uses.push_back({ResourceId{0}, 1});
+    else hop.bandwidth = 10_GBps;
+  }
+  const Question question(machine, 12_MiB);
+
+  const Draft draft = question.optimiser.best_subset(question.paths);
+
+  ASSERT_EQ(draft.paths.size(), 2U);
+  EXPECT_EQ(draft.paths.back().path, question.paths.front());
+  EXPECT_LT(draft.prediction.time.value, (12_MiB).real() / 24e9 * 1.03);
+}
+
 TEST(ClosedForm, GivesEveryPathSomething) {
   const Question question(with_relays(40_GBps, {40_GBps, 20_GBps, 1_GBps}));
 
