@@ -164,7 +164,9 @@ typedef struct polypath_piece {
 /**
  * Many copies as polypath_copy_on makes them, planned together. The bytes are what they would be
  * one after the other in the stream; copies between different places run beside each other where
- * none of the pieces writes what another one reads or writes.
+ * none of the pieces writes what another one reads or writes. Many small ones may be made by a
+ * kernel, which needs a free multiprocessor: set POLYPATH_PIECE_KERNELS to 0 if kernels of the
+ * program's own fill a GPU until these very copies have arrived.
  * @param enqueued  if not NULL receives how many were enqueued: all; none, if an argument of any
  *                  piece is wrong; else those before the one that the error is about
  */

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import gpu_figures
 import joint_figures
+import piece_figures
 import pictures
 import program_figures
 import simulated_figures
@@ -50,6 +51,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
     ("docs/performance.md", "figures"): simulated_figures.performance_block,
     ("docs/performance.md", "together"): joint_figures.together_block,
+    ("docs/performance.md", "many"): piece_figures.many_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
@@ -93,6 +95,7 @@ def main() -> None:
     if parser.parse_args().run:
         simulated_figures.simulate()
         joint_figures.simulate()
+        piece_figures.simulate()
         claims.simulate()
     render()
 

@@ -49,6 +49,8 @@ def copy_many(
     Each is what copy takes, checked before any is made, and in order with the streams that copy
     would order it with. Their bytes are what they would be one after another; copies between
     different places run beside each other where none writes what another one reads or writes.
+    Many small ones may be made by a kernel, which needs a free multiprocessor: set
+    POLYPATH_PIECE_KERNELS=0 if the program's own kernels wait for these very copies on all of them.
 
     Stream order and errors: as copy.
     """

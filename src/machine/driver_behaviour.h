@@ -43,6 +43,9 @@ struct DriverBehaviour {
   /// engine spends on it beside its bytes.
   Seconds batch_copy = 0.41_us;
   Seconds batch_latency = 0.42_us;
+  /// What several paths must gain over a batch, as a fraction: they take more calls, and what those
+  /// take differs between hosts.
+  double least_gain_batch = 0.25;
 
   /// A kernel of a few blocks moves many small pieces at once. What its launch costs the calling
   /// thread, with hundreds of addresses; from ready to its first instruction; and the part of a

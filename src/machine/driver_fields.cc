@@ -39,6 +39,7 @@ const std::vector<DriverField>& driver_fields() {
       {"stream_entries", &D::stream_entries, 4, 1e6},
       time("batch_copy", &D::batch_copy),
       time("batch_latency", &D::batch_latency),
+      {"least_gain_batch", &D::least_gain_batch, 0, 1},
       time("kernel_launch", &D::kernel_launch),
       time("kernel_latency", &D::kernel_latency),
       {"kernel_efficiency", &D::kernel_efficiency, 0.01, 1},

@@ -207,8 +207,10 @@ PieceRecipePointer PiecePlanner::make(const PieceRequest& request) {
   auto plan = plan_of_pieces(planner_.machine(), draft.split, draft.issuer, problem.sizes, slots);
   plan->predicted = draft.time;
   plan->native_predicted = time_natively(request, direct);
+  const double least = request.batched ? planner_.machine().driver.least_gain_batch : 0;
   const auto gains = [&](Seconds time, Seconds natively) {
-    return time < planner_.to_beat(direct, plan->bytes, natively, BothWays::no);
+    return time < planner_.to_beat(direct, plan->bytes, natively, BothWays::no) &&
+           time * (1 + least) < natively;
   };
   const Machine overlapping = with_latencies(planner_.machine(), kLatencyInARow);
   Draft overlapped = draft, natively{.split = only(direct)};
