@@ -18,8 +18,8 @@ from pathlib import Path
 
 import gpu_figures
 import joint_figures
-import piece_figures
 import pictures
+import piece_figures
 import program_figures
 import simulated_figures
 from paper import claims

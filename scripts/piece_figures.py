@@ -37,7 +37,7 @@ def many_block() -> str:
     """Return what they gain beside a loop of native copies, on GPUs and simulated."""
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))["results"]
     ways = [f"{source} -> {destination}" for source, destination in WAYS]
-    rows = [_row(["2 × H200, measured", way], measured[way]) for way in ways]
+    rows = [_row(["2 x H200, measured", way], measured[way]) for way in ways]
     for machine in MACHINES:
         for way, ends in zip(ways, WAYS):
             rows.append(_row([f"`{machine}`, simulated", way], results_of(_file(machine, *ends))))
