@@ -14,14 +14,7 @@ constexpr int kReplayRounds = 4;             // the same, from a start that is a
 constexpr std::size_t kReplayedDrafts = 5;   // quick predictions order the rest reliably
 constexpr std::size_t kReplayedInTurns = 4;  // of those whose order counts
 constexpr double kOutOfStep = 1.04;  // a replay this far above the quick prediction has a cause
-// What fewer calls may cost: of the time, and of what is gained over the direct path.
-constexpr double kForFewerCalls = 0.003;
-constexpr double kOfTheGain = 0.02;
 constexpr double kWorthAPath = 1 - kLeastSavedByAPath;
-
-Seconds cost_of(const Draft& draft) {
-  return draft.prediction.time + draft.prediction.call * kCallWeight;
-}
 
 // True if one of `drafts` uses the very paths of `other`, whatever it gives them.
 bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
@@ -35,11 +28,6 @@ bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
                      [&](const Draft& draft) { return sorted_paths_of(draft) == paths; });
 }
 
-bool is_staged_only(const Draft& draft) {
-  return std::all_of(draft.paths.begin(), draft.paths.end(),
-                     [](const PathDraft& part) { return part.path.staged(); });
-}
-
 // The path that carries what the others leave.
 std::size_t rest_of(const Draft& draft) {
   const auto direct = std::find_if(draft.paths.begin(), draft.paths.end(),
@@ -48,6 +36,10 @@ std::size_t rest_of(const Draft& draft) {
 }
 
 }  // namespace
+
+Seconds cost_of(const Draft& draft) {
+  return draft.prediction.time + draft.prediction.call * kCallWeight;
+}
 
 bool is_worth_a_path(const Draft& more, const Draft& fewer) {
   return cost_of(more) < cost_of(fewer) * kWorthAPath;
@@ -231,64 +223,11 @@ void Optimiser::equalise(Draft& draft, int rounds, Effort effort) const {
   }
 }
 
-void Optimiser::vary_chunks(Draft& draft) const {
-  static constexpr double kFactors[] = {0.5, 0.71, 0.84, 1.19, 1.41, 2.0};
-  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
-    if (!draft.paths[p].path.staged()) continue;
-    Draft best = draft;
-    const auto consider = [&](double chunks, int taper) {
-      Draft trial = draft;
-      trial.paths[p].chunks = std::max(1.0, chunks);
-      trial.paths[p].taper = taper;
-      predict(trial, Effort::quick);
-      if (trial.paths.size() != draft.paths.size()) return;
-      equalise(trial, 1, Effort::quick);
-      if (cost_of(trial) < cost_of(best)) best = trial;
-    };
-    for (const double factor : kFactors) consider(draft.paths[p].chunks * factor, 0);
-    for (const int taper : {1, 2}) consider(best.paths[p].chunks, taper);
-    if (best.paths.size() == draft.paths.size()) draft = best;
-  }
-}
-
 Draft Optimiser::polish(Draft draft) const {
   equalise(draft, kEqualiseRounds, Effort::quick);
   vary_chunks(draft);
   equalise(draft, 2, Effort::quick);
   return draft;
-}
-
-// Tries smaller last or first chunks and all chunk counts larger or smaller together, by replay.
-void Optimiser::scale_chunks(Draft& draft) const {
-  const auto consider = [&](double factor, int taper) {
-    Draft trial = draft;
-    for (PathDraft& part : trial.paths) {
-      part.chunks = std::max(1.0, part.chunks * factor);
-      if (taper >= 0) part.taper = taper;
-    }
-    equalise(trial, 2, Effort::replay);
-    if (cost_of(trial) < cost_of(draft)) draft = trial;
-  };
-  for (const int taper : {0, 1, 2}) consider(1, taper);
-  for (const double factor : {0.7, 1.4}) consider(factor, -1);
-  // Paths that all stage take turns: few large chunks wait less for each other.
-  if (limits_.both_ways && is_staged_only(draft)) consider(0.5, -1);
-}
-
-// Copies that take turns at an engine can fall into step, so that one path waits for the other at
-// every chunk. Another chunk count of one of them breaks the step.
-void Optimiser::break_step(Draft& draft) const {
-  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
-    if (!draft.paths[p].path.staged()) continue;
-    Draft best = draft;
-    for (const double factor : {0.6, 0.8, 1.25, 1.7}) {
-      Draft trial = draft;
-      trial.paths[p].chunks = std::max(1.0, trial.paths[p].chunks * factor);
-      equalise(trial, 1, Effort::replay);
-      if (cost_of(trial) < cost_of(best)) best = trial;
-    }
-    if (best.paths.size() == draft.paths.size()) draft = best;
-  }
 }
 
 Draft Optimiser::replayed(Draft draft) const {
@@ -360,31 +299,6 @@ Draft Optimiser::without_idlers(Draft best) const {
     }
   }
   return best;
-}
-
-// Larger chunks, of all paths at once, as long as the transfer takes hardly longer: the search
-// steers by time, which is about the same for all counts around the best.
-Draft Optimiser::with_fewer_calls(Draft best, Seconds direct_alone) const {
-  const Seconds time = best.prediction.time;
-  const Seconds most = time + std::min(time * kForFewerCalls, (direct_alone - time) * kOfTheGain);
-  while (enlarge_chunks(best, most)) {
-  }
-  return best;
-}
-
-// By the largest step that may be taken.
-bool Optimiser::enlarge_chunks(Draft& best, Seconds most) const {
-  for (const double factor : {0.6, 0.8}) {
-    Draft trial = best;
-    for (PathDraft& part : trial.paths) part.chunks = std::max(1.0, part.chunks * factor);
-    equalise(trial, 2, Effort::replay);
-    if (trial.paths.size() == best.paths.size() && trial.prediction.time <= most &&
-        trial.prediction.call < best.prediction.call) {
-      best = std::move(trial);
-      return true;
-    }
-  }
-  return false;
 }
 
 // One polished draft for each number of paths in `order`, the program's, and the closed form's

@@ -39,6 +39,8 @@ inline constexpr double kCallWeight = 0.05;
 /// Another path must save so much, or it is left idle.
 inline constexpr double kLeastSavedByAPath = 0.002;
 
+/// What drafts are compared by: the transfer's time, and a little of the calling thread's.
+Seconds cost_of(const Draft& draft);
 /// True if the draft with a path more saves enough, the calling thread's time included.
 bool is_worth_a_path(const Draft& more, const Draft& fewer);
 

@@ -104,9 +104,6 @@ bool Optimiser::loses_time_by_turns(const Draft& best, const std::vector<Path>& 
 // before it as one chunk does not have to wait for it.
 void Optimiser::reorder(Draft& draft) const {
   if (draft.paths.size() < 2 || !takes_turns(draft)) return;
-  const auto cost_of = [](const Draft& of) {
-    return of.prediction.time + of.prediction.call * kCallWeight;
-  };
   Draft best = draft;
   const auto consider = [&](Draft trial) {
     equalise(trial, 2, Effort::replay);

@@ -116,7 +116,7 @@ PlanPointer plan_of(const Machine& machine, const PieceRecipe& recipe, std::span
                     int slots) {
   auto plan = plan_of_pieces(machine, recipe.split, recipe.issuer, sizes, slots);
   const double larger = plan->bytes.real() / recipe.plan->bytes.real();
-  plan->predicted = recipe.plan->predicted * larger;
+  plan->predicted = recipe.fixed + (recipe.plan->predicted - recipe.fixed) * larger;
   plan->native_predicted = recipe.plan->native_predicted * larger;
   return plan;
 }
@@ -221,7 +221,16 @@ PieceRecipePointer PiecePlanner::make(const PieceRequest& request) {
     plan->predicted = plan->native_predicted;
     plan->shape.executor = Executor::native;
   }
-  return std::make_shared<PieceRecipe>(PieceRecipe{draft.split, draft.issuer, std::move(plan)});
+  const Seconds fixed = draft.issuer ? time_without_bytes(draft, problem) : Seconds{};
+  return std::make_shared<PieceRecipe>(
+      PieceRecipe{draft.split, draft.issuer, std::move(plan), fixed});
+}
+
+// Of as many pieces as small as can be.
+Seconds PiecePlanner::time_without_bytes(Draft draft, const Problem& problem) {
+  draft.play(planner_.machine(), rates_, std::vector(problem.sizes.size(), Bytes{1}),
+             planner_.settings().staging_slots);
+  return draft.time;
 }
 
 // All copies that were asked for, one after another.

@@ -55,12 +55,13 @@ struct PieceRecipe {
   std::optional<PlaceId> issuer;  ///< they go by kernels, and this GPU's in the caller's stream
   /// That of so many equal pieces; native if that is best.
   PlanPointer plan;
+  Seconds fixed = {};  ///< what of its time does not grow with the bytes: launches of kernels
 };
 
 using PieceRecipePointer = std::shared_ptr<const PieceRecipe>;
 
 /// The plan for pieces of these sizes by a recipe that is not native: its program has two buffers
-/// per piece. Its times are those of the recipe, in proportion to the bytes.
+/// per piece. Its times are those of the recipe, in proportion to the bytes but for what is fixed.
 PlanPointer plan_of(const Machine& machine, const PieceRecipe& recipe, std::span<const Bytes> sizes,
                     int slots);
 
@@ -78,6 +79,7 @@ class PiecePlanner {
 
   [[nodiscard]] PieceRecipePointer make(const PieceRequest& request);
   [[nodiscard]] Seconds time_natively(const PieceRequest& request, const Path& direct);
+  [[nodiscard]] Seconds time_without_bytes(Draft draft, const Problem& problem);
   [[nodiscard]] Draft best(const Problem& problem);
   [[nodiscard]] Draft best_by_copies(const Problem& problem);
   [[nodiscard]] std::optional<Draft> best_by_kernels(const Problem& problem);

@@ -30,7 +30,10 @@ std::string file_with(const json& driver) {
 // No field has its default.
 DriverBehaviour unusual() {
   DriverBehaviour driver;
-  for (const DriverField& field : driver_fields()) field.set(driver, field.value_in(driver) * 2);
+  for (const DriverField& field : driver_fields()) {
+    const double value = field.value_in(driver);
+    field.set(driver, field.accepts(value * 2) ? value * 2 : value / 2);
+  }
   return driver;
 }
 

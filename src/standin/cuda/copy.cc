@@ -1,5 +1,6 @@
 // The copy calls: synchronous and asynchronous, from and to anything, one and many.
 
+#include <algorithm>
 #include <vector>
 
 #include "standin/state/copies.h"
@@ -50,10 +51,27 @@ void check_batch_stream(Process& process, StreamArgument stream) {
     refuse(kInvalidValue, "a batch cannot go into the legacy default stream");
 }
 
-// One copy after the other, since the stream may have no room for all. How they are to be made is a
-// hint that changes no byte.
+// CUmemcpyAttributes.
+struct BatchAttributes {
+  unsigned source_order;
+  int hints_and_flags[5];
+};
+
+// Whether sources have to be read before the call returns: so these copies are over by then. All
+// else that they say is a hint that changes no byte.
+Synchrony synchrony_of(const void* attributes, std::size_t kinds) {
+  constexpr unsigned kDuringTheCall = 2;
+  const auto* const kind = static_cast<const BatchAttributes*>(attributes);
+  const bool at_once =
+      kind != nullptr && std::any_of(kind, kind + kinds, [](const BatchAttributes& each) {
+        return each.source_order == kDuringTheCall;
+      });
+  return at_once ? Synchrony::synchronous : Synchrony::asynchronous;
+}
+
+// One copy after the other, since the stream may have no room for all.
 Result batch(DevicePointer* to, DevicePointer* from, std::size_t* bytes, std::size_t count,
-             std::size_t* failed, StreamArgument stream) {
+             Synchrony synchrony, std::size_t* failed, StreamArgument stream) {
   return enter_unlocked("cuMemcpyBatchAsync", [&](Process& process) {
     if (to == nullptr || from == nullptr || bytes == nullptr || count == 0)
       refuse(kInvalidValue, "there is nothing to copy");
@@ -61,8 +79,7 @@ Result batch(DevicePointer* to, DevicePointer* from, std::size_t* bytes, std::si
     for (std::size_t i = 0; i < count; ++i) {
       if (failed != nullptr) *failed = i;
       under_lock(process, [&](Process& locked) {
-        return enqueue_copy(locked, any_to_any(to[i], from[i], bytes[i]), Synchrony::asynchronous,
-                            stream);
+        return enqueue_copy(locked, any_to_any(to[i], from[i], bytes[i]), synchrony, stream);
       });
     }
     if (failed != nullptr) *failed = SIZE_MAX;
@@ -108,10 +125,13 @@ STANDIN_BOTH(cuMemcpyPeerAsync, _ptsz,
 
 // As of CUDA 12.8, and as of 13.0.
 STANDIN_BOTH(cuMemcpyBatchAsync, _ptsz,
-             (DevicePointer * to, DevicePointer* from, std::size_t* bytes, std::size_t count, void*,
-              std::size_t*, std::size_t, std::size_t* failed, StreamPointer stream),
-             batch(to, from, bytes, count, failed, {stream, kZero}))
+             (DevicePointer * to, DevicePointer* from, std::size_t* bytes, std::size_t count,
+              void* attributes, std::size_t*, std::size_t kinds, std::size_t* failed,
+              StreamPointer stream),
+             batch(to, from, bytes, count, synchrony_of(attributes, kinds), failed,
+                   {stream, kZero}))
 STANDIN_BOTH(cuMemcpyBatchAsync_v2, _ptsz,
-             (DevicePointer * to, DevicePointer* from, std::size_t* bytes, std::size_t count, void*,
-              std::size_t*, std::size_t, StreamPointer stream),
-             batch(to, from, bytes, count, nullptr, {stream, kZero}))
+             (DevicePointer * to, DevicePointer* from, std::size_t* bytes, std::size_t count,
+              void* attributes, std::size_t*, std::size_t kinds, StreamPointer stream),
+             batch(to, from, bytes, count, synchrony_of(attributes, kinds), nullptr,
+                   {stream, kZero}))

@@ -75,7 +75,7 @@ class Session {
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
-  [[nodiscard]] std::optional<Outcome> look_at_batch(const ProgramBatch& asked, Ends& ends);
+  [[nodiscard]] bool go_one_way(const ProgramBatch& asked, const Ends& ends);
   [[nodiscard]] CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
   [[nodiscard]] Outcome carry_out(Question& question);

@@ -21,7 +21,7 @@ Outcome Session::copy(const ProgramBatch& asked) {
   if (ends.pageable() ||
       !engine_.may_take_batch(call, ends.for_engine(), asked.sizes.size(), asked.bytes()))
     return Outcome::form;
-  if (const auto against = look_at_batch(asked, ends)) return *against;
+  if (!go_one_way(asked, ends)) return Outcome::form;
   const Question question{first, *gpu, ends, Decision{.call = call}};
   if (!waits_for_nobody(question)) return Outcome::pending;
   std::vector<CopyCall> calls;
@@ -33,8 +33,8 @@ Outcome Session::copy(const ProgramBatch& asked) {
   return Outcome::streams;
 }
 
-// Nothing if all go the first one's way, between memories that all GPUs reach.
-std::optional<Outcome> Session::look_at_batch(const ProgramBatch& asked, Ends& ends) {
+// True if all go the first one's way, between memories that all GPUs reach.
+bool Session::go_one_way(const ProgramBatch& asked, const Ends& ends) {
   const auto lies_in = [](const End& end, Address address, Bytes bytes) {
     return end.memory.base <= address &&
            address.value + bytes.value <= end.memory.base.value + end.memory.size.value;
@@ -45,12 +45,12 @@ std::optional<Outcome> Session::look_at_batch(const ProgramBatch& asked, Ends& e
     if (lies_in(last.destination, copy.destination, copy.bytes) &&
         lies_in(last.source, copy.source, copy.bytes))
       continue;
-    if (const auto against = look_at_ends(copy, last)) return *against;
-    if (last.pageable() || last.source.memory.place != ends.source.memory.place ||
+    if (look_at_ends(copy, last) || last.pageable() ||
+        last.source.memory.place != ends.source.memory.place ||
         last.destination.memory.place != ends.destination.memory.place)
-      return Outcome::form;
+      return false;
   }
-  return std::nullopt;
+  return true;
 }
 
 }  // namespace polypath::preload
