@@ -24,7 +24,8 @@ bool Algorithm::does(Collective collective) const {
 }
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {flat(), hierarchical(), ring(), exchange()};
+  static const std::vector<Algorithm> all = {flat(),    hierarchical(), ring(),
+                                             knomial(), exchange(),     tree()};
   return all;
 }
 

@@ -17,6 +17,7 @@ struct Algorithm {
   const char* order;                    ///< in which an element's values are reduced; may be empty
   std::vector<Collective> collectives;  ///< that it does
   void (*compose)(Composer& composer);
+  std::vector<int> radices = {2};  ///< worth a try (Tuning::radix); of one that has none, any
 
   [[nodiscard]] bool does(Collective collective) const;
 };
@@ -36,5 +37,7 @@ Algorithm flat();
 Algorithm hierarchical();
 Algorithm ring();
 Algorithm exchange();
+Algorithm knomial();
+Algorithm tree();
 
 }  // namespace polypath

@@ -15,6 +15,8 @@ struct Tuning {
   /// Messages go in pieces of at most so many bytes, one after another through the same steps. Each
   /// has to fit a slot.
   Bytes piece = 1_MiB;
+  /// Base of the ranks' numbers, of those algorithms that have one; at least 2.
+  int radix = 2;
   /// Each message may go over several paths, as the planner divides it.
   bool several_paths = false;
 
