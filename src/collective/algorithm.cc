@@ -24,8 +24,8 @@ bool Algorithm::does(Collective collective) const {
 }
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {flat(),    hierarchical(), ring(),
-                                             knomial(), exchange(),     tree()};
+  static const std::vector<Algorithm> all = {flat(),     hierarchical(), ring(), knomial(),
+                                             exchange(), bruck(),        tree()};
   return all;
 }
 

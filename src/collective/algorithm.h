@@ -39,5 +39,6 @@ Algorithm ring();
 Algorithm exchange();
 Algorithm knomial();
 Algorithm tree();
+Algorithm bruck();
 
 }  // namespace polypath

@@ -7,6 +7,21 @@
 #include "core/error.h"
 
 namespace polypath {
+namespace {
+
+// What each path carries; the first one has the rest.
+std::vector<Bytes> divided(Bytes bytes, const std::vector<PathShare>& shares) {
+  constexpr std::uint64_t kAlignment = 256;
+  std::vector<Bytes> parts = {bytes};
+  for (std::size_t path = 1; path < shares.size(); ++path) {
+    const auto wanted = static_cast<std::uint64_t>(bytes.real() * shares[path].share);
+    parts.push_back({wanted / kAlignment * kAlignment});
+    parts.front() -= parts.back();
+  }
+  return parts;
+}
+
+}  // namespace
 
 Composer::Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
                    Routes* routes)
@@ -48,8 +63,8 @@ Part Composer::part(int number, int count) const {
   return part_of({{}, request_.part()}, number, count, request_.element());
 }
 
-int Composer::pieces(Bytes most) const {
-  return pieces_of(most, tuning_.piece, request_.element());
+int Composer::pieces(Bytes most) {
+  return pieces_ = pieces_of(most, tuning_.piece, request_.element());
 }
 
 Part Composer::piece(const Part& part, int number, int pieces) const {
@@ -101,48 +116,37 @@ void Composer::send(std::vector<Message> messages) {
   for (const Message& message : messages) copy(message.from, message.to, message.bytes);
 }
 
+// All pieces of a message go the same way, so the paths are those of the whole of it.
 std::vector<Composer::Way> Composer::ways_of(std::span<const Message> messages) const {
   std::vector<JointTransfer> transfers;
   for (const Message& message : messages)
-    transfers.push_back({place_of(message.from), place_of(message.to), message.bytes});
-  const auto paths = routes_->of(transfers);
+    transfers.push_back({place_of(message.from), place_of(message.to),
+                         message.bytes * static_cast<std::uint64_t>(pieces_)});
+  const auto shares = routes_->of(std::move(transfers));
   std::vector<Way> ways;
   for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::vector<Bytes> parts = divided(messages[i].bytes, shares[i]);
     Message rest = messages[i];
-    for (const PathShape& shape : paths[i]) {
-      ways.push_back({shape, rest});
-      rest.from.offset += shape.bytes(), rest.to.offset += shape.bytes();
+    for (std::size_t path = 0; path < parts.size(); ++path) {
+      rest.bytes = parts[path];
+      if (rest.bytes.value > 0) ways.push_back({shares[i][path].path, rest});
+      rest.from.offset += rest.bytes, rest.to.offset += rest.bytes;
     }
   }
   return ways;
 }
 
-// Chunk by chunk, the first copies of all ways and then their second ones, as in transfers.
+// The first copies of all ways and then their second ones, as in transfers.
 void Composer::send_split(std::span<const Message> messages) {
-  std::vector<Way> ways = ways_of(messages);
-  std::size_t rounds = 0;
-  for (const Way& way : ways) rounds = std::max(rounds, way.shape.chunks.size());
-  for (std::size_t chunk = 0; chunk < rounds; ++chunk) {
-    std::vector<std::pair<HopId, Message>> second;
-    for (Way& way : ways) {
-      if (chunk >= way.shape.chunks.size()) continue;
-      const auto [hop, message] = send_chunk(way, way.shape.chunks[chunk]);
-      if (hop.valid()) second.emplace_back(hop, message);
-    }
-    for (const auto& [hop, message] : second)
-      add_copy(hop, message.from, message.to, message.bytes);
+  const std::vector<Way> ways = ways_of(messages);
+  std::vector<Slice> staged;
+  for (const auto& [path, message] : ways) {
+    staged.push_back(path.staged() ? slot(path.first, true) : message.to);
+    add_copy(path.first, message.from, staged.back(), message.bytes);
   }
-}
-
-// Returns what is left to do for it; no hop where nothing is.
-std::pair<HopId, Message> Composer::send_chunk(Way& way, Bytes bytes) {
-  const auto [first, second] = way.shape.path;
-  Message& rest = way.rest;
-  const Slice to = second.valid() ? slot(first, true) : rest.to;
-  const Message left{to, rest.to, bytes};
-  add_copy(first, rest.from, to, bytes);
-  rest.from.offset += bytes, rest.to.offset += bytes;
-  return {second, left};
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    if (const auto& [path, message] = ways[i]; path.staged())
+      add_copy(path.second, staged[i], message.to, message.bytes);
 }
 
 Program Composer::build() && {

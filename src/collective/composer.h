@@ -15,7 +15,7 @@
 #include "collective/parts.h"
 #include "collective/request.h"
 #include "collective/tuning.h"
-#include "model/transfer.h"
+#include "model/path.h"
 
 namespace polypath {
 
@@ -46,9 +46,10 @@ class Composer {
   /// Scratch memory of rank `to` for `bytes` bytes from rank `from`: the least recently asked for
   /// of kPieceSlots. Who asks is done with what it held. None for 0 bytes.
   Slice slot(int from, int to, Bytes bytes);
-  /// Part `number` of `count` of the elements; pieces that parts go into, of so many bytes at most.
+  /// Part `number` of `count` of the elements.
   [[nodiscard]] Part part(int number, int count) const;
-  [[nodiscard]] int pieces(Bytes most) const;
+  /// Pieces that messages go into, the largest of which has so many bytes.
+  int pieces(Bytes most);
   [[nodiscard]] Part piece(const Part& part, int number, int pieces) const;
 
   /// What is 0 bytes, or is there already, is left out of these.
@@ -67,19 +68,19 @@ class Composer {
   Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
-  /// A path of a message, and what it has still to carry.
+  /// A path, and the part of a message that it carries.
   struct Way {
-    PathShape shape;
-    Message rest;
+    Path path;
+    Message message;
   };
   [[nodiscard]] std::vector<Way> ways_of(std::span<const Message> messages) const;
   void send_split(std::span<const Message> messages);
-  std::pair<HopId, Message> send_chunk(Way& way, Bytes bytes);
 
   const Machine& machine_;
   const CollectiveRequest& request_;
   Tuning tuning_;
   Routes* routes_;
+  int pieces_ = 1;
   Program program_;
   Dependences dependences_;
   std::map<Queue, int> queues_;

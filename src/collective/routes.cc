@@ -1,19 +1,29 @@
 #include "collective/routes.h"
 
 namespace polypath {
+namespace {
 
-std::vector<std::vector<PathShape>> Routes::of(const std::vector<JointTransfer>& messages) {
-  std::vector<std::vector<PathShape>> paths;
+std::vector<PathShare> shares_of(const Plan& plan) {
+  std::vector<PathShare> shares;
+  for (const PathShape& shape : plan.shape.paths)
+    shares.push_back({shape.path, shape.bytes().real() / plan.bytes.real()});
+  return shares;
+}
+
+}  // namespace
+
+std::vector<std::vector<PathShare>> Routes::of(std::vector<JointTransfer> messages) {
+  std::vector<std::vector<PathShare>> shares;
   if (messages.size() > kMostJointTransfers) {
-    for (const JointTransfer& each : messages) {
-      const HopId hop = *planner_.machine().find_hop(each.source, each.destination);
-      paths.push_back({PathShape{.path = {.first = hop, .second = {}}, .chunks = {each.bytes}}});
-    }
-    return paths;
+    for (const JointTransfer& each : messages)
+      shares.push_back(
+          {{.path = {*planner_.machine().find_hop(each.source, each.destination), {}}}});
+    return shares;
   }
-  const JointPlanPointer plan = joint_.plan(messages);
-  for (const PlanPointer& each : plan->plans) paths.push_back(each->shape.paths);
-  return paths;
+  for (JointTransfer& each : messages)
+    each.bytes = kGrain * ((each.bytes.value + kGrain.value - 1) / kGrain.value);
+  for (const PlanPointer& plan : joint_.plan(messages)->plans) shares.push_back(shares_of(*plan));
+  return shares;
 }
 
 }  // namespace polypath

@@ -1,6 +1,6 @@
 #pragma once
-// How messages that go at the same time are split over paths: the joint plan of them
-// (plan/joint.h).
+// Over which paths messages go that are sent at the same time, and in which shares: as in the joint
+// plan of them (plan/joint.h).
 
 #include <vector>
 
@@ -8,17 +8,26 @@
 
 namespace polypath {
 
+/// A path, and the fraction of a message that it carries.
+struct PathShare {
+  Path path;
+  double share = 1;
+};
+
 class Routes {
  public:
   /// Error (invalid_setting) as of Planner.
   Routes(const Machine& machine, const Settings& settings)
       : planner_(machine, settings), joint_(planner_) {}
 
-  /// The paths of each, with their chunks. Of more messages than a joint plan can have, each goes
+  /// The paths of each, the direct one first. Sizes are taken in kGrain bytes, so that sets of
+  /// hardly different ones have one plan. Of more messages than a joint plan can have, each goes
   /// over its direct path.
-  [[nodiscard]] std::vector<std::vector<PathShape>> of(const std::vector<JointTransfer>& messages);
+  [[nodiscard]] std::vector<std::vector<PathShare>> of(std::vector<JointTransfer> messages);
 
  private:
+  static constexpr Bytes kGrain = 64_KiB;
+
   Planner planner_;
   JointPlanner joint_;
 };
