@@ -171,6 +171,36 @@ def bench(
     return _dictionary(_core.bench(json.dumps(request), progress))
 
 
+def collective_plan(collective: str, nbytes: int, **choices: Any) -> Report:
+    """Return how a collective would run, and why: schema polypath.collective_plan/1.
+
+    The collectives are "allreduce", "reduce", "reducescatter", "allgather", "alltoall" and
+    "broadcast", among the machine's GPUs; `nbytes` is the largest memory that one of them has in
+    it. `choices` are `machine`, `ranks` (how many GPUs; all), `algorithms` (names, or "auto"),
+    `type` ("float32"), `reduction` ("sum"), `root` (0), `in_place` (False), `executor` ("auto",
+    "stream" or "graph") and `paths` ("auto", "one" or "several" for each message).
+    """
+    request = {"collective": collective, "sizes": [operator.index(nbytes)], **choices}
+    return _dictionary(_core.collective_plan(json.dumps(request)))
+
+
+def collective_bench(
+    collective: str,
+    sizes: Sequence[int],
+    *,
+    progress: Progress | None = None,
+    **choices: Any,
+) -> Report:
+    """Measure a collective on a simulated machine: schema polypath.bench/1.
+
+    There is one result per size and algorithm, in their order. `choices` are those of
+    collective_plan and `verify` (True): every element of every rank is compared with float64 on
+    the host. Error (unsupported) on real GPUs.
+    """
+    request = {"collective": collective, "sizes": _numbers(sizes), **choices}
+    return _dictionary(_core.collective_bench(json.dumps(request), progress))
+
+
 def tune(
     sizes: Sequence[int],
     *,
