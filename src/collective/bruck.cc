@@ -46,8 +46,9 @@ class BruckGather {
     for (int back = 0; back < std::min(distance, ranks_ - distance); ++back)
       for (int from = 0; from < ranks_; ++from) {
         const int of = (from - back + ranks_) % ranks_, to = (from + distance) % ranks_;
-        messages.push_back(
-            {block(from, of, piece.offset), block(to, of, piece.offset), piece.bytes});
+        const Slice source =
+            back == 0 ? composer_.input(from, piece.offset) : block(from, of, piece.offset);
+        messages.push_back({source, block(to, of, piece.offset), piece.bytes});
       }
     composer_.send(std::move(messages));
   }

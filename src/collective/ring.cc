@@ -91,10 +91,16 @@ class AroundRing {
     std::vector<Message> messages;
     for (int from = 0; from < ranks_; ++from) {
       const Part part = piece_of(rank_at(from - step), piece);
-      messages.push_back(
-          {output(from, part.offset), output(rank_at(from + 1), part.offset), part.bytes});
+      messages.push_back({step == 0 ? own(from, part.offset) : output(from, part.offset),
+                          output(rank_at(from + 1), part.offset), part.bytes});
     }
     composer_.send(std::move(messages));
+  }
+
+  // What is given as it is need not wait for a rank's own copy.
+  [[nodiscard]] Slice own(int rank, Bytes offset) const {
+    return collective_ == Collective::all_gather ? composer_.input(rank, offset - part(rank).offset)
+                                                 : output(rank, offset);
   }
 
   Slice& held(int number, int piece) {
@@ -136,7 +142,8 @@ class Chain {
   [[nodiscard]] int rank_after(int steps) const { return (root_ + steps) % ranks_; }
 
   void pass_on(int step, const Part& piece) {
-    composer_.send({{composer_.output(rank_after(step), piece.offset),
+    composer_.send({{step == 0 ? composer_.input(root_, piece.offset)
+                               : composer_.output(rank_after(step), piece.offset),
                      composer_.output(rank_after(step + 1), piece.offset), piece.bytes}});
   }
 

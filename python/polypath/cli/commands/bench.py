@@ -118,9 +118,8 @@ def bench(
         of_copies = {"SRC": source, "--pieces": pieces, "--shares": shares, "--chunks": chunks}
         refuse({**of_copies, "--plot": plot}, "it is for copies")
         choices = collective_choices(executor, paths, gpus, of_collectives)
-        return bench_collective(
-            operation, parse_sizes(sizes), machine, json_target, verify, choices
-        )
+        bench_collective(operation, parse_sizes(sizes), machine, json_target, verify, choices)
+        return
     refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
     default = default_places(operation)
     choice = choose_machine(machine)
