@@ -116,7 +116,8 @@ void Composer::send(std::vector<Message> messages) {
   for (const Message& message : messages) copy(message.from, message.to, message.bytes);
 }
 
-// All pieces of a message go the same way, so the paths are those of the whole of it.
+// All pieces of a message go the same way, so the paths are those of the whole of it, and the
+// chunks of a path are divided among the pieces.
 std::vector<Composer::Way> Composer::ways_of(std::span<const Message> messages) const {
   std::vector<JointTransfer> transfers;
   for (const Message& message : messages)
@@ -129,24 +130,39 @@ std::vector<Composer::Way> Composer::ways_of(std::span<const Message> messages) 
     Message rest = messages[i];
     for (std::size_t path = 0; path < parts.size(); ++path) {
       rest.bytes = parts[path];
-      if (rest.bytes.value > 0) ways.push_back({shares[i][path].path, rest});
+      const int chunks = (shares[i][path].chunks + pieces_ - 1) / pieces_;
+      if (rest.bytes.value > 0) ways.push_back({shares[i][path].path, rest, chunks});
       rest.from.offset += rest.bytes, rest.to.offset += rest.bytes;
     }
   }
   return ways;
 }
 
-// The first copies of all ways and then their second ones, as in transfers.
+// Chunk by chunk, the first copies of all ways and then their second ones, as in transfers.
 void Composer::send_split(std::span<const Message> messages) {
   const std::vector<Way> ways = ways_of(messages);
-  std::vector<Slice> staged;
-  for (const auto& [path, message] : ways) {
-    staged.push_back(path.staged() ? slot(path.first, true) : message.to);
-    add_copy(path.first, message.from, staged.back(), message.bytes);
+  int rounds = 0;
+  for (const Way& way : ways) rounds = std::max(rounds, way.chunks);
+  for (int chunk = 0; chunk < rounds; ++chunk) {
+    std::vector<std::pair<HopId, Message>> second;
+    for (const Way& way : ways)
+      if (chunk < way.chunks) send_chunk(way, chunk, second);
+    for (const auto& [hop, message] : second)
+      add_copy(hop, message.from, message.to, message.bytes);
   }
-  for (std::size_t i = 0; i < ways.size(); ++i)
-    if (const auto& [path, message] = ways[i]; path.staged())
-      add_copy(path.second, staged[i], message.to, message.bytes);
+}
+
+// What is left to do for it goes into `second`.
+void Composer::send_chunk(const Way& way, int chunk,
+                          std::vector<std::pair<HopId, Message>>& second) {
+  const auto& [from, to, bytes] = way.message;
+  const Part part = part_of({{}, bytes}, chunk, way.chunks, 1_B);
+  if (part.bytes.value == 0) return;
+  const Slice source{from.buffer, from.offset + part.offset};
+  const Slice target{to.buffer, to.offset + part.offset};
+  const Slice first = way.path.staged() ? slot(way.path.first, true) : target;
+  add_copy(way.path.first, source, first, part.bytes);
+  if (way.path.staged()) second.push_back({way.path.second, {first, target, part.bytes}});
 }
 
 Program Composer::build() && {

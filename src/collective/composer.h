@@ -68,13 +68,15 @@ class Composer {
   Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
-  /// A path, and the part of a message that it carries.
+  /// A path, the part of a message that it carries, and in how many chunks.
   struct Way {
     Path path;
     Message message;
+    int chunks = 1;
   };
   [[nodiscard]] std::vector<Way> ways_of(std::span<const Message> messages) const;
   void send_split(std::span<const Message> messages);
+  void send_chunk(const Way& way, int chunk, std::vector<std::pair<HopId, Message>>& second);
 
   const Machine& machine_;
   const CollectiveRequest& request_;

@@ -6,7 +6,8 @@ namespace {
 std::vector<PathShare> shares_of(const Plan& plan) {
   std::vector<PathShare> shares;
   for (const PathShape& shape : plan.shape.paths)
-    shares.push_back({shape.path, shape.bytes().real() / plan.bytes.real()});
+    shares.push_back({shape.path, shape.bytes().real() / plan.bytes.real(),
+                      static_cast<int>(shape.chunks.size())});
   return shares;
 }
 

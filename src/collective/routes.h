@@ -8,10 +8,11 @@
 
 namespace polypath {
 
-/// A path, and the fraction of a message that it carries.
+/// A path, the fraction of a message that it carries, and in how many chunks.
 struct PathShare {
   Path path;
   double share = 1;
+  int chunks = 1;
 };
 
 class Routes {
