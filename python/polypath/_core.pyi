@@ -52,12 +52,23 @@ def joint_plan(request: str) -> str:
 def patterns() -> list[str]:
     """Return the names of the sets of transfers that joint_plan knows."""
 
+def collective_plan(request: str) -> str:
+    """Return how a collective would run: schema polypath.collective_plan/1."""
+
+def collectives() -> list[str]:
+    """Return the names of the collectives."""
+
 def trace(request: str) -> str:
     """Run one transfer and return its timeline as Chrome trace events."""
 
 def bench(request: str, progress: Callable[[int, int], None] | None = None) -> str:
     """
     Measure an operation: schema polypath.bench/1; progress is called with (done, total).
+    """
+
+def collective_bench(request: str, progress: Callable[[int, int], None] | None = None) -> str:
+    """
+    Measure a collective: schema polypath.bench/1; progress is called with (done, total).
     """
 
 def tune(request: str, progress: Callable[[int, int], None] | None = None) -> str:

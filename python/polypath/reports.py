@@ -171,6 +171,83 @@ def bench(
     return _dictionary(_core.bench(json.dumps(request), progress))
 
 
+def collective_plan(
+    collective: str,
+    nbytes: int,
+    *,
+    machine: str = "",
+    ranks: int | None = None,
+    algorithms: Sequence[str] | None = None,
+    element_type: str = "float32",
+    reduction: str = "sum",
+    root: int = 0,
+    in_place: bool = False,
+    executor: str = "auto",
+    paths: str = "auto",
+) -> Report:
+    """Return by which algorithm a collective would run, and why: schema polypath.collective_plan/1.
+
+    The collectives are "allreduce", "reduce", "reducescatter", "allgather", "alltoall" and
+    "broadcast" of elements of `element_type`, "float32", "float64", "int32" or "int64", with the
+    `reduction` "sum", "min" or "max"; `nbytes` is the largest memory that one of the GPUs has in
+    it. `ranks` are the first so many GPUs, else all. Without `algorithms` all compete. `executor`
+    is "auto", "stream" or "graph"; messages go over "one" path or "several", with "auto" whichever
+    is faster.
+    """
+    request = _collective(
+        collective,
+        machine,
+        ranks,
+        algorithms,
+        element_type,
+        reduction,
+        root,
+        in_place,
+        executor,
+        paths,
+    )
+    request["sizes"] = [operator.index(nbytes)]
+    return _dictionary(_core.collective_plan(json.dumps(request)))
+
+
+def collective_bench(
+    collective: str,
+    sizes: Sequence[int],
+    *,
+    machine: str = "",
+    ranks: int | None = None,
+    algorithms: Sequence[str] | None = None,
+    element_type: str = "float32",
+    reduction: str = "sum",
+    root: int = 0,
+    in_place: bool = False,
+    executor: str = "auto",
+    paths: str = "auto",
+    verify: bool = True,
+    progress: Progress | None = None,
+) -> Report:
+    """Measure a collective on a simulated machine: schema polypath.bench/1.
+
+    As collective_plan; one of the `algorithms` may be "auto". There is one result per size and
+    algorithm, in their order. With `verify` every element of every rank is compared with float64
+    on the host. Error (unsupported) on real GPUs.
+    """
+    request = _collective(
+        collective,
+        machine,
+        ranks,
+        algorithms,
+        element_type,
+        reduction,
+        root,
+        in_place,
+        executor,
+        paths,
+    )
+    request.update({"sizes": _numbers(sizes), "verify": verify})
+    return _dictionary(_core.collective_bench(json.dumps(request), progress))
+
+
 def tune(
     sizes: Sequence[int],
     *,
@@ -234,6 +311,24 @@ def _choices(
         "paths": None if paths is None else list(paths),
         "shares": None if shares is None else dict(shares),
         "chunks": None if chunks is None else dict(chunks),
+    }
+
+
+def _collective(
+    collective: str,
+    machine: str,
+    ranks: int | None,
+    algorithms: Sequence[str] | None,
+    *others: Any,
+) -> Report:
+    """Return the part of a request that says which collective, and what of it is fixed."""
+    named = zip(("type", "reduction", "root", "in_place", "executor", "paths"), others)
+    return {
+        "collective": collective,
+        "machine": machine,
+        "ranks": None if ranks is None else operator.index(ranks),
+        "algorithms": None if algorithms is None else list(algorithms),
+        **dict(named),
     }
 
 

@@ -165,11 +165,35 @@ def test_sizes_of_numpy_are_numbers() -> None:
     assert [result["bytes"] for result in bench["results"]] == [MIB, 2 * MIB]
 
 
+def test_a_collective_is_planned_and_measured_alike() -> None:
+    plan = reports.collective_plan("allreduce", 4 * MIB, machine="cedar", ranks=3)
+    bench = reports.collective_bench(
+        "allreduce", [4 * MIB], machine="cedar", ranks=3, algorithms=["auto", "ring"]
+    )
+
+    automatic, ring = bench["results"]
+    assert bench["schema"] == "polypath.bench/1"
+    assert automatic["chosen"] == plan["algorithms"][0]["algorithm"]
+    assert automatic["seconds"] == pytest.approx(plan["predicted_seconds"], rel=0.05)
+    assert automatic["seconds"] <= 1.05 * ring["seconds"]
+    assert all(result["verified"] and result["ranks"] == 3 for result in bench["results"])
+    # 2 (n - 1) / n of the message over each link.
+    assert ring["bus_bytes_per_second"] == pytest.approx(ring["bytes_per_second"] * 4 / 3)
+
+
+def test_each_algorithm_has_a_reason() -> None:
+    plan = reports.collective_plan("allgather", MIB, machine="mist", algorithms=["auto"])
+
+    assert {each["algorithm"] for each in plan["algorithms"]} >= {"ring", "exchange", "bruck"}
+    assert [each["chosen"] for each in plan["algorithms"]].count(True) == 1
+    assert all(each["reason"] for each in plan["algorithms"])
+
+
 @pytest.mark.parametrize("function", PUBLIC, ids=lambda function: function.__name__)
 def test_every_report_is_described_and_typed(function: Callable[..., Any]) -> None:
     signature = inspect.signature(function)
 
-    assert len(PUBLIC) == 12
+    assert len(PUBLIC) == 14
     assert function.__doc__ is not None
     assert signature.return_annotation is not inspect.Signature.empty
     for parameter in signature.parameters.values():

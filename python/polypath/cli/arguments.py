@@ -16,9 +16,9 @@ def overrides(
     executor: str, paths: str | None, shares: str | None, chunks: str | None
 ) -> dict[str, Any]:
     """Return the part of a request that fixes what is otherwise chosen."""
-    request: dict[str, Any] = {"executor": _choice("executor", executor, EXECUTORS)}
+    request: dict[str, Any] = {"executor": choice("executor", executor, EXECUTORS)}
     if paths is not None:
-        request["paths"] = _names("paths", paths)
+        request["paths"] = names("paths", paths)
     if shares is not None:
         request["shares"] = _pairs("share", shares, _share, "direct=0.9,host=0.1")
     if chunks is not None:
@@ -29,14 +29,14 @@ def overrides(
 def joint_choices(executor: str, issuers: str) -> dict[str, str]:
     """Return the part of a request for several transfers that fixes what is otherwise chosen."""
     return {
-        "executor": _choice("executor", executor, EXECUTORS),
-        "issuers": _choice("issuer", issuers, ISSUERS),
+        "executor": choice("executor", executor, EXECUTORS),
+        "issuers": choice("issuer", issuers, ISSUERS),
     }
 
 
 def executors(text: str) -> list[str]:
     """Return the executors of a comma list such as "stream,graph"."""
-    return [_choice("executor", name, ("stream", "graph")) for name in _names("executors", text)]
+    return [choice("executor", name, ("stream", "graph")) for name in names("executors", text)]
 
 
 def pair(source: str | None, destination: str | None) -> tuple[str, str] | None:
@@ -48,7 +48,8 @@ def pair(source: str | None, destination: str | None) -> tuple[str, str] | None:
     return source, destination
 
 
-def _choice(what: str, name: str, names: tuple[str, ...]) -> str:
+def choice(what: str, name: str, names: tuple[str, ...]) -> str:
+    """Return the name if it is one of the names."""
     if name in names:
         return name
     raise UserError(
@@ -58,10 +59,11 @@ def _choice(what: str, name: str, names: tuple[str, ...]) -> str:
     )
 
 
-def _names(what: str, text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    if all(names):
-        return names
+def names(what: str, text: str) -> list[str]:
+    """Return the names of a comma list."""
+    listed = [name.strip() for name in text.split(",")]
+    if all(listed):
+        return listed
     raise UserError(f"{what} '{text}' have an empty name", "commas separate them", "Remove it.")
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Union
 
 from polypath import _core, parse_bytes
-from polypath.cli.errors import UserError
+from polypath.cli.errors import UserError, did_you_mean
 
-FORMS = "it is SRC DST SIZE, SRC:DST:SIZE..., or PATTERN SIZE"
+FORMS = "it is SRC DST SIZE, SRC:DST:SIZE..., PATTERN SIZE or COLLECTIVE SIZE"
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,21 @@ class Pattern:
     nbytes: int
 
 
-Wanted = Union[OneTransfer, SeveralTransfers, Pattern]
+@dataclass(frozen=True)
+class Collective:
+    """COLLECTIVE SIZE."""
+
+    name: str
+    nbytes: int
 
 
-def read_words(words: Sequence[str]) -> Wanted:
-    """Return what the words ask for."""
+Wanted = Union[OneTransfer, SeveralTransfers, Pattern, Collective]
+
+
+def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
+    """Return what the words ask for; a name of both, by algorithms, is a collective."""
+    if len(words) == 2 and is_collective(words[0], by_algorithms):
+        return Collective(words[0], parse_bytes(words[1]))
     in_one_word = [word for word in words if ":" in word]
     if len(in_one_word) == len(words):
         return SeveralTransfers([_transfer(word) for word in words])
@@ -56,6 +66,11 @@ def read_words(words: Sequence[str]) -> Wanted:
     if len(words) == 3:
         return OneTransfer(*words)
     return _pattern(*words)
+
+
+def is_collective(name: str, by_algorithms: bool) -> bool:
+    """Return whether the name is that of a collective, or else of a pattern of copies."""
+    return name in _core.collectives() and (by_algorithms or name not in _core.patterns())
 
 
 def _transfer(word: str) -> tuple[str, str, int]:
@@ -76,7 +91,7 @@ def _transfer(word: str) -> tuple[str, str, int]:
 
 
 def _pattern(name: str, size: str | None = None) -> Pattern:
-    names = _core.patterns()
+    names = [*_core.patterns(), *_core.collectives()]
     if name in names and size is None:
         raise UserError(
             f"pattern '{name}' has no SIZE",
@@ -88,7 +103,13 @@ def _pattern(name: str, size: str | None = None) -> Pattern:
         raise UserError(
             f"the request has no {missing}",
             FORMS,
-            f"Add {missing}, or name a pattern: {', '.join(names)}.",
+            f"Add {missing}, or name a pattern or collective: {', '.join(dict.fromkeys(names))}.",
+        )
+    if name not in names:
+        raise UserError(
+            f"unknown pattern '{name}'",
+            f"there are {', '.join(dict.fromkeys(names))}",
+            f"Name one of them.{did_you_mean(name, names)}",
         )
     return Pattern(name, parse_bytes(size or ""))
 

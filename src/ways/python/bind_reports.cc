@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bench/collective_reports.h"
 #include "bench/reports.h"
 #include "context/calibration.h"
 #include "context/experience_file.h"
@@ -70,6 +71,12 @@ void bind_facts(nb::module_& module) {
              "Return a list of {variable, value, default, meaning}: the POLYPATH_* settings.");
 }
 
+std::vector<std::string> collective_names() {
+  std::vector<std::string> names;
+  for (const Collective each : all_collectives()) names.emplace_back(name_of(each));
+  return names;
+}
+
 void bind_plans(nb::module_& module) {
   module.def("plan", &bench::plan_report, "request"_a, Unlocked(),
              R"(Return how a transfer would run: schema polypath.plan/1 with a "timeline".)");
@@ -77,6 +84,9 @@ void bind_plans(nb::module_& module) {
              "Return how several transfers would run together: schema polypath.joint_plan/1.");
   module.def("patterns", &pattern_names,
              "Return the names of the sets of transfers that joint_plan knows.");
+  module.def("collective_plan", &bench::collective_plan_report, "request"_a, Unlocked(),
+             "Return how a collective would run: schema polypath.collective_plan/1.");
+  module.def("collectives", &collective_names, "Return the names of the collectives.");
   module.def("trace", &bench::trace_report, "request"_a, Unlocked(),
              "Run one transfer and return its timeline as Chrome trace events.");
 }
@@ -88,6 +98,12 @@ void bind_measurements(nb::module_& module) {
       nb::sig("def bench(request: str, progress: collections.abc.Callable[[int, int], None] "
               "| None = None) -> str"),
       "Measure an operation: schema polypath.bench/1; progress is called with (done, total).");
+  module.def(
+      "collective_bench", &with_progress<&bench::collective_bench_report>, "request"_a,
+      "progress"_a = nb::none(),
+      nb::sig("def collective_bench(request: str, progress: collections.abc.Callable[[int, int], "
+              "None] | None = None) -> str"),
+      "Measure a collective: schema polypath.bench/1; progress is called with (done, total).");
   module.def("tune", &with_progress<&bench::tune_report>, "request"_a, "progress"_a = nb::none(),
              nb::sig("def tune(request: str, progress: collections.abc.Callable[[int, int], None] "
                      "| None = None) -> str"),

@@ -8,13 +8,25 @@ import typer
 from rich.console import Console
 from typer.core import TyperCommand
 
-from polypath import reports
+from polypath import _core, reports
 from polypath.cli.arguments import overrides, pair
+from polypath.cli.collective_options import (
+    AlgorithmsOption,
+    InPlaceOption,
+    ReductionOption,
+    RootOption,
+    TypeOption,
+    collective_choices,
+    collective_options,
+    refuse,
+)
+from polypath.cli.collective_tables import show_collective_bench
 from polypath.cli.errors import RUN_ERROR, UserError, did_you_mean
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
     ExecutorOption,
+    GpusOption,
     JsonOption,
     MachineOption,
     OptionalDestination,
@@ -35,6 +47,7 @@ from polypath.cli.output import (
     progress_bar,
     write_json,
 )
+from polypath.cli.plan_words import is_collective
 from polypath.cli.plots import check_picture, write_curves
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
@@ -53,10 +66,11 @@ PLACES = {
     "many": ("host", "gpu0"),
     **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),  # over all GPUs, whatever is named
 }
+OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives())))
 SIZES = "1M:512M"
 SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
-LATER = ("allreduce", "allgather", "reducescatter", "broadcast", "jacobi")
+LATER = ("jacobi",)
 
 
 class BenchCommand(TyperCommand):
@@ -70,7 +84,9 @@ class BenchCommand(TyperCommand):
 
 
 def bench(
-    operation: Annotated[str, typer.Argument(metavar="OP", help=f"One of {', '.join(PLACES)}.")],
+    operation: Annotated[
+        str, typer.Argument(metavar="OP", help=f"One of {', '.join(OPERATIONS)}.")
+    ],
     source: OptionalSource = None,
     destination: OptionalDestination = None,
     machine: MachineOption = None,
@@ -81,13 +97,30 @@ def bench(
     paths: PathsOption = None,
     shares: SharesOption = None,
     chunks: ChunksOption = None,
+    algorithms: AlgorithmsOption = None,
+    element: TypeOption = None,
+    reduction: ReductionOption = None,
+    root: RootOption = None,
+    in_place: InPlaceOption = None,
+    gpus: GpusOption = None,
     json_target: JsonOption = None,
     plot: PlotOption = None,
     verify: VerifyOption = True,
 ) -> None:
-    """Measure an operation over a range of sizes, beside the same with native copies."""
+    """Measure an operation over a range of sizes, beside the same with native copies.
+
+    Of a collective, by each of the algorithms.
+    """
     check_writable(json_target)
     check_picture(plot)
+    of_collectives = collective_options(algorithms, element, reduction, root, in_place)
+    if is_collective(operation, algorithms is not None):
+        of_copies = {"SRC": source, "--pieces": pieces, "--shares": shares, "--chunks": chunks}
+        refuse({**of_copies, "--plot": plot}, "it is for copies")
+        choices = collective_choices(executor, paths, gpus, of_collectives)
+        bench_collective(operation, parse_sizes(sizes), machine, json_target, verify, choices)
+        return
+    refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
     default = default_places(operation)
     choice = choose_machine(machine)
     document = run_bench(
@@ -104,6 +137,26 @@ def bench(
     write_curves(document, plot)
     choice.announce()
     show_bench(console_for(json_target), document)
+    check_verified(document, verify)
+
+
+def bench_collective(
+    collective: str,
+    sizes: list[int],
+    machine: str | None,
+    json_target: str | None,
+    verify: bool,
+    choices: Document,
+) -> None:
+    """Measure a collective, write it and show it."""
+    choice = choose_machine(machine)
+    with progress_bar(f"{collective} on {choice.name or 'the GPUs'}") as progress:
+        document = reports.collective_bench(
+            collective, sizes, machine=choice.name, verify=verify, progress=progress, **choices
+        )
+    write_json(document, json_target)
+    choice.announce()
+    show_collective_bench(console_for(json_target), document)
     check_verified(document, verify)
 
 
@@ -124,8 +177,8 @@ def default_places(operation: str) -> tuple[str, str]:
     what = "is not available yet" if operation in LATER else "is unknown"
     raise UserError(
         f"operation '{operation}' {what}",
-        f"the operations are {', '.join(PLACES)}",
-        f"Name one of them.{did_you_mean(operation, PLACES)}",
+        f"the operations are {', '.join(OPERATIONS)}",
+        f"Name one of them.{did_you_mean(operation, OPERATIONS)}",
     )
 
 

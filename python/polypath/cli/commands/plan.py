@@ -1,4 +1,4 @@
-"""`polypath plan`: of one transfer, of several, or of a pattern."""
+"""`polypath plan`: of one transfer, of several, of a pattern, or of a collective."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from rich.console import Console
 
 from polypath import parse_bytes, reports
 from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
-from polypath.cli.errors import UserError
+from polypath.cli.collective_options import (
+    AlgorithmsOption,
+    InPlaceOption,
+    ReductionOption,
+    RootOption,
+    TypeOption,
+    collective_choices,
+    collective_options,
+    refuse,
+)
+from polypath.cli.collective_tables import show_collective_plan
 from polypath.cli.joint_tables import show_joint_plan
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
@@ -26,10 +36,18 @@ from polypath.cli.options import (
     SharesOption,
 )
 from polypath.cli.output import Document, check_writable, console_for, write_json
-from polypath.cli.plan_words import OneTransfer, Pattern, SeveralTransfers, read_words
+from polypath.cli.plan_words import (
+    Collective,
+    OneTransfer,
+    Pattern,
+    SeveralTransfers,
+    read_words,
+)
 from polypath.cli.plots import check_picture, write_timeline
 from polypath.cli.tables import heading, paths_table, reasons_grid
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
+
+FOR_COLLECTIVES = "it is for collectives"
 
 
 def plan(
@@ -41,27 +59,41 @@ def plan(
     paths: PathsOption = None,
     shares: SharesOption = None,
     chunks: ChunksOption = None,
+    algorithms: AlgorithmsOption = None,
+    element: TypeOption = None,
+    reduction: ReductionOption = None,
+    root: RootOption = None,
+    in_place: InPlaceOption = None,
     explain: ExplainOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Show what transfers would do, how long they take, and why each path is in or out.
 
-    Several are planned together, to start at the same time: each SRC:DST:SIZE, or a pattern.
+    Several are planned together, to start at the same time: each SRC:DST:SIZE, or a pattern. Of a
+    collective it is which algorithm does it, and why.
     """
     check_writable(json_target)
     check_picture(plot)
-    wanted = read_words(words)
+    wanted = read_words(words, by_algorithms=algorithms is not None)
     choice = choose_machine(machine)
+    of_collectives = collective_options(algorithms, element, reduction, root, in_place)
+    of_one = {"--shares": shares, "--chunks": chunks, "--plot": plot}
     show: Callable[[Console, Document], None]
-    if isinstance(wanted, OneTransfer):
-        _refuse({"--issuers": issuers, "--gpus": gpus}, "it is for several transfers")
+    if isinstance(wanted, Collective):
+        refuse({**of_one, "--issuers": issuers}, "it is for transfers")
+        fixed = collective_choices(executor, paths, gpus, of_collectives)
+        document = reports.collective_plan(wanted.name, wanted.nbytes, machine=choice.name, **fixed)
+        show = show_collective_plan
+    elif isinstance(wanted, OneTransfer):
+        refuse(of_collectives, FOR_COLLECTIVES)
+        refuse({"--issuers": issuers, "--gpus": gpus}, "it is for several transfers")
         fixed = overrides(executor, paths, shares, chunks)
         document = _plan_of_one(wanted, choice.name, fixed)
         show = show_plan
     else:
-        of_one = {"--paths": paths, "--shares": shares, "--chunks": chunks, "--plot": plot}
-        _refuse(of_one, "it is for one transfer, SRC DST SIZE")
+        refuse(of_collectives, FOR_COLLECTIVES)
+        refuse({"--paths": paths, **of_one}, "it is for one transfer, SRC DST SIZE")
         fixed = joint_choices(executor, DEFAULT_ISSUERS if issuers is None else issuers)
         document = _joint_plan(wanted, choice.name, gpus, fixed)
         show = partial(show_joint_plan, explain=explain)
@@ -69,12 +101,6 @@ def plan(
     write_timeline(document, plot)
     choice.announce()
     show(console_for(json_target), document)
-
-
-def _refuse(options: dict[str, Any], why: str) -> None:
-    for option, value in options.items():
-        if value is not None:
-            raise UserError(f"option {option} cannot be used here", why, "Leave it out.")
 
 
 def _plan_of_one(wanted: OneTransfer, machine: str, fixed: dict[str, Any]) -> Document:
@@ -87,7 +113,7 @@ def _joint_plan(
 ) -> Document:
     if isinstance(wanted, Pattern):
         return reports.pattern_plan(wanted.name, wanted.nbytes, gpus=gpus, machine=machine, **fixed)
-    _refuse({"--gpus": gpus}, "it is for a pattern")
+    refuse({"--gpus": gpus}, "it is for a pattern")
     return reports.joint_plan(wanted.transfers, machine=machine, **fixed)
 
 

@@ -1,0 +1,74 @@
+"""What commands take that are about collectives."""
+
+# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+from typing import Annotated, Any, Dict, Optional  # noqa: UP035
+
+import typer
+
+from polypath.cli.arguments import choice, names
+from polypath.cli.errors import UserError
+
+AlgorithmsOption = Annotated[
+    Optional[str],
+    typer.Option("--algorithms", metavar="LIST", help="Of a collective: flat,ring,auto."),
+]
+TypeOption = Annotated[
+    Optional[str],
+    typer.Option("--type", metavar="NAME", help="Of its elements: float32, float64, int32, int64."),
+]
+ReductionOption = Annotated[
+    Optional[str], typer.Option("--reduction", metavar="NAME", help="sum, min or max.")
+]
+RootOption = Annotated[
+    Optional[int], typer.Option("--root", metavar="RANK", min=0, help="Of reduce and broadcast.")
+]
+InPlaceOption = Annotated[
+    Optional[bool],
+    typer.Option("--in-place", help="Of a collective: its input and output are one memory."),
+]
+
+# What --paths means for a collective, whose messages have many pairs of ends.
+PATHS = {"auto": "auto", "direct": "one", "several": "several"}
+
+
+def collective_options(
+    algorithms: Optional[str],
+    element: Optional[str],
+    reduction: Optional[str],
+    root: Optional[int],
+    in_place: Optional[bool],
+) -> Dict[str, Any]:  # noqa: UP006
+    """Return the options of collectives by their names."""
+    return {
+        "--algorithms": algorithms,
+        "--type": element,
+        "--reduction": reduction,
+        "--root": root,
+        "--in-place": in_place,
+    }
+
+
+def collective_choices(
+    executor: str,
+    paths: Optional[str],
+    gpus: Optional[int],
+    options: Dict[str, Any],  # noqa: UP006
+) -> Dict[str, Any]:  # noqa: UP006
+    """Return the part of a request for a collective that fixes what is otherwise chosen."""
+    given = {name: value for name, value in options.items() if value is not None}
+    request = {name[2:].replace("-", "_"): value for name, value in given.items()}
+    request["executor"] = choice("executor", executor, ("auto", "stream", "graph"))
+    if "algorithms" in request:
+        request["algorithms"] = names("algorithms", request["algorithms"])
+    if paths is not None:
+        request["paths"] = PATHS[choice("path choice", paths, tuple(PATHS))]
+    if gpus is not None:
+        request["ranks"] = gpus
+    return request
+
+
+def refuse(options: Dict[str, Any], why: str) -> None:  # noqa: UP006
+    """Refuse options that were given where they mean nothing."""
+    for option, value in options.items():
+        if value is not None:
+            raise UserError(f"option {option} cannot be used here", why, "Leave it out.")

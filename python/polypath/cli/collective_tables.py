@@ -1,0 +1,89 @@
+"""Plans and measurements of collectives, as tables and a few sentences."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from polypath.cli.output import Document
+from polypath.cli.tables import heading, new_table
+from polypath.cli.units import factor_text, gigabytes, percent_text, size_text, time_text
+
+
+def show_collective_plan(console: Console, plan: Document) -> None:
+    """Print which algorithm is chosen, what each would take, and why."""
+    where = f"{plan['machine']}{' (simulated)' if plan['simulated'] else ''}"
+    heading(console, f"{where}: {_what(plan)}, {size_text(plan['bytes'])}")
+    best = plan["algorithms"][0]
+    console.print(
+        f"By {best['algorithm']}, as {_how(best)} of {plan['copies_and_reductions']} copies and "
+        f"reductions: {time_text(plan['predicted_seconds'])} predicted."
+    )
+    console.print()
+    console.print(algorithms_table(plan["algorithms"]))
+    console.print()
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for each in plan["algorithms"]:
+        style = "" if each["chosen"] else "dim"
+        grid.add_row(Text(each["algorithm"], style=style), f"{each['sentence']}; {each['reason']}")
+    console.print(grid)
+
+
+def algorithms_table(algorithms: list[Document]) -> Table:
+    """Return what each algorithm takes at its best, the fastest first."""
+    numbers = ("time", "bus GB/s", "against the best", "pieces of")
+    table = new_table("algorithm", *numbers, "runs as", "paths", right=numbers)
+    best = algorithms[0]["predicted_seconds"]
+    for each in algorithms:
+        table.add_row(
+            Text(each["algorithm"], style="bold green" if each["chosen"] else ""),
+            time_text(each["predicted_seconds"]),
+            gigabytes(each["predicted_bus_bytes_per_second"]),
+            factor_text(best / each["predicted_seconds"]),
+            size_text(each["piece_bytes"]),
+            each["executor"],
+            "several" if each["several_paths"] else "one",
+        )
+    return table
+
+
+def show_collective_bench(console: Console, bench: Document) -> None:
+    """Print measurements of a collective as a table."""
+    first = {"operation": bench["operation"], **bench["results"][0]}
+    heading(console, f"{bench['machine']} (simulated): {_what(first)}")
+    console.print(collectives_table(bench["results"]))
+    console.print()
+    console.print(
+        "Bus GB/s are 1e9 bytes/s of the links' work; model: how far the predicted time is off."
+    )
+
+
+def collectives_table(results: list[Document]) -> Table:
+    """Return a row per size and algorithm."""
+    numbers = ("size", "time", "bus GB/s", "model")
+    table = new_table("size", "algorithm", "mode", *numbers[1:], "verified", right=numbers)
+    for result in results:
+        name, chosen = result["algorithm"], result["chosen"]
+        table.add_row(
+            size_text(result["bytes"]),
+            name if name == chosen else f"{name}: {chosen}",
+            result["mode"],
+            time_text(result["seconds"]),
+            gigabytes(result["bus_bytes_per_second"]),
+            percent_text(result["predicted_seconds"] / result["seconds"] - 1, sign=True),
+            "yes" if result["verified"] else "no",
+        )
+    return table
+
+
+def _how(draft: Document) -> str:
+    return "a graph" if draft["executor"] == "graph" else "streams"
+
+
+def _what(document: Document) -> str:
+    """Return "allreduce of 4 GPUs, float32 sum"."""
+    reduction = f" {document['reduction']}" if "reduction" in document else ""
+    return f"{document['operation']} of {document['ranks']} GPUs, {document['type']}{reduction}"

@@ -1,0 +1,166 @@
+#include "bench/collective_reports.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/json_reader.json.h"
+
+namespace polypath::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kIndent = 2;
+constexpr std::size_t kLongestText = 4096;
+constexpr std::size_t kMostElements = 65536;
+
+JsonComplaint complaint() {
+  return {"the request", ErrorCode::invalid_argument, "docs/json.md lists the fields."};
+}
+
+std::string text_or(const JsonField& request, const char* key, const char* otherwise) {
+  const auto field = request.find(key);
+  return field ? field->text(kLongestText, 0) : otherwise;
+}
+
+PathChoice path_choice(const std::string& name) {
+  if (name == "auto") return PathChoice::any;
+  if (name == "one") return PathChoice::one;
+  if (name == "several") return PathChoice::several;
+  fail(ErrorCode::invalid_argument, fmt::format("path choice '{}' is unknown", name),
+       "the choices are auto, one, several", "Name one of them.");
+}
+
+CollectiveRequest what_of(const JsonField& fields) {
+  CollectiveRequest request;
+  request.collective = parse_collective(fields.at("collective").text(kLongestText));
+  request.reduction.type = parse_element_type(text_or(fields, "type", "float32"));
+  request.reduction.operation = parse_reduce_operator(text_or(fields, "reduction", "sum"));
+  if (const auto root = fields.find("root"))
+    request.root = root->integer(0, std::numeric_limits<int>::max());
+  if (const auto in_place = fields.find("in_place")) request.in_place = in_place->flag();
+  return request;
+}
+
+CollectiveBench read(const std::string& json) {
+  const JsonDocument document(json, complaint());
+  const JsonField fields = document.root();
+  fields.allow_only({"machine", "collective", "ranks", "sizes", "algorithms", "type", "reduction",
+                     "root", "in_place", "executor", "paths", "verify"});
+  CollectiveBench bench;
+  bench.settings = read_settings();
+  bench.machine = text_or(fields, "machine", "");
+  bench.request = what_of(fields);
+  if (const auto ranks = fields.find("ranks")) bench.ranks = ranks->integer(2, kMostElements);
+  for (const JsonField& size : fields.at("sizes").elements(kMostElements))
+    bench.sizes.push_back({size.count(0)});
+  if (bench.sizes.empty()) fields.at("sizes").reject("is empty", "it has to list sizes in bytes");
+  if (const auto names = fields.find("algorithms")) {
+    bench.algorithms.clear();
+    for (const JsonField& name : names->elements(kMostElements))
+      bench.algorithms.push_back(name.text(kLongestText));
+  }
+  bench.executor = parse_executor(text_or(fields, "executor", "auto"));
+  bench.paths = path_choice(text_or(fields, "paths", "auto"));
+  if (const auto verify = fields.find("verify")) bench.verify = verify->flag();
+  return bench;
+}
+
+const char* mode_of(Executor executor) { return executor == Executor::graph ? "graph" : "eager"; }
+
+// What a draft is, in the words of both reports.
+void add_draft(Json& object, const CollectiveRequest& request, const CollectiveDraft& draft) {
+  object["executor"] = name_of(draft.executor);
+  object["mode"] = mode_of(draft.executor);
+  object["piece_bytes"] = draft.tuning.piece.value;
+  object["several_paths"] = draft.tuning.several_paths;
+  if (draft.algorithm->radices.size() > 1) object["radix"] = draft.tuning.radix;
+  object["predicted_seconds"] = draft.predicted.value;
+  const double moved = bus_factor(request) * message_bytes(request).real();
+  object["predicted_bus_bytes_per_second"] = moved / draft.predicted.value;
+}
+
+void add_request(Json& object, const CollectiveRequest& request) {
+  object["bytes"] = message_bytes(request).value;
+  object["elements"] = request.elements;
+  object["ranks"] = request.size();
+  object["nodes"] = 1;
+  object["type"] = name_of(request.reduction.type);
+  if (reduces(request.collective)) object["reduction"] = name_of(request.reduction.operation);
+  if (has_root(request.collective)) object["root"] = request.root;
+  object["in_place"] = request.in_place;
+}
+
+Json result_object(const CollectiveResult& result) {
+  const Bytes bytes = message_bytes(result.request);
+  Json object;
+  add_request(object, result.request);
+  object["algorithm"] = result.algorithm;
+  object["chosen"] = result.draft.algorithm->name;
+  add_draft(object, result.request, result.draft);
+  object["seconds"] = result.seconds.value;
+  object["bytes_per_second"] = bytes.real() / result.seconds.value;
+  object["bus_bytes_per_second"] = bus_factor(result.request) * bytes.real() / result.seconds.value;
+  object["rivals"] = Json::array();
+  object["verified"] = result.verified;
+  return object;
+}
+
+Json decision_object(const CollectiveRequest& request, const AlgorithmDecision& decision) {
+  Json object = {{"algorithm", decision.draft.algorithm->name},
+                 {"chosen", decision.chosen},
+                 {"sentence", decision.draft.algorithm->sentence}};
+  if (reduces(request.collective)) object["order"] = decision.draft.algorithm->order;
+  add_draft(object, request, decision.draft);
+  object["reason"] = decision.reason;
+  return object;
+}
+
+CollectiveOptions options_of(const CollectiveBench& bench) {
+  CollectiveOptions options{.executor = bench.executor, .paths = bench.paths};
+  for (const std::string& name : bench.algorithms) {
+    if (name == kAutomatic) return {.executor = bench.executor, .paths = bench.paths};
+    options.algorithms.push_back(name);
+  }
+  return options;
+}
+
+}  // namespace
+
+std::string collective_bench_report(const std::string& json, const Progress& progress) {
+  const CollectiveBench bench = read(json);
+  const OpenMachine opened = open_machine(bench.machine, bench.settings);
+  Json list = Json::array();
+  for (const CollectiveResult& result : measure_collectives(opened, bench, progress))
+    list.push_back(result_object(result));
+  return Json{{"schema", "polypath.bench/1"},
+              {"machine", opened.machine().name},
+              {"driver", opened.driver().name()},
+              {"operation", name_of(bench.request.collective)},
+              {"host", {{"simulated", opened.simulated()}}},
+              {"results", list}}
+      .dump(kIndent);
+}
+
+std::string collective_plan_report(const std::string& json) {
+  const CollectiveBench bench = read(json);
+  const ChosenMachine chosen = choose_machine(bench.machine, bench.settings);
+  const CollectiveRequest request = collective_request(chosen.machine, bench, bench.sizes.front());
+  const CollectivePlan plan =
+      CollectivePlanner(chosen.machine, bench.settings).plan(request, options_of(bench));
+  Json report = {{"schema", "polypath.collective_plan/1"},
+                 {"machine", chosen.machine.name},
+                 {"simulated", chosen.simulated},
+                 {"operation", name_of(request.collective)}};
+  add_request(report, request);
+  report["predicted_seconds"] = plan.chosen().predicted.value;
+  report["copies_and_reductions"] = plan.program->program.nodes().size();
+  report["algorithms"] = Json::array();
+  for (const AlgorithmDecision& decision : plan.decisions)
+    report["algorithms"].push_back(decision_object(request, decision));
+  return report.dump(kIndent);
+}
+
+}  // namespace polypath::bench

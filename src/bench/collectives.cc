@@ -1,0 +1,157 @@
+#include "bench/collectives.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "bench/collective_memory.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath::bench {
+namespace {
+
+// The ranks on the machine as if nothing had been done on it.
+class Group {
+ public:
+  Group(const OpenMachine& opened, const CollectiveRequest& request, const sim::Options& simulation)
+      : opened_(opened.afresh(simulation)),
+        request_(request),
+        stream_(driver().create_stream(gpu())),
+        memory_(std::make_unique<CollectiveMemory>(driver(), request_)),
+        runner_(std::make_unique<CollectiveRun>(driver(), opened_.machine(), opened_.settings())) {}
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() { give_back(); }
+
+  Seconds run(const CollectiveProgram& program) {
+    const Seconds start = driver().now();
+    runner_->run(program, memory_->addresses(), stream_, gpu());
+    driver().synchronize(stream_);
+    return driver().now() - start;
+  }
+
+  CollectiveMemory& memory() { return *memory_; }
+
+  // True if the driver has found nothing wrong, leaks included.
+  bool close() {
+    give_back();
+    return opened_.simulator()->violations().empty() && opened_.simulator()->leaks().empty();
+  }
+
+ private:
+  [[nodiscard]] Driver& driver() const { return opened_.driver(); }
+  [[nodiscard]] PlaceId gpu() const { return request_.ranks.front(); }
+
+  void give_back() {
+    if (!memory_) return;
+    runner_.reset();
+    memory_.reset();
+    driver().destroy_stream(stream_);
+  }
+
+  OpenMachine opened_;
+  CollectiveRequest request_;
+  StreamHandle stream_;
+  std::unique_ptr<CollectiveMemory> memory_;
+  std::unique_ptr<CollectiveRun> runner_;
+};
+
+Seconds time_of(const OpenMachine& opened, const CollectivePlan& plan) {
+  Group group(opened, plan.request, sim::kTimingOnly);
+  group.run(*plan.program);  // makes streams, scratch memory and graph
+  return group.run(*plan.program);
+}
+
+bool verified_run(const OpenMachine& opened, const CollectivePlan& plan) {
+  Group group(opened, plan.request, {});
+  for (int run = 0; run < 2; ++run) {
+    group.memory().fill();
+    group.run(*plan.program);
+    if (!group.memory().is_right()) return false;
+  }
+  return group.close();
+}
+
+// All results of one size. What two algorithms do alike is measured once.
+class SizeRun {
+ public:
+  SizeRun(const OpenMachine& opened, const CollectiveBench& bench, CollectivePlanner& planner,
+          Bytes bytes)
+      : opened_(opened),
+        bench_(bench),
+        planner_(planner),
+        request_(collective_request(opened.machine(), bench, bytes)) {}
+
+  CollectiveResult measure(const std::string& algorithm) {
+    CollectiveOptions options{.executor = bench_.executor, .paths = bench_.paths};
+    if (algorithm != kAutomatic) options.algorithms = {algorithm};
+    const CollectivePlan plan = planner_.plan(request_, options);
+    const auto key = std::pair(plan.program->structure, plan.program->executor);
+    const auto [known, is_new] = measured_.try_emplace(key);
+    if (is_new) {
+      known->second.seconds = time_of(opened_, plan);
+      known->second.verified = bench_.verify && verified_run(opened_, plan);
+    }
+    return {.algorithm = algorithm,
+            .draft = plan.chosen(),
+            .request = request_,
+            .seconds = known->second.seconds,
+            .verified = known->second.verified};
+  }
+
+ private:
+  struct Measured {
+    Seconds seconds;
+    bool verified = false;
+  };
+
+  const OpenMachine& opened_;
+  const CollectiveBench& bench_;
+  CollectivePlanner& planner_;
+  CollectiveRequest request_;
+  std::map<std::pair<std::string, Executor>, Measured> measured_;
+};
+
+}  // namespace
+
+CollectiveRequest collective_request(const Machine& machine, const CollectiveBench& bench,
+                                     Bytes message) {
+  CollectiveRequest request = bench.request;
+  request.ranks = machine.places_of(PlaceKind::gpu);
+  const int gpus = request.size(), ranks = bench.ranks.value_or(gpus);
+  if (ranks > gpus)
+    fail(ErrorCode::invalid_argument, fmt::format("{} ranks cannot be had", ranks),
+         fmt::format("{} has {} GPUs", machine.name, gpus), "Ask for fewer.");
+  request.ranks.resize(static_cast<std::size_t>(std::max(ranks, 0)));
+  request.elements = 1;
+  check(machine, request);
+  if (message.value == 0 || message > 64_GiB)
+    fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be measured", message.value),
+         "sizes lie between 1 byte and 64 GiB", "Correct it.");
+  return with_message(std::move(request), message);
+}
+
+std::vector<CollectiveResult> measure_collectives(const OpenMachine& opened,
+                                                  const CollectiveBench& bench,
+                                                  const Progress& progress) {
+  if (!opened.simulated())
+    fail(ErrorCode::unsupported, "collectives cannot be measured on GPUs",
+         "there are no reduction kernels for them yet", "Name a machine to simulate (--machine).");
+  for (const std::string& name : bench.algorithms)
+    if (name != kAutomatic) (void)find_algorithm(name);
+  CollectivePlanner planner(opened.machine(), bench.settings);
+  std::vector<CollectiveResult> results;
+  const auto all = static_cast<int>(bench.sizes.size() * bench.algorithms.size());
+  for (const Bytes bytes : bench.sizes) {
+    SizeRun size(opened, bench, planner, bytes);
+    for (const std::string& algorithm : bench.algorithms) {
+      results.push_back(size.measure(algorithm));
+      if (progress) progress(static_cast<int>(results.size()), all);
+    }
+  }
+  return results;
+}
+
+}  // namespace polypath::bench

@@ -1,0 +1,50 @@
+#pragma once
+// Measures collectives on a simulated machine: each size by each of the algorithms asked for.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/measure.h"
+#include "collective/choose.h"
+
+namespace polypath::bench {
+
+/// Instead of an algorithm's name: whichever is predicted to be over first.
+inline constexpr const char* kAutomatic = "auto";
+
+/// What is asked for. Ranks are the machine's first GPUs.
+struct CollectiveBench {
+  std::string machine;
+  CollectiveRequest request;  ///< without ranks and elements
+  std::optional<int> ranks;   ///< none: all GPUs
+  std::vector<Bytes> sizes;   ///< of messages, see message_bytes
+  std::vector<std::string> algorithms = {kAutomatic};
+  std::optional<Executor> executor;
+  PathChoice paths = PathChoice::any;
+  Settings settings;
+  bool verify = true;
+};
+
+struct CollectiveResult {
+  std::string algorithm;      ///< as asked for
+  CollectiveDraft draft;      ///< what it was
+  CollectiveRequest request;  ///< with its elements
+  Seconds seconds;
+  bool verified = false;
+};
+
+/// The request with its ranks, for a message of so many bytes. Errors as of check(), and
+/// (invalid_argument) for more ranks than GPUs.
+CollectiveRequest collective_request(const Machine& machine, const CollectiveBench& bench,
+                                     Bytes message);
+
+/// In the order of sizes and of algorithms. The times are of the second run; then the same runs
+/// again with bytes: verified means that every element of every rank is within its bound
+/// (collective/reference.h), no race, nothing leaked. Error (unsupported) for real GPUs, whose
+/// driver has no reductions.
+std::vector<CollectiveResult> measure_collectives(const OpenMachine& opened,
+                                                  const CollectiveBench& bench,
+                                                  const Progress& progress);
+
+}  // namespace polypath::bench

@@ -1,0 +1,51 @@
+#include "collective/algorithm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath {
+namespace {
+
+std::vector<std::string> names_for(const CollectiveRequest* request) {
+  std::vector<std::string> names;
+  for (const Algorithm& each : algorithms())
+    if (request == nullptr || each.does(request->collective)) names.emplace_back(each.name);
+  return names;
+}
+
+}  // namespace
+
+bool Algorithm::does(Collective collective) const {
+  return std::find(collectives.begin(), collectives.end(), collective) != collectives.end();
+}
+
+const std::vector<Algorithm>& algorithms() {
+  static const std::vector<Algorithm> all = {flat(),     hierarchical(), ring(), knomial(),
+                                             exchange(), bruck(),        tree()};
+  return all;
+}
+
+const Algorithm& find_algorithm(std::string_view name) {
+  for (const Algorithm& each : algorithms())
+    if (each.name == name) return each;
+  fail(ErrorCode::invalid_argument, fmt::format("algorithm '{}' is unknown", name),
+       "there are " + join(names_for(nullptr), ", "), "Name one of them, or auto.");
+}
+
+Program build(const Algorithm& algorithm, const Machine& machine, const CollectiveRequest& request,
+              const Tuning& tuning, Routes* routes) {
+  check(machine, request);
+  if (!algorithm.does(request.collective))
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} cannot be done by '{}'", name_of(request.collective), algorithm.name),
+         "its algorithms are " + join(names_for(&request), ", "), "Name one of them, or auto.");
+  Composer composer(machine, request, tuning, routes);
+  algorithm.compose(composer);
+  return std::move(composer).build();
+}
+
+}  // namespace polypath

@@ -1,0 +1,44 @@
+#pragma once
+// The algorithms, by name. Each is a builder of programs in a file of its own. All have the same
+// bits on every rank, because each element is reduced in one order, in one place, or in places that
+// do the same; which order, each says.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collective/composer.h"
+
+namespace polypath {
+
+struct Algorithm {
+  const char* name;
+  const char* sentence;                 ///< what it does
+  const char* order;                    ///< in which an element's values are reduced; may be empty
+  std::vector<Collective> collectives;  ///< that it does
+  void (*compose)(Composer& composer);
+  std::vector<int> radices = {2};  ///< worth a try (Tuning::radix); of one that has none, any
+
+  [[nodiscard]] bool does(Collective collective) const;
+};
+
+/// All of them, in the order of the documentation.
+const std::vector<Algorithm>& algorithms();
+/// Error (invalid_argument) with the nearest name for one that is unknown.
+const Algorithm& find_algorithm(std::string_view name);
+
+/// The program of a request by an algorithm. The first buffers are the ranks' inputs, the next ones
+/// their outputs; in place, each rank's one memory. `routes` may be null unless the tuning asks for
+/// several paths. Errors (invalid_argument): as check(); the algorithm does not do it.
+Program build(const Algorithm& algorithm, const Machine& machine, const CollectiveRequest& request,
+              const Tuning& tuning, Routes* routes = nullptr);
+
+Algorithm flat();
+Algorithm hierarchical();
+Algorithm ring();
+Algorithm exchange();
+Algorithm knomial();
+Algorithm tree();
+Algorithm bruck();
+
+}  // namespace polypath

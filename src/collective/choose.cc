@@ -1,0 +1,133 @@
+#include "collective/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath {
+namespace {
+
+// Pieces are halved so often in vain before it is left: the next one may be the first to overlap.
+constexpr int kMostInVain = 2;
+
+std::vector<const Algorithm*> candidates(const CollectiveRequest& request,
+                                         const CollectiveOptions& options) {
+  std::vector<const Algorithm*> found;
+  for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
+  if (!found.empty()) return found;
+  for (const Algorithm& each : algorithms())
+    if (each.does(request.collective)) found.push_back(&each);
+  return found;
+}
+
+std::vector<bool> path_choices(PathChoice paths) {
+  if (paths == PathChoice::any) return {false, true};
+  return {paths == PathChoice::several};
+}
+
+// A base beyond the ranks is the same as their number.
+std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest& request) {
+  std::vector<int> radices = algorithm.radices;
+  std::erase_if(radices, [&](int radix) { return radix > request.size(); });
+  return radices;
+}
+
+std::vector<Executor> executors_of(const CollectiveOptions& options) {
+  if (options.executor == Executor::native)
+    fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
+         "it is a program of many", "Choose stream or graph.");
+  if (options.executor) return {*options.executor};
+  return {Executor::stream, Executor::graph};
+}
+
+std::string in_words(const CollectiveDraft& draft) {
+  return fmt::format("pieces of {}, {}, {}", describe_bytes(draft.tuning.piece),
+                     draft.tuning.several_paths ? "several paths" : "one path",
+                     draft.executor == Executor::graph ? "a graph" : "streams");
+}
+
+void explain(std::vector<AlgorithmDecision>& decisions) {
+  decisions.front().chosen = true;
+  const Seconds best = decisions.front().draft.predicted;
+  for (AlgorithmDecision& each : decisions) {
+    const double factor = each.draft.predicted / best;
+    each.reason = each.chosen ? fmt::format("is over first: {}", in_words(each.draft))
+                              : fmt::format("takes {:.2f} times as long at its best: {}", factor,
+                                            in_words(each.draft));
+  }
+}
+
+}  // namespace
+
+CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& settings)
+    : machine_(machine), settings_(settings), rates_(machine_), routes_(machine_, settings_) {}
+
+void CollectivePlanner::predict(CollectiveDraft& draft, const CollectiveRequest& request,
+                                const std::vector<Executor>& executors, const Program& program) {
+  draft.predicted = Seconds::infinity();
+  for (const Executor executor : executors) {
+    const Seconds predicted =
+        predicted_time(machine_, rates_, program, executor, request.ranks.front());
+    if (predicted < draft.predicted) draft.predicted = predicted, draft.executor = executor;
+  }
+}
+
+CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
+                                              const CollectiveRequest& request,
+                                              const std::vector<Executor>& executors) {
+  CollectiveDraft best = draft;
+  best.predicted = Seconds::infinity();
+  std::size_t nodes = 0;
+  int in_vain = 0;
+  draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
+  for (; in_vain < kMostInVain; draft.tuning.piece.value /= 2) {
+    const Program program = build(*draft.algorithm, machine_, request, draft.tuning, &routes_);
+    if (program.nodes().size() != nodes) {
+      nodes = program.nodes().size();
+      predict(draft, request, executors, program);
+      in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
+      if (in_vain == 0) best = draft;
+    }
+    if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
+  }
+  return best;
+}
+
+CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
+                                           const CollectiveRequest& request,
+                                           const CollectiveOptions& options) {
+  CollectiveDraft best;
+  best.predicted = Seconds::infinity();
+  for (const bool several : path_choices(options.paths))
+    for (const int radix : radices_of(algorithm, request)) {
+      CollectiveDraft draft;
+      draft.algorithm = &algorithm;
+      draft.tuning.several_paths = several;
+      draft.tuning.radix = radix;
+      draft = best_piece(draft, request, executors_of(options));
+      if (draft.predicted < best.predicted) best = draft;
+    }
+  return best;
+}
+
+CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
+                                       const CollectiveOptions& options) {
+  check(machine_, request);
+  CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
+  for (const Algorithm* algorithm : candidates(request, options))
+    plan.decisions.push_back({.draft = best_of(*algorithm, request, options)});
+  std::stable_sort(plan.decisions.begin(), plan.decisions.end(),
+                   [](const AlgorithmDecision& a, const AlgorithmDecision& b) {
+                     return a.draft.predicted < b.draft.predicted;
+                   });
+  explain(plan.decisions);
+  const CollectiveDraft& chosen = plan.chosen();
+  plan.program = std::make_shared<const CollectiveProgram>(
+      build(*chosen.algorithm, machine_, request, chosen.tuning, &routes_), chosen.executor);
+  return plan;
+}
+
+}  // namespace polypath

@@ -1,0 +1,79 @@
+#pragma once
+// Which algorithm, with which tuning, by which executor: whatever the timeline says is over first.
+//
+// For each algorithm pieces are halved from the largest that a slot holds as long as that gains,
+// each with messages over one path and over several, by streams and as a graph. The prediction is
+// that of model/timeline.h, with every call, wait and reduction in it.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collective/algorithm.h"
+#include "collective/collective_run.h"
+#include "collective/routes.h"
+
+namespace polypath {
+
+/// Whether messages may be split over paths.
+enum class PathChoice { any, one, several };
+
+/// What the caller wants.
+struct CollectiveOptions {
+  std::optional<Executor> executor = std::nullopt;  ///< stream or graph; none: whichever is best
+  PathChoice paths = PathChoice::any;
+  std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
+};
+
+/// The best that an algorithm can do.
+struct CollectiveDraft {
+  const Algorithm* algorithm = nullptr;
+  Tuning tuning;
+  Executor executor = Executor::stream;
+  Seconds predicted;
+};
+
+/// What was chosen about one algorithm, and why.
+struct AlgorithmDecision {
+  CollectiveDraft draft;
+  bool chosen = false;
+  std::string reason;
+};
+
+/// A choice: the algorithms that do the collective, the fastest first.
+struct CollectivePlan {
+  CollectiveRequest request;
+  std::vector<AlgorithmDecision> decisions;
+  std::shared_ptr<const CollectiveProgram> program;  ///< of the first
+
+  [[nodiscard]] const CollectiveDraft& chosen() const { return decisions.front().draft; }
+};
+
+/// Plans collectives on one machine. Not thread-safe.
+class CollectivePlanner {
+ public:
+  /// Error (invalid_setting) as of Planner.
+  CollectivePlanner(const Machine& machine, const Settings& settings);
+
+  /// Errors (invalid_argument): as check(); algorithms that are unknown or do not do it.
+  [[nodiscard]] CollectivePlan plan(const CollectiveRequest& request,
+                                    const CollectiveOptions& options = {});
+
+ private:
+  [[nodiscard]] CollectiveDraft best_of(const Algorithm& algorithm,
+                                        const CollectiveRequest& request,
+                                        const CollectiveOptions& options);
+  [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
+                                           const std::vector<Executor>& executors);
+  void predict(CollectiveDraft& draft, const CollectiveRequest& request,
+               const std::vector<Executor>& executors, const Program& program);
+
+  Machine machine_;
+  Settings settings_;
+  HopRates rates_;
+  Routes routes_;
+};
+
+}  // namespace polypath

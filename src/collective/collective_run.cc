@@ -1,0 +1,74 @@
+#include "collective/collective_run.h"
+
+#include <algorithm>
+
+#include "collective/tuning.h"
+#include "model/issue.h"
+#include "model/timeline.h"
+
+namespace polypath {
+namespace {
+
+Settings with_slots(Settings settings) {
+  settings.staging_slots = kPieceSlots + kStagingSlots;
+  return settings;
+}
+
+}  // namespace
+
+Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& program,
+                       Executor executor, PlaceId gpu) {
+  const IssueTimes issue = issue_times(machine, program, executor);
+  Timeline timeline(machine, rates);
+  const auto played = timeline.add(program, issue, {});
+  timeline.play();
+  Seconds end = issue.done;
+  for (std::size_t i = 0; i < played.size(); ++i)
+    end = std::max(end,
+                   played[i]->finished + wait_latency(machine, program, program.nodes()[i], gpu));
+  return end + machine.costs.synchronize;
+}
+
+CollectiveRun::CollectiveRun(Driver& driver, const Machine& machine, const Settings& settings)
+    : driver_(driver),
+      hops_(driver, machine, with_slots(settings)),
+      streams_(driver, hops_),
+      graphs_(driver, hops_, settings, statistics_),
+      ended_(driver) {}
+
+CollectiveRun::~CollectiveRun() {
+  if (last_.value != 0) quietly([&] { driver_.synchronize(last_); });
+}
+
+void CollectiveRun::wait_for_earlier(StreamHandle stream) {
+  if (last_.value != 0 && stream != last_stream_) driver_.wait(stream, last_);
+}
+
+template <class Runner>
+void CollectiveRun::run_by(Runner& executor, const Transfer& transfer) {
+  executor.prepare(transfer);
+  const EventHandle ended = ended_.on(transfer.stream_gpu);
+  try {
+    wait_for_earlier(transfer.stream);
+    executor.run(transfer);
+    driver_.record(ended, transfer.stream);
+  } catch (...) {
+    (void)hops_.settle(transfer);
+    throw;
+  }
+  last_ = ended, last_stream_ = transfer.stream;
+}
+
+void CollectiveRun::run(const CollectiveProgram& program, std::span<const Address> buffers,
+                        StreamHandle stream, PlaceId gpu) {
+  const Transfer transfer{.program = &program.program,
+                          .structure = program.structure,
+                          .buffers = buffers,
+                          .stream = stream,
+                          .stream_gpu = gpu,
+                          .id = ++runs_};
+  if (program.executor == Executor::graph) run_by(graphs_, transfer);
+  else run_by(streams_, transfer);
+}
+
+}  // namespace polypath

@@ -1,0 +1,67 @@
+#pragma once
+// Runs collectives' programs: bound to the ranks' addresses and one stream, by an executor. What is
+// in the stream comes before all ranks' parts, what follows it after them.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/graph_executor.h"
+#include "engine/stream_executor.h"
+#include "model/fluid.h"
+#include "model/transfer.h"
+
+namespace polypath {
+
+/// A program that is ready to be run again and again.
+struct CollectiveProgram {
+  CollectiveProgram(Program made, Executor by)
+      : program(std::move(made)), structure(structure_of(program)), executor(by) {}
+
+  Program program;
+  std::string structure;
+  Executor executor;  ///< stream or graph
+};
+
+/// From the call until the calling thread knows that it is done, on an otherwise idle machine. The
+/// stream is one of `gpu`.
+Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& program,
+                       Executor executor, PlaceId gpu);
+
+/// The streams and the scratch memory of collectives that run one after another. Not thread-safe.
+class CollectiveRun {
+ public:
+  /// Scratch memory is made when a program first needs it: per hop that pieces go over, kPieceSlots
+  /// slots of the settings' staging_slot bytes, and kStagingSlots more.
+  CollectiveRun(Driver& driver, const Machine& machine, const Settings& settings);
+  CollectiveRun(const CollectiveRun&) = delete;
+  CollectiveRun& operator=(const CollectiveRun&) = delete;
+  /// Waits for what is queued.
+  ~CollectiveRun();
+
+  /// Enqueues it on `stream`, which belongs to `gpu`, after what is there and after earlier
+  /// programs of this object on any stream. `buffers` are the program's, the ranks' inputs and
+  /// then their outputs, or their one memory each. After an error of the driver nothing of it is
+  /// queued, and the contents of the outputs are not defined.
+  void run(const CollectiveProgram& program, std::span<const Address> buffers, StreamHandle stream,
+           PlaceId gpu);
+
+  [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+
+ private:
+  template <class Runner>
+  void run_by(Runner& executor, const Transfer& transfer);
+  void wait_for_earlier(StreamHandle stream);
+
+  Driver& driver_;
+  Hops hops_;
+  Statistics statistics_;
+  StreamExecutor streams_;
+  GraphExecutor graphs_;
+  EventSet ended_;
+  EventHandle last_;  ///< stands for the end of the last program
+  StreamHandle last_stream_;
+  std::uint64_t runs_ = 0;
+};
+
+}  // namespace polypath

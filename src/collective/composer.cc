@@ -1,0 +1,181 @@
+#include "collective/composer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "collective/routes.h"
+#include "core/error.h"
+
+namespace polypath {
+namespace {
+
+// What each path carries; the first one has the rest.
+std::vector<Bytes> divided(Bytes bytes, const std::vector<PathShare>& shares) {
+  constexpr std::uint64_t kAlignment = 256;
+  std::vector<Bytes> parts = {bytes};
+  for (std::size_t path = 1; path < shares.size(); ++path) {
+    const auto wanted = static_cast<std::uint64_t>(bytes.real() * shares[path].share);
+    parts.push_back({wanted / kAlignment * kAlignment});
+    parts.front() -= parts.back();
+  }
+  return parts;
+}
+
+}  // namespace
+
+Composer::Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
+                   Routes* routes)
+    : machine_(machine), request_(request), tuning_(tuning), routes_(routes) {
+  for (const PlaceId rank : request.ranks) program_.add(ProgramBuffer{rank});
+  if (request.in_place) return;
+  for (const PlaceId rank : request.ranks) program_.add(ProgramBuffer{rank});
+}
+
+Slice Composer::input(int rank, Bytes offset) const {
+  const bool within = request_.in_place && request_.collective == Collective::all_gather;
+  return {rank, within ? offset + request_.part() * static_cast<std::uint64_t>(rank) : offset};
+}
+
+Slice Composer::output(int rank, Bytes offset) const {
+  if (!request_.in_place) return {ranks() + rank, offset};
+  const bool within = request_.collective == Collective::reduce_scatter;
+  return {rank, within ? offset + request_.part() * static_cast<std::uint64_t>(rank) : offset};
+}
+
+Slice Composer::slot(int from, int to, Bytes bytes) {
+  if (bytes.value == 0) return {};
+  return slot(*machine_.find_hop(request_.ranks[static_cast<std::size_t>(from)],
+                                 request_.ranks[static_cast<std::size_t>(to)]),
+              false);
+}
+
+Slice Composer::slot(HopId filled_over, bool of_a_path) {
+  Slots& slots = slots_[{filled_over, of_a_path}];
+  const int first = of_a_path ? kPieceSlots : 0, most = of_a_path ? kStagingSlots : kPieceSlots;
+  const std::size_t next = slots.next++ % static_cast<std::size_t>(most);
+  if (next == slots.buffers.size())
+    slots.buffers.push_back(program_.add(ProgramBuffer{
+        machine_.hop(filled_over).destination, filled_over, first + static_cast<int>(next)}));
+  return {slots.buffers[next], {}};
+}
+
+Part Composer::part(int number, int count) const {
+  return part_of({{}, request_.part()}, number, count, request_.element());
+}
+
+int Composer::pieces(Bytes most) {
+  return pieces_ = pieces_of(most, tuning_.piece, request_.element());
+}
+
+Part Composer::piece(const Part& part, int number, int pieces) const {
+  return part_of(part, number, pieces, request_.element());
+}
+
+int Composer::queue(const Queue& queue) {
+  const auto [found, is_new] = queues_.try_emplace(queue, -1);
+  if (is_new) found->second = program_.add(queue);
+  return found->second;
+}
+
+void Composer::add(Node node) {
+  const std::array uses = {
+      MemoryUse{.slice = node.source, .bytes = node.bytes},
+      MemoryUse{.slice = node.destination, .bytes = node.bytes, .writes = true}};
+  program_.add(node, dependences_.add(node.queue, uses));
+}
+
+void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
+  Node node;
+  node.hop = hop;
+  node.source = from, node.destination = to, node.bytes = bytes;
+  node.queue = queue(hop.valid() ? queue_of(machine_, hop) : Queue{{}, place_of(to)});
+  add(node);
+}
+
+void Composer::copy(Slice from, Slice to, Bytes bytes) {
+  if (bytes.value == 0 || (from.buffer == to.buffer && from.offset == to.offset)) return;
+  const PlaceId source = place_of(from), destination = place_of(to);
+  add_copy(source == destination ? HopId{} : *machine_.find_hop(source, destination), from, to,
+           bytes);
+}
+
+void Composer::reduce(Slice into, Slice from, Bytes bytes) {
+  if (bytes.value == 0) return;
+  Node node;
+  node.operation = Operation::reduce;
+  node.reduction = request_.reduction;
+  node.source = from, node.destination = into, node.bytes = bytes;
+  node.queue = queue(Queue{{}, place_of(into)});
+  add(node);
+}
+
+void Composer::send(std::vector<Message> messages) {
+  std::erase_if(messages, [](const Message& message) { return message.bytes.value == 0; });
+  if (messages.empty()) return;
+  if (tuning_.several_paths) return send_split(messages);
+  for (const Message& message : messages) copy(message.from, message.to, message.bytes);
+}
+
+// All pieces of a message go the same way, so the paths are those of the whole of it, and the
+// chunks of a path are divided among the pieces.
+std::vector<Composer::Way> Composer::ways_of(std::span<const Message> messages) const {
+  std::vector<JointTransfer> transfers;
+  for (const Message& message : messages)
+    transfers.push_back({place_of(message.from), place_of(message.to),
+                         message.bytes * static_cast<std::uint64_t>(pieces_)});
+  const auto shares = routes_->of(std::move(transfers));
+  std::vector<Way> ways;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::vector<Bytes> parts = divided(messages[i].bytes, shares[i]);
+    Message rest = messages[i];
+    for (std::size_t path = 0; path < parts.size(); ++path) {
+      rest.bytes = parts[path];
+      const int chunks = (shares[i][path].chunks + pieces_ - 1) / pieces_;
+      if (rest.bytes.value > 0) ways.push_back({shares[i][path].path, rest, chunks});
+      rest.from.offset += rest.bytes, rest.to.offset += rest.bytes;
+    }
+  }
+  return ways;
+}
+
+// Chunk by chunk, the first copies of all ways and then their second ones, as in transfers.
+void Composer::send_split(std::span<const Message> messages) {
+  const std::vector<Way> ways = ways_of(messages);
+  int rounds = 0;
+  for (const Way& way : ways) rounds = std::max(rounds, way.chunks);
+  for (int chunk = 0; chunk < rounds; ++chunk) {
+    std::vector<std::pair<HopId, Message>> second;
+    for (const Way& way : ways)
+      if (chunk < way.chunks) send_chunk(way, chunk, second);
+    for (const auto& [hop, message] : second)
+      add_copy(hop, message.from, message.to, message.bytes);
+  }
+}
+
+// What is left to do for it goes into `second`.
+void Composer::send_chunk(const Way& way, int chunk,
+                          std::vector<std::pair<HopId, Message>>& second) {
+  const auto& [from, to, bytes] = way.message;
+  const Part part = part_of({{}, bytes}, chunk, way.chunks, 1_B);
+  if (part.bytes.value == 0) return;
+  const Slice source{from.buffer, from.offset + part.offset};
+  const Slice target{to.buffer, to.offset + part.offset};
+  const Slice first = way.path.staged() ? slot(way.path.first, true) : target;
+  add_copy(way.path.first, source, first, part.bytes);
+  if (way.path.staged()) second.push_back({way.path.second, {first, target, part.bytes}});
+}
+
+Program Composer::build() && {
+  program_.assign_events();
+  return std::move(program_);
+}
+
+void pipeline(int pieces, std::span<const std::function<void(int piece)>> steps) {
+  const int count = static_cast<int>(steps.size());
+  for (int time = 0; time < pieces + count - 1; ++time)
+    for (int step = 0; step < count; ++step)
+      if (const int piece = time - step; piece >= 0 && piece < pieces)
+        steps[static_cast<std::size_t>(step)](piece);
+}
+
+}  // namespace polypath

@@ -1,0 +1,100 @@
+#pragma once
+// Lays out a collective as a program: copies and reductions between the ranks' memories, written
+// down as one thread would do them one after another. The program does the same as that, with
+// everything at the same time that the order leaves open (dependences.h). Each hop has a queue for
+// its copies, each GPU one for what it does in its own memory.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "collective/dependences.h"
+#include "collective/parts.h"
+#include "collective/request.h"
+#include "collective/tuning.h"
+#include "model/path.h"
+
+namespace polypath {
+
+class Routes;
+
+/// Something to be sent.
+struct Message {
+  Slice from;
+  Slice to;
+  Bytes bytes;
+};
+
+class Composer {
+ public:
+  /// `routes` splits messages over paths; not asked unless the tuning says several. Buffers of the
+  /// program are the ranks' inputs and then their outputs, in place each rank's one memory.
+  Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
+           Routes* routes);
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const CollectiveRequest& request() const { return request_; }
+  [[nodiscard]] const Tuning& tuning() const { return tuning_; }
+  [[nodiscard]] int ranks() const { return request_.size(); }
+
+  /// Where a rank's input and output are, from `offset` on.
+  [[nodiscard]] Slice input(int rank, Bytes offset = {}) const;
+  [[nodiscard]] Slice output(int rank, Bytes offset = {}) const;
+  /// Scratch memory of rank `to` for `bytes` bytes from rank `from`: the least recently asked for
+  /// of kPieceSlots. Who asks is done with what it held. None for 0 bytes.
+  Slice slot(int from, int to, Bytes bytes);
+  /// Part `number` of `count` of the elements.
+  [[nodiscard]] Part part(int number, int count) const;
+  /// Pieces that messages go into, the largest of which has so many bytes.
+  int pieces(Bytes most);
+  [[nodiscard]] Part piece(const Part& part, int number, int pieces) const;
+
+  /// What is 0 bytes, or is there already, is left out of these.
+  void copy(Slice from, Slice to, Bytes bytes);
+  /// Messages at the same time; their order is that of issue.
+  void send(std::vector<Message> messages);
+  /// into = into ∘ from, both of one GPU.
+  void reduce(Slice into, Slice from, Bytes bytes);
+
+  /// The program of all that, with its events.
+  Program build() &&;
+
+ private:
+  [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
+  int queue(const Queue& queue);
+  Slice slot(HopId filled_over, bool of_a_path);
+  void add(Node node);
+  void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
+  /// A path, the part of a message that it carries, and in how many chunks.
+  struct Way {
+    Path path;
+    Message message;
+    int chunks = 1;
+  };
+  [[nodiscard]] std::vector<Way> ways_of(std::span<const Message> messages) const;
+  void send_split(std::span<const Message> messages);
+  void send_chunk(const Way& way, int chunk, std::vector<std::pair<HopId, Message>>& second);
+
+  const Machine& machine_;
+  const CollectiveRequest& request_;
+  Tuning tuning_;
+  Routes* routes_;
+  int pieces_ = 1;
+  Program program_;
+  Dependences dependences_;
+  std::map<Queue, int> queues_;
+  struct Slots {
+    std::vector<int> buffers;
+    std::size_t next = 0;
+  };
+  std::map<std::pair<HopId, bool>, Slots> slots_;
+};
+
+/// Does `steps` for every piece, piece after piece: each step of a piece is written down after the
+/// next step of the piece before, so that links carry one while the other is reduced.
+void pipeline(int pieces, std::span<const std::function<void(int piece)>> steps);
+
+}  // namespace polypath

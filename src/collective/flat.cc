@@ -1,0 +1,136 @@
+// The two-stage algorithm of 003: each rank reduces its part from everybody else's, then gives it
+// to everybody. Of n ranks each sends and receives 2(n−1)/n of the message, over all its links.
+
+#include "collective/algorithm.h"
+
+namespace polypath {
+namespace {
+
+class Flat {
+ public:
+  explicit Flat(Composer& composer)
+      : composer_(composer),
+        collective_(composer.request().collective),
+        root_(composer.request().root),
+        ranks_(composer.ranks()),
+        pieces_(composer.pieces(part(0).bytes)) {}
+
+  void compose() {
+    keep_own();
+    std::vector<std::function<void(int)>> steps;
+    if (reduces(collective_)) steps.emplace_back([this](int piece) { reduce_parts(piece); });
+    else steps.emplace_back([this](int piece) { deal_out(piece); });
+    if (collective_ != Collective::reduce_scatter)
+      steps.emplace_back([this](int piece) { give_to_all(piece); });
+    pipeline(pieces_, steps);
+  }
+
+ private:
+  [[nodiscard]] Part part(int rank) const {
+    if (collective_ != Collective::reduce_scatter) return composer_.part(rank, ranks_);
+    const Bytes bytes = composer_.request().part();
+    return {bytes * static_cast<std::uint64_t>(rank), bytes};
+  }
+  [[nodiscard]] Part piece_of(int rank, int piece) const {
+    return composer_.piece(part(rank), piece, pieces_);
+  }
+  [[nodiscard]] bool has_output(int rank) const {
+    return collective_ != Collective::reduce || rank == root_;
+  }
+  [[nodiscard]] Slice output(int rank, Bytes offset) const {
+    return composer_.output(
+        rank, collective_ == Collective::reduce_scatter ? offset - part(rank).offset : offset);
+  }
+
+  // A rank's own values are the first of its sum.
+  void keep_own() {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (!has_output(rank)) continue;
+      const bool all = collective_ == Collective::broadcast;
+      if (all && rank != root_) continue;
+      const Part own = all ? Part{{}, composer_.request().part()} : part(rank);
+      composer_.copy(composer_.input(rank, own.offset), output(rank, own.offset), own.bytes);
+    }
+  }
+
+  // In rotated order, so that nobody receives from two at the same time sooner than need be.
+  void reduce_parts(int piece) {
+    std::vector<std::vector<Slice>> arriving(static_cast<std::size_t>(ranks_));
+    std::vector<Message> messages;
+    for (int distance = 1; distance < ranks_; ++distance)
+      for (int from = 0; from < ranks_; ++from) {
+        const int to = (from + distance) % ranks_;
+        const Part part = piece_of(to, piece);
+        if (part.bytes.value == 0) continue;
+        const Slice slot = composer_.slot(from, to, part.bytes);
+        arriving[static_cast<std::size_t>(to)].push_back(slot);
+        messages.push_back({composer_.input(from, part.offset), slot, part.bytes});
+      }
+    composer_.send(std::move(messages));
+    held_.assign(static_cast<std::size_t>(ranks_), {});
+    for (int rank = 0; rank < ranks_; ++rank)
+      sum_up(rank, piece_of(rank, piece), arriving[static_cast<std::size_t>(rank)]);
+    sums_.push_back(held_);
+  }
+
+  void sum_up(int rank, const Part& part, const std::vector<Slice>& arriving) {
+    if (part.bytes.value == 0) return;
+    const bool here = has_output(rank);
+    const Slice sum = here ? output(rank, part.offset) : arriving.front();
+    if (!here) composer_.reduce(sum, composer_.input(rank, part.offset), part.bytes);
+    for (std::size_t i = here ? 0 : 1; i < arriving.size(); ++i)
+      composer_.reduce(sum, arriving[i], part.bytes);
+    held_[static_cast<std::size_t>(rank)] = sum;
+  }
+
+  // The root gives each rank its part.
+  void deal_out(int piece) {
+    std::vector<Message> messages;
+    held_.assign(static_cast<std::size_t>(ranks_), {});
+    for (int distance = 0; distance < ranks_; ++distance) {
+      const int rank = (root_ + distance) % ranks_;
+      const Part part = piece_of(rank, piece);
+      const Slice source = composer_.input(root_, part.offset);
+      Slice& held = held_[static_cast<std::size_t>(rank)];
+      held = rank == root_ ? source : output(rank, part.offset);
+      if (rank != root_) messages.push_back({source, held, part.bytes});
+    }
+    composer_.send(std::move(messages));
+    sums_.push_back(held_);
+  }
+
+  void give_to_all(int piece) {
+    std::vector<Message> messages;
+    for (int distance = 1; distance < ranks_; ++distance)
+      for (int from = 0; from < ranks_; ++from) {
+        const int to = (from + distance) % ranks_;
+        const bool has_it = collective_ == Collective::broadcast && to == root_;
+        const Part part = piece_of(from, piece);
+        if (has_it || !has_output(to) || part.bytes.value == 0) continue;
+        messages.push_back({sums_[static_cast<std::size_t>(piece)][static_cast<std::size_t>(from)],
+                            output(to, part.offset), part.bytes});
+      }
+    composer_.send(std::move(messages));
+  }
+
+  Composer& composer_;
+  Collective collective_;
+  int root_;
+  int ranks_;
+  int pieces_;
+  std::vector<Slice> held_;               // by rank, of the piece at hand
+  std::vector<std::vector<Slice>> sums_;  // the same by piece
+};
+
+}  // namespace
+
+Algorithm flat() {
+  return {.name = "flat",
+          .sentence = "each rank reduces its part from all others, then gives it to all",
+          .order = "of part r: r, r-1, r-2, ... (modulo the ranks)",
+          .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
+                          Collective::broadcast},
+          .compose = [](Composer& composer) { Flat(composer).compose(); }};
+}
+
+}  // namespace polypath

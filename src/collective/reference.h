@@ -1,0 +1,31 @@
+#pragma once
+// What collectives have to give, worked out on the host in float64: inputs that follow from rank
+// and place, and outputs compared with them.
+//
+// A sum of n values of a floating-point type with rounding unit u differs from the exact one by at
+// most (n−1)·u·Σ|xᵢ| + O(u²), whatever its order (Higham, Accuracy and Stability of Numerical
+// Algorithms, eq. 4.4); it is compared with n·u·Σ|xᵢ|. Everything else has to be equal.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "collective/request.h"
+
+namespace polypath {
+
+/// Element `index` of a rank's input: between -1 and 1 of floating-point types, else a whole number
+/// of at most 2^20 either way. Exact in the type.
+double input_value(const CollectiveRequest& request, int rank, std::uint64_t index);
+
+/// Writes all of a rank's input. In place it goes to its part of the rank's memory.
+void fill_input(const CollectiveRequest& request, int rank, std::byte* memory);
+
+/// Compares every element of every output with what it should be, and all_reduce's outputs with
+/// each other, bit by bit. `outputs` are the ranks' (of reduce, only the root's is looked at).
+/// Empty if all is right, else what is wrong first: "rank 2, element 17: 3.5 instead of 4".
+std::string first_difference(const CollectiveRequest& request,
+                             std::span<const std::byte* const> outputs);
+
+}  // namespace polypath

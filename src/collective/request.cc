@@ -1,0 +1,169 @@
+#include "collective/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace polypath {
+namespace {
+
+template <class Value>
+using Names = std::vector<std::pair<const char*, Value>>;
+
+const Names<Collective> kCollectives = {
+    {"allreduce", Collective::all_reduce},         {"reduce", Collective::reduce},
+    {"reducescatter", Collective::reduce_scatter}, {"allgather", Collective::all_gather},
+    {"alltoall", Collective::all_to_all},          {"broadcast", Collective::broadcast}};
+const Names<ElementType> kTypes = {{"float32", ElementType::float32},
+                                   {"float64", ElementType::float64},
+                                   {"int32", ElementType::int32},
+                                   {"int64", ElementType::int64}};
+const Names<ReduceOperator> kOperators = {{"sum", ReduceOperator::sum},
+                                          {"min", ReduceOperator::minimum},
+                                          {"max", ReduceOperator::maximum}};
+
+template <class Value>
+const char* name_in(const Names<Value>& names, Value value) {
+  for (const auto& [name, each] : names)
+    if (each == value) return name;
+  return "unknown";
+}
+
+template <class Value>
+Value value_in(const Names<Value>& names, std::string_view wanted, const char* what) {
+  std::vector<std::string> all;
+  for (const auto& [name, value] : names) {
+    if (wanted == name) return value;
+    all.emplace_back(name);
+  }
+  fail(ErrorCode::invalid_argument, fmt::format("{} '{}' is unknown", what, wanted),
+       "there are " + join(all, ", "), "Name one of them.");
+}
+
+bool has_parts_in(Collective collective) {
+  return collective == Collective::reduce_scatter || collective == Collective::all_to_all;
+}
+
+bool has_parts_out(Collective collective) {
+  return collective == Collective::all_gather || collective == Collective::all_to_all;
+}
+
+Bytes all_parts(const CollectiveRequest& request) {
+  return request.part() * static_cast<std::uint64_t>(request.size());
+}
+
+void check_rank(const Machine& machine, const CollectiveRequest& request, std::size_t rank) {
+  const PlaceId place = request.ranks[rank];
+  const bool known = place.valid() && place.index() < machine.places.size();
+  if (!known || machine.place(place).kind != PlaceKind::gpu)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("rank {} cannot be {}", rank,
+                     known ? machine.place(place).name : fmt::format("place {}", place.value)),
+         "it is no GPU of the machine", "Name a GPU.");
+  const auto last = request.ranks.begin() + static_cast<std::ptrdiff_t>(rank);
+  if (const auto other = std::find(request.ranks.begin(), last, place); other != last)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} cannot be two ranks", machine.place(place).name),
+         fmt::format("it is rank {} and rank {}", other - request.ranks.begin(), rank),
+         "Name each GPU once.");
+}
+
+void check_hops(const Machine& machine, const CollectiveRequest& request) {
+  for (const PlaceId source : request.ranks)
+    for (const PlaceId destination : request.ranks)
+      if (source != destination && !machine.find_hop(source, destination))
+        fail(ErrorCode::invalid_argument,
+             fmt::format("{} and {} cannot be ranks of one group", machine.place(source).name,
+                         machine.place(destination).name),
+             "no copy leads from the one to the other", "Leave one of them out.");
+}
+
+}  // namespace
+
+const std::vector<Collective>& all_collectives() {
+  static const std::vector<Collective> all = [] {
+    std::vector<Collective> values;
+    for (const auto& [name, value] : kCollectives) values.push_back(value);
+    return values;
+  }();
+  return all;
+}
+
+const char* name_of(Collective collective) { return name_in(kCollectives, collective); }
+const char* name_of(ElementType type) { return name_in(kTypes, type); }
+const char* name_of(ReduceOperator operation) { return name_in(kOperators, operation); }
+
+Collective parse_collective(std::string_view name) {
+  return value_in(kCollectives, name, "collective");
+}
+ElementType parse_element_type(std::string_view name) {
+  return value_in(kTypes, name, "element type");
+}
+ReduceOperator parse_reduce_operator(std::string_view name) {
+  return value_in(kOperators, name, "reduction");
+}
+
+bool reduces(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce ||
+         collective == Collective::reduce_scatter;
+}
+
+bool has_root(Collective collective) {
+  return collective == Collective::reduce || collective == Collective::broadcast;
+}
+
+Bytes input_bytes(const CollectiveRequest& request, int rank) {
+  if (request.collective == Collective::broadcast && rank != request.root) return {};
+  return has_parts_in(request.collective) ? all_parts(request) : request.part();
+}
+
+Bytes output_bytes(const CollectiveRequest& request, int rank) {
+  if (request.collective == Collective::reduce && rank != request.root) return {};
+  return has_parts_out(request.collective) ? all_parts(request) : request.part();
+}
+
+Bytes message_bytes(const CollectiveRequest& request) {
+  return std::max(input_bytes(request, request.root), output_bytes(request, request.root));
+}
+
+CollectiveRequest with_message(CollectiveRequest like, Bytes message) {
+  like.elements = 1;
+  like.elements = std::max<std::uint64_t>(message.value / message_bytes(like).value, 1);
+  return like;
+}
+
+double bus_factor(const CollectiveRequest& request) {
+  const double others = request.size() - 1, all = request.size();
+  switch (request.collective) {
+    case Collective::all_reduce: return 2 * others / all;
+    case Collective::reduce:
+    case Collective::broadcast: return 1;
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::all_to_all: break;
+  }
+  return others / all;
+}
+
+void check(const Machine& machine, const CollectiveRequest& request) {
+  if (request.size() < 2)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} of {} ranks cannot be done", name_of(request.collective), request.size()),
+         "there is nobody to exchange with", "Name two GPUs or more.");
+  if (request.elements == 0)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} of 0 elements cannot be planned", name_of(request.collective)),
+         "there is nothing to do", "Leave it out.");
+  for (std::size_t rank = 0; rank < request.ranks.size(); ++rank)
+    check_rank(machine, request, rank);
+  check_hops(machine, request);
+  if (request.root < 0 || request.root >= request.size())
+    fail(ErrorCode::invalid_argument, fmt::format("rank {} cannot be the root", request.root),
+         fmt::format("there are ranks 0 to {}", request.size() - 1), "Name one of them.");
+}
+
+}  // namespace polypath

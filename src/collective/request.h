@@ -1,0 +1,77 @@
+#pragma once
+// What is asked of the GPUs of one process together: n ranks, each a GPU with an input and an
+// output.
+//
+// With E `elements` and ∘ the reduction, element by element:
+//
+//   operation       input         output        what rank r has in the end
+//   all_reduce      E             E             x₀ ∘ x₁ ∘ … ∘ xₙ₋₁
+//   reduce          E             E at the root the same, the root only
+//   reduce_scatter  n·E           E             part r of the same, parts of E elements
+//   all_gather      E             n·E           x₀, x₁, …, xₙ₋₁ one after another
+//   all_to_all      n·E           n·E           part r of x₀, part r of x₁, …
+//   broadcast       E at the root E             what the root has
+//
+// In place each rank has one memory, the larger of the two. Of all_gather rank r's input is part r
+// of it, of reduce_scatter its output is. The other parts of reduce_scatter's inputs, and all
+// inputs that are not in place, stay as they are.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine/machine.h"
+#include "model/reduction.h"
+
+namespace polypath {
+
+enum class Collective { all_reduce, reduce, reduce_scatter, all_gather, all_to_all, broadcast };
+
+/// All of them, in that order.
+const std::vector<Collective>& all_collectives();
+/// As the command line has them: "allreduce".
+const char* name_of(Collective collective);
+/// Error (invalid_argument) lists the names there are.
+Collective parse_collective(std::string_view name);
+/// True if it makes one value of several.
+bool reduces(Collective collective);
+/// True if one rank is the root.
+bool has_root(Collective collective);
+
+/// "float32", "sum".
+const char* name_of(ElementType type);
+const char* name_of(ReduceOperator operation);
+ElementType parse_element_type(std::string_view name);
+ReduceOperator parse_reduce_operator(std::string_view name);
+
+struct CollectiveRequest {
+  Collective collective = Collective::all_reduce;
+  std::vector<PlaceId> ranks;  ///< rank r is this GPU
+  std::uint64_t elements = 0;  ///< E
+  Reduction reduction = {};    ///< its type is that of the elements in any case
+  int root = 0;                ///< a rank
+  bool in_place = false;
+
+  [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
+  [[nodiscard]] Bytes element() const { return bytes_of(reduction.type); }
+  /// Of E elements.
+  [[nodiscard]] Bytes part() const { return element() * elements; }
+};
+
+/// What rank r gives and gets; 0 where it has no part in it.
+Bytes input_bytes(const CollectiveRequest& request, int rank);
+Bytes output_bytes(const CollectiveRequest& request, int rank);
+/// The size that people give: of the largest memory that a rank has.
+Bytes message_bytes(const CollectiveRequest& request);
+/// The request of at most so many message bytes, at least one element. `like` says all else.
+CollectiveRequest with_message(CollectiveRequest like, Bytes message);
+
+/// What a link carries per byte of the message in the best case, as nccl-tests' bus bandwidth has
+/// it: 2(n−1)/n of all_reduce, 1 of reduce and broadcast, (n−1)/n of the others.
+double bus_factor(const CollectiveRequest& request);
+
+/// Error (invalid_argument) for what nobody can do: no elements, fewer than two ranks, one that is
+/// no GPU or there twice, a root that is no rank, a GPU without a hop to another one.
+void check(const Machine& machine, const CollectiveRequest& request);
+
+}  // namespace polypath

@@ -1,0 +1,36 @@
+#pragma once
+// Over which paths messages go that are sent at the same time, and in which shares: as in the joint
+// plan of them (plan/joint.h).
+
+#include <vector>
+
+#include "plan/joint.h"
+
+namespace polypath {
+
+/// A path, the fraction of a message that it carries, and in how many chunks.
+struct PathShare {
+  Path path;
+  double share = 1;
+  int chunks = 1;
+};
+
+class Routes {
+ public:
+  /// Error (invalid_setting) as of Planner.
+  Routes(const Machine& machine, const Settings& settings)
+      : planner_(machine, settings), joint_(planner_) {}
+
+  /// The paths of each, the direct one first. Sizes are taken in kGrain bytes, so that sets of
+  /// hardly different ones have one plan. Of more messages than a joint plan can have, each goes
+  /// over its direct path.
+  [[nodiscard]] std::vector<std::vector<PathShare>> of(std::vector<JointTransfer> messages);
+
+ private:
+  static constexpr Bytes kGrain = 64_KiB;
+
+  Planner planner_;
+  JointPlanner joint_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,26 @@
+#pragma once
+// What of an algorithm is free: it changes the time, never the result.
+
+#include <compare>
+
+#include "core/units.h"
+
+namespace polypath {
+
+/// Slots of scratch memory of each hop: for pieces, two pieces at a time, each of which goes from
+/// one slot into another; and for messages that go over it to be staged, one filled, one emptied.
+inline constexpr int kPieceSlots = 4, kStagingSlots = 2;
+
+struct Tuning {
+  /// Messages go in pieces of at most so many bytes, one after another through the same steps. Each
+  /// has to fit a slot.
+  Bytes piece = 1_MiB;
+  /// Base of the ranks' numbers, of those algorithms that have one; at least 2.
+  int radix = 2;
+  /// Each message may go over several paths, as the planner divides it.
+  bool several_paths = false;
+
+  auto operator<=>(const Tuning&) const = default;
+};
+
+}  // namespace polypath

@@ -1,0 +1,106 @@
+// Every algorithm does what its operations promise: every element of every rank within the bound,
+// the same bits on every rank, no byte beside, no race, nothing leaked.
+
+#include <gmock/gmock.h>
+
+#include "machine/load_machine.h"
+#include "support/errors.h"
+#include "support/ranks.h"
+
+namespace polypath::test {
+namespace {
+
+CollectiveRequest request_of(const Machine& machine, Collective collective, int ranks,
+                             std::uint64_t elements) {
+  return {.collective = collective,
+          .ranks = first_gpus(machine, ranks),
+          .elements = elements,
+          .root = ranks - 1};
+}
+
+template <class Action>
+void for_all(Action action) {
+  for (const Algorithm& algorithm : algorithms())
+    for (const Collective collective : algorithm.collectives) action(algorithm, collective);
+}
+
+// 1009 is prime: no number of ranks or pieces divides it.
+TEST(Algorithms, AreRightForAnyNumberOfRanks) {
+  const Machine machine = load_machine("h200x8");
+  for_all([&](const Algorithm& algorithm, Collective collective) {
+    for (int ranks = 2; ranks <= 8; ++ranks)
+      expect_right(machine, algorithm, request_of(machine, collective, ranks, 1009),
+                   {.piece = 256_B});
+  });
+}
+
+TEST(Algorithms, AreRightInPlace) {
+  const Machine machine = load_machine("h200x8");
+  for_all([&](const Algorithm& algorithm, Collective collective) {
+    for (const int ranks : {2, 3, 4, 7, 8}) {
+      CollectiveRequest request = request_of(machine, collective, ranks, 1009);
+      request.in_place = true;
+      expect_right(machine, algorithm, request, {.piece = 512_B});
+    }
+  });
+}
+
+TEST(Algorithms, AreRightWithFewerElementsThanRanks) {
+  const Machine machine = load_machine("h200x8");
+  for_all([&](const Algorithm& algorithm, Collective collective) {
+    for (const std::uint64_t elements : {1U, 2U, 7U})
+      expect_right(machine, algorithm, request_of(machine, collective, 5, elements), {});
+  });
+}
+
+TEST(Algorithms, AreRightAtAnyAlignmentAndOfAnyTypeAndReduction) {
+  const Machine machine = load_machine("cedar");
+  for_all([&](const Algorithm& algorithm, Collective collective) {
+    for (const ElementType type :
+         {ElementType::float32, ElementType::float64, ElementType::int32, ElementType::int64})
+      for (const ReduceOperator operation :
+           {ReduceOperator::sum, ReduceOperator::minimum, ReduceOperator::maximum}) {
+        CollectiveRequest request = request_of(machine, collective, 4, 331);
+        request.reduction = {operation, type};
+        expect_right(machine, algorithm, request, {.piece = 128_B}, 3_B);
+      }
+  });
+}
+
+TEST(Algorithms, AreRightOnEveryKindOfMachine) {
+  for (const char* name : {"cedar", "mist", "nop2p4", "pcie4", "synthetic:1", "synthetic:2",
+                           "synthetic:3", "synthetic:4", "synthetic:5", "synthetic:6"}) {
+    const Machine machine = load_machine(name);
+    const int gpus = static_cast<int>(machine.places_of(PlaceKind::gpu).size());
+    for_all([&](const Algorithm& algorithm, Collective collective) {
+      expect_right(machine, algorithm, request_of(machine, collective, gpus, 4099),
+                   {.piece = 2_KiB});
+    });
+  }
+}
+
+TEST(Algorithms, AreRightOverSeveralPaths) {
+  for (const char* name : {"beluga", "mist"}) {
+    const Machine machine = load_machine(name);
+    for_all([&](const Algorithm& algorithm, Collective collective) {
+      for (const int ranks : {2, 4})
+        expect_right(machine, algorithm, request_of(machine, collective, ranks, 1 << 18),
+                     {.piece = 256_KiB, .several_paths = true});
+    });
+  }
+}
+
+TEST(Algorithms, RefuseWhatTheyDoNotDo) {
+  const Machine machine = load_machine("cedar");
+
+  expect_invalid_argument(
+      [&] {
+        (void)build(find_algorithm("flat"), machine,
+                    request_of(machine, Collective::all_to_all, 4, 8), {});
+      },
+      "alltoall", "flat");
+  expect_invalid_argument([] { (void)find_algorithm("flatt"); }, "flatt", "flat");
+}
+
+}  // namespace
+}  // namespace polypath::test

@@ -1,0 +1,167 @@
+// The choice among algorithms, and the figures of the papers' machines. All times are of the
+// timeline or of the simulated driver, which repeat exactly.
+
+#include "collective/choose.h"
+
+#include <gmock/gmock.h>
+
+#include "machine/load_machine.h"
+#include "support/errors.h"
+#include "support/ranks.h"
+
+namespace polypath::test {
+namespace {
+
+CollectiveRequest request_of(const Machine& machine, Collective collective, Bytes message) {
+  const auto gpus = machine.places_of(PlaceKind::gpu);
+  return with_message({.collective = collective, .ranks = gpus, .elements = 1}, message);
+}
+
+// On the simulated driver, without bytes, the second time.
+Seconds simulated(const Machine& machine, const CollectiveRequest& request,
+                  const CollectiveProgram& program, const Settings& settings = {}) {
+  sim::SimDriver driver(machine, sim::kTimingOnly);
+  CollectiveRun runner(driver, machine, settings);
+  const PlaceId gpu = request.ranks.front();
+  const StreamHandle stream = driver.create_stream(gpu);
+  std::vector<Address> buffers;
+  for (const auto bytes_of_rank : {input_bytes, output_bytes})
+    for (int rank = 0; rank < request.size(); ++rank)
+      buffers.push_back(driver.allocate(request.ranks[static_cast<std::size_t>(rank)],
+                                        bytes_of_rank(request, rank) + 1_B));
+  Seconds taken;
+  for (int run = 0; run < 2; ++run) {
+    const Seconds start = driver.now();
+    runner.run(program, buffers, stream, gpu);
+    driver.synchronize(stream);
+    taken = driver.now() - start;
+  }
+  return taken;
+}
+
+Seconds simulated(const Machine& machine, const CollectivePlan& plan) {
+  return simulated(machine, plan.request, *plan.program);
+}
+
+Seconds best_of(const char* name, const std::string& algorithm, Bytes message,
+                PathChoice paths = PathChoice::any) {
+  const Machine machine = load_machine(name);
+  CollectivePlanner planner(machine, {});
+  const CollectivePlan plan = planner.plan(request_of(machine, Collective::all_reduce, message),
+                                           {.paths = paths, .algorithms = {algorithm}});
+  return simulated(machine, plan);
+}
+
+// 003 has 2.77 times at 64 MB, beside its own hierarchical algorithm.
+TEST(CollectiveFigures, FlatBeatsHierarchicalOnCedar) {
+  EXPECT_GE(best_of("cedar", "hierarchical", 64_MiB) / best_of("cedar", "flat", 64_MiB), 1.8);
+}
+
+// The sockets' link is what limits: 2/4 of the message cross it four times flat, and all of it once
+// each way between leaders.
+TEST(CollectiveFigures, HierarchicalBeatsFlatOnMist) {
+  EXPECT_GT(best_of("mist", "flat", 64_MiB) / best_of("mist", "hierarchical", 64_MiB), 1.1);
+}
+
+// As MPI libraries run it over a transport that splits messages (001, section 5.4): to the base 2,
+// one message per step and pair, and no step before the last one is over.
+double gain_of_several_paths(Collective collective, const char* algorithm, Bytes message) {
+  const Machine machine = load_machine("beluga");
+  const CollectiveRequest request = request_of(machine, collective, message);
+  Settings settings;
+  settings.staging_slot = message;
+  Routes routes(machine, settings);
+  const auto time = [&](bool several) {
+    const Tuning tuning{.piece = message, .several_paths = several};
+    return simulated(
+        machine, request,
+        {build(find_algorithm(algorithm), machine, request, tuning, &routes), Executor::stream},
+        settings);
+  };
+  return time(false) / time(true);
+}
+
+// 001 has up to 1.4 times for both.
+TEST(CollectiveFigures, SeveralPathsHelpKNomialOnBeluga) {
+  EXPECT_GE(gain_of_several_paths(Collective::all_reduce, "knomial", 64_MiB), 1.3);
+}
+
+TEST(CollectiveFigures, SeveralPathsHelpBruckOnBeluga) {
+  EXPECT_GE(gain_of_several_paths(Collective::all_to_all, "bruck", 256_MiB), 1.3);
+}
+
+// Whose links are idle but for one direction of a ring.
+TEST(CollectiveFigures, SeveralPathsHelpTheRingOnBelugaInPieces) {
+  EXPECT_GE(best_of("beluga", "ring", 64_MiB, PathChoice::one) /
+                best_of("beluga", "ring", 64_MiB, PathChoice::several),
+            1.3);
+}
+
+TEST(CollectiveFigures, AutomaticIsTheBestOfAllOnBeluga) {
+  const Machine machine = load_machine("beluga");
+  CollectivePlanner planner(machine, {});
+  const Seconds automatic =
+      simulated(machine, planner.plan(request_of(machine, Collective::all_reduce, 64_MiB)));
+
+  for (const char* name : {"flat", "hierarchical", "ring", "knomial"})
+    EXPECT_LE(automatic / best_of("beluga", name, 64_MiB), 1.0001) << name;
+}
+
+TEST(CollectivePlanner, ListsTheAlgorithmsWithTheFastestFirst) {
+  const Machine machine = load_machine("cedar");
+  CollectivePlanner planner(machine, {});
+
+  const CollectivePlan plan = planner.plan(request_of(machine, Collective::all_reduce, 64_MiB));
+
+  ASSERT_GE(plan.decisions.size(), 3U);
+  EXPECT_STREQ(plan.chosen().algorithm->name, "flat");
+  EXPECT_TRUE(plan.decisions.front().chosen);
+  for (std::size_t i = 1; i < plan.decisions.size(); ++i) {
+    EXPECT_FALSE(plan.decisions[i].chosen);
+    EXPECT_LE(plan.decisions[i - 1].draft.predicted, plan.decisions[i].draft.predicted);
+    EXPECT_THAT(plan.decisions[i].reason, testing::HasSubstr("times as long"));
+  }
+}
+
+// What is chosen is as fast as the fastest, not by prediction only.
+TEST(CollectivePlanner, ChoosesWhatIsFastestEverywhere) {
+  for (const char* name : {"beluga", "cedar", "mist", "h200x4", "nop2p4", "pcie4", "synthetic:3"})
+    for (const Collective collective : all_collectives())
+      for (const Bytes message : {64_KiB, 4_MiB, 64_MiB}) {
+        const Machine machine = load_machine(name);
+        CollectivePlanner planner(machine, {});
+        const CollectiveRequest request = request_of(machine, collective, message);
+        const CollectivePlan automatic = planner.plan(request, {.paths = PathChoice::one});
+        Seconds best = Seconds::infinity();
+
+        for (const AlgorithmDecision& each : automatic.decisions)
+          best = std::min(
+              best, simulated(machine,
+                              planner.plan(request, {.paths = PathChoice::one,
+                                                     .algorithms = {each.draft.algorithm->name}})));
+
+        EXPECT_LE(simulated(machine, automatic) / best, 1.05)
+            << name << " " << name_of(collective) << " " << message.value;
+      }
+}
+
+TEST(CollectivePlanner, UsesWhatTheCallerNames) {
+  const Machine machine = load_machine("cedar");
+  CollectivePlanner planner(machine, {});
+  const CollectiveRequest request = request_of(machine, Collective::all_reduce, 1_MiB);
+
+  const CollectivePlan plan = planner.plan(
+      request, {.executor = Executor::graph, .paths = PathChoice::one, .algorithms = {"ring"}});
+
+  ASSERT_EQ(plan.decisions.size(), 1U);
+  EXPECT_STREQ(plan.chosen().algorithm->name, "ring");
+  EXPECT_EQ(plan.program->executor, Executor::graph);
+  EXPECT_FALSE(plan.chosen().tuning.several_paths);
+  expect_invalid_argument([&] { (void)planner.plan(request, {.executor = Executor::native}); },
+                          "native", "stream or graph");
+  expect_invalid_argument([&] { (void)planner.plan(request, {.algorithms = {"exchange"}}); },
+                          "allreduce", "exchange", "flat");
+}
+
+}  // namespace
+}  // namespace polypath::test

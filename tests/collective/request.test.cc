@@ -1,0 +1,84 @@
+#include "collective/request.h"
+
+#include <gtest/gtest.h>
+
+#include "machine/load_machine.h"
+#include "support/errors.h"
+#include "support/ranks.h"
+
+namespace polypath::test {
+namespace {
+
+CollectiveRequest all_reduce_of(const Machine& machine, int ranks, std::uint64_t elements) {
+  return {.collective = Collective::all_reduce,
+          .ranks = first_gpus(machine, ranks),
+          .elements = elements};
+}
+
+TEST(CollectiveRequest, HasTheSizesOfItsTable) {
+  const Machine machine = load_machine("cedar");
+  CollectiveRequest request = all_reduce_of(machine, 4, 10);
+  struct Sizes {
+    Collective collective;
+    std::uint64_t input, output;
+  };
+  // 10 elements of 4 bytes are 40 bytes, four parts of them 160.
+  const std::vector<Sizes> table = {
+      {Collective::all_reduce, 40, 40},      {Collective::reduce, 40, 40},
+      {Collective::reduce_scatter, 160, 40}, {Collective::all_gather, 40, 160},
+      {Collective::all_to_all, 160, 160},    {Collective::broadcast, 40, 40}};
+
+  for (const auto& [collective, input, output] : table) {
+    request.collective = collective;
+
+    EXPECT_EQ(input_bytes(request, 0).value, input) << name_of(collective);
+    EXPECT_EQ(output_bytes(request, 0).value, output) << name_of(collective);
+  }
+}
+
+TEST(CollectiveRequest, OfARootGivesOthersNothing) {
+  CollectiveRequest request = all_reduce_of(load_machine("cedar"), 4, 10);
+  request.root = 2;
+
+  request.collective = Collective::reduce;
+  EXPECT_EQ(output_bytes(request, 1).value, 0U);
+  request.collective = Collective::broadcast;
+  EXPECT_EQ(input_bytes(request, 1).value, 0U);
+  EXPECT_EQ(input_bytes(request, 2).value, 40U);
+}
+
+// Of 1000 bytes all_gather on 4 ranks has 1000 / (4 · 4) = 62 elements per rank.
+TEST(CollectiveRequest, IsCutToTheMessage) {
+  CollectiveRequest request = all_reduce_of(load_machine("cedar"), 4, 1);
+  request.collective = Collective::all_gather;
+
+  EXPECT_EQ(with_message(request, 1000_B).elements, 62U);
+  EXPECT_EQ(with_message(request, 1_B).elements, 1U);
+}
+
+TEST(CollectiveRequest, SaysWhatIsWrongWithIt) {
+  const Machine machine = load_machine("cedar");
+  CollectiveRequest twice = all_reduce_of(machine, 3, 8);
+  twice.ranks[2] = twice.ranks[1];
+  CollectiveRequest host = all_reduce_of(machine, 3, 8);
+  host.ranks[1] = machine.find_place("host0");
+  CollectiveRequest rootless = all_reduce_of(machine, 3, 8);
+  rootless.root = 3;
+
+  expect_invalid_argument([&] { check(machine, twice); }, "gpu1", "rank 1 and rank 2");
+  expect_invalid_argument([&] { check(machine, host); }, "rank 1", "host0", "no GPU");
+  expect_invalid_argument([&] { check(machine, rootless); }, "rank 3", "0 to 2");
+  expect_invalid_argument([&] { check(machine, all_reduce_of(machine, 1, 8)); }, "1 ranks");
+  expect_invalid_argument([&] { check(machine, all_reduce_of(machine, 4, 0)); }, "0 elements");
+}
+
+TEST(CollectiveRequest, HasNamesThatAreReadBack) {
+  for (const Collective collective : all_collectives())
+    EXPECT_EQ(parse_collective(name_of(collective)), collective);
+  expect_invalid_argument([] { (void)parse_collective("allredue"); }, "allredue", "allreduce");
+  expect_invalid_argument([] { (void)parse_element_type("float"); }, "float32");
+  expect_invalid_argument([] { (void)parse_reduce_operator("plus"); }, "sum, min, max");
+}
+
+}  // namespace
+}  // namespace polypath::test

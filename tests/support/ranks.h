@@ -1,0 +1,76 @@
+#pragma once
+// The ranks of a collective on a simulated machine, with their memories and what must be in them.
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/algorithm.h"
+#include "collective/collective_run.h"
+#include "collective/routes.h"
+#include "driver/sim/sim_driver.h"
+
+namespace polypath::test {
+
+/// Settings under which messages of a few KiB already go over several paths in several chunks.
+Settings collective_settings();
+
+/// The first `count` GPUs of the machine.
+std::vector<PlaceId> first_gpus(const Machine& machine, int count);
+
+class Ranks {
+ public:
+  /// Memories start at `misaligned` bytes from what the driver allocates.
+  Ranks(const Machine& machine, CollectiveRequest request, Bytes misaligned = {});
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  ~Ranks();
+
+  /// Fills the inputs, runs the program and waits. Returns how long that took on the driver's
+  /// clock.
+  Seconds run(const CollectiveProgram& program);
+  /// Success if all outputs are right, all inputs out of place as they were, and no byte beside
+  /// the memories has changed.
+  [[nodiscard]] testing::AssertionResult right() const;
+  /// What the driver found wrong; once all is given back, leaks included.
+  std::vector<std::string> close();
+
+  [[nodiscard]] sim::SimDriver& driver() { return driver_; }
+  [[nodiscard]] const Machine& machine() const { return driver_.machine(); }
+  [[nodiscard]] const CollectiveRequest& request() const { return request_; }
+  [[nodiscard]] CollectiveRun& runner() { return *runner_; }
+  [[nodiscard]] StreamHandle stream() const { return stream_; }
+  [[nodiscard]] PlaceId gpu() const { return request_.ranks.front(); }
+  [[nodiscard]] const std::vector<Address>& buffers() const { return addresses_; }
+
+ private:
+  struct Memory {
+    Address allocated;
+    Bytes bytes;
+  };
+
+  void add(int rank, Bytes bytes);
+  [[nodiscard]] std::byte* contents(std::size_t memory) const;
+  [[nodiscard]] std::byte* output(int rank) const;
+  void fill();
+  [[nodiscard]] bool margins_are_intact() const;
+  [[nodiscard]] bool inputs_are_intact() const;
+
+  CollectiveRequest request_;
+  Bytes misaligned_;
+  sim::SimDriver driver_;
+  std::unique_ptr<CollectiveRun> runner_;
+  std::vector<Memory> memories_;
+  std::vector<Address> addresses_;
+  StreamHandle stream_;
+  bool closed_ = false;
+};
+
+/// Runs the request by the algorithm and expects everything to be right, by streams and as a graph
+/// that is launched twice.
+void expect_right(const Machine& machine, const Algorithm& algorithm,
+                  const CollectiveRequest& request, const Tuning& tuning, Bytes misaligned = {});
+
+}  // namespace polypath::test
