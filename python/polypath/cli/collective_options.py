@@ -14,10 +14,12 @@ AlgorithmsOption = Annotated[
 ]
 TypeOption = Annotated[
     Optional[str],
-    typer.Option("--type", metavar="NAME", help="Of its elements: float32, float64, int32, int64."),
+    typer.Option(
+        "--type", metavar="NAME", help="Of its elements: float32, bfloat16, int64 and so on."
+    ),
 ]
 ReductionOption = Annotated[
-    Optional[str], typer.Option("--reduction", metavar="NAME", help="sum, min or max.")
+    Optional[str], typer.Option("--reduction", metavar="NAME", help="sum, product, min or max.")
 ]
 RootOption = Annotated[
     Optional[int], typer.Option("--root", metavar="RANK", min=0, help="Of reduce and broadcast.")
