@@ -188,11 +188,11 @@ def collective_plan(
     """Return by which algorithm a collective would run, and why: schema polypath.collective_plan/1.
 
     The collectives are "allreduce", "reduce", "reducescatter", "allgather", "alltoall" and
-    "broadcast" of elements of `element_type`, "float32", "float64", "int32" or "int64", with the
-    `reduction` "sum", "min" or "max"; `nbytes` is the largest memory that one of the GPUs has in
-    it. `ranks` are the first so many GPUs, else all. Without `algorithms` all compete. `executor`
-    is "auto", "stream" or "graph"; messages go over "one" path or "several", with "auto" whichever
-    is faster.
+    "broadcast" of elements of `element_type`, "float16", "bfloat16", "float32", "float64" or an
+    integer such as "int8" or "uint64", with the `reduction` "sum", "product", "min" or "max";
+    `nbytes` is the largest memory that one of the GPUs has in it. `ranks` are the first so many
+    GPUs, else all. Without `algorithms` all compete. `executor` is "auto", "stream" or "graph";
+    messages go over "one" path or "several", with "auto" whichever is faster.
     """
     request = _collective(
         collective,

@@ -5,55 +5,75 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <type_traits>
+
+#include "model/half_floats.h"
 
 namespace polypath {
 namespace {
 
-bool is_floating(ElementType type) {
-  return type == ElementType::float32 || type == ElementType::float64;
+// What a type can hold: inputs are whole numbers up to `range`, of floating-point types divided by
+// it.
+struct Inputs {
+  std::int64_t range;
+  double unit;  // u; 0 of integers
+  bool has_sign = true;
+};
+
+Inputs inputs_of(ElementType type) {
+  switch (type) {
+    case ElementType::float16: return {1 << 10, std::ldexp(1, -11)};
+    case ElementType::bfloat16: return {1 << 7, std::ldexp(1, -8)};
+    case ElementType::float32: return {1 << 20, std::ldexp(1, -24)};
+    case ElementType::float64: return {1 << 20, std::ldexp(1, -53)};
+    case ElementType::int8: return {15, 0};
+    case ElementType::int16: return {1 << 11, 0};
+    case ElementType::int32:
+    case ElementType::int64: return {1 << 20, 0};
+    case ElementType::uint8: return {31, 0, false};
+    case ElementType::uint16: return {1 << 12, 0, false};
+    case ElementType::uint32:
+    case ElementType::uint64: break;
+  }
+  return {1 << 20, 0, false};
 }
 
-template <class Element>
-void store(std::byte* at, double value) {
-  const auto element = static_cast<Element>(value);
-  std::memcpy(at, &element, sizeof element);
-}
-
-template <class Element>
-double load(const std::byte* at) {
-  Element element;
-  std::memcpy(&element, at, sizeof element);
-  return static_cast<double>(element);
+// Calls `use` with a value of the element's type.
+template <class Use>
+void with_type(ElementType type, Use use) {
+  switch (type) {
+    case ElementType::float16: return use(Float16());
+    case ElementType::bfloat16: return use(BFloat16());
+    case ElementType::float32: return use(float());
+    case ElementType::float64: return use(double());
+    case ElementType::int8: return use(std::int8_t());
+    case ElementType::int16: return use(std::int16_t());
+    case ElementType::int32: return use(std::int32_t());
+    case ElementType::int64: return use(std::int64_t());
+    case ElementType::uint8: return use(std::uint8_t());
+    case ElementType::uint16: return use(std::uint16_t());
+    case ElementType::uint32: return use(std::uint32_t());
+    case ElementType::uint64: return use(std::uint64_t());
+  }
 }
 
 void store(ElementType type, std::byte* at, double value) {
-  switch (type) {
-    case ElementType::float32: return store<float>(at, value);
-    case ElementType::float64: return store<double>(at, value);
-    case ElementType::int32: return store<std::int32_t>(at, value);
-    case ElementType::int64: return store<std::int64_t>(at, value);
-  }
+  with_type(type, [&](auto element) {
+    if constexpr (std::is_arithmetic_v<decltype(element)>)
+      element = static_cast<decltype(element)>(value);
+    else element = decltype(element)(static_cast<float>(value));
+    std::memcpy(at, &element, sizeof element);
+  });
 }
 
 double load(ElementType type, const std::byte* at) {
-  switch (type) {
-    case ElementType::float32: return load<float>(at);
-    case ElementType::float64: return load<double>(at);
-    case ElementType::int32: return load<std::int32_t>(at);
-    case ElementType::int64: return load<std::int64_t>(at);
-  }
-  return 0;
-}
-
-double rounding_unit(ElementType type) {
-  switch (type) {
-    case ElementType::float32: return std::numeric_limits<float>::epsilon() / 2;
-    case ElementType::float64: return std::numeric_limits<double>::epsilon() / 2;
-    case ElementType::int32:
-    case ElementType::int64: break;
-  }
-  return 0;
+  double value = 0;
+  with_type(type, [&](auto element) {
+    std::memcpy(&element, at, sizeof element);
+    if constexpr (std::is_arithmetic_v<decltype(element)>) value = static_cast<double>(element);
+    else value = static_cast<float>(element);
+  });
+  return value;
 }
 
 // splitmix64's mixing of one number (Steele, Lea, Flood 2014).
@@ -75,12 +95,19 @@ Expected reduced(const CollectiveRequest& request, std::uint64_t index) {
     magnitude += std::abs(next);
     switch (request.reduction.operation) {
       case ReduceOperator::sum: value += next; break;
+      case ReduceOperator::product: value *= next; break;
       case ReduceOperator::minimum: value = std::min(value, next); break;
       case ReduceOperator::maximum: value = std::max(value, next); break;
     }
   }
-  const bool rounds = request.reduction.operation == ReduceOperator::sum;
-  return {value, rounds ? request.size() * rounding_unit(request.reduction.type) * magnitude : 0};
+  const double rounding = request.size() * inputs_of(request.reduction.type).unit;
+  switch (request.reduction.operation) {
+    case ReduceOperator::sum: return {value, rounding * magnitude};
+    case ReduceOperator::product: return {value, rounding * std::abs(value)};
+    case ReduceOperator::minimum:
+    case ReduceOperator::maximum: break;
+  }
+  return {value, 0};
 }
 
 Expected expected(const CollectiveRequest& request, int rank, std::uint64_t index) {
@@ -112,13 +139,15 @@ std::string first_wrong(const CollectiveRequest& request, int rank, const std::b
 }  // namespace
 
 double input_value(const CollectiveRequest& request, int rank, std::uint64_t index) {
-  constexpr std::int64_t kRange = 1 << 20;
+  const auto [range, unit, has_sign] = inputs_of(request.reduction.type);
   const std::uint64_t seed = (static_cast<std::uint64_t>(rank) + 1) << 40;
-  const auto value =
-      static_cast<std::int64_t>(mixed((seed + index) * 0x9e3779b97f4a7c15U) % (2 * kRange + 1)) -
-      kRange;
-  const auto real = static_cast<double>(value);
-  return is_floating(request.reduction.type) ? real / kRange : real;
+  const std::uint64_t random = mixed((seed + index) * 0x9e3779b97f4a7c15U);
+  const auto magnitude = static_cast<double>(random / 2 % (static_cast<std::uint64_t>(range) + 1));
+  const double sign = has_sign && random % 2 == 1 ? -1 : 1;
+  const bool factor = request.reduction.operation == ReduceOperator::product;
+  if (unit == 0) return sign * (factor && rank > 0 ? 1 : magnitude);
+  const double fraction = magnitude / static_cast<double>(range);
+  return sign * (factor ? 0.5 + fraction / 2 : fraction);
 }
 
 void fill_input(const CollectiveRequest& request, int rank, std::byte* memory) {

@@ -4,7 +4,9 @@
 //
 // A sum of n values of a floating-point type with rounding unit u differs from the exact one by at
 // most (n−1)·u·Σ|xᵢ| + O(u²), whatever its order (Higham, Accuracy and Stability of Numerical
-// Algorithms, eq. 4.4); it is compared with n·u·Σ|xᵢ|. Everything else has to be equal.
+// Algorithms, eq. 4.4); it is compared with n·u·Σ|xᵢ|. A product has a relative error of at most
+// (n−1)·u + O(u²) (ibid., lemma 3.1); it is compared with n·u. Everything else has to be equal, and
+// so have integers, whose inputs are so small that nothing wraps around on up to 8 ranks.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +17,9 @@
 
 namespace polypath {
 
-/// Element `index` of a rank's input: between -1 and 1 of floating-point types, else a whole number
-/// of at most 2^20 either way. Exact in the type.
+/// Element `index` of a rank's input, exact in the type: between -1 and 1 of floating-point types,
+/// else a whole number. For products, at least 1/2 in magnitude, and whole numbers 1 or -1 but for
+/// rank 0.
 double input_value(const CollectiveRequest& request, int rank, std::uint64_t index);
 
 /// Writes all of a rank's input. In place it goes to its part of the rank's memory.

@@ -18,13 +18,24 @@ const Names<Collective> kCollectives = {
     {"allreduce", Collective::all_reduce},         {"reduce", Collective::reduce},
     {"reducescatter", Collective::reduce_scatter}, {"allgather", Collective::all_gather},
     {"alltoall", Collective::all_to_all},          {"broadcast", Collective::broadcast}};
-const Names<ElementType> kTypes = {{"float32", ElementType::float32},
-                                   {"float64", ElementType::float64},
-                                   {"int32", ElementType::int32},
-                                   {"int64", ElementType::int64}};
+const Names<ElementType> kTypes = {
+    {"float16", ElementType::float16}, {"bfloat16", ElementType::bfloat16},
+    {"float32", ElementType::float32}, {"float64", ElementType::float64},
+    {"int8", ElementType::int8},       {"int16", ElementType::int16},
+    {"int32", ElementType::int32},     {"int64", ElementType::int64},
+    {"uint8", ElementType::uint8},     {"uint16", ElementType::uint16},
+    {"uint32", ElementType::uint32},   {"uint64", ElementType::uint64}};
 const Names<ReduceOperator> kOperators = {{"sum", ReduceOperator::sum},
+                                          {"product", ReduceOperator::product},
                                           {"min", ReduceOperator::minimum},
                                           {"max", ReduceOperator::maximum}};
+
+template <class Value>
+std::vector<Value> values_of(const Names<Value>& names) {
+  std::vector<Value> values;
+  for (const auto& [name, value] : names) values.push_back(value);
+  return values;
+}
 
 template <class Value>
 const char* name_in(const Names<Value>& names, Value value) {
@@ -85,11 +96,17 @@ void check_hops(const Machine& machine, const CollectiveRequest& request) {
 }  // namespace
 
 const std::vector<Collective>& all_collectives() {
-  static const std::vector<Collective> all = [] {
-    std::vector<Collective> values;
-    for (const auto& [name, value] : kCollectives) values.push_back(value);
-    return values;
-  }();
+  static const std::vector<Collective> all = values_of(kCollectives);
+  return all;
+}
+
+const std::vector<ElementType>& all_element_types() {
+  static const std::vector<ElementType> all = values_of(kTypes);
+  return all;
+}
+
+const std::vector<ReduceOperator>& all_reduce_operators() {
+  static const std::vector<ReduceOperator> all = values_of(kOperators);
   return all;
 }
 

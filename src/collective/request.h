@@ -38,6 +38,8 @@ bool reduces(Collective collective);
 /// True if one rank is the root.
 bool has_root(Collective collective);
 
+const std::vector<ElementType>& all_element_types();
+const std::vector<ReduceOperator>& all_reduce_operators();
 /// "float32", "sum".
 const char* name_of(ElementType type);
 const char* name_of(ReduceOperator operation);

@@ -5,24 +5,34 @@
 #include <cstring>
 #include <type_traits>
 
+#include "model/half_floats.h"
+
 namespace polypath {
 namespace {
 
+// What is computed with: integers without a sign, of at least 32 bits, wrap around; smaller ones
+// would become int.
 template <class Element>
-Element sum_of(Element a, Element b) {
-  if constexpr (std::is_floating_point_v<Element>) return a + b;
-  else {
-    using Unsigned = std::make_unsigned_t<Element>;
-    return static_cast<Element>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
-  }
+auto widened(Element value) {
+  if constexpr (std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>)
+    return static_cast<float>(value);
+  else if constexpr (std::is_floating_point_v<Element>) return value;
+  else return static_cast<std::uint64_t>(value);
+}
+
+template <class Element>
+auto ordered(Element value) {
+  if constexpr (std::is_arithmetic_v<Element>) return value;
+  else return static_cast<float>(value);
 }
 
 template <class Element>
 Element combined(ReduceOperator operation, Element a, Element b) {
   switch (operation) {
-    case ReduceOperator::sum: return sum_of(a, b);
-    case ReduceOperator::minimum: return std::min(a, b);
-    case ReduceOperator::maximum: return std::max(a, b);
+    case ReduceOperator::sum: return static_cast<Element>(widened(a) + widened(b));
+    case ReduceOperator::product: return static_cast<Element>(widened(a) * widened(b));
+    case ReduceOperator::minimum: return ordered(b) < ordered(a) ? b : a;
+    case ReduceOperator::maximum: return ordered(a) < ordered(b) ? b : a;
   }
   return a;
 }
@@ -40,20 +50,32 @@ void reduce(ReduceOperator operation, std::byte* destination, const std::byte* s
   }
 }
 
+using Reduce = void (*)(ReduceOperator operation, std::byte* destination, const std::byte* source,
+                        Bytes bytes);
+
+Reduce reduce_of(ElementType type) {
+  switch (type) {
+    case ElementType::float32: return reduce<float>;
+    case ElementType::float64: return reduce<double>;
+    case ElementType::int32: return reduce<std::int32_t>;
+    case ElementType::int64: return reduce<std::int64_t>;
+    case ElementType::float16: return reduce<Float16>;
+    case ElementType::bfloat16: return reduce<BFloat16>;
+    case ElementType::int8: return reduce<std::int8_t>;
+    case ElementType::int16: return reduce<std::int16_t>;
+    case ElementType::uint8: return reduce<std::uint8_t>;
+    case ElementType::uint16: return reduce<std::uint16_t>;
+    case ElementType::uint32: return reduce<std::uint32_t>;
+    case ElementType::uint64: break;
+  }
+  return reduce<std::uint64_t>;
+}
+
 }  // namespace
 
 void reduce_on_host(const Reduction& reduction, std::byte* destination, const std::byte* source,
                     Bytes bytes) {
-  switch (reduction.type) {
-    case ElementType::float32:
-      return reduce<float>(reduction.operation, destination, source, bytes);
-    case ElementType::float64:
-      return reduce<double>(reduction.operation, destination, source, bytes);
-    case ElementType::int32:
-      return reduce<std::int32_t>(reduction.operation, destination, source, bytes);
-    case ElementType::int64:
-      return reduce<std::int64_t>(reduction.operation, destination, source, bytes);
-  }
+  reduce_of(reduction.type)(reduction.operation, destination, source, bytes);
 }
 
 }  // namespace polypath

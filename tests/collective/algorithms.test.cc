@@ -56,10 +56,8 @@ TEST(Algorithms, AreRightWithFewerElementsThanRanks) {
 TEST(Algorithms, AreRightAtAnyAlignmentAndOfAnyTypeAndReduction) {
   const Machine machine = load_machine("cedar");
   for_all([&](const Algorithm& algorithm, Collective collective) {
-    for (const ElementType type :
-         {ElementType::float32, ElementType::float64, ElementType::int32, ElementType::int64})
-      for (const ReduceOperator operation :
-           {ReduceOperator::sum, ReduceOperator::minimum, ReduceOperator::maximum}) {
+    for (const ElementType type : all_element_types())
+      for (const ReduceOperator operation : all_reduce_operators()) {
         CollectiveRequest request = request_of(machine, collective, 4, 331);
         request.reduction = {operation, type};
         expect_right(machine, algorithm, request, {.piece = 128_B}, 3_B);

@@ -18,10 +18,8 @@ CollectiveRequest random_request(Random& random, const Machine& machine, Collect
   gpus.resize(static_cast<std::size_t>(random.integer(2, static_cast<int>(gpus.size()))));
   CollectiveRequest request{.collective = collective, .ranks = gpus};
   request.elements = random.between(1, random.chance(50) ? 64 : 40'000);
-  request.reduction.type = random.pick(std::vector{ElementType::float32, ElementType::float64,
-                                                   ElementType::int32, ElementType::int64});
-  request.reduction.operation = random.pick(
-      std::vector{ReduceOperator::sum, ReduceOperator::minimum, ReduceOperator::maximum});
+  request.reduction.type = random.pick(all_element_types());
+  request.reduction.operation = random.pick(all_reduce_operators());
   request.root = random.integer(0, request.size() - 1);
   request.in_place = random.chance(50);
   return request;

@@ -77,7 +77,7 @@ TEST(CollectiveRequest, HasNamesThatAreReadBack) {
     EXPECT_EQ(parse_collective(name_of(collective)), collective);
   expect_invalid_argument([] { (void)parse_collective("allredue"); }, "allredue", "allreduce");
   expect_invalid_argument([] { (void)parse_element_type("float"); }, "float32");
-  expect_invalid_argument([] { (void)parse_reduce_operator("plus"); }, "sum, min, max");
+  expect_invalid_argument([] { (void)parse_reduce_operator("plus"); }, "sum, product, min, max");
 }
 
 }  // namespace

@@ -264,3 +264,34 @@ def test_commands_that_measure_list_only_their_own_options(command: str) -> None
     listed = {option for option in OWN_OPTIONS.values() if option in text}
 
     assert listed == {OWN_OPTIONS[command]}
+
+
+def test_a_collective_is_measured_by_each_algorithm():
+    bench = succeed(
+        "bench", "allreduce", "--machine", "cedar", "--sizes", "1M,4M",
+        "--algorithms", "flat,hierarchical,auto", "--json", "-",
+    ).json()  # fmt: skip
+
+    results = bench["results"]
+    assert bench["schema"] == "polypath.bench/1"
+    assert [result["algorithm"] for result in results] == ["flat", "hierarchical", "auto"] * 2
+    assert all(result["verified"] and result["nodes"] == 1 for result in results)
+    for flat, hierarchical, auto in (results[:3], results[3:]):
+        assert auto["seconds"] <= 1.05 * min(flat["seconds"], hierarchical["seconds"])
+
+
+def test_a_collective_is_planned_with_reasons():
+    run = succeed("plan", "allreduce", "64M", "--machine", "cedar")
+
+    for word in ("By flat", "hierarchical", "times as long", "several paths"):
+        assert word in run.stdout
+
+
+def test_alltoall_is_a_pattern_unless_algorithms_are_named():
+    pattern = succeed("plan", "alltoall", "1M", "--machine", "cedar", "--json", "-").json()
+    collective = succeed(
+        "plan", "alltoall", "1M", "--machine", "cedar", "--algorithms", "auto", "--json", "-"
+    ).json()
+
+    assert pattern["schema"] == "polypath.joint_plan/1"
+    assert collective["schema"] == "polypath.collective_plan/1"

@@ -14,10 +14,12 @@ AlgorithmsOption = Annotated[
 ]
 TypeOption = Annotated[
     Optional[str],
-    typer.Option("--type", metavar="NAME", help="Of its elements: float32, float64, int32, int64."),
+    typer.Option(
+        "--type", metavar="NAME", help="Of its elements: float32, bfloat16, int64 and so on."
+    ),
 ]
 ReductionOption = Annotated[
-    Optional[str], typer.Option("--reduction", metavar="NAME", help="sum, min or max.")
+    Optional[str], typer.Option("--reduction", metavar="NAME", help="sum, product, min or max.")
 ]
 RootOption = Annotated[
     Optional[int], typer.Option("--root", metavar="RANK", min=0, help="Of reduce and broadcast.")
@@ -56,7 +58,8 @@ def collective_choices(
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the part of a request for a collective that fixes what is otherwise chosen."""
     given = {name: value for name, value in options.items() if value is not None}
-    request = {name[2:].replace("-", "_"): value for name, value in given.items()}
+    names_of = {"--type": "element_type", "--in-place": "in_place"}
+    request = {names_of.get(name, name[2:]): value for name, value in given.items()}
     request["executor"] = choice("executor", executor, ("auto", "stream", "graph"))
     if "algorithms" in request:
         request["algorithms"] = names("algorithms", request["algorithms"])

@@ -107,18 +107,14 @@ def bench(
     plot: PlotOption = None,
     verify: VerifyOption = True,
 ) -> None:
-    """Measure an operation over a range of sizes, beside the same with native copies.
-
-    Of a collective, by each of the algorithms.
-    """
+    """Measure an operation over a range of sizes, beside the same with native copies."""
     check_writable(json_target)
     check_picture(plot)
     of_collectives = collective_options(algorithms, element, reduction, root, in_place)
     if is_collective(operation, algorithms is not None):
-        of_copies = {"SRC": source, "--pieces": pieces, "--shares": shares, "--chunks": chunks}
-        refuse({**of_copies, "--plot": plot}, "it is for copies")
-        choices = collective_choices(executor, paths, gpus, of_collectives)
-        bench_collective(operation, parse_sizes(sizes), machine, json_target, verify, choices)
+        _refuse_options_of_copies(source, pieces, shares, chunks, plot)
+        choices = collective_choices(executor, paths, gpus, of_collectives) | {"verify": verify}
+        bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
     default = default_places(operation)
@@ -140,24 +136,28 @@ def bench(
     check_verified(document, verify)
 
 
+def _refuse_options_of_copies(*values: Any) -> None:
+    names = ("SRC", "--pieces", "--shares", "--chunks", "--plot")
+    refuse(dict(zip(names, values)), "it is for copies")
+
+
 def bench_collective(
     collective: str,
     sizes: list[int],
     machine: str | None,
     json_target: str | None,
-    verify: bool,
     choices: Document,
 ) -> None:
     """Measure a collective, write it and show it."""
     choice = choose_machine(machine)
     with progress_bar(f"{collective} on {choice.name or 'the GPUs'}") as progress:
         document = reports.collective_bench(
-            collective, sizes, machine=choice.name, verify=verify, progress=progress, **choices
+            collective, sizes, machine=choice.name, progress=progress, **choices
         )
     write_json(document, json_target)
     choice.announce()
     show_collective_bench(console_for(json_target), document)
-    check_verified(document, verify)
+    check_verified(document, choices["verify"])
 
 
 def _refuse_own_command(operation: str) -> None:
