@@ -84,11 +84,13 @@ class BruckExchange {
 
   // Where the block that began at rank `origin` with so far to go is now.
   [[nodiscard]] Slice& place(int origin, int distance) {
-    return places_[static_cast<std::size_t>(origin * ranks_ + distance)];
+    const int number = origin * ranks_ + distance;
+    return places_[static_cast<std::size_t>(number)];
   }
 
   void exchange(const Part& piece) {
-    places_.resize(static_cast<std::size_t>(ranks_ * ranks_));
+    const int places = ranks_ * ranks_;
+    places_.resize(static_cast<std::size_t>(places));
     for (int origin = 0; origin < ranks_; ++origin)
       for (int distance = 1; distance < ranks_; ++distance)
         place(origin, distance) =

@@ -41,6 +41,7 @@ Inputs inputs_of(ElementType type) {
 // Calls `use` with a value of the element's type.
 template <class Use>
 void with_type(ElementType type, Use use) {
+  // NOLINTBEGIN(bugprone-branch-clone): the types differ
   switch (type) {
     case ElementType::float16: return use(Float16());
     case ElementType::bfloat16: return use(BFloat16());
@@ -55,6 +56,7 @@ void with_type(ElementType type, Use use) {
     case ElementType::uint32: return use(std::uint32_t());
     case ElementType::uint64: return use(std::uint64_t());
   }
+  // NOLINTEND(bugprone-branch-clone)
 }
 
 void store(ElementType type, std::byte* at, double value) {

@@ -63,7 +63,8 @@ class AroundRing {
 
   // The sum of a part is in a slot of whoever has it, and at last in its own rank's output.
   void reduce(int piece, int step) {
-    if (held_.empty()) held_.resize(static_cast<std::size_t>(ranks_ * kAtATime));
+    const int most_held = ranks_ * kAtATime;
+    held_.resize(static_cast<std::size_t>(most_held));
     std::vector<Message> messages;
     std::vector<int> parts;
     for (int from = 0; from < ranks_; ++from) {
@@ -104,7 +105,8 @@ class AroundRing {
   }
 
   Slice& held(int number, int piece) {
-    return held_[static_cast<std::size_t>(number * kAtATime + piece % kAtATime)];
+    const int index = number * kAtATime + piece % kAtATime;
+    return held_[static_cast<std::size_t>(index)];
   }
 
   Composer& composer_;

@@ -81,7 +81,8 @@ class Tree {
   }
 
   [[nodiscard]] std::optional<Slice>& sum_of(int piece, int from_root) {
-    return sums_[static_cast<std::size_t>(piece * ranks_ + from_root)];
+    const int number = piece * ranks_ + from_root;
+    return sums_[static_cast<std::size_t>(number)];
   }
 
   Composer& composer_;
