@@ -159,6 +159,13 @@ FOUND_OF_THE_DRIVER = {
     "windows_threads": "  threads at most",
     "windows_threads_least": "  CPUs at least",
     "stream_entries": "entries of a stream that are used at most",
+    "batch_copy": "a further copy of a batch takes the thread",
+    "batch_latency": "  and its copy engine",
+    "least_gain_batch": "  several paths must gain over a batch",
+    "kernel_launch": "a kernel that copies small pieces takes the thread",
+    "kernel_latency": "  until its first instruction",
+    "kernel_efficiency": "  part of a link that it reaches",
+    "kernel_blocks": "  with so many blocks",
     "context_beside_allocations": "preparing counts as much more beside allocations",
 }
 
