@@ -35,6 +35,8 @@ std::string refusal_of(const Request& request) {
   return "none";
 }
 
+// Plans are made for 256 pieces. Of 512 a GPU may get half a piece more than twice its share of
+// those.
 TEST(ManyBlocks, GainAsPredicted) {
   for (const Bytes bytes : {64_KiB, 1_MiB})
     for (const bool in : {true, false}) {
@@ -45,7 +47,7 @@ TEST(ManyBlocks, GainAsPredicted) {
       const Result result = measured(request);
 
       EXPECT_GE(result.native_seconds / result.seconds, 1.5) << bytes.value;
-      EXPECT_NEAR(result.predicted / result.seconds, 1, 0.03) << bytes.value;
+      EXPECT_NEAR(result.predicted / result.seconds, 1, 0.04) << bytes.value;
       EXPECT_EQ(result.copies, 512);
     }
 }
