@@ -19,6 +19,17 @@ function(polypath_layer name)
   endif()
 endfunction()
 
+# polypath_generated(LAYER SOURCE): adds a C++ file that a rule of src/LAYER's CMakeLists.txt writes. The
+# library belongs to the parent folder, which does not see this folder's rules: hence the target in
+# between.
+function(polypath_generated layer source)
+  get_filename_component(name ${source} NAME_WE)
+  add_custom_target(polypath_${name} DEPENDS ${source})
+  add_dependencies(polypath_${layer} polypath_${name})
+  set_source_files_properties(${source} TARGET_DIRECTORY polypath_${layer} PROPERTIES GENERATED TRUE)
+  target_sources(polypath_${layer} PRIVATE ${source})
+endfunction()
+
 # polypath_uses(FOLDER USES LAYER...): what the code in src/FOLDER, which CMakeLists.txt there
 # builds, may use. It links polypath_FOLDER_layers, with "_" for "/".
 function(polypath_uses folder)

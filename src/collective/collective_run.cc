@@ -52,8 +52,8 @@ void CollectiveRun::run_by(Runner& executor, const Transfer& transfer) {
     wait_for_earlier(transfer.stream);
     executor.run(transfer);
     driver_.record(ended, transfer.stream);
-  } catch (...) {
-    (void)hops_.settle(transfer);
+  } catch (const Error& error) {
+    if (!hops_.settle(transfer)) throw UnsettledError(error.code(), error.what());
     throw;
   }
   last_ = ended, last_stream_ = transfer.stream;

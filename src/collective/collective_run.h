@@ -42,7 +42,8 @@ class CollectiveRun {
   /// Enqueues it on `stream`, which belongs to `gpu`, after what is there and after earlier
   /// programs of this object on any stream. `buffers` are the program's, the ranks' inputs and
   /// then their outputs, or their one memory each. After an error of the driver nothing of it is
-  /// queued, and the contents of the outputs are not defined.
+  /// queued, and the contents of the outputs are not defined; UnsettledError if that cannot be
+  /// waited for.
   void run(const CollectiveProgram& program, std::span<const Address> buffers, StreamHandle stream,
            PlaceId gpu);
 

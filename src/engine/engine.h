@@ -200,6 +200,7 @@ class Engine {
   [[nodiscard]] CopyResult enqueue_piece(Many& many, std::size_t number);
   void enqueue_pieces(Many& many);
   [[nodiscard]] Obstacle run_pieces(const Many& many);
+  [[nodiscard]] Obstacle run_kernels(Lane& lane, const Transfer& transfer);
 
   // engine_kernels.cc
   [[nodiscard]] bool kernels_may(const PieceRecipe& recipe, const PieceSet& set,

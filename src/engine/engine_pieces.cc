@@ -1,6 +1,9 @@
 // Many small copies of a set as one stream of bytes: see engine/piece_set.h.
 
+#include <exception>
+
 #include "core/error.h"
+#include "core/quietly.h"
 #include "engine/engine_many.h"
 
 namespace polypath {
@@ -147,9 +150,23 @@ Obstacle Engine::run_pieces(const Many& many) {
                           .stream_gpu = first.stream_gpu,
                           .id = next_transfer_++,
                           .kernels = kernels_.handles()};
-  const Obstacle met = run_in(*lane, transfer, Executor::stream);
-  if (met == Obstacle::none && pieces.plan->program.nodes_in(Program::kCallersQueue) > 0)
-    if (by_kernels) kernels_.note_use(first.stream, first.stream_gpu);
+  return by_kernels ? run_kernels(*lane, transfer) : run_in(*lane, transfer, Executor::stream);
+}
+
+// Also of a launch that failed in the middle others may be in the stream.
+Obstacle Engine::run_kernels(Lane& lane, const Transfer& transfer) {
+  const bool in_callers = transfer.program->nodes_in(Program::kCallersQueue) > 0;
+  if (in_callers && !quietly([&] { kernels_.expect_use(transfer.stream, transfer.stream_gpu); }))
+    return Obstacle::failed;
+  Obstacle met = Obstacle::none;
+  std::exception_ptr unsettled;
+  try {
+    met = run_in(lane, transfer, Executor::stream);
+  } catch (const UnsettledError&) {
+    unsettled = std::current_exception();
+  }
+  if (in_callers) kernels_.note_use(transfer.stream, transfer.stream_gpu);
+  if (unsettled) std::rethrow_exception(unsettled);
   return met;
 }
 

@@ -26,9 +26,10 @@ LoadedKernels::LoadedKernels(Driver& driver, const Machine& machine)
 
 LoadedKernels::~LoadedKernels() {
   for (const auto& [stream, event] : uses_) {
-    quietly([&, used = event] { driver_.synchronize(used); });
+    if (!quietly([&, used = event] { driver_.synchronize(used); })) lost_ = true;
     quietly([&, used = event] { driver_.destroy_event(used); });
   }
+  if (lost_) return;
   for (const KernelHandle kernel : handles_)
     if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
 }
@@ -52,12 +53,16 @@ void LoadedKernels::install(PlaceId gpu, OfGpu made) {
   for (std::size_t k = 0; k < made.size(); ++k) handles_[2 * gpu.index() + k] = made[k];
 }
 
-void LoadedKernels::note_use(StreamHandle stream, PlaceId gpu) {
-  if (!uses_.contains(stream)) {
-    if (uses_.size() >= kMostUses) forget_finished();
-    uses_[stream] = driver_.create_event(gpu);
-  }
-  driver_.record(uses_[stream], stream);
+void LoadedKernels::expect_use(StreamHandle stream, PlaceId gpu) {
+  const std::pair use{stream, gpu};
+  if (uses_.contains(use)) return;
+  if (uses_.size() >= kMostUses) forget_finished();
+  uses_[use] = driver_.create_event(gpu);
+}
+
+void LoadedKernels::note_use(StreamHandle stream, PlaceId gpu) noexcept {
+  const EventHandle ended = uses_.at({stream, gpu});
+  if (!quietly([&] { driver_.record(ended, stream); })) lost_ = true;
 }
 
 void LoadedKernels::forget_finished() {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "driver/driver.h"
@@ -20,7 +21,7 @@ class LoadedKernels {
   LoadedKernels(Driver& driver, const Machine& machine);
   LoadedKernels(const LoadedKernels&) = delete;
   LoadedKernels& operator=(const LoadedKernels&) = delete;
-  /// Waits for those that run, and unloads all.
+  /// Waits for those that run, and unloads all; leaves them loaded if it cannot wait.
   ~LoadedKernels();
 
   [[nodiscard]] State state_of(PlaceId gpu) const { return states_[gpu.index()]; }
@@ -32,17 +33,21 @@ class LoadedKernels {
 
   /// By number of plan/piece_kernels.h.
   [[nodiscard]] std::span<const KernelHandle> handles() const { return handles_; }
-  /// One of them was put into a stream of the program, which may go before it has run.
-  void note_use(StreamHandle stream, PlaceId gpu);
+  /// One of them will be put into a stream of the program, which may go before it has run: makes
+  /// what note_use needs. Errors of the driver.
+  void expect_use(StreamHandle stream, PlaceId gpu);
+  /// It was. Where the driver cannot say when it is over, nothing is unloaded any more.
+  void note_use(StreamHandle stream, PlaceId gpu) noexcept;
 
  private:
   void forget_finished();
 
   Driver& driver_;
   const Machine& machine_;
-  std::vector<State> states_;          ///< by place
-  std::vector<KernelHandle> handles_;  ///< zero where there is none
-  std::map<StreamHandle, EventHandle> uses_;
+  std::vector<State> states_;                                     ///< by place
+  std::vector<KernelHandle> handles_;                             ///< zero where there is none
+  std::map<std::pair<StreamHandle, PlaceId>, EventHandle> uses_;  ///< the last one of each stream
+  bool lost_ = false;
 };
 
 }  // namespace polypath

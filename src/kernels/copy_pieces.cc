@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "kernels/images.h"
-#include "kernels/piece_layout.h"
 
 namespace polypath {
 namespace {

@@ -9,7 +9,7 @@ using polypath::destination_word;
 using polypath::size_word;
 using polypath::source_word;
 
-constexpr int kThreads = 512;
+constexpr int kThreads = polypath::kPieceKernelThreads;
 constexpr int kInFlight = 4;  // loads of a thread, so that a link's latency is hidden
 constexpr std::uint64_t kUnit = 32768;
 
@@ -76,12 +76,12 @@ __device__ void copy_pieces(const Parameters<Most>& parameters) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(kThreads)
-    copy_few_pieces(const __grid_constant__ Parameters<128> parameters) {
+extern "C" __global__ void __launch_bounds__(kThreads) copy_few_pieces(
+    const __grid_constant__ Parameters<polypath::kMostPiecesOfSmallKernel> parameters) {
   copy_pieces(parameters);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    copy_pieces(const __grid_constant__ Parameters<1024> parameters) {
-  copy_pieces<1024>(parameters);
+    copy_pieces(const __grid_constant__ Parameters<polypath::kMostPiecesOfKernel> parameters) {
+  copy_pieces<polypath::kMostPiecesOfKernel>(parameters);
 }

@@ -13,19 +13,14 @@
 #include <vector>
 
 #include "core/units.h"
+#include "kernels/piece_layout.h"
 #include "model/kernel.h"
 
 namespace polypath {
 
-/// How many pieces one launch takes at most. Parameters of more than 4 KiB need a newer GPU and
-/// driver, so there is a second kernel for fewer pieces.
-inline constexpr std::size_t kMostPiecesOfKernel = 1024;
-inline constexpr std::size_t kMostPiecesOfSmallKernel = 128;
-inline constexpr unsigned kPieceKernelThreads = 512;
-
-/// The kernel for up to so many pieces, one of the two numbers above; without an image for GPUs if
-/// there was no CUDA compiler when this was built. Its numbers are those of piece_values, its
-/// memory by piece the source and the destination.
+/// The kernel for up to so many pieces, one of the two numbers of piece_layout.h; without an image
+/// for GPUs if there was no CUDA compiler when this was built. Its numbers are those of
+/// piece_values, its memory by piece the source and the destination.
 Kernel copy_pieces_kernel(std::size_t most);
 
 /// The numbers of a call for pieces of these sizes.

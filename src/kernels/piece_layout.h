@@ -15,6 +15,11 @@
 
 namespace polypath {
 
+/// How many pieces one launch takes at most, and a launch with fewer parameters to hand over.
+inline constexpr std::size_t kMostPiecesOfKernel = 1024;
+inline constexpr std::size_t kMostPiecesOfSmallKernel = 128;
+inline constexpr unsigned kPieceKernelThreads = 512;  ///< of a block
+
 enum PieceWord : std::uint64_t { kPieceCount, kLargestPieceWord, kPieceSizes };
 
 POLYPATH_ON_BOTH constexpr std::uint64_t size_word(std::uint64_t piece) {

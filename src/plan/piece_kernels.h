@@ -14,9 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "model/path.h"
 #include "model/pieces.h"
-#include "plan/lru_cache.h"
-#include "plan/planner.h"
 
 namespace polypath {
 

@@ -57,6 +57,21 @@ class BlocksOf : public testing::Test {
                                  .source_place = source_->place},
                                 stream_);
   }
+  /// Each time what is copied is written before, and what was copied is read and overwritten after,
+  /// in the stream: right only if the pieces keep its order.
+  void copy_between_others(int rounds) {
+    const std::size_t bytes = source_->expected.size();
+    Buffer& before = rig_.buffer("host", bytes);
+    Buffer& after = rig_.buffer("gpu0", bytes);
+    Buffer& relayed = rig_.buffer("gpu0", bytes);
+    for (int round = 0; round < rounds; ++round) {
+      rig_.copy(relayed, before, stream_);
+      rig_.copy(*source_, relayed, stream_);
+      EXPECT_THAT(copy(), testing::Each(by_paths));
+      rig_.copy(after, *destination_, stream_);
+      rig_.copy(*destination_, relayed, stream_);
+    }
+  }
   template <class Copy>
   Seconds time_of(Copy copy) {
     rig_.synchronize();

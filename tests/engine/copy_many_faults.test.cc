@@ -23,16 +23,26 @@ struct KindOfSet {
   const char* machine;
   std::vector<std::pair<const char*, const char*>> ways;
   std::size_t bytes;
+  bool kernels = false;  ///< else by copies
 };
 
 // From one GPU to two others on one stream: a branch and its join, two lanes. And blocks of a cache
-// that go as one stream of bytes.
+// that go as one stream of bytes, by copies and by kernels.
 const KindOfSet kStreams{
     "stream", Executor::stream, "beluga", {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}}, kSize};
 const KindOfSet kGraphs{
     "graph", Executor::graph, "beluga", {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}}, kSize};
 const KindOfSet kPieces{
     "pieces", Executor::stream, "h200x4", {24, std::pair{"host", "gpu0"}}, std::size_t{1} << 20};
+const KindOfSet kKernels{
+    "kernels", Executor::stream, "h200x4", {14, std::pair{"host", "gpu0"}}, std::size_t{256} << 10,
+    true};
+
+Settings settings_for(const KindOfSet& kind) {
+  Settings settings;
+  settings.piece_kernels = kind.kernels;
+  return settings;
+}
 
 class SetWithFaults : public testing::TestWithParam<KindOfSet> {
  protected:
@@ -108,7 +118,7 @@ class SetWithFaults : public testing::TestWithParam<KindOfSet> {
   static int stride_of_middle(int uses) { return std::max(1, uses / 4); }
 
   std::size_t bytes_ = GetParam().bytes;
-  Rig rig_{GetParam().machine};
+  Rig rig_{GetParam().machine, settings_for(GetParam())};
   StreamHandle stream_ = rig_.stream("gpu0");
   std::deque<Buffer*> sources_;
   std::deque<Buffer*> destinations_;
@@ -117,13 +127,14 @@ class SetWithFaults : public testing::TestWithParam<KindOfSet> {
   std::vector<std::string> baseline_;
 };
 
-INSTANTIATE_TEST_SUITE_P(By, SetWithFaults, testing::Values(kStreams, kGraphs, kPieces),
+INSTANTIATE_TEST_SUITE_P(By, SetWithFaults, testing::Values(kStreams, kGraphs, kPieces, kKernels),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(SetWithFaults, GoesOverSeveralPathsWithoutThem) {
   EXPECT_TRUE(copy());
 
   for (const CopyResult& result : last_) EXPECT_EQ(result.executor, GetParam().executor);
+  EXPECT_EQ(rig_.driver().uses(Call::run_kernel) > 0, GetParam().kernels);
   expect_right(true);
 }
 

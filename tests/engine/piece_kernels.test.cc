@@ -67,19 +67,9 @@ TEST_F(BlocksByKernels, AreWorthItWhereCopiesAreTooSmallToBePlanned) {
 }
 
 TEST_F(BlocksByKernels, AreInTheOrderOfTheirStream) {
-  constexpr std::size_t kBytes = 48 << 10;
-  add("host", "gpu0", 100, kBytes);
-  Buffer& before = rig_.buffer("host", 100 * kBytes);
-  Buffer& after = rig_.buffer("gpu0", 100 * kBytes);
-  Buffer& relayed = rig_.buffer("gpu0", 100 * kBytes);
+  add("host", "gpu0", 100, 48 << 10);
 
-  for (int round = 0; round < 3; ++round) {
-    rig_.copy(relayed, before, stream_);
-    rig_.copy(*source_, relayed, stream_);
-    EXPECT_THAT(copy(), Each(by_paths));
-    rig_.copy(after, *destination_, stream_);
-    rig_.copy(*destination_, relayed, stream_);
-  }
+  copy_between_others(3);
 
   expect_right();
 }
@@ -126,6 +116,8 @@ TEST_F(BlocksByKernels, OfAnEngineThatGoesAreCopiedAllTheSame) {
 
   EXPECT_THAT(copy(), Each(by_paths));
 
+  rig_.destroy_engines();
+  EXPECT_TRUE(rig_.intact());
   EXPECT_THAT(rig_.close(), IsEmpty());
 }
 

@@ -50,19 +50,9 @@ TEST_P(BlocksOfACache, EndWhenTheyArePredictedTo) {
 using BlocksOnH200s = BlocksOf;
 
 TEST_F(BlocksOnH200s, StartAfterWhatIsBeforeThemAndEndBeforeWhatComesNext) {
-  constexpr std::size_t kBytes = 96 << 10;
-  add("host", "gpu0", 100, kBytes);
-  Buffer& before = rig_.buffer("host", 100 * kBytes);
-  Buffer& after = rig_.buffer("gpu0", 100 * kBytes);
-  Buffer& relayed = rig_.buffer("gpu0", 100 * kBytes);
+  add("host", "gpu0", 100, 96 << 10);
 
-  for (int round = 0; round < 3; ++round) {
-    rig_.copy(relayed, before, stream_);
-    rig_.copy(*source_, relayed, stream_);
-    EXPECT_THAT(copy(), Each(by_paths));
-    rig_.copy(after, *destination_, stream_);
-    rig_.copy(*destination_, relayed, stream_);
-  }
+  copy_between_others(3);
 
   expect_right();
 }

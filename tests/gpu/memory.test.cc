@@ -98,6 +98,25 @@ TEST_F(GpuMemory, EnginesGiveBackAllOfTheirs) {
   EXPECT_TRUE(intact());
 }
 
+// A kernel of the primary context would fault on it, and take the program's context along.
+TEST_F(GpuMemory, OfAnotherContextIsNotForKernels) {
+  const auto create = function<Result (*)(cuda::ContextPointer*, unsigned, int)>("cuCtxCreate_v2");
+  const auto destroy = function<Result (*)(cuda::ContextPointer)>("cuCtxDestroy_v2");
+  const cuda::Functions& cuda = cuda::DriverLibrary::get().functions;
+  const PlaceId gpu = machine().places_of(PlaceKind::gpu).front();
+  const std::size_t near = buffer(gpu, 4096, 1);
+  cuda::ContextPointer context = nullptr;
+  cuda::check(create(&context, 0, 0), "cuCtxCreate");
+  cuda::DevicePointer memory = 0;
+  cuda::check(cuda.allocate(&memory, 4096), "cuMemAlloc");
+
+  EXPECT_TRUE(driver().kernels_reach(gpu, buffers_[near].address));
+  EXPECT_FALSE(driver().kernels_reach(gpu, Address{static_cast<std::uintptr_t>(memory)}));
+
+  cuda::check(cuda.free(memory), "cuMemFree");
+  cuda::check(destroy(context), "cuCtxDestroy");
+}
+
 class Managed : public GpuMemory, public testing::WithParamInterface<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, Managed,
                          testing::Values(1, 4099, std::size_t{1} << 20, std::size_t{64} << 20));

@@ -87,21 +87,21 @@ const CudaDriver::LoadedKernel& CudaDriver::kernel_of(const KernelRequest& reque
   return loaded;
 }
 
-// Memory of other processes, and such as belongs to no context, is mapped for some GPUs only;
-// registered memory may be known to one context only.
+// Memory of other processes, of pools and of virtual addresses is mapped for some GPUs only, and
+// that of another context than the primary one not for us; registered memory may be known to one
+// context only.
 bool CudaDriver::kernels_reach(PlaceId gpu, Address address) {
   MemoryAccess access;
   const auto memory = find_memory(address, &access);
   if (!memory || imports_.find(address)) return false;
   if (memory->kind == MemoryKind::device)
-    return memory->place == gpu ||
-           (access.shareable && contexts_.reaches(ordinal(gpu), ordinal(memory->place)) &&
-            access.context == contexts_.of(ordinal(memory->place)));
+    return access.shareable && access.context == contexts_.of(ordinal(memory->place)) &&
+           (memory->place == gpu || contexts_.reaches(ordinal(gpu), ordinal(memory->place)));
   if (memory->kind != MemoryKind::pinned) return false;
   const Current current(contexts_.of(ordinal(gpu)));
   DevicePointer reached = 0;
-  const Result result = cuda_.host_device_pointer(&reached, reinterpret_cast<void*>(address.value),
-                                                  0);  // NOLINT(performance-no-int-to-ptr)
+  const Result result =
+      cuda_.host_device_pointer(&reached, reinterpret_cast<void*>(address.value), 0);
   return result == kSuccess && reached == address.value;
 }
 

@@ -125,12 +125,12 @@ struct Memcpy3D {
 };
 static_assert(sizeof(Memcpy3D) == 200);
 
-/// CUDA_KERNEL_NODE_PARAMS_v1: what a kernel node of a graph runs.
-// How parameters that lie in one buffer are named.
+/// How `extra` names parameters that lie in one buffer.
 inline void* const kParametersEnd = nullptr;
 inline void* const kParameterBuffer = reinterpret_cast<void*>(1);
 inline void* const kParameterBufferSize = reinterpret_cast<void*>(2);
 
+/// CUDA_KERNEL_NODE_PARAMS_v1: what a kernel node of a graph runs.
 struct KernelParameters {
   FunctionPointer function = nullptr;
   std::array<unsigned, 3> blocks = {1, 1, 1};

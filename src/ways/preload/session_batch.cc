@@ -5,10 +5,13 @@
 
 namespace polypath::preload {
 
-// From what is cheap to know to what is not. The engine looks at the copies again, as it does for
+// From what is cheap to know to what is not: of small copies a batch is the driver's before anybody
+// is asked. The engine looks at the copies again, as it does for
 // whoever asks it; what it takes is large enough for that.
 Outcome Session::copy(const ProgramBatch& asked) {
-  if (executor_ == Executor::native || asked.stream == nullptr) return Outcome::form;
+  if (executor_ == Executor::native || asked.stream == nullptr ||
+      asked.bytes() < kNeverPlannedBelow * asked.sizes.size())
+    return Outcome::form;
   if (!driver_.contexts().are_alive() || !driver_.imports().empty()) return Outcome::form;
   const std::optional<PlaceId> gpu = place_of(asked.stream);
   if (!gpu) return Outcome::other_context;
