@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "driver/conformance.h"
 #include "kernels/copy_pieces.h"
+#include "kernels/images.h"
 #include "support/errors.h"
 
 namespace polypath::test {
