@@ -62,7 +62,8 @@ void LoadedKernels::expect_use(StreamHandle stream, PlaceId gpu) {
 
 void LoadedKernels::note_use(StreamHandle stream, PlaceId gpu) noexcept {
   const EventHandle ended = uses_.at({stream, gpu});
-  if (!quietly([&] { driver_.record(ended, stream); })) lost_ = true;
+  if (quietly([&] { driver_.record(ended, stream); })) return;
+  if (!quietly([&] { driver_.synchronize(stream); })) lost_ = true;
 }
 
 void LoadedKernels::forget_finished() {

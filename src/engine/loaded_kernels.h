@@ -36,7 +36,8 @@ class LoadedKernels {
   /// One of them will be put into a stream of the program, which may go before it has run: makes
   /// what note_use needs. Errors of the driver.
   void expect_use(StreamHandle stream, PlaceId gpu);
-  /// It was. Where the driver cannot say when it is over, nothing is unloaded any more.
+  /// It was. Where the driver cannot record that, the stream is waited for; where not even that
+  /// works, nothing is unloaded any more.
   void note_use(StreamHandle stream, PlaceId gpu) noexcept;
 
  private:
