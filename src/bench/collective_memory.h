@@ -1,5 +1,5 @@
 #pragma once
-// Memory of a collective's ranks on a simulated machine: their inputs and outputs.
+// Memory of a collective's ranks, their inputs and outputs. The host reaches it by copies.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,8 @@ namespace polypath::bench {
 
 class CollectiveMemory {
  public:
-  CollectiveMemory(Driver& driver, const CollectiveRequest& request);
+  /// Copies go through the stream.
+  CollectiveMemory(Driver& driver, const CollectiveRequest& request, StreamHandle stream);
   CollectiveMemory(const CollectiveMemory&) = delete;
   CollectiveMemory& operator=(const CollectiveMemory&) = delete;
   ~CollectiveMemory();
@@ -24,13 +25,16 @@ class CollectiveMemory {
   [[nodiscard]] bool is_right() const;
 
  private:
-  [[nodiscard]] std::byte* contents(std::size_t memory) const;
-  [[nodiscard]] const std::byte* output(int rank) const;
+  using Contents = std::vector<std::byte>;
+
+  void write(std::size_t memory, const Contents& contents);
+  [[nodiscard]] Contents output(int rank) const;
 
   Driver& driver_;
   const CollectiveRequest& request_;
   std::vector<Address> addresses_;
   std::vector<Bytes> sizes_;
+  StreamHandle stream_;
 };
 
 }  // namespace polypath::bench

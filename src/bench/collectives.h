@@ -1,5 +1,8 @@
 #pragma once
-// Measures collectives on a simulated machine: each size by each of the algorithms asked for.
+// Measures collectives of one process: each size by each of the algorithms asked for. On a
+// simulated machine the time is that of one run, from the call until the thread knows that it is
+// over. On GPUs it is that of one of many that are queued one after another: clocks start with the
+// first and stop when all are over, and the median of several such rounds counts.
 
 #include <optional>
 #include <string>
@@ -39,10 +42,9 @@ struct CollectiveResult {
 CollectiveRequest collective_request(const Machine& machine, const CollectiveBench& bench,
                                      Bytes message);
 
-/// In the order of sizes and of algorithms. The times are of the second run; then the same runs
-/// again with bytes: verified means that every element of every rank is within its bound
-/// (collective/reference.h), no race, nothing leaked. Error (unsupported) for real GPUs, whose
-/// driver has no reductions.
+/// In the order of sizes and of algorithms. Two runs are not timed; verified means that every
+/// element of every rank is within its bound (collective/reference.h) after each of two more, and
+/// on a simulated machine no race and nothing leaked.
 std::vector<CollectiveResult> measure_collectives(const OpenMachine& opened,
                                                   const CollectiveBench& bench,
                                                   const Progress& progress);

@@ -43,6 +43,16 @@ void check_parameters(const KernelRequest& request, std::size_t declared) {
          fmt::format("it declares {}", declared), "Run it several times.");
 }
 
+void check_reduction(const CopyRequest& request, const Reduction& reduction) {
+  if (request.source_place != request.destination_place)
+    fail(ErrorCode::invalid_argument, "memory cannot be reduced into that of another place",
+         "a GPU reduces its own memory", "Copy it there first.");
+  if (request.bytes.value % bytes_of(reduction.type).value != 0)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} bytes cannot be reduced", request.bytes.value),
+         fmt::format("an element has {}", bytes_of(reduction.type).value), "Pass whole elements.");
+}
+
 KernelRequest with_memory(KernelRequest request, const std::vector<Address>& memory) {
   if (memory.size() != request.memory.size())
     fail(ErrorCode::invalid_argument,

@@ -239,6 +239,9 @@ class Driver {
 /// run; 0 takes any.
 void check_parameters(const KernelRequest& request, std::size_t declared);
 
+/// Error (invalid_argument) unless both ends are in one place, and whole elements.
+void check_reduction(const CopyRequest& request, const Reduction& reduction);
+
 /// The same run with its memory at other addresses. Error (invalid_argument) unless there are as
 /// many.
 KernelRequest with_memory(KernelRequest request, const std::vector<Address>& memory);

@@ -117,6 +117,16 @@ class DriverPieces : public DriverConformance {
   void expect_copied(std::size_t most, const PieceOffsets& offsets, PlaceId from, PlaceId to);
 };
 
+/// Skipped where the driver has no kernels, or was built without them.
+class DriverReductions : public DriverConformance {
+ protected:
+  void SetUp() override;
+  /// Of the first GPU, `bytes` each, which begin `destination` and `source` bytes behind words of
+  /// 16; by a graph instead of the stream.
+  void expect_reduced(const Reduction& reduction, std::size_t bytes, std::size_t destination,
+                      std::size_t source, bool by_graph = false);
+};
+
 /// Skipped where the driver has no kernels.
 class DriverKernels : public DriverConformance {
  protected:

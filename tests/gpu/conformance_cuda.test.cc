@@ -77,6 +77,8 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DriverKernels, testing::Values(cuda("peer_access"
                          factory_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverPieces, testing::Values(cuda("peer_access", true)),
                          factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverReductions, testing::Values(cuda("peer_access", true)),
+                         factory_name);
 
 }  // namespace
 }  // namespace polypath::test

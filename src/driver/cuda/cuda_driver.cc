@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/quietly.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::cuda {
@@ -36,6 +37,8 @@ CudaDriver::CudaDriver(const Machine& machine, Options options)
 
 CudaDriver::~CudaDriver() {
   if (!contexts_.usable()) return;
+  for (const auto& [gpu, kernel] : reduce_kernels_)
+    if (kernel.value != 0) quietly([&, loaded = kernel] { unload_kernel(loaded); });
   for (const auto& [gpu, streams] : spare_streams_)
     for (const StreamPointer stream : streams) cuda_.stream_destroy(stream);
   for (const auto& [kind, address] : spare_staging_) allocations_[address] = kind.first;

@@ -64,6 +64,7 @@ class CudaDriver final : public Driver {
   bool is_open(PlaceId place) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
+  void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream) override;
   KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override;
   void unload_kernel(KernelHandle kernel) override;
   bool kernels_reach(PlaceId gpu, Address address) override;
@@ -101,6 +102,9 @@ class CudaDriver final : public Driver {
   void add_copy(Graph& graph, const CopyRequest& copy, const std::vector<GraphNodePointer>& after);
   void add_kernel(Graph& graph, const KernelRequest& kernel,
                   const std::vector<GraphNodePointer>& after);
+  void add_reduction(Graph& graph, const GraphNode& node,
+                     const std::vector<GraphNodePointer>& after);
+  void set_memory(Graph& graph, int node, const std::vector<Address>& memory);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
   [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId source,
                                                           Bytes bytes);
@@ -112,6 +116,9 @@ class CudaDriver final : public Driver {
   void make_streams(int gpu);
   [[nodiscard]] const LoadedKernel& kernel_of(const KernelRequest& request) const;
   void connect_memory(const KernelRequest& request);
+  [[nodiscard]] KernelHandle reduce_kernel_of(PlaceId gpu);
+  [[nodiscard]] KernelRequest reduce_request(const CopyRequest& request,
+                                             const Reduction& reduction);
   Graph& graph_of(GraphHandle handle);
 
   const Functions& cuda_;
@@ -128,6 +135,7 @@ class CudaDriver final : public Driver {
   std::map<Address, Bytes> staging_;                                 ///< other staging memory
   std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< of it, what is not in use
   std::map<int, std::vector<StreamPointer>> spare_streams_;          ///< by GPU
+  std::map<PlaceId, KernelHandle> reduce_kernels_;
 };
 
 }  // namespace polypath::cuda

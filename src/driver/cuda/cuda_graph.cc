@@ -30,6 +30,7 @@ struct CudaDriver::Graph {
     Address destination, source;  ///< as the caller gave them
     std::array<std::weak_ptr<SecondMapping>, 2> mappings;
     std::optional<KernelRequest> kernel;  ///< instead of a copy
+    bool reduces = false;                 ///< that kernel is a reduction's
   };
 
   Node& at(int number) {
@@ -109,6 +110,12 @@ void CudaDriver::add_kernel(Graph& graph, const KernelRequest& kernel,
   graph.nodes.push_back(std::move(added));
 }
 
+void CudaDriver::add_reduction(Graph& graph, const GraphNode& node,
+                               const std::vector<GraphNodePointer>& after) {
+  add_kernel(graph, reduce_request(node.copy, *node.reduction), after);
+  graph.nodes.back().reduces = true;
+}
+
 GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
   const Current current(contexts_.any());
@@ -116,13 +123,11 @@ GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   made->imports_then = imports_.changes();
   check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
   for (const GraphNode& node : nodes) {
-    if (node.reduction)
-      fail(ErrorCode::unsupported, "a graph cannot reduce here", "this driver has no reductions",
-           "Simulate a machine.");
     std::vector<GraphNodePointer> after;
     for (const int earlier : node.after)
       after.push_back(made->nodes[static_cast<std::size_t>(earlier)].pointer);
     if (node.kernel) add_kernel(*made, *node.kernel, after);
+    else if (node.reduction) add_reduction(*made, node, after);
     else add_copy(*made, node.copy, after);
   }
   check(cuda_.graph_instantiate(&made->executable, made->graph, 0), "cuGraphInstantiate");
@@ -139,6 +144,7 @@ CudaDriver::Graph& CudaDriver::graph_of(GraphHandle handle) {
 void CudaDriver::update_node(GraphHandle handle, int number, Address destination, Address source) {
   Graph& graph = graph_of(handle);
   Graph::Node& node = graph.at(number);
+  if (node.reduces) return set_memory(graph, number, {destination, source});
   if (node.kernel) fail_as_kernel(true);
   const Current current(node.context);
   node.destination = destination;
@@ -150,8 +156,13 @@ void CudaDriver::update_node(GraphHandle handle, int number, Address destination
 
 void CudaDriver::update_kernel(GraphHandle handle, int number, const std::vector<Address>& memory) {
   Graph& graph = graph_of(handle);
+  const Graph::Node& node = graph.at(number);
+  if (!node.kernel || node.reduces) fail_as_kernel(false);
+  set_memory(graph, number, memory);
+}
+
+void CudaDriver::set_memory(Graph& graph, int number, const std::vector<Address>& memory) {
   Graph::Node& node = graph.at(number);
-  if (!node.kernel) fail_as_kernel(false);
   KernelRequest changed = with_memory(*node.kernel, memory);
   const KernelRun run(kernel_of(changed), changed);
   const Current current(node.context);

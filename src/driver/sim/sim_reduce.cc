@@ -10,16 +10,7 @@ namespace polypath::sim {
 void SimDriver::check_reduction(const CopyRequest& request, const Reduction& reduction) const {
   check_copy(request);
   check_gpu(request.destination_place);
-  if (request.source_place != request.destination_place)
-    fail(ErrorCode::invalid_argument,
-         fmt::format("memory of {} cannot be reduced into that of {}",
-                     machine_.place(request.source_place).name,
-                     machine_.place(request.destination_place).name),
-         "a GPU reduces its own memory", "Copy it there first.");
-  if (request.bytes.value % bytes_of(reduction.type).value != 0)
-    fail(ErrorCode::invalid_argument,
-         fmt::format("{} bytes cannot be reduced", request.bytes.value),
-         fmt::format("an element has {}", bytes_of(reduction.type).value), "Pass whole elements.");
+  polypath::check_reduction(request, reduction);
 }
 
 void SimDriver::check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu,

@@ -1,0 +1,140 @@
+#pragma once
+// Elements on a GPU: what reduce_on_host (model/reduction.h) does, to the bit but for the bits of
+// what is not a number.
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/reduce_layout.h"
+
+namespace polypath::gpu {
+
+struct Float16 {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+// What is computed with: 16-bit numbers in float32, integers without a sign, so that they wrap
+// around.
+template <class Element>
+struct Arithmetic {
+  using Wide = Element;
+  static __device__ Wide widen(Element value) { return value; }
+  static __device__ Element narrow(Wide value) { return value; }
+};
+
+template <>
+struct Arithmetic<Float16> {
+  using Wide = float;
+  static __device__ float widen(Float16 value) {
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
+    return wide;
+  }
+  static __device__ Float16 narrow(float value) {
+    Float16 narrow;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(value));
+    return narrow;
+  }
+};
+
+template <>
+struct Arithmetic<BFloat16> {
+  using Wide = float;
+  static __device__ float widen(BFloat16 value) {
+    return __uint_as_float(static_cast<std::uint32_t>(value.bits) << 16);
+  }
+  static __device__ BFloat16 narrow(float value) {
+    BFloat16 narrow;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(value));
+    return narrow;
+  }
+};
+
+struct Sum {
+  template <class Wide>
+  static __device__ Wide combine(Wide a, Wide b) {
+    return static_cast<Wide>(a + b);
+  }
+};
+struct Product {
+  template <class Wide>
+  static __device__ Wide combine(Wide a, Wide b) {
+    return static_cast<Wide>(a * b);
+  }
+};
+struct Minimum {
+  template <class Wide>
+  static __device__ Wide combine(Wide a, Wide b) {
+    return b < a ? b : a;
+  }
+};
+struct Maximum {
+  template <class Wide>
+  static __device__ Wide combine(Wide a, Wide b) {
+    return a < b ? b : a;
+  }
+};
+
+template <class ElementOf, class Operator>
+struct Reducer {
+  using Element = ElementOf;
+
+  static __device__ Element combine(Element a, Element b) {
+    using Numbers = Arithmetic<Element>;
+    return Numbers::narrow(Operator::combine(Numbers::widen(a), Numbers::widen(b)));
+  }
+
+  // All elements of a word, which has whole ones.
+  template <class Word>
+  static __device__ Word combine_all(Word a, Word b) {
+    constexpr int kElements = sizeof(Word) / sizeof(Element);
+    Element left[kElements], right[kElements];
+    memcpy(left, &a, sizeof a);
+    memcpy(right, &b, sizeof b);
+#pragma unroll
+    for (int i = 0; i < kElements; ++i) left[i] = combine(left[i], right[i]);
+    memcpy(&a, left, sizeof a);
+    return a;
+  }
+};
+
+// Calls function(Reducer<...>{}) for the operation; sums and products of integers do not ask for a
+// sign.
+template <class Element, class Unsigned, class Function>
+__device__ void with_operator(std::uint64_t operation, Function function) {
+  switch (operation) {
+    case 0: return function(Reducer<Unsigned, Sum>{});
+    case 1: return function(Reducer<Element, Minimum>{});
+    case 2: return function(Reducer<Element, Maximum>{});
+    default: return function(Reducer<Unsigned, Product>{});
+  }
+}
+template <class Element, class Function>
+__device__ void with_operator(std::uint64_t operation, Function function) {
+  with_operator<Element, Element>(operation, function);
+}
+
+// The same for a reduction's code. The order is that of ElementType.
+template <class Function>
+__device__ void with_reducer(std::uint64_t code, Function function) {
+  const std::uint64_t operation = code % kReduceOperators;
+  switch (code / kReduceOperators) {
+    case 0: return with_operator<float>(operation, function);
+    case 1: return with_operator<double>(operation, function);
+    case 2: return with_operator<std::int32_t, std::uint32_t>(operation, function);
+    case 3: return with_operator<std::int64_t, std::uint64_t>(operation, function);
+    case 4: return with_operator<Float16>(operation, function);
+    case 5: return with_operator<BFloat16>(operation, function);
+    case 6: return with_operator<std::int8_t, std::uint8_t>(operation, function);
+    case 7: return with_operator<std::int16_t, std::uint16_t>(operation, function);
+    case 8: return with_operator<std::uint8_t>(operation, function);
+    case 9: return with_operator<std::uint16_t>(operation, function);
+    case 10: return with_operator<std::uint32_t>(operation, function);
+    default: return with_operator<std::uint64_t>(operation, function);
+  }
+}
+
+}  // namespace polypath::gpu

@@ -1,0 +1,139 @@
+// The conformance suite of conformance.h: reductions are what reduce_on_host does, for every type
+// and operation, at every address, in streams and in graphs.
+
+#include <cstring>
+
+#include "core/error.h"
+#include "driver/conformance.h"
+#include "kernels/images.h"
+#include "support/errors.h"
+
+namespace polypath::test {
+namespace {
+
+constexpr ElementType kTypes[] = {ElementType::float32, ElementType::float64, ElementType::int32,
+                                  ElementType::int64,   ElementType::float16, ElementType::bfloat16,
+                                  ElementType::int8,    ElementType::int16,   ElementType::uint8,
+                                  ElementType::uint16,  ElementType::uint32,  ElementType::uint64};
+constexpr ReduceOperator kOperators[] = {ReduceOperator::sum, ReduceOperator::minimum,
+                                         ReduceOperator::maximum, ReduceOperator::product};
+
+template <class Element>
+Contents as_bytes(const std::vector<Element>& elements) {
+  Contents contents(elements.size() * sizeof(Element));
+  std::memcpy(contents.data(), elements.data(), contents.size());
+  return contents;
+}
+
+// Bytes of any value, but floating-point numbers of moderate size: what is not a number need not be
+// the same one everywhere.
+Contents operand(ElementType type, std::size_t bytes, std::uint64_t seed) {
+  Contents contents = pattern(bytes, seed);
+  const auto exponent = [&](std::size_t size, unsigned char mask, unsigned char bits) {
+    for (std::size_t i = size - 1; i < bytes; i += size)
+      contents[i] = static_cast<unsigned char>((contents[i] & mask) | bits);
+  };
+  if (type == ElementType::float32 || type == ElementType::bfloat16)
+    exponent(bytes_of(type).value, 0x81, 0x3e);
+  if (type == ElementType::float64 || type == ElementType::float16)
+    exponent(bytes_of(type).value, 0x83, 0x3c);
+  return contents;
+}
+
+}  // namespace
+
+void DriverReductions::SetUp() {
+  DriverConformance::SetUp();
+  if (IsSkipped()) return;
+  try {
+    expect_reduced({}, 16, 0, 0);
+  } catch (const Error& error) {
+    if (has_kernel_images() && error.code() != ErrorCode::unsupported) throw;
+    GTEST_SKIP() << error.what();
+  }
+}
+
+void DriverReductions::expect_reduced(const Reduction& reduction, std::size_t bytes,
+                                      std::size_t destination, std::size_t source, bool by_graph) {
+  Contents into = operand(reduction.type, bytes, 1);
+  const Contents from = operand(reduction.type, bytes, 2);
+  const Address a = allocate(gpu(), Bytes{bytes + 64}), b = allocate(gpu(), Bytes{bytes + 64});
+  const Contents around(64 + bytes, 0x5a);
+  subject_->write(a, around);
+  subject_->write(a + Bytes{destination}, into);
+  subject_->write(b + Bytes{source}, from);
+  const CopyRequest reduced{.destination = a + Bytes{destination},
+                            .destination_place = gpu(),
+                            .source = b + Bytes{source},
+                            .source_place = gpu(),
+                            .bytes = Bytes{bytes}};
+
+  const StreamHandle queue = stream(gpu());
+  if (by_graph)
+    driver().launch(graph({{.copy = reduced, .after = {}, .reduction = reduction}}), queue);
+  else driver().reduce(reduced, reduction, queue);
+
+  reduce_on_host(reduction, reinterpret_cast<std::byte*>(into.data()),
+                 reinterpret_cast<const std::byte*>(from.data()), Bytes{bytes});
+  Contents expected = around;
+  std::copy(into.begin(), into.end(), expected.begin() + static_cast<std::ptrdiff_t>(destination));
+  EXPECT_TRUE(same_bytes(read(a, around.size()), expected))
+      << "type " << static_cast<int>(reduction.type) << ", operation "
+      << static_cast<int>(reduction.operation) << ", " << bytes << " bytes at " << destination
+      << " and " << source;
+}
+
+namespace {
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverReductions);
+
+TEST_P(DriverReductions, AreOfEveryTypeAndOperation) {
+  for (const ElementType type : kTypes)
+    for (const ReduceOperator operation : kOperators)
+      expect_reduced({operation, type}, 40000 * bytes_of(type).value, 0, 0);
+}
+
+TEST_P(DriverReductions, AreOfAnyNumberOfElementsAtAnyAddress) {
+  for (const ElementType type : kTypes) {
+    const std::size_t size = bytes_of(type).value;
+    for (const std::size_t elements : {1, 2, 3, 31, 4099})
+      for (const auto& [destination, source] :
+           {std::pair<std::size_t, std::size_t>{0, 0}, {size, size}, {0, size}, {1, 3}, {5, 5}})
+        expect_reduced({ReduceOperator::sum, type}, elements * size, destination, source);
+  }
+}
+
+TEST_P(DriverReductions, AreNodesOfGraphs) {
+  for (const ElementType type : {ElementType::float32, ElementType::int8})
+    expect_reduced({ReduceOperator::maximum, type}, 4096, 0, 0, true);
+}
+
+TEST_P(DriverReductions, OfAGraphGetOtherAddresses) {
+  const Contents one = as_bytes(std::vector<std::int32_t>(1024, 1));
+  const Contents two = as_bytes(std::vector<std::int32_t>(1024, 2));
+  const Address source = allocate(gpu(), two), first = allocate(gpu(), one);
+  const Address second = allocate(gpu(), one);
+  const Reduction sum{ReduceOperator::sum, ElementType::int32};
+  const GraphHandle made =
+      graph({{.copy = request(first, source, one.size()), .after = {}, .reduction = sum}});
+  const StreamHandle queue = stream(gpu());
+
+  driver().launch(made, queue);
+  driver().update_node(made, 0, second, first);
+  driver().launch(made, queue);
+
+  EXPECT_TRUE(same_bytes(read(first, one.size()), as_bytes(std::vector<std::int32_t>(1024, 3))));
+  EXPECT_TRUE(same_bytes(read(second, one.size()), as_bytes(std::vector<std::int32_t>(1024, 4))));
+}
+
+TEST_P(DriverReductions, AreOfOneGpuAndWholeElements) {
+  const Address near = allocate(gpu(), Bytes{64}), far = allocate(peer(), Bytes{64});
+  CopyRequest across{near, gpu(), far, peer(), Bytes{64}};
+  CopyRequest odd{near, gpu(), near + Bytes{32}, gpu(), Bytes{6}};
+
+  expect_invalid_argument([&] { driver().reduce(across, {}, stream(gpu())); }, "another place");
+  expect_invalid_argument([&] { driver().reduce(odd, {}, stream(gpu())); }, "6 bytes");
+}
+
+}  // namespace
+}  // namespace polypath::test
