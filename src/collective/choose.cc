@@ -63,7 +63,10 @@ void explain(std::vector<AlgorithmDecision>& decisions) {
 }  // namespace
 
 CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& settings)
-    : machine_(machine), settings_(settings), rates_(machine_), routes_(machine_, settings_) {}
+    : machine_(machine),
+      settings_(with_collective_slots(settings, machine)),
+      rates_(machine_),
+      routes_(machine_, settings_) {}
 
 void CollectivePlanner::predict(CollectiveDraft& draft, const CollectiveRequest& request,
                                 const std::vector<Executor>& executors, const Program& program) {

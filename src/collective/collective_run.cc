@@ -8,14 +8,6 @@
 #include "model/timeline.h"
 
 namespace polypath {
-namespace {
-
-Settings with_slots(Settings settings) {
-  settings.staging_slots = kPieceSlots + kStagingSlots;
-  return settings;
-}
-
-}  // namespace
 
 Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& program,
                        Executor executor, PlaceId gpu) {
@@ -32,7 +24,7 @@ Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& p
 
 CollectiveRun::CollectiveRun(Driver& driver, const Machine& machine, const Settings& settings)
     : driver_(driver),
-      hops_(driver, machine, with_slots(settings)),
+      hops_(driver, machine, with_collective_slots(settings, machine)),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics_),
       ended_(driver) {}

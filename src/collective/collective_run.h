@@ -32,7 +32,7 @@ Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& p
 class CollectiveRun {
  public:
   /// Scratch memory is made when a program first needs it: per hop that pieces go over, kPieceSlots
-  /// slots of the settings' staging_slot bytes, and kStagingSlots more.
+  /// slots, and kStagingSlots more, as large as with_collective_slots() says.
   CollectiveRun(Driver& driver, const Machine& machine, const Settings& settings);
   CollectiveRun(const CollectiveRun&) = delete;
   CollectiveRun& operator=(const CollectiveRun&) = delete;

@@ -3,13 +3,19 @@
 
 #include <compare>
 
+#include "core/settings.h"
 #include "core/units.h"
+#include "machine/machine.h"
 
 namespace polypath {
 
 /// Slots of scratch memory of each hop: for pieces, two pieces at a time, each of which goes from
 /// one slot into another; and for messages that go over it to be staged, one filled, one emptied.
 inline constexpr int kPieceSlots = 4, kStagingSlots = 2;
+
+/// The settings with slots as large as POLYPATH_COLLECTIVE_SCRATCH allows on this machine: a GPU
+/// has them for a hop from each other GPU.
+Settings with_collective_slots(Settings settings, const Machine& machine);
 
 struct Tuning {
   /// Messages go in pieces of at most so many bytes, one after another through the same steps. Each

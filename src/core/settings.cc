@@ -136,6 +136,9 @@ std::vector<Entry> entries_of_lanes() {
             "bytes of one staging slot: the largest chunk"),
       number("POLYPATH_STAGING_SLOTS", &Settings::staging_slots, 2, 64,
              "staging slots per hop into a staging place"),
+      bytes("POLYPATH_COLLECTIVE_SCRATCH", &Settings::collective_scratch, 1_MiB, 64_GiB,
+            "most scratch memory of a GPU for collectives, made when one first needs it: the more, "
+            "the larger the pieces that a message goes in"),
       number("POLYPATH_LANES", &Settings::lanes, 1, 64,
              "sets of streams and staging slots: program streams that can copy over several paths "
              "at a time"),
