@@ -117,6 +117,12 @@ class DriverPieces : public DriverConformance {
   void expect_copied(std::size_t most, const PieceOffsets& offsets, PlaceId from, PlaceId to);
 };
 
+/// Skipped where the driver has no flags.
+class DriverFlags : public DriverConformance {
+ protected:
+  void SetUp() override;
+};
+
 /// Skipped where the driver has no kernels.
 class DriverKernels : public DriverConformance {
  protected:

@@ -68,6 +68,13 @@ class CudaDriver final : public Driver {
   void unload_kernel(KernelHandle kernel) override;
   bool kernels_reach(PlaceId gpu, Address address) override;
   void run(const KernelRequest& request, StreamHandle stream) override;
+  void write_value(StreamHandle stream, Address address, PlaceId place,
+                   std::uint32_t value) override;
+  void wait_value(StreamHandle stream, Address address, PlaceId place,
+                  std::uint32_t value) override;
+  ExportedMemory export_memory(Address address) override;
+  Address import_memory(const ExportedMemory& memory, PlaceId gpu) override;
+  void release_import(Address address) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
   void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override;
@@ -101,6 +108,11 @@ class CudaDriver final : public Driver {
   void add_copy(Graph& graph, const CopyRequest& copy, const std::vector<GraphNodePointer>& after);
   void add_kernel(Graph& graph, const KernelRequest& kernel,
                   const std::vector<GraphNodePointer>& after);
+  void add_flag(Graph& graph, const FlagRequest& flag, const std::vector<GraphNodePointer>& after);
+  [[nodiscard]] Address reach_flag(Address address, PlaceId place, int gpu);
+  struct SharedMemory;
+  [[nodiscard]] int owner_of(const SharedMemory& shared) const;
+  [[nodiscard]] Address open(const SharedMemory& shared, int gpu);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
   [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId source,
                                                           Bytes bytes);
@@ -128,6 +140,7 @@ class CudaDriver final : public Driver {
   std::map<Address, Bytes> staging_;                                 ///< other staging memory
   std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< of it, what is not in use
   std::map<int, std::vector<StreamPointer>> spare_streams_;          ///< by GPU
+  std::multimap<Address, Address> opened_;  ///< what imports returned, and where each was mapped
 };
 
 }  // namespace polypath::cuda

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/cuda_flag.h"
 #include "driver/cuda/cuda_kernel.h"
 #include "driver/cuda/handles.h"
 
@@ -30,6 +31,9 @@ struct CudaDriver::Graph {
     Address destination, source;  ///< as the caller gave them
     std::array<std::weak_ptr<SecondMapping>, 2> mappings;
     std::optional<KernelRequest> kernel;  ///< instead of a copy
+    bool is_flag = false;                 ///< the same
+
+    [[nodiscard]] bool is_copy() const { return !kernel && !is_flag; }
   };
 
   Node& at(int number) {
@@ -52,6 +56,11 @@ namespace {
   fail(ErrorCode::invalid_argument,
        is_kernel ? "the graph's node is a kernel" : "the graph's node is no kernel",
        "the two have different parameters", is_kernel ? "Use update_kernel." : "Use update_node.");
+}
+
+[[noreturn]] void fail_as_flag() {
+  fail(ErrorCode::invalid_argument, "the graph's node cannot be updated",
+       "it writes or awaits a flag", "Instantiate another graph.");
 }
 
 void set_addresses(Memcpy3D& copy, Address destination, Address source) {
@@ -109,6 +118,34 @@ void CudaDriver::add_kernel(Graph& graph, const KernelRequest& kernel,
   graph.nodes.push_back(std::move(added));
 }
 
+// What is awaited is written by the same node, after that.
+void CudaDriver::add_flag(Graph& graph, const FlagRequest& flag,
+                          const std::vector<GraphNodePointer>& after) {
+  const int gpu = ordinal(flag.gpu);
+  const Address word = reach_flag(flag.address, flag.place, gpu);
+  std::array<MemoryOperation, 2> operations;
+  operations[0] = {.operation = flag.waits ? kWaitValue32 : kWriteValue32,
+                   .address = word.value,
+                   .value = flag.value,
+                   .flags = flag.waits ? kWaitEqual : kWriteDefault};
+  if (flag.then)
+    operations[1] = {.operation = kWriteValue32,
+                     .address = word.value,
+                     .value = *flag.then,
+                     .flags = kWriteDefault};
+  Graph::Node added;
+  added.context = contexts_.of(gpu);
+  added.is_flag = true;
+  const MemoryOperations all{.context = added.context,
+                             .count = flag.waits && flag.then ? 2U : 1U,
+                             .operations = operations.data()};
+  const Current current(added.context);
+  check_flags(
+      cuda_.graph_add_flag(&added.pointer, graph.graph, after.data(), after.size(), &all),
+      "cuGraphAddBatchMemOpNode");
+  graph.nodes.push_back(std::move(added));
+}
+
 GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
   const Current current(contexts_.any());
@@ -122,7 +159,8 @@ GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
     std::vector<GraphNodePointer> after;
     for (const int earlier : node.after)
       after.push_back(made->nodes[static_cast<std::size_t>(earlier)].pointer);
-    if (node.kernel) add_kernel(*made, *node.kernel, after);
+    if (node.flag) add_flag(*made, *node.flag, after);
+    else if (node.kernel) add_kernel(*made, *node.kernel, after);
     else add_copy(*made, node.copy, after);
   }
   check(cuda_.graph_instantiate(&made->executable, made->graph, 0), "cuGraphInstantiate");
@@ -140,6 +178,7 @@ void CudaDriver::update_node(GraphHandle handle, int number, Address destination
   Graph& graph = graph_of(handle);
   Graph::Node& node = graph.at(number);
   if (node.kernel) fail_as_kernel(true);
+  if (node.is_flag) fail_as_flag();
   const Current current(node.context);
   node.destination = destination;
   node.source = source;
@@ -165,7 +204,7 @@ void CudaDriver::reach_imports(Graph& graph) {
   const std::uint64_t now = imports_.changes();
   if (graph.imports_then == now) return;
   for (Graph::Node& node : graph.nodes) {
-    if (node.kernel) continue;
+    if (!node.is_copy()) continue;
     const Current current(node.context);
     place_addresses(imports_, node);
     check(cuda_.graph_exec_set_copy(graph.executable, node.pointer, &node.copy, node.context),
