@@ -44,7 +44,8 @@ class Projection {
     const auto& buffers = whole_.buffers();
     buffers_.assign(buffers.size(), kNone);
     for (std::size_t i = 0; i < buffers.size(); ++i)
-      if (!buffers[i].is_scratch()) buffers_[i] = part_.program.add(ProgramBuffer{buffers[i].place});
+      if (!buffers[i].is_scratch())
+        buffers_[i] = part_.program.add(ProgramBuffer{buffers[i].place});
     part_.first_flags = static_cast<int>(part_.program.buffers().size());
     for (const PlaceId place : ranks) part_.program.add(ProgramBuffer{place});
     for (std::size_t i = 0; i < buffers.size(); ++i)
@@ -53,8 +54,7 @@ class Projection {
 
   void add_scratch(const ProgramBuffer& buffer, int& number) {
     number = part_.program.add(ProgramBuffer{buffer.place});
-    part_.scratch.push_back(
-        {number, buffer.filled_over, buffer.slot, order_.owner_of(buffer)});
+    part_.scratch.push_back({number, buffer.filled_over, buffer.slot, order_.owner_of(buffer)});
   }
 
   [[nodiscard]] Slice mapped(const Slice& slice) const {

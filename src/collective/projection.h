@@ -5,8 +5,8 @@
 // goes to the rank that has the node's destination, else its source). An edge between nodes of one
 // rank stays one. Between ranks it becomes a flag: a word of memory that the earlier node's rank p,
 // the producer, sets, and the later one's rank c, the consumer, awaits and clears. The flags of the
-// ordered pair (p, c) lie in c's memory and have numbers: word 0 says that p has entered, the others
-// are for edges. All of them are 0 at first.
+// ordered pair (p, c) lie in c's memory and have numbers: word 0 says that p has entered, the
+// others are for edges. All of them are 0 at first.
 //
 //   c's stream:  … │ entry to all whom it concerns │ c's nodes, flags among them │ ends awaited │ …
 //
@@ -20,13 +20,15 @@
 // same order. Then no flag is set a second time before it has been awaited and cleared, and so none
 // is missed:
 //
-// - A word k > 0 of (p, c) has as many awaits as signals in a program, each signal before its await.
+// - A word k > 0 of (p, c) has as many awaits as signals in a program, each signal before its
+// await.
 //   Within a run it is used again only where the signal and its await both come after a node of c
-//   which comes after the earlier await. In the next run that uses it p signals after it knows that c has entered (2), and c
-//   has entered after its part of the run before, which has all of its awaits.
+//   which comes after the earlier await. In the next run that uses it p signals after it knows that
+//   c has entered (2), and c has entered after its part of the run before, which has all of its
+//   awaits.
 // - Word 0 of (c, p) is set in a run only if p awaits it in that run (1, 2). p then touches c's
-//   memory, or does what a node of c comes after; so c's part ends after p has cleared the word (3),
-//   and c enters the next run after that.
+//   memory, or does what a node of c comes after; so c's part ends after p has cleared the word
+//   (3), and c enters the next run after that.
 //
 // Nor do ranks wait for each other in a circle, whatever the GPUs do one after another that could
 // go at the same time: a signal stands before its await in the order (run, number of node), entries
@@ -45,10 +47,10 @@ namespace polypath {
 
 /// Memory that a rank gives to the others, as a buffer of the program.
 struct ScratchUse {
-  int buffer = 0;    ///< of the part's program
-  HopId filled_over; ///< the slots of this hop
-  int slot = 0;      ///< and which of them
-  int owner = 0;     ///< the rank that has them: the one at that place, else the one that fills them
+  int buffer = 0;     ///< of the part's program
+  HopId filled_over;  ///< the slots of this hop
+  int slot = 0;       ///< and which of them
+  int owner = 0;  ///< the rank that has them: the one at that place, else the one that fills them
 };
 
 /// What one rank does.
@@ -68,8 +70,8 @@ constexpr Bytes flag_offset(int producer, int word, int per_pair) {
                        static_cast<std::uint64_t>(word));
 }
 
-/// The parts of all ranks, in order. `ranks` are their GPUs; `per_pair` words are kept for each pair.
-/// Error (unsupported) if the program needs more, (internal) if some node is of no rank.
+/// The parts of all ranks, in order. `ranks` are their GPUs; `per_pair` words are kept for each
+/// pair. Error (unsupported) if the program needs more, (internal) if some node is of no rank.
 std::vector<RankPart> project(const Machine& machine, const Program& program,
                               const std::vector<PlaceId>& ranks, int per_pair);
 

@@ -36,7 +36,8 @@ class RankMemory {
   /// Makes the scratch memory that the parts of a program need and that is not there, and opens
   /// what this rank's part uses. All ranks do so for the same programs in the same order.
   void prepare(const Machine& machine, const RankPart& part);
-  /// The addresses of a part's buffers, of which the caller's are given; 0 for what it does not use.
+  /// The addresses of a part's buffers, of which the caller's are given; 0 for what it does not
+  /// use.
   [[nodiscard]] std::vector<Address> addresses(const RankPart& part,
                                                std::span<const Address> callers) const;
   /// This rank's flags, and how much memory they take.

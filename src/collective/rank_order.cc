@@ -112,8 +112,8 @@ void RankOrder::add(int number) {
 void RankOrder::await_entries(int number, Progress& so_far) {
   RankNode& node = nodes_[index(number)];
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    const bool concerns = touched_[index(number)][index(rank)] ||
-                          signalled_[index(number)][index(rank)];
+    const bool concerns =
+        touched_[index(number)][index(rank)] || signalled_[index(number)][index(rank)];
     if (!concerns || so_far.all[entry_of(rank)] >= 0) continue;
     const auto [awaited, is_new] = entered_.try_emplace({node.rank, rank});
     if (is_new) {
@@ -168,8 +168,8 @@ int RankOrder::add_flag(int earlier, int consumer, int before, const Known& at) 
   return flag;
 }
 
-// Word 0 is the entry. One may be used again that the consumer has cleared before the signal, if who
-// awaits it now knows that, too: else it would take the first signal for its own.
+// Word 0 is the entry. One may be used again that the consumer has cleared before the signal, if
+// who awaits it now knows that, too: else it would take the first signal for its own.
 int RankOrder::free_word(int producer, int consumer, int earlier, const Known& at) {
   std::vector<int>& freed_by = words_[{producer, consumer}];
   const auto is_free = [&](int node) {

@@ -1,6 +1,6 @@
 #pragma once
-// Which flags the ranks need between their parts of a program (projection.h): found node by node, in
-// order.
+// Which flags the ranks need between their parts of a program (projection.h): found node by node,
+// in order.
 //
 // What a node comes after is known as a vector: for each queue its last node, and for each rank
 // whether it has entered. A node's vector is the union of those of all it comes after.
@@ -87,11 +87,11 @@ class RankOrder {
   std::size_t queues_;
   std::vector<RankNode> nodes_;
   std::vector<RankFlag> flags_;
-  std::vector<std::vector<int>> entries_, ends_;           ///< by rank
-  std::vector<std::vector<bool>> touched_;                 ///< by node: by rank
-  std::vector<std::vector<bool>> signalled_;               ///< by node: ranks whose nodes follow it
-  std::vector<Known> known_;                               ///< by node
-  std::vector<int> last_;                                  ///< by queue
+  std::vector<std::vector<int>> entries_, ends_;  ///< by rank
+  std::vector<std::vector<bool>> touched_;        ///< by node: by rank
+  std::vector<std::vector<bool>> signalled_;      ///< by node: ranks whose nodes follow it
+  std::vector<Known> known_;                      ///< by node
+  std::vector<int> last_;                         ///< by queue
   std::map<std::pair<int, int>, std::vector<Await>> awaits_;  ///< by rank, and queue of the earlier
   std::map<std::pair<int, int>, Await> entered_;           ///< by rank that awaits, and that enters
   std::map<std::pair<int, int>, std::vector<int>> words_;  ///< by pair: node that frees each word

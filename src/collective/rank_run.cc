@@ -8,6 +8,12 @@
 #include "model/timeline.h"
 
 namespace polypath {
+namespace {
+
+// How long a part that could not be enqueued as a whole is given to end.
+constexpr Seconds kPatience{10};
+
+}  // namespace
 
 Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vector<RankPart>& parts,
                        const std::vector<PlaceId>& ranks, Executor executor) {
@@ -49,20 +55,45 @@ PlaceId RankRun::gpu() const { return group_.ranks[static_cast<std::size_t>(grou
 
 void RankRun::prepare(const RankProgram& program) { memory_.prepare(machine_, program.part); }
 
-// What is queued of a part waits for the other ranks, and they for what is not queued: it is let
-// go before anybody waits for it.
+// What is queued of a part waits for the other ranks, and they for what is not queued.
+bool RankRun::let_go(const Transfer& transfer) noexcept {
+  std::vector<EventHandle> ends;
+  const bool marked = quietly([&] {
+    ends.push_back(ended_.on(transfer.stream_gpu));
+    driver_.record(ends.back(), transfer.stream);
+    for (std::size_t queue = 1; queue < transfer.program->queues().size(); ++queue) {
+      QueueStream& used = hops_.stream(transfer.program->queues()[queue]);
+      ends.push_back(used.end.on(used.gpu));
+      driver_.record(ends.back(), used.stream);
+    }
+  });
+  return marked && wait_with_flags(ends, kPatience) && hops_.settle(transfer);
+}
+
+// A flag may be awaited again and again, within one part and by one after another.
+bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds patience) noexcept {
+  const auto is_done = [&](EventHandle end) { return driver_.is_done(end); };
+  bool done = false;
+  (void)quietly([&] {
+    const Seconds start = driver_.now();
+    while (!(done = std::all_of(ends.begin(), ends.end(), is_done))) {
+      if (driver_.now() - start > patience) return;
+      memory_.set_flags();
+    }
+  });
+  return done;
+}
+
 template <class Runner>
 void RankRun::run_by(Runner& executor, const Transfer& transfer) {
   executor.prepare(transfer);
   const EventHandle ended = ended_.on(transfer.stream_gpu);
   try {
-    if (last_.value != 0 && transfer.stream != last_stream_)
-      driver_.wait(transfer.stream, last_);
+    if (last_.value != 0 && transfer.stream != last_stream_) driver_.wait(transfer.stream, last_);
     executor.run(transfer);
     driver_.record(ended, transfer.stream);
   } catch (const Error& error) {
-    quietly([&] { memory_.set_flags(); });
-    if (!hops_.settle(transfer)) throw UnsettledError(error.code(), error.what());
+    if (!let_go(transfer)) throw UnsettledError(error.code(), error.what());
     throw;
   }
   last_ = ended, last_stream_ = transfer.stream;
@@ -81,15 +112,8 @@ void RankRun::run(const RankProgram& program, std::span<const Address> buffers,
   else run_by(streams_, transfer);
 }
 
-// A flag may be awaited again and again, by one part after another.
 bool RankRun::release(Seconds patience) {
-  if (last_.value == 0) return true;
-  const Seconds start = driver_.now();
-  do {
-    memory_.set_flags();
-    if (driver_.is_done(last_)) return true;
-  } while (driver_.now() - start < patience);
-  return false;
+  return last_.value == 0 || wait_with_flags({last_}, patience);
 }
 
 }  // namespace polypath

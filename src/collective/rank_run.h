@@ -57,7 +57,8 @@ class RankRun {
   /// earlier parts of this object on any stream. All ranks run the same programs in the same order.
   /// `buffers` are the whole program's, each as this process knows it; those that its part does not
   /// touch may be 0. After an error of the driver nothing of this rank's is queued, the contents of
-  /// all outputs are not defined, and the other ranks wait until they release() their own.
+  /// all outputs are not defined, and the other ranks wait until they release() their own;
+  /// UnsettledError if what was queued has not ended after 10 s.
   void run(const RankProgram& program, std::span<const Address> buffers, StreamHandle stream);
   /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The
   /// contents of the outputs are not defined, and the group is of no more use. False if it has not
@@ -69,6 +70,9 @@ class RankRun {
  private:
   template <class Runner>
   void run_by(Runner& executor, const Transfer& transfer);
+  [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
+  [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
+                                     Seconds patience) noexcept;
   [[nodiscard]] PlaceId gpu() const;
 
   Driver& driver_;

@@ -78,8 +78,7 @@ GraphNode Binding::graph_node_of(const Node& node, std::vector<int> after) const
     case Operation::reduce:
       return {.copy = request_of(node), .after = std::move(after), .reduction = node.reduction};
     case Operation::signal:
-    case Operation::await:
-      return {.copy = {}, .after = std::move(after), .flag = flag_of(node)};
+    case Operation::await: return {.copy = {}, .after = std::move(after), .flag = flag_of(node)};
     case Operation::copy: break;
   }
   return {.copy = request_of(node), .after = std::move(after)};

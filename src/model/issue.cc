@@ -16,9 +16,7 @@ class StreamClock {
   void fork() { record(); }
   void start(int) { wait(); }
   void wait(int, int) { wait(); }
-  void run(int node) {
-    issue_.nodes.push_back(now_ += cost_of(program_.node(node).operation));
-  }
+  void run(int node) { issue_.nodes.push_back(now_ += cost_of(program_.node(node).operation)); }
   void record(int) { record(); }
   void join(int) { record(), wait(); }
   void join_callers() { record(); }

@@ -6,8 +6,8 @@
 // the nodes that it names. A queue is a stream, an edge between two queues an event. Queue 0 is the
 // caller's own: everything in the others starts after what is in it, and it goes on after all of
 // them. Flags are words of memory through which programs of several processes wait for each other:
-// one sets a flag, another one awaits it, and clears it in doing so. Scratch memory is filled over a hop and belongs to it; who fills it the next time comes
-// after whoever read it last.
+// one sets a flag, another one awaits it, and clears it in doing so. Scratch memory is filled over
+// a hop and belongs to it; who fills it the next time comes after whoever read it last.
 //
 // Builders write programs (model/transfer.h). Everything else interprets them: when nodes are
 // issued (issue.h), when they run (timeline.h), what their streams and events are (stream_calls.h,
@@ -88,7 +88,7 @@ struct Node {
   Operation operation = Operation::copy;
   HopId hop = {};  ///< that a copy goes over
   Reduction reduction = {};
-  Slice source;       ///< of a copy or reduction; of a signal or await, in memory of whose GPU it is
+  Slice source;  ///< of a copy or reduction; of a signal or await, in memory of whose GPU it is
   Slice destination;  ///< of a copy or reduction, or the flag
   Bytes bytes;        ///< of a kernel, all that it uses
   int queue = 0;

@@ -69,8 +69,7 @@ void Timeline::play() {
     for (std::size_t i = 0; i < uses.awaits.size(); ++i) {
       const ActivityPointer& awaits = uses.awaits[i];
       if (i < uses.signals.size())
-        Fluid::order(uses.signals[i], awaits,
-                     machine_.wait_latency(uses.signals[i]->gpu, awaits->gpu));
+        Fluid::order(uses.signals[i], awaits, machine_.driver.flag_latency);
       fluid_.submit(awaits);
     }
   flags_.clear();

@@ -1,7 +1,7 @@
 #pragma once
 // Programs on a timeline: when each node runs, played copy by copy (fluid.h), with the waits of the
-// executors. Programs of several ranks go onto one timeline: the n-th that awaits a flag comes after
-// the n-th that signals it.
+// executors. Programs of several ranks go onto one timeline: the n-th that awaits a flag comes
+// after the n-th that signals it.
 
 #include <map>
 #include <tuple>

@@ -59,8 +59,7 @@ void enqueue_all(Random& random, RankGroup& group, const std::vector<Step>& step
     while (next[rank] == steps.size()) rank = (rank + 1) % next.size();
     const Step& step = steps[next[rank]++];
     const double wait = random.chance(40) ? late * random.integer(0, 300) * 1e-6 : 0;
-    group.enqueue(static_cast<int>(rank), step.programs, step.buffers->addresses(),
-                  Seconds{wait});
+    group.enqueue(static_cast<int>(rank), step.programs, step.buffers->addresses(), Seconds{wait});
   }
 }
 
@@ -119,9 +118,8 @@ TEST(AllAlgorithms, AreRightWhenDivided) {
     for (const Collective collective : algorithm.collectives)
       for (const Executor executor : {Executor::stream, Executor::graph}) {
         SCOPED_TRACE(testing::Message() << algorithm.name << " " << name_of(collective));
-        const CollectiveRequest request{.collective = collective,
-                                        .ranks = first_gpus(machine, 4),
-                                        .elements = 10'001};
+        const CollectiveRequest request{
+            .collective = collective, .ranks = first_gpus(machine, 4), .elements = 10'001};
         RankGroup group(machine, request.ranks);
         const RankPrograms programs = divide(
             machine, build(algorithm, machine, request, {.piece = 8_KiB}), request.ranks, executor);

@@ -78,9 +78,8 @@ TEST_P(DriverFlags, GraphsAwaitAndClearThem) {
   const Address source = allocate(host(), sent), middle = allocate(gpu(), Bytes{kLarge});
   const Address destination = allocate(host(), Bytes{kLarge}), flag = allocate(gpu(), word(0));
   const StreamHandle writer = stream(gpu()), reader = stream(gpu());
-  const GraphHandle reads =
-      graph({{.copy = {}, .after = {}, .flag = awaited(flag, gpu())},
-             {.copy = request(destination, middle, kLarge), .after = {0}}});
+  const GraphHandle reads = graph({{.copy = {}, .after = {}, .flag = awaited(flag, gpu())},
+                                   {.copy = request(destination, middle, kLarge), .after = {0}}});
   const GraphHandle writes =
       graph({{.copy = request(middle, source, kLarge), .after = {}},
              {.copy = {},

@@ -140,9 +140,8 @@ void CudaDriver::add_flag(Graph& graph, const FlagRequest& flag,
                              .count = flag.waits && flag.then ? 2U : 1U,
                              .operations = operations.data()};
   const Current current(added.context);
-  check_flags(
-      cuda_.graph_add_flag(&added.pointer, graph.graph, after.data(), after.size(), &all),
-      "cuGraphAddBatchMemOpNode");
+  check_flags(cuda_.graph_add_flag(&added.pointer, graph.graph, after.data(), after.size(), &all),
+              "cuGraphAddBatchMemOpNode");
   graph.nodes.push_back(std::move(added));
 }
 

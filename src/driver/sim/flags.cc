@@ -26,8 +26,7 @@ std::string Flags::race_of(const Word& word, const Moment& writer) {
   const auto follows = [&](const MomentPointer& earlier) {
     return !earlier || (earlier->known && writer.clock[earlier->thread] >= earlier->stamp);
   };
-  if (!follows(word.writer))
-    return "race: two writes of one flag, and nothing orders them";
+  if (!follows(word.writer)) return "race: two writes of one flag, and nothing orders them";
   if (!std::all_of(word.seen.begin(), word.seen.end(), follows))
     return "race: a flag is written while somebody waits for what it had, and nothing orders them";
   return {};

@@ -8,10 +8,11 @@
 // What is kept back counts as done by what the host knows when it is told, not by what it knew at
 // the call: a race may be missed where the host synchronised in between, none is made up.
 
+#include <deque>
 #include <functional>
-#include <list>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "driver/sim/race_detector.h"
 
@@ -23,6 +24,7 @@ struct Moment {
   Clock clock = {};
   std::size_t thread = 0;
   std::uint32_t stamp = 0;
+  std::vector<std::size_t> held = {};  ///< threads whose next act comes after it
 };
 using MomentPointer = std::shared_ptr<Moment>;
 
@@ -33,7 +35,7 @@ class OrderLog {
   /// Does `what` as part of the thread, now or once all before it in the thread is known.
   template <class What>
   void perform(std::size_t thread, What what) {
-    if (kept_.empty()) what();
+    if (!is_held(thread)) what();
     else keep(thread, nullptr, std::move(what));
   }
   /// The thread comes after the moment; null is none.
@@ -47,16 +49,21 @@ class OrderLog {
 
  private:
   struct Kept {
-    std::size_t thread;
     MomentPointer after;  ///< may be null
     std::function<void()> what;
   };
 
+  [[nodiscard]] bool is_held(std::size_t thread) const {
+    return thread < kept_.size() && !kept_[thread].empty();
+  }
   void keep(std::size_t thread, MomentPointer after, std::function<void()> what);
-  void perform_kept();
+  void tell(Moment& moment);
+  void go_on(std::size_t thread);
 
   RaceDetector& races_;
-  std::list<Kept> kept_;  ///< in the order of the calls
+  std::vector<std::deque<Kept>> kept_;  ///< by thread, in the order of the calls
+  std::vector<std::size_t> free_;       ///< threads that may go on
+  bool going_on_ = false;
 };
 
 }  // namespace polypath::sim

@@ -72,7 +72,7 @@ ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPo
     if (options_.move_bytes) std::memcpy(word, &value, sizeof value);
     std::string race;
     for (const ActivityPointer& going : flags_.written(word, value, writer, race))
-      fluid_.resume(going, machine_.wait_latency(request.gpu, going->gpu));
+      fluid_.resume(going, machine_.driver.flag_latency);
     if (options_.check_races && !race.empty()) report(race);
   };
   return activity;

@@ -19,8 +19,8 @@ struct SimDriver::Graph {
 
 /// Where a node stands in the order of things, if it writes or awaits a flag.
 struct SimDriver::NodeOrder {
-  AwaitedFlag awaited = {};     ///< of a wait
-  MomentPointer written = {};   ///< of a write, be it after a wait
+  AwaitedFlag awaited = {};    ///< of a wait
+  MomentPointer written = {};  ///< of a write, be it after a wait
 };
 
 /// Cuts the nodes into branches, each a chain of dependencies; returns the branch of each node.

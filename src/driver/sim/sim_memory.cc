@@ -90,10 +90,10 @@ void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::by
 
 void SimDriver::step(const CopyRequest& request, std::size_t thread) {
   if (!options_.check_races) return step(thread, {}, {});
-  std::string what = fmt::format(
-      "copy of {} bytes from {} to {} (path {}, chunk {})", request.bytes.value,
-      machine_.place(request.source_place).name, machine_.place(request.destination_place).name,
-      request.label.path, request.label.chunk);
+  std::string what = fmt::format("copy of {} bytes from {} to {} (path {}, chunk {})",
+                                 request.bytes.value, machine_.place(request.source_place).name,
+                                 machine_.place(request.destination_place).name, request.label.path,
+                                 request.label.chunk);
   step(thread,
        {touch(request.source, request.bytes, false),
         touch(request.destination, request.bytes, true)},
