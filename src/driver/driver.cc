@@ -36,6 +36,34 @@ void Driver::update_kernel(GraphHandle, int, const std::vector<Address>&) {
   fail_without_kernels("no graph here has a kernel", name());
 }
 
+namespace {
+
+[[noreturn]] void fail_without_flags(const std::string& driver) {
+  fail(ErrorCode::unsupported, "streams cannot write or await flags",
+       "driver '" + driver + "' has no calls for that", "Order them by events.");
+}
+
+[[noreturn]] void fail_without_sharing(const std::string& driver) {
+  fail(ErrorCode::unsupported, "memory cannot be shared between processes",
+       "driver '" + driver + "' has no calls for that", "Use one process.");
+}
+
+}  // namespace
+
+void Driver::write_value(StreamHandle, Address, PlaceId, std::uint32_t) {
+  fail_without_flags(name());
+}
+
+void Driver::wait_value(StreamHandle, Address, PlaceId, std::uint32_t) {
+  fail_without_flags(name());
+}
+
+ExportedMemory Driver::export_memory(Address) { fail_without_sharing(name()); }
+
+Address Driver::import_memory(const ExportedMemory&, PlaceId) { fail_without_sharing(name()); }
+
+void Driver::release_import(Address) { fail_without_sharing(name()); }
+
 void check_parameters(const KernelRequest& request, std::size_t declared) {
   const std::size_t given = request.values.size() + request.memory.size();
   if (declared > 0 && given > declared)

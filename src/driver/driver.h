@@ -6,6 +6,7 @@
 // calls may be made from any thread. Work is ordered by streams and events only.
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -102,12 +103,26 @@ struct KernelRequest {
   CopyLabel label = {};
 };
 
+/// A word of 32 bits that a stream or graph writes, or waits for.
+struct FlagRequest {
+  Address address;  ///< a multiple of 4
+  PlaceId place;
+  PlaceId gpu;  ///< that does it
+  std::uint32_t value = 1;
+  bool waits = false;                      ///< until the word is `value`, instead of writing it
+  std::optional<std::uint32_t> then = {};  ///< what is written into it after that wait
+};
+
+/// Names an allocation and a place in it to other processes.
+using ExportedMemory = std::vector<std::byte>;
+
 /// A copy in a graph, after the nodes in `after` (indices of earlier nodes).
 struct GraphNode {
   CopyRequest copy;
   std::vector<int> after;
   std::optional<Reduction> reduction = {};   ///< if it is one; as Driver::reduce
   std::optional<KernelRequest> kernel = {};  ///< or this instead of a copy; as Driver::run
+  std::optional<FlagRequest> flag = {};      ///< or this; as Driver::write_value and wait_value
 };
 
 /// What memory is to a driver.
@@ -211,6 +226,23 @@ class Driver {
   [[nodiscard]] virtual bool kernels_reach(PlaceId gpu, Address address);
   /// Enqueues a kernel on a stream of its GPU. Memory of another place has to be within reach.
   virtual void run(const KernelRequest& request, StreamHandle stream);
+
+  /// Enqueues the writing of a word of 32 bits at a place: whoever sees it sees what came before it
+  /// in the stream. Error (unsupported) if the driver cannot.
+  virtual void write_value(StreamHandle stream, Address address, PlaceId place,
+                           std::uint32_t value);
+  /// What follows in the stream starts once the word is `value`. Whoever is to write it must not
+  /// need anything that is put into streams later than this.
+  virtual void wait_value(StreamHandle stream, Address address, PlaceId place, std::uint32_t value);
+
+  /// What another process needs to reach the allocation that the address lies in, from there on.
+  /// Error (unsupported) for memory that cannot be shared.
+  [[nodiscard]] virtual ExportedMemory export_memory(Address address);
+  /// Where a GPU finds it, also if it is memory of this very process. Error (invalid_argument) if
+  /// these bytes name nothing, (driver) if it cannot be reached.
+  [[nodiscard]] virtual Address import_memory(const ExportedMemory& memory, PlaceId gpu);
+  /// Gives back what import_memory returned, once nothing queued uses it.
+  virtual void release_import(Address address);
 
   /// A copy between memories of any kind, wherever they are: one native copy, as the driver's user
   /// would make it. With pageable memory it may block until what is before it has finished.

@@ -62,12 +62,23 @@ KernelRequest Binding::kernel_of(const Node& node) const {
   return request;
 }
 
+FlagRequest Binding::flag_of(const Node& node) const {
+  FlagRequest flag{.address = address_of(node.destination, kFlagBytes),
+                   .place = program().buffer(node.destination).place,
+                   .gpu = program().buffer(node.source).place,
+                   .value = 1};
+  if (node.operation == Operation::await) flag.waits = true, flag.then = 0;
+  return flag;
+}
+
 GraphNode Binding::graph_node_of(const Node& node, std::vector<int> after) const {
   switch (node.operation) {
     case Operation::kernel:
       return {.copy = {}, .after = std::move(after), .kernel = kernel_of(node)};
     case Operation::reduce:
       return {.copy = request_of(node), .after = std::move(after), .reduction = node.reduction};
+    case Operation::signal:
+    case Operation::await: return {.copy = {}, .after = std::move(after), .flag = flag_of(node)};
     case Operation::copy: break;
   }
   return {.copy = request_of(node), .after = std::move(after)};

@@ -30,6 +30,8 @@ class Binding {
   [[nodiscard]] CopyRequest request_of(const Node& node) const;
   /// The same for a kernel; error (internal) too if it was not brought.
   [[nodiscard]] KernelRequest kernel_of(const Node& node) const;
+  /// The same of a signal or await.
+  [[nodiscard]] FlagRequest flag_of(const Node& node) const;
   /// The same as a node of a graph, after those of its queue and the others that it names.
   [[nodiscard]] GraphNode graph_node_of(const Node& node, std::vector<int> after) const;
 

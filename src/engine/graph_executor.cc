@@ -35,11 +35,13 @@ void GraphExecutor::prepare(const Transfer& transfer) {
   else if (update(*entry, transfer)) ++statistics_.graph_updates;
 }
 
-// One with other kernels is of no use any more: it is of a program that runs no more.
+// One with other kernels or flags is of no use any more: it is of a program that runs no more.
 GraphExecutor::Entry* GraphExecutor::find(const Transfer& transfer) {
   const std::string structure(transfer.structure);
   Entry* entry = cache_.find(structure);
-  if (entry == nullptr || std::ranges::equal(entry->kernels, transfer.kernels)) return entry;
+  if (entry == nullptr || (std::ranges::equal(entry->kernels, transfer.kernels) &&
+                           (entry->flags.empty() || entry->flags == flags_of(transfer))))
+    return entry;
   cache_.erase(structure);
   return nullptr;
 }
@@ -47,7 +49,8 @@ GraphExecutor::Entry* GraphExecutor::find(const Transfer& transfer) {
 void GraphExecutor::add(const Transfer& transfer) {
   Entry entry{.graph = instantiate(transfer),
               .buffers = {transfer.buffers.begin(), transfer.buffers.end()},
-              .kernels = {transfer.kernels.begin(), transfer.kernels.end()}};
+              .kernels = {transfer.kernels.begin(), transfer.kernels.end()},
+              .flags = flags_of(transfer)};
   const std::size_t evicted = cache_.evictions();
   cache_.insert(std::string(transfer.structure), std::move(entry));
   statistics_.graph_evictions += cache_.evictions() - evicted;
@@ -86,8 +89,19 @@ bool GraphExecutor::update(Entry& entry, const Transfer& transfer) {
   return true;
 }
 
+// By the caller's buffers, which have all flags.
+std::vector<Address> GraphExecutor::flags_of(const Transfer& transfer) {
+  std::vector<Address> flags;
+  for (const Node& node : transfer.program->nodes())
+    if (is_flag(node.operation))
+      flags.push_back(transfer.buffers[static_cast<std::size_t>(node.destination.buffer)] +
+                      node.destination.offset);
+  return flags;
+}
+
 void GraphExecutor::update_node(GraphHandle graph, const Binding& bound, int number) {
   const Node& node = bound.program().node(number);
+  if (is_flag(node.operation)) return;
   if (node.operation != Operation::kernel) {
     const CopyRequest request = bound.request_of(node);
     return driver_.update_node(graph, number, request.destination, request.source);

@@ -34,9 +34,11 @@ class GraphExecutor {
     GraphHandle graph;
     std::vector<Address> buffers;
     std::vector<KernelHandle> kernels;  ///< cannot be changed in it
+    std::vector<Address> flags;         ///< nor these, node by node
   };
 
   [[nodiscard]] Entry* find(const Transfer& transfer);
+  [[nodiscard]] static std::vector<Address> flags_of(const Transfer& transfer);
   void add(const Transfer& transfer);
   [[nodiscard]] GraphHandle instantiate(const Transfer& transfer);
   void update_node(GraphHandle graph, const Binding& bound, int number);

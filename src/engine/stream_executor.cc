@@ -57,7 +57,14 @@ class DriverCalls {
       case Operation::reduce:
         return driver_.reduce(bound_.request_of(node), node.reduction, stream);
       case Operation::kernel: return driver_.run(bound_.kernel_of(node), stream);
+      case Operation::signal:
+      case Operation::await: return put_flag(bound_.flag_of(node), stream);
     }
+  }
+  void put_flag(const FlagRequest& flag, StreamHandle stream) {
+    if (!flag.waits) return driver_.write_value(stream, flag.address, flag.place, flag.value);
+    driver_.wait_value(stream, flag.address, flag.place, flag.value);
+    if (flag.then) driver_.write_value(stream, flag.address, flag.place, *flag.then);
   }
 
   [[nodiscard]] EventHandle event_of(int number) const {

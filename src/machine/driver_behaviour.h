@@ -55,6 +55,12 @@ struct DriverBehaviour {
   double kernel_efficiency = 0.93;
   int kernel_blocks = 16;
 
+  /// What a call that lets a stream write a flag, or wait for one, costs the calling thread; and
+  /// from where the stream has reached the write until a stream that waits for it goes on. Not
+  /// measured: what is published of such calls is 1 to 2 us for each.
+  Seconds flag_call = 1.5_us;
+  Seconds flag_latency = 1.5_us;
+
   /// What preparing costs more while the program allocates, where a context has to be made.
   double context_beside_allocations = 16;
 };

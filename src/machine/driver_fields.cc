@@ -44,6 +44,8 @@ const std::vector<DriverField>& driver_fields() {
       time("kernel_latency", &D::kernel_latency),
       {"kernel_efficiency", &D::kernel_efficiency, 0.01, 1},
       {"kernel_blocks", &D::kernel_blocks, 1, 1024},
+      time("flag_call", &D::flag_call),
+      time("flag_latency", &D::flag_latency),
       {"context_beside_allocations", &D::context_beside_allocations, 1, 1000}};
   return fields;
 }

@@ -61,11 +61,20 @@ void Fluid::advance_to(Seconds time) {
   if (time > now_) flow_for(time - now_), now_ = time;
 }
 
-Seconds Fluid::advance_until(const Activity& activity) {
+bool Fluid::play_until(const Activity& activity) {
   while (!activity.done)
-    if (!play_next(Seconds::infinity()))
-      fail(ErrorCode::internal, "an activity waits for ever", "nothing is left that could end it");
+    if (!play_next(Seconds::infinity())) return false;
+  return true;
+}
+
+Seconds Fluid::advance_until(const Activity& activity) {
+  if (!play_until(activity))
+    fail(ErrorCode::internal, "an activity waits for ever", "nothing is left that could end it");
   return activity.finished;
+}
+
+void Fluid::resume(const ActivityPointer& activity, Seconds delay) {
+  schedule(now_ + delay, Step::finish, activity);
 }
 
 void Fluid::drain() {
@@ -125,6 +134,7 @@ void Fluid::flow_for(Seconds duration) {
 
 void Fluid::become_ready(const ActivityPointer& activity) {
   activity->ready = now_;
+  if (activity->may_go_on && !activity->may_go_on(activity)) return;
   if (!activity->hop.valid() || take_engines(*activity)) start(activity);
   else waiting_.push_back(activity);
 }
@@ -202,6 +212,7 @@ void Fluid::finish(const ActivityPointer& activity) {
   }
   activity->successors.clear();
   activity->on_done = nullptr;
+  activity->may_go_on = nullptr;
 }
 
 // Gives the engines back, and starts every waiting copy that can start now, first come first

@@ -45,6 +45,8 @@ struct Activity {
   bool done = false;
   bool waits = false;  ///< its stream waits for another one before it
   std::function<void(const Activity&)> on_done;
+  /// Asked when it is ready; false: it ends when Fluid::resume says so.
+  std::function<bool(const std::shared_ptr<Activity>&)> may_go_on;
 
   int unfinished = 0;  ///< activities it still waits for
   std::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
@@ -81,7 +83,11 @@ class Fluid {
 
   /// Plays everything that happens up to `time`.
   void advance_to(Seconds time);
-  /// Plays until `activity` has finished; returns when that was.
+  /// Ends an activity that might not go on, after a while.
+  void resume(const ActivityPointer& activity, Seconds delay);
+  /// Plays until `activity` has finished; false if nothing is left that could end it.
+  bool play_until(const Activity& activity);
+  /// The same; returns when that was. Error (internal) if it never finishes.
   Seconds advance_until(const Activity& activity);
   /// Plays until nothing is left.
   void drain();

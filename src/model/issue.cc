@@ -9,17 +9,14 @@ namespace {
 class StreamClock {
  public:
   StreamClock(const Machine& machine, const Program& program)
-      : costs_(machine.costs), kernel_launch_(machine.driver.kernel_launch), program_(program) {
+      : costs_(machine.costs), driver_(machine.driver), program_(program) {
     issue_.nodes.reserve(program.nodes().size());
   }
 
   void fork() { record(); }
   void start(int) { wait(); }
   void wait(int, int) { wait(); }
-  void run(int node) {
-    const bool is_kernel = program_.node(node).operation == Operation::kernel;
-    issue_.nodes.push_back(now_ += is_kernel ? kernel_launch_ : costs_.copy);
-  }
+  void run(int node) { issue_.nodes.push_back(now_ += cost_of(program_.node(node).operation)); }
   void record(int) { record(); }
   void join(int) { record(), wait(); }
   void join_callers() { record(); }
@@ -31,11 +28,22 @@ class StreamClock {
   }
 
  private:
+  // A flag that was awaited is cleared by a second call.
+  [[nodiscard]] Seconds cost_of(Operation operation) const {
+    switch (operation) {
+      case Operation::kernel: return driver_.kernel_launch;
+      case Operation::signal: return driver_.flag_call;
+      case Operation::await: return driver_.flag_call * 2;
+      case Operation::copy:
+      case Operation::reduce: break;
+    }
+    return costs_.copy;
+  }
   void record() { now_ += costs_.event_record; }
   void wait() { now_ += costs_.event_wait; }
 
   const CallCosts& costs_;
-  Seconds kernel_launch_;
+  const DriverBehaviour& driver_;
   const Program& program_;
   Seconds now_;
   IssueTimes issue_;

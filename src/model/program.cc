@@ -45,6 +45,8 @@ class StructureWriter {
         add('.', static_cast<int>(node.reduction.type));
         break;
       case Operation::kernel: return add_call(program, program.call_of(node));
+      case Operation::signal: return add('!').add_slice('>', program, node.destination);
+      case Operation::await: return add('?').add_slice(':', program, node.destination);
     }
     add_slice(':', program, node.source).add_slice('>', program, node.destination);
     return add('*', node.bytes.value);
@@ -171,12 +173,21 @@ void Program::assign_events() {
     states_[queue].events = static_cast<int>(busy_until[queue].size());
 }
 
+Node flag_node(Operation operation, int queue, const Slice& flag, int here) {
+  Node node;
+  node.operation = operation;
+  node.queue = queue;
+  node.source = {here, {}}, node.destination = flag;
+  node.bytes = kFlagBytes;
+  return node;
+}
+
 Queue queue_of(const Machine& machine, HopId hop) { return {hop, machine.executing_gpu(hop)}; }
 
 PlaceId working_gpu(const Machine& machine, const Program& program, const Node& node) {
   if (node.operation == Operation::kernel) return program.call_of(node).gpu;
-  return node.hop.valid() ? machine.executing_gpu(node.hop)
-                          : program.buffer(node.destination).place;
+  if (node.hop.valid()) return machine.executing_gpu(node.hop);
+  return program.buffer(is_flag(node.operation) ? node.source : node.destination).place;
 }
 
 Seconds wait_latency(const Machine& machine, const Program& program, const Node& earlier,

@@ -5,8 +5,9 @@
 // Its nodes are in the order of issue. A node comes after the one before it in its queue, and after
 // the nodes that it names. A queue is a stream, an edge between two queues an event. Queue 0 is the
 // caller's own: everything in the others starts after what is in it, and it goes on after all of
-// them. Scratch memory is filled over a hop and belongs to it; who fills it the next time comes
-// after whoever read it last.
+// them. Flags are words of memory through which programs of several processes wait for each other:
+// one sets a flag, another one awaits it, and clears it in doing so. Scratch memory is filled over
+// a hop and belongs to it; who fills it the next time comes after whoever read it last.
 //
 // Builders write programs (model/transfer.h). Everything else interprets them: when nodes are
 // issued (issue.h), when they run (timeline.h), what their streams and events are (stream_calls.h,
@@ -55,7 +56,12 @@ enum class Operation {
   copy,    ///< destination = source
   reduce,  ///< destination = destination ∘ source, element by element, by the destination's GPU
   kernel,  ///< whatever its function does with the memory that its call names
+  signal,  ///< the flag at the destination becomes 1; what came before it is seen before that
+  await,   ///< once the flag at the destination is 1 it becomes 0, and the queue goes on
 };
+
+/// The size of a flag.
+inline constexpr Bytes kFlagBytes{4};
 
 /// A piece of memory that a kernel uses.
 struct Access {
@@ -82,8 +88,8 @@ struct Node {
   Operation operation = Operation::copy;
   HopId hop = {};  ///< that a copy goes over
   Reduction reduction = {};
-  Slice source;       ///< of a copy or reduction
-  Slice destination;  ///< of a copy or reduction
+  Slice source;  ///< of a copy or reduction; of a signal or await, in memory of whose GPU it is
+  Slice destination;  ///< of a copy or reduction, or the flag
   Bytes bytes;        ///< of a kernel, all that it uses
   int queue = 0;
   int path = -1;   ///< of a transfer; -1 where there are none
@@ -176,6 +182,14 @@ class Program {
   std::vector<Ring> rings_;
   std::vector<KernelCall> calls_;
 };
+
+/// True of nodes that signal or await.
+inline bool is_flag(Operation operation) {
+  return operation == Operation::signal || operation == Operation::await;
+}
+
+/// A node in `queue` that signals or awaits the flag there, by the GPU that has the buffer `here`.
+Node flag_node(Operation operation, int queue, const Slice& flag, int here);
 
 /// The queue of a hop's copies.
 Queue queue_of(const Machine& machine, HopId hop);

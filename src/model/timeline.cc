@@ -20,6 +20,9 @@ ActivityPointer activity_of(const Machine& machine, const Program& program, cons
     for (const Access& access : call.memory)
       traffic.add(program.buffer(access.slice).place, access.bytes, access.writes);
     activity->traffic = traffic.flows();
+  } else if (is_flag(node.operation)) {
+    activity->gpu = working_gpu(machine, program, node);
+    activity->bytes = {};
   }
   activity->waits = node.starts_queue || node.edges > 0;
   return activity;
@@ -32,6 +35,7 @@ std::vector<ActivityPointer> Timeline::add(const Program& program, const IssueTi
   std::vector<ActivityPointer> activities;
   activities.reserve(program.nodes().size());
   std::vector<ActivityPointer> last(program.queues().size());
+  std::vector<bool> awaited(program.queues().size());  // a flag, just before
   for (const Node& node : program.nodes()) {
     auto activity = activity_of(machine_, program, node);
     activity->issued = start + issue.nodes[activities.size()];
@@ -41,11 +45,35 @@ std::vector<ActivityPointer> Timeline::add(const Program& program, const IssueTi
       Fluid::order(activities[static_cast<std::size_t>(earlier)], activity,
                    wait_latency(machine_, program, program.node(earlier),
                                 working_gpu(machine_, program, node)));
-    fluid_.submit(activity);
+    activity->waits = activity->waits || awaited[static_cast<std::size_t>(node.queue)];
+    awaited[static_cast<std::size_t>(node.queue)] = node.operation == Operation::await;
+    submit(program, node, activity);
     before = activity;
     activities.push_back(std::move(activity));
   }
   return activities;
+}
+
+// Who awaits a flag is played when all who signal it are known.
+void Timeline::submit(const Program& program, const Node& node, const ActivityPointer& activity) {
+  if (!is_flag(node.operation)) return fluid_.submit(activity);
+  const Slice& flag = node.destination;
+  FlagUses& uses = flags_[{program.buffer(flag).place, flag.buffer, flag.offset}];
+  if (node.operation == Operation::await) return uses.awaits.push_back(activity);
+  uses.signals.push_back(activity);
+  fluid_.submit(activity);
+}
+
+void Timeline::play() {
+  for (const auto& [place, uses] : flags_)
+    for (std::size_t i = 0; i < uses.awaits.size(); ++i) {
+      const ActivityPointer& awaits = uses.awaits[i];
+      if (i < uses.signals.size())
+        Fluid::order(uses.signals[i], awaits, machine_.driver.flag_latency);
+      fluid_.submit(awaits);
+    }
+  flags_.clear();
+  fluid_.drain();
 }
 
 }  // namespace polypath

@@ -1,7 +1,10 @@
 #pragma once
 // Programs on a timeline: when each node runs, played copy by copy (fluid.h), with the waits of the
-// executors.
+// executors. Programs of several ranks go onto one timeline: the n-th that awaits a flag comes
+// after the n-th that signals it.
 
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "model/fluid.h"
@@ -17,12 +20,22 @@ class Timeline {
   /// Puts a program's nodes onto it, the call being made at `start`. Returns them in order; they
   /// have their times after play().
   std::vector<ActivityPointer> add(const Program& program, const IssueTimes& issue, Seconds start);
-  /// Plays all that has been added.
-  void play() { fluid_.drain(); }
+  /// Plays all that has been added. A flag that nothing on the timeline signals is set already.
+  void play();
 
  private:
+  /// Who uses one flag, in order.
+  struct FlagUses {
+    std::vector<ActivityPointer> signals, awaits;
+  };
+  /// A buffer of the programs, all of which number their flags alike, and where in it.
+  using FlagPlace = std::tuple<PlaceId, int, Bytes>;
+
+  void submit(const Program& program, const Node& node, const ActivityPointer& activity);
+
   const Machine& machine_;
   Fluid fluid_;
+  std::map<FlagPlace, FlagUses> flags_;
 };
 
 }  // namespace polypath

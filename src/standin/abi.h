@@ -29,6 +29,8 @@ using cuda::GraphExecPointer;
 using cuda::GraphNodePointer;
 using cuda::GraphPointer;
 using cuda::Memcpy3D;
+using cuda::MemoryOperation;
+using cuda::MemoryOperations;
 using cuda::Result;
 using cuda::StreamPointer;
 

@@ -127,6 +127,12 @@ class DriverReductions : public DriverConformance {
                       std::size_t source, bool by_graph = false);
 };
 
+/// Skipped where the driver has no flags.
+class DriverFlags : public DriverConformance {
+ protected:
+  void SetUp() override;
+};
+
 /// Skipped where the driver has no kernels.
 class DriverKernels : public DriverConformance {
  protected:

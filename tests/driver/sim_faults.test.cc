@@ -52,6 +52,8 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
                  {.address = within_.source, .place = gpu(0), .bytes = within_.bytes}},
       .values = {16, 1},
       .duration = 1_us};
+  Address flag_ = memory(gpu(0), 4);
+  ExportedMemory exported_ = driver_.export_memory(flag_);
   std::vector<Address> allocated_;
 
   const std::map<Call, std::function<void()>> use_of_ = {
@@ -75,6 +77,12 @@ class Faults : public HandDriver, public testing::WithParamInterface<int> {
       {Call::unload_kernel,
        [this] { driver_.unload_kernel(driver_.load_kernel(gpu(0), add_kernel())); }},
       {Call::run_kernel, [this] { driver_.run(run_, stream_); }},
+      {Call::write_value, [this] { driver_.write_value(stream_, flag_, gpu(0), 1); }},
+      {Call::wait_value, [this] { driver_.wait_value(stream_, flag_, gpu(0), 0); }},
+      {Call::export_memory, [this] { (void)driver_.export_memory(flag_); }},
+      {Call::import_memory, [this] { (void)driver_.import_memory(exported_, gpu(1)); }},
+      {Call::release_import,
+       [this] { driver_.release_import(driver_.import_memory(exported_, gpu(1))); }},
       {Call::instantiate,
        [this] {
          (void)driver_.instantiate({{request_, {}}});

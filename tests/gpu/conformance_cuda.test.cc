@@ -73,6 +73,9 @@ DriverFactory cuda(const std::string& name, bool peer_access) {
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverConformance,
                          testing::Values(cuda("peer_access", true), cuda("no_peer_access", false)),
                          factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverFlags,
+                         testing::Values(cuda("peer_access", true), cuda("no_peer_access", false)),
+                         factory_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverKernels, testing::Values(cuda("peer_access", true)),
                          factory_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverPieces, testing::Values(cuda("peer_access", true)),

@@ -12,7 +12,7 @@ foreach(program IN ITEMS test_standin standin_peer)
   target_compile_definitions(${program} PRIVATE STANDIN_FOLDER="${PROJECT_BINARY_DIR}/standin")
 endforeach()
 add_dependencies(test_standin standin_peer)
-foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report)
+foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report polypath_ranks)
   if(TARGET ${program})
     add_dependencies(${program} standin_cuda standin_nvml)
   endif()
@@ -47,6 +47,13 @@ set_tests_properties(StandIn.Bench PROPERTIES LABELS standin)
 foreach(seed IN ITEMS 1 2)
   add_test(NAME StandIn.ConformanceInChaos${seed}
            COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${seed}
-                   $<TARGET_FILE:test_gpu> --gtest_filter=*DriverConformance*)
+                   $<TARGET_FILE:test_gpu> --gtest_filter=*DriverConformance*:*DriverFlags*)
   set_tests_properties(StandIn.ConformanceInChaos${seed} PROPERTIES LABELS standin)
+endforeach()
+foreach(ranks IN ITEMS 2 3 4)
+  add_test(NAME StandIn.RanksAreProcesses${ranks}
+           COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${ranks}
+                   $<TARGET_FILE:polypath_ranks> ${ranks} ${ranks})
+  set_tests_properties(StandIn.RanksAreProcesses${ranks} PROPERTIES LABELS standin
+                       PASS_REGULAR_EXPRESSION "right")
 endforeach()

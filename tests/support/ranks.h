@@ -11,6 +11,7 @@
 #include "collective/collective_run.h"
 #include "collective/routes.h"
 #include "driver/sim/sim_driver.h"
+#include "support/rank_buffers.h"
 
 namespace polypath::test {
 
@@ -33,7 +34,7 @@ class Ranks {
   Seconds run(const CollectiveProgram& program);
   /// Success if all outputs are right, all inputs out of place as they were, and no byte beside
   /// the memories has changed.
-  [[nodiscard]] testing::AssertionResult right() const;
+  [[nodiscard]] testing::AssertionResult right() const { return buffers_->right(); }
   /// What the driver found wrong; once all is given back, leaks included.
   std::vector<std::string> close();
 
@@ -43,27 +44,13 @@ class Ranks {
   [[nodiscard]] CollectiveRun& runner() { return *runner_; }
   [[nodiscard]] StreamHandle stream() const { return stream_; }
   [[nodiscard]] PlaceId gpu() const { return request_.ranks.front(); }
-  [[nodiscard]] const std::vector<Address>& buffers() const { return addresses_; }
+  [[nodiscard]] const std::vector<Address>& buffers() const { return buffers_->addresses(); }
 
  private:
-  struct Memory {
-    Address allocated;
-    Bytes bytes;
-  };
-
-  void add(int rank, Bytes bytes);
-  [[nodiscard]] std::byte* contents(std::size_t memory) const;
-  [[nodiscard]] std::byte* output(int rank) const;
-  void fill();
-  [[nodiscard]] bool margins_are_intact() const;
-  [[nodiscard]] bool inputs_are_intact() const;
-
   CollectiveRequest request_;
-  Bytes misaligned_;
   sim::SimDriver driver_;
   std::unique_ptr<CollectiveRun> runner_;
-  std::vector<Memory> memories_;
-  std::vector<Address> addresses_;
+  std::unique_ptr<RankBuffers> buffers_;
   StreamHandle stream_;
   bool closed_ = false;
 };

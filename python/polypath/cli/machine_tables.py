@@ -166,6 +166,8 @@ FOUND_OF_THE_DRIVER = {
     "kernel_latency": "  until its first instruction",
     "kernel_efficiency": "  part of a link that it reaches",
     "kernel_blocks": "  with so many blocks",
+    "flag_call": "a call that writes or awaits a flag takes the thread",
+    "flag_latency": "  until the other GPU has seen it",
     "context_beside_allocations": "preparing counts as much more beside allocations",
 }
 

@@ -52,6 +52,7 @@
     (DevicePointer*, std::size_t, std::size_t, DevicePointer, unsigned long long))                 \
   X(address_free, cuMemAddressFree, 10020, (DevicePointer, std::size_t))                           \
   X(pointer_attributes, cuPointerGetAttributes, 7000, (unsigned, int*, void**, DevicePointer))     \
+  X(ipc_export, cuIpcGetMemHandle, 4010, (IpcHandle*, DevicePointer))                              \
   X(ipc_open, cuIpcOpenMemHandle_v2, 11000, (DevicePointer*, IpcHandle, unsigned))                 \
   X(ipc_close, cuIpcCloseMemHandle, 4010, (DevicePointer))                                         \
   X(stream_create, cuStreamCreate, 2000, (StreamPointer*, unsigned))                               \
@@ -74,6 +75,10 @@
   X(copy_out, cuMemcpyDtoHAsync_v2, 3020, (void*, DevicePointer, std::size_t, StreamPointer))      \
   X(copy_between, cuMemcpyDtoDAsync_v2, 3020,                                                      \
     (DevicePointer, DevicePointer, std::size_t, StreamPointer))                                    \
+  X(write_value, cuStreamWriteValue32_v2, 11070,                                                   \
+    (StreamPointer, DevicePointer, std::uint32_t, unsigned))                                       \
+  X(wait_value, cuStreamWaitValue32_v2, 11070,                                                     \
+    (StreamPointer, DevicePointer, std::uint32_t, unsigned))                                       \
   X(module_load, cuModuleLoadData, 2000, (ModulePointer*, const void*))                            \
   X(module_unload, cuModuleUnload, 2000, (ModulePointer))                                          \
   X(module_function, cuModuleGetFunction, 2000, (FunctionPointer*, ModulePointer, const char*))    \
@@ -94,6 +99,9 @@
      const KernelParameters*))                                                                     \
   X(graph_exec_set_kernel, cuGraphExecKernelNodeSetParams, 10010,                                  \
     (GraphExecPointer, GraphNodePointer, const KernelParameters*))                                 \
+  X(graph_add_flag, cuGraphAddBatchMemOpNode, 11070,                                               \
+    (GraphNodePointer*, GraphPointer, const GraphNodePointer*, std::size_t,                        \
+     const MemoryOperations*))                                                                     \
   X(graph_launch, cuGraphLaunch, 10000, (GraphExecPointer, StreamPointer))                         \
   X(graph_exec_destroy, cuGraphExecDestroy, 10000, (GraphExecPointer))
 

@@ -69,6 +69,13 @@ class CudaDriver final : public Driver {
   void unload_kernel(KernelHandle kernel) override;
   bool kernels_reach(PlaceId gpu, Address address) override;
   void run(const KernelRequest& request, StreamHandle stream) override;
+  void write_value(StreamHandle stream, Address address, PlaceId place,
+                   std::uint32_t value) override;
+  void wait_value(StreamHandle stream, Address address, PlaceId place,
+                  std::uint32_t value) override;
+  ExportedMemory export_memory(Address address) override;
+  Address import_memory(const ExportedMemory& memory, PlaceId gpu) override;
+  void release_import(Address address) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
   void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override;
@@ -105,6 +112,11 @@ class CudaDriver final : public Driver {
   void add_reduction(Graph& graph, const GraphNode& node,
                      const std::vector<GraphNodePointer>& after);
   void set_memory(Graph& graph, int node, const std::vector<Address>& memory);
+  void add_flag(Graph& graph, const FlagRequest& flag, const std::vector<GraphNodePointer>& after);
+  [[nodiscard]] Address reach_flag(Address address, PlaceId place, int gpu);
+  struct SharedMemory;
+  [[nodiscard]] int owner_of(const SharedMemory& shared) const;
+  [[nodiscard]] Address open(const SharedMemory& shared, int gpu);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
   [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId source,
                                                           Bytes bytes);
@@ -136,6 +148,7 @@ class CudaDriver final : public Driver {
   std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< of it, what is not in use
   std::map<int, std::vector<StreamPointer>> spare_streams_;          ///< by GPU
   std::map<PlaceId, KernelHandle> reduce_kernels_;
+  std::multimap<Address, Address> opened_;  ///< what imports returned, and where each was mapped
 };
 
 }  // namespace polypath::cuda

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/cuda_flag.h"
 #include "driver/cuda/cuda_kernel.h"
 #include "driver/cuda/handles.h"
 
@@ -31,6 +32,9 @@ struct CudaDriver::Graph {
     std::array<std::weak_ptr<SecondMapping>, 2> mappings;
     std::optional<KernelRequest> kernel;  ///< instead of a copy
     bool reduces = false;                 ///< that kernel is a reduction's
+    bool is_flag = false;                 ///< the same
+
+    [[nodiscard]] bool is_copy() const { return !kernel && !is_flag; }
   };
 
   Node& at(int number) {
@@ -53,6 +57,11 @@ namespace {
   fail(ErrorCode::invalid_argument,
        is_kernel ? "the graph's node is a kernel" : "the graph's node is no kernel",
        "the two have different parameters", is_kernel ? "Use update_kernel." : "Use update_node.");
+}
+
+[[noreturn]] void fail_as_flag() {
+  fail(ErrorCode::invalid_argument, "the graph's node cannot be updated",
+       "it writes or awaits a flag", "Instantiate another graph.");
 }
 
 void set_addresses(Memcpy3D& copy, Address destination, Address source) {
@@ -116,6 +125,33 @@ void CudaDriver::add_reduction(Graph& graph, const GraphNode& node,
   graph.nodes.back().reduces = true;
 }
 
+// What is awaited is written by the same node, after that.
+void CudaDriver::add_flag(Graph& graph, const FlagRequest& flag,
+                          const std::vector<GraphNodePointer>& after) {
+  const int gpu = ordinal(flag.gpu);
+  const Address word = reach_flag(flag.address, flag.place, gpu);
+  std::array<MemoryOperation, 2> operations;
+  operations[0] = {.operation = flag.waits ? kWaitValue32 : kWriteValue32,
+                   .address = word.value,
+                   .value = flag.value,
+                   .flags = flag.waits ? kWaitEqual : kWriteDefault};
+  if (flag.then)
+    operations[1] = {.operation = kWriteValue32,
+                     .address = word.value,
+                     .value = *flag.then,
+                     .flags = kWriteDefault};
+  Graph::Node added;
+  added.context = contexts_.of(gpu);
+  added.is_flag = true;
+  const MemoryOperations all{.context = added.context,
+                             .count = flag.waits && flag.then ? 2U : 1U,
+                             .operations = operations.data()};
+  const Current current(added.context);
+  check_flags(cuda_.graph_add_flag(&added.pointer, graph.graph, after.data(), after.size(), &all),
+              "cuGraphAddBatchMemOpNode");
+  graph.nodes.push_back(std::move(added));
+}
+
 GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
   const Current current(contexts_.any());
@@ -126,7 +162,8 @@ GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
     std::vector<GraphNodePointer> after;
     for (const int earlier : node.after)
       after.push_back(made->nodes[static_cast<std::size_t>(earlier)].pointer);
-    if (node.kernel) add_kernel(*made, *node.kernel, after);
+    if (node.flag) add_flag(*made, *node.flag, after);
+    else if (node.kernel) add_kernel(*made, *node.kernel, after);
     else if (node.reduction) add_reduction(*made, node, after);
     else add_copy(*made, node.copy, after);
   }
@@ -146,6 +183,7 @@ void CudaDriver::update_node(GraphHandle handle, int number, Address destination
   Graph::Node& node = graph.at(number);
   if (node.reduces) return set_memory(graph, number, {destination, source});
   if (node.kernel) fail_as_kernel(true);
+  if (node.is_flag) fail_as_flag();
   const Current current(node.context);
   node.destination = destination;
   node.source = source;
@@ -176,7 +214,7 @@ void CudaDriver::reach_imports(Graph& graph) {
   const std::uint64_t now = imports_.changes();
   if (graph.imports_then == now) return;
   for (Graph::Node& node : graph.nodes) {
-    if (node.kernel) continue;
+    if (!node.is_copy()) continue;
     const Current current(node.context);
     place_addresses(imports_, node);
     check(cuda_.graph_exec_set_copy(graph.executable, node.pointer, &node.copy, node.context),

@@ -141,4 +141,29 @@ struct KernelParameters {
 };
 static_assert(sizeof(KernelParameters) == 56);
 
+/// CUstreamBatchMemOpParams, as far as words of 32 bits are waited for and written.
+struct MemoryOperation {
+  int operation = 0;
+  DevicePointer address = 0;
+  std::uint64_t value = 0;
+  unsigned flags = 0;
+  DevicePointer alias = 0;
+  std::uint64_t reserved = 0;
+};
+static_assert(sizeof(MemoryOperation) == 48);
+
+// CUstreamBatchMemOpType, CUstreamWaitValue_flags, CUstreamWriteValue_flags
+constexpr int kWaitValue32 = 1, kWriteValue32 = 2;
+constexpr unsigned kWaitEqual = 1;
+constexpr unsigned kWriteDefault = 0;  ///< after a fence: what came before is seen first
+
+/// CUDA_BATCH_MEM_OP_NODE_PARAMS: operations that a node of a graph does one after another.
+struct MemoryOperations {
+  ContextPointer context = nullptr;
+  unsigned count = 0;
+  MemoryOperation* operations = nullptr;
+  unsigned flags = 0;
+};
+static_assert(sizeof(MemoryOperations) == 32);
+
 }  // namespace polypath::cuda

@@ -31,20 +31,19 @@ auto* entry_at(Entries& entries, Address address) {
   return address < entry.memory.base + entry.memory.size ? &entry : nullptr;
 }
 
-// CUDA's number of the memory at an address; zero if there is none.
-std::uint64_t id_at(Address address) {
+bool same_memory(const ImportedMemory& a, const ImportedMemory& b) {
+  return a.size == b.size && a.handle == b.handle && a.context == b.context && a.owner == b.owner;
+}
+
+}  // namespace
+
+std::uint64_t id_of_memory(Address address) {
   std::uint64_t id = 0;
   std::array<int, 1> which = {kPointerBufferId};
   std::array<void*, 1> data = {&id};
   const Result result = driver().pointer_attributes(1, which.data(), data.data(), address.value);
   return result == kSuccess ? id : 0;
 }
-
-bool same_memory(const ImportedMemory& a, const ImportedMemory& b) {
-  return a.size == b.size && a.handle == b.handle && a.context == b.context && a.owner == b.owner;
-}
-
-}  // namespace
 
 SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context)
     : context_(context), context_id_(id_of(context)) {
@@ -134,7 +133,7 @@ void Imports::forget_ended(Address begin, Bytes bytes) {
   std::erase_if(entries_, [&](auto& entry) {
     const ImportedMemory& memory = entry.second.memory;
     const bool apart = memory.base + memory.size <= begin || begin + bytes <= memory.base;
-    if (apart || id_at(memory.base) == memory.id) return false;
+    if (apart || id_of_memory(memory.base) == memory.id) return false;
     ended.push_back(std::move(entry.second.mappings));
     return true;
   });

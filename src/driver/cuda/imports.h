@@ -27,6 +27,9 @@ namespace polypath::cuda {
 constexpr int kOwnerUnknown = -1;
 constexpr int kOwnerHidden = -2;
 
+/// CUDA's number of the memory at an address, never given twice; zero if there is none.
+std::uint64_t id_of_memory(Address address);
+
 /// One mapping that the program made.
 struct ImportedMemory {
   Address base;

@@ -11,6 +11,7 @@ const char* name_of(Call call) {
       "allocate",      "free",        "create_stream", "destroy_stream", "create_event",
       "destroy_event", "record",      "wait",          "is_done",        "elapsed",
       "copy",          "reduce",      "load_kernel",   "unload_kernel",  "run_kernel",
+      "write_value",   "wait_value",  "export_memory", "import_memory",  "release_import",
       "instantiate",   "update_node", "launch",        "destroy_graph",  "synchronize"};
   return kNames[static_cast<std::size_t>(call)];
 }

@@ -46,6 +46,8 @@ class RaceDetector {
 
   /// The thread's clock after one more step of it; joins what the host knows first.
   const Clock& step(std::size_t thread);
+  /// How many steps the thread has made.
+  [[nodiscard]] std::uint32_t stamp(std::size_t thread) const { return steps_[thread]; }
   [[nodiscard]] const Clock& clock(std::size_t thread) const { return clocks_[thread]; }
   /// `thread` comes after everything in `clock`.
   void join(std::size_t thread, const Clock& clock) { clocks_[thread].join(clock); }

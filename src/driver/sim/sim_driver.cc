@@ -60,7 +60,8 @@ StreamHandle SimDriver::create_stream(PlaceId gpu) {
 
 void SimDriver::destroy_stream(StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
-  races_.retire_thread(stream_of(stream).thread);
+  const std::size_t thread = stream_of(stream).thread;
+  order_.perform(thread, [this, thread] { races_.retire_thread(thread); });
   streams_.erase(stream);
   count(Call::destroy_stream);
 }
@@ -104,7 +105,7 @@ void SimDriver::record(EventHandle event, StreamHandle stream) {
          "an event is recorded by the GPU it was created for", "Use one event per GPU.");
   count(Call::record);
   spend(machine_.costs.event_record);
-  recorded = {recorded.gpu, true, source.tail, races_.clock(source.thread), host()};
+  recorded = {recorded.gpu, true, source.tail, order_.mark(source.thread), host()};
 }
 
 void SimDriver::wait(StreamHandle stream, EventHandle event) {
@@ -124,7 +125,7 @@ void SimDriver::wait(StreamHandle stream, EventHandle event) {
   fluid_.submit(marker);
   waiting.tail = marker;
   waiting.waited = true;
-  races_.join(waiting.thread, awaited.clock);
+  order_.join(waiting.thread, awaited.moment);
 }
 
 bool SimDriver::is_done(EventHandle event) {
@@ -136,7 +137,7 @@ bool SimDriver::is_done(EventHandle event) {
   spend(std::max(machine_.costs.event_record, kLeastQuery));
   fluid_.advance_to(host());
   const bool done = !asked.activity || asked.activity->done;
-  if (done) races_.join_host(asked.clock);
+  if (done && asked.moment) races_.join_host(asked.moment->clock);
   return done;
 }
 
@@ -158,7 +159,7 @@ void SimDriver::synchronize(StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   const Stream& awaited = stream_of(stream);
   count(Call::synchronize);
-  if (awaited.tail) host() = std::max(host(), fluid_.advance_until(*awaited.tail));
+  if (awaited.tail) play_until(*awaited.tail, "stream", stream.value);
   spend(machine_.costs.synchronize);
   races_.join_host(races_.clock(awaited.thread));
 }
@@ -167,9 +168,18 @@ void SimDriver::synchronize(EventHandle event) {
   const std::scoped_lock lock(mutex_);
   const Event& awaited = event_of(event);
   count(Call::synchronize);
-  if (awaited.activity) host() = std::max(host(), fluid_.advance_until(*awaited.activity));
+  if (awaited.activity) play_until(*awaited.activity, "event", event.value);
   spend(machine_.costs.synchronize);
-  races_.join_host(awaited.clock);
+  if (awaited.moment) races_.join_host(awaited.moment->clock);
+}
+
+void SimDriver::play_until(const Activity& activity, const char* what, std::uintptr_t handle) {
+  if (!fluid_.play_until(activity))
+    fail(ErrorCode::driver, fmt::format("{} {} never finishes", what, handle),
+         flags_.are_awaited() ? "something in it waits for a flag that nobody writes"
+                              : "nothing is left that could end it",
+         "Enqueue the write before you wait.");
+  host() = std::max(host(), activity.finished);
 }
 
 void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
@@ -187,8 +197,7 @@ void SimDriver::enqueue_copy(const CopyRequest& request, Stream& target) {
 void SimDriver::enqueue(const CopyRequest& request, HopId hop,
                         const std::optional<Reduction>& reduction, Stream& target) {
   spend(machine_.costs.copy);
-  races_.step(target.thread);
-  check_accesses(request, target.thread);
+  step(request, target.thread);
   append(make_activity(request, hop, reduction), target);
 }
 

@@ -2,7 +2,8 @@
 // The simulated driver: the Driver interface over a machine description, in virtual time and with
 // real bytes. Every call costs the host clock what the machine says; copies share resources as in
 // fluid.h. It also checks (violations()): races, memory freed while in use, waiting for an event
-// that was never recorded; and what was not given back (leaks()).
+// that was never recorded; and what was not given back (leaks()). Who synchronises with work that
+// waits for a flag which nothing in the driver will write gets an error (driver).
 //
 // Real threads share one virtual CPU thread unless use_host_thread says otherwise. Allocating,
 // creating and destroying cost no time.
@@ -15,7 +16,9 @@
 
 #include "driver/driver.h"
 #include "driver/sim/faults.h"
+#include "driver/sim/flags.h"
 #include "driver/sim/memory.h"
+#include "driver/sim/order_log.h"
 #include "driver/sim/race_detector.h"
 #include "model/fluid.h"
 
@@ -69,6 +72,13 @@ class SimDriver final : public Driver {
   void unload_kernel(KernelHandle kernel) override;
   bool kernels_reach(PlaceId gpu, Address address) override;
   void run(const KernelRequest& request, StreamHandle stream) override;
+  void write_value(StreamHandle stream, Address address, PlaceId place,
+                   std::uint32_t value) override;
+  void wait_value(StreamHandle stream, Address address, PlaceId place,
+                  std::uint32_t value) override;
+  ExportedMemory export_memory(Address address) override;
+  Address import_memory(const ExportedMemory& memory, PlaceId gpu) override;
+  void release_import(Address address) override;
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
   void update_node(GraphHandle graph, int node, Address destination, Address source) override;
   void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override;
@@ -123,7 +133,7 @@ class SimDriver final : public Driver {
     PlaceId gpu;
     bool recorded = false;
     ActivityPointer activity;
-    Clock clock;
+    MomentPointer moment;
     Seconds at;  ///< when it was recorded
   };
   struct LoadedKernel {
@@ -133,6 +143,15 @@ class SimDriver final : public Driver {
     std::shared_ptr<const HostKernel> function;  ///< kept by what is queued
   };
   struct Graph;
+  struct AwaitedFlag {
+    MomentPointer end;  ///< of the wait: told when it ends
+    std::shared_ptr<FlagWait> wait;
+  };
+  /// An access to memory, as the race detector wants it.
+  struct Touch {
+    Region region;
+    bool writes = false;
+  };
 
   Stream& stream_of(StreamHandle handle);
   Event& event_of(EventHandle handle);
@@ -154,6 +173,14 @@ class SimDriver final : public Driver {
   void check_kernel(const KernelRequest& request) const;
   [[nodiscard]] std::vector<Traffic> traffic_of(const KernelRequest& request) const;
   void check_node(const GraphNode& node) const;
+  void check_flag(const FlagRequest& request) const;
+  [[nodiscard]] FlagRequest flag_request(StreamHandle stream, Address address, PlaceId place,
+                                         std::uint32_t value);
+  MomentPointer note_write(std::size_t thread);
+  AwaitedFlag note_wait(std::size_t thread);
+  ActivityPointer make_write(const FlagRequest& request, const MomentPointer& writer);
+  ActivityPointer make_wait(const FlagRequest& request, const AwaitedFlag& awaited);
+  void play_until(const Activity& activity, const char* what, std::uintptr_t handle);
   /// Error (invalid_argument) if the stream belongs to another GPU than the one that is to work.
   void check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu, const char* what) const;
   void enqueue_copy(const CopyRequest& request, Stream& stream);
@@ -168,18 +195,24 @@ class SimDriver final : public Driver {
   void move_bytes(const CopyRequest& request, const std::optional<Reduction>& reduction,
                   const Block& to, const Block& from) const;
   void note_finished(const CopyLabel& label, const Activity& done);
-  void check_accesses(const CopyRequest& request, std::size_t thread);
-  void check_accesses(const KernelRequest& request, std::size_t thread);
-  void check_access(std::size_t thread, Address begin, Bytes bytes, bool write,
-                    const std::string& what);
+  /// One more step of the thread, and what it reads and writes.
+  void step(const CopyRequest& request, std::size_t thread);
+  void step(const KernelRequest& request, std::size_t thread);
+  void step(std::size_t thread, std::vector<Touch> touches, std::string what);
+  [[nodiscard]] Touch touch(Address begin, Bytes bytes, bool writes) const;
   [[nodiscard]] std::byte* bytes_at(Address address) const;
   ActivityPointer make_marker() const;
   [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const;
+  struct NodeOrder;
   ActivityPointer launch_node(Graph& graph, std::size_t index,
                               const std::vector<ActivityPointer>& done,
-                              const ActivityPointer& start);
+                              const ActivityPointer& start, const NodeOrder& order);
+  ActivityPointer begin_node(const Graph& graph, std::size_t index, const NodeOrder& order);
+  ActivityPointer end_node(const GraphNode& node, const ActivityPointer& begun,
+                           const NodeOrder& order);
   void join_graph(Graph& graph, Stream& stream, const std::vector<ActivityPointer>& done);
-  void check_graph_accesses(Graph& graph, Stream& stream);
+  std::vector<NodeOrder> note_graph(Graph& graph, Stream& stream);
+  NodeOrder note_node(const GraphNode& node, std::size_t thread);
 
   Machine machine_;
   Options options_;
@@ -191,6 +224,9 @@ class SimDriver final : public Driver {
   Memory memory_;
   std::map<std::uintptr_t, Bytes> pageable_;  ///< by address
   RaceDetector races_;
+  OrderLog order_{races_};
+  Flags flags_;
+  std::map<Address, int> imports_;
   Faults faults_;
   std::map<StreamHandle, Stream> streams_;
   std::map<EventHandle, Event> events_;

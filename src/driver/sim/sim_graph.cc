@@ -25,6 +25,18 @@ void check_order(const std::vector<GraphNode>& nodes) {
        "the two have different parameters", is_kernel ? "Use update_kernel." : "Use update_node.");
 }
 
+[[noreturn]] void fail_as_flag(int node) {
+  fail(ErrorCode::invalid_argument, fmt::format("graph node {} cannot be updated", node),
+       "it writes or awaits a flag", "Instantiate another graph.");
+}
+
+bool is_copy(const GraphNode& node) { return !node.kernel && !node.flag; }
+
+void require_copy(const GraphNode& node, int number) {
+  if (node.kernel) fail_as_kernel(number, true);
+  if (node.flag) fail_as_flag(number);
+}
+
 }  // namespace
 
 std::vector<int> branches_of(const std::vector<GraphNode>& nodes) {
@@ -53,7 +65,7 @@ GraphHandle SimDriver::instantiate(const std::vector<GraphNode>& nodes) {
   graph->leaves.assign(nodes.size(), true);
   for (const GraphNode& node : nodes) {
     check_node(node);
-    graph->hops.push_back(node.kernel ? HopId{} : hop_of(node.copy));
+    graph->hops.push_back(is_copy(node) ? hop_of(node.copy) : HopId{});
     for (const int before : node.after) graph->leaves[static_cast<std::size_t>(before)] = false;
   }
   count(Call::instantiate);
@@ -70,7 +82,8 @@ GraphHandle SimDriver::instantiate(const std::vector<GraphNode>& nodes) {
 }
 
 void SimDriver::check_node(const GraphNode& node) const {
-  if (node.kernel) check_kernel(*node.kernel);
+  if (node.flag) check_flag(*node.flag);
+  else if (node.kernel) check_kernel(*node.kernel);
   else if (node.reduction) check_reduction(node.copy, *node.reduction);
   else check_copy(node.copy);
 }
@@ -85,7 +98,7 @@ GraphNode& SimDriver::node_of(Graph& graph, int number) {
 void SimDriver::update_node(GraphHandle handle, int number, Address destination, Address source) {
   const std::scoped_lock lock(mutex_);
   GraphNode& node = node_of(graph_of(handle), number);
-  if (node.kernel) fail_as_kernel(number, true);
+  require_copy(node, number);
   CopyRequest changed = node.copy;
   changed.destination = destination, changed.source = source;
   check_copy(changed);
@@ -107,7 +120,8 @@ void SimDriver::update_kernel(GraphHandle handle, int number, const std::vector<
 
 void SimDriver::destroy_graph(GraphHandle handle) {
   const std::scoped_lock lock(mutex_);
-  for (const std::size_t thread : graph_of(handle).all_threads) races_.retire_thread(thread);
+  for (const std::size_t thread : graph_of(handle).all_threads)
+    order_.perform(thread, [this, thread] { races_.retire_thread(thread); });
   graphs_.erase(handle);
   count(Call::destroy_graph);
 }
@@ -123,34 +137,53 @@ void SimDriver::launch(GraphHandle handle, StreamHandle stream_handle) {
   Fluid::order(stream.tail, start, {});
   Fluid::order(graph.last_launch, start, {});
   fluid_.submit(start);
-  check_graph_accesses(graph, stream);
+  const std::vector<NodeOrder> order = note_graph(graph, stream);
   std::vector<ActivityPointer> done;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    done.push_back(launch_node(graph, i, done, start));
+    done.push_back(launch_node(graph, i, done, start, order[i]));
   join_graph(graph, stream, done);
+}
+
+ActivityPointer SimDriver::begin_node(const Graph& graph, std::size_t index,
+                                      const NodeOrder& order) {
+  const GraphNode& node = graph.nodes[index];
+  if (node.flag)
+    return node.flag->waits ? make_wait(*node.flag, order.awaited)
+                            : make_write(*node.flag, order.written);
+  return node.kernel ? make_activity(*node.kernel)
+                     : make_activity(node.copy, graph.hops[index], node.reduction);
+}
+
+// A wait that writes afterwards is two activities.
+ActivityPointer SimDriver::end_node(const GraphNode& node, const ActivityPointer& begun,
+                                    const NodeOrder& order) {
+  if (!node.flag || !node.flag->waits || !node.flag->then) return begun;
+  const ActivityPointer written = make_write(*node.flag, order.written);
+  Fluid::order(begun, written, {});
+  fluid_.submit(written);
+  return written;
 }
 
 // The driver hands the nodes to the GPUs one after another while the launch call runs.
 ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
                                        const std::vector<ActivityPointer>& done,
-                                       const ActivityPointer& start) {
+                                       const ActivityPointer& start, const NodeOrder& order) {
   spend(machine_.costs.graph_launch_node);
-  const GraphNode& node = graph.nodes[index];
-  ActivityPointer activity = node.kernel
-                                 ? make_activity(*node.kernel)
-                                 : make_activity(node.copy, graph.hops[index], node.reduction);
+  const ActivityPointer activity = begin_node(graph, index, order);
   Fluid::order(start, activity, {});
-  for (const int before : node.after) {
+  for (const int before : graph.nodes[index].after) {
     const auto b = static_cast<std::size_t>(before);
     const HopId hop = graph.hops[index];
     const bool works = hop.valid() || activity->gpu.valid();
     const bool waits = works && graph.hops[b] != hop;
     activity->waits = activity->waits || waits;
     const PlaceId gpu = hop.valid() ? machine_.executing_gpu(hop) : activity->gpu;
-    Fluid::order(done[b], activity, waits ? crossing_delay(done[b], gpu) : Seconds{});
+    const bool by_flag = (graph.nodes[b].flag || graph.nodes[index].flag) && done[b]->gpu == gpu;
+    const bool crosses = waits && !by_flag;
+    Fluid::order(done[b], activity, crosses ? crossing_delay(done[b], gpu) : Seconds{});
   }
   fluid_.submit(activity);
-  return activity;
+  return end_node(graph.nodes[index], activity, order);
 }
 
 void SimDriver::join_graph(Graph& graph, Stream& stream, const std::vector<ActivityPointer>& done) {
@@ -167,23 +200,35 @@ void SimDriver::join_graph(Graph& graph, Stream& stream, const std::vector<Activ
   graph.last_launch = end;
 }
 
-void SimDriver::check_graph_accesses(Graph& graph, Stream& stream) {
-  races_.step(stream.thread);
-  races_.join(stream.thread, graph.after_last_launch);
-  for (const std::size_t thread : graph.all_threads)
-    races_.join(thread, races_.clock(stream.thread));
-  std::vector<Clock> after;
+SimDriver::NodeOrder SimDriver::note_node(const GraphNode& node, std::size_t thread) {
+  NodeOrder order;
+  if (!node.flag) {
+    node.kernel ? step(*node.kernel, thread) : step(node.copy, thread);
+    return order;
+  }
+  if (node.flag->waits) order.awaited = note_wait(thread);
+  if (!node.flag->waits || node.flag->then) order.written = note_write(thread);
+  return order;
+}
+
+std::vector<SimDriver::NodeOrder> SimDriver::note_graph(Graph& graph, Stream& stream) {
+  step(stream.thread, {}, {});
+  order_.join(stream.thread, graph.after_last_launch);
+  const MomentPointer start = order_.mark(stream.thread);
+  for (const std::size_t thread : graph.all_threads) order_.join(thread, start);
+  std::vector<NodeOrder> nodes;
+  std::vector<MomentPointer> after;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const std::size_t thread = graph.threads[i];
     for (const int before : graph.nodes[i].after)
-      races_.join(thread, after[static_cast<std::size_t>(before)]);
-    after.push_back(races_.step(thread));
-    const GraphNode& node = graph.nodes[i];
-    node.kernel ? check_accesses(*node.kernel, thread) : check_accesses(node.copy, thread);
+      order_.join(thread, after[static_cast<std::size_t>(before)]);
+    nodes.push_back(note_node(graph.nodes[i], thread));
+    after.push_back(order_.mark(thread));
   }
   for (const std::size_t thread : graph.all_threads)
-    races_.join(stream.thread, races_.clock(thread));
-  graph.after_last_launch = races_.clock(stream.thread);
+    order_.join(stream.thread, order_.mark(thread));
+  graph.after_last_launch = order_.mark(stream.thread);
+  return nodes;
 }
 
 }  // namespace polypath::sim

@@ -30,6 +30,7 @@ std::vector<std::string> SimDriver::leaks() const {
   add(events_.size(), "events");
   add(graphs_.size(), "graphs");
   add(kernels_.size(), "kernels");
+  add(imports_.size(), "imports");
   return leaks;
 }
 

@@ -75,8 +75,7 @@ void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
   check_stream(target, stream, request.gpu, "run a kernel");
   count(Call::run_kernel);
   spend(machine_.driver.kernel_launch);
-  races_.step(target.thread);
-  check_accesses(request, target.thread);
+  step(request, target.thread);
   append(make_activity(request), target);
 }
 
@@ -101,13 +100,15 @@ ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
   return activity;
 }
 
-void SimDriver::check_accesses(const KernelRequest& request, std::size_t thread) {
-  if (!options_.check_races) return;
-  const std::string what =
+void SimDriver::step(const KernelRequest& request, std::size_t thread) {
+  if (!options_.check_races) return step(thread, {}, {});
+  std::string what =
       fmt::format("kernel '{}' of {} (path {}, chunk {})", kernel_of(request.kernel).name,
                   machine_.place(request.gpu).name, request.label.path, request.label.chunk);
+  std::vector<Touch> touches;
   for (const KernelMemory& memory : request.memory)
-    check_access(thread, memory.address, memory.bytes, memory.writes, what);
+    touches.push_back(touch(memory.address, memory.bytes, memory.writes));
+  step(thread, std::move(touches), std::move(what));
 }
 
 }  // namespace polypath::sim

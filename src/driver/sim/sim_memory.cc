@@ -76,10 +76,8 @@ void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::by
   const BlockPointer block = memory_.check(destination, bytes, memory->place, "destination");
   count(Call::copy);
   spend(machine_.costs.copy);
-  races_.step(target.thread);
-  if (options_.check_races)
-    check_access(target.thread, destination, bytes, true,
-                 fmt::format("fill of {} bytes", bytes.value));
+  step(target.thread, {touch(destination, bytes, true)},
+       fmt::format("fill of {} bytes", bytes.value));
   const ActivityPointer activity = make_marker();
   if (options_.move_bytes)
     activity->on_done = [=](const Activity&) {
@@ -90,24 +88,34 @@ void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::by
   target.tail = activity;
 }
 
-void SimDriver::check_accesses(const CopyRequest& request, std::size_t thread) {
-  if (!options_.check_races) return;
-  const std::string what = fmt::format(
-      "copy of {} bytes from {} to {} (path {}, chunk {})", request.bytes.value,
-      machine_.place(request.source_place).name, machine_.place(request.destination_place).name,
-      request.label.path, request.label.chunk);
-  check_access(thread, request.source, request.bytes, false, what);
-  check_access(thread, request.destination, request.bytes, true, what);
+void SimDriver::step(const CopyRequest& request, std::size_t thread) {
+  if (!options_.check_races) return step(thread, {}, {});
+  std::string what = fmt::format("copy of {} bytes from {} to {} (path {}, chunk {})",
+                                 request.bytes.value, machine_.place(request.source_place).name,
+                                 machine_.place(request.destination_place).name, request.label.path,
+                                 request.label.chunk);
+  step(thread,
+       {touch(request.source, request.bytes, false),
+        touch(request.destination, request.bytes, true)},
+       std::move(what));
+}
+
+void SimDriver::step(std::size_t thread, std::vector<Touch> touches, std::string what) {
+  order_.perform(thread, [this, thread, touches = std::move(touches), what = std::move(what)] {
+    races_.step(thread);
+    if (!options_.check_races) return;
+    for (const Touch& each : touches) {
+      const std::string race = races_.access(thread, each.region, each.writes, what);
+      if (!race.empty()) report(race);
+    }
+  });
 }
 
 // By where the bytes are: the same ones may be known by several addresses.
-void SimDriver::check_access(std::size_t thread, Address begin, Bytes bytes, bool write,
-                             const std::string& what) {
+SimDriver::Touch SimDriver::touch(Address begin, Bytes bytes, bool writes) const {
   const BlockPointer block = memory_.find(begin);
   const Address base = block ? block->info().base : Address{};
-  const std::string race =
-      races_.access(thread, {address_of(bytes_at(begin)), bytes, base}, write, what);
-  if (!race.empty()) report(race);
+  return {{address_of(bytes_at(begin)), bytes, base}, writes};
 }
 
 // Ordinary memory of the program is where it says.

@@ -86,9 +86,8 @@ void SimDriver::copy_pageable(const CopyRequest& request, const MemoryInfo& to,
   check_left(from, request.source, request.bytes, "source");
   count(Call::copy);
   spend(machine_.costs.copy);
-  if (stream.tail) host() = std::max(host(), fluid_.advance_until(*stream.tail));
-  races_.step(stream.thread);
-  check_accesses(request, stream.thread);
+  if (stream.tail) play_until(*stream.tail, "work before a native copy,", request.source.value);
+  step(request, stream.thread);
   races_.join_host(races_.clock(stream.thread));
   const bool inward = machine_.place(to.place).kind == PlaceKind::gpu;
   const DriverBehaviour& driver = machine_.driver;

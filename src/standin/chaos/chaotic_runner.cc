@@ -164,9 +164,19 @@ void ChaoticRunner::write_value(const MemoryValue& value, StreamHandle stream) {
   scheduler_.enqueue(queue(stream), entry);
 }
 
+std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& values) {
+  std::vector<std::unique_ptr<Job>> jobs;
+  for (const ValueStep& step : values) {
+    const End end = end_of(step.value.address, step.value.bytes, "value");
+    if (step.waits) jobs.push_back(std::make_unique<WaitForValue>(end.place, step.value));
+    else jobs.push_back(std::make_unique<WriteValue>(end.place, step.value));
+  }
+  return std::make_unique<Steps>(std::move(jobs));
+}
+
 GraphHandle ChaoticRunner::instantiate(const std::vector<CopyNode>& nodes) {
   for (const CopyNode& node : nodes)
-    if (!memory_.find(node.destination) || !memory_.find(node.source))
+    if (node.values.empty() && (!memory_.find(node.destination) || !memory_.find(node.source)))
       refuse(kInvalidValue, "a node copies memory that the driver does not know");
   const GraphHandle graph{next_handle_++};
   graphs_[graph].nodes = nodes;
@@ -179,14 +189,20 @@ void ChaoticRunner::update_node(GraphHandle graph, int node, const CopyNode& cop
   updated.source = copy.source;
 }
 
+std::unique_ptr<Job> ChaoticRunner::make_job(const CopyNode& node, Entry& entry) {
+  if (!node.values.empty()) return make_steps(node.values);
+  return make_copy({node.destination, node.source, node.bytes, false}, false, entry);
+}
+
 // Addresses mean what is there at the launch, whatever was there before.
 void ChaoticRunner::launch(GraphHandle handle, StreamHandle stream) {
   Graph& graph = graphs_.at(handle);
   const auto entry = make_entry(WorkKind::graph);
   std::vector<GraphRun::Node> nodes;
-  for (const CopyNode& node : graph.nodes)
-    nodes.push_back(
-        {make_copy({node.destination, node.source, node.bytes, false}, false, *entry), node.after});
+  for (const CopyNode& node : graph.nodes) {
+    nodes.push_back({make_job(node, *entry), node.after});
+    entry->is_hold = entry->is_hold || !node.values.empty();
+  }
   entry->job = std::make_unique<GraphRun>(std::move(nodes));
   if (graph.launched) entry->after.push_back(graph.launched);
   graph.launched = entry;

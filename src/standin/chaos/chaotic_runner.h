@@ -65,6 +65,8 @@ class ChaoticRunner final : public Runner {
 
   [[nodiscard]] End end_of(Address begin, Bytes bytes, const char* what) const;
   std::unique_ptr<CopyJob> make_copy(const MemoryCopy& copy, bool staged, Entry& entry);
+  std::unique_ptr<Job> make_job(const CopyNode& node, Entry& entry);
+  std::unique_ptr<Job> make_steps(const std::vector<ValueStep>& values);
   void count(const std::string& way, Bytes bytes);
   Queue& queue(StreamHandle stream) { return *queues_.at(stream); }
   Waiting enqueue(const EntryPointer& entry, Returns returns, StreamHandle stream);

@@ -5,8 +5,8 @@
 namespace polypath::standin::chaos {
 
 bool GraphRun::can_go_on(const Node& node) const {
-  return node.copy && std::all_of(node.after.begin(), node.after.end(), [&](int earlier) {
-           return !nodes_[static_cast<std::size_t>(earlier)].copy;
+  return node.job && std::all_of(node.after.begin(), node.after.end(), [&](int earlier) {
+           return !nodes_[static_cast<std::size_t>(earlier)].job;
          });
 }
 
@@ -24,9 +24,11 @@ GraphRun::Node& GraphRun::pick(Chance& chance) {
 
 JobState GraphRun::step(Chance& chance) {
   Node& chosen = pick(chance);
-  if (chosen.copy->step(chance) == JobState::done) chosen.copy.reset();
+  const JobState state = chosen.job->step(chance);
+  if (state == JobState::not_yet) return state;
+  if (state == JobState::done) chosen.job.reset();
   const bool done = std::none_of(nodes_.begin(), nodes_.end(),
-                                 [](const Node& node) { return node.copy != nullptr; });
+                                 [](const Node& node) { return node.job != nullptr; });
   return done ? JobState::done : JobState::more;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// One launch of a graph: its copies in any order that its edges allow, in turns.
+// One launch of a graph: its nodes in any order that its edges allow, in turns.
 
 #include <vector>
 
@@ -9,9 +9,9 @@ namespace polypath::standin::chaos {
 
 class GraphRun final : public Job {
  public:
-  /// A copy after others of the graph, by their indices.
+  /// A job after others of the graph, by their indices.
   struct Node {
-    std::unique_ptr<CopyJob> copy;
+    std::unique_ptr<Job> job;
     std::vector<int> after;
     std::uint64_t priority = 0;
   };
@@ -23,7 +23,7 @@ class GraphRun final : public Job {
   [[nodiscard]] bool can_go_on(const Node& node) const;
   Node& pick(Chance& chance);
 
-  std::vector<Node> nodes_;       ///< those that are done have no copy
+  std::vector<Node> nodes_;       ///< those that are done have no job
   std::uint64_t picks_left_ = 0;  ///< until priorities are drawn anew
 };
 

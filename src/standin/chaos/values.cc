@@ -43,4 +43,10 @@ JobState WriteValue::step(Chance&) {
   return JobState::done;
 }
 
+JobState Steps::step(Chance& chance) {
+  const JobState state = jobs_[next_]->step(chance);
+  if (state != JobState::done) return state;
+  return ++next_ == jobs_.size() ? JobState::done : JobState::more;
+}
+
 }  // namespace polypath::standin::chaos

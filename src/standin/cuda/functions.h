@@ -90,6 +90,7 @@
   X(cuGraphDestroy, 10000)                    \
   X(cuGraphGetNodes, 10000)                   \
   X(cuGraphAddMemcpyNode, 10000)              \
+  X(cuGraphAddBatchMemOpNode, 11070)          \
   X(cuGraphInstantiateWithFlags, 11040)       \
   X(cuGraphInstantiate_v2, 11000)             \
   X(cuGraphExecMemcpyNodeSetParams, 10020)    \

@@ -1,4 +1,4 @@
-// Graphs of copies.
+// Graphs of copies and values.
 
 #include "standin/state/process.h"
 
@@ -19,6 +19,33 @@ CopyNode node_of(const Memcpy3D* copy) {
   const std::uintptr_t to =
       to_host ? reinterpret_cast<std::uintptr_t>(copy->destination_host) : copy->destination_device;
   return {{to}, {from}, {copy->width}, {}};
+}
+
+// Words of 32 bits, compared for being equal: all that Polypath uses.
+ValueStep step_of(const MemoryOperation& operation) {
+  const bool waits = operation.operation == cuda::kWaitValue32;
+  if (!waits && operation.operation != cuda::kWriteValue32)
+    refuse(kNotSupported, "nodes wait for words of 32 bits and write them, and nothing else");
+  if (waits && operation.flags != cuda::kWaitEqual)
+    refuse(kNotSupported, "nodes wait for words to be equal, and nothing else");
+  if (operation.address % sizeof(std::uint32_t) != 0)
+    refuse(kInvalidValue, "the address is not aligned");
+  return {{{static_cast<std::uintptr_t>(operation.address)},
+           operation.value & 0xffffffffU,
+           {sizeof(std::uint32_t)},
+           Comparison::equal},
+          waits};
+}
+
+CopyNode node_of(Process& process, const MemoryOperations* all) {
+  if (all == nullptr || all->count == 0) refuse(kInvalidValue, "there is nothing to do");
+  (void)process.contexts.find(all->context);
+  CopyNode node;
+  for (unsigned i = 0; i < all->count; ++i) {
+    node.values.push_back(step_of(all->operations[i]));
+    (void)process.allocations.get(node.values.back().value.address);
+  }
+  return node;
 }
 
 Result instantiate(const char* name, GraphExecPointer* where, GraphPointer graph) {
@@ -71,6 +98,14 @@ STANDIN_EXPORT Result cuGraphAddMemcpyNode(GraphNodePointer* where, GraphPointer
   return enter("cuGraphAddMemcpyNode", [&](Process& process) {
     (void)process.contexts.find(context);
     store(where, process.graphs.add(graph, node_of(copy), {after, after + count}));
+  });
+}
+
+STANDIN_EXPORT Result cuGraphAddBatchMemOpNode(GraphNodePointer* where, GraphPointer graph,
+                                               const GraphNodePointer* after, std::size_t count,
+                                               const MemoryOperations* operations) {
+  return enter("cuGraphAddBatchMemOpNode", [&](Process& process) {
+    store(where, process.graphs.add(graph, node_of(process, operations), {after, after + count}));
   });
 }
 

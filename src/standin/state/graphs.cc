@@ -51,6 +51,7 @@ void Graphs::update(GraphExecPointer graph, GraphNodePointer pointer, const Copy
   GraphExec& executable = find(graph);
   const int index = index_of(pointer, executable.graph, executable.nodes.size());
   CopyNode& node = executable.nodes[static_cast<std::size_t>(index)];
+  if (!node.values.empty()) refuse(kInvalidValue, "the node is no copy");
   if (copy.bytes != node.bytes) refuse(kGraphUpdateFailure, "a node's size cannot be changed");
   runner_.update_node(*executable.work, index, copy);
   node.destination = copy.destination;

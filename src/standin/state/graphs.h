@@ -1,5 +1,6 @@
 #pragma once
-// Graphs of copies, made by hand or by capture, and their executable forms.
+// Graphs of copies, and of values that are waited for and written, made by hand or by capture, and
+// their executable forms.
 
 #include <optional>
 

@@ -27,14 +27,6 @@ enum class WorkKind {
   graph,
 };
 
-/// A node of a graph: one copy after others of the same graph.
-struct CopyNode {
-  Address destination;
-  Address source;
-  Bytes bytes;
-  std::vector<int> after;
-};
-
 /// When the call that enqueues a copy may return.
 enum class Returns {
   at_once,      ///< a pageable source has been read even so: small ones are read by the call itself
@@ -56,6 +48,21 @@ struct MemoryValue {
   std::uint64_t value = 0;
   Bytes bytes;
   Comparison comparison = Comparison::at_least;
+};
+
+/// One step of a node that waits for values and writes them.
+struct ValueStep {
+  MemoryValue value;
+  bool waits = false;
+};
+
+/// A node of a graph after others of the same graph: one copy, or steps one after another.
+struct CopyNode {
+  Address destination;
+  Address source;
+  Bytes bytes;
+  std::vector<int> after;
+  std::vector<ValueStep> values = {};  ///< instead of a copy
 };
 
 /// Blocks until something has happened; called without the lock that calls take. Empty where there

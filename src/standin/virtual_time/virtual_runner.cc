@@ -119,7 +119,10 @@ GraphNode VirtualRunner::request(const CopyNode& node) {
 
 GraphHandle VirtualRunner::instantiate(const std::vector<CopyNode>& nodes) {
   std::vector<GraphNode> requests;
-  for (const CopyNode& node : nodes) requests.push_back(request(node));
+  for (const CopyNode& node : nodes) {
+    if (!node.values.empty()) refuse_values();
+    requests.push_back(request(node));
+  }
   return driver_.instantiate(requests);
 }
 

@@ -1,0 +1,139 @@
+#include "collective/projection.h"
+
+#include <fmt/format.h>
+
+#include "collective/rank_order.h"
+#include "core/error.h"
+
+namespace polypath {
+namespace {
+
+constexpr int kNone = -1;
+
+std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+// Writes down what one rank does.
+class Projection {
+ public:
+  Projection(const Program& whole, const RankOrder& order, const std::vector<PlaceId>& ranks,
+             int rank, int per_pair)
+      : whole_(whole),
+        order_(order),
+        rank_(rank),
+        per_pair_(per_pair),
+        queues_(whole.queues().size(), kNone),
+        nodes_(whole.nodes().size(), kNone),
+        awaits_(order.flags().size(), kNone) {
+    add_buffers(ranks);
+    queues_[Program::kCallersQueue] = Program::kCallersQueue;
+  }
+
+  RankPart write() && {
+    for (const int flag : order_.entries(rank_)) add_signal(flag, Program::kCallersQueue);
+    for (int node = 0; node < static_cast<int>(nodes_.size()); ++node)
+      if (order_.nodes()[index(node)].rank == rank_) add(node);
+    for (const int flag : order_.ends(rank_)) add_await(flag, Program::kCallersQueue);
+    part_.program.assign_events();
+    part_.flags_per_pair = order_.words();
+    return std::move(part_);
+  }
+
+ private:
+  // The caller's in their order, then all flags, then scratch memory.
+  void add_buffers(const std::vector<PlaceId>& ranks) {
+    const auto& buffers = whole_.buffers();
+    buffers_.assign(buffers.size(), kNone);
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+      if (!buffers[i].is_scratch())
+        buffers_[i] = part_.program.add(ProgramBuffer{buffers[i].place});
+    part_.first_flags = static_cast<int>(part_.program.buffers().size());
+    for (const PlaceId place : ranks) part_.program.add(ProgramBuffer{place});
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+      if (buffers[i].is_scratch()) add_scratch(buffers[i], buffers_[i]);
+  }
+
+  void add_scratch(const ProgramBuffer& buffer, int& number) {
+    number = part_.program.add(ProgramBuffer{buffer.place});
+    part_.scratch.push_back({number, buffer.filled_over, buffer.slot, order_.owner_of(buffer)});
+  }
+
+  [[nodiscard]] Slice mapped(const Slice& slice) const {
+    return {buffers_[index(slice.buffer)], slice.offset};
+  }
+
+  int queue(int number) {
+    int& mapped = queues_[index(number)];
+    if (mapped == kNone) mapped = part_.program.add(whole_.queues()[index(number)]);
+    return mapped;
+  }
+
+  [[nodiscard]] Node flag_node_of(Operation operation, int flag, int queue) const {
+    const RankFlag& which = order_.flags()[index(flag)];
+    const Slice word{part_.first_flags + which.consumer,
+                     flag_offset(which.producer, which.word, per_pair_)};
+    return flag_node(operation, queue, word, part_.first_flags + rank_);
+  }
+
+  // Besides the node before it in its queue, it may come after others.
+  void add_signal(int flag, int queue) {
+    std::vector<int> after;
+    for (const int node : order_.flags()[index(flag)].after) after.push_back(nodes_[index(node)]);
+    part_.program.add(flag_node_of(Operation::signal, flag, queue), after);
+  }
+
+  void add_await(int flag, int queue) {
+    awaits_[index(flag)] = part_.program.add(flag_node_of(Operation::await, flag, queue));
+  }
+
+  void add(int number) {
+    const RankNode& order = order_.nodes()[index(number)];
+    const Node& node = whole_.node(number);
+    const int in = queue(node.queue);
+    for (const int flag : order.awaits) add_await(flag, in);
+    std::vector<int> after;
+    for (const int earlier : order.after) after.push_back(nodes_[index(earlier)]);
+    for (const int flag : order.beside) after.push_back(awaits_[index(flag)]);
+    nodes_[index(number)] = add(node, in, after);
+    for (const int flag : order.signals) add_signal(flag, in);
+  }
+
+  int add(const Node& node, int queue, const std::vector<int>& after) {
+    if (node.operation == Operation::kernel) {
+      KernelCall call = whole_.call_of(node);
+      for (Access& access : call.memory) access.slice = mapped(access.slice);
+      return part_.program.add(std::move(call), queue, after);
+    }
+    Node made;
+    made.operation = node.operation;
+    made.hop = node.hop, made.reduction = node.reduction, made.bytes = node.bytes;
+    made.source = mapped(node.source), made.destination = mapped(node.destination);
+    made.queue = queue, made.path = node.path, made.chunk = node.chunk;
+    return part_.program.add(made, after);
+  }
+
+  const Program& whole_;
+  const RankOrder& order_;
+  int rank_;
+  int per_pair_;
+  RankPart part_;
+  std::vector<int> buffers_, queues_, nodes_;  ///< of the part, by those of the whole
+  std::vector<int> awaits_;                    ///< nodes of the part, by flag
+};
+
+}  // namespace
+
+std::vector<RankPart> project(const Machine& machine, const Program& program,
+                              const std::vector<PlaceId>& ranks, int per_pair) {
+  const RankOrder order(machine, program, ranks);
+  if (order.words() > per_pair)
+    fail(ErrorCode::unsupported, "a program cannot be divided among its ranks",
+         fmt::format("it needs {} flags between two of them, and {} are kept", order.words(),
+                     per_pair),
+         "Use larger pieces.");
+  std::vector<RankPart> parts;
+  for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank)
+    parts.push_back(Projection(program, order, ranks, rank, per_pair).write());
+  return parts;
+}
+
+}  // namespace polypath

@@ -1,0 +1,193 @@
+#include "collective/rank_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "collective/tuning.h"
+#include "core/error.h"
+#include "core/quietly.h"
+
+namespace polypath {
+namespace {
+
+constexpr int kSlotsPerHop = kPieceSlots + kStagingSlots;
+constexpr std::size_t kFlags = 0;  // what every rank hands out first
+
+// Several memories as one message: each after its size.
+ExportedMemory packed(const std::vector<ExportedMemory>& memories) {
+  ExportedMemory message;
+  for (const ExportedMemory& memory : memories) {
+    const auto size = static_cast<std::uint32_t>(memory.size());
+    const auto* const begin = reinterpret_cast<const std::byte*>(&size);
+    message.insert(message.end(), begin, begin + sizeof size);
+    message.insert(message.end(), memory.begin(), memory.end());
+  }
+  return message;
+}
+
+std::vector<ExportedMemory> unpacked(const ExportedMemory& message) {
+  std::vector<ExportedMemory> memories;
+  for (std::size_t at = 0; at < message.size();) {
+    std::uint32_t size = 0;
+    if (message.size() - at >= sizeof size) std::memcpy(&size, &message[at], sizeof size);
+    at += sizeof size;
+    if (at + size > message.size())
+      fail(ErrorCode::invalid_argument, "what another rank has sent cannot be read",
+           "it ends too early", "Let all ranks run the same version.");
+    const auto begin = message.begin() + static_cast<std::ptrdiff_t>(at);
+    memories.emplace_back(begin, begin + size);
+    at += size;
+  }
+  return memories;
+}
+
+std::set<int> used_buffers(const Program& program) {
+  std::set<int> used;
+  for (const Node& node : program.nodes()) {
+    if (node.operation == Operation::kernel) {
+      for (const Access& access : program.call_of(node).memory) used.insert(access.slice.buffer);
+      continue;
+    }
+    used.insert(node.destination.buffer);
+    if (!is_flag(node.operation)) used.insert(node.source.buffer);
+  }
+  return used;
+}
+
+}  // namespace
+
+RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
+                       const RankMemorySizes& sizes, AllGather all_gather)
+    : driver_(driver),
+      ranks_(std::move(ranks)),
+      rank_(rank),
+      sizes_(sizes),
+      all_gather_(std::move(all_gather)),
+      stream_(driver.create_stream(gpu())),
+      handed_(ranks_.size()) {
+  try {
+    const Address flags = make(gpu(), flag_bytes());
+    write_flags(0);
+    exchange({flags});
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+RankMemory::~RankMemory() { give_back(); }
+
+void RankMemory::give_back() noexcept {
+  for (const auto& [which, address] : opened_) quietly([&] { driver_.release_import(address); });
+  for (const Address address : own_) quietly([&] { driver_.free(address); });
+  quietly([&] { driver_.destroy_stream(stream_); });
+}
+
+Bytes RankMemory::flag_bytes() const {
+  return flag_offset(static_cast<int>(ranks_.size()), 0, sizes_.flags_per_pair);
+}
+
+Address RankMemory::make(PlaceId place, Bytes bytes) {
+  own_.reserve(own_.size() + 1);
+  own_.push_back(driver_.allocate(place, bytes));
+  return own_.back();
+}
+
+// On a stream that nothing else is in, so that it does not wait for what waits for the flags.
+void RankMemory::write_flags(std::uint32_t value) {
+  for (Bytes offset; offset < flag_bytes(); offset += kFlagBytes)
+    driver_.write_value(stream_, own_[kFlags] + offset, gpu(), value);
+  driver_.synchronize(stream_);
+}
+
+void RankMemory::set_flags() { write_flags(1); }
+
+void RankMemory::exchange(const std::vector<Address>& own) {
+  std::vector<ExportedMemory> exported;
+  for (const Address address : own) exported.push_back(driver_.export_memory(address));
+  const std::vector<ExportedMemory> all = all_gather_(packed(exported));
+  if (all.size() != ranks_.size())
+    fail(ErrorCode::invalid_argument, "the exchange between ranks has failed",
+         fmt::format("{} answers came from {} ranks", all.size(), ranks_.size()),
+         "Give one that returns what every rank has passed.");
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    for (ExportedMemory& memory : unpacked(all[rank])) handed_[rank].push_back(std::move(memory));
+}
+
+// What each rank is going to hand out follows from the program, so all know what comes where: for
+// each place the slots of its hops, in their order.
+void RankMemory::place_slots(const Machine& machine, const std::vector<ScratchUse>& scratch) {
+  std::map<std::tuple<int, PlaceId>, std::set<HopId>> wanted;  // by owner and place
+  for (const ScratchUse& use : scratch)
+    if (!slots_.contains(use.filled_over))
+      wanted[{use.owner, machine.hop(use.filled_over).destination}].insert(use.filled_over);
+  if (wanted.empty()) return;
+  std::vector<Address> made;
+  std::vector<std::size_t> next;
+  for (const auto& handed : handed_) next.push_back(handed.size());
+  for (const auto& [where, hops] : wanted) {
+    const auto [owner, place] = where;
+    const std::size_t number = next[static_cast<std::size_t>(owner)]++;
+    Bytes offset;
+    for (const HopId hop : hops) {
+      slots_[hop] = {owner, number, offset};
+      offset += sizes_.slot * static_cast<std::uint64_t>(kSlotsPerHop);
+    }
+    if (owner == rank_) made.push_back(make(place, offset));
+  }
+  exchange(made);
+}
+
+void RankMemory::prepare(const Machine& machine, const RankPart& part) {
+  place_slots(machine, part.scratch);
+  const std::set<int> used = used_buffers(part.program);
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
+    if (used.contains(part.first_flags + rank)) (void)open(rank, kFlags);
+  for (const ScratchUse& use : part.scratch) {
+    const Slots& slots = slots_.at(use.filled_over);
+    if (used.contains(use.buffer)) (void)open(slots.owner, slots.number);
+  }
+}
+
+Address RankMemory::open(int owner, std::size_t number) {
+  if (owner == rank_) return own_[number];
+  const auto [found, is_new] = opened_.try_emplace({owner, number});
+  if (!is_new) return found->second;
+  try {
+    const auto& memory = handed_[static_cast<std::size_t>(owner)][number];
+    return found->second = driver_.import_memory(memory, gpu());
+  } catch (...) {
+    opened_.erase(found);
+    throw;
+  }
+}
+
+Address RankMemory::known(int owner, std::size_t number) const {
+  if (owner == rank_) return own_[number];
+  const auto found = opened_.find({owner, number});
+  return found == opened_.end() ? Address{} : found->second;
+}
+
+std::vector<Address> RankMemory::addresses(const RankPart& part,
+                                           std::span<const Address> callers) const {
+  if (static_cast<int>(callers.size()) != part.first_flags)
+    fail(ErrorCode::invalid_argument, fmt::format("{} memories cannot be used", callers.size()),
+         fmt::format("the program has {}", part.first_flags), "Pass one for each.");
+  std::vector<Address> all(callers.begin(), callers.end());
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
+    all.push_back(known(rank, kFlags));
+  all.resize(part.program.buffers().size());
+  for (const ScratchUse& use : part.scratch) {
+    const Slots& slots = slots_.at(use.filled_over);
+    const Address base = known(slots.owner, slots.number);
+    if (base.value == 0) continue;
+    all[static_cast<std::size_t>(use.buffer)] =
+        base + slots.offset + sizes_.slot * static_cast<std::uint64_t>(use.slot);
+  }
+  return all;
+}
+
+}  // namespace polypath

@@ -1,0 +1,119 @@
+#include "collective/rank_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/copy_call.h"
+#include "model/issue.h"
+#include "model/timeline.h"
+
+namespace polypath {
+namespace {
+
+// How long a part that could not be enqueued as a whole is given to end.
+constexpr Seconds kPatience{10};
+
+}  // namespace
+
+Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vector<RankPart>& parts,
+                       const std::vector<PlaceId>& ranks, Executor executor) {
+  Timeline timeline(machine, rates);
+  std::vector<std::vector<ActivityPointer>> played;
+  Seconds end;
+  for (const RankPart& part : parts) {
+    const IssueTimes issue = issue_times(machine, part.program, executor);
+    played.push_back(timeline.add(part.program, issue, {}));
+    end = std::max(end, issue.done);
+  }
+  timeline.play();
+  for (std::size_t rank = 0; rank < parts.size(); ++rank)
+    for (std::size_t i = 0; i < played[rank].size(); ++i) {
+      const Program& program = parts[rank].program;
+      end = std::max(end, played[rank][i]->finished +
+                              wait_latency(machine, program, program.nodes()[i], ranks[rank]));
+    }
+  return end + machine.costs.synchronize;
+}
+
+RankRun::RankRun(Driver& driver, const Machine& machine, const Settings& settings, Group group)
+    : driver_(driver),
+      machine_(machine),
+      group_(std::move(group)),
+      hops_(driver, machine, settings),
+      memory_(driver, group_.ranks, group_.rank,
+              {.flags_per_pair = group_.flags_per_pair, .slot = settings.staging_slot},
+              group_.all_gather),
+      streams_(driver, hops_),
+      graphs_(driver, hops_, settings, statistics_),
+      ended_(driver) {}
+
+RankRun::~RankRun() {
+  if (last_.value != 0) quietly([&] { driver_.synchronize(last_); });
+}
+
+PlaceId RankRun::gpu() const { return group_.ranks[static_cast<std::size_t>(group_.rank)]; }
+
+void RankRun::prepare(const RankProgram& program) { memory_.prepare(machine_, program.part); }
+
+// What is queued of a part waits for the other ranks, and they for what is not queued.
+bool RankRun::let_go(const Transfer& transfer) noexcept {
+  std::vector<EventHandle> ends;
+  const bool marked = quietly([&] {
+    ends.push_back(ended_.on(transfer.stream_gpu));
+    driver_.record(ends.back(), transfer.stream);
+    for (std::size_t queue = 1; queue < transfer.program->queues().size(); ++queue) {
+      QueueStream& used = hops_.stream(transfer.program->queues()[queue]);
+      ends.push_back(used.end.on(used.gpu));
+      driver_.record(ends.back(), used.stream);
+    }
+  });
+  return marked && wait_with_flags(ends, kPatience) && hops_.settle(transfer);
+}
+
+// A flag may be awaited again and again, within one part and by one after another.
+bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds patience) noexcept {
+  const auto is_done = [&](EventHandle end) { return driver_.is_done(end); };
+  bool done = false;
+  (void)quietly([&] {
+    const Seconds start = driver_.now();
+    while (!(done = std::all_of(ends.begin(), ends.end(), is_done))) {
+      if (driver_.now() - start > patience) return;
+      memory_.set_flags();
+    }
+  });
+  return done;
+}
+
+template <class Runner>
+void RankRun::run_by(Runner& executor, const Transfer& transfer) {
+  executor.prepare(transfer);
+  const EventHandle ended = ended_.on(transfer.stream_gpu);
+  try {
+    if (last_.value != 0 && transfer.stream != last_stream_) driver_.wait(transfer.stream, last_);
+    executor.run(transfer);
+    driver_.record(ended, transfer.stream);
+  } catch (const Error& error) {
+    if (!let_go(transfer)) throw UnsettledError(error.code(), error.what());
+    throw;
+  }
+  last_ = ended, last_stream_ = transfer.stream;
+}
+
+void RankRun::run(const RankProgram& program, std::span<const Address> buffers,
+                  StreamHandle stream) {
+  const std::vector<Address> addresses = memory_.addresses(program.part, buffers);
+  const Transfer transfer{.program = &program.part.program,
+                          .structure = program.structure,
+                          .buffers = addresses,
+                          .stream = stream,
+                          .stream_gpu = gpu(),
+                          .id = ++runs_};
+  if (program.executor == Executor::graph) run_by(graphs_, transfer);
+  else run_by(streams_, transfer);
+}
+
+bool RankRun::release(Seconds patience) {
+  return last_.value == 0 || wait_with_flags({last_}, patience);
+}
+
+}  // namespace polypath

@@ -1,0 +1,92 @@
+#pragma once
+// Runs one rank's parts of collectives' programs, where each rank is a process: as CollectiveRun
+// does whole ones. What is in the rank's stream comes before all that touches its memory, what
+// follows it after that.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collective/rank_memory.h"
+#include "core/settings.h"
+#include "engine/graph_executor.h"
+#include "engine/stream_executor.h"
+#include "model/fluid.h"
+#include "model/transfer.h"
+
+namespace polypath {
+
+/// One rank's part of a program, ready to be run again and again.
+struct RankProgram {
+  RankProgram(RankPart divided, Executor by)
+      : part(std::move(divided)), structure(structure_of(part.program)), executor(by) {}
+
+  RankPart part;
+  std::string structure;
+  Executor executor;  ///< stream or graph
+};
+
+/// From the calls, which all ranks make at the same time, until the last rank's thread knows that
+/// its part is done, on an otherwise idle machine.
+Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vector<RankPart>& parts,
+                       const std::vector<PlaceId>& ranks, Executor executor);
+
+/// Not thread-safe.
+class RankRun {
+ public:
+  /// Who takes part: rank r is the GPU ranks[r], and this is `rank`.
+  struct Group {
+    std::vector<PlaceId> ranks;
+    int rank = 0;
+    AllGather all_gather;
+    int flags_per_pair = RankMemorySizes{}.flags_per_pair;
+  };
+
+  /// All ranks make theirs at the same time: they exchange their flags.
+  RankRun(Driver& driver, const Machine& machine, const Settings& settings, Group group);
+  RankRun(const RankRun&) = delete;
+  RankRun& operator=(const RankRun&) = delete;
+  /// Waits for what is queued. The other ranks' memory is given back: none of them may be using
+  /// this one's any more, as after a barrier of all.
+  ~RankRun();
+
+  /// Makes what the program needs that is not there yet, scratch memory of all ranks included. All
+  /// ranks do so for the same programs, in the same order, before they run them.
+  void prepare(const RankProgram& program);
+  /// Enqueues the part on `stream`, a stream of this rank's GPU, after what is there and after
+  /// earlier parts of this object on any stream. All ranks run the same programs in the same order.
+  /// `buffers` are the whole program's, each as this process knows it; those that its part does not
+  /// touch may be 0. After an error of the driver nothing of this rank's is queued, the contents of
+  /// all outputs are not defined, and the other ranks wait until they release() their own;
+  /// UnsettledError if what was queued has not ended after 10 s.
+  void run(const RankProgram& program, std::span<const Address> buffers, StreamHandle stream);
+  /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The
+  /// contents of the outputs are not defined, and the group is of no more use. False if it has not
+  /// ended after so long.
+  bool release(Seconds patience);
+
+  [[nodiscard]] const RankMemory& memory() const { return memory_; }
+
+ private:
+  template <class Runner>
+  void run_by(Runner& executor, const Transfer& transfer);
+  [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
+  [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
+                                     Seconds patience) noexcept;
+  [[nodiscard]] PlaceId gpu() const;
+
+  Driver& driver_;
+  const Machine& machine_;
+  Group group_;
+  Hops hops_;
+  RankMemory memory_;
+  Statistics statistics_;
+  StreamExecutor streams_;
+  GraphExecutor graphs_;
+  EventSet ended_;
+  EventHandle last_;  ///< stands for the end of the last part
+  StreamHandle last_stream_;
+  std::uint64_t runs_ = 0;
+};
+
+}  // namespace polypath

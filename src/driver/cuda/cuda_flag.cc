@@ -1,0 +1,40 @@
+#include "driver/cuda/cuda_flag.h"
+
+#include "core/error.h"
+#include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/handles.h"
+
+namespace polypath::cuda {
+
+void check_flags(Result result, const char* call) {
+  if (result == kNotSupported)
+    fail(ErrorCode::unsupported, "streams cannot write or await flags",
+         std::string(call) + " says that it is not supported here", "Order them by events.");
+  check(result, call);
+}
+
+// Memory of another process is mapped for one GPU, that of this one may have to be opened to it.
+Address CudaDriver::reach_flag(Address address, PlaceId place, int gpu) {
+  const Reached reached = imports_.reach(address, contexts_.of(gpu));
+  const bool elsewhere = is_gpu(place) && ordinal(place) != gpu;
+  if (elsewhere && !imports_.find(address)) contexts_.connect(gpu, ordinal(place));
+  return reached.address;
+}
+
+void CudaDriver::write_value(StreamHandle stream, Address address, PlaceId place,
+                             std::uint32_t value) {
+  const Address word = reach_flag(address, place, gpu_of(stream.value));
+  const Current current(context_of(stream.value));
+  check_flags(cuda_.write_value(pointer_of(stream), word.value, value, kWriteDefault),
+              "cuStreamWriteValue32");
+}
+
+void CudaDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
+                            std::uint32_t value) {
+  const Address word = reach_flag(address, place, gpu_of(stream.value));
+  const Current current(context_of(stream.value));
+  check_flags(cuda_.wait_value(pointer_of(stream), word.value, value, kWaitEqual),
+              "cuStreamWaitValue32");
+}
+
+}  // namespace polypath::cuda

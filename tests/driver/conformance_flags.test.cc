@@ -1,0 +1,145 @@
+// The conformance suite of conformance.h: words that streams and graphs write and wait for, and
+// memory that is handed out.
+
+#include "core/error.h"
+#include "driver/conformance.h"
+
+namespace polypath::test {
+namespace {
+
+constexpr std::size_t kWord = 4;
+
+Contents word(unsigned char value) { return {value, 0, 0, 0}; }
+
+}  // namespace
+
+void DriverFlags::SetUp() {
+  DriverConformance::SetUp();
+  if (!subject_) return;
+  try {
+    driver().write_value(stream(gpu()), allocate(gpu(), word(0)), gpu(), 0);
+  } catch (const Error& error) {
+    ASSERT_EQ(error.code(), ErrorCode::unsupported);
+    GTEST_SKIP() << error.what();
+  }
+}
+
+namespace {
+
+// The reader's calls come first: nothing but the flag makes it wait.
+TEST_P(DriverFlags, WhatFollowsAWaitComesAfterWhatIsBeforeTheWrite) {
+  const Contents sent = pattern(kLarge, 1);
+  const Address source = allocate(host(), sent), middle = allocate(gpu(), Bytes{kLarge});
+  const Address destination = allocate(host(), Bytes{kLarge}), flag = allocate(gpu(), word(0));
+  const StreamHandle writer = stream(gpu()), reader = stream(gpu());
+
+  driver().wait_value(reader, flag, gpu(), 1);
+  copy(destination, middle, kLarge, reader);
+  copy(middle, source, kLarge, writer);
+  driver().write_value(writer, flag, gpu(), 1);
+
+  EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
+  EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
+}
+
+TEST_P(DriverFlags, AGpuWritesFlagsOfAnother) {
+  const Address flag = allocate(peer(), word(0));
+  if (!driver().kernels_reach(gpu(), flag)) GTEST_SKIP() << "it does not reach its memory";
+  const Contents sent = pattern(kLarge, 1);
+  const Address source = allocate(gpu(), sent), middle = allocate(peer(), Bytes{kLarge});
+  const Address destination = allocate(host(), Bytes{kLarge});
+  const StreamHandle writer = stream(gpu()), reader = stream(peer());
+
+  driver().wait_value(reader, flag, peer(), 1);
+  copy(destination, middle, kLarge, reader);
+  copy(middle, source, kLarge, writer);
+  driver().write_value(writer, flag, peer(), 1);
+
+  EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
+}
+
+TEST_P(DriverFlags, AValueThatIsThereIsNotWaitedFor) {
+  const Address flag = allocate(gpu(), word(7));
+  const StreamHandle queue = stream(gpu());
+
+  driver().wait_value(queue, flag, gpu(), 7);
+  driver().write_value(queue, flag, gpu(), 8);
+  driver().wait_value(queue, flag, gpu(), 8);
+
+  EXPECT_TRUE(same_bytes(read(flag, kWord), word(8)));
+}
+
+FlagRequest awaited(Address flag, PlaceId gpu) {
+  return {.address = flag, .place = gpu, .gpu = gpu, .value = 1, .waits = true, .then = 0};
+}
+
+TEST_P(DriverFlags, GraphsAwaitAndClearThem) {
+  const Contents sent = pattern(kLarge, 1);
+  const Address source = allocate(host(), sent), middle = allocate(gpu(), Bytes{kLarge});
+  const Address destination = allocate(host(), Bytes{kLarge}), flag = allocate(gpu(), word(0));
+  const StreamHandle writer = stream(gpu()), reader = stream(gpu());
+  const GraphHandle reads = graph({{.copy = {}, .after = {}, .flag = awaited(flag, gpu())},
+                                   {.copy = request(destination, middle, kLarge), .after = {0}}});
+  const GraphHandle writes =
+      graph({{.copy = request(middle, source, kLarge), .after = {}},
+             {.copy = {},
+              .after = {0},
+              .flag = FlagRequest{.address = flag, .place = gpu(), .gpu = gpu()}}});
+
+  driver().launch(reads, reader);
+  driver().launch(writes, writer);
+
+  EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
+  EXPECT_TRUE(same_bytes(read(flag, kWord), word(0)));
+}
+
+TEST_P(DriverFlags, AGraphThatAwaitsOneCanBeLaunchedAgain) {
+  const Address flag = allocate(gpu(), word(0));
+  const StreamHandle writer = stream(gpu()), reader = stream(gpu());
+  const GraphHandle awaits = graph({{.copy = {}, .after = {}, .flag = awaited(flag, gpu())}});
+
+  for (int run = 0; run < 3; ++run) {
+    driver().launch(awaits, reader);
+    driver().write_value(writer, flag, gpu(), 1);
+    driver().synchronize(reader);
+  }
+
+  EXPECT_TRUE(same_bytes(read(flag, kWord), word(0)));
+}
+
+TEST_P(DriverFlags, NodesWithFlagsCannotBeUpdated) {
+  const Address flag = allocate(gpu(), word(0));
+  const GraphHandle awaits = graph({{.copy = {}, .after = {}, .flag = awaited(flag, gpu())}});
+
+  EXPECT_THROW(driver().update_node(awaits, 0, flag, flag), Error);
+}
+
+TEST_P(DriverConformance, MemoryThatWasHandedOutIsTheSame) {
+  const Contents sent = pattern(kSmall, 1);
+  const Address source = allocate(gpu(), sent), destination = allocate(host(), Bytes{kSmall});
+  constexpr std::size_t kOffset = 256;
+
+  const ExportedMemory exported = driver().export_memory(source + Bytes{kOffset});
+  const Address imported = driver().import_memory(exported, gpu());
+  copy(destination, imported, kSmall - kOffset, stream(gpu()));
+
+  EXPECT_TRUE(same_bytes(read(destination, kSmall - kOffset),
+                         Contents(sent.begin() + kOffset, sent.end())));
+  driver().release_import(imported);
+  EXPECT_THROW(driver().release_import(imported), Error);
+}
+
+TEST_P(DriverConformance, BytesThatNameNoMemoryAreRefused) {
+  EXPECT_THROW((void)driver().import_memory({std::byte{1}}, gpu()), Error);
+}
+
+TEST_P(DriverArguments, AFlagIsAligned) {
+  const Address memory = allocate(gpu(), Bytes{64});
+  const StreamHandle queue = stream(gpu());
+
+  EXPECT_THROW(driver().write_value(queue, memory + 2_B, gpu(), 1), Error);
+  EXPECT_THROW(driver().wait_value(queue, memory + 2_B, gpu(), 1), Error);
+}
+
+}  // namespace
+}  // namespace polypath::test
