@@ -25,7 +25,7 @@ bool Algorithm::does(Collective collective) const {
 
 const std::vector<Algorithm>& algorithms() {
   static const std::vector<Algorithm> all = {flat(),     hierarchical(), ring(), knomial(),
-                                             exchange(), bruck(),        tree()};
+                                             exchange(), bruck(),        tree(), oneshot()};
   return all;
 }
 
@@ -43,6 +43,11 @@ Program build(const Algorithm& algorithm, const Machine& machine, const Collecti
     fail(ErrorCode::invalid_argument,
          fmt::format("{} cannot be done by '{}'", name_of(request.collective), algorithm.name),
          "its algorithms are " + join(names_for(&request), ", "), "Name one of them, or auto.");
+  if (!algorithm.does(machine, request))
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} bytes cannot be done by '{}' there", message_bytes(request).value,
+                     algorithm.name),
+         algorithm.why_not, "Name another one, or auto.");
   Composer composer(machine, request, tuning, routes);
   algorithm.compose(composer);
   return std::move(composer).build();

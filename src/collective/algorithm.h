@@ -18,8 +18,14 @@ struct Algorithm {
   std::vector<Collective> collectives;  ///< that it does
   void (*compose)(Composer& composer);
   std::vector<int> radices = {2};  ///< worth a try (Tuning::radix); of one that has none, any
+  /// Whether it does this one there; and what is in the way if not. Null: any of its collectives.
+  bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
+  const char* why_not = "";
 
   [[nodiscard]] bool does(Collective collective) const;
+  [[nodiscard]] bool does(const Machine& machine, const CollectiveRequest& request) const {
+    return does(request.collective) && (can == nullptr || can(machine, request));
+  }
 };
 
 /// All of them, in the order of the documentation.
@@ -40,5 +46,6 @@ Algorithm exchange();
 Algorithm knomial();
 Algorithm tree();
 Algorithm bruck();
+Algorithm oneshot();
 
 }  // namespace polypath

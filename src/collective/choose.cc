@@ -13,13 +13,13 @@ namespace {
 // Pieces are halved so often in vain before it is left: the next one may be the first to overlap.
 constexpr int kMostInVain = 2;
 
-std::vector<const Algorithm*> candidates(const CollectiveRequest& request,
+std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
                                          const CollectiveOptions& options) {
   std::vector<const Algorithm*> found;
   for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
   if (!found.empty()) return found;
   for (const Algorithm& each : algorithms())
-    if (each.does(request.collective)) found.push_back(&each);
+    if (each.does(machine, request)) found.push_back(&each);
   return found;
 }
 
@@ -120,7 +120,7 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
                                        const CollectiveOptions& options) {
   check(machine_, request);
   CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
-  for (const Algorithm* algorithm : candidates(request, options))
+  for (const Algorithm* algorithm : candidates(machine_, request, options))
     plan.decisions.push_back({.draft = best_of(*algorithm, request, options)});
   std::stable_sort(plan.decisions.begin(), plan.decisions.end(),
                    [](const AlgorithmDecision& a, const AlgorithmDecision& b) {

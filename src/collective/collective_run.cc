@@ -25,6 +25,8 @@ Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& p
 CollectiveRun::CollectiveRun(Driver& driver, const Machine& machine, const Settings& settings)
     : driver_(driver),
       hops_(driver, machine, with_collective_slots(settings, machine)),
+      kernels_(driver, machine),
+      mailboxes_(driver),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics_),
       ended_(driver) {}
@@ -54,12 +56,15 @@ void CollectiveRun::run_by(Runner& executor, const Transfer& transfer) {
 
 void CollectiveRun::run(const CollectiveProgram& program, std::span<const Address> buffers,
                         StreamHandle stream, PlaceId gpu) {
+  kernels_.prepare(program.program);
+  const std::vector<Address> addresses = mailboxes_.addresses(program.program, buffers);
   const Transfer transfer{.program = &program.program,
                           .structure = program.structure,
-                          .buffers = buffers,
+                          .buffers = addresses,
                           .stream = stream,
                           .stream_gpu = gpu,
-                          .id = ++runs_};
+                          .id = ++runs_,
+                          .kernels = kernels_.handles()};
   if (program.executor == Executor::graph) run_by(graphs_, transfer);
   else run_by(streams_, transfer);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/mail.h"
 #include "engine/graph_executor.h"
 #include "engine/stream_executor.h"
 #include "model/fluid.h"
@@ -57,6 +58,8 @@ class CollectiveRun {
   Driver& driver_;
   Hops hops_;
   Statistics statistics_;
+  MailKernels kernels_;
+  Mailboxes mailboxes_;
   StreamExecutor streams_;
   GraphExecutor graphs_;
   EventSet ended_;

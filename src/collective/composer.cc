@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "collective/mail.h"
 #include "collective/routes.h"
 #include "core/error.h"
 
@@ -163,6 +164,46 @@ void Composer::send_chunk(const Way& way, int chunk,
   const Slice first = way.path.staged() ? slot(way.path.first, true) : target;
   add_copy(way.path.first, source, first, part.bytes);
   if (way.path.staged()) second.push_back({way.path.second, {first, target, part.bytes}});
+}
+
+// All messages are as large. What goes over a hop is not as fast as what kernels usually read and
+// write there: so much more is taken to be moved.
+KernelCall Composer::mail_of(int rank, MailUse use, bool same_for_all) const {
+  const DriverBehaviour& driver = machine_.driver;
+  const auto all = static_cast<std::uint64_t>(ranks());
+  const Bytes message = request_.part();
+  const Bytes sent = same_for_all ? message : message * all;
+  const Bytes got = use == MailUse::reduce ? message : message * all;
+  const Bytes line{static_cast<std::uint64_t>(box_for(message).real() * driver.kernel_efficiency /
+                                              driver.mail_efficiency)};
+  KernelCall call{.kernel = mail_kernel_number(request_.ranks[static_cast<std::size_t>(rank)], use),
+                  .gpu = request_.ranks[static_cast<std::size_t>(rank)],
+                  .memory = {{input(rank), sent}, {output(rank), got, true}},
+                  .values = mail_values({.reduction = request_.reduction,
+                                         .rank = rank,
+                                         .ranks = ranks(),
+                                         .message = message,
+                                         .same_for_all = same_for_all,
+                                         .box = mail_box(ranks())}),
+                  .shape = mail_shape(message),
+                  .duration = driver.mail_latency};
+  const int first = static_cast<int>(program_.buffers().size()) - ranks();
+  for (int other = 0; other < ranks(); ++other)
+    call.memory.push_back({.slice = {first + other, {}},
+                           .bytes = {mailbox_bytes(all, mail_box(ranks()).value)},
+                           .writes = true,
+                           .moved = other == rank ? Bytes{} : line});
+  call.meeting = Meeting{.number = meetings_, .rank = rank, .ranks = ranks(), .mailboxes = 2};
+  return call;
+}
+
+void Composer::exchange(MailUse use, bool same_for_all) {
+  for (const PlaceId rank : request_.ranks)
+    program_.add(ProgramBuffer{.place = rank, .is_mailbox = true});
+  for (int rank = 0; rank < ranks(); ++rank)
+    program_.add(mail_of(rank, use, same_for_all),
+                 queue(Queue{{}, request_.ranks[static_cast<std::size_t>(rank)]}));
+  ++meetings_;
 }
 
 Program Composer::build() && {

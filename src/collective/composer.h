@@ -15,6 +15,7 @@
 #include "collective/parts.h"
 #include "collective/request.h"
 #include "collective/tuning.h"
+#include "kernels/mail.h"
 #include "model/path.h"
 
 namespace polypath {
@@ -59,12 +60,17 @@ class Composer {
   /// into = into ∘ from, both of one GPU.
   void reduce(Slice into, Slice from, Bytes bytes);
 
+  /// One kernel per rank: each sends its input, or one part of it to each rank, to all, and reduces
+  /// what arrives into its output, in the order of the ranks, or stores it side by side.
+  void exchange(MailUse use, bool same_for_all);
+
   /// The program of all that, with its events.
   Program build() &&;
 
  private:
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
   int queue(const Queue& queue);
+  [[nodiscard]] KernelCall mail_of(int rank, MailUse use, bool same_for_all) const;
   Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
@@ -84,6 +90,7 @@ class Composer {
   Routes* routes_;
   int pieces_ = 1;
   Program program_;
+  int meetings_ = 0;
   Dependences dependences_;
   std::map<Queue, int> queues_;
   struct Slots {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "collective/mail.h"
 #include "collective/rank_order.h"
 #include "core/error.h"
 
@@ -26,6 +27,7 @@ class Projection {
         awaits_(order.flags().size(), kNone) {
     add_buffers(ranks);
     queues_[Program::kCallersQueue] = Program::kCallersQueue;
+    if (const int only = only_queue(); only != kNone) queues_[index(only)] = Program::kCallersQueue;
   }
 
   RankPart write() && {
@@ -45,8 +47,11 @@ class Projection {
     buffers_.assign(buffers.size(), kNone);
     for (std::size_t i = 0; i < buffers.size(); ++i)
       if (!buffers[i].is_scratch())
-        buffers_[i] = part_.program.add(ProgramBuffer{buffers[i].place});
+        buffers_[i] = part_.program.add(
+            ProgramBuffer{.place = buffers[i].place, .is_mailbox = buffers[i].is_mailbox});
     part_.first_flags = static_cast<int>(part_.program.buffers().size());
+    part_.first_mailbox = first_mailbox_of(part_.program);
+    part_.mailbox = mailbox_bytes_of(whole_);
     for (const PlaceId place : ranks) part_.program.add(ProgramBuffer{place});
     for (std::size_t i = 0; i < buffers.size(); ++i)
       if (buffers[i].is_scratch()) add_scratch(buffers[i], buffers_[i]);
@@ -55,6 +60,18 @@ class Projection {
   void add_scratch(const ProgramBuffer& buffer, int& number) {
     number = part_.program.add(ProgramBuffer{buffer.place});
     part_.scratch.push_back({number, buffer.filled_over, buffer.slot, order_.owner_of(buffer)});
+  }
+
+  // What is in one queue alone, of the rank's own GPU, may as well be in the caller's.
+  [[nodiscard]] int only_queue() const {
+    int only = kNone;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      if (order_.nodes()[node].rank != rank_) continue;
+      const int queue = whole_.nodes()[node].queue;
+      if (only != kNone && queue != only) return kNone;
+      only = queue;
+    }
+    return only;
   }
 
   [[nodiscard]] Slice mapped(const Slice& slice) const {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "collective/mail.h"
 #include "collective/tuning.h"
 #include "core/error.h"
 #include "core/quietly.h"
@@ -103,7 +104,11 @@ void RankMemory::write_flags(std::uint32_t value) {
   driver_.synchronize(stream_);
 }
 
-void RankMemory::set_flags() { write_flags(1); }
+void RankMemory::set_flags() {
+  for (const auto& [bytes, number] : mailboxes_)
+    driver_.write_value(stream_, own_[number] + Bytes{kMailAbandoned}, gpu(), 1);
+  write_flags(1);
+}
 
 void RankMemory::exchange(const std::vector<Address>& own) {
   std::vector<ExportedMemory> exported;
@@ -141,11 +146,23 @@ void RankMemory::place_slots(const Machine& machine, const std::vector<ScratchUs
   exchange(made);
 }
 
+void RankMemory::place_mailboxes(const RankPart& part) {
+  if (part.mailbox.value == 0 || mailboxes_.contains(part.mailbox)) return;
+  own_.reserve(own_.size() + 1);
+  own_.push_back(make_mailbox(driver_, gpu(), part.mailbox, stream_));
+  mailboxes_[part.mailbox] = handed_.front().size();
+  exchange({own_.back()});
+}
+
 void RankMemory::prepare(const Machine& machine, const RankPart& part) {
+  place_mailboxes(part);
   place_slots(machine, part.scratch);
   const std::set<int> used = used_buffers(part.program);
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     if (used.contains(part.first_flags + rank)) (void)open(rank, kFlags);
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
+    if (used.contains(part.first_mailbox + rank) && part.mailbox.value > 0)
+      (void)open(rank, mailboxes_.at(part.mailbox));
   for (const ScratchUse& use : part.scratch) {
     const Slots& slots = slots_.at(use.filled_over);
     if (used.contains(use.buffer)) (void)open(slots.owner, slots.number);
@@ -173,10 +190,12 @@ Address RankMemory::known(int owner, std::size_t number) const {
 
 std::vector<Address> RankMemory::addresses(const RankPart& part,
                                            std::span<const Address> callers) const {
-  if (static_cast<int>(callers.size()) != part.first_flags)
+  if (static_cast<int>(callers.size()) != part.first_mailbox)
     fail(ErrorCode::invalid_argument, fmt::format("{} memories cannot be used", callers.size()),
-         fmt::format("the program has {}", part.first_flags), "Pass one for each.");
+         fmt::format("the program has {}", part.first_mailbox), "Pass one for each.");
   std::vector<Address> all(callers.begin(), callers.end());
+  for (int rank = 0; rank < part.first_flags - part.first_mailbox; ++rank)
+    all.push_back(known(rank, mailboxes_.at(part.mailbox)));
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     all.push_back(known(rank, kFlags));
   all.resize(part.program.buffers().size());

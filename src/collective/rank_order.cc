@@ -50,6 +50,7 @@ int RankOrder::rank_of(const Node& node) const {
 
 void RankOrder::note_touched(const Node& node, int rank, std::vector<bool>& touched) const {
   const auto note = [&](const Slice& slice) {
+    if (program_.buffer(slice).is_mailbox) return;  // kernels order that among themselves
     const int owner = owner_of(program_.buffer(slice));
     if (owner >= 0 && owner != rank) touched[index(owner)] = true;
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collective/tuning.h"
 #include "engine/copy_call.h"
 #include "model/issue.h"
 #include "model/timeline.h"
@@ -39,10 +40,12 @@ RankRun::RankRun(Driver& driver, const Machine& machine, const Settings& setting
     : driver_(driver),
       machine_(machine),
       group_(std::move(group)),
-      hops_(driver, machine, settings),
+      hops_(driver, machine, with_collective_slots(settings, machine)),
       memory_(driver, group_.ranks, group_.rank,
-              {.flags_per_pair = group_.flags_per_pair, .slot = settings.staging_slot},
+              {.flags_per_pair = group_.flags_per_pair,
+               .slot = with_collective_slots(settings, machine).staging_slot},
               group_.all_gather),
+      kernels_(driver, machine),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics_),
       ended_(driver) {}
@@ -53,7 +56,10 @@ RankRun::~RankRun() {
 
 PlaceId RankRun::gpu() const { return group_.ranks[static_cast<std::size_t>(group_.rank)]; }
 
-void RankRun::prepare(const RankProgram& program) { memory_.prepare(machine_, program.part); }
+void RankRun::prepare(const RankProgram& program) {
+  memory_.prepare(machine_, program.part);
+  kernels_.prepare(program.part.program);
+}
 
 // What is queued of a part waits for the other ranks, and they for what is not queued.
 bool RankRun::let_go(const Transfer& transfer) noexcept {
@@ -107,7 +113,8 @@ void RankRun::run(const RankProgram& program, std::span<const Address> buffers,
                           .buffers = addresses,
                           .stream = stream,
                           .stream_gpu = gpu(),
-                          .id = ++runs_};
+                          .id = ++runs_,
+                          .kernels = kernels_.handles()};
   if (program.executor == Executor::graph) run_by(graphs_, transfer);
   else run_by(streams_, transfer);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/mail.h"
 #include "collective/rank_memory.h"
 #include "core/settings.h"
 #include "engine/graph_executor.h"
@@ -81,6 +82,7 @@ class RankRun {
   Hops hops_;
   RankMemory memory_;
   Statistics statistics_;
+  MailKernels kernels_;
   StreamExecutor streams_;
   GraphExecutor graphs_;
   EventSet ended_;

@@ -88,7 +88,8 @@ struct KernelMemory {
   Address address;
   PlaceId place;
   Bytes bytes;
-  bool writes = false;  ///< it may read it as well
+  bool writes = false;              ///< it may read it as well
+  std::optional<Bytes> moved = {};  ///< over a hop, if that is not all of it
 };
 
 /// One run of a kernel.
@@ -101,6 +102,8 @@ struct KernelRequest {
   /// That is expected, without what it moves over hops; on a simulated machine it takes that long.
   Seconds duration;
   CopyLabel label = {};
+  /// It waits for those of other streams: nothing that these need may be put into streams later.
+  std::optional<Meeting> meeting = {};
 };
 
 /// A word of 32 bits that a stream or graph writes, or waits for.

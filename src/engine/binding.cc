@@ -53,12 +53,14 @@ KernelRequest Binding::kernel_of(const Node& node) const {
                         .values = call.values,
                         .shape = call.shape,
                         .duration = call.duration,
-                        .label = {transfer_->id, node.path, node.chunk}};
+                        .label = {transfer_->id, node.path, node.chunk},
+                        .meeting = call.meeting};
   for (const Access& access : call.memory)
     request.memory.push_back({.address = address_of(access.slice, access.bytes),
                               .place = program().buffer(access.slice).place,
                               .bytes = access.bytes,
-                              .writes = access.writes});
+                              .writes = access.writes,
+                              .moved = access.moved});
   return request;
 }
 

@@ -1,14 +1,14 @@
 #pragma once
 // What kernels of several GPUs that exchange messages share, and who launches them.
 //
-// A **mailbox** belongs to a rank and lies in its memory. It has two halves, used in turn, each
-// with a box per sender; a box has lines of 128 bytes: 120 of the message, then a flag, written by
-// eight neighbouring threads with one instruction. A line has arrived when its flag is that of the
-// call: over NVLink the 128 bytes of such a store arrive together. Flags are numbers of calls,
-// counted on the GPU so that a graph may be launched again and again, and never come twice in 2^32
-// calls.
+// A **mailbox** belongs to a rank and lies in its memory (model/kernel.h). After its head it has
+// two halves, used in turn, each with a box per sender; a box has lines of 128 bytes: 120 of the
+// message, then a flag, written by eight neighbouring threads with one instruction. A line has
+// arrived when its flag is that of the call: over NVLink the 128 bytes of such a store arrive
+// together. Flags are numbers of calls, counted on the GPU so that a graph may be launched again
+// and again; they come again after 2^32 calls.
 //
-// A half may be written again when its reader is done with what was in it. Who sends in call s + 2
+// A half may be written again when its reader is done with what was in it: who sends in call s + 2
 // has received all messages of call s + 1, whose senders were done with call s by then.
 
 #include <cstddef>
@@ -20,31 +20,39 @@ inline constexpr std::size_t kMostMailRanks = 16;
 inline constexpr std::uint64_t kLineBytes = 128;
 inline constexpr std::uint64_t kLineMessage = 120;  ///< bytes of it that are the message's
 
+/// The head: what a GPU keeps from call to call.
+enum MailHead : std::uint64_t {
+  kMailCalls = 0,       ///< 32 bits: calls that are done
+  kMailFinished = 4,    ///< 32 bits: blocks of the present one that are
+  kMailAbandoned = 64,  ///< 32 bits: not 0 once nobody is to wait any more
+  kMailBells = 128,     ///< of simulated kernels: 2 x kMostMailRanks words of 32 bits
+  kMailBoxes = 4096     ///< where the boxes begin
+};
+
 /// Bytes of a box for messages of at most so many.
 constexpr std::uint64_t box_bytes(std::uint64_t message) {
   return (message + kLineMessage - 1) / kLineMessage * kLineBytes;
 }
+constexpr std::uint64_t mailbox_bytes(std::uint64_t ranks, std::uint64_t box) {
+  return kMailBoxes + 2 * ranks * box;
+}
 
-/// What a GPU keeps from call to call; zero at first. Both in its own memory.
-struct MailCounter {
-  std::uint32_t calls;     ///< that are done
-  std::uint32_t finished;  ///< blocks of the present one
-};
-
-/// Parameters, in words of 64 bits: values, then addresses.
+/// Parameters of the kernels, in words of 64 bits: values, then addresses.
 struct MailParameters {
-  std::uint64_t reduction;  ///< its code; see reduce_layout.h
+  std::uint64_t reduction;  ///< its code, see reduce_layout.h; of what is stored side by side, any
   std::uint64_t rank, ranks;
   std::uint64_t bytes;  ///< of each message
-  std::uint64_t
-      send_stride;  ///< from what goes to rank p to what goes to p + 1; 0: all get the same
+  /// From what goes to one rank to what goes to the next; 0: all get the same.
+  std::uint64_t send_stride;
   std::uint64_t receive_stride;  ///< of what is stored side by side
-  std::uint64_t box;             ///< bytes of a box; a half has as many boxes as there are ranks
-  std::uint64_t input, output, counter;
-  std::uint64_t abandoned;  ///< a word of the host's that is not 0 once nobody is to wait any more
+  std::uint64_t box;             ///< bytes of it
+  std::uint64_t input, output;
   std::uint64_t mailboxes[kMostMailRanks];
 };
+inline constexpr std::size_t kMailValues = 7;
+static_assert(sizeof(MailParameters) == (kMailValues + 2 + kMostMailRanks) * sizeof(std::uint64_t));
 
 inline constexpr unsigned kMailThreads = 512;  ///< of a block
+inline constexpr unsigned kThreadsOfLine = 8;
 
 }  // namespace polypath

@@ -60,6 +60,10 @@ struct DriverBehaviour {
   /// measured: what is published of such calls is 1 to 2 us for each.
   Seconds flag_call = 1.5_us;
   Seconds flag_latency = 1.5_us;
+  /// What a kernel takes that exchanges messages with those of other GPUs (kernels/mail.h), beside
+  /// what hops take; and the part of a hop's bandwidth that its lines reach.
+  Seconds mail_latency = 3.7_us;
+  double mail_efficiency = 0.82;
 
   /// What preparing costs more while the program allocates, where a context has to be made.
   double context_beside_allocations = 16;

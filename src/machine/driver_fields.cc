@@ -46,6 +46,8 @@ const std::vector<DriverField>& driver_fields() {
       {"kernel_blocks", &D::kernel_blocks, 1, 1024},
       time("flag_call", &D::flag_call),
       time("flag_latency", &D::flag_latency),
+      time("mail_latency", &D::mail_latency),
+      {"mail_efficiency", &D::mail_efficiency, 0.01, 1},
       {"context_beside_allocations", &D::context_beside_allocations, 1, 1000}};
   return fields;
 }

@@ -16,6 +16,7 @@
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,6 +36,8 @@ struct ProgramBuffer {
   HopId filled_over = {};  ///< of scratch memory: the hop that fills it
   int slot = -1;           ///< and its number there
   int ring = -1;           ///< of scratch memory: which of Program::rings, found by Program::add
+  /// The place's mailbox (model/kernel.h): whoever runs the program keeps it.
+  bool is_mailbox = false;
 
   [[nodiscard]] bool is_scratch() const { return filled_over.valid(); }
 };
@@ -68,6 +71,8 @@ struct Access {
   Slice slice;
   Bytes bytes;
   bool writes = false;  ///< it may read it as well
+  /// What goes over a hop for it, if that is not all of it.
+  std::optional<Bytes> moved = {};
 };
 
 /// One use of a kernel.
@@ -81,6 +86,7 @@ struct KernelCall {
   LaunchShape shape = {};
   Seconds duration;  ///< that is expected, from its start to its end, without what hops take
   int path = -1;     ///< of a transfer; -1 where there are none
+  std::optional<Meeting> meeting = {};
 };
 
 /// One operation of a program.

@@ -18,7 +18,8 @@ ActivityPointer activity_of(const Machine& machine, const Program& program, cons
     activity->duration = call.duration;
     KernelTraffic traffic(machine, call.gpu);
     for (const Access& access : call.memory)
-      traffic.add(program.buffer(access.slice).place, access.bytes, access.writes);
+      traffic.add(program.buffer(access.slice).place, access.moved.value_or(access.bytes),
+                  access.writes);
     activity->traffic = traffic.flows();
   } else if (is_flag(node.operation)) {
     activity->gpu = working_gpu(machine, program, node);
@@ -47,21 +48,38 @@ std::vector<ActivityPointer> Timeline::add(const Program& program, const IssueTi
                                 working_gpu(machine_, program, node)));
     activity->waits = activity->waits || awaited[static_cast<std::size_t>(node.queue)];
     awaited[static_cast<std::size_t>(node.queue)] = node.operation == Operation::await;
-    submit(program, node, activity);
-    before = activity;
-    activities.push_back(std::move(activity));
+    before = submit(program, node, activity);
+    activities.push_back(before);
   }
   return activities;
 }
 
 // Who awaits a flag is played when all who signal it are known.
-void Timeline::submit(const Program& program, const Node& node, const ActivityPointer& activity) {
-  if (!is_flag(node.operation)) return fluid_.submit(activity);
+ActivityPointer Timeline::submit(const Program& program, const Node& node,
+                                 const ActivityPointer& activity) {
+  if (!is_flag(node.operation)) {
+    fluid_.submit(activity);
+    const bool meets = node.operation == Operation::kernel && program.call_of(node).meeting;
+    return meets ? meet(program.call_of(node), activity) : activity;
+  }
   const Slice& flag = node.destination;
   FlagUses& uses = flags_[{program.buffer(flag).place, flag.buffer, flag.offset}];
-  if (node.operation == Operation::await) return uses.awaits.push_back(activity);
+  if (node.operation == Operation::await) {
+    uses.awaits.push_back(activity);
+    return activity;
+  }
   uses.signals.push_back(activity);
   fluid_.submit(activity);
+  return activity;
+}
+
+ActivityPointer Timeline::meet(const KernelCall& call, const ActivityPointer& first) {
+  const auto second = std::make_shared<Activity>();
+  second->gpu = call.gpu;
+  Fluid::order(first, second, {});
+  Met& met = meetings_[call.meeting->number];
+  met.first.push_back(first), met.second.push_back(second);
+  return second;
 }
 
 void Timeline::play() {
@@ -73,6 +91,12 @@ void Timeline::play() {
       fluid_.submit(awaits);
     }
   flags_.clear();
+  for (const auto& [number, met] : meetings_)
+    for (const ActivityPointer& second : met.second) {
+      for (const ActivityPointer& first : met.first) Fluid::order(first, second, {});
+      fluid_.submit(second);
+    }
+  meetings_.clear();
   fluid_.drain();
 }
 

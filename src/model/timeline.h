@@ -1,7 +1,7 @@
 #pragma once
 // Programs on a timeline: when each node runs, played copy by copy (fluid.h), with the waits of the
 // executors. Programs of several ranks go onto one timeline: the n-th that awaits a flag comes
-// after the n-th that signals it.
+// after the n-th that signals it, and kernels that meet end when the last of them does.
 
 #include <map>
 #include <tuple>
@@ -31,11 +31,18 @@ class Timeline {
   /// A buffer of the programs, all of which number their flags alike, and where in it.
   using FlagPlace = std::tuple<PlaceId, int, Bytes>;
 
-  void submit(const Program& program, const Node& node, const ActivityPointer& activity);
+  /// Kernels that meet: their first parts, and their second ones, which take no time.
+  struct Met {
+    std::vector<ActivityPointer> first, second;
+  };
+
+  ActivityPointer submit(const Program& program, const Node& node, const ActivityPointer& activity);
+  ActivityPointer meet(const KernelCall& call, const ActivityPointer& first);
 
   const Machine& machine_;
   Fluid fluid_;
   std::map<FlagPlace, FlagUses> flags_;
+  std::map<int, Met> meetings_;  ///< by number
 };
 
 }  // namespace polypath

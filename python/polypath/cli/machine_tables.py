@@ -168,6 +168,8 @@ FOUND_OF_THE_DRIVER = {
     "kernel_blocks": "  with so many blocks",
     "flag_call": "a call that writes or awaits a flag takes the thread",
     "flag_latency": "  until the other GPU has seen it",
+    "mail_latency": "a kernel that exchanges messages takes",
+    "mail_efficiency": "  part of a link that its lines reach",
     "context_beside_allocations": "preparing counts as much more beside allocations",
 }
 

@@ -141,11 +141,18 @@ class SimDriver final : public Driver {
     std::string name;
     std::size_t parameters = 0;                  ///< as Kernel::parameters
     std::shared_ptr<const HostKernel> function;  ///< kept by what is queued
+    std::shared_ptr<const HostKernel> after_meeting;
   };
   struct Graph;
   struct AwaitedFlag {
     MomentPointer end;  ///< of the wait: told when it ends
     std::shared_ptr<FlagWait> wait;
+  };
+  /// Where a kernel that meets others stands in the order of things.
+  struct MeetingOrder {
+    std::uint32_t number = 0;
+    std::vector<MomentPointer> rung = {};  ///< by rank, but for its own
+    std::vector<AwaitedFlag> heard = {};   ///< the same
   };
   /// An access to memory, as the race detector wants it.
   struct Touch {
@@ -178,8 +185,18 @@ class SimDriver final : public Driver {
                                          std::uint32_t value);
   MomentPointer note_write(std::size_t thread);
   AwaitedFlag note_wait(std::size_t thread);
-  ActivityPointer make_write(const FlagRequest& request, const MomentPointer& writer);
+  /// Who waits for it goes on so much later.
+  ActivityPointer make_write(const FlagRequest& request, const MomentPointer& writer,
+                             Seconds latency);
   ActivityPointer make_wait(const FlagRequest& request, const AwaitedFlag& awaited);
+  void check_meeting(const KernelRequest& request) const;
+  [[nodiscard]] FlagRequest bell(const KernelRequest& request, int at, int from,
+                                 std::uint32_t number) const;
+  MeetingOrder note_meeting(const KernelRequest& request, std::size_t thread);
+  std::vector<ActivityPointer> make_meeting(const KernelRequest& request,
+                                            const MeetingOrder& order);
+  [[nodiscard]] std::function<void(const Activity&)> on_memory(
+      const KernelRequest& request, std::shared_ptr<const HostKernel> function);
   void play_until(const Activity& activity, const char* what, std::uintptr_t handle);
   /// Error (invalid_argument) if the stream belongs to another GPU than the one that is to work.
   void check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu, const char* what) const;
@@ -226,6 +243,7 @@ class SimDriver final : public Driver {
   RaceDetector races_;
   OrderLog order_{races_};
   Flags flags_;
+  std::map<Address, std::uint32_t> meetings_;  ///< so far, by mailbox
   std::map<Address, int> imports_;
   Faults faults_;
   std::map<StreamHandle, Stream> streams_;

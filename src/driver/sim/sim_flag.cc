@@ -35,7 +35,7 @@ void SimDriver::write_value(StreamHandle stream, Address address, PlaceId place,
   count(Call::write_value);
   spend(machine_.driver.flag_call);
   Stream& target = stream_of(stream);
-  append(make_write(request, note_write(target.thread)), target);
+  append(make_write(request, note_write(target.thread), machine_.driver.flag_latency), target);
 }
 
 void SimDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
@@ -63,16 +63,17 @@ SimDriver::AwaitedFlag SimDriver::note_wait(std::size_t thread) {
   return awaited;
 }
 
-ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPointer& writer) {
+ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPointer& writer,
+                                      Seconds latency) {
   const ActivityPointer activity = make_marker();
   activity->gpu = request.gpu;
-  activity->on_done = [this, request, writer, block = memory_.find(request.address),
+  activity->on_done = [this, request, writer, latency, block = memory_.find(request.address),
                        value = request.then.value_or(request.value)](const Activity&) {
     std::byte* const word = block->bytes_at(request.address);
     if (options_.move_bytes) std::memcpy(word, &value, sizeof value);
     std::string race;
     for (const ActivityPointer& going : flags_.written(word, value, writer, race))
-      fluid_.resume(going, machine_.driver.flag_latency);
+      fluid_.resume(going, latency);
     if (options_.check_races && !race.empty()) report(race);
   };
   return activity;

@@ -149,19 +149,25 @@ ActivityPointer SimDriver::begin_node(const Graph& graph, std::size_t index,
   const GraphNode& node = graph.nodes[index];
   if (node.flag)
     return node.flag->waits ? make_wait(*node.flag, order.awaited)
-                            : make_write(*node.flag, order.written);
+                            : make_write(*node.flag, order.written, machine_.driver.flag_latency);
   return node.kernel ? make_activity(*node.kernel)
                      : make_activity(node.copy, graph.hops[index], node.reduction);
 }
 
-// A wait that writes afterwards is two activities.
+// A wait that writes afterwards is two activities, a kernel that meets others several.
 ActivityPointer SimDriver::end_node(const GraphNode& node, const ActivityPointer& begun,
                                     const NodeOrder& order) {
-  if (!node.flag || !node.flag->waits || !node.flag->then) return begun;
-  const ActivityPointer written = make_write(*node.flag, order.written);
-  Fluid::order(begun, written, {});
-  fluid_.submit(written);
-  return written;
+  std::vector<ActivityPointer> rest;
+  if (node.kernel && node.kernel->meeting) rest = make_meeting(*node.kernel, order.meeting);
+  if (node.flag && node.flag->waits && node.flag->then)
+    rest.push_back(make_write(*node.flag, order.written, machine_.driver.flag_latency));
+  ActivityPointer last = begun;
+  for (const ActivityPointer& each : rest) {
+    Fluid::order(last, each, {});
+    fluid_.submit(each);
+    last = each;
+  }
+  return last;
 }
 
 // The driver hands the nodes to the GPUs one after another while the launch call runs.
@@ -204,6 +210,7 @@ SimDriver::NodeOrder SimDriver::note_node(const GraphNode& node, std::size_t thr
   NodeOrder order;
   if (!node.flag) {
     node.kernel ? step(*node.kernel, thread) : step(node.copy, thread);
+    if (node.kernel && node.kernel->meeting) order.meeting = note_meeting(*node.kernel, thread);
     return order;
   }
   if (node.flag->waits) order.awaited = note_wait(thread);

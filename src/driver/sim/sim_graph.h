@@ -21,6 +21,7 @@ struct SimDriver::Graph {
 struct SimDriver::NodeOrder {
   AwaitedFlag awaited = {};    ///< of a wait
   MomentPointer written = {};  ///< of a write, be it after a wait
+  MeetingOrder meeting = {};   ///< of a kernel that meets others
 };
 
 /// Cuts the nodes into branches, each a chain of dependencies; returns the branch of each node.

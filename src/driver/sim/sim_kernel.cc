@@ -21,7 +21,8 @@ KernelHandle SimDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
   count(Call::load_kernel);
   const KernelHandle handle{next_handle_++};
   kernels_[handle] = {gpu, kernel.name, kernel.parameters,
-                      std::make_shared<const HostKernel>(kernel.on_host)};
+                      std::make_shared<const HostKernel>(kernel.on_host),
+                      std::make_shared<const HostKernel>(kernel.after_meeting)};
   return handle;
 }
 
@@ -49,13 +50,14 @@ void SimDriver::check_kernel(const KernelRequest& request) const {
   for (const KernelMemory& memory : request.memory)
     (void)memory_.check(memory.address, memory.bytes, memory.place, "memory of a kernel");
   check_parameters(request, kernel.parameters);
+  if (request.meeting) check_meeting(request);
   (void)traffic_of(request);
 }
 
 std::vector<Traffic> SimDriver::traffic_of(const KernelRequest& request) const {
   KernelTraffic traffic(machine_, request.gpu);
   for (const KernelMemory& memory : request.memory)
-    traffic.add(memory.place, memory.bytes, memory.writes);
+    traffic.add(memory.place, memory.moved.value_or(memory.bytes), memory.writes);
   return traffic.flows();
 }
 
@@ -77,6 +79,9 @@ void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
   spend(machine_.driver.kernel_launch);
   step(request, target.thread);
   append(make_activity(request), target);
+  if (!request.meeting) return;
+  const MeetingOrder order = note_meeting(request, target.thread);
+  for (const ActivityPointer& each : make_meeting(request, order)) append(each, target);
 }
 
 ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
@@ -86,18 +91,24 @@ ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
   activity->duration = request.duration;
   activity->traffic = traffic_of(request);
   for (const KernelMemory& memory : request.memory) activity->bytes += memory.bytes;
-  if (!options_.move_bytes && !options_.record_trace) return activity;
+  activity->on_done = on_memory(request, kernel_of(request.kernel).function);
+  return activity;
+}
+
+// Nothing if no bytes move and nobody wants to know of it.
+std::function<void(const Activity&)> SimDriver::on_memory(
+    const KernelRequest& request, std::shared_ptr<const HostKernel> function) {
+  if (!options_.move_bytes && !options_.record_trace) return {};
   std::vector<BlockPointer> blocks;  // outlive a premature free
   for (const KernelMemory& memory : request.memory) blocks.push_back(memory_.find(memory.address));
-  activity->on_done = [this, request, function = kernel_of(request.kernel).function,
-                       blocks = std::move(blocks)](const Activity& done) {
+  return [this, request, function = std::move(function),
+          blocks = std::move(blocks)](const Activity& done) {
     std::vector<std::byte*> memory;
     for (std::size_t i = 0; i < blocks.size(); ++i)
       memory.push_back(blocks[i]->bytes_at(request.memory[i].address));
-    if (options_.move_bytes) (*function)(memory, request.values);
+    if (options_.move_bytes && *function) (*function)(memory, request.values);
     note_finished(request.label, done);
   };
-  return activity;
 }
 
 void SimDriver::step(const KernelRequest& request, std::size_t thread) {
@@ -105,9 +116,11 @@ void SimDriver::step(const KernelRequest& request, std::size_t thread) {
   std::string what =
       fmt::format("kernel '{}' of {} (path {}, chunk {})", kernel_of(request.kernel).name,
                   machine_.place(request.gpu).name, request.label.path, request.label.chunk);
+  const std::size_t own = request.meeting ? request.meeting->mailboxes : request.memory.size();
   std::vector<Touch> touches;
-  for (const KernelMemory& memory : request.memory)
-    touches.push_back(touch(memory.address, memory.bytes, memory.writes));
+  for (std::size_t i = 0; i < own; ++i)
+    touches.push_back(
+        touch(request.memory[i].address, request.memory[i].bytes, request.memory[i].writes));
   step(thread, std::move(touches), std::move(what));
 }
 

@@ -1,0 +1,112 @@
+#include "collective/mail.h"
+
+#include <algorithm>
+
+#include "core/quietly.h"
+
+namespace polypath {
+namespace {
+
+// A line that crosses PCIe may arrive in parts.
+bool is_nvlink(const Machine& machine, HopId hop) {
+  if (machine.hop(hop).kind != HopKind::peer) return false;
+  const auto& uses = machine.hop(hop).uses;
+  return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return machine.resource(use.resource).kind == "pcie";
+  });
+}
+
+MailUse use_of(int number) { return number % 2 == 0 ? MailUse::reduce : MailUse::store; }
+
+}  // namespace
+
+int mail_kernel_number(PlaceId gpu, MailUse use) {
+  return static_cast<int>(2 * gpu.index()) + (use == MailUse::reduce ? 0 : 1);
+}
+
+Bytes mail_box(int ranks) { return box_for({kMailRoom.value / static_cast<std::uint64_t>(ranks)}); }
+
+bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
+  if (ranks.size() > kMostMailRanks || box_for(message) > mail_box(static_cast<int>(ranks.size())))
+    return false;
+  return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId from) {
+    return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId to) {
+      const auto hop = machine.find_hop(from, to);
+      return from == to || (hop && is_nvlink(machine, *hop));
+    });
+  });
+}
+
+MailKernels::~MailKernels() {
+  for (const KernelHandle kernel : handles_)
+    if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
+}
+
+void MailKernels::prepare(const Program& program) {
+  for (const Node& node : program.nodes()) {
+    if (node.operation != Operation::kernel) continue;
+    const KernelCall& call = program.call_of(node);
+    KernelHandle& kernel = handles_[static_cast<std::size_t>(call.kernel)];
+    if (kernel.value == 0) kernel = driver_.load_kernel(call.gpu, mail_kernel(use_of(call.kernel)));
+  }
+}
+
+int first_mailbox_of(const Program& program) {
+  const auto& buffers = program.buffers();
+  return static_cast<int>(std::find_if(buffers.begin(), buffers.end(),
+                                       [](const ProgramBuffer& each) { return each.is_mailbox; }) -
+                          buffers.begin());
+}
+
+Bytes mailbox_bytes_of(const Program& program) {
+  for (const Node& node : program.nodes())
+    if (node.operation == Operation::kernel)
+      for (const Access& access : program.call_of(node).memory)
+        if (program.buffer(access.slice).is_mailbox) return access.bytes;
+  return {};
+}
+
+Address make_mailbox(Driver& driver, PlaceId gpu, Bytes bytes, StreamHandle stream) {
+  const std::vector<std::byte> nothing(bytes.value);
+  const Address mailbox = driver.allocate(gpu, bytes);
+  try {
+    driver.copy_native({.destination = mailbox,
+                        .source = {reinterpret_cast<std::uintptr_t>(nothing.data())},
+                        .bytes = bytes},
+                       stream);
+    driver.synchronize(stream);
+  } catch (...) {
+    quietly([&] { driver.free(mailbox); });
+    throw;
+  }
+  return mailbox;
+}
+
+Mailboxes::~Mailboxes() {
+  for (const auto& [which, mailbox] : made_) quietly([&] { driver_.free(mailbox); });
+}
+
+Address Mailboxes::of(PlaceId gpu, Bytes bytes) {
+  const auto found = made_.find({gpu, bytes});
+  if (found != made_.end()) return found->second;
+  const StreamHandle stream = driver_.create_stream(gpu);
+  try {
+    made_[{gpu, bytes}] = make_mailbox(driver_, gpu, bytes, stream);
+  } catch (...) {
+    quietly([&] { driver_.destroy_stream(stream); });
+    throw;
+  }
+  driver_.destroy_stream(stream);
+  return made_.at({gpu, bytes});
+}
+
+std::vector<Address> Mailboxes::addresses(const Program& program,
+                                          std::span<const Address> callers) {
+  std::vector<Address> all(callers.begin(), callers.end());
+  const auto& buffers = program.buffers();
+  for (std::size_t i = all.size(); i < buffers.size() && buffers[i].is_mailbox; ++i)
+    all.push_back(of(buffers[i].place, mailbox_bytes_of(program)));
+  return all;
+}
+
+}  // namespace polypath

@@ -1,0 +1,75 @@
+#pragma once
+// Kernels that exchange messages (kernels/mail.h) in collectives' programs: their numbers, and
+// where their mailboxes are. Whoever runs programs has one of these.
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "driver/driver.h"
+#include "kernels/mail.h"
+#include "machine/machine.h"
+#include "model/program.h"
+
+namespace polypath {
+
+/// Which kernel a call of a program is.
+int mail_kernel_number(PlaceId gpu, MailUse use);
+
+/// Bytes of a box among so many ranks: of messages of at most kMailRoom/ranks.
+inline constexpr Bytes kMailRoom = 16_MiB;
+Bytes mail_box(int ranks);
+
+/// True if kernels of all these GPUs can exchange messages so large: each writes into the others'
+/// memory over NVLink, where lines arrive whole.
+bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
+
+/// The kernels that are loaded. They are unloaded with it: nothing queued may use them then.
+class MailKernels {
+ public:
+  MailKernels(Driver& driver, const Machine& machine)
+      : driver_(driver), handles_(2 * machine.places.size()) {}
+  MailKernels(const MailKernels&) = delete;
+  MailKernels& operator=(const MailKernels&) = delete;
+  ~MailKernels();
+
+  /// Loads those of the program that are not there.
+  void prepare(const Program& program);
+  /// By number.
+  [[nodiscard]] std::span<const KernelHandle> handles() const { return handles_; }
+
+ private:
+  Driver& driver_;
+  std::vector<KernelHandle> handles_;
+};
+
+/// The first mailbox of a program's buffers; the caller's and mailboxes come first. As many as there
+/// are buffers if it has none.
+int first_mailbox_of(const Program& program);
+/// How large they are, as its kernels say; all are.
+Bytes mailbox_bytes_of(const Program& program);
+
+/// Makes a mailbox, empty, on a GPU's stream that nothing else is in.
+Address make_mailbox(Driver& driver, PlaceId gpu, Bytes bytes, StreamHandle stream);
+
+/// The mailboxes of all GPUs of one process.
+class Mailboxes {
+ public:
+  explicit Mailboxes(Driver& driver) : driver_(driver) {}
+  Mailboxes(const Mailboxes&) = delete;
+  Mailboxes& operator=(const Mailboxes&) = delete;
+  ~Mailboxes();
+
+  /// The addresses of the program's buffers, whose first ones are the caller's; makes mailboxes
+  /// that are not there.
+  [[nodiscard]] std::vector<Address> addresses(const Program& program,
+                                               std::span<const Address> callers);
+
+ private:
+  [[nodiscard]] Address of(PlaceId gpu, Bytes bytes);
+
+  Driver& driver_;
+  std::map<std::pair<PlaceId, Bytes>, Address> made_;
+};
+
+}  // namespace polypath

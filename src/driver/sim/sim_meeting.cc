@@ -1,0 +1,71 @@
+// Kernels of the simulated driver that meet. Each rings a bell in every other one's mailbox when
+// its first part is done, and waits for the others' bells: words as other flags are (flags.h), set
+// to the number of the meeting. There are two of each, used in turn: who rings for meeting m + 2
+// has heard everybody in meeting m + 1, who had heard meeting m by then.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "driver/sim/sim_driver.h"
+#include "driver/sim/sim_graph.h"
+#include "kernels/mailbox_layout.h"
+#include "model/program.h"
+
+namespace polypath::sim {
+
+FlagRequest SimDriver::bell(const KernelRequest& request, int at, int from,
+                            std::uint32_t number) const {
+  const Meeting& meeting = *request.meeting;
+  const KernelMemory& mailbox = request.memory[meeting.mailboxes + static_cast<std::size_t>(at)];
+  const std::uint64_t word = (number % 2) * kMostMailRanks + static_cast<std::uint64_t>(from);
+  return {.address = mailbox.address + Bytes{kMailBells} + kFlagBytes * word,
+          .place = mailbox.place,
+          .gpu = request.gpu,
+          .value = number};
+}
+
+void SimDriver::check_meeting(const KernelRequest& request) const {
+  const Meeting& meeting = *request.meeting;
+  const auto mailboxes = request.memory.size() - std::min(request.memory.size(), meeting.mailboxes);
+  if (meeting.rank < 0 || meeting.rank >= meeting.ranks ||
+      mailboxes != static_cast<std::size_t>(meeting.ranks))
+    fail(ErrorCode::invalid_argument,
+         fmt::format("rank {} of {} cannot meet the others", meeting.rank, meeting.ranks),
+         fmt::format("{} mailboxes were given", mailboxes), "Give one for each rank.");
+}
+
+// The number is that of its own mailbox's meetings so far, which all ranks have as many of.
+SimDriver::MeetingOrder SimDriver::note_meeting(const KernelRequest& request, std::size_t thread) {
+  const Meeting& meeting = *request.meeting;
+  const auto own = meeting.mailboxes + static_cast<std::size_t>(meeting.rank);
+  MeetingOrder order{.number = ++meetings_[request.memory[own].address]};
+  for (int other = 0; other < meeting.ranks; ++other)
+    if (other != meeting.rank) order.rung.push_back(note_write(thread));
+  for (int other = 0; other < meeting.ranks; ++other)
+    if (other != meeting.rank) order.heard.push_back(note_wait(thread));
+  return order;
+}
+
+std::vector<ActivityPointer> SimDriver::make_meeting(const KernelRequest& request,
+                                                     const MeetingOrder& order) {
+  const Meeting& meeting = *request.meeting;
+  std::vector<ActivityPointer> made;
+  for (int other = 0; other < meeting.ranks; ++other)
+    if (other != meeting.rank)
+      made.push_back(make_write(bell(request, other, meeting.rank, order.number),
+                                order.rung[made.size()], {}));
+  const std::size_t rung = made.size();
+  for (int other = 0; other < meeting.ranks; ++other)
+    if (other != meeting.rank)
+      made.push_back(make_wait(bell(request, meeting.rank, other, order.number),
+                               order.heard[made.size() - rung]));
+  const ActivityPointer second = make_marker();
+  second->gpu = request.gpu;
+  second->on_done = on_memory(request, kernel_of(request.kernel).after_meeting);
+  made.push_back(second);
+  return made;
+}
+
+}  // namespace polypath::sim

@@ -1,0 +1,108 @@
+#include "kernels/mail.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/images.h"
+#include "kernels/reduce.h"
+
+namespace polypath {
+namespace {
+
+// More do not gain anything on an H200 (results/h200x2/kernels.json).
+constexpr std::uint64_t kMostBlocks = 96;
+
+// The same on the host: lines and flags are for who looks while they are written.
+class HostMail {
+ public:
+  HostMail(std::span<std::byte* const> memory, std::span<const std::uint64_t> values)
+      : memory_(memory) {
+    std::memcpy(&of_, values.data(), kMailValues * sizeof(std::uint64_t));
+    std::uint32_t calls = 0;
+    std::memcpy(&calls, mailbox(of_.rank) + kMailCalls, sizeof calls);
+    half_ = kMailBoxes + ((calls + 1) & 1) * of_.ranks * of_.box;
+  }
+
+  void send() const {
+    for (std::uint64_t to = 0; to < of_.ranks; ++to)
+      if (to != of_.rank) std::memcpy(box(to, of_.rank), input(to), of_.bytes);
+  }
+  void reduce() const {
+    const Bytes bytes{of_.bytes};
+    std::vector<std::byte> sum(message(0), message(0) + of_.bytes);
+    for (std::uint64_t from = 1; from < of_.ranks; ++from)
+      reduce_on_host(reduction_of(of_.reduction), sum.data(), message(from), bytes);
+    std::memcpy(memory_[1], sum.data(), sum.size());
+  }
+  void store() const {
+    for (std::uint64_t from = 0; from < of_.ranks; ++from)
+      std::memmove(memory_[1] + from * of_.receive_stride, message(from), of_.bytes);
+  }
+  void finish() const {
+    std::uint32_t calls = 0;
+    std::memcpy(&calls, mailbox(of_.rank) + kMailCalls, sizeof calls);
+    ++calls;
+    std::memcpy(mailbox(of_.rank) + kMailCalls, &calls, sizeof calls);
+  }
+
+ private:
+  [[nodiscard]] std::byte* mailbox(std::uint64_t rank) const { return memory_[2 + rank]; }
+  [[nodiscard]] std::byte* box(std::uint64_t at, std::uint64_t from) const {
+    return mailbox(at) + half_ + from * of_.box;
+  }
+  [[nodiscard]] const std::byte* input(std::uint64_t to) const {
+    return memory_[0] + to * of_.send_stride;
+  }
+  [[nodiscard]] const std::byte* message(std::uint64_t from) const {
+    return from == of_.rank ? input(from) : box(of_.rank, from);
+  }
+
+  std::span<std::byte* const> memory_;
+  MailParameters of_{};
+  std::uint64_t half_ = 0;
+};
+
+void send(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
+  HostMail(memory, values).send();
+}
+void reduce(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
+  const HostMail mail(memory, values);
+  mail.reduce(), mail.finish();
+}
+void store(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
+  const HostMail mail(memory, values);
+  mail.store(), mail.finish();
+}
+
+}  // namespace
+
+Kernel mail_kernel(MailUse use) {
+  const bool reduces = use == MailUse::reduce;
+  return {.name = reduces ? "exchange_and_reduce" : "exchange_and_store",
+          .image = std::string(kernel_image("mail")),
+          .on_host = send,
+          .after_meeting = reduces ? reduce : store,
+          .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
+}
+
+std::vector<std::uint64_t> mail_values(const MailCall& call) {
+  return {reduction_code(call.reduction),
+          static_cast<std::uint64_t>(call.rank),
+          static_cast<std::uint64_t>(call.ranks),
+          call.message.value,
+          call.same_for_all ? 0 : call.message.value,
+          call.message.value,
+          call.box.value};
+}
+
+LaunchShape mail_shape(Bytes message) {
+  constexpr std::uint64_t kLinesOfBlock = kMailThreads / kThreadsOfLine;
+  const std::uint64_t lines = (message.value + kLineMessage - 1) / kLineMessage;
+  const std::uint64_t blocks = (lines + kLinesOfBlock - 1) / kLinesOfBlock;
+  return {.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, kMostBlocks)),
+          .threads_per_block = kMailThreads};
+}
+
+Bytes box_for(Bytes message) { return {box_bytes(message.value)}; }
+
+}  // namespace polypath

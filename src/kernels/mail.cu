@@ -1,0 +1,197 @@
+// Every rank sends a message to every rank, and reduces what arrives, in the order of the ranks, or
+// stores it side by side: see mailbox_layout.h. A thread has one line at a time: with two or four
+// the first arrives later, and nothing is gained where links are full anyway.
+
+#include "kernels/element.cuh"
+#include "kernels/mailbox_layout.h"
+
+namespace {
+
+using polypath::kLineBytes;
+using polypath::kLineMessage;
+using polypath::kThreadsOfLine;
+using polypath::MailParameters;
+
+constexpr unsigned kThreadsOfWarp = 32;
+constexpr unsigned kAllOfWarp = 0xffffffff;
+constexpr unsigned kPatience = 1 << 12;  // looks at a line between two at whether to go on
+constexpr std::uint64_t kMagic = std::uint64_t{0x706f6c79} << 32;
+
+// A thread's part of a line: 16 bytes, of the last one 8 and the flag.
+struct Words {
+  std::uint64_t first, second;
+};
+
+__device__ void store(char* line, const Words& words) {
+  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(line), "l"(words.first),
+               "l"(words.second)
+               : "memory");
+}
+__device__ Words load(const char* line) {
+  Words words;
+  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(words.first), "=l"(words.second)
+               : "l"(line)
+               : "memory");
+  return words;
+}
+
+// Eight bytes of memory, as many of them as there are before its end.
+__device__ std::uint64_t load_word(const char* from, std::uint64_t left) {
+  if (left >= 8 && reinterpret_cast<std::uintptr_t>(from) % 8 == 0)
+    return *reinterpret_cast<const std::uint64_t*>(from);
+  std::uint64_t word = 0;
+  for (int i = 0; i < 8; ++i)
+    if (i < left) word |= std::uint64_t{static_cast<unsigned char>(from[i])} << 8 * i;
+  return word;
+}
+__device__ void store_word(char* to, std::uint64_t left, std::uint64_t word) {
+  if (left >= 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
+    *reinterpret_cast<std::uint64_t*>(to) = word;
+    return;
+  }
+  for (int i = 0; i < 8; ++i)
+    if (i < left) to[i] = static_cast<char>(word >> 8 * i);
+}
+
+// One call as one thread sees it.
+class Mail {
+ public:
+  __device__ explicit Mail(const MailParameters& of) : of_(of) {
+    __shared__ std::uint32_t calls;
+    if (threadIdx.x == 0) calls = *head(polypath::kMailCalls) + 1;
+    __syncthreads();
+    flag_ = kMagic | calls;
+    half_ = polypath::kMailBoxes + (calls & 1) * of.ranks * of.box;
+  }
+
+  // Of what is 120 bytes from each line to the next.
+  [[nodiscard]] __device__ Words read(std::uint64_t to, std::uint64_t line) const {
+    const char* const message = reinterpret_cast<const char*>(of_.input) + to * of_.send_stride;
+    const std::uint64_t offset = offset_in(line);
+    Words words{0, flag_};
+    if (offset < of_.bytes) words.first = load_word(message + offset, of_.bytes - offset);
+    if (has_flag()) return words;
+    words.second = 0;
+    if (offset + 8 < of_.bytes)
+      words.second = load_word(message + offset + 8, of_.bytes - offset - 8);
+    return words;
+  }
+  __device__ void write(std::uint64_t from, std::uint64_t line, const Words& words) const {
+    char* const message = reinterpret_cast<char*>(of_.output) + from * of_.receive_stride;
+    const std::uint64_t offset = offset_in(line);
+    if (offset < of_.bytes) store_word(message + offset, of_.bytes - offset, words.first);
+    if (!has_flag() && offset + 8 < of_.bytes)
+      store_word(message + offset + 8, of_.bytes - offset - 8, words.second);
+  }
+
+  __device__ void send(std::uint64_t to, std::uint64_t line, const Words& words) const {
+    store(line_in(of_.mailboxes[to], of_.rank, line), words);
+  }
+  // All threads of a warp call it together; those without a line do not wait.
+  [[nodiscard]] __device__ Words receive(std::uint64_t from, std::uint64_t line,
+                                         bool has_line) const {
+    const char* const at = line_in(of_.mailboxes[of_.rank], from, line);
+    Words words{0, 0};
+    for (unsigned looks = 1;; ++looks) {
+      if (has_line) words = load(at);
+      const bool arrived = !has_line || !has_flag() || words.second == flag_;
+      if (__all_sync(kAllOfWarp, arrived)) return words;
+      if (looks % kPatience == 0 && __any_sync(kAllOfWarp, *head(polypath::kMailAbandoned) != 0))
+        return words;
+    }
+  }
+
+  // The last block to be done counts the call.
+  __device__ void finish() const {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    auto* const finished = const_cast<std::uint32_t*>(head(polypath::kMailFinished));
+    __threadfence();
+    if (atomicAdd(finished, 1) != gridDim.x - 1) return;
+    *finished = 0;
+    __threadfence();
+    *head(polypath::kMailCalls) += 1;
+  }
+
+ private:
+  [[nodiscard]] __device__ volatile std::uint32_t* head(std::uint64_t offset) const {
+    return reinterpret_cast<volatile std::uint32_t*>(of_.mailboxes[of_.rank] + offset);
+  }
+  [[nodiscard]] static __device__ bool has_flag() {
+    return threadIdx.x % kThreadsOfLine == kThreadsOfLine - 1;
+  }
+  [[nodiscard]] static __device__ std::uint64_t offset_in(std::uint64_t line) {
+    return line * kLineMessage + threadIdx.x % kThreadsOfLine * sizeof(Words);
+  }
+  [[nodiscard]] __device__ char* line_in(std::uint64_t mailbox, std::uint64_t sender,
+                                         std::uint64_t line) const {
+    return reinterpret_cast<char*>(mailbox) + half_ + sender * of_.box + line * kLineBytes +
+           threadIdx.x % kThreadsOfLine * sizeof(Words);
+  }
+
+  const MailParameters& of_;
+  std::uint64_t flag_, half_;
+};
+
+__device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uint64_t line,
+                            const Words& own) {
+  for (std::uint64_t distance = 1; distance < of.ranks; ++distance) {
+    const std::uint64_t to = (of.rank + distance) % of.ranks;
+    mail.send(to, line, of.send_stride != 0 ? mail.read(to, line) : own);
+  }
+}
+
+// One function for all types: with a copy of everything around it for each of them, the code would
+// be forty times as long, and a line is waited for fifty times as long as such a call takes.
+__noinline__ __device__ Words combine(std::uint64_t reduction, Words a, Words b) {
+  polypath::gpu::with_reducer(reduction, [&](auto reducer) {
+    a.first = decltype(reducer)::combine_all(a.first, b.first);
+    a.second = decltype(reducer)::combine_all(a.second, b.second);
+  });
+  return a;
+}
+
+// `receive` takes what arrives of a line. All threads of a warp have equally many lines, of which
+// some may not be there.
+template <class Receive>
+__device__ void exchange(const MailParameters& of, Receive receive) {
+  constexpr std::uint64_t kLinesOfWarp = kThreadsOfWarp / kThreadsOfLine;
+  const Mail mail(of);
+  const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x / kThreadsOfLine;
+  const std::uint64_t lines = (of.bytes + kLineMessage - 1) / kLineMessage;
+  for (std::uint64_t first = thread / kThreadsOfWarp * kLinesOfWarp; first < lines; first += step) {
+    const std::uint64_t line = first + thread % kThreadsOfWarp / kThreadsOfLine;
+    const bool has_line = line < lines;
+    const Words own = mail.read(of.rank, line);
+    if (has_line) send_to_all(mail, of, line, own);
+    receive(mail, line, has_line, own);
+  }
+  mail.finish();
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+    exchange_and_store(const __grid_constant__ MailParameters of) {
+  exchange(of, [&](const Mail& mail, std::uint64_t line, bool has_line, const Words& own) {
+    for (std::uint64_t distance = 0; distance < of.ranks; ++distance) {
+      const std::uint64_t from = (of.rank + distance) % of.ranks;
+      const Words words = from == of.rank ? own : mail.receive(from, line, has_line);
+      if (has_line) mail.write(from, line, words);
+    }
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+    exchange_and_reduce(const __grid_constant__ MailParameters of) {
+  exchange(of, [&](const Mail& mail, std::uint64_t line, bool has_line, const Words& own) {
+    Words sum{0, 0};
+    for (std::uint64_t from = 0; from < of.ranks; ++from) {
+      const Words words = from == of.rank ? own : mail.receive(from, line, has_line);
+      sum = from == 0 ? words : combine(of.reduction, sum, words);
+    }
+    if (has_line) mail.write(0, line, sum);
+  });
+}

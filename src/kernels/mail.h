@@ -1,0 +1,43 @@
+#pragma once
+// Every rank sends a message to every rank by one kernel per GPU, which also reduces what arrives,
+// in the order of the ranks, or stores it side by side. No memory but the mailboxes has to be
+// within reach of other GPUs.
+//
+// On two H200s under NVLink messages of b bytes take 3.7 us and b/(303 GB/s) more
+// (results/h200x2/kernels.json): a line of 128 bytes has 120 of the message.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/units.h"
+#include "kernels/mailbox_layout.h"
+#include "model/kernel.h"
+#include "model/reduction.h"
+
+namespace polypath {
+
+/// What happens to the messages that arrive.
+enum class MailUse { reduce, store };
+
+/// Its memory is the input, the output, and the mailboxes of all ranks; without an image for GPUs
+/// if there was no CUDA compiler when this was built.
+Kernel mail_kernel(MailUse use);
+
+/// One rank's part.
+struct MailCall {
+  Reduction reduction = {};
+  int rank = 0, ranks = 0;
+  Bytes message;              ///< each is as large, and no box is smaller
+  bool same_for_all = false;  ///< else the input has one message for each rank, side by side
+  Bytes box;
+};
+
+std::vector<std::uint64_t> mail_values(const MailCall& call);
+
+/// A group of eight threads per line, until so many blocks fill the links.
+LaunchShape mail_shape(Bytes message);
+
+/// What a message takes of a box and of a link.
+Bytes box_for(Bytes message);
+
+}  // namespace polypath
