@@ -137,7 +137,7 @@ class Rank {
   struct Step {
     CollectiveRequest request;
     std::unique_ptr<RankProgram> program = {};
-    Address input, output;
+    Address input = {}, output = {};
     std::vector<Address> buffers = {};
   };
 

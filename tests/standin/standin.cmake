@@ -50,10 +50,10 @@ foreach(seed IN ITEMS 1 2)
                    $<TARGET_FILE:test_gpu> --gtest_filter=*DriverConformance*:*DriverFlags*)
   set_tests_properties(StandIn.ConformanceInChaos${seed} PROPERTIES LABELS standin)
 endforeach()
-foreach(ranks IN ITEMS 2 3 4)
+foreach(ranks IN ITEMS 2 3 5 8)
   add_test(NAME StandIn.RanksAreProcesses${ranks}
            COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${ranks}
-                   $<TARGET_FILE:polypath_ranks> ${ranks} ${ranks})
+                   STANDIN_MACHINE=h200x8 $<TARGET_FILE:polypath_ranks> ${ranks} ${ranks})
   set_tests_properties(StandIn.RanksAreProcesses${ranks} PROPERTIES LABELS standin
                        PASS_REGULAR_EXPRESSION "right")
 endforeach()

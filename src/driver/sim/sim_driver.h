@@ -221,6 +221,7 @@ class SimDriver final : public Driver {
   ActivityPointer make_marker() const;
   [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const;
   struct NodeOrder;
+  [[nodiscard]] PlaceId gpu_of(const Activity& work) const;
   ActivityPointer launch_node(Graph& graph, std::size_t index,
                               const std::vector<ActivityPointer>& done,
                               const ActivityPointer& start, const NodeOrder& order);

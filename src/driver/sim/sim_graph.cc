@@ -170,7 +170,12 @@ ActivityPointer SimDriver::end_node(const GraphNode& node, const ActivityPointer
   return last;
 }
 
-// The driver hands the nodes to the GPUs one after another while the launch call runs.
+PlaceId SimDriver::gpu_of(const Activity& work) const {
+  return work.hop.valid() ? machine_.executing_gpu(work.hop) : work.gpu;
+}
+
+// A flag beside work of the same GPU is set and awaited in the same queue. The driver hands the
+// nodes to the GPUs one after another while the launch call runs.
 ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
                                        const std::vector<ActivityPointer>& done,
                                        const ActivityPointer& start, const NodeOrder& order) {
@@ -183,9 +188,9 @@ ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
     const bool works = hop.valid() || activity->gpu.valid();
     const bool waits = works && graph.hops[b] != hop;
     activity->waits = activity->waits || waits;
-    const PlaceId gpu = hop.valid() ? machine_.executing_gpu(hop) : activity->gpu;
-    const bool by_flag = (graph.nodes[b].flag || graph.nodes[index].flag) && done[b]->gpu == gpu;
-    const bool crosses = waits && !by_flag;
+    const PlaceId gpu = gpu_of(*activity);
+    const bool by_flag = graph.nodes[b].flag || graph.nodes[index].flag;
+    const bool crosses = waits && !(by_flag && gpu_of(*done[b]) == gpu);
     Fluid::order(done[b], activity, crosses ? crossing_delay(done[b], gpu) : Seconds{});
   }
   fluid_.submit(activity);
