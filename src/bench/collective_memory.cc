@@ -1,20 +1,18 @@
 #include "bench/collective_memory.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "collective/reference.h"
 #include "core/quietly.h"
 
 namespace polypath::bench {
-namespace {
-
-Address address_of(const std::byte* memory) { return {reinterpret_cast<std::uintptr_t>(memory)}; }
-
-}  // namespace
-
-CollectiveMemory::CollectiveMemory(Driver& driver, const CollectiveRequest& request,
-                                   StreamHandle stream)
-    : driver_(driver), request_(request), stream_(stream) {
+CollectiveMemory::CollectiveMemory(Driver& driver, const Machine& machine,
+                                   const CollectiveRequest& request, StreamHandle stream)
+    : driver_(driver),
+      request_(request),
+      stream_(stream),
+      host_place_(machine.nearest_host(request.ranks.front())) {
   const auto add = [&](int rank, Bytes bytes) {
     sizes_.push_back(std::max(bytes, request.element()));  // who has no part has an address, too
     addresses_.push_back(
@@ -26,41 +24,51 @@ CollectiveMemory::CollectiveMemory(Driver& driver, const CollectiveRequest& requ
   }
   for (int rank = 0; rank < request.size() && !request.in_place; ++rank)
     add(rank, output_bytes(request, rank));
+  host_ = driver_.allocate(host_place_, *std::max_element(sizes_.begin(), sizes_.end()));
 }
 
 CollectiveMemory::~CollectiveMemory() {
   for (const Address address : addresses_) quietly([&] { driver_.free(address); });
+  quietly([&] { driver_.free(host_); });
 }
 
-void CollectiveMemory::write(std::size_t memory, const Contents& contents) {
-  driver_.copy_native({.destination = addresses_[memory],
-                       .source = address_of(contents.data()),
-                       .bytes = Bytes{contents.size()}},
-                      stream_);
+PlaceId CollectiveMemory::place_of(std::size_t memory) const {
+  return request_.ranks[memory % request_.ranks.size()];
+}
+
+void CollectiveMemory::write(std::size_t memory) {
+  driver_.copy({.destination = addresses_[memory],
+                .destination_place = place_of(memory),
+                .source = host_,
+                .source_place = host_place_,
+                .bytes = sizes_[memory]},
+               stream_);
   driver_.synchronize(stream_);
 }
 
 CollectiveMemory::Contents CollectiveMemory::output(int rank) const {
   const auto number = static_cast<std::size_t>(rank);
   const bool within = request_.in_place && request_.collective == Collective::reduce_scatter;
-  const Address from = addresses_[number + (request_.in_place ? 0 : request_.ranks.size())] +
-                       (within ? request_.part() * number : Bytes{});
-  Contents contents(output_bytes(request_, rank).value);
-  if (contents.empty()) return contents;
-  driver_.copy_native(
-      {.destination = address_of(contents.data()), .source = from, .bytes = Bytes{contents.size()}},
-      stream_);
+  const std::size_t memory = number + (request_.in_place ? 0 : request_.ranks.size());
+  const Bytes offset = within ? request_.part() * number : Bytes{};
+  const Bytes bytes = output_bytes(request_, rank);
+  if (bytes.value == 0) return {};
+  driver_.copy({.destination = host_,
+                .destination_place = host_place_,
+                .source = addresses_[memory] + offset,
+                .source_place = place_of(memory),
+                .bytes = bytes},
+               stream_);
   driver_.synchronize(stream_);
-  return contents;
+  return {pinned(), pinned() + bytes.value};
 }
 
 void CollectiveMemory::fill() {
-  constexpr std::byte kNoResult{0x7f};
+  constexpr int kNoResult = 0x7f;
   for (std::size_t memory = 0; memory < addresses_.size(); ++memory) {
-    Contents contents(sizes_[memory].value, kNoResult);
-    if (memory < request_.ranks.size())
-      fill_input(request_, static_cast<int>(memory), contents.data());
-    write(memory, contents);
+    std::memset(pinned(), kNoResult, sizes_[memory].value);
+    if (memory < request_.ranks.size()) fill_input(request_, static_cast<int>(memory), pinned());
+    write(memory);
   }
 }
 

@@ -11,8 +11,9 @@ namespace polypath::bench {
 
 class CollectiveMemory {
  public:
-  /// Copies go through the stream.
-  CollectiveMemory(Driver& driver, const CollectiveRequest& request, StreamHandle stream);
+  /// Copies go through the stream, which is one of rank 0's GPU.
+  CollectiveMemory(Driver& driver, const Machine& machine, const CollectiveRequest& request,
+                   StreamHandle stream);
   CollectiveMemory(const CollectiveMemory&) = delete;
   CollectiveMemory& operator=(const CollectiveMemory&) = delete;
   ~CollectiveMemory();
@@ -27,7 +28,9 @@ class CollectiveMemory {
  private:
   using Contents = std::vector<std::byte>;
 
-  void write(std::size_t memory, const Contents& contents);
+  [[nodiscard]] std::byte* pinned() const { return reinterpret_cast<std::byte*>(host_.value); }
+  [[nodiscard]] PlaceId place_of(std::size_t memory) const;
+  void write(std::size_t memory);
   [[nodiscard]] Contents output(int rank) const;
 
   Driver& driver_;
@@ -35,6 +38,8 @@ class CollectiveMemory {
   std::vector<Address> addresses_;
   std::vector<Bytes> sizes_;
   StreamHandle stream_;
+  PlaceId host_place_;
+  Address host_;  ///< pinned memory, as large as the largest of them
 };
 
 }  // namespace polypath::bench

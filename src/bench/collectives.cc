@@ -25,7 +25,7 @@ class Group {
       : opened_(opened.afresh(simulation)),
         request_(request),
         stream_(driver().create_stream(gpu())),
-        memory_(std::make_unique<CollectiveMemory>(driver(), request_, stream_)),
+        memory_(std::make_unique<CollectiveMemory>(driver(), opened_.machine(), request_, stream_)),
         runner_(std::make_unique<CollectiveRun>(driver(), opened_.machine(), opened_.settings())) {}
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;

@@ -1,6 +1,9 @@
 #include "collective/mail.h"
 
 #include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
 
 #include "core/quietly.h"
 
@@ -66,20 +69,42 @@ Bytes mailbox_bytes_of(const Program& program) {
   return {};
 }
 
-Address make_mailbox(Driver& driver, PlaceId gpu, Bytes bytes, StreamHandle stream) {
-  const std::vector<std::byte> nothing(bytes.value);
-  const Address mailbox = driver.allocate(gpu, bytes);
-  try {
-    driver.copy_native({.destination = mailbox,
-                        .source = {reinterpret_cast<std::uintptr_t>(nothing.data())},
-                        .bytes = bytes},
-                       stream);
-    driver.synchronize(stream);
-  } catch (...) {
-    quietly([&] { driver.free(mailbox); });
-    throw;
+namespace {
+
+// Memory of a driver, until it is given to somebody else.
+class Held {
+ public:
+  Held(Driver& driver, PlaceId place, Bytes bytes)
+      : driver_(driver), address_(driver.allocate(place, bytes)) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    if (address_.value != 0) quietly([&] { driver_.free(address_); });
   }
-  return mailbox;
+  [[nodiscard]] Address address() const { return address_; }
+  Address release() { return std::exchange(address_, {}); }
+
+ private:
+  Driver& driver_;
+  Address address_;
+};
+
+}  // namespace
+
+Address make_mailbox(Driver& driver, const Machine& machine, PlaceId gpu, Bytes bytes,
+                     StreamHandle stream) {
+  const PlaceId host = machine.nearest_host(gpu);
+  const Held nothing(driver, host, bytes);
+  std::memset(reinterpret_cast<void*>(nothing.address().value), 0, bytes.value);
+  Held mailbox(driver, gpu, bytes);
+  driver.copy({.destination = mailbox.address(),
+               .destination_place = gpu,
+               .source = nothing.address(),
+               .source_place = host,
+               .bytes = bytes},
+              stream);
+  driver.synchronize(stream);
+  return mailbox.release();
 }
 
 Mailboxes::~Mailboxes() {
@@ -90,14 +115,16 @@ Address Mailboxes::of(PlaceId gpu, Bytes bytes) {
   const auto found = made_.find({gpu, bytes});
   if (found != made_.end()) return found->second;
   const StreamHandle stream = driver_.create_stream(gpu);
+  Address made;
+  std::exception_ptr failure;
   try {
-    made_[{gpu, bytes}] = make_mailbox(driver_, gpu, bytes, stream);
+    made = make_mailbox(driver_, machine_, gpu, bytes, stream);
   } catch (...) {
-    quietly([&] { driver_.destroy_stream(stream); });
-    throw;
+    failure = std::current_exception();
   }
-  driver_.destroy_stream(stream);
-  return made_.at({gpu, bytes});
+  quietly([&] { driver_.destroy_stream(stream); });
+  if (failure) std::rethrow_exception(failure);
+  return made_[{gpu, bytes}] = made;
 }
 
 std::vector<Address> Mailboxes::addresses(const Program& program,

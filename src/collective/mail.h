@@ -43,19 +43,20 @@ class MailKernels {
   std::vector<KernelHandle> handles_;
 };
 
-/// The first mailbox of a program's buffers; the caller's and mailboxes come first. As many as there
-/// are buffers if it has none.
+/// The first mailbox of a program's buffers; the caller's and mailboxes come first. As many as
+/// there are buffers if it has none.
 int first_mailbox_of(const Program& program);
 /// How large they are, as its kernels say; all are.
 Bytes mailbox_bytes_of(const Program& program);
 
 /// Makes a mailbox, empty, on a GPU's stream that nothing else is in.
-Address make_mailbox(Driver& driver, PlaceId gpu, Bytes bytes, StreamHandle stream);
+Address make_mailbox(Driver& driver, const Machine& machine, PlaceId gpu, Bytes bytes,
+                     StreamHandle stream);
 
 /// The mailboxes of all GPUs of one process.
 class Mailboxes {
  public:
-  explicit Mailboxes(Driver& driver) : driver_(driver) {}
+  Mailboxes(Driver& driver, const Machine& machine) : driver_(driver), machine_(machine) {}
   Mailboxes(const Mailboxes&) = delete;
   Mailboxes& operator=(const Mailboxes&) = delete;
   ~Mailboxes();
@@ -69,6 +70,7 @@ class Mailboxes {
   [[nodiscard]] Address of(PlaceId gpu, Bytes bytes);
 
   Driver& driver_;
+  const Machine& machine_;
   std::map<std::pair<PlaceId, Bytes>, Address> made_;
 };
 

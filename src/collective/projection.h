@@ -56,7 +56,8 @@ struct ScratchUse {
 /// What one rank does.
 struct RankPart {
   /// Its first buffers are those of the whole program that are not scratch memory, mailboxes last;
-  /// then come the ranks' flags, one buffer for each rank's; then scratch memory, which is ordinary memory here.
+  /// then come the ranks' flags, one buffer for each rank's; then scratch memory, which is ordinary
+  /// memory here.
   Program program;
   int first_flags = 0;  ///< the buffer of rank 0's flags
   /// The buffer of rank 0's mailbox, which the others' follow; first_flags if there are none.

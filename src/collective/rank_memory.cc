@@ -105,8 +105,9 @@ void RankMemory::write_flags(std::uint32_t value) {
 }
 
 void RankMemory::set_flags() {
-  for (const auto& [bytes, number] : mailboxes_)
-    driver_.write_value(stream_, own_[number] + Bytes{kMailAbandoned}, gpu(), 1);
+  for (const auto& [bytes, numbers] : mailboxes_)
+    driver_.write_value(
+        stream_, own_[numbers[static_cast<std::size_t>(rank_)]] + Bytes{kMailAbandoned}, gpu(), 1);
   write_flags(1);
 }
 
@@ -146,23 +147,23 @@ void RankMemory::place_slots(const Machine& machine, const std::vector<ScratchUs
   exchange(made);
 }
 
-void RankMemory::place_mailboxes(const RankPart& part) {
+void RankMemory::place_mailboxes(const Machine& machine, const RankPart& part) {
   if (part.mailbox.value == 0 || mailboxes_.contains(part.mailbox)) return;
   own_.reserve(own_.size() + 1);
-  own_.push_back(make_mailbox(driver_, gpu(), part.mailbox, stream_));
-  mailboxes_[part.mailbox] = handed_.front().size();
+  own_.push_back(make_mailbox(driver_, machine, gpu(), part.mailbox, stream_));
+  for (const auto& handed : handed_) mailboxes_[part.mailbox].push_back(handed.size());
   exchange({own_.back()});
 }
 
 void RankMemory::prepare(const Machine& machine, const RankPart& part) {
-  place_mailboxes(part);
+  place_mailboxes(machine, part);
   place_slots(machine, part.scratch);
   const std::set<int> used = used_buffers(part.program);
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     if (used.contains(part.first_flags + rank)) (void)open(rank, kFlags);
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     if (used.contains(part.first_mailbox + rank) && part.mailbox.value > 0)
-      (void)open(rank, mailboxes_.at(part.mailbox));
+      (void)open(rank, mailboxes_.at(part.mailbox)[static_cast<std::size_t>(rank)]);
   for (const ScratchUse& use : part.scratch) {
     const Slots& slots = slots_.at(use.filled_over);
     if (used.contains(use.buffer)) (void)open(slots.owner, slots.number);
@@ -195,7 +196,7 @@ std::vector<Address> RankMemory::addresses(const RankPart& part,
          fmt::format("the program has {}", part.first_mailbox), "Pass one for each.");
   std::vector<Address> all(callers.begin(), callers.end());
   for (int rank = 0; rank < part.first_flags - part.first_mailbox; ++rank)
-    all.push_back(known(rank, mailboxes_.at(part.mailbox)));
+    all.push_back(known(rank, mailboxes_.at(part.mailbox)[static_cast<std::size_t>(rank)]));
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     all.push_back(known(rank, kFlags));
   all.resize(part.program.buffers().size());

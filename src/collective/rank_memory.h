@@ -58,7 +58,7 @@ class RankMemory {
   [[nodiscard]] Address make(PlaceId place, Bytes bytes);
   void write_flags(std::uint32_t value);
   void exchange(const std::vector<Address>& own);
-  void place_mailboxes(const RankPart& part);
+  void place_mailboxes(const Machine& machine, const RankPart& part);
   void place_slots(const Machine& machine, const std::vector<ScratchUse>& scratch);
   [[nodiscard]] Address open(int owner, std::size_t number);
   [[nodiscard]] Address known(int owner, std::size_t number) const;
@@ -74,7 +74,7 @@ class RankMemory {
   std::vector<std::vector<ExportedMemory>> handed_;  ///< by rank; the first is its flags
   std::map<std::pair<int, std::size_t>, Address> opened_;
   std::map<HopId, Slots> slots_;
-  std::map<Bytes, std::size_t> mailboxes_;  ///< by size: the number among what each has handed out
+  std::map<Bytes, std::vector<std::size_t>> mailboxes_;  ///< by size: by rank, as Slots::number
 };
 
 }  // namespace polypath

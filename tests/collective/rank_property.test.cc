@@ -34,9 +34,12 @@ CollectiveRequest random_request(Random& random, const std::vector<PlaceId>& ran
 
 Step random_step(Random& random, RankGroup& group, const Machine& machine,
                  const std::vector<PlaceId>& ranks) {
-  const Algorithm& algorithm = random.pick(algorithms());
   Step step;
-  step.request = random_request(random, ranks, random.pick(algorithm.collectives));
+  step.request = random_request(random, ranks, random.pick(all_collectives()));
+  std::vector<Algorithm> able;
+  for (const Algorithm& each : algorithms())
+    if (each.does(machine, step.request)) able.push_back(each);
+  const Algorithm algorithm = random.pick(able);
   const Tuning tuning{.piece = {random.between(256, 32'768)},
                       .radix = random.integer(2, 8),
                       .several_paths = random.chance(20)};

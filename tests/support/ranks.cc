@@ -48,6 +48,7 @@ std::vector<std::string> Ranks::close() {
 
 void expect_right(const Machine& machine, const Algorithm& algorithm,
                   const CollectiveRequest& request, const Tuning& tuning, Bytes misaligned) {
+  if (!algorithm.does(machine, request)) return;
   SCOPED_TRACE(testing::Message() << algorithm.name << " " << name_of(request.collective) << " of "
                                   << request.size() << " ranks, " << request.elements << " x "
                                   << name_of(request.reduction.type) << " "
