@@ -39,6 +39,7 @@ struct Settings {
   bool keep_plans = true;             ///< POLYPATH_KEEP_PLANS
   bool ledger = true;                 ///< POLYPATH_LEDGER
   std::string ledger_folder;          ///< POLYPATH_LEDGER_FOLDER
+  double communicator_timeout = 600;  ///< POLYPATH_COMMUNICATOR_TIMEOUT, in seconds
   std::string tuned;                  ///< POLYPATH_TUNED
   std::string log_level = "warning";  ///< POLYPATH_LOG
   bool statistics = false;            ///< POLYPATH_STATS
