@@ -58,7 +58,7 @@ void CommunicatorState::forget_done() {
 std::string CommunicatorState::problem() {
   for (int other = 0; other < block_.ranks(); ++other) {
     if (other == local_) continue;
-    const std::string why = problem_with(other);
+    std::string why = problem_with(other);
     if (!why.empty()) return why;
   }
   return overdue();
@@ -89,16 +89,16 @@ std::string CommunicatorState::overdue() const {
   for (const UnderWay& one : under_way_) {
     if (Clock::now() - one.since < timeout) continue;
     return fmt::format(
-        "Call {} is not over after {:g} s ({}) Find out what they wait for, or set "
+        "After {:g} s there is no end of call {} ({}) Find out what they wait for, or set "
         "POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.",
-        describe_call(one.call), timeout_.value, who_is_missing(one.call));
+        timeout_.value, describe_call(one.call), who_is_missing(one.call));
   }
   return {};
 }
 
 std::string CommunicatorState::describe_call(CallNumber call) const {
   const auto record = block_.call_of(local_, call);
-  return record ? fmt::format("{}, {},", call, describe(*record)) : std::to_string(call);
+  return record ? fmt::format("{}, {}", call, describe(*record)) : std::to_string(call);
 }
 
 std::string CommunicatorState::who_is_missing(CallNumber call) const {

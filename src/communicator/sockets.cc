@@ -143,9 +143,13 @@ bool send_all(const Descriptor& socket, const std::string& bytes, const Deadline
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     const ssize_t more = send(socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (more >= 0) sent += static_cast<std::size_t>(more);
-    else if (errno == EAGAIN && !wait_for(socket, POLLOUT, deadline)) return false;
-    else if (errno != EAGAIN && errno != EINTR) return false;
+    if (more >= 0) {
+      sent += static_cast<std::size_t>(more);
+      continue;
+    }
+    const bool full = errno == EAGAIN;
+    const bool may_go_on = full ? wait_for(socket, POLLOUT, deadline) : errno == EINTR;
+    if (!may_go_on) return false;
   }
   return true;
 }
