@@ -44,7 +44,7 @@ class FileBootstrap final : public Bootstrap {
   ~FileBootstrap() override { leave(); }
 
   /// This rank's part of the first round, and who has not given theirs.
-  void open_round() { write_whole(file_of(round_, rank()), {}); }
+  void open_round() { leave_file(file_of(round_, rank()), {}); }
   [[nodiscard]] bool is_open() const { return access(run_.c_str(), F_OK) == 0; }
   [[nodiscard]] std::vector<int> missing() const {
     std::vector<int> ranks;
@@ -55,13 +55,13 @@ class FileBootstrap final : public Bootstrap {
 
  private:
   std::vector<Blob> exchange(const Blob& mine, Seconds timeout) override {
-    write_whole(file_of(++round_, rank()), mine);
+    leave_file(file_of(++round_, rank()), mine);
     const Deadline deadline(timeout);
     std::vector<Blob> blobs;
     const bool all = wait_until(deadline, [&] {
       check_waiting();
       while (static_cast<int>(blobs.size()) < size()) {
-        auto blob = read_whole(file_of(round_, static_cast<int>(blobs.size())));
+        auto blob = read_left_file(file_of(round_, static_cast<int>(blobs.size())));
         if (!blob) return false;
         blobs.push_back(std::move(*blob));
       }
@@ -88,7 +88,7 @@ class FileBootstrap final : public Bootstrap {
   // Others may still read what this rank gave: the last to leave cleans up.
   void leave() noexcept try {
     if (process_generation() != generation_) return;
-    write_whole(fmt::format("{}/bye-{}", run_, rank()), {});
+    leave_file(fmt::format("{}/bye-{}", run_, rank()), {});
     for (int i = 0; i < size(); ++i)
       if (access(fmt::format("{}/bye-{}", run_, i).c_str(), F_OK) != 0) return;
     remove_folder(run_);
@@ -108,17 +108,17 @@ class Presence {
  public:
   Presence(std::string folder, int rank, int size)
       : file_(fmt::format("{}/rank-{}", folder, rank)), text_(fmt::format("{} {}", size, nonce_)) {
-    write_whole(file_, text_);
+    leave_file(file_, text_);
   }
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
   ~Presence() {
-    if (read_whole(file_) == text_) unlink(file_.c_str());
+    if (read_left_file(file_) == text_) unlink(file_.c_str());
   }
 
   [[nodiscard]] const std::string& nonce() const { return nonce_; }
   [[nodiscard]] bool is_replaced() const {
-    const auto now = read_whole(file_);
+    const auto now = read_left_file(file_);
     return now && *now != text_;
   }
 
@@ -133,7 +133,7 @@ using Doubts = std::map<int, std::string>;
 
 // The nonce of a rank as rank 0 sees it.
 std::string seen_nonce(const std::string& folder, int rank, int size, Doubts& doubts) {
-  const auto text = read_whole(fmt::format("{}/rank-{}", folder, rank));
+  const auto text = read_left_file(fmt::format("{}/rank-{}", folder, rank));
   const auto words = split(text.value_or(""), ' ');
   if (words.size() != 2) return kNobody;
   if (words[0] == std::to_string(size)) return words[1];
@@ -144,7 +144,7 @@ std::string seen_nonce(const std::string& folder, int rank, int size, Doubts& do
 
 // Of a run whose ranks ended before they had come together.
 void remove_abandoned(const std::string& folder) {
-  const std::string run = split(read_whole(folder + "/run").value_or(""), ' ').front();
+  const std::string run = split(read_left_file(folder + "/run").value_or(""), ' ').front();
   const bool is_name = run.size() == unique_name().size() &&
                        run.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (is_name) remove_folder(folder + "/" + run);
@@ -164,7 +164,7 @@ std::unique_ptr<Bootstrap> gather_ranks(const std::string& folder, int size, Sec
     for (int i = 1; i < size; ++i) answer += " " + seen_nonce(folder, i, size, doubts);
     // Ranks that have come take their presence back: the answer must keep what they look for.
     if (mine->missing().empty()) return true;
-    if (answer != answered) write_whole(answer_file, answered = answer);
+    if (answer != answered) leave_file(answer_file, answered = answer);
     return false;
   };
   const bool all = wait_until(Deadline(timeout), all_here);
@@ -179,7 +179,7 @@ std::unique_ptr<Bootstrap> gather_ranks(const std::string& folder, int size, Sec
 
 // The run of an answer to this very process; empty if there is none.
 std::string run_for(const std::string& folder, int rank, const std::string& nonce) {
-  const auto words = split(read_whole(folder + "/run").value_or(""), ' ');
+  const auto words = split(read_left_file(folder + "/run").value_or(""), ' ');
   const auto at = static_cast<std::size_t>(rank) + 1;
   return words.size() > at && words[at] == nonce ? words[0] : "";
 }

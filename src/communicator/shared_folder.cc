@@ -46,7 +46,7 @@ bool make_folder(const std::string& path) {
        std::strerror(why), "Give a folder that all ranks may write to.");
 }
 
-void write_whole(const std::string& path, const std::string& contents) {
+void leave_file(const std::string& path, const std::string& contents) {
   if (!may_write_files_of(contents.size()))
     fail(ErrorCode::communicator, fmt::format("'{}' cannot be written", path),
          "this process may not write files of that size (ulimit -f)");
@@ -64,7 +64,7 @@ void write_whole(const std::string& path, const std::string& contents) {
   fail_to_write(path);
 }
 
-std::optional<std::string> read_whole(const std::string& path) {
+std::optional<std::string> read_left_file(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) return std::nullopt;
   std::string contents;

@@ -11,10 +11,10 @@ bool make_folder(const std::string& path);
 
 /// Writes the file under another name and gives it its own when it is complete. Error
 /// (communicator).
-void write_whole(const std::string& path, const std::string& contents);
+void leave_file(const std::string& path, const std::string& contents);
 
 /// All of a file; none if it is not there.
-std::optional<std::string> read_whole(const std::string& path);
+std::optional<std::string> read_left_file(const std::string& path);
 
 /// Removes the files in a folder, and the folder. What cannot be removed stays.
 void remove_folder(const std::string& path) noexcept;

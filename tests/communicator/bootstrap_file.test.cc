@@ -44,12 +44,12 @@ TEST(FileBootstrap, NeverBelievesFilesOfAnEarlierRun) {
   const std::string run = "00112233445566778899aabbccddeeff";
   make_folder(folder.path() + "/" + run);
   for (int rank = 0; rank < 3; ++rank) {
-    write_whole(folder.path() + "/" + run + "/0-" + std::to_string(rank), "");
-    write_whole(folder.path() + "/" + run + "/1-" + std::to_string(rank), "stale");
+    leave_file(folder.path() + "/" + run + "/0-" + std::to_string(rank), "");
+    leave_file(folder.path() + "/" + run + "/1-" + std::to_string(rank), "stale");
   }
-  write_whole(folder.path() + "/run", run + " - nonce1 nonce2");
-  write_whole(folder.path() + "/rank-1", "3 nonce1");
-  write_whole(folder.path() + "/rank-2", "4 nonce2");
+  leave_file(folder.path() + "/run", run + " - nonce1 nonce2");
+  leave_file(folder.path() + "/rank-1", "3 nonce1");
+  leave_file(folder.path() + "/rank-2", "4 nonce2");
 
   expect_no_errors(in_threads(3, [&](int rank) { meet(folder.path(), rank, 3); }));
 
@@ -112,7 +112,7 @@ TEST(FileBootstrap, FindsARankThatIsThereTwice) {
 
 TEST(FileBootstrap, RefusesWhatIsNoFolder) {
   const Folder folder;
-  write_whole(folder.path() + "/file", "");
+  leave_file(folder.path() + "/file", "");
 
   test::expect_invalid_argument([&] { bootstrap_by_file(folder.path() + "/file", 0, 1, kShort); },
                                 "/file");
