@@ -31,8 +31,9 @@ typedef enum polypath_status {
   POLYPATH_OUT_OF_MEMORY = 4,
   POLYPATH_DRIVER_ERROR = 5, /**< a driver call failed */
   POLYPATH_UNSUPPORTED = 6,
-  POLYPATH_INTERNAL_ERROR = 7, /**< always a bug of the library */
-  POLYPATH_NOISY_MACHINE = 8   /**< measurements do not repeat; no call here measures yet */
+  POLYPATH_INTERNAL_ERROR = 7,    /**< always a bug of the library */
+  POLYPATH_NOISY_MACHINE = 8,     /**< measurements do not repeat; no call here measures yet */
+  POLYPATH_COMMUNICATOR_ERROR = 9 /**< another rank is missing, ended or gave up; no call yet */
 } polypath_status;
 
 /** How a copy runs: one of the constants below. Any other int gets POLYPATH_INVALID_ARGUMENT. */

@@ -11,6 +11,7 @@ const char* name_of(ErrorCode code) {
     case ErrorCode::driver: return "driver error";
     case ErrorCode::unsupported: return "unsupported";
     case ErrorCode::noisy_machine: return "noisy machine";
+    case ErrorCode::communicator: return "communicator error";
     case ErrorCode::internal: return "internal error";
   }
   return "unknown error";

@@ -16,6 +16,8 @@ enum class ErrorCode {
   driver,            ///< a driver call failed; the message names it
   unsupported,       ///< meaningful, but not possible on this machine or driver
   noisy_machine,     ///< measurements that do not repeat: something else runs on the machine
+  communicator,      ///< another rank did not come, ended, or gave up: nothing more can be done
+                     ///< together
   internal,          ///< a broken promise of this library: always a bug
 };
 

@@ -190,6 +190,9 @@ std::vector<Entry> entries_of_the_process() {
            "0 = plan without knowing of other processes' transfers"),
       text("POLYPATH_LEDGER_FOLDER", &Settings::ledger_folder,
            "where processes tell each other of their transfers; empty = below /dev/shm"),
+      number("POLYPATH_COMMUNICATOR_TIMEOUT", &Settings::communicator_timeout, 0.001, 1e6,
+             "seconds after which a collective that is not over becomes an error that names the "
+             "ranks that have not come"),
       text("POLYPATH_TUNED", &Settings::tuned,
            "file written by 'polypath tune' whose plans are used where it has them"),
       choice("POLYPATH_LOG", &Settings::log_level, {"off", "error", "warning", "info", "debug"},

@@ -30,6 +30,7 @@ TEST(NameOf, KnowsEveryCode) {
   EXPECT_STREQ(name_of(ErrorCode::driver), "driver error");
   EXPECT_STREQ(name_of(ErrorCode::unsupported), "unsupported");
   EXPECT_STREQ(name_of(ErrorCode::noisy_machine), "noisy machine");
+  EXPECT_STREQ(name_of(ErrorCode::communicator), "communicator error");
   EXPECT_STREQ(name_of(ErrorCode::internal), "internal error");
 }
 

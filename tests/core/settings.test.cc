@@ -37,35 +37,26 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_EQ(settings.pageable_window, 32_MiB);
   EXPECT_EQ(settings.pageable_windows, 3);
   EXPECT_EQ(settings.copy_threads, 0);
+  EXPECT_EQ(settings.communicator_timeout, 600);
   EXPECT_EQ(settings.tuned, "");
   EXPECT_EQ(settings.log_level, "warning");
   EXPECT_FALSE(settings.statistics);
 }
 
 TEST(Settings, AreAllReadFromTheirVariables) {
-  const Settings settings = read({{"POLYPATH_MACHINE", "beluga"},
-                                  {"POLYPATH_PATHS", "gpu2, host"},
-                                  {"POLYPATH_EXCLUDE", "gpu3"},
-                                  {"POLYPATH_MAX_PATHS", "3"},
-                                  {"POLYPATH_MIN_MESSAGE", "5M"},
-                                  {"POLYPATH_MIN_CHUNK", "4K"},
-                                  {"POLYPATH_STAGING_SLOT", "16K"},
-                                  {"POLYPATH_STAGING_SLOTS", "8"},
-                                  {"POLYPATH_MIN_GAIN", "0.5"},
-                                  {"POLYPATH_EXECUTOR", "graph"},
-                                  {"POLYPATH_GRAPH_AFTER", "7"},
-                                  {"POLYPATH_GRAPH_CACHE", "5"},
-                                  {"POLYPATH_PLAN_CACHE", "6"},
-                                  {"POLYPATH_PAGEABLE_MIN", "3M"},
-                                  {"POLYPATH_PAGEABLE_WINDOW", "16M"},
-                                  {"POLYPATH_PAGEABLE_WINDOWS", "4"},
-                                  {"POLYPATH_COPY_THREADS", "9"},
-                                  {"POLYPATH_TUNED", "tuned.json"},
-                                  {"POLYPATH_LEARN", "0"},
-                                  {"POLYPATH_KEEP_PLANS", "0"},
-                                  {"POLYPATH_LEDGER", "0"},
-                                  {"POLYPATH_LOG", "debug"},
-                                  {"POLYPATH_STATS", "1"}});
+  const Settings settings =
+      read({{"POLYPATH_MACHINE", "beluga"},      {"POLYPATH_PATHS", "gpu2, host"},
+            {"POLYPATH_EXCLUDE", "gpu3"},        {"POLYPATH_MAX_PATHS", "3"},
+            {"POLYPATH_MIN_MESSAGE", "5M"},      {"POLYPATH_MIN_CHUNK", "4K"},
+            {"POLYPATH_STAGING_SLOT", "16K"},    {"POLYPATH_STAGING_SLOTS", "8"},
+            {"POLYPATH_MIN_GAIN", "0.5"},        {"POLYPATH_EXECUTOR", "graph"},
+            {"POLYPATH_GRAPH_AFTER", "7"},       {"POLYPATH_GRAPH_CACHE", "5"},
+            {"POLYPATH_PLAN_CACHE", "6"},        {"POLYPATH_PAGEABLE_MIN", "3M"},
+            {"POLYPATH_PAGEABLE_WINDOW", "16M"}, {"POLYPATH_PAGEABLE_WINDOWS", "4"},
+            {"POLYPATH_COPY_THREADS", "9"},      {"POLYPATH_COMMUNICATOR_TIMEOUT", "1.5"},
+            {"POLYPATH_TUNED", "tuned.json"},    {"POLYPATH_LEARN", "0"},
+            {"POLYPATH_KEEP_PLANS", "0"},        {"POLYPATH_LEDGER", "0"},
+            {"POLYPATH_LOG", "debug"},           {"POLYPATH_STATS", "1"}});
 
   EXPECT_EQ(settings.machine, "beluga");
   EXPECT_THAT(settings.include, ElementsAre("gpu2", "host"));
@@ -86,6 +77,7 @@ TEST(Settings, AreAllReadFromTheirVariables) {
   EXPECT_EQ(settings.pageable_window, 16_MiB);
   EXPECT_EQ(settings.pageable_windows, 4);
   EXPECT_EQ(settings.copy_threads, 9);
+  EXPECT_EQ(settings.communicator_timeout, 1.5);
   EXPECT_EQ(settings.tuned, "tuned.json");
   EXPECT_EQ(settings.log_level, "debug");
   EXPECT_TRUE(settings.statistics);
@@ -113,7 +105,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 31U);
+  EXPECT_EQ(all.size(), 32U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));

@@ -40,6 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bound{"POLYPATH_STAGING_SLOTS", "2", "64", "1", "65"},
                     Bound{"POLYPATH_MIN_GAIN", "0", "10", "-0.1", "10.1"},
                     Bound{"POLYPATH_GRAPH_AFTER", "0", "1000000", "-1", "1000001"},
+                    Bound{"POLYPATH_COMMUNICATOR_TIMEOUT", "0.001", "1000000", "0", "1000001"},
                     Bound{"POLYPATH_GIVE_BACK_AFTER", "0", "1000000", "-0.5", "1000001"},
                     Bound{"POLYPATH_PREPARE_AFTER", "0", "1000000000", "-1", "1000000001"},
                     Bound{"POLYPATH_GRAPH_CACHE", "1", "65536", "0", "65537"},

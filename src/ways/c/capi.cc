@@ -36,6 +36,7 @@ polypath_status status_of(ErrorCode code) {
     case ErrorCode::driver: return POLYPATH_DRIVER_ERROR;
     case ErrorCode::unsupported: return POLYPATH_UNSUPPORTED;
     case ErrorCode::noisy_machine: return POLYPATH_NOISY_MACHINE;
+    case ErrorCode::communicator: return POLYPATH_COMMUNICATOR_ERROR;
     case ErrorCode::internal: return POLYPATH_INTERNAL_ERROR;
   }
   return POLYPATH_INTERNAL_ERROR;
@@ -134,6 +135,7 @@ const char* polypath_status_name(polypath_status status) {
     case POLYPATH_UNSUPPORTED: return name_of(ErrorCode::unsupported);
     case POLYPATH_INTERNAL_ERROR: return name_of(ErrorCode::internal);
     case POLYPATH_NOISY_MACHINE: return name_of(ErrorCode::noisy_machine);
+    case POLYPATH_COMMUNICATOR_ERROR: return name_of(ErrorCode::communicator);
   }
   return "unknown status";
 }

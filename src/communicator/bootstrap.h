@@ -1,0 +1,101 @@
+#pragma once
+// How ranks first find one another: rounds in which each gives bytes and gets those of all.
+//
+//   round k:  rank r gives b(k, r)  →  every rank gets b(k, 0), b(k, 1), …, b(k, n−1)
+//
+// All ranks make the same rounds in the same order. This is for a few rounds when a communicator is
+// made or divided: it waits, and it is slow.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+
+namespace polypath {
+
+/// Bytes of any kind.
+using Blob = std::string;
+
+/// Of the ranks of a bootstrap, those that go on together.
+struct Subgroup {
+  int color = 0;             ///< negative: this rank goes on with nobody
+  std::vector<int> members;  ///< their ranks so far, in the order of the new ones; none if so
+  int rank = -1;             ///< the new one of this rank
+  std::uint64_t number = 0;  ///< of the division, the same at every rank
+
+  [[nodiscard]] int size() const { return static_cast<int>(members.size()); }
+};
+
+/// Error (invalid_argument) unless 0 ≤ rank < size.
+void check_rank(int rank, int size);
+
+/// One rank's end. Not thread-safe. After an error nothing can be exchanged any more.
+class Bootstrap {
+ public:
+  Bootstrap(int rank, int size);  ///< errors as check_rank
+  Bootstrap(const Bootstrap&) = delete;
+  Bootstrap& operator=(const Bootstrap&) = delete;
+  virtual ~Bootstrap() = default;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// Called again and again by whoever waits in a round; what it throws ends the wait. Functions of
+  /// others (BootstrapFunctions) do not call it.
+  void while_waiting(std::function<void()> check) { check_ = std::move(check); }
+
+  /// One round. Waits for all ranks. Error (communicator) names those that have not come by then,
+  /// as far as that can be known.
+  std::vector<Blob> all_gather(const Blob& mine, Seconds timeout);
+
+  /// One end for each group of ranks that give the same color, in the order of their keys, then of
+  /// their ranks, as MPI_Comm_split has it; null for a negative color. All ranks must call it.
+  std::unique_ptr<Bootstrap> split(int color, int key, Seconds timeout);
+
+ protected:
+  void check_waiting() const {
+    if (check_) check_();
+  }
+  virtual std::vector<Blob> exchange(const Blob& mine, Seconds timeout) = 0;
+  /// Called at all ranks, also at those that go on with nobody. The result is ignored there.
+  virtual std::unique_ptr<Bootstrap> subgroup(const Subgroup& group, Seconds timeout) = 0;
+
+ private:
+  int rank_;
+  int size_;
+  std::function<void()> check_;
+  bool broken_ = false;
+  std::uint64_t divisions_ = 0;
+};
+
+/// All ranks of one process, each to be used by a thread of its own.
+std::vector<std::unique_ptr<Bootstrap>> bootstrap_among_threads(int size);
+
+/// By files in `folder`, on a file system that all ranks share; it is made if it is not there. What
+/// an earlier run left behind is never believed. Two communicators that are made at the same time
+/// need two folders. Waits until all ranks are there. Errors: communicator, which names the
+/// missing; invalid_argument for a folder that cannot be used.
+std::unique_ptr<Bootstrap> bootstrap_by_file(const std::string& folder, int rank, int size,
+                                             Seconds timeout);
+
+/// By TCP: `address` is HOST:PORT, [IPV6]:PORT; rank 0 listens there, the others try until it does.
+/// Who knows the address may join: use it where the network is trusted. Errors: communicator;
+/// invalid_argument for what is no address.
+std::unique_ptr<Bootstrap> bootstrap_by_address(const std::string& address, int rank, int size,
+                                                Seconds timeout);
+
+/// What others bring along, such as MPI or PyTorch.
+struct BootstrapFunctions {
+  /// One round.
+  std::function<std::vector<Blob>(const Blob& mine, Seconds timeout)> all_gather;
+  /// The same for the members of a group; called at all ranks. Without it communicators of this
+  /// bootstrap cannot be divided.
+  std::function<BootstrapFunctions(const Subgroup&)> split;
+};
+std::unique_ptr<Bootstrap> bootstrap_by_functions(BootstrapFunctions functions, int rank, int size);
+
+}  // namespace polypath

@@ -1,0 +1,79 @@
+#include "communicator/communicator.h"
+
+#include <atomic>
+#include <utility>
+
+#include "communicator/communicator_state.h"
+#include "communicator/control_block_sharing.h"
+#include "communicator/watcher.h"
+#include "core/error.h"
+
+namespace polypath {
+
+CommunicatorOptions communicator_options(const Settings& settings) {
+  return {.node = {}, .timeout = Seconds{settings.communicator_timeout}};
+}
+
+Communicator::Communicator(std::unique_ptr<Bootstrap> bootstrap, CommunicatorOptions options)
+    : bootstrap_(std::move(bootstrap)),
+      options_(std::move(options)),
+      watcher_(Watcher::of_process()) {
+  if (options_.node.empty()) options_.node = this_node();
+  Agreement agreement = agree(*bootstrap_, options_.node, options_.timeout);
+  ControlBlock block = share_control_block(*bootstrap_, agreement.nodes, options_.timeout);
+  state_ = std::make_shared<CommunicatorState>(std::move(agreement), std::move(block),
+                                               bootstrap_->rank(), options_.timeout);
+  watcher_->add(state_);
+  bootstrap_->while_waiting([state = state_] { state->check(); });
+}
+
+Communicator::~Communicator() { close(); }
+
+int Communicator::rank() const { return bootstrap_->rank(); }
+int Communicator::size() const { return bootstrap_->size(); }
+const Nodes& Communicator::nodes() const { return state_->agreement.nodes; }
+const std::string& Communicator::id() const { return state_->agreement.id; }
+
+CallNumber Communicator::begin(const CallRecord& call) { return state_->begin(call); }
+
+void Communicator::watch(CallNumber call, Question is_done) {
+  state_->watch(call, std::move(is_done));
+  watcher_->wake();
+}
+
+void Communicator::on_abort(Callback callback) { state_->on_abort(std::move(callback)); }
+void Communicator::abort(const std::string& why) { state_->abort(ErrorCode::communicator, why); }
+void Communicator::check() { state_->check(); }
+
+// Watched as an operation is: who waits for a rank that has ended need not wait for the timeout.
+// Who cannot go on with all others goes on with nobody.
+template <class Call>
+auto Communicator::together(const CallRecord& record, Call call) {
+  const auto is_over = std::make_shared<std::atomic<bool>>(false);
+  watch(state_->begin(record), [is_over] { return is_over->load(); });
+  try {
+    auto result = call();
+    is_over->store(true);
+    return result;
+  } catch (const Error& error) {
+    state_->abort(error.code(), error.what());
+    throw;
+  }
+}
+
+std::vector<Blob> Communicator::all_gather(const Blob& mine) {
+  return together({.operation = "exchange"},
+                  [&] { return bootstrap_->all_gather(mine, options_.timeout); });
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  return together({.operation = "split"}, [&]() -> std::unique_ptr<Communicator> {
+    auto group = bootstrap_->split(color, key, options_.timeout);
+    if (group) group->while_waiting([this] { check(); });
+    return group ? std::make_unique<Communicator>(std::move(group), options_) : nullptr;
+  });
+}
+
+void Communicator::close() noexcept { state_->close(); }
+
+}  // namespace polypath

@@ -1,0 +1,92 @@
+#pragma once
+// Ranks that act together: one process per GPU, or one thread per GPU of a process.
+//
+// Before an operation each rank says what it is about to do (begin), and at once learns if another
+// rank of its node does something else. Afterwards it may have the operation watched: if it is not
+// over in time, or a rank has ended, the communicator is aborted: an error that says who is
+// missing, at every rank of the node, at its next call. Nothing here waits for other ranks but what
+// says so.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "communicator/bootstrap.h"
+#include "communicator/call_record.h"
+#include "communicator/control_block.h"
+#include "communicator/nodes.h"
+#include "core/settings.h"
+#include "core/units.h"
+
+namespace polypath {
+
+class CommunicatorState;
+class Watcher;
+
+struct CommunicatorOptions {
+  /// What this rank's node is called; empty: this_node(). To try several nodes on one computer.
+  std::string node;
+  /// For an operation that is watched, and for what waits for other ranks.
+  Seconds timeout{Settings{}.communicator_timeout};
+};
+/// Those of the settings.
+CommunicatorOptions communicator_options(const Settings& settings);
+
+/// One rank's end. begin, watch, check and abort may be called by several threads; the others by
+/// one at a time. In a forked child it is of no use and does no harm.
+class Communicator {
+ public:
+  /// Must not throw, wait, or take a lock that is held where this class is called.
+  using Question = std::function<bool()>;
+  using Callback = std::function<void()>;
+
+  /// Waits for all ranks. Errors of the bootstrap; communicator if a rank of a node cannot share
+  /// memory with the others, out_of_memory if there is none.
+  explicit Communicator(std::unique_ptr<Bootstrap> bootstrap, CommunicatorOptions options = {});
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  /// As close().
+  ~Communicator();
+
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const;
+  [[nodiscard]] const Nodes& nodes() const;
+  /// A name that no other communicator has, the same at every rank.
+  [[nodiscard]] const std::string& id() const;
+
+  /// This rank's next call: its number, the same at every rank. Errors: invalid_argument if another
+  /// rank of the node has called something else, here and then at all of them; that of an abort.
+  CallNumber begin(const CallRecord& call);
+
+  /// Looks at a call of begin() from a thread of its own, until `is_done` says yes.
+  void watch(CallNumber call, Question is_done);
+
+  /// Called once when the communicator is aborted, to release what waits: by the thread that finds
+  /// out; at once if it is aborted already. Must not close the communicator.
+  void on_abort(Callback callback);
+  /// Ends it for all ranks of the node, in words of this rank. Without effect if it has ended.
+  void abort(const std::string& why);
+  /// Error if the communicator is aborted: for whoever waits.
+  void check();
+
+  /// What each rank gives, at every rank: for handles and the like. Waits for all ranks.
+  std::vector<Blob> all_gather(const Blob& mine);
+  /// Those of the same color in the order of their keys, then of their ranks, as MPI_Comm_split has
+  /// it; null for a negative color. Waits for all ranks, which must all call it.
+  std::unique_ptr<Communicator> split(int color, int key);
+
+  /// This rank makes no more calls. Waits for nobody; at most for a question in progress.
+  void close() noexcept;
+
+ private:
+  template <class Call>
+  auto together(const CallRecord& record, Call call);
+
+  std::unique_ptr<Bootstrap> bootstrap_;
+  CommunicatorOptions options_;
+  std::shared_ptr<Watcher> watcher_;
+  std::shared_ptr<CommunicatorState> state_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,114 @@
+// What the watching thread does with a communicator.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "communicator/communicator_state.h"
+#include "communicator/ranks.h"
+
+namespace polypath {
+namespace {
+
+// A program that ends before its communicator is closed has mostly done its part.
+constexpr std::chrono::seconds kGrace{1};
+
+constexpr const char* kFindOut = "Find out what became of that rank.";
+
+}  // namespace
+
+bool CommunicatorState::look() noexcept {
+  const std::scoped_lock looking(looking_);
+  take_new();
+  forget_done();
+  if (under_way_.empty()) return false;
+  if (!block_.is_aborted()) {
+    if (const auto difference = difference_to_slower())
+      block_.abort(local_, ErrorCode::invalid_argument, *difference);
+    else if (const std::string why = problem(); !why.empty())
+      block_.abort(local_, ErrorCode::communicator, why);
+  }
+  if (!block_.is_aborted()) return true;
+  under_way_.clear();
+  tell_aborted();
+  return false;
+}
+
+void CommunicatorState::take_new() {
+  const std::scoped_lock lock(mutex_);
+  std::move(new_.begin(), new_.end(), std::back_inserter(under_way_));
+  new_.clear();
+}
+
+void CommunicatorState::forget_done() {
+  std::optional<CallNumber> first_done;
+  std::erase_if(under_way_, [&](const UnderWay& one) {
+    if (!one.is_done()) return false;
+    first_done = std::min(first_done.value_or(one.call), one.call);
+    return true;
+  });
+  if (!first_done) return;
+  for (UnderWay& one : under_way_)
+    if (one.call > *first_done) one.since = Clock::now();
+}
+
+// Empty if there is none.
+std::string CommunicatorState::problem() {
+  for (int other = 0; other < block_.ranks(); ++other) {
+    if (other == local_) continue;
+    std::string why = problem_with(other);
+    if (!why.empty()) return why;
+  }
+  return overdue();
+}
+
+// Whether it has gone is asked first: what it had entered then is final.
+std::string CommunicatorState::problem_with(int other) {
+  const bool left = block_.has_left(other);
+  const bool ended = !left && !block_.lives(other);
+  if (!left && !ended) return {};
+  const CallNumber entered = block_.entered(other);
+  for (UnderWay& one : under_way_) {
+    if (one.call > entered)
+      return fmt::format("Rank {} has {} before call {} ({}) {}", rank_of(other),
+                         left ? "left the communicator" : "ended", describe_call(one.call),
+                         left ? "its communicator is closed" : "its process is gone", kFindOut);
+    if (!ended) continue;
+    if (!one.bereft) one.bereft = Clock::now();
+    if (Clock::now() - *one.bereft > kGrace)
+      return fmt::format("Rank {} has ended in call {} (its process is gone) {}", rank_of(other),
+                         describe_call(one.call), kFindOut);
+  }
+  return {};
+}
+
+std::string CommunicatorState::overdue() const {
+  const std::chrono::duration<double> timeout(timeout_.value);
+  for (const UnderWay& one : under_way_) {
+    if (Clock::now() - one.since < timeout) continue;
+    return fmt::format(
+        "After {:g} s there is no end of call {} ({}) Find out what they wait for, or set "
+        "POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.",
+        timeout_.value, describe_call(one.call), who_is_missing(one.call));
+  }
+  return {};
+}
+
+std::string CommunicatorState::describe_call(CallNumber call) const {
+  const auto record = block_.call_of(local_, call);
+  return record ? fmt::format("{}, {}", call, describe(*record)) : std::to_string(call);
+}
+
+std::string CommunicatorState::who_is_missing(CallNumber call) const {
+  std::vector<int> missing;
+  for (int other = 0; other < block_.ranks(); ++other)
+    if (block_.entered(other) < call) missing.push_back(rank_of(other));
+  std::string who = missing.empty() ? "all ranks of this node have come to it"
+                                    : describe_ranks(missing) + " did not come to it";
+  if (agreement.nodes.count() > 1) who += "; ranks of other nodes cannot be seen from here";
+  return who;
+}
+
+}  // namespace polypath

@@ -1,0 +1,79 @@
+#pragma once
+// What a communicator knows of its calls, and what is looked at from the watching thread.
+//
+// A call that is not over is an error
+//   - at once, if a rank that has not come to it has ended or left;
+//   - after a second, if a rank has ended that had come to it: its part may be done nevertheless;
+//   - after the timeout, counted from when it was to be watched, or from when an earlier call was
+//     over, whichever is later: a long queue is no fault.
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "communicator/call_log.h"
+#include "communicator/communicator.h"
+#include "communicator/control_block_sharing.h"
+#include "communicator/watcher.h"
+
+namespace polypath {
+
+/// Thread-safe.
+class CommunicatorState final : public Watched {
+ public:
+  CommunicatorState(Agreement agreement, ControlBlock block, int rank, Seconds timeout);
+
+  const int rank;
+  const Agreement agreement;
+
+  CallNumber begin(const CallRecord& call);
+  void watch(CallNumber call, Communicator::Question is_done);
+  void on_abort(Communicator::Callback callback);
+  void abort(ErrorCode code, const std::string& why);
+  void check();
+  void close();
+  bool look() noexcept override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct UnderWay {
+    CallNumber call;
+    Communicator::Question is_done;
+    Clock::time_point since;
+    std::optional<Clock::time_point> bereft = {};  ///< since when a rank is known to have ended
+  };
+
+  void check_usable() const;
+  void throw_if_aborted();
+  [[nodiscard]] std::optional<std::string> difference_to_slower();
+  void tell_aborted();
+  void take_new();
+  void forget_done();
+  [[nodiscard]] std::string problem();
+  [[nodiscard]] std::string problem_with(int other);
+  [[nodiscard]] std::string overdue() const;
+  [[nodiscard]] std::string describe_call(CallNumber call) const;
+  [[nodiscard]] std::string who_is_missing(CallNumber call) const;
+  [[nodiscard]] int rank_of(int local) const;
+
+  const std::vector<int>& ranks_;  ///< of this node
+  const int local_;
+  const Seconds timeout_;
+  const int generation_;
+  ControlBlock block_;
+
+  std::mutex mutex_;  ///< of what follows
+  CallLog log_;
+  std::vector<UnderWay> new_;  ///< to be watched from the next look on
+  std::vector<Communicator::Callback> callbacks_;
+  bool told_ = false;  ///< the callbacks were called
+  bool closed_ = false;
+
+  std::mutex looking_;  ///< of what follows; taken before the other one
+  std::vector<UnderWay> under_way_;
+};
+
+}  // namespace polypath

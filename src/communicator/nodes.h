@@ -1,0 +1,35 @@
+#pragma once
+// Which ranks are on one node: those that can share memory of the host, and so also that of GPUs.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace polypath {
+
+/// What processes have in common that can share memory: the boot of one kernel, its name, and its
+/// namespaces of memory. The same text for them, another one for all others.
+std::string this_node();
+
+/// The nodes of n ranks, counted from 0 in the order of their first ranks.
+class Nodes {
+ public:
+  /// `names[r]` is what rank r's node is called.
+  explicit Nodes(const std::vector<std::string>& names);
+
+  [[nodiscard]] int count() const { return static_cast<int>(ranks_on_.size()); }
+  /// The node of a rank.
+  [[nodiscard]] int of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+  /// In ascending order.
+  [[nodiscard]] const std::vector<int>& ranks_on(int node) const {
+    return ranks_on_[static_cast<std::size_t>(node)];
+  }
+  /// How many ranks of its node come before a rank.
+  [[nodiscard]] int local_rank(int rank) const;
+
+ private:
+  std::vector<int> node_of_;
+  std::vector<std::vector<int>> ranks_on_;
+};
+
+}  // namespace polypath

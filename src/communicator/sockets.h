@@ -1,0 +1,40 @@
+#pragma once
+// TCP connections that never wait for longer than they may.
+
+#include <cstddef>
+#include <string>
+
+#include "communicator/deadline.h"
+#include "core/descriptor.h"
+
+namespace polypath {
+
+/// HOST:PORT; of HOST:0 the system chooses the port.
+struct SocketAddress {
+  std::string host;
+  std::string port;
+
+  [[nodiscard]] std::string text() const;
+};
+
+/// Reads HOST:PORT or [IPV6]:PORT. Error (invalid_argument).
+SocketAddress parse_socket_address(const std::string& text);
+
+/// Error (communicator) if nobody can listen there.
+Descriptor listen_at(const SocketAddress& address);
+/// The next connection that somebody has made; none if there is none.
+Descriptor accept_from(const Descriptor& listener);
+/// Tries until somebody listens; none if nobody does in time.
+Descriptor connect_to(const SocketAddress& address, const Deadline& deadline);
+
+/// The numeric host of this end, and the port it has.
+SocketAddress own_address(const Descriptor& socket);
+
+/// False if the other end has gone or the time is over.
+bool send_all(const Descriptor& socket, const std::string& bytes, const Deadline& deadline);
+
+enum class Received { some, nothing_yet, gone };
+/// Appends to `inbox` what has come.
+Received receive_into(const Descriptor& socket, std::string& inbox);
+
+}  // namespace polypath

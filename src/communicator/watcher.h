@@ -1,0 +1,48 @@
+#pragma once
+// One thread per process that looks at whatever is under way, as long as something is.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/background.h"
+
+namespace polypath {
+
+/// Something that is looked at.
+class Watched {
+ public:
+  Watched() = default;
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  virtual ~Watched() = default;
+
+  /// One look. False if nothing is under way. Must not throw.
+  virtual bool look() noexcept = 0;
+};
+
+class Watcher {
+ public:
+  /// The one of this process. Its thread ends with the last owner.
+  static std::shared_ptr<Watcher> of_process();
+
+  /// From now on, until it is gone.
+  void add(std::weak_ptr<Watched> watched);
+  /// Something is under way. Cheap if the thread is at work.
+  void wake();
+
+ private:
+  void work();
+  [[nodiscard]] bool look_at_all();
+  /// True if nobody has woken it since it last asked.
+  [[nodiscard]] bool may_rest();
+
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Watched>> watched_;
+  bool working_ = false;
+  bool woken_ = false;
+  Background background_;  ///< last: it ends before what it uses
+};
+
+}  // namespace polypath

@@ -1,0 +1,198 @@
+#include "communicator/control_block.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <csignal>
+
+#include "communicator/together.h"
+#include "support/errors.h"
+#include "support/processes.h"
+
+namespace polypath {
+namespace {
+
+using test::all_reduce;
+using testing::HasSubstr;
+
+constexpr std::size_t kBytes = 4096;
+
+TEST(NamedMemory, IsSharedAndKnowsWhoHoldsIt) {
+  const NamedMemory first = NamedMemory::create(kBytes);
+  EXPECT_FALSE(first.is_held(1));
+
+  const NamedMemory second = NamedMemory::open(first.name(), kBytes, 1);
+  static_cast<char*>(first.data())[7] = 'x';
+
+  EXPECT_EQ(static_cast<char*>(second.data())[7], 'x');
+  EXPECT_TRUE(first.is_held(1));
+  EXPECT_TRUE(second.is_held(0));
+}
+
+TEST(NamedMemory, IsNotHeldByWhatHasGone) {
+  const NamedMemory first = NamedMemory::create(kBytes);
+
+  { const NamedMemory second = NamedMemory::open(first.name(), kBytes, 1); }
+
+  EXPECT_FALSE(first.is_held(1));
+}
+
+class HoldingProcess : public testing::TestWithParam<test::Numbers> {};
+
+INSTANTIATE_TEST_SUITE_P(Namespaces, HoldingProcess,
+                         testing::Values(test::Numbers::common, test::Numbers::own));
+
+// The child of the holder lives on: it has neither the memory nor the lock.
+TEST_P(HoldingProcess, HoldsUntilItIsKilledWhateverItsChildrenDo) {
+  const NamedMemory memory = NamedMemory::create(kBytes);
+  test::Child holder(
+      [&] {
+        static const NamedMemory mine = NamedMemory::open(memory.name(), kBytes, 1);
+        if (fork() == 0) {
+          alarm(30);
+          for (;;) pause();
+        }
+      },
+      GetParam());
+  if (!holder.worked() && GetParam() == test::Numbers::own)
+    GTEST_SKIP() << "the system permits no namespaces";
+  ASSERT_TRUE(holder.worked());
+  EXPECT_TRUE(memory.is_held(1));
+
+  holder.end();
+
+  EXPECT_TRUE(test::soon([&] { return !memory.is_held(1); }));
+}
+
+TEST(NamedMemory, IsHeldAsFarAsIsKnownOnceTheProgramHasClosedItsFiles) {
+  EXPECT_EQ(test::exit_status_of([] {
+              const NamedMemory memory = NamedMemory::create(kBytes);
+              for (int file = 3; file < 100; ++file) close(file);
+              if (!memory.is_held(0) || !memory.is_held(1)) return 1;
+              for (int file = 3; file < 100; ++file) open("/dev/null", O_RDWR);
+              return memory.is_held(1) ? 0 : 2;
+            }),
+            0);
+}
+
+TEST(NamedMemory, OfAForkedChildDoesNoHarm) {
+  const NamedMemory memory = NamedMemory::create(kBytes);
+
+  EXPECT_EQ(test::exit_status_of([&] {
+              { const NamedMemory copy = std::move(const_cast<NamedMemory&>(memory)); }
+              return 0;
+            }),
+            0);
+
+  EXPECT_NO_THROW(NamedMemory::open(memory.name(), kBytes, 1));
+  EXPECT_TRUE(memory.is_held(0));
+}
+
+TEST(NamedMemory, CannotBeOpenedOnceItsNameIsRemoved) {
+  const NamedMemory memory = NamedMemory::create(kBytes);
+  NamedMemory::remove_name(memory.name());
+
+  test::expect_error(
+      ErrorCode::communicator, [&] { NamedMemory::open(memory.name(), kBytes, 1); }, "/dev/shm");
+}
+
+TEST(NamedMemory, IsRefusedWithAnotherSize) {
+  const NamedMemory memory = NamedMemory::create(kBytes);
+
+  test::expect_error(
+      ErrorCode::communicator, [&] { NamedMemory::open(memory.name(), 2 * kBytes, 1); },
+      "cannot be used");
+}
+
+// A maker that was killed two minutes ago, and one that lives.
+TEST(NamedMemory, OfADeadMakerIsRemovedByTheNextOne) {
+  const std::string left = "/polypath-block-0123456789abcdef0123456789abcdef";
+  const Descriptor file(shm_open(left.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const NamedMemory alive = NamedMemory::create(kBytes);
+  const Descriptor of_alive(shm_open(alive.name().c_str(), O_RDWR | O_CLOEXEC, 0));
+  const timespec then[2] = {{time(nullptr) - 120, 0}, {time(nullptr) - 120, 0}};
+  ASSERT_EQ(futimens(file.get(), then), 0);
+  ASSERT_EQ(futimens(of_alive.get(), then), 0);
+
+  const NamedMemory next = NamedMemory::create(kBytes);
+
+  EXPECT_FALSE(Descriptor(shm_open(left.c_str(), O_RDWR, 0)).is_open());
+  EXPECT_TRUE(Descriptor(shm_open(alive.name().c_str(), O_RDWR, 0)).is_open());
+}
+
+class ControlBlocks : public testing::Test {
+ protected:
+  void publish(CallNumber call) {
+    block.publish(1, call, Stamp::of(call, call << 32), words_of(all_reduce(call)));
+  }
+
+  ControlBlock block{NamedMemory::alone(ControlBlock::bytes_for(3)), 3};
+};
+
+TEST_F(ControlBlocks, KeepTheLatestCalls) {
+  constexpr CallNumber kLatest = ControlBlock::kCalls + 10;
+  for (CallNumber call = 1; call <= kLatest; ++call) publish(call);
+
+  EXPECT_EQ(block.entered(1), kLatest);
+  EXPECT_EQ(block.entered(0), 0U);
+  EXPECT_EQ(block.call_of(1, kLatest)->count, kLatest);
+  EXPECT_EQ(block.call_of(1, 11)->count, 11U);
+  EXPECT_FALSE(block.call_of(1, 10)) << "it is overwritten";
+  EXPECT_FALSE(block.call_of(1, kLatest + 1)) << "it has not come";
+  EXPECT_FALSE(block.stamp_of(1, 10).is_same_call(Stamp::of(10, 0)));
+  EXPECT_TRUE(block.stamp_of(1, 11).is_same_call(Stamp::of(11, 0)));
+}
+
+// One writes and wraps the ring, the other reads: never a record of which a part is another's.
+TEST_F(ControlBlocks, NeverShowARecordThatIsHalfAnother) {
+  constexpr CallNumber kLatest = 200 * ControlBlock::kCalls;
+  std::atomic<bool> done{false};
+  CallNumber seen = 0;
+
+  test::expect_no_errors(test::in_threads(2, [&](int rank) {
+    if (rank == 0) {
+      for (CallNumber call = 1; call <= kLatest; ++call)
+        block.publish(1, call, Stamp::of(call, 0),
+                      words_of({.operation = "x", .count = call, .digest = call}));
+      done = true;
+      return;
+    }
+    while (!done)
+      for (const CallNumber back : {CallNumber{0}, ControlBlock::kCalls - 1}) {
+        const CallNumber call = block.entered(1) - back;
+        const auto record = block.call_of(1, call);
+        if (!record || call > kLatest || call == 0) continue;
+        ++seen;
+        ASSERT_EQ(record->count, call);
+        ASSERT_EQ(record->digest, call);
+      }
+  }));
+
+  EXPECT_TRUE(block.call_of(1, kLatest));
+  EXPECT_GT(seen, 0U);
+}
+
+TEST_F(ControlBlocks, AreAbortedByTheFirst) {
+  EXPECT_FALSE(block.is_aborted());
+  EXPECT_FALSE(block.aborted());
+
+  EXPECT_TRUE(block.abort(2, ErrorCode::invalid_argument, "because"));
+  EXPECT_FALSE(block.abort(1, ErrorCode::communicator, "also"));
+
+  ASSERT_TRUE(block.is_aborted());
+  EXPECT_EQ(block.aborted()->rank, 2);
+  EXPECT_EQ(block.aborted()->why, "because");
+  EXPECT_EQ(block.aborted()->code, ErrorCode::invalid_argument);
+}
+
+TEST_F(ControlBlocks, CutReasonsThatAreTooLong) {
+  block.abort(0, ErrorCode::communicator, std::string(10000, 'x'));
+
+  EXPECT_THAT(block.aborted()->why, testing::StartsWith("xxx"));
+  EXPECT_LT(block.aborted()->why.size(), 2048U);
+}
+
+}  // namespace
+}  // namespace polypath
