@@ -64,7 +64,7 @@ SimDriver::AwaitedFlag SimDriver::note_wait(std::size_t thread) {
 }
 
 ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPointer& writer) {
-  const ActivityPointer activity = make_marker();
+  ActivityPointer activity = make_marker();
   activity->gpu = request.gpu;
   activity->on_done = [this, request, writer, block = memory_.find(request.address),
                        value = request.then.value_or(request.value)](const Activity&) {
@@ -79,7 +79,7 @@ ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPo
 }
 
 ActivityPointer SimDriver::make_wait(const FlagRequest& request, const AwaitedFlag& awaited) {
-  const ActivityPointer activity = make_marker();
+  ActivityPointer activity = make_marker();
   activity->gpu = request.gpu;
   awaited.wait->value = request.value;
   activity->may_go_on = [this, wait = awaited.wait, address = request.address,
