@@ -109,6 +109,7 @@ CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
       CollectiveDraft draft;
       draft.algorithm = &algorithm;
       draft.tuning.several_paths = several;
+      draft.tuning.private_memory = options.private_memory;
       draft.tuning.radix = radix;
       draft = best_piece(draft, request, executors_of(options));
       if (draft.predicted < best.predicted) best = draft;

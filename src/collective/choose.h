@@ -25,6 +25,7 @@ struct CollectiveOptions {
   std::optional<Executor> executor = std::nullopt;  ///< stream or graph; none: whichever is best
   PathChoice paths = PathChoice::any;
   std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
+  bool private_memory = false;               ///< as in Tuning
 };
 
 /// The best that an algorithm can do.

@@ -85,7 +85,18 @@ void Composer::add(Node node) {
   program_.add(node, dependences_.add(node.queue, uses));
 }
 
+// Copies are made by the GPU that they leave, and from the host by the one that they go to.
+bool Composer::is_reached(HopId hop, const Slice& to) const {
+  return !tuning_.private_memory || !hop.valid() || program_.buffer(to).is_scratch() ||
+         machine_.executing_gpu(hop) == place_of(to);
+}
+
 void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
+  if (!is_reached(hop, to)) {
+    const Slice arrived = slot(hop, false);
+    add_copy(hop, from, arrived, bytes);
+    return add_copy({}, arrived, to, bytes);
+  }
   Node node;
   node.hop = hop;
   node.source = from, node.destination = to, node.bytes = bytes;

@@ -74,6 +74,7 @@ class Composer {
   Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
+  [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
   /// A path, the part of a message that it carries, and in how many chunks.
   struct Way {
     Path path;

@@ -82,7 +82,7 @@ RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
 RankMemory::~RankMemory() { give_back(); }
 
 void RankMemory::give_back() noexcept {
-  for (const auto& [which, address] : opened_) quietly([&] { driver_.release_import(address); });
+  for (const auto& each : opened_) quietly([&] { driver_.release_import(each.second); });
   for (const Address address : own_) quietly([&] { driver_.free(address); });
   quietly([&] { driver_.destroy_stream(stream_); });
 }

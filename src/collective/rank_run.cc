@@ -14,6 +14,21 @@ namespace {
 // How long a part that could not be enqueued as a whole is given to end.
 constexpr Seconds kPatience{10};
 
+// Streams wait for each other's ends, but for what is in the caller's own; a graph is over with the
+// last of its nodes, where its GPU does it.
+Seconds end_of(const Machine& machine, const Program& program,
+               const std::vector<ActivityPointer>& played, PlaceId gpu, Executor executor) {
+  Seconds end;
+  for (std::size_t i = 0; i < played.size(); ++i) {
+    const Node& node = program.nodes()[i];
+    const bool by_graph = executor == Executor::graph && working_gpu(machine, program, node) == gpu;
+    const bool joined = by_graph || node.queue == Program::kCallersQueue;
+    const Seconds latency = joined ? Seconds{} : wait_latency(machine, program, node, gpu);
+    end = std::max(end, played[i]->finished + latency);
+  }
+  return end;
+}
+
 }  // namespace
 
 Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vector<RankPart>& parts,
@@ -28,11 +43,7 @@ Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vecto
   }
   timeline.play();
   for (std::size_t rank = 0; rank < parts.size(); ++rank)
-    for (std::size_t i = 0; i < played[rank].size(); ++i) {
-      const Program& program = parts[rank].program;
-      end = std::max(end, played[rank][i]->finished +
-                              wait_latency(machine, program, program.nodes()[i], ranks[rank]));
-    }
+    end = std::max(end, end_of(machine, parts[rank].program, played[rank], ranks[rank], executor));
   return end + machine.costs.synchronize;
 }
 
