@@ -63,14 +63,9 @@ SimDriver::AwaitedFlag SimDriver::note_wait(std::size_t thread) {
   return awaited;
 }
 
-<<<<<<< HEAD
 ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPointer& writer,
                                       Seconds latency) {
-  const ActivityPointer activity = make_marker();
-=======
-ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPointer& writer) {
   ActivityPointer activity = make_marker();
->>>>>>> f05234994d23d741e995b835c8f92b4afe17c5a7
   activity->gpu = request.gpu;
   activity->on_done = [this, request, writer, latency, block = memory_.find(request.address),
                        value = request.then.value_or(request.value)](const Activity&) {
