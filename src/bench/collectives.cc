@@ -99,7 +99,8 @@ class SizeRun {
         request_(collective_request(opened.machine(), bench, bytes)) {}
 
   CollectiveResult measure(const std::string& algorithm) {
-    CollectiveOptions options{.executor = bench_.executor, .paths = bench_.paths};
+    CollectiveOptions options{
+        .executor = bench_.executor, .paths = bench_.paths, .any_order = bench_.any_order};
     if (algorithm != kAutomatic) options.algorithms = {algorithm};
     const CollectivePlan plan = planner_.plan(request_, options);
     const auto key = std::pair(plan.program->structure, plan.program->executor);

@@ -23,9 +23,14 @@ bool Algorithm::does(Collective collective) const {
   return std::find(collectives.begin(), collectives.end(), collective) != collectives.end();
 }
 
+bool Algorithm::keeps_rank_order(const CollectiveRequest& request) const {
+  return !reduces(request.collective) || !depends_on_order(request.reduction) ||
+         std::string_view(order) == kRankOrder;
+}
+
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {flat(),     hierarchical(), ring(), knomial(),
-                                             exchange(), bruck(),        tree(), oneshot()};
+  static const std::vector<Algorithm> all = {
+      flat(), hierarchical(), ring(), knomial(), exchange(), bruck(), tree(), oneshot(), chain()};
   return all;
 }
 

@@ -19,7 +19,8 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
   for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
   if (!found.empty()) return found;
   for (const Algorithm& each : algorithms())
-    if (each.does(machine, request)) found.push_back(&each);
+    if (each.does(machine, request) && (options.any_order || each.keeps_rank_order(request)))
+      found.push_back(&each);
   return found;
 }
 

@@ -26,6 +26,10 @@ struct CollectiveOptions {
   PathChoice paths = PathChoice::any;
   std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
   bool private_memory = false;               ///< as in Tuning
+  /// Algorithms that reduce in another order than that of the ranks may be chosen: sums and
+  /// products of floating-point numbers then have bits that depend on the size and the machine.
+  /// Those that are named may always be.
+  bool any_order = false;
 };
 
 /// The best that an algorithm can do.

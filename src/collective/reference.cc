@@ -96,16 +96,19 @@ Expected reduced(const CollectiveRequest& request, std::uint64_t index) {
     const double next = input_value(request, rank, index);
     magnitude += std::abs(next);
     switch (request.reduction.operation) {
-      case ReduceOperator::sum: value += next; break;
+      case ReduceOperator::sum:
+      case ReduceOperator::average: value += next; break;
       case ReduceOperator::product: value *= next; break;
       case ReduceOperator::minimum: value = std::min(value, next); break;
       case ReduceOperator::maximum: value = std::max(value, next); break;
     }
   }
-  const double rounding = request.size() * inputs_of(request.reduction.type).unit;
+  const double unit = inputs_of(request.reduction.type).unit, ranks = request.size();
+  const double rounding = ranks * unit;
   switch (request.reduction.operation) {
     case ReduceOperator::sum: return {value, rounding * magnitude};
     case ReduceOperator::product: return {value, rounding * std::abs(value)};
+    case ReduceOperator::average: return {value / ranks, (ranks + 1) * unit * magnitude / ranks};
     case ReduceOperator::minimum:
     case ReduceOperator::maximum: break;
   }

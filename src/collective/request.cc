@@ -28,7 +28,8 @@ const Names<ElementType> kTypes = {
 const Names<ReduceOperator> kOperators = {{"sum", ReduceOperator::sum},
                                           {"product", ReduceOperator::product},
                                           {"min", ReduceOperator::minimum},
-                                          {"max", ReduceOperator::maximum}};
+                                          {"max", ReduceOperator::maximum},
+                                          {"average", ReduceOperator::average}};
 
 template <class Value>
 std::vector<Value> values_of(const Names<Value>& names) {
@@ -175,6 +176,11 @@ void check(const Machine& machine, const CollectiveRequest& request) {
     fail(ErrorCode::invalid_argument,
          fmt::format("{} of 0 elements cannot be planned", name_of(request.collective)),
          "there is nothing to do", "Leave it out.");
+  const auto& [operation, type, divisor] = request.reduction;
+  if (reduces(request.collective) && !can_reduce(operation, type))
+    fail(ErrorCode::invalid_argument, fmt::format("{} cannot be averaged", name_of(type)),
+         "averages of whole numbers are not whole",
+         "Add them up and divide, or use floating-point numbers.");
   for (std::size_t rank = 0; rank < request.ranks.size(); ++rank)
     check_rank(machine, request, rank);
   check_hops(machine, request);

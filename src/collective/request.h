@@ -12,6 +12,8 @@
 //   all_to_all      n·E           n·E           part r of x₀, part r of x₁, …
 //   broadcast       E at the root E             what the root has
 //
+// Of an average every result is divided by n at last (model/reduction.h).
+//
 // In place each rank has one memory, the larger of the two. Of all_gather rank r's input is part r
 // of it, of reduce_scatter its output is. The other parts of reduce_scatter's inputs, and all
 // inputs that are not in place, stay as they are.
@@ -40,7 +42,7 @@ bool has_root(Collective collective);
 
 const std::vector<ElementType>& all_element_types();
 const std::vector<ReduceOperator>& all_reduce_operators();
-/// "float32", "sum".
+/// "float32", "sum", "average".
 const char* name_of(ElementType type);
 const char* name_of(ReduceOperator operation);
 ElementType parse_element_type(std::string_view name);
@@ -50,7 +52,7 @@ struct CollectiveRequest {
   Collective collective = Collective::all_reduce;
   std::vector<PlaceId> ranks;  ///< rank r is this GPU
   std::uint64_t elements = 0;  ///< E
-  Reduction reduction = {};    ///< its type is that of the elements in any case
+  Reduction reduction = {};    ///< its type is that of the elements in any case; divides by n
   int root = 0;                ///< a rank
   bool in_place = false;
 
@@ -73,7 +75,8 @@ CollectiveRequest with_message(CollectiveRequest like, Bytes message);
 double bus_factor(const CollectiveRequest& request);
 
 /// Error (invalid_argument) for what nobody can do: no elements, fewer than two ranks, one that is
-/// no GPU or there twice, a root that is no rank, a GPU without a hop to another one.
+/// no GPU or there twice, a root that is no rank, a GPU without a hop to another one, an average of
+/// whole numbers.
 void check(const Machine& machine, const CollectiveRequest& request);
 
 }  // namespace polypath

@@ -54,6 +54,22 @@ TEST_F(Reduce, KnowsEveryOperatorAndType) {
               ElementsAre(std::numeric_limits<std::int32_t>::min()));
 }
 
+// (2 + 5)/2 and (1 + 2)/2; of n values the last reduction divides.
+TEST_F(Reduce, DividesAverages) {
+  const Reduction half{ReduceOperator::average, ElementType::float32, 2};
+
+  EXPECT_THAT(reduced<float>(half, {2, 1}, {5, 2}), ElementsAre(3.5F, 1.5F));
+}
+
+// 2048 + 17/16 is 2050 in float16, whose steps are 2 there. 2050/3 = 683 1/3 is rounded to 683.5,
+// steps being 1/2 there; the third of what had not been rounded would be 683.
+TEST_F(Reduce, RoundsTheSumBeforeItDivides) {
+  const Reduction third{ReduceOperator::average, ElementType::float16, 3};
+  constexpr std::uint16_t k2048 = 0x6800, k17_16 = 0x3c40, k683_5 = 0x6157;
+
+  EXPECT_THAT(reduced<std::uint16_t>(third, {k2048}, {k17_16}), ElementsAre(k683_5));
+}
+
 // Call 1 us, the kernel's latency and 3 MB at its bandwidth, 4 us until the thread knows.
 TEST_F(Reduce, TakesWhatTheMachineSays) {
   const Address destination = memory(gpu(0), 3'000'000), source = memory(gpu(0), 3'000'000);

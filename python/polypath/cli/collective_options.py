@@ -19,7 +19,8 @@ TypeOption = Annotated[
     ),
 ]
 ReductionOption = Annotated[
-    Optional[str], typer.Option("--reduction", metavar="NAME", help="sum, product, min or max.")
+    Optional[str],
+    typer.Option("--reduction", metavar="NAME", help="sum, product, min, max or average."),
 ]
 RootOption = Annotated[
     Optional[int], typer.Option("--root", metavar="RANK", min=0, help="Of reduce and broadcast.")
@@ -27,6 +28,13 @@ RootOption = Annotated[
 InPlaceOption = Annotated[
     Optional[bool],
     typer.Option("--in-place", help="Of a collective: its input and output are one memory."),
+]
+AnyOrderOption = Annotated[
+    Optional[bool],
+    typer.Option(
+        "--any-order",
+        help="Of a collective: algorithms whose rounding depends on the size may be chosen.",
+    ),
 ]
 
 # What --paths means for a collective, whose messages have many pairs of ends.
@@ -39,6 +47,7 @@ def collective_options(
     reduction: Optional[str],
     root: Optional[int],
     in_place: Optional[bool],
+    any_order: Optional[bool],
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the options of collectives by their names."""
     return {
@@ -47,6 +56,7 @@ def collective_options(
         "--reduction": reduction,
         "--root": root,
         "--in-place": in_place,
+        "--any-order": any_order,
     }
 
 
@@ -58,7 +68,7 @@ def collective_choices(
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the part of a request for a collective that fixes what is otherwise chosen."""
     given = {name: value for name, value in options.items() if value is not None}
-    names_of = {"--type": "element_type", "--in-place": "in_place"}
+    names_of = {"--type": "element_type", "--in-place": "in_place", "--any-order": "any_order"}
     request = {names_of.get(name, name[2:]): value for name, value in given.items()}
     request["executor"] = choice("executor", executor, ("auto", "stream", "graph"))
     if "algorithms" in request:
