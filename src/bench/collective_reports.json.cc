@@ -42,6 +42,9 @@ CollectiveRequest what_of(const JsonField& fields) {
   if (const auto root = fields.find("root"))
     request.root = root->integer(0, std::numeric_limits<int>::max());
   if (const auto in_place = fields.find("in_place")) request.in_place = in_place->flag();
+  if (const auto counts = fields.find("counts"))
+    for (const JsonField& count : counts->elements(kMostElements))
+      request.counts.push_back(count.count(0));
   return request;
 }
 
@@ -49,7 +52,7 @@ CollectiveBench read(const std::string& json) {
   const JsonDocument document(json, complaint());
   const JsonField fields = document.root();
   fields.allow_only({"machine", "collective", "ranks", "sizes", "algorithms", "type", "reduction",
-                     "root", "in_place", "executor", "paths", "any_order", "verify"});
+                     "root", "in_place", "counts", "executor", "paths", "any_order", "verify"});
   CollectiveBench bench;
   bench.settings = read_settings();
   bench.machine = text_or(fields, "machine", "");
@@ -93,6 +96,7 @@ void add_request(Json& object, const CollectiveRequest& request) {
   if (reduces(request.collective)) object["reduction"] = name_of(request.reduction.operation);
   if (has_root(request.collective)) object["root"] = request.root;
   object["in_place"] = request.in_place;
+  if (!request.counts.empty()) object["counts"] = request.counts;
 }
 
 Json result_object(const CollectiveResult& result) {

@@ -123,7 +123,7 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
   check(machine_, request);
   CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
   for (const Algorithm* algorithm : candidates(machine_, request, options))
-    plan.decisions.push_back({.draft = best_of(*algorithm, request, options)});
+    plan.decisions.push_back({.draft = best_of(*algorithm, request, options), .reason = {}});
   std::stable_sort(plan.decisions.begin(), plan.decisions.end(),
                    [](const AlgorithmDecision& a, const AlgorithmDecision& b) {
                      return a.draft.predicted < b.draft.predicted;

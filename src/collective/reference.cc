@@ -115,6 +115,16 @@ Expected reduced(const CollectiveRequest& request, std::uint64_t index) {
   return {value, 0};
 }
 
+// Element `index` of what arrives at a rank.
+Expected arrived(const CollectiveRequest& request, int rank, std::uint64_t index) {
+  const Bytes offset = request.element() * index;
+  int sender = 0;
+  while (block_received(request, sender, rank).end() <= offset) ++sender;
+  const Bytes within = offset - block_received(request, sender, rank).offset;
+  const Bytes sent = block_sent(request, sender, rank).offset + within;
+  return {input_value(request, sender, sent.value / request.element().value)};
+}
+
 Expected expected(const CollectiveRequest& request, int rank, std::uint64_t index) {
   const std::uint64_t own = request.elements * static_cast<std::uint64_t>(rank);
   const int sender = static_cast<int>(index / request.elements);
@@ -125,6 +135,7 @@ Expected expected(const CollectiveRequest& request, int rank, std::uint64_t inde
     case Collective::reduce_scatter: return reduced(request, own + index);
     case Collective::all_gather: return {input_value(request, sender, within)};
     case Collective::all_to_all: return {input_value(request, sender, own + within)};
+    case Collective::all_to_all_v: return arrived(request, rank, index);
     case Collective::broadcast: break;
   }
   return {input_value(request, request.root, index)};

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Dict, Optional  # noqa: UP035
 
 import typer
 
-from polypath.cli.arguments import choice, names
+from polypath.cli.arguments import choice, names, whole_numbers
 from polypath.cli.errors import UserError
 
 AlgorithmsOption = Annotated[
@@ -36,6 +36,14 @@ AnyOrderOption = Annotated[
         help="Of a collective: algorithms whose rounding depends on the size may be chosen.",
     ),
 ]
+CountsOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--counts",
+        metavar="LIST",
+        help="Of alltoallv: what each rank sends to each, in proportion: 0,3,1,0 of two.",
+    ),
+]
 
 # What --paths means for a collective, whose messages have many pairs of ends.
 PATHS = {"auto": "auto", "direct": "one", "several": "several"}
@@ -48,6 +56,7 @@ def collective_options(
     root: Optional[int],
     in_place: Optional[bool],
     any_order: Optional[bool],
+    counts: Optional[str] = None,
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the options of collectives by their names."""
     return {
@@ -57,6 +66,7 @@ def collective_options(
         "--root": root,
         "--in-place": in_place,
         "--any-order": any_order,
+        "--counts": counts,
     }
 
 
@@ -73,6 +83,8 @@ def collective_choices(
     request["executor"] = choice("executor", executor, ("auto", "stream", "graph"))
     if "algorithms" in request:
         request["algorithms"] = names("algorithms", request["algorithms"])
+    if "counts" in request:
+        request["counts"] = whole_numbers("counts", request["counts"])
     if paths is not None:
         request["paths"] = PATHS[choice("path choice", paths, tuple(PATHS))]
     if gpus is not None:

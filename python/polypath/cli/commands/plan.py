@@ -12,6 +12,7 @@ from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
+    CountsOption,
     InPlaceOption,
     ReductionOption,
     RootOption,
@@ -66,6 +67,7 @@ def plan(
     root: RootOption = None,
     in_place: InPlaceOption = None,
     any_order: AnyOrderOption = None,
+    counts: CountsOption = None,
     explain: ExplainOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
@@ -79,7 +81,9 @@ def plan(
     check_picture(plot)
     wanted = read_words(words, by_algorithms=algorithms is not None)
     choice = choose_machine(machine)
-    of_collectives = collective_options(algorithms, element, reduction, root, in_place, any_order)
+    of_collectives = collective_options(
+        algorithms, element, reduction, root, in_place, any_order, counts
+    )
     of_one = {"--shares": shares, "--chunks": chunks, "--plot": plot}
     show: Callable[[Console, Document], None]
     if isinstance(wanted, Collective):
