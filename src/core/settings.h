@@ -40,36 +40,6 @@ struct Settings {
   bool keep_plans = true;              ///< POLYPATH_KEEP_PLANS
   bool ledger = true;                  ///< POLYPATH_LEDGER
   std::string ledger_folder;           ///< POLYPATH_LEDGER_FOLDER
-  std::string tuned;                   ///< POLYPATH_TUNED
-  std::string log_level = "warning";   ///< POLYPATH_LOG
-  bool statistics = false;             ///< POLYPATH_STATS
-  std::string machine;                 ///< POLYPATH_MACHINE
-  bool peer_access = true;             ///< POLYPATH_PEER_ACCESS
-  std::vector<std::string> include;    ///< POLYPATH_PATHS
-  std::vector<std::string> exclude;    ///< POLYPATH_EXCLUDE
-  int max_paths = 16;                  ///< POLYPATH_MAX_PATHS
-  std::optional<Bytes> min_message;    ///< POLYPATH_MIN_MESSAGE; none: what plans say
-  Bytes min_chunk = 64_KiB;            ///< POLYPATH_MIN_CHUNK
-  Bytes staging_slot = 8_MiB;          ///< POLYPATH_STAGING_SLOT
-  int staging_slots = 4;               ///< POLYPATH_STAGING_SLOTS
-  int lanes = 4;                       ///< POLYPATH_LANES
-  std::string prepare = "auto";        ///< POLYPATH_PREPARE
-  int prepare_after = 5000;            ///< POLYPATH_PREPARE_AFTER
-  double give_back_after = 30;         ///< POLYPATH_GIVE_BACK_AFTER, in seconds
-  double min_gain = 0.03;              ///< POLYPATH_MIN_GAIN
-  std::string executor = "auto";       ///< POLYPATH_EXECUTOR
-  int graph_after = 2;                 ///< POLYPATH_GRAPH_AFTER
-  int graph_cache = 64;                ///< POLYPATH_GRAPH_CACHE
-  int plan_cache = 1024;               ///< POLYPATH_PLAN_CACHE
-  Bytes pageable_min = 2_MiB;          ///< POLYPATH_PAGEABLE_MIN
-  Bytes pageable_window = 32_MiB;      ///< POLYPATH_PAGEABLE_WINDOW
-  int pageable_windows = 3;            ///< POLYPATH_PAGEABLE_WINDOWS
-  int copy_threads = 0;                ///< POLYPATH_COPY_THREADS
-  bool piece_kernels = true;           ///< POLYPATH_PIECE_KERNELS
-  bool learn = true;                   ///< POLYPATH_LEARN
-  bool keep_plans = true;              ///< POLYPATH_KEEP_PLANS
-  bool ledger = true;                  ///< POLYPATH_LEDGER
-  std::string ledger_folder;           ///< POLYPATH_LEDGER_FOLDER
   double communicator_timeout = 600;   ///< POLYPATH_COMMUNICATOR_TIMEOUT, in seconds
   std::string tuned;                   ///< POLYPATH_TUNED
   std::string log_level = "warning";   ///< POLYPATH_LOG
