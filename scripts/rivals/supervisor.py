@@ -18,6 +18,7 @@ from rivals.worker import Plan, on_gpu
 Target = Callable[..., None]  # rank, size, store, plan, reports
 Tell = Callable[[Case, dict[str, Any]], None]
 MOST_STARTS = 8
+LOOK_SECONDS = 0.2
 ENOUGH = 2  # hangs of one way, after which it is left out of everything
 
 
@@ -90,26 +91,31 @@ class Supervisor:
                 process.start()
             sender.close()
             try:
-                return self._follow(receiver)
+                return self._follow(receiver, processes)
             finally:
                 for process in processes:
                     process.kill()
                     process.join()
                 receiver.close()
 
-    def _follow(self, receiver: Connection) -> str:
+    def _follow(self, receiver: Connection, processes: list[Any]) -> str:
+        """Take reports until the last one; return what came between."""
+        heard = time.monotonic()
         while True:
-            left = self._end - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            if now >= self._end:
                 return "the time for all measurements is over"
-            if not receiver.poll(min(self._patience, left)):
-                if left < self._patience:
-                    continue
+            if now - heard >= self._patience:
                 return f"no end after {self._patience:g} s"
+            if not receiver.poll(LOOK_SECONDS):
+                if dead := [i for i, each in enumerate(processes) if each.exitcode]:
+                    return f"rank {dead[0]} has ended with status {processes[dead[0]].exitcode}"
+                continue
+            heard = now
             try:
                 kind, about, what = receiver.recv()
             except EOFError:
-                return "a process has ended"
+                return "all processes have ended"
             if kind == "end":
                 return ""
             self._take(kind, about, what)
