@@ -118,6 +118,8 @@ class Supervisor:
                 return "all processes have ended"
             if kind == "end":
                 return ""
+            if kind == "broken":
+                return str(what)
             self._take(kind, about, what)
 
     def _take(self, kind: str, about: Any, what: Any) -> None:

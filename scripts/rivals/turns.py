@@ -16,6 +16,10 @@ WARM_UPS = 3
 Say = Callable[[str], None]  # what is begun now, so that a hang has a name
 
 
+class BrokenError(Exception):
+    """A GPU has failed for good: nothing more can be measured by these processes."""
+
+
 @dataclass
 class Entry:
     """One contender in one mode."""
@@ -112,9 +116,15 @@ class Turns:
         self._say(label)
         result, problem = self._ranks.together(action)
         if problem:
-            self._missing[label] = problem
+            self._lose(label, problem)
             return None
         return result
+
+    def _lose(self, label: str, problem: str) -> None:
+        """Write down what failed. BrokenError if everything that follows would fail, too."""
+        self._missing[label] = problem
+        if self._ranks.together(lambda: None)[1]:
+            raise BrokenError(problem)
 
     def _verified(self, label: str, ready: Ready, call: Call) -> bool:
         """Return whether one call gives what it should at every rank; else it is written down."""
@@ -129,7 +139,7 @@ class Turns:
             return False
         returned, problem = self._ranks.together(call)
         if problem:
-            self._missing[label] = problem
+            self._lose(label, problem)
             return False
         result = returned if ready.taken is None else ready.taken
         return self._checked(label, lambda: self._require_right(result)) is not None
@@ -150,6 +160,6 @@ class Turns:
         self._say(entry.label)
         finish, entry.problem = self._ranks.together(start)
         if entry.problem:
-            self._missing[entry.label] = entry.problem
+            self._lose(entry.label, entry.problem)
             return
         entry.laps.append(slowest(self._ranks.agree(finish())))

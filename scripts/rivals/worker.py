@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from rivals.cases import Case
 from rivals.contender import Contender
 from rivals.ranks import Ranks
-from rivals.turns import Turns
+from rivals.turns import BrokenError, Turns
 
 # The environment of every rank: no multicast for anybody, and no network between processes.
 ENVIRONMENT = {
@@ -63,11 +63,14 @@ def measure(plan: Plan, contenders: list[Contender], ranks: Ranks, reports: Send
         def say(label: str, case: Case = case) -> None:
             reports.send(("begun", case, label))
 
-        turns = Turns(ranks, case, say, plan.skipped.get(case, {}))
-        reports.send(("done", case, turns.measure(able, plan.rounds)))
-        _, problem = ranks.together(lambda: None)
-        if problem:  # a GPU that has failed once fails from then on
-            raise RuntimeError(problem)
+        try:
+            measured = Turns(ranks, case, say, plan.skipped.get(case, {})).measure(
+                able, plan.rounds
+            )
+        except BrokenError as error:
+            reports.send(("broken", case, str(error)))
+            raise
+        reports.send(("done", case, measured))
     reports.send(("end", None, None))
     for contender in able:
         contender.close()

@@ -259,6 +259,36 @@ def test_what_hangs_or_dies_is_left_out_and_the_rest_is_measured() -> None:
     assert outcome.results[plan.cases[2]]["missing"] == died
 
 
+class Broken:
+    """As Ranks, on a GPU on which everything fails after the first call."""
+
+    rank, size, failed = 0, 1, False
+
+    def together(self, action: Any) -> tuple[Any, str]:
+        result = action()
+        self.failed = self.failed or result == "call"
+        return result, "rank 0: illegal address" if self.failed else ""
+
+    def fill(self, tensor: Any, rank: int) -> None:
+        del tensor, rank
+
+
+def test_a_gpu_that_fails_for_good_ends_the_processes_and_says_who_did_it() -> None:
+    ready = argparse.Namespace(call=lambda: "call", given=0, taken=0, facts={})
+    contender = argparse.Namespace(
+        name="NCCL", modes=("eager", "graph"), does=lambda _: True, ready=lambda _: ready
+    )
+    told: list[Any] = []
+    plan = worker.Plan([Case("allreduce", 4)], 1, ["auto"], "stream")
+    contender.open = lambda _: None
+
+    with pytest.raises(turns.BrokenError, match="illegal address"):
+        worker.measure(plan, [contender], Broken(), argparse.Namespace(send=told.append))
+
+    assert told[-1] == ("broken", plan.cases[0], "rank 0: illegal address")
+    assert told[-2] == ("begun", plan.cases[0], "NCCL eager")
+
+
 def test_nothing_is_measured_for_longer_than_the_budget() -> None:
     plan = worker.Plan([Case("allreduce", 4)], 1, ["auto"], "stream")
 
