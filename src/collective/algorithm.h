@@ -21,6 +21,7 @@ struct Algorithm {
   /// Whether it does this one there; and what is in the way if not. Null: any of its collectives.
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
+  bool is_kernel = false;  ///< it needs more than the reductions of a driver
 
   [[nodiscard]] bool does(Collective collective) const;
   [[nodiscard]] bool does(const Machine& machine, const CollectiveRequest& request) const {

@@ -19,7 +19,7 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
   for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
   if (!found.empty()) return found;
   for (const Algorithm& each : algorithms())
-    if (each.does(machine, request)) found.push_back(&each);
+    if (each.does(machine, request) && (options.kernels || !each.is_kernel)) found.push_back(&each);
   return found;
 }
 

@@ -26,6 +26,7 @@ struct CollectiveOptions {
   PathChoice paths = PathChoice::any;
   std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
   bool private_memory = false;               ///< as in Tuning
+  bool kernels = true;                       ///< those that are all kernel may be used
 };
 
 /// The best that an algorithm can do.

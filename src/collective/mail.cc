@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/quietly.h"
+#include "kernels/images.h"
 
 namespace polypath {
 namespace {
@@ -38,6 +39,10 @@ bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes mess
       return from == to || (hop && is_nvlink(machine, *hop));
     });
   });
+}
+
+bool has_mail_kernels(const Driver& driver) {
+  return driver.name() == "sim" || has_kernel_images();
 }
 
 MailKernels::~MailKernels() {

@@ -24,6 +24,9 @@ Bytes mail_box(int ranks);
 /// memory over NVLink, where lines arrive whole.
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
 
+/// True if the driver can load them.
+bool has_mail_kernels(const Driver& driver);
+
 /// The kernels that are loaded. They are unloaded with it: nothing queued may use them then.
 class MailKernels {
  public:

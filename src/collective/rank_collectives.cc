@@ -48,7 +48,9 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       gpu_(gpu),
       communicator_(std::move(communicator)),
       ranks_(ranks_of(machine, communicator_->all_gather(said(machine, gpu)))),
-      options_{.executor = Executor::stream, .private_memory = true},
+      options_{.executor = Executor::stream,
+               .private_memory = true,
+               .kernels = has_mail_kernels(driver)},
       planner_(machine, settings),
       routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
@@ -83,6 +85,7 @@ void RankCollectives::release_when_aborted() {
 void RankCollectives::choose_from(CollectiveOptions options) {
   options_ = std::move(options);
   options_.private_memory = true;
+  options_.kernels = has_mail_kernels(driver_);
   if (!options_.executor) options_.executor = Executor::stream;
   ready_.clear();
 }

@@ -62,6 +62,7 @@ void SimDriver::free(Address address) {
                        describe_bytes(info.size), machine_.place(info.place).name));
   races_.forget(region);
   count(Call::free);
+  meetings_.erase(address);
 }
 
 void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
