@@ -5,34 +5,19 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from polypath._core import Buffer, CollectiveRank, Context, Meeting
-from polypath.collective_checks import (
-    check_apart,
-    check_operand,
-    check_output,
-    check_stream,
-    check_writable,
-    part_of,
-    root_of,
-)
+from polypath.collective_checks import Arguments, Call, Member, addresses_like, arguments_of
 from polypath.devices import CURRENT, gpu_of_device
 from polypath.element_types import size_of
 from polypath.frameworks import framework_of
 from polypath.memory import Elements, Framework
+from polypath.messages import message
 from polypath.process_context import process_context
-from polypath.streams import given_stream
+from polypath.streams import GpuStream, StreamHandle, given_stream
 
-AHEAD = 1 << 32  # of another memory, where only the distance of two addresses counts
-
-
-class Operand(NamedTuple):
-    """A tensor, whose it is, and its elements."""
-
-    thing: Any
-    framework: Framework
-    elements: Elements
+MOST_KNOWN = 4096  # calls that need no second check
 
 
 class Collectives:
@@ -56,7 +41,8 @@ class Collectives:
     def __init__(self, rank: CollectiveRank, context: Context) -> None:
         """Use the from_... functions."""
         self._rank, self._context = rank, context
-        self._gpu = int(rank.gpu[3:])
+        self._member = Member(rank.rank, rank.size, int(rank.gpu[3:]))
+        self._known: dict[tuple[Call, Elements, Elements | None], Arguments] = {}
         self._own_stream: Any = None
 
     # --- how ranks find one another ---
@@ -132,12 +118,12 @@ class Collectives:
     @property
     def rank(self) -> int:
         """This rank, from 0 on."""
-        return self._rank.rank
+        return self._member.rank
 
     @property
     def size(self) -> int:
         """How many ranks there are."""
-        return self._rank.size
+        return self._member.size
 
     @property
     def gpu(self) -> str:
@@ -151,19 +137,15 @@ class Collectives:
         dtype: str | None = None,
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors, element by element, for all ranks; None: in place."""
-        given = self._operand(tensor, dtype)
-        taken = given if output is None else self._output(output, dtype, given, 1, 1)
-        self._run("allreduce", op, 0, given.elements.length, given, taken, stream)
+        self._run(Call("allreduce", op, 0, dtype), tensor, output, stream)
 
     def reduce(
         self, tensor: Any, root: int = 0, output: Any = None, op: str = "sum", stream: Any = None,
         *, dtype: str | None = None,
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors for the root; the output counts there only."""
-        given = self._operand(tensor, dtype)
-        kept = output is None or self.rank != root_of(root, self.size)
-        taken = given if kept else self._output(output, dtype, given, 1, 1)
-        self._run("reduce", op, root, given.elements.length, given, taken, stream)
+        output = output if self.rank == root else None
+        self._run(Call("reduce", op, root, dtype), tensor, output, stream)
 
     def reduce_scatter(
         self, tensor: Any, output: Any = None, op: str = "sum", stream: Any = None, *,
@@ -173,12 +155,7 @@ class Collectives:
 
         None: in place, where the part lies in the tensor; the other parts stay as they are.
         """
-        given = self._operand(tensor, dtype)
-        count = part_of(given.elements, self.size)
-        taken = self._own_part(given, count)
-        if output is not None:
-            taken = self._output(output, dtype, given, 1, self.size)
-        self._run("reducescatter", op, 0, count, given, taken, stream)
+        self._run(Call("reducescatter", op, 0, dtype), tensor, output, stream)
 
     def all_gather(
         self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
@@ -187,30 +164,19 @@ class Collectives:
 
         None: in place, where the tensor is the output and rank r's part of it is what it gives.
         """
-        given = self._operand(tensor, dtype)
-        if output is None:
-            count, taken = part_of(given.elements, self.size), given
-            given = self._own_part(given, count)
-        else:
-            count, taken = given.elements.length, self._output(output, dtype, given, self.size, 1)
-        self._run("allgather", "sum", 0, count, given, taken, stream)
+        self._run(Call("allgather", "sum", 0, dtype), tensor, output, stream)
 
     def all_to_all(
         self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
     ) -> None:
         """Give part r of each rank's tensor to rank r; None: in place."""
-        given = self._operand(tensor, dtype)
-        taken = given if output is None else self._output(output, dtype, given, 1, 1)
-        count = part_of(given.elements, self.size)
-        self._run("alltoall", "sum", 0, count, given, taken, stream)
+        self._run(Call("alltoall", "sum", 0, dtype), tensor, output, stream)
 
     def broadcast(
         self, tensor: Any, root: int = 0, stream: Any = None, *, dtype: str | None = None
     ) -> None:
         """Give the root's tensor to all ranks, into theirs."""
-        given = self._operand(tensor, dtype)
-        root_of(root, self.size)
-        self._run("broadcast", "sum", root, given.elements.length, given, given, stream)
+        self._run(Call("broadcast", "sum", root, dtype), tensor, None, stream)
 
     def prepare(
         self, collective: str, elements: int, dtype: str, *, op: str = "sum", root: int = 0,
@@ -223,7 +189,7 @@ class Collectives:
         and gives each other rank of alltoall. Waits for all ranks, if such a call is the first.
         The answer has algorithm, executor, piece_bytes, several_paths and predicted_seconds.
         """
-        where = self._ends(collective, elements * size_of(dtype), in_place)
+        where = addresses_like(collective, elements * size_of(dtype), in_place, self.rank)
         call = (collective, dtype, op, root, elements, *where)
         self._rank.prepare(*call)
         return self._rank.chosen(*call)
@@ -251,76 +217,64 @@ class Collectives:
 
     # --- how it is done ---
 
-    def _operand(self, thing: Any, dtype: str | None) -> Operand:
-        framework = framework_of(thing)
-        elements = framework.elements(thing, dtype)
-        check_operand(elements, self._gpu, dtype)
-        framework.check_gradient(thing)
-        return Operand(thing, framework, elements)
+    def _run(self, call: Call, tensor: Any, output: Any, stream: Any) -> None:
+        framework = framework_of(tensor)
+        given, taken = framework.elements(tensor, call.dtype), None
+        framework.check_gradient(tensor)
+        target, into = framework, tensor
+        if output is not None:
+            target, into = framework_of(output), output
+            taken = target.elements(output, call.dtype)
+            target.check_gradient(output)
+        arguments = self._arguments(call, given, taken)
+        if stream is None and isinstance(into, Buffer):
+            self._run_and_wait(arguments)
+            return
+        self._rank.run(*arguments, self._handle(stream, framework, tensor))
+        target.note_write(into)
+        if stream is not None:
+            self._note_use(stream, ((framework, tensor), (target, output)))
 
-    def _output(
-        self, thing: Any, dtype: str | None, given: Operand, times: int, by: int
-    ) -> Operand:
-        taken = self._operand(thing, dtype)
-        check_output(given.elements, taken.elements, given.elements.length * times // by)
-        return taken
+    def _arguments(self, call: Call, given: Elements, taken: Elements | None) -> Arguments:
+        """Return the arguments of a call; what has been checked once is not checked again."""
+        key = (call, given, taken)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = arguments_of(call, given, taken, self._member)
+        return known
 
-    def _own_part(self, whole: Operand, count: int) -> Operand:
-        before = self.rank * count * size_of(whole.elements.type)
-        part = whole.elements._replace(address=whole.elements.address + before, length=count)
-        return whole._replace(elements=part)
-
-    def _run(
-        self, collective: str, op: str, root: int, count: int, given: Operand, taken: Operand,
-        stream: Any,
-    ) -> None:  # fmt: skip
-        source, target = given.elements, taken.elements
-        if given.thing is not taken.thing:
-            in_place = self._ends(collective, count * size_of(source.type), True)
-            check_apart(source, target, in_place[0] - in_place[1])
-        check_writable(target)
-        own = stream is None and isinstance(taken.thing, Buffer)
-        handle = self._stream_of_buffers() if own else self._stream(stream, given)
-        self._rank.run(collective, source.type, op, root, count, source.address, target.address,
-                       handle)  # fmt: skip
-        if own:
-            self._wait()
-        self._note(given, taken, stream)
-
-    def _ends(self, collective: str, part: int, in_place: bool) -> tuple[int, int]:
-        """Return addresses of an input and an output that lie to each other as such calls' do."""
-        if not in_place:
-            return AHEAD, 2 * AHEAD
-        return {
-            "allgather": (AHEAD + self.rank * part, AHEAD),
-            "reducescatter": (AHEAD, AHEAD + self.rank * part),
-        }.get(collective, (AHEAD, AHEAD))
-
-    def _stream(self, stream: Any, given: Operand) -> Any:
+    def _handle(self, stream: Any, framework: Framework, tensor: Any) -> StreamHandle:
         if stream is None:
-            return given.framework.current_handle(given.thing, self._gpu)
-        named = given_stream(stream, self._gpu)
-        check_stream(named, self._gpu)
-        return named.handle
+            return framework.current_handle(tensor, self._member.gpu)
+        return self._named(stream).handle
 
-    def _stream_of_buffers(self) -> Any:
+    def _named(self, stream: Any) -> GpuStream:
+        named = given_stream(stream, self._member.gpu)
+        if named.gpu == self._member.gpu:
+            return named
+        raise ValueError(
+            message(
+                f"stream of gpu{named.gpu} cannot be used",
+                f"this rank's GPU is {self.gpu}",
+                "Pass a stream of that one.",
+            )
+        )
+
+    def _run_and_wait(self, arguments: Arguments) -> None:
+        """Use a stream of our own. A simulated one ends only if all ranks have enqueued theirs."""
         if self._own_stream is None:
             self._own_stream = self._context.stream(self.gpu)
-        return self._own_stream
-
-    def _wait(self) -> None:
-        """Wait for the own stream. A simulated one ends only if all ranks have enqueued theirs."""
+        self._rank.run(*arguments, self._own_stream)
         if self._context.simulated:
             self.barrier()
         self._own_stream.synchronize()
 
-    def _note(self, given: Operand, taken: Operand, stream: Any) -> None:
-        taken.framework.note_write(taken.thing)
-        if stream is None:
-            return
-        named = given_stream(stream, self._gpu)
-        for end in (given,) if given.thing is taken.thing else (given, taken):
-            end.framework.note_use(end.framework.memory(end.thing), named)
+    def _note_use(self, stream: Any, ends: Iterable[tuple[Framework, Any]]) -> None:
+        for framework, thing in ends:
+            if thing is not None:
+                framework.note_use(framework.memory(thing), self._named(stream))
 
 
 def _place(gpu: Any, rank: int, context: Context) -> str:
