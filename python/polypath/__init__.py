@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from polypath import reports
-from polypath._core import Buffer, Context, Error, Stream, format_bytes, parse_bytes, version
+from polypath._core import (
+    Buffer,
+    Context,
+    Error,
+    Meeting,
+    Stream,
+    format_bytes,
+    parse_bytes,
+    version,
+)
+from polypath.collectives import Collectives
 from polypath.tensors import copy, copy_many, to
 
 __version__ = version()
 
 __all__ = [
     "Buffer",
+    "Collectives",
     "Context",
     "Error",
+    "Meeting",
     "Stream",
     "__version__",
     "copy",

@@ -4,7 +4,7 @@ The engine, and reports as JSON texts; polypath.reports makes dictionaries of th
 scripts/write_stub.py writes this stub; src/ways/python has what it is made of.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -236,3 +236,71 @@ class Context:
         """
         Return counts of transfers, executors, graph-cache hits, bytes and so on.
         """
+
+class Meeting:
+    """Where ranks that are threads of one process meet."""
+
+    def __init__(self, size: int) -> None: ...
+
+    @property
+    def size(self) -> int:
+        """How many ranks meet."""
+
+class CollectiveRank:
+    """One rank's end of collectives; polypath.Collectives is over it."""
+
+    @staticmethod
+    def by_file(context: Context, gpu: str, folder: str, rank: int, size: int, timeout: float | None = None) -> CollectiveRank:
+        """
+        Join ranks that share a folder; `timeout` seconds are for the others to come.
+        """
+
+    @staticmethod
+    def by_address(context: Context, gpu: str, address: str, rank: int, size: int, timeout: float | None = None) -> CollectiveRank:
+        """Join ranks by TCP, of which rank 0 listens at HOST:PORT."""
+
+    @staticmethod
+    def by_threads(context: Context, gpu: str, meeting: Meeting, rank: int) -> CollectiveRank:
+        """Join ranks that are threads of this process."""
+
+    @staticmethod
+    def by_function(context: Context, gpu: str, all_gather: Callable[[bytes], Iterable[bytes]], rank: int, size: int) -> CollectiveRank:
+        """
+        Join ranks by a function that gives the bytes of all for each rank's own.
+        """
+
+    def run(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, stream: int | Stream) -> None:
+        """
+        Enqueue this rank's part of a collective; the counts are those of request.h.
+
+        The first of its kind and size waits for all ranks. Equal addresses are in place.
+        """
+
+    def prepare(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int) -> None:
+        """Make what such calls need, and enqueue nothing. Waits for all ranks."""
+
+    def chosen(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int) -> dict[str, Any]:
+        """Return what was chosen for a call that has been prepared."""
+
+    def choose_from(self, algorithms: Sequence[str], executor: str = 'auto') -> None:
+        """
+        Allow these algorithms only. The same at all ranks, before the first call.
+        """
+
+    def barrier(self) -> None:
+        """Wait until all ranks are here."""
+
+    def close(self) -> None:
+        """End this rank; nobody may be using its memory any more."""
+
+    @property
+    def rank(self) -> int:
+        """This rank."""
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+
+    @property
+    def gpu(self) -> str:
+        """This rank's GPU."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from polypath.element_types import size_of
 from polypath.messages import message
-from polypath.streams import GpuStream
+from polypath.streams import GpuStream, StreamHandle
 
 UNTYPED = 0  # the item size of plain bytes, which may become elements of any size
 
@@ -54,6 +55,17 @@ def _is_dense(shape: Sequence[int], strides: Sequence[int], item_size: int) -> b
     return bool(shape)
 
 
+class Elements(NamedTuple):
+    """What a collective must know of a tensor, which is little, because it is called often."""
+
+    address: int
+    length: int
+    type: str  # "float32"; empty where it is not known
+    gpu: int | None  # as CUDA counts them; None: memory of the host
+    plain: bool  # the bytes from the address on are the elements in C order
+    writable: bool
+
+
 class Framework:
     """What a copy needs of a framework. These are the answers of one that can do very little."""
 
@@ -75,6 +87,15 @@ class Framework:
         """Return where the tensor is. TypeError if that cannot be said."""
         raise NotImplementedError
 
+    def elements(self, thing: Any, dtype: str | None) -> Elements:
+        """Return what a collective must know; of untyped memory the elements are of `dtype`."""
+        memory = self.memory(thing)
+        if memory.item_size != UNTYPED:
+            count, kind = memory.nbytes // memory.item_size, memory.element
+        else:
+            count, kind = memory.nbytes // size_of(dtype or "uint8"), dtype or ""
+        return Elements(memory.address, count, kind, memory.gpu, memory.plain, memory.writable)
+
     def check_gradient(self, thing: Any) -> None:
         """Raise ValueError if gradients are expected to flow through the tensor."""
 
@@ -91,6 +112,10 @@ class Framework:
     def current_stream(self, memory: Memory) -> GpuStream:
         """Return the stream that work on the tensor's GPU goes to unless another is named."""
         raise NotImplementedError
+
+    def current_handle(self, thing: Any, gpu: int) -> StreamHandle:  # noqa: ARG002
+        """Return the handle of current_stream, of memory on that GPU."""
+        return self.current_stream(self.memory(thing)).handle
 
     def current_gpu(self) -> int:
         """Return the GPU that the framework uses where none is named."""

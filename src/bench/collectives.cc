@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "bench/collective_memory.h"
+#include "collective/mail.h"
 #include "core/error.h"
 #include "core/median.h"
 #include "core/text.h"
@@ -99,8 +100,10 @@ class SizeRun {
         request_(collective_request(opened.machine(), bench, bytes)) {}
 
   CollectiveResult measure(const std::string& algorithm) {
-    CollectiveOptions options{
-        .executor = bench_.executor, .paths = bench_.paths, .any_order = bench_.any_order};
+    CollectiveOptions options{.executor = bench_.executor,
+                              .paths = bench_.paths,
+                              .any_order = bench_.any_order,
+                              .kernels = has_mail_kernels(opened_.driver())};
     if (algorithm != kAutomatic) options.algorithms = {algorithm};
     const CollectivePlan plan = planner_.plan(request_, options);
     const auto key = std::pair(plan.program->structure, plan.program->executor);

@@ -25,6 +25,7 @@ struct Algorithm {
   /// Whether it does this one there; and what is in the way if not. Null: any of its collectives.
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
+  bool is_kernel = false;  ///< it needs more than the reductions of a driver
 
   [[nodiscard]] bool does(Collective collective) const;
   /// True if it has the bits that a request's values have when they are reduced in the order of the
@@ -55,5 +56,6 @@ Algorithm tree();
 Algorithm bruck();
 Algorithm oneshot();
 Algorithm chain();
+Algorithm oneshot_copies();
 
 }  // namespace polypath

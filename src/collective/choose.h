@@ -13,6 +13,7 @@
 
 #include "collective/algorithm.h"
 #include "collective/collective_run.h"
+#include "collective/rank_run.h"
 #include "collective/routes.h"
 
 namespace polypath {
@@ -30,6 +31,7 @@ struct CollectiveOptions {
   /// products of floating-point numbers then have bits that depend on the size and the machine.
   /// Those that are named may always be.
   bool any_order = false;
+  bool kernels = true;  ///< those that are all kernel may be used
 };
 
 /// The best that an algorithm can do.
@@ -74,6 +76,8 @@ class CollectivePlanner {
                                            const std::vector<Executor>& executors);
   void predict(CollectiveDraft& draft, const CollectiveRequest& request,
                const std::vector<Executor>& executors, const Program& program);
+  [[nodiscard]] Seconds predict(const CollectiveRequest& request, Executor executor,
+                                const Program& program, bool divided);
 
   Machine machine_;
   Settings settings_;

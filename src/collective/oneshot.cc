@@ -28,7 +28,8 @@ Algorithm oneshot() {
                           Collective::all_gather, Collective::all_to_all},
           .compose = compose,
           .can = can,
-          .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed"};
+          .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed",
+          .is_kernel = true};
 }
 
 }  // namespace polypath

@@ -14,6 +14,8 @@ namespace {
 // How long a part that could not be enqueued as a whole is given to end.
 constexpr Seconds kPatience{10};
 
+constexpr int kRemembered = 256;  // runs
+
 // Streams wait for each other's ends, but for what is in the caller's own; a graph is over with the
 // last of its nodes, where its GPU does it.
 Seconds end_of(const Machine& machine, const Program& program,
@@ -59,10 +61,25 @@ RankRun::RankRun(Driver& driver, const Machine& machine, const Settings& setting
       kernels_(driver, machine),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics_),
-      ended_(driver) {}
+      let_go_(driver),
+      ends_(driver, gpu()) {
+  (void)ends_.at(kRemembered - 1);  // all are there before anybody asks
+}
 
 RankRun::~RankRun() {
-  if (last_.value != 0) quietly([&] { driver_.synchronize(last_); });
+  quietly([&] { synchronize(); });
+}
+
+void RankRun::synchronize() {
+  if (last_.value != 0) driver_.synchronize(last_);
+}
+
+bool RankRun::is_done(std::uint64_t run) {
+  return run == 0 || run + kRemembered <= runs_ || driver_.is_done(end_of(run));
+}
+
+EventHandle RankRun::end_of(std::uint64_t run) {
+  return ends_.at(static_cast<int>(run % kRemembered));
 }
 
 PlaceId RankRun::gpu() const { return group_.ranks[static_cast<std::size_t>(group_.rank)]; }
@@ -76,7 +93,7 @@ void RankRun::prepare(const RankProgram& program) {
 bool RankRun::let_go(const Transfer& transfer) noexcept {
   std::vector<EventHandle> ends;
   const bool marked = quietly([&] {
-    ends.push_back(ended_.on(transfer.stream_gpu));
+    ends.push_back(let_go_.on(transfer.stream_gpu));
     driver_.record(ends.back(), transfer.stream);
     for (std::size_t queue = 1; queue < transfer.program->queues().size(); ++queue) {
       QueueStream& used = hops_.stream(transfer.program->queues()[queue]);
@@ -102,12 +119,14 @@ bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds pati
 }
 
 template <class Runner>
-void RankRun::run_by(Runner& executor, const Transfer& transfer) {
+void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) {
   executor.prepare(transfer);
-  const EventHandle ended = ended_.on(transfer.stream_gpu);
+  const EventHandle ended = end_of(transfer.id);
   try {
-    if (last_.value != 0 && transfer.stream != last_stream_) driver_.wait(transfer.stream, last_);
+    if (last_.value != 0 && transfer.stream != last_stream_ && !captured)
+      driver_.wait(transfer.stream, last_);
     executor.run(transfer);
+    if (captured) return;
     driver_.record(ended, transfer.stream);
   } catch (const Error& error) {
     if (!let_go(transfer)) throw UnsettledError(error.code(), error.what());
@@ -116,18 +135,20 @@ void RankRun::run_by(Runner& executor, const Transfer& transfer) {
   last_ = ended, last_stream_ = transfer.stream;
 }
 
-void RankRun::run(const RankProgram& program, std::span<const Address> buffers,
-                  StreamHandle stream) {
+std::uint64_t RankRun::run(const RankProgram& program, std::span<const Address> buffers,
+                           StreamHandle stream) {
+  const bool captured = driver_.is_capturing(stream);
   const std::vector<Address> addresses = memory_.addresses(program.part, buffers);
   const Transfer transfer{.program = &program.part.program,
                           .structure = program.structure,
                           .buffers = addresses,
                           .stream = stream,
                           .stream_gpu = gpu(),
-                          .id = ++runs_,
+                          .id = runs_ + 1,
                           .kernels = kernels_.handles()};
-  if (program.executor == Executor::graph) run_by(graphs_, transfer);
-  else run_by(streams_, transfer);
+  if (program.executor == Executor::graph) run_by(graphs_, transfer, captured);
+  else run_by(streams_, transfer, captured);
+  return captured ? 0 : ++runs_;
 }
 
 bool RankRun::release(Seconds patience) {

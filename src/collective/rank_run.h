@@ -3,6 +3,7 @@
 // does whole ones. What is in the rank's stream comes before all that touches its memory, what
 // follows it after that.
 
+#include <atomic>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,7 +61,15 @@ class RankRun {
   /// touch may be 0. After an error of the driver nothing of this rank's is queued, the contents of
   /// all outputs are not defined, and the other ranks wait until they release() their own;
   /// UnsettledError if what was queued has not ended after 10 s.
-  void run(const RankProgram& program, std::span<const Address> buffers, StreamHandle stream);
+  /// Returns the number of the run. In a stream that is being captured it becomes part of the
+  /// graph, and has none: 0.
+  std::uint64_t run(const RankProgram& program, std::span<const Address> buffers,
+                    StreamHandle stream);
+  /// True once a run is over, or so many others have been enqueued after it that nothing is known
+  /// of it any more. May be called by other threads.
+  [[nodiscard]] bool is_done(std::uint64_t run);
+  /// Waits for what has been enqueued last.
+  void synchronize();
   /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The
   /// contents of the outputs are not defined, and the group is of no more use. False if it has not
   /// ended after so long.
@@ -70,11 +79,12 @@ class RankRun {
 
  private:
   template <class Runner>
-  void run_by(Runner& executor, const Transfer& transfer);
+  void run_by(Runner& executor, const Transfer& transfer, bool captured);
   [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
   [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
                                      Seconds patience) noexcept;
   [[nodiscard]] PlaceId gpu() const;
+  [[nodiscard]] EventHandle end_of(std::uint64_t run);
 
   Driver& driver_;
   const Machine& machine_;
@@ -85,10 +95,11 @@ class RankRun {
   MailKernels kernels_;
   StreamExecutor streams_;
   GraphExecutor graphs_;
-  EventSet ended_;
+  EventSet let_go_;
+  EventList ends_;    ///< of the last runs, by number modulo their count
   EventHandle last_;  ///< stands for the end of the last part
   StreamHandle last_stream_;
-  std::uint64_t runs_ = 0;
+  std::atomic<std::uint64_t> runs_ = 0;
 };
 
 }  // namespace polypath

@@ -83,6 +83,8 @@ class Context {
   [[nodiscard]] std::vector<std::string> violations() const;
 
   [[nodiscard]] Statistics statistics() const { return engine_->statistics(); }
+  /// What it is over, for whoever has more to do there than copies. It goes with the context.
+  [[nodiscard]] const OpenMachine& opened() const { return opened_; }
   [[nodiscard]] const Machine& machine() const { return opened_.machine(); }
   [[nodiscard]] bool simulated() const { return opened_.simulated(); }
 

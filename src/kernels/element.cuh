@@ -68,16 +68,25 @@ struct Product {
 };
 // The last one of the sums: what it makes is divided then.
 struct Average : Sum {};
+// Whether the first of two is kept, in whatever order they come: see model/reduction.h.
+template <bool kLargest, class Wide>
+__device__ bool is_kept(Wide a, Wide b) {
+  if constexpr (std::is_floating_point_v<Wide>) {
+    if (a != a || b != b) return a != a;
+    if (a == b) return static_cast<bool>(signbit(a)) != kLargest;
+  }
+  return kLargest ? b < a : a < b;
+}
 struct Minimum {
   template <class Wide>
   static __device__ Wide combine(Wide a, Wide b) {
-    return b < a ? b : a;
+    return is_kept<false>(a, b) ? a : b;
   }
 };
 struct Maximum {
   template <class Wide>
   static __device__ Wide combine(Wide a, Wide b) {
-    return a < b ? b : a;
+    return is_kept<true>(a, b) ? a : b;
   }
 };
 

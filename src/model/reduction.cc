@@ -1,6 +1,6 @@
 #include "model/reduction.h"
 
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -26,6 +26,17 @@ auto ordered(Element value) {
   else return static_cast<float>(value);
 }
 
+// Whether the first of two is kept, in whatever order they come: -0 is less than 0, and what is not
+// a number is both the least and the largest.
+template <class Number>
+bool is_kept(Number a, Number b, bool largest) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a);
+    if (a == b) return std::signbit(a) != largest;
+  }
+  return largest ? b < a : a < b;
+}
+
 template <class Element>
 Element sum_of(Element a, Element b) {
   return static_cast<Element>(widened(a) + widened(b));
@@ -44,8 +55,8 @@ Element combined(const Reduction& reduction, Element a, Element b) {
     case ReduceOperator::sum: return sum_of(a, b);
     case ReduceOperator::average: return divided(sum_of(a, b), reduction.divisor);
     case ReduceOperator::product: return static_cast<Element>(widened(a) * widened(b));
-    case ReduceOperator::minimum: return ordered(b) < ordered(a) ? b : a;
-    case ReduceOperator::maximum: return ordered(a) < ordered(b) ? b : a;
+    case ReduceOperator::minimum: return is_kept(ordered(a), ordered(b), false) ? a : b;
+    case ReduceOperator::maximum: return is_kept(ordered(a), ordered(b), true) ? a : b;
   }
   return a;
 }

@@ -4,6 +4,9 @@
 // An average of n values is their sum divided by n, once, after all have been added and rounded:
 // the last reduction of a sum does both, destination = (destination + source) / n. All before it
 // are sums. 16-bit floating-point numbers are divided in float32.
+//
+// The least and the largest of values do not depend on their order: -0 is less than 0, and of
+// values one of which is not a number that one is what there is.
 
 #include <cstddef>
 
@@ -39,9 +42,8 @@ constexpr bool is_floating_point(ElementType type) {
          type == ElementType::float32 || type == ElementType::float64;
 }
 
-/// True if another order of several values may give other bits: rounding depends on it. The least
-/// and the largest of values are the same in any order, but for the sign of a zero and for what is
-/// not a number.
+/// True if another order of several values may give other bits, but for the bits of what is not a
+/// number: rounding depends on it.
 constexpr bool depends_on_order(const Reduction& reduction) {
   return is_floating_point(reduction.type) && reduction.operation != ReduceOperator::minimum &&
          reduction.operation != ReduceOperator::maximum;

@@ -21,7 +21,7 @@ const char* const kMachines[] = {"beluga",      "cedar",    "mist",        "narv
                                  "synthetic:7", "dgx-a100", "synthetic:11"};
 
 // Of any fraction and either sign, of magnitudes between 2^-62 and 2: every order of adding them
-// rounds differently. Whole numbers of any value.
+// rounds differently. Some are 0 or -0. Whole numbers of any value.
 Values random_values(Random& random, ElementType type, Bytes bytes) {
   Values values(bytes.value);
   for (std::byte& each : values) each = static_cast<std::byte>(random.between(0, 255));
@@ -31,6 +31,12 @@ Values random_values(Random& random, ElementType type, Bytes bytes) {
   const std::byte exponent{static_cast<unsigned char>(long_exponent ? 0x3e : 0x3c)};
   for (std::size_t i = bytes_of(type).value - 1; i < values.size(); i += bytes_of(type).value)
     values[i] = (values[i] & kept) | exponent;
+  const std::size_t size = bytes_of(type).value;
+  for (std::size_t i = 0; i < values.size(); i += size)
+    if (random.chance(20)) {
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(i), size, std::byte{0});
+      if (random.chance(50)) values[i + size - 1] = std::byte{0x80};
+    }
   return values;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -52,6 +53,25 @@ TEST_F(Reduce, KnowsEveryOperatorAndType) {
       ElementsAre(5, 2));
   EXPECT_THAT(reduced<std::int32_t>({ReduceOperator::sum, ElementType::int32}, {most}, {1}),
               ElementsAre(std::numeric_limits<std::int32_t>::min()));
+}
+
+// -0 is less than 0, and what is not a number stays, whichever is there first.
+TEST_F(Reduce, HasLeastAndLargestInAnyOrder) {
+  const Reduction least{ReduceOperator::minimum, ElementType::float32};
+  const Reduction largest{ReduceOperator::maximum, ElementType::float32};
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> a{0.0F, -0.0F, none, 1, 3}, b{-0.0F, 0.0F, 1, none, 3};
+  const auto is_minus_zero = [](float value) { return value == 0 && std::signbit(value); };
+
+  for (const auto& [one, other] : {std::pair(a, b), std::pair(b, a)}) {
+    const std::vector<float> low = reduced<float>(least, one, other);
+    const std::vector<float> high = reduced<float>(largest, one, other);
+
+    EXPECT_TRUE(is_minus_zero(low[0]) && is_minus_zero(low[1]));
+    EXPECT_FALSE(is_minus_zero(high[0]) || is_minus_zero(high[1]));
+    for (const auto* both : {&low, &high})
+      EXPECT_TRUE(std::isnan((*both)[2]) && std::isnan((*both)[3]) && (*both)[4] == 3);
+  }
 }
 
 // (2 + 5)/2 and (1 + 2)/2; of n values the last reduction divides.

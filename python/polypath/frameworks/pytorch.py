@@ -6,15 +6,18 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from polypath.memory import Framework, Memory
+from polypath.memory import Elements, Framework, Memory
 from polypath.messages import message
-from polypath.streams import GpuStream
+from polypath.streams import GpuStream, StreamHandle
 
 
 class PyTorch(Framework):
     """PyTorch, on CUDA devices and on the CPU."""
 
     name, module_name, tensor_name = "PyTorch", "torch", "Tensor"
+
+    def __init__(self) -> None:
+        self._type_names: dict[Any, str] = {}
 
     def memory(self, thing: Any) -> Memory:
         """Return where a dense tensor of the host or of a GPU is."""
@@ -42,6 +45,18 @@ class PyTorch(Framework):
             strides=() if contiguous else tuple(step * item_size for step in thing.stride()),
         )
 
+    def elements(self, thing: Any, dtype: str | None) -> Elements:
+        """Return what a collective must know, in a microsecond."""
+        device = thing.device
+        if thing.layout is not self.module.strided or device.type != "cuda":
+            return super().elements(thing, dtype)
+        kind = thing.dtype
+        name = self._type_names.get(kind)
+        if name is None:
+            name = self._type_names[kind] = str(kind).removeprefix("torch.")
+        plain = thing.is_contiguous() and not thing.is_neg() and not thing.is_conj()
+        return Elements(thing.data_ptr(), thing.numel(), name, device.index, plain, True)
+
     def check_gradient(self, thing: Any) -> None:
         """Raise ValueError for a tensor that autograd watches; it would not see the copy."""
         if thing.requires_grad and self.module.is_grad_enabled():
@@ -62,6 +77,11 @@ class PyTorch(Framework):
         """Return the GPU's current stream of this thread."""
         stream = self.module.cuda.current_stream(memory.gpu)
         return GpuStream(memory.gpu or 0, stream.cuda_stream, stream)
+
+    def current_handle(self, thing: Any, gpu: int) -> StreamHandle:  # noqa: ARG002
+        """Return the handle of the GPU's current stream of this thread."""
+        handle: StreamHandle = self.module.cuda.current_stream(gpu).cuda_stream
+        return handle
 
     def current_gpu(self) -> int:
         """Return the current device."""

@@ -43,6 +43,12 @@ Address SimDriver::allocate(PlaceId place, Bytes bytes) {
   return memory_.allocate(place, bytes);
 }
 
+Address SimDriver::allocate_zeros(PlaceId gpu, Bytes bytes) {
+  const Address address = allocate(gpu, bytes);
+  if (options_.move_bytes) std::memset(bytes_at(address), 0, bytes.value);
+  return address;
+}
+
 Address SimDriver::adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing) {
   const std::scoped_lock lock(mutex_);
   check_place(place);
@@ -62,6 +68,7 @@ void SimDriver::free(Address address) {
                        describe_bytes(info.size), machine_.place(info.place).name));
   races_.forget(region);
   count(Call::free);
+  meetings_.erase(address);
 }
 
 void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,

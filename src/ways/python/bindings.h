@@ -9,5 +9,6 @@ namespace polypath::python {
 void bind_reports(nanobind::module_& module);
 void bind_streams_and_buffers(nanobind::module_& module);
 void bind_context(nanobind::module_& module);
+void bind_collectives(nanobind::module_& module);
 
 }  // namespace polypath::python

@@ -74,6 +74,20 @@ nb::object OwnedBuffer::array(nb::handle self) {
       reinterpret_cast<void*>(buffer.address.value), {buffer.size.value}, self));
 }
 
+StreamHandle handle_of(const ContextPointer& context, const std::string& gpu, nb::handle stream) {
+  std::uintptr_t number = 0;
+  if (nb::try_cast(stream, number)) return context->foreign_stream(gpu, number);
+  if (nb::isinstance<Stream>(stream)) {
+    const auto& own = nb::cast<const Stream&>(stream);
+    if (own.context == context) return own.handle;
+    fail(ErrorCode::invalid_argument, "a stream belongs to another context",
+         "a context knows its own machine only", "Make it with this one.");
+  }
+  throw nb::type_error(
+      "the stream is neither a number nor a Stream (CUDA's handles are numbers from 0 on) Pass one "
+      "of them.");
+}
+
 // In a forked child a context is left as it is: its threads and handles are not there.
 Holder::Holder(const std::string& machine, bool trace)
     : context_(new Context(open_machine(machine, read_settings(), {.record_trace = trace})),
@@ -195,17 +209,7 @@ std::vector<GpuStream> Holder::streams_of(const std::vector<StreamArgument>& arg
 
 GpuStream Holder::stream_of(const StreamArgument& argument) {
   const auto& [gpu, stream] = argument;
-  std::uintptr_t number = 0;
-  if (nb::isinstance<Stream>(stream)) {
-    const auto& own = nb::cast<const Stream&>(stream);
-    if (own.context == context_) return {gpu, own.handle};
-    fail(ErrorCode::invalid_argument, "a stream belongs to another context",
-         "a copy stays within one machine", "Make it with this one.");
-  }
-  if (nb::try_cast(stream, number)) return {gpu, context()->foreign_stream(gpu, number)};
-  throw nb::type_error(
-      "the stream is neither a number nor a Stream (CUDA's handles are numbers from 0 on) Pass one "
-      "of them.");
+  return {gpu, handle_of(context(), gpu, stream)};
 }
 
 std::string Holder::copy_addresses(std::uintptr_t destination, std::uintptr_t source,

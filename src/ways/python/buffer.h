@@ -43,6 +43,11 @@ struct OwnedBuffer {
   Address address;
 };
 
+/// The stream of a GPU of the context that a number or a Stream stands for. Error
+/// (invalid_argument) for one of another context, TypeError for anything else.
+StreamHandle handle_of(const ContextPointer& context, const std::string& gpu,
+                       nanobind::handle stream);
+
 /// A GPU's name and one of its streams: a number that the program has from CUDA, or a Stream.
 using StreamArgument = std::pair<std::string, nanobind::object>;
 
@@ -85,14 +90,15 @@ class Holder {
                         std::uint64_t bytes);
   /// A dictionary of Chrome trace events.
   nanobind::object trace();
+  /// Held by the caller, so that close() in another thread does not end it. Error
+  /// (invalid_argument) after close().
+  [[nodiscard]] ContextPointer context() const;
   bool simulated() { return context()->simulated(); }
   double now() { return context()->now().value; }
   std::vector<std::string> violations() { return context()->violations(); }
   Statistics statistics() { return context()->statistics(); }
 
  private:
-  /// Held by the caller, so that close() in another thread does not end it.
-  [[nodiscard]] ContextPointer context() const;
   std::shared_ptr<const Stream> own_stream(const OwnedBuffer& destination,
                                            const OwnedBuffer& source);
   GpuStream stream_of(const StreamArgument& argument);

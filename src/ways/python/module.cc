@@ -39,4 +39,5 @@ scripts/write_stub.py writes this stub; src/ways/python has what it is made of.)
   polypath::python::bind_reports(module);
   polypath::python::bind_streams_and_buffers(module);
   polypath::python::bind_context(module);
+  polypath::python::bind_collectives(module);
 }

@@ -1,0 +1,189 @@
+"""What collectives take and refuse: counts, places and layouts of what a rank gives and gets.
+
+With E elements in a part and n ranks a rank gives and gets so many parts:
+
+  allreduce, reduce, broadcast   1 and 1      allgather   1 and n
+  reducescatter                  n and 1      alltoall    n and n
+
+In place it has one memory, as large as the larger of the two; of allgather what it gives is part r
+of it, of reducescatter what it gets is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polypath.element_types import SIZES, size_of
+from polypath.memory import Elements
+from polypath.messages import message
+
+AHEAD = 1 << 32  # an address, where only the distance of two counts
+
+
+class Member(NamedTuple):
+    """A rank, its group's size and its GPU, as CUDA counts them."""
+
+    rank: int
+    size: int
+    gpu: int
+
+
+class Call(NamedTuple):
+    """What is called, but for the memory."""
+
+    collective: str
+    op: str
+    root: int
+    dtype: str | None  # where the memory does not say it
+
+
+Arguments = tuple[str, str, str, int, int, int, int]  # of CollectiveRank.run, but for the stream
+
+
+def arguments_of(call: Call, given: Elements, taken: Elements | None, of: Member) -> Arguments:
+    """Return what one rank's call is made of; without `taken` it is in place.
+
+    ValueError for memory that cannot be given or taken, and for a root that is no rank.
+    """
+    _check_root(call.root, of)
+    for each in (given,) if taken is None else (given, taken):
+        _check_memory(each, of.gpu, call.dtype)
+    _check_writable(taken or given)
+    count = _part(given, taken, call.collective, of.size)
+    size = count * size_of(given.type)
+    apart = tuple(offset * size for offset in _parts_in_place(call.collective, of.rank))
+    if taken is None:
+        addresses = tuple(given.address + offset for offset in apart)
+    else:
+        addresses = (given.address, taken.address)
+        _check_apart(given, taken, apart[0] - apart[1])
+    return (call.collective, given.type, call.op, call.root, count, addresses[0], addresses[1])
+
+
+def addresses_like(collective: str, size: int, in_place: bool, rank: int) -> tuple[int, int]:
+    """Return an input and an output that lie to each other as those of such calls do."""
+    if not in_place:
+        return AHEAD, 2 * AHEAD
+    before, behind = _parts_in_place(collective, rank)
+    return AHEAD + before * size, AHEAD + behind * size
+
+
+def _parts_in_place(collective: str, rank: int) -> tuple[int, int]:
+    """Return how many parts behind the beginning the input and the output are."""
+    return {"allgather": (rank, 0), "reducescatter": (0, rank)}.get(collective, (0, 0))
+
+
+def _parts(collective: str, ranks: int) -> tuple[int, int]:
+    """Return of how many parts the input and the output are."""
+    return {
+        "allgather": (1, ranks), "reducescatter": (ranks, 1), "alltoall": (ranks, ranks),
+    }.get(collective, (1, 1))  # fmt: skip
+
+
+def _part(given: Elements, taken: Elements | None, collective: str, ranks: int) -> int:
+    """Return the elements of a part."""
+    parts_given, parts_taken = _parts(collective, ranks)
+    parts = parts_given if taken is not None else max(parts_given, parts_taken)
+    if given.length % parts != 0:
+        raise ValueError(
+            message(
+                f"{given.length} elements cannot be divided",
+                f"each of {ranks} ranks has a part of equal length",
+                "Pad them.",
+            )
+        )
+    if taken is not None:
+        _check_output(given, taken, given.length // parts * parts_taken)
+    return given.length // parts
+
+
+def _check_memory(elements: Elements, gpu: int, dtype: str | None) -> None:
+    if elements.gpu != gpu:
+        where = "the host" if elements.gpu is None else f"gpu{elements.gpu}"
+        raise ValueError(
+            message(
+                f"memory of {where} cannot be used",
+                f"this rank's GPU is gpu{gpu}",
+                "Pass a tensor that is there.",
+            )
+        )
+    if not elements.plain:
+        raise ValueError(
+            message(
+                "tensor is not contiguous",
+                "ranks see only bytes that lie together",
+                "Make it contiguous first.",
+            )
+        )
+    _check_type(elements, dtype)
+
+
+def _check_type(elements: Elements, dtype: str | None) -> None:
+    if not elements.type:
+        raise ValueError(
+            message(
+                "the type of the elements is not known",
+                "the memory is one of bytes",
+                'Say what they are: dtype="float32".',
+            )
+        )
+    if dtype not in (None, elements.type):
+        raise ValueError(
+            message(
+                f"elements of type {elements.type} are not {dtype}",
+                "nothing is converted",
+                "Leave dtype out.",
+            )
+        )
+    if elements.type not in SIZES:
+        size_of(elements.type)  # says which types there are
+
+
+def _check_output(given: Elements, taken: Elements, wanted: int) -> None:
+    if given.type != taken.type:
+        raise ValueError(
+            message(
+                f"elements of type {given.type} do not become {taken.type}",
+                "nothing is converted",
+                "Pass an output of the same type.",
+            )
+        )
+    if taken.length != wanted:
+        raise ValueError(
+            message(
+                f"output of {taken.length} elements cannot be used",
+                f"the result has {wanted}",
+                "Slice it, or make another one.",
+            )
+        )
+
+
+def _check_writable(taken: Elements) -> None:
+    if not taken.writable:
+        raise ValueError(
+            message("output is read-only", "its owner says so", "Pass one to write to.")
+        )
+
+
+def _check_apart(given: Elements, taken: Elements, ahead: int) -> None:
+    """Refuse an overlap, unless the input lies so many bytes behind the output: in place."""
+    if given.address - taken.address == ahead:
+        return
+    size = size_of(given.type)
+    ends = [(each.address, each.address + each.length * size) for each in (given, taken)]
+    (begin, end), (other_begin, other_end) = ends
+    if begin < other_end and other_begin < end:
+        raise ValueError(
+            message(
+                "input and output overlap",
+                "it would be read after it has been written",
+                "Pass no output to work in place, or one elsewhere.",
+            )
+        )
+
+
+def _check_root(root: int, of: Member) -> None:
+    if not 0 <= root < of.size:
+        raise ValueError(
+            message(f"root {root} is no rank", f"ranks are 0 to {of.size - 1}", "Name one of them.")
+        )

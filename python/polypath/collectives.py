@@ -1,0 +1,292 @@
+"""Operations of all GPUs together, for people who hold tensors: one rank's end of them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from polypath._core import Buffer, CollectiveRank, Context, Meeting
+from polypath.collective_checks import Arguments, Call, Member, addresses_like, arguments_of
+from polypath.devices import CURRENT, gpu_of_device
+from polypath.element_types import size_of
+from polypath.frameworks import framework_of
+from polypath.memory import Elements, Framework
+from polypath.messages import message
+from polypath.process_context import process_context
+from polypath.streams import GpuStream, StreamHandle, given_stream
+
+MOST_KNOWN = 4096  # calls that need no second check
+
+
+class Collectives:
+    """One rank of several whose GPUs reduce and exchange together, each a process or a thread.
+
+    All ranks make the same calls in the same order; where they differ, all raise an error that
+    says who differs. A call is enqueued and returns at once, but for the first one of its kind and
+    size, which waits for all ranks; a captured stream takes calls that have been made or prepared
+    before. Tensors are contiguous, on this rank's GPU, of PyTorch or CuPy, polypath.Buffer, or
+    anything with `__cuda_array_interface__`. Elements are float16, bfloat16, float32, float64 or
+    integers of 8 to 64 bits; `dtype` names the type where the memory does not say it (Buffer).
+    `op` is "sum", "product", "min" or "max". All ranks get the same bits, in every run.
+
+    Stream order: on `stream`, a handle or a stream of PyTorch or CuPy; None stands for the
+    framework's current stream of this GPU. A Buffer without a stream waits until all is done.
+
+    Errors: ValueError (counts, types, places, layouts, gradients), TypeError (no memory, no
+    stream), polypath.Error (ranks that differ, are missing or have ended; the driver).
+    """
+
+    def __init__(self, rank: CollectiveRank, context: Context) -> None:
+        """Use the from_... functions."""
+        self._rank, self._context = rank, context
+        self._member = Member(rank.rank, rank.size, int(rank.gpu[3:]))
+        self._known: dict[tuple[Call, Elements, Elements | None], Arguments] = {}
+        self._own_stream: Any = None
+
+    # --- how ranks find one another ---
+
+    @classmethod
+    def from_file(
+        cls, folder: Any, rank: int, size: int, gpu: Any = None, *,
+        context: Context | None = None, timeout: float | None = None,
+    ) -> Collectives:  # fmt: skip
+        """Join the ranks that give the same folder, which all of them can write to.
+
+        `gpu` is this rank's, as a number or a name; None: the current device of PyTorch or CuPy,
+        else the one of the rank's number. `context` is for simulated machines. Waits for all ranks
+        for `timeout` seconds (POLYPATH_COMMUNICATOR_TIMEOUT); the error names those that are
+        missing.
+        """
+        used = context or process_context()
+        place = _place(gpu, rank, used)
+        return cls(CollectiveRank.by_file(used, place, str(folder), rank, size, timeout), used)
+
+    @classmethod
+    def from_address(
+        cls, address: str, rank: int, size: int, gpu: Any = None, *,
+        context: Context | None = None, timeout: float | None = None,
+    ) -> Collectives:  # fmt: skip
+        """Join the ranks that give the same "host:port", where rank 0 listens; else as from_file.
+
+        Nothing is encrypted, and who knows the address may join.
+        """
+        used = context or process_context()
+        place = _place(gpu, rank, used)
+        return cls(CollectiveRank.by_address(used, place, address, rank, size, timeout), used)
+
+    @classmethod
+    def from_torch(
+        cls, group: Any = None, gpu: Any = None, *, context: Context | None = None
+    ) -> Collectives:
+        """Join the ranks of a group of torch.distributed, by default of the default group.
+
+        The group is used when they meet and when a first call is prepared, for some hundred bytes.
+        """
+        distributed = importlib.import_module("torch.distributed")
+        size: int = distributed.get_world_size(group)
+
+        def all_gather(mine: bytes) -> list[bytes]:
+            everybodys: list[Any] = [None] * size
+            distributed.all_gather_object(everybodys, mine, group=group)
+            return everybodys
+
+        return cls._by_function(all_gather, distributed.get_rank(group), size, gpu, context)
+
+    @classmethod
+    def from_mpi(cls, comm: Any, gpu: Any = None, *, context: Context | None = None) -> Collectives:
+        """Join the ranks of a communicator of mpi4py; else as from_torch."""
+        return cls._by_function(comm.allgather, comm.Get_rank(), comm.Get_size(), gpu, context)
+
+    @classmethod
+    def from_threads(
+        cls, meeting: Meeting, rank: int, gpu: Any = None, *, context: Context | None = None
+    ) -> Collectives:
+        """Join the ranks that are threads of this process, by one polypath.Meeting for all."""
+        used = context or process_context()
+        return cls(CollectiveRank.by_threads(used, _place(gpu, rank, used), meeting, rank), used)
+
+    @classmethod
+    def _by_function(
+        cls, all_gather: Any, rank: int, size: int, gpu: Any, context: Context | None
+    ) -> Collectives:
+        used = context or process_context()
+        place = _place(gpu, rank, used)
+        return cls(CollectiveRank.by_function(used, place, all_gather, rank, size), used)
+
+    @property
+    def rank(self) -> int:
+        """This rank, from 0 on."""
+        return self._member.rank
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self._member.size
+
+    @property
+    def gpu(self) -> str:
+        """This rank's GPU: "gpu0"."""
+        return self._rank.gpu
+
+    # --- what they do ---
+
+    def all_reduce(
+        self, tensor: Any, output: Any = None, op: str = "sum", stream: Any = None, *,
+        dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        """Reduce all ranks' tensors, element by element, for all ranks; None: in place."""
+        self._run(Call("allreduce", op, 0, dtype), tensor, output, stream)
+
+    def reduce(
+        self, tensor: Any, root: int = 0, output: Any = None, op: str = "sum", stream: Any = None,
+        *, dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        """Reduce all ranks' tensors for the root; the output counts there only."""
+        output = output if self.rank == root else None
+        self._run(Call("reduce", op, root, dtype), tensor, output, stream)
+
+    def reduce_scatter(
+        self, tensor: Any, output: Any = None, op: str = "sum", stream: Any = None, *,
+        dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        """Reduce all ranks' tensors; rank r gets part r of as many parts as ranks.
+
+        None: in place, where the part lies in the tensor; the other parts stay as they are.
+        """
+        self._run(Call("reducescatter", op, 0, dtype), tensor, output, stream)
+
+    def all_gather(
+        self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
+    ) -> None:
+        """Give all ranks' tensors to all ranks, one after another.
+
+        None: in place, where the tensor is the output and rank r's part of it is what it gives.
+        """
+        self._run(Call("allgather", "sum", 0, dtype), tensor, output, stream)
+
+    def all_to_all(
+        self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
+    ) -> None:
+        """Give part r of each rank's tensor to rank r; None: in place."""
+        self._run(Call("alltoall", "sum", 0, dtype), tensor, output, stream)
+
+    def broadcast(
+        self, tensor: Any, root: int = 0, stream: Any = None, *, dtype: str | None = None
+    ) -> None:
+        """Give the root's tensor to all ranks, into theirs."""
+        self._run(Call("broadcast", "sum", root, dtype), tensor, None, stream)
+
+    def prepare(
+        self, collective: str, elements: int, dtype: str, *, op: str = "sum", root: int = 0,
+        in_place: bool = True,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Make what such calls need, and return what was chosen for them.
+
+        `collective` is "allreduce", "reduce", "reducescatter", "allgather", "alltoall" or
+        "broadcast"; `elements` counts what one rank gives of allgather, gets of reducescatter,
+        and gives each other rank of alltoall. Waits for all ranks, if such a call is the first.
+        The answer has algorithm, executor, piece_bytes, several_paths and predicted_seconds.
+        """
+        where = addresses_like(collective, elements * size_of(dtype), in_place, self.rank)
+        call = (collective, dtype, op, root, elements, *where)
+        self._rank.prepare(*call)
+        return self._rank.chosen(*call)
+
+    def choose_from(self, algorithms: Iterable[str] = (), executor: str = "auto") -> None:
+        """Allow these algorithms only; for measurements. The same at all ranks, before any call."""
+        self._rank.choose_from(list(algorithms), executor)
+
+    def barrier(self) -> None:
+        """Wait until all ranks have called this. Streams are not waited for."""
+        self._rank.barrier()
+
+    def close(self) -> None:
+        """End this rank, when its streams are done and all other ranks end theirs, too."""
+        self._rank.close()
+
+    def __enter__(self) -> Collectives:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<polypath.Collectives, rank {self.rank} of {self.size} on {self.gpu}>"
+
+    # --- how it is done ---
+
+    def _run(self, call: Call, tensor: Any, output: Any, stream: Any) -> None:
+        framework = framework_of(tensor)
+        given, taken = framework.elements(tensor, call.dtype), None
+        framework.check_gradient(tensor)
+        target, into = framework, tensor
+        if output is not None:
+            target, into = framework_of(output), output
+            taken = target.elements(output, call.dtype)
+            target.check_gradient(output)
+        arguments = self._arguments(call, given, taken)
+        if stream is None and isinstance(into, Buffer):
+            self._run_and_wait(arguments)
+            return
+        self._rank.run(*arguments, self._handle(stream, framework, tensor))
+        target.note_write(into)
+        if stream is not None:
+            self._note_use(stream, ((framework, tensor), (target, output)))
+
+    def _arguments(self, call: Call, given: Elements, taken: Elements | None) -> Arguments:
+        """Return the arguments of a call; what has been checked once is not checked again."""
+        key = (call, given, taken)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = arguments_of(call, given, taken, self._member)
+        return known
+
+    def _handle(self, stream: Any, framework: Framework, tensor: Any) -> StreamHandle:
+        if stream is None:
+            return framework.current_handle(tensor, self._member.gpu)
+        return self._named(stream).handle
+
+    def _named(self, stream: Any) -> GpuStream:
+        named = given_stream(stream, self._member.gpu)
+        if named.gpu == self._member.gpu:
+            return named
+        raise ValueError(
+            message(
+                f"stream of gpu{named.gpu} cannot be used",
+                f"this rank's GPU is {self.gpu}",
+                "Pass a stream of that one.",
+            )
+        )
+
+    def _run_and_wait(self, arguments: Arguments) -> None:
+        """Use a stream of our own. A simulated one ends only if all ranks have enqueued theirs."""
+        if self._own_stream is None:
+            self._own_stream = self._context.stream(self.gpu)
+        self._rank.run(*arguments, self._own_stream)
+        if self._context.simulated:
+            self.barrier()
+        self._own_stream.synchronize()
+
+    def _note_use(self, stream: Any, ends: Iterable[tuple[Framework, Any]]) -> None:
+        for framework, thing in ends:
+            if thing is not None:
+                framework.note_use(framework.memory(thing), self._named(stream))
+
+
+def _place(gpu: Any, rank: int, context: Context) -> str:
+    """Return the name of this rank's GPU."""
+    number = CURRENT if gpu is None else gpu_of_device(gpu)
+    if number == CURRENT:
+        number = rank if context.simulated else _current_gpu(rank)
+    return "host" if number is None else f"gpu{number}"
+
+
+def _current_gpu(rank: int) -> int:
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if torch is not None and torch.cuda.is_available():
+        return int(torch.cuda.current_device())
+    return rank if cupy is None else int(cupy.cuda.Device().id)

@@ -1,0 +1,1 @@
+"""Collectives beside other libraries: the parts of scripts/collective_rivals.py."""

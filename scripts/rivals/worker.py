@@ -1,0 +1,100 @@
+"""What each rank does: all cases, one after another, and reports of it by rank 0."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from rivals.cases import Case
+from rivals.contender import Contender
+from rivals.ranks import Ranks
+from rivals.turns import BrokenError, Turns
+
+# The environment of every rank: no multicast for anybody, and no network between processes.
+ENVIRONMENT = {
+    "NCCL_NVLS_ENABLE": "0",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "NCCL_SOCKET_IFNAME": "lo",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be measured."""
+
+    cases: list[Case]
+    rounds: int
+    algorithms: list[str]
+    executor: str
+    rivals: bool = True  # beside Polypath
+    absent: dict[str, str] = field(default_factory=dict)  # names of contenders: why
+    skipped: dict[Case, dict[str, str]] = field(default_factory=dict)  # labels: why
+
+
+class Sender(Protocol):
+    """Where reports go."""
+
+    def send(self, report: Any) -> None:
+        """Tell it."""
+
+
+def opened(contenders: list[Contender], ranks: Ranks, reports: Sender) -> list[Contender]:
+    """Return those that can take part; say of the others why not."""
+    able = []
+    for contender in contenders:
+        reports.send(("begun", None, contender.name))
+        _, problem = ranks.together(partial(contender.open, ranks))
+        if problem:
+            reports.send(("absent", contender.name, problem))
+        else:
+            able.append(contender)
+    return able
+
+
+def measure(plan: Plan, contenders: list[Contender], ranks: Ranks, reports: Sender) -> None:
+    """Measure all cases; rank 0's reports count."""
+    wanted = [each for each in contenders if each.name not in plan.absent]
+    able = opened(wanted, ranks, reports)
+    for case in plan.cases:
+
+        def say(label: str, case: Case = case) -> None:
+            reports.send(("begun", case, label))
+
+        try:
+            measured = Turns(ranks, case, say, plan.skipped.get(case, {})).measure(
+                able, plan.rounds
+            )
+        except BrokenError as error:
+            reports.send(("broken", case, str(error)))
+            raise
+        reports.send(("done", case, measured))
+    reports.send(("end", None, None))
+    for contender in able:
+        contender.close()
+
+
+class Silence:
+    """Where the reports of other ranks than 0 go."""
+
+    def send(self, report: Any) -> None:
+        """Forget it."""
+
+
+def on_gpu(rank: int, size: int, store: str, plan: Plan, reports: Sender) -> None:
+    """Be one rank of processes with a GPU each."""
+    os.environ.update(ENVIRONMENT)
+    from rivals.gpu_contenders import Nccl, SymmetricMemory
+    from rivals.gpu_polypath import GpuPolypath
+    from rivals.gpu_ranks import GpuRanks
+
+    ranks = GpuRanks(rank, size, store)
+    contenders: list[Contender] = [
+        GpuPolypath(algorithm, plan.executor) for algorithm in plan.algorithms
+    ]
+    if plan.rivals:
+        contenders += [Nccl(), SymmetricMemory(1), SymmetricMemory(2)]
+    measure(plan, contenders, ranks, reports if rank == 0 else Silence())
+    os._exit(0)  # whatever a library does at the end, the results are there

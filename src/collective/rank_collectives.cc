@@ -1,0 +1,258 @@
+#include "collective/rank_collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "collective/tuning.h"
+#include "core/error.h"
+#include "core/quietly.h"
+
+namespace polypath {
+namespace {
+
+constexpr Seconds kPatience{10};  // with what waits on the GPU, after an abort
+
+std::string said(const Machine& machine, PlaceId gpu) {
+  return fmt::format("{}, {} places, {}", machine.name, machine.places.size(),
+                     machine.place(gpu).name);
+}
+
+// The GPUs of all ranks, from what each has said.
+std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& all) {
+  std::vector<PlaceId> ranks;
+  for (const Blob& each : all) {
+    const auto gpus = machine.places_of(PlaceKind::gpu);
+    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](PlaceId place) { return said(machine, place) == each; });
+    if (gpu == gpus.end())
+      fail(ErrorCode::invalid_argument, "the ranks are not on one machine",
+           fmt::format("rank {} says {}", ranks.size(), each),
+           "Let all ranks see the same GPUs, and use the same machine.");
+    if (std::find(ranks.begin(), ranks.end(), *gpu) != ranks.end())
+      fail(ErrorCode::invalid_argument, fmt::format("two ranks have {}", machine.place(*gpu).name),
+           "each needs a GPU of its own", "Give each rank another one.");
+    ranks.push_back(*gpu);
+  }
+  return ranks;
+}
+
+// No driver of GPUs lets processes share the pinned memory that it makes.
+Settings without_hosts(Settings settings, const Machine& machine) {
+  for (const PlaceId host : machine.places_of(PlaceKind::host))
+    settings.exclude.push_back(machine.place(host).name);
+  return settings;
+}
+
+}  // namespace
+
+RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const Settings& settings,
+                                 PlaceId gpu, std::unique_ptr<Communicator> communicator)
+    : driver_(driver),
+      machine_(machine),
+      gpu_(gpu),
+      communicator_(std::move(communicator)),
+      ranks_(ranks_of(machine, communicator_->all_gather(said(machine, gpu)))),
+      options_{.executor = Executor::stream,
+               .private_memory = true,
+               .kernels = has_mail_kernels(driver)},
+      planner_(machine, without_hosts(settings, machine)),
+      routes_(machine, with_collective_slots(without_hosts(settings, machine), machine)),
+      run_(std::make_unique<RankRun>(driver, machine, settings,
+                                     RankRun::Group{ranks_, rank(), exchange()})) {
+  communicator_->on_abort([this] { release_when_aborted(); });
+}
+
+// After an abort, or when a rank has ended, nobody is waited for.
+RankCollectives::~RankCollectives() {
+  quietly([&] { run_->synchronize(); });
+  quietly([&] { (void)communicator_->all_gather({}); });
+  communicator_->close();
+  if (release_.joinable()) release_.join();
+}
+
+AllGather RankCollectives::exchange() {
+  return [this](const ExportedMemory& own) {
+    const auto* const begin = reinterpret_cast<const char*>(own.data());
+    std::vector<ExportedMemory> all;
+    for (const Blob& each : communicator_->all_gather({begin, begin + own.size()})) {
+      const auto* const bytes = reinterpret_cast<const std::byte*>(each.data());
+      all.emplace_back(bytes, bytes + each.size());
+    }
+    return all;
+  };
+}
+
+void RankCollectives::release_when_aborted() {
+  release_ = std::thread([this] { quietly([&] { (void)run_->release(kPatience); }); });
+}
+
+void RankCollectives::choose_from(CollectiveOptions options) {
+  options_ = std::move(options);
+  options_.private_memory = true;
+  options_.kernels = has_mail_kernels(driver_);
+  if (!options_.executor) options_.executor = Executor::stream;
+  ready_.clear();
+}
+
+// --- what is called ---
+
+bool RankCollectives::is_in_place(const CollectiveCall& call) const {
+  const Bytes own =
+      bytes_of(call.reduction.type) * call.elements * static_cast<std::uint64_t>(rank());
+  switch (call.collective) {
+    case Collective::all_gather: return call.input == call.output + own;
+    case Collective::reduce_scatter: return call.output == call.input + own;
+    case Collective::reduce:
+    case Collective::broadcast: return true;  // copy_own() sees to it
+    case Collective::all_reduce:
+    case Collective::all_to_all: break;
+  }
+  return call.input == call.output;
+}
+
+RankCollectives::Kind RankCollectives::kind_of(const CollectiveCall& call) const {
+  return {.collective = call.collective,
+          .type = call.reduction.type,
+          .operation = reduces(call.collective) ? call.reduction.operation : ReduceOperator::sum,
+          .root = has_root(call.collective) ? call.root : 0,
+          .elements = call.elements,
+          .in_place = is_in_place(call)};
+}
+
+CollectiveRequest RankCollectives::request_of(const Kind& kind) const {
+  return {.collective = kind.collective,
+          .ranks = ranks_,
+          .elements = kind.elements,
+          .reduction = {kind.operation, kind.type},
+          .root = kind.root,
+          .in_place = kind.in_place};
+}
+
+CallRecord RankCollectives::record_of(const Kind& kind) const {
+  return {.operation = name_of(kind.collective),
+          .type = name_of(kind.type),
+          .reduction = reduces(kind.collective) ? name_of(kind.operation) : "",
+          .count = kind.elements,
+          .root = has_root(kind.collective) ? kind.root : -1,
+          .in_place = kind.in_place ? 1 : 0};
+}
+
+// The ranks' inputs and then their outputs, or their one memory each; of others nothing is known.
+std::vector<Address> RankCollectives::buffers_of(const CollectiveCall& call,
+                                                 const Kind& kind) const {
+  const auto own = static_cast<std::size_t>(rank());
+  std::vector<Address> buffers(ranks_.size() * (kind.in_place ? 1 : 2));
+  const bool gives = call.collective == Collective::reduce_scatter ||
+                     (call.collective == Collective::reduce && rank() != call.root) ||
+                     (call.collective == Collective::broadcast && rank() == call.root);
+  buffers[own] = kind.in_place && !gives ? call.output : call.input;
+  if (!kind.in_place) buffers[ranks_.size() + own] = call.output;
+  return buffers;
+}
+
+// Programs with a root are made for one memory of each rank: what the root gives is where it gets
+// the result, and the other way round.
+void RankCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) {
+  if (!has_root(call.collective) || rank() != call.root || call.input == call.output) return;
+  if (call.collective == Collective::broadcast && call.output.value == 0) return;
+  driver_.copy_native({.destination = call.output,
+                       .source = call.input,
+                       .bytes = bytes_of(call.reduction.type) * call.elements,
+                       .destination_place = gpu_,
+                       .source_place = gpu_},
+                      stream);
+}
+
+// --- what is done ---
+
+// Rank 0 decides. What keeps it from that is for all to know.
+std::string RankCollectives::proposal(const CollectiveRequest& request) {
+  if (rank() != 0) return {};
+  try {
+    const CollectiveDraft draft = planner_.plan(request, options_).chosen();
+    return fmt::format("{} {} {} {} {} {}", draft.algorithm->name, draft.tuning.piece.value,
+                       draft.tuning.radix, draft.tuning.several_paths ? 1 : 0,
+                       draft.executor == Executor::graph ? 1 : 0, draft.predicted.value);
+  } catch (const Error& error) {
+    return fmt::format("! {} {}", static_cast<int>(error.code()), error.what());
+  }
+}
+
+CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request) {
+  const std::string chosen = communicator_->all_gather(proposal(request)).front();
+  std::istringstream words(chosen);
+  std::string name;
+  int several = 0, graph = 0, code = 0;
+  CollectiveDraft draft;
+  draft.tuning.private_memory = true;
+  words >> name;
+  if (name == "!") {
+    words >> code >> std::ws;
+    std::string what;
+    std::getline(words, what, '\0');
+    throw Error(static_cast<ErrorCode>(code), what);
+  }
+  words >> draft.tuning.piece.value >> draft.tuning.radix >> several >> graph >>
+      draft.predicted.value;
+  draft.algorithm = &find_algorithm(name);
+  draft.tuning.several_paths = several != 0;
+  draft.executor = graph != 0 ? Executor::graph : Executor::stream;
+  return draft;
+}
+
+// If it fails at one rank the others would wait for it. What fails because they have gone is their
+// error.
+const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
+  const auto found = ready_.find(kind);
+  if (found != ready_.end()) return found->second;
+  try {
+    return ready_[kind] = make_ready(kind);
+  } catch (const Error& error) {
+    ready_.erase(kind);
+    communicator_->check();
+    communicator_->abort(error.what());
+    throw;
+  }
+}
+
+RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
+  const CollectiveRequest request = request_of(kind);
+  Ready made{agreed(request), nullptr};
+  const Program whole =
+      build(*made.draft.algorithm, machine_, request, made.draft.tuning, &routes_);
+  auto parts = project(machine_, whole, ranks_, RankRun::Group{}.flags_per_pair);
+  made.program = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
+                                               made.draft.executor);
+  run_->prepare(*made.program);
+  return made;
+}
+
+void RankCollectives::prepare(const CollectiveCall& call) { (void)ready(kind_of(call)); }
+
+const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const {
+  const auto found = ready_.find(kind_of(call));
+  if (found == ready_.end())
+    fail(ErrorCode::invalid_argument, "nothing has been chosen for such a call",
+         "it was never prepared", "Prepare or run it first.");
+  return found->second.draft;
+}
+
+void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
+  const Kind kind = kind_of(call);
+  const bool capturing = driver_.is_capturing(stream);
+  if (capturing && !ready_.contains(kind))
+    fail(ErrorCode::unsupported, "a first call cannot be captured",
+         "what it needs is made by all ranks together", "Prepare it, or run it once before.");
+  const CallNumber number = communicator_->begin(record_of(kind));
+  const Ready& made = ready(kind);
+  copy_own(call, stream);
+  const std::uint64_t run = run_->run(*made.program, buffers_of(call, kind), stream);
+  if (!capturing) communicator_->watch(number, [this, run] { return run_->is_done(run); });
+}
+
+void RankCollectives::barrier() { (void)communicator_->all_gather({}); }
+
+}  // namespace polypath

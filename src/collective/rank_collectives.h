@@ -1,0 +1,111 @@
+#pragma once
+// Collectives of ranks that are processes, or threads, of their own: each gives its part of a call,
+// in its own stream, and waits for nobody.
+//
+//   run(call, stream): say what is called (communicator) ─▶ the program of such calls, planned by
+//   rank 0 when it is called first, divided (projection.h) ─▶ this rank's part (rank_run.h) ─▶
+//   watched
+//
+// Nobody's own memory has to be within reach of the others: what arrives for it goes through
+// scratch memory or mailboxes, which ranks exchange when a program first needs them.
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "collective/choose.h"
+#include "collective/rank_run.h"
+#include "communicator/communicator.h"
+
+namespace polypath {
+
+/// One rank's call: what it gives and where it gets the result. In place where the result's part
+/// that is this rank's is what it gives, as request.h says; all ranks are then. Of `reduce` the
+/// output counts at the root only, of `broadcast` the input there and elsewhere the output.
+struct CollectiveCall {
+  Collective collective = Collective::all_reduce;
+  Reduction reduction = {};  ///< its type is that of the elements in any case
+  int root = 0;
+  std::uint64_t elements = 0;  ///< as CollectiveRequest has them
+  Address input = {};
+  Address output = {};
+};
+
+/// One rank's end. Not thread-safe.
+class RankCollectives {
+ public:
+  /// All ranks make theirs at the same time. `gpu` is this rank's; they have different ones of the
+  /// same machine. Errors: those of the communicator and the driver; invalid_argument if two ranks
+  /// have one GPU, or their machines differ.
+  RankCollectives(Driver& driver, const Machine& machine, const Settings& settings, PlaceId gpu,
+                  std::unique_ptr<Communicator> communicator);
+  RankCollectives(const RankCollectives&) = delete;
+  RankCollectives& operator=(const RankCollectives&) = delete;
+  /// Waits for what is queued, and for the other ranks to destroy theirs.
+  ~RankCollectives();
+
+  [[nodiscard]] int rank() const { return communicator_->rank(); }
+  [[nodiscard]] int size() const { return communicator_->size(); }
+  [[nodiscard]] Communicator& communicator() { return *communicator_; }
+
+  /// What the following calls are chosen from; the same at all ranks. For measurements.
+  void choose_from(CollectiveOptions options);
+
+  /// Enqueues the rank's part on `stream`, one of its GPU, after what is there; what comes next is
+  /// after all that touches its memory. The first call of each kind and size waits for all ranks,
+  /// later ones for nobody. Into a stream that is being captured it goes if it is not the first.
+  /// Errors: invalid_argument for a call that nobody can do, or if the ranks' calls differ;
+  /// communicator after an abort; those of the driver.
+  void run(const CollectiveCall& call, StreamHandle stream);
+  /// Makes what such calls need. Waits for all ranks.
+  void prepare(const CollectiveCall& call);
+  /// What was chosen for a call that is prepared.
+  [[nodiscard]] const CollectiveDraft& chosen(const CollectiveCall& call) const;
+  /// Of the threads that call it, not of streams.
+  void barrier();
+
+ private:
+  /// What calls of one program have in common.
+  struct Kind {
+    Collective collective;
+    ElementType type;
+    ReduceOperator operation;
+    int root;
+    std::uint64_t elements;
+    bool in_place;
+    auto operator<=>(const Kind&) const = default;
+  };
+  struct Ready {
+    CollectiveDraft draft;
+    std::unique_ptr<RankProgram> program;
+  };
+
+  [[nodiscard]] AllGather exchange();
+  [[nodiscard]] bool is_in_place(const CollectiveCall& call) const;
+  [[nodiscard]] Kind kind_of(const CollectiveCall& call) const;
+  [[nodiscard]] CollectiveRequest request_of(const Kind& kind) const;
+  [[nodiscard]] CallRecord record_of(const Kind& kind) const;
+  [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request);
+  [[nodiscard]] std::string proposal(const CollectiveRequest& request);
+  const Ready& ready(const Kind& kind);
+  [[nodiscard]] Ready make_ready(const Kind& kind);
+  [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
+  void copy_own(const CollectiveCall& call, StreamHandle stream);
+  void release_when_aborted();
+
+  Driver& driver_;
+  const Machine& machine_;
+  PlaceId gpu_;
+  std::unique_ptr<Communicator> communicator_;
+  std::vector<PlaceId> ranks_;
+  CollectiveOptions options_;
+  CollectivePlanner planner_;
+  Routes routes_;
+  std::unique_ptr<RankRun> run_;
+  std::map<Kind, Ready> ready_;
+  std::thread release_;  ///< of what waits on the GPU after an abort
+};
+
+}  // namespace polypath

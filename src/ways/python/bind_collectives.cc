@@ -1,0 +1,158 @@
+// Collectives: one rank's end, and the ways by which ranks find one another.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "ways/python/bindings.h"
+#include "ways/python/collective_rank.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace polypath::python {
+namespace {
+
+using RankPointer = std::unique_ptr<CollectiveRank>;
+
+Seconds timeout_of(const Context& context, std::optional<double> timeout) {
+  return Seconds{timeout.value_or(context.opened().settings().communicator_timeout)};
+}
+
+RankPointer by_file(const Holder& holder, const std::string& gpu, const std::string& folder,
+                    int rank, int size, std::optional<double> timeout) {
+  const ContextPointer context = holder.context();
+  const nb::gil_scoped_release unlocked;
+  return std::make_unique<CollectiveRank>(
+      context, gpu, bootstrap_by_file(folder, rank, size, timeout_of(*context, timeout)));
+}
+
+RankPointer by_address(const Holder& holder, const std::string& gpu, const std::string& address,
+                       int rank, int size, std::optional<double> timeout) {
+  const ContextPointer context = holder.context();
+  const nb::gil_scoped_release unlocked;
+  return std::make_unique<CollectiveRank>(
+      context, gpu, bootstrap_by_address(address, rank, size, timeout_of(*context, timeout)));
+}
+
+RankPointer by_threads(const Holder& holder, const std::string& gpu, Meeting& meeting, int rank) {
+  const ContextPointer context = holder.context();
+  const nb::gil_scoped_release unlocked;
+  return std::make_unique<CollectiveRank>(context, gpu, meeting.enter(rank));
+}
+
+// The last one to use it may be a thread without the interpreter's lock.
+std::shared_ptr<nb::object> shared(nb::object object) {
+  return {new nb::object(std::move(object)), [](nb::object* last) {
+            const nb::gil_scoped_acquire locked;
+            delete last;
+          }};
+}
+
+// What Python raises becomes an error of the round, in its own words.
+std::vector<Blob> ask(const nb::object& function, const Blob& mine) {
+  const nb::gil_scoped_acquire locked;
+  try {
+    std::vector<Blob> all;
+    for (nb::handle each : function(nb::bytes(mine.data(), mine.size()))) {
+      const auto given = nb::cast<nb::bytes>(each);
+      all.emplace_back(static_cast<const char*>(given.data()), given.size());
+    }
+    return all;
+  } catch (const nb::python_error& error) {
+    fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
+         error.what(), "Correct the function that was given for it.");
+  } catch (const nb::cast_error&) {
+    fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
+         "the function that was given for it does not return bytes", "Correct it.");
+  }
+}
+
+RankPointer by_function(const Holder& holder, const std::string& gpu, nb::object all_gather,
+                        int rank, int size) {
+  const ContextPointer context = holder.context();
+  const auto function = shared(std::move(all_gather));
+  const nb::gil_scoped_release unlocked;
+  BootstrapFunctions functions{
+      .all_gather = [function](const Blob& mine, Seconds) { return ask(*function, mine); },
+      .split = {}};
+  return std::make_unique<CollectiveRank>(context, gpu,
+                                          bootstrap_by_functions(std::move(functions), rank, size));
+}
+
+void run(CollectiveRank& rank, const std::string& collective, const std::string& type,
+         const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
+         std::uintptr_t output, const nb::object& stream) {
+  rank.run({collective, type, reduction, root, elements, input, output}, stream);
+}
+
+void prepare(CollectiveRank& rank, const std::string& collective, const std::string& type,
+             const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
+             std::uintptr_t output) {
+  rank.prepare({collective, type, reduction, root, elements, input, output});
+}
+
+nb::dict chosen(CollectiveRank& rank, const std::string& collective, const std::string& type,
+                const std::string& reduction, int root, std::uint64_t elements,
+                std::uintptr_t input, std::uintptr_t output) {
+  return rank.chosen({collective, type, reduction, root, elements, input, output});
+}
+
+void bind_meetings(nb::class_<CollectiveRank>& rank) {
+  rank.def_static("by_file", &by_file, "context"_a, "gpu"_a, "folder"_a, "rank"_a, "size"_a,
+                  "timeout"_a = nb::none(),
+                  "Join ranks that share a folder; `timeout` seconds are for the others to come.")
+      .def_static("by_address", &by_address, "context"_a, "gpu"_a, "address"_a, "rank"_a, "size"_a,
+                  "timeout"_a = nb::none(),
+                  "Join ranks by TCP, of which rank 0 listens at HOST:PORT.")
+      .def_static("by_threads", &by_threads, "context"_a, "gpu"_a, "meeting"_a, "rank"_a,
+                  "Join ranks that are threads of this process.")
+      .def_static("by_function", &by_function, "context"_a, "gpu"_a, "all_gather"_a, "rank"_a,
+                  "size"_a,
+                  nb::sig("def by_function(context: Context, gpu: str, all_gather: "
+                          "collections.abc.Callable[[bytes], collections.abc.Iterable[bytes]], "
+                          "rank: int, size: int) -> CollectiveRank"),
+                  "Join ranks by a function that gives the bytes of all for each rank's own.");
+}
+
+void bind_calls(nb::class_<CollectiveRank>& rank) {
+  rank.def("run", &run, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a, "input"_a,
+           "output"_a, "stream"_a,
+           nb::sig("def run(self, collective: str, type: str, reduction: str, root: int, "
+                   "elements: int, input: int, output: int, stream: int | Stream) -> None"),
+           R"(Enqueue this rank's part of a collective; the counts are those of request.h.
+
+The first of its kind and size waits for all ranks. Equal addresses are in place.)")
+      .def("prepare", &prepare, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
+           "input"_a, "output"_a,
+           "Make what such calls need, and enqueue nothing. Waits for all ranks.")
+      .def("chosen", &chosen, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
+           "input"_a, "output"_a,
+           nb::sig("def chosen(self, collective: str, type: str, reduction: str, root: int, "
+                   "elements: int, input: int, output: int) -> dict[str, typing.Any]"),
+           "Return what was chosen for a call that has been prepared.")
+      .def("choose_from", &CollectiveRank::choose_from, "algorithms"_a, "executor"_a = "auto",
+           "Allow these algorithms only. The same at all ranks, before the first call.")
+      .def("barrier", &CollectiveRank::barrier, "Wait until all ranks are here.")
+      .def("close", &CollectiveRank::close,
+           "End this rank; nobody may be using its memory any more.");
+}
+
+}  // namespace
+
+void bind_collectives(nb::module_& module) {
+  nb::class_<Meeting>(module, "Meeting", "Where ranks that are threads of one process meet.")
+      .def(nb::init<int>(), "size"_a)
+      .def_prop_ro("size", &Meeting::size, "How many ranks meet.");
+  nb::class_<CollectiveRank> rank(
+      module, "CollectiveRank", "One rank's end of collectives; polypath.Collectives is over it.");
+  bind_meetings(rank);
+  bind_calls(rank);
+  rank.def_prop_ro("rank", &CollectiveRank::rank, "This rank.")
+      .def_prop_ro("size", &CollectiveRank::size, "How many ranks there are.")
+      .def_prop_ro("gpu", &CollectiveRank::gpu, "This rank's GPU.");
+}
+
+}  // namespace polypath::python

@@ -1,0 +1,77 @@
+#pragma once
+// Python's view of collectives: one rank's end, which keeps its context alive.
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collective/rank_collectives.h"
+#include "ways/python/buffer.h"
+
+namespace polypath::python {
+
+/// What is asked for, in names, and where this rank's memory is. Counts are those of request.h.
+struct CollectiveArgument {
+  std::string collective;
+  std::string type;
+  std::string reduction;
+  int root = 0;
+  std::uint64_t elements = 0;
+  std::uintptr_t input = 0;
+  std::uintptr_t output = 0;
+};
+
+/// Where ranks that are threads of one process find one another.
+class Meeting {
+ public:
+  /// Error (invalid_argument) for fewer than one.
+  explicit Meeting(int size);
+  [[nodiscard]] int size() const { return static_cast<int>(ends_.size()); }
+  /// Error (invalid_argument) for a rank that there is not, or that has come already.
+  std::unique_ptr<Bootstrap> enter(int rank);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Bootstrap>> ends_;
+};
+
+/// The class CollectiveRank of the Python package. Calls of several threads take turns.
+class CollectiveRank {
+ public:
+  /// Waits for all ranks.
+  CollectiveRank(ContextPointer context, const std::string& gpu,
+                 std::unique_ptr<Bootstrap> bootstrap);
+  CollectiveRank(const CollectiveRank&) = delete;
+  CollectiveRank& operator=(const CollectiveRank&) = delete;
+  ~CollectiveRank();
+
+  void run(const CollectiveArgument& argument, nanobind::handle stream);
+  void prepare(const CollectiveArgument& argument);
+  /// What was chosen for a call that has been prepared, as a dictionary.
+  nanobind::dict chosen(const CollectiveArgument& argument);
+  void choose_from(const std::vector<std::string>& algorithms, const std::string& executor);
+  void barrier();
+  /// Ends this rank without waiting for others, who must not be using its memory any more.
+  void close();
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] const std::string& gpu() const { return gpu_; }
+
+ private:
+  /// Error (invalid_argument) after close(). The mutex is held.
+  [[nodiscard]] RankCollectives& ranks() const;
+
+  ContextPointer context_;
+  std::string gpu_;
+  int rank_;
+  int size_;
+  std::mutex mutex_;
+  std::unique_ptr<RankCollectives> ranks_;
+};
+
+}  // namespace polypath::python

@@ -1,0 +1,194 @@
+// Ranks that call collectives, each in a thread of its own, on one simulated machine: right, in
+// place and not, whatever is called; and errors that all of them get.
+
+#include "collective/rank_collectives.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "core/error.h"
+#include "machine/load_machine.h"
+#include "support/rank_buffers.h"
+#include "support/ranks.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// One rank's end, and its stream.
+struct Rank {
+  RankCollectives& collectives;
+  StreamHandle stream;
+  int number;
+};
+
+class RankedCollectives : public testing::Test {
+ protected:
+  static constexpr int kRanks = 4;
+
+  /// Does it at all ranks at the same time, each with an end of its own.
+  template <class Action>
+  void on_ranks(Action action, Seconds timeout = Seconds{20}) {
+    auto ends = bootstrap_among_threads(kRanks);
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back(
+          [&, rank, end = std::move(ends[static_cast<std::size_t>(rank)])]() mutable {
+            const PlaceId gpu = gpus_[static_cast<std::size_t>(rank)];
+            CommunicatorOptions options;
+            options.timeout = timeout;
+            RankCollectives collectives(driver_, driver_.machine(), collective_settings(), gpu,
+                                        std::make_unique<Communicator>(std::move(end), options));
+            const StreamHandle stream = driver_.create_stream(gpu);
+            action(Rank{collectives, stream, rank});
+            driver_.destroy_stream(stream);
+          });
+  }
+
+  /// The call of a rank on these memories.
+  static CollectiveCall call_of(const CollectiveRequest& request, const RankBuffers& buffers,
+                                int rank) {
+    const auto number = static_cast<std::size_t>(rank);
+    const Bytes own = request.part() * static_cast<std::uint64_t>(rank);
+    const Address memory = buffers.addresses()[number];
+    CollectiveCall call{.collective = request.collective,
+                        .reduction = request.reduction,
+                        .root = request.root,
+                        .elements = request.elements,
+                        .input = memory,
+                        .output = memory};
+    if (!request.in_place) call.output = buffers.addresses()[number + kRanks];
+    else if (request.collective == Collective::all_gather) call.input = memory + own;
+    else if (request.collective == Collective::reduce_scatter) call.output = memory + own;
+    return call;
+  }
+
+  CollectiveRequest request_of(Collective collective, std::uint64_t elements) const {
+    return {.collective = collective, .ranks = gpus_, .elements = elements, .root = 1};
+  }
+
+  sim::SimDriver driver_{load_machine("h200x4")};
+  std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), kRanks);
+};
+
+// 1000 elements go by one kernel per GPU, 3 million by copies.
+TEST_F(RankedCollectives, AreRightWhateverIsCalled) {
+  for (const Collective collective : all_collectives())
+    for (const std::uint64_t elements : {1000, 3'000'000})
+      for (const bool in_place : {false, true}) {
+        SCOPED_TRACE(testing::Message() << name_of(collective) << " of " << elements
+                                        << (in_place ? ", in place" : ""));
+        CollectiveRequest request = request_of(collective, elements);
+        request.in_place = in_place;
+        RankBuffers buffers(driver_, request);
+        buffers.fill();
+
+        on_ranks([&](const Rank& rank) {
+          rank.collectives.run(call_of(request, buffers, rank.number), rank.stream);
+          rank.collectives.barrier();
+          driver_.synchronize(rank.stream);
+        });
+
+        EXPECT_TRUE(buffers.right());
+      }
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+}
+
+// What is called again, with other memory, in another order of ranks.
+TEST_F(RankedCollectives, OfAKindThatIsKnownWaitForNobody) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 1000);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+  std::atomic<int> enqueued = 0;
+
+  on_ranks([&](const Rank& rank) {
+    const CollectiveCall call = call_of(request, buffers, rank.number);
+    rank.collectives.prepare(call);
+    rank.collectives.barrier();
+    while (rank.number > 0 && enqueued < rank.number) std::this_thread::yield();
+    rank.collectives.run(call, rank.stream);
+    ++enqueued;
+    rank.collectives.barrier();
+    driver_.synchronize(rank.stream);
+    EXPECT_STREQ(rank.collectives.chosen(call).algorithm->name, "oneshot");
+  });
+
+  EXPECT_TRUE(buffers.right());
+}
+
+TEST_F(RankedCollectives, ThatDifferAreAnErrorThatSaysWhoDiffers) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 1000);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+  std::atomic<int> errors = 0;
+
+  on_ranks([&](const Rank& rank) {
+    CollectiveCall call = call_of(request, buffers, rank.number);
+    rank.collectives.prepare(call);
+    if (rank.number == 2) call.reduction.operation = ReduceOperator::maximum;
+    try {
+      rank.collectives.run(call, rank.stream);
+      rank.collectives.barrier();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("ank 2"), HasSubstr("max"), HasSubstr("sum")));
+      ++errors;
+    }
+  });
+
+  EXPECT_EQ(errors, kRanks);
+}
+
+TEST_F(RankedCollectives, WithoutOneRankEndInAnErrorThatNamesIt) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 3'000'000);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+  std::atomic<int> errors = 0;
+
+  on_ranks(
+      [&](const Rank& rank) {
+        const CollectiveCall call = call_of(request, buffers, rank.number);
+        rank.collectives.prepare(call);
+        try {
+          if (rank.number != 3) rank.collectives.run(call, rank.stream);
+          for (;;) {
+            rank.collectives.communicator().check();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          }
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::communicator) << error.what();
+          EXPECT_THAT(error.what(), HasSubstr("ank 3"));
+          ++errors;
+        }
+      },
+      Seconds{2});
+
+  EXPECT_EQ(errors, kRanks);
+}
+
+TEST_F(RankedCollectives, HaveAGpuEach) {
+  std::atomic<int> errors = 0;
+  auto ends = bootstrap_among_threads(2);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          RankCollectives(
+              driver_, driver_.machine(), collective_settings(), gpus_[1],
+              std::make_unique<Communicator>(std::move(ends[static_cast<std::size_t>(rank)])));
+        } catch (const Error& error) {
+          EXPECT_THAT(error.what(), HasSubstr("gpu1"));
+          ++errors;
+        }
+      });
+  }
+
+  EXPECT_EQ(errors, 2);
+}
+
+}  // namespace
+}  // namespace polypath::test
