@@ -108,7 +108,8 @@ bool RankCollectives::is_in_place(const CollectiveCall& call) const {
     case Collective::reduce:
     case Collective::broadcast: return true;  // copy_own() sees to it
     case Collective::all_reduce:
-    case Collective::all_to_all: break;
+    case Collective::all_to_all:
+    case Collective::all_to_all_v: break;
   }
   return call.input == call.output;
 }

@@ -63,6 +63,24 @@ TEST(CollectiveFigures, HierarchicalBeatsFlatOnMist) {
   EXPECT_GT(best_of("mist", "flat", 64_MiB) / best_of("mist", "hierarchical", 64_MiB), 1.1);
 }
 
+// All of the message crosses the sockets' link twice each way flat, and once as a chain.
+TEST(CollectiveFigures, ChainBeatsFlatOnMist) {
+  EXPECT_GT(best_of("mist", "flat", 64_MiB) / best_of("mist", "chain", 64_MiB), 1.5);
+}
+
+TEST(CollectiveFigures, RankOrderCostsLittleOnMist) {
+  const Machine machine = load_machine("mist");
+  CollectivePlanner planner(machine, {});
+  for (const Bytes message : {64_KiB, 1_MiB, 16_MiB, 64_MiB}) {
+    const CollectiveRequest request = request_of(machine, Collective::all_reduce, message);
+
+    EXPECT_LE(simulated(machine, planner.plan(request)) /
+                  simulated(machine, planner.plan(request, {.any_order = true})),
+              1.1)
+        << message.value;
+  }
+}
+
 // As MPI libraries run it over a transport that splits messages (001, section 5.4): to the base 2,
 // one message per step and pair, and no step before the last one is over.
 double gain_of_several_paths(Collective collective, const char* algorithm, Bytes message) {

@@ -136,8 +136,9 @@ TEST_P(DriverReductions, AreOfOneGpuAndWholeElements) {
   expect_invalid_argument([&] { driver().reduce(across, {}, stream(gpu())); }, "another place");
   expect_invalid_argument([&] { driver().reduce(odd, {}, stream(gpu())); }, "6 bytes");
   const Reduction whole{ReduceOperator::average, ElementType::int32, 2};
-  expect_invalid_argument([&] { driver().reduce(request(near, near, 8), whole, stream(gpu())); },
-                          "averaged");
+  expect_invalid_argument(
+      [&] { driver().reduce(request(near, near + Bytes{32}, 8), whole, stream(gpu())); },
+      "averaged");
 }
 
 }  // namespace

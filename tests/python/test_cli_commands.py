@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import result_schemas
-from cli_runner import polypath, succeed
+from cli_runner import assert_refused, polypath, succeed
 
 ZOO = [machine["name"] for machine in succeed("machines", "--json", "-").json()["machines"]]
 MACHINE_SCHEMA = json.loads((Path(__file__).parents[2] / "machines" / "schema.json").read_text())
@@ -281,10 +281,56 @@ def test_a_collective_is_measured_by_each_algorithm():
 
 
 def test_a_collective_is_planned_with_reasons():
-    run = succeed("plan", "allreduce", "64M", "--machine", "cedar")
+    run = succeed("plan", "allreduce", "64M", "--machine", "cedar", "--any-order")
 
     for word in ("By flat", "hierarchical", "times as long", "several paths"):
         assert word in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "competes"),
+    [
+        ((), False),
+        (("--reduction", "average", "--type", "bfloat16"), False),
+        (("--any-order",), True),
+        (("--type", "int32"), True),
+        (("--reduction", "max"), True),
+    ],
+)
+def test_another_order_competes_only_where_it_has_the_same_bits(
+    options: tuple[str, ...], competes: bool
+) -> None:
+    plan = succeed(
+        "plan", "allreduce", "1M", "--machine", "mist", "--paths", "direct", *options,
+        "--json", "-",
+    ).json()  # fmt: skip
+
+    names = {algorithm["algorithm"] for algorithm in plan["algorithms"]}
+    assert "chain" in names
+    assert ("knomial" in names) == competes
+
+
+def test_an_alltoall_has_blocks_of_any_size():
+    counts = [0, 20, 1, 1, 20, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0]
+    listed = ",".join(str(count) for count in counts)
+    plan = succeed(
+        "plan", "alltoallv", "64M", "--machine", "beluga", "--counts", listed, "--json", "-"
+    ).json()
+
+    assert plan["counts"] == counts
+    # Rank 0 sends 22 counts in all: 64 MiB of 4-byte elements.
+    assert plan["elements"] == (64 << 20) // 4 // 22
+    assert plan["algorithms"][0]["several_paths"]
+
+
+@pytest.mark.parametrize("counts", ["1,2,3", "1,-2,3,4", "1,x", "0,0,0,0"])
+def test_counts_that_mean_nothing_are_refused(counts: str) -> None:
+    run = polypath(
+        "plan", "alltoallv", "1M", "--machine", "cedar", "--gpus", "2", "--counts", counts
+    )
+
+    assert_refused(run)
+    assert "count" in run.stderr
 
 
 def test_alltoall_is_a_pattern_unless_algorithms_are_named():
