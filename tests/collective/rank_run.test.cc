@@ -92,7 +92,8 @@ std::set<Flag> flags_of(const std::vector<RankPart>& parts) {
 // The same program, in which nobody sets or awaits that flag.
 RankPart without(const RankPart& part, const Flag& flag) {
   RankPart made;
-  made.first_flags = part.first_flags, made.scratch = part.scratch;
+  made.first_flags = part.first_flags, made.first_mailbox = part.first_mailbox;
+  made.scratch = part.scratch;
   for (const ProgramBuffer& buffer : part.program.buffers()) made.program.add(buffer);
   for (std::size_t i = 1; i < part.program.queues().size(); ++i)
     made.program.add(part.program.queues()[i]);
