@@ -24,8 +24,9 @@ bool Algorithm::does(Collective collective) const {
 }
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {flat(),     hierarchical(), ring(), knomial(),
-                                             exchange(), bruck(),        tree(), oneshot()};
+  static const std::vector<Algorithm> all = {flat(),    hierarchical(), ring(),
+                                             knomial(), exchange(),     bruck(),
+                                             tree(),    oneshot(),      oneshot_copies()};
   return all;
 }
 

@@ -48,5 +48,6 @@ Algorithm knomial();
 Algorithm tree();
 Algorithm bruck();
 Algorithm oneshot();
+Algorithm oneshot_copies();
 
 }  // namespace polypath

@@ -68,12 +68,25 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
       rates_(machine_),
       routes_(machine_, settings_) {}
 
+// Who keeps its memory private is a rank of its own. What needs too many flags is out of the
+// question.
+Seconds CollectivePlanner::predict(const CollectiveRequest& request, Executor executor,
+                                   const Program& program, bool divided) {
+  if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
+  try {
+    const auto parts = project(machine_, program, request.ranks, RankMemorySizes{}.flags_per_pair);
+    return predicted_time(machine_, rates_, parts, request.ranks, executor);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return Seconds::infinity();
+  }
+}
+
 void CollectivePlanner::predict(CollectiveDraft& draft, const CollectiveRequest& request,
                                 const std::vector<Executor>& executors, const Program& program) {
   draft.predicted = Seconds::infinity();
   for (const Executor executor : executors) {
-    const Seconds predicted =
-        predicted_time(machine_, rates_, program, executor, request.ranks.front());
+    const Seconds predicted = predict(request, executor, program, draft.tuning.private_memory);
     if (predicted < draft.predicted) draft.predicted = predicted, draft.executor = executor;
   }
 }

@@ -13,6 +13,7 @@
 
 #include "collective/algorithm.h"
 #include "collective/collective_run.h"
+#include "collective/rank_run.h"
 #include "collective/routes.h"
 
 namespace polypath {
@@ -71,6 +72,8 @@ class CollectivePlanner {
                                            const std::vector<Executor>& executors);
   void predict(CollectiveDraft& draft, const CollectiveRequest& request,
                const std::vector<Executor>& executors, const Program& program);
+  [[nodiscard]] Seconds predict(const CollectiveRequest& request, Executor executor,
+                                const Program& program, bool divided);
 
   Machine machine_;
   Settings settings_;

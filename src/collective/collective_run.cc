@@ -26,7 +26,7 @@ CollectiveRun::CollectiveRun(Driver& driver, const Machine& machine, const Setti
     : driver_(driver),
       hops_(driver, machine, with_collective_slots(settings, machine)),
       kernels_(driver, machine),
-      mailboxes_(driver, machine),
+      mailboxes_(driver),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics_),
       ended_(driver) {}

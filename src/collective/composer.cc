@@ -179,25 +179,28 @@ void Composer::send_chunk(const Way& way, int chunk,
 
 // All messages are as large. What goes over a hop is not as fast as what kernels usually read and
 // write there: so much more is taken to be moved.
-KernelCall Composer::mail_of(int rank, MailUse use, bool same_for_all) const {
+KernelCall Composer::mail_of(int rank, const Part& piece, MailUse use, bool same_for_all) const {
   const DriverBehaviour& driver = machine_.driver;
   const auto all = static_cast<std::uint64_t>(ranks());
-  const Bytes message = request_.part();
-  const Bytes sent = same_for_all ? message : message * all;
-  const Bytes got = use == MailUse::reduce ? message : message * all;
-  const Bytes line{static_cast<std::uint64_t>(box_for(message).real() * driver.kernel_efficiency /
-                                              driver.mail_efficiency)};
-  KernelCall call{.kernel = mail_kernel_number(request_.ranks[static_cast<std::size_t>(rank)], use),
-                  .gpu = request_.ranks[static_cast<std::size_t>(rank)],
-                  .memory = {{input(rank), sent}, {output(rank), got, true}},
-                  .values = mail_values({.reduction = request_.reduction,
-                                         .rank = rank,
-                                         .ranks = ranks(),
-                                         .message = message,
-                                         .same_for_all = same_for_all,
-                                         .box = mail_box(ranks())}),
-                  .shape = mail_shape(message),
-                  .duration = driver.mail_latency};
+  const Bytes spread = request_.part() * (all - 1);  // from the first message to the last one
+  const Bytes line{static_cast<std::uint64_t>(box_for(piece.bytes).real() *
+                                              driver.kernel_efficiency / driver.mail_efficiency)};
+  const PlaceId gpu = request_.ranks[static_cast<std::size_t>(rank)];
+  KernelCall call{
+      .kernel = mail_kernel_number(gpu, use),
+      .gpu = gpu,
+      .memory = {{input(rank, piece.offset), same_for_all ? piece.bytes : spread + piece.bytes},
+                 {output(rank, piece.offset),
+                  use == MailUse::reduce ? piece.bytes : spread + piece.bytes, true}},
+      .values = mail_values({.reduction = request_.reduction,
+                             .rank = rank,
+                             .ranks = ranks(),
+                             .message = piece.bytes,
+                             .stride = request_.part(),
+                             .same_for_all = same_for_all,
+                             .box = mail_box(ranks())}),
+      .shape = mail_shape(piece.bytes),
+      .duration = driver.mail_latency};
   const int first = static_cast<int>(program_.buffers().size()) - ranks();
   for (int other = 0; other < ranks(); ++other)
     call.memory.push_back({.slice = {first + other, {}},
@@ -211,10 +214,14 @@ KernelCall Composer::mail_of(int rank, MailUse use, bool same_for_all) const {
 void Composer::exchange(MailUse use, bool same_for_all) {
   for (const PlaceId rank : request_.ranks)
     program_.add(ProgramBuffer{.place = rank, .is_mailbox = true});
-  for (int rank = 0; rank < ranks(); ++rank)
-    program_.add(mail_of(rank, use, same_for_all),
-                 queue(Queue{{}, request_.ranks[static_cast<std::size_t>(rank)]}));
-  ++meetings_;
+  const Part whole{{}, request_.part()};
+  const int count = pieces_of(whole.bytes, mail_room(ranks()), request_.element());
+  for (int number = 0; number < count; ++number) {
+    for (int rank = 0; rank < ranks(); ++rank)
+      program_.add(mail_of(rank, piece(whole, number, count), use, same_for_all),
+                   queue(Queue{{}, request_.ranks[static_cast<std::size_t>(rank)]}));
+    ++meetings_;
+  }
 }
 
 Program Composer::build() && {

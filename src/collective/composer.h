@@ -60,8 +60,9 @@ class Composer {
   /// into = into ∘ from, both of one GPU.
   void reduce(Slice into, Slice from, Bytes bytes);
 
-  /// One kernel per rank: each sends its input, or one part of it to each rank, to all, and reduces
-  /// what arrives into its output, in the order of the ranks, or stores it side by side.
+  /// One kernel per rank and piece that mailboxes hold: each sends its input, or one part of it to
+  /// each rank, to all, and reduces what arrives into its output, in the order of the ranks, or
+  /// stores it side by side.
   void exchange(MailUse use, bool same_for_all);
 
   /// The program of all that, with its events.
@@ -70,7 +71,8 @@ class Composer {
  private:
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
   int queue(const Queue& queue);
-  [[nodiscard]] KernelCall mail_of(int rank, MailUse use, bool same_for_all) const;
+  [[nodiscard]] KernelCall mail_of(int rank, const Part& piece, MailUse use,
+                                   bool same_for_all) const;
   Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);

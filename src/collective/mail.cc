@@ -1,9 +1,6 @@
 #include "collective/mail.h"
 
 #include <algorithm>
-#include <cstring>
-#include <exception>
-#include <utility>
 
 #include "core/quietly.h"
 #include "kernels/images.h"
@@ -28,10 +25,16 @@ int mail_kernel_number(PlaceId gpu, MailUse use) {
   return static_cast<int>(2 * gpu.index()) + (use == MailUse::reduce ? 0 : 1);
 }
 
-Bytes mail_box(int ranks) { return box_for({kMailRoom.value / static_cast<std::uint64_t>(ranks)}); }
+Bytes mail_room(int ranks) {
+  constexpr Bytes kOfAllRanks = 16_MiB;
+  return {kOfAllRanks.value / static_cast<std::uint64_t>(ranks)};
+}
+
+Bytes mail_box(int ranks) { return box_for(mail_room(ranks)); }
 
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
-  if (ranks.size() > kMostMailRanks || box_for(message) > mail_box(static_cast<int>(ranks.size())))
+  if (ranks.size() > kMostMailRanks ||
+      message > mail_room(static_cast<int>(ranks.size())) * kMostMails)
     return false;
   return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId from) {
     return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId to) {
@@ -74,44 +77,6 @@ Bytes mailbox_bytes_of(const Program& program) {
   return {};
 }
 
-namespace {
-
-// Memory of a driver, until it is given to somebody else.
-class Held {
- public:
-  Held(Driver& driver, PlaceId place, Bytes bytes)
-      : driver_(driver), address_(driver.allocate(place, bytes)) {}
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() {
-    if (address_.value != 0) quietly([&] { driver_.free(address_); });
-  }
-  [[nodiscard]] Address address() const { return address_; }
-  Address release() { return std::exchange(address_, {}); }
-
- private:
-  Driver& driver_;
-  Address address_;
-};
-
-}  // namespace
-
-Address make_mailbox(Driver& driver, const Machine& machine, PlaceId gpu, Bytes bytes,
-                     StreamHandle stream) {
-  const PlaceId host = machine.nearest_host(gpu);
-  const Held nothing(driver, host, bytes);
-  std::memset(reinterpret_cast<void*>(nothing.address().value), 0, bytes.value);
-  Held mailbox(driver, gpu, bytes);
-  driver.copy({.destination = mailbox.address(),
-               .destination_place = gpu,
-               .source = nothing.address(),
-               .source_place = host,
-               .bytes = bytes},
-              stream);
-  driver.synchronize(stream);
-  return mailbox.release();
-}
-
 Mailboxes::~Mailboxes() {
   for (const auto& [which, mailbox] : made_) quietly([&] { driver_.free(mailbox); });
 }
@@ -119,17 +84,7 @@ Mailboxes::~Mailboxes() {
 Address Mailboxes::of(PlaceId gpu, Bytes bytes) {
   const auto found = made_.find({gpu, bytes});
   if (found != made_.end()) return found->second;
-  const StreamHandle stream = driver_.create_stream(gpu);
-  Address made;
-  std::exception_ptr failure;
-  try {
-    made = make_mailbox(driver_, machine_, gpu, bytes, stream);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  quietly([&] { driver_.destroy_stream(stream); });
-  if (failure) std::rethrow_exception(failure);
-  return made_[{gpu, bytes}] = made;
+  return made_[{gpu, bytes}] = driver_.allocate_zeros(gpu, bytes);
 }
 
 std::vector<Address> Mailboxes::addresses(const Program& program,

@@ -16,13 +16,15 @@ namespace polypath {
 /// Which kernel a call of a program is.
 int mail_kernel_number(PlaceId gpu, MailUse use);
 
-/// Bytes of a box among so many ranks: of messages of at most kMailRoom/ranks.
-inline constexpr Bytes kMailRoom = 16_MiB;
+/// The largest message that a kernel sends to each of so many ranks; and its box.
+Bytes mail_room(int ranks);
 Bytes mail_box(int ranks);
 
-/// True if kernels of all these GPUs can exchange messages so large: each writes into the others'
-/// memory over NVLink, where lines arrive whole.
+/// True if kernels of all these GPUs can exchange messages: each writes into the others' memory
+/// over NVLink, where lines arrive whole. Not more of them than kMostMails: copies are faster by
+/// then.
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
+inline constexpr std::uint64_t kMostMails = 8;
 
 /// True if the driver can load them.
 bool has_mail_kernels(const Driver& driver);
@@ -52,14 +54,10 @@ int first_mailbox_of(const Program& program);
 /// How large they are, as its kernels say; all are.
 Bytes mailbox_bytes_of(const Program& program);
 
-/// Makes a mailbox, empty, on a GPU's stream that nothing else is in.
-Address make_mailbox(Driver& driver, const Machine& machine, PlaceId gpu, Bytes bytes,
-                     StreamHandle stream);
-
 /// The mailboxes of all GPUs of one process.
 class Mailboxes {
  public:
-  Mailboxes(Driver& driver, const Machine& machine) : driver_(driver), machine_(machine) {}
+  explicit Mailboxes(Driver& driver) : driver_(driver) {}
   Mailboxes(const Mailboxes&) = delete;
   Mailboxes& operator=(const Mailboxes&) = delete;
   ~Mailboxes();
@@ -73,7 +71,6 @@ class Mailboxes {
   [[nodiscard]] Address of(PlaceId gpu, Bytes bytes);
 
   Driver& driver_;
-  const Machine& machine_;
   std::map<std::pair<PlaceId, Bytes>, Address> made_;
 };
 

@@ -39,6 +39,13 @@ std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& a
   return ranks;
 }
 
+// No driver of GPUs lets processes share the pinned memory that it makes.
+Settings without_hosts(Settings settings, const Machine& machine) {
+  for (const PlaceId host : machine.places_of(PlaceKind::host))
+    settings.exclude.push_back(machine.place(host).name);
+  return settings;
+}
+
 }  // namespace
 
 RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const Settings& settings,
@@ -51,8 +58,8 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       options_{.executor = Executor::stream,
                .private_memory = true,
                .kernels = has_mail_kernels(driver)},
-      planner_(machine, settings),
-      routes_(machine, with_collective_slots(settings, machine)),
+      planner_(machine, without_hosts(settings, machine)),
+      routes_(machine, with_collective_slots(without_hosts(settings, machine), machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})) {
   communicator_->on_abort([this] { release_when_aborted(); });
@@ -196,9 +203,22 @@ CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request) {
   return draft;
 }
 
+// If it fails at one rank the others would wait for it. What fails because they have gone is their
+// error.
 const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
   const auto found = ready_.find(kind);
   if (found != ready_.end()) return found->second;
+  try {
+    return ready_[kind] = make_ready(kind);
+  } catch (const Error& error) {
+    ready_.erase(kind);
+    communicator_->check();
+    communicator_->abort(error.what());
+    throw;
+  }
+}
+
+RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
   const CollectiveRequest request = request_of(kind);
   Ready made{agreed(request), nullptr};
   const Program whole =
@@ -207,7 +227,7 @@ const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
   made.program = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
                                                made.draft.executor);
   run_->prepare(*made.program);
-  return ready_[kind] = std::move(made);
+  return made;
 }
 
 void RankCollectives::prepare(const CollectiveCall& call) { (void)ready(kind_of(call)); }

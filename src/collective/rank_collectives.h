@@ -90,6 +90,7 @@ class RankCollectives {
   [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request);
   [[nodiscard]] std::string proposal(const CollectiveRequest& request);
   const Ready& ready(const Kind& kind);
+  [[nodiscard]] Ready make_ready(const Kind& kind);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
   void release_when_aborted();

@@ -147,16 +147,16 @@ void RankMemory::place_slots(const Machine& machine, const std::vector<ScratchUs
   exchange(made);
 }
 
-void RankMemory::place_mailboxes(const Machine& machine, const RankPart& part) {
+void RankMemory::place_mailboxes(const RankPart& part) {
   if (part.mailbox.value == 0 || mailboxes_.contains(part.mailbox)) return;
   own_.reserve(own_.size() + 1);
-  own_.push_back(make_mailbox(driver_, machine, gpu(), part.mailbox, stream_));
+  own_.push_back(driver_.allocate_zeros(gpu(), part.mailbox));
   for (const auto& handed : handed_) mailboxes_[part.mailbox].push_back(handed.size());
   exchange({own_.back()});
 }
 
 void RankMemory::prepare(const Machine& machine, const RankPart& part) {
-  place_mailboxes(machine, part);
+  place_mailboxes(part);
   place_slots(machine, part.scratch);
   const std::set<int> used = used_buffers(part.program);
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)

@@ -58,7 +58,7 @@ class RankMemory {
   [[nodiscard]] Address make(PlaceId place, Bytes bytes);
   void write_flags(std::uint32_t value);
   void exchange(const std::vector<Address>& own);
-  void place_mailboxes(const Machine& machine, const RankPart& part);
+  void place_mailboxes(const RankPart& part);
   void place_slots(const Machine& machine, const std::vector<ScratchUse>& scratch);
   [[nodiscard]] Address open(int owner, std::size_t number);
   [[nodiscard]] Address known(int owner, std::size_t number) const;

@@ -158,6 +158,8 @@ class Driver {
 
   /// Memory of a place: device memory of a GPU, pinned memory of a host. Aligned to 512 bytes.
   virtual Address allocate(PlaceId place, Bytes bytes) = 0;
+  /// The same of a GPU, with nothing but zeros in it. Waits for that.
+  virtual Address allocate_zeros(PlaceId gpu, Bytes bytes) = 0;
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
   /// The same for memory that copies from `source` go into and copies of the place's own GPU out

@@ -90,8 +90,8 @@ std::vector<std::uint64_t> mail_values(const MailCall& call) {
           static_cast<std::uint64_t>(call.rank),
           static_cast<std::uint64_t>(call.ranks),
           call.message.value,
-          call.same_for_all ? 0 : call.message.value,
-          call.message.value,
+          call.same_for_all ? 0 : call.stride.value,
+          call.stride.value,
           call.box.value};
 }
 

@@ -28,6 +28,7 @@ struct MailCall {
   Reduction reduction = {};
   int rank = 0, ranks = 0;
   Bytes message;              ///< each is as large, and no box is smaller
+  Bytes stride;               ///< from one message to the next, where they are side by side
   bool same_for_all = false;  ///< else the input has one message for each rank, side by side
   Bytes box;
 };

@@ -69,7 +69,8 @@ double gain_of_several_paths(Collective collective, const char* algorithm, Bytes
   const Machine machine = load_machine("beluga");
   const CollectiveRequest request = request_of(machine, collective, message);
   Settings settings;
-  settings.collective_scratch = message * std::uint64_t{18};  // a slot for each of six, from three others
+  settings.collective_scratch =
+      message * std::uint64_t{18};  // a slot for each of six, from three others
   Routes routes(machine, settings);
   const auto time = [&](bool several) {
     const Tuning tuning{.piece = message, .several_paths = several};

@@ -12,6 +12,9 @@ class ForwardingDriver : public Driver {
   std::string name() const override { return real_.name(); }
   Seconds now() override { return real_.now(); }
   Address allocate(PlaceId place, Bytes bytes) override { return real_.allocate(place, bytes); }
+  Address allocate_zeros(PlaceId gpu, Bytes bytes) override {
+    return real_.allocate_zeros(gpu, bytes);
+  }
   void free(Address address) override { real_.free(address); }
   std::optional<MemoryInfo> find_memory(Address address) override {
     return real_.find_memory(address);

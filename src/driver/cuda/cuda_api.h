@@ -75,6 +75,7 @@
   X(copy_out, cuMemcpyDtoHAsync_v2, 3020, (void*, DevicePointer, std::size_t, StreamPointer))      \
   X(copy_between, cuMemcpyDtoDAsync_v2, 3020,                                                      \
     (DevicePointer, DevicePointer, std::size_t, StreamPointer))                                    \
+  X(set_bytes, cuMemsetD8Async, 3020, (DevicePointer, unsigned char, std::size_t, StreamPointer))  \
   X(write_value, cuStreamWriteValue32_v2, 11070,                                                   \
     (StreamPointer, DevicePointer, std::uint32_t, unsigned))                                       \
   X(wait_value, cuStreamWaitValue32_v2, 11070,                                                     \

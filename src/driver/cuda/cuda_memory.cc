@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/quietly.h"
 #include "core/text.h"
 #include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/handles.h"
 
 namespace polypath::cuda {
 
@@ -24,6 +26,21 @@ Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
     address = allocate_pinned(bytes);
   }
   return keep(address, bytes, place);
+}
+
+// In a stream that nothing else is in, so that nobody is waited for.
+Address CudaDriver::allocate_zeros(PlaceId gpu, Bytes bytes) {
+  const Address address = allocate(gpu, bytes);
+  const StreamHandle stream = create_stream(gpu);
+  const RelaxedCapture relaxed;
+  const Current current(contexts_.of(ordinal(gpu)));
+  const StreamPointer pointer = pointer_of(stream);
+  Result result = cuda_.set_bytes(address.value, 0, bytes.value, pointer);
+  if (result == kSuccess) result = cuda_.stream_synchronize(pointer);
+  quietly([&] { destroy_stream(stream); });
+  if (result != kSuccess) quietly([&] { free(address); });
+  check(result, "cuMemsetD8Async");
+  return address;
 }
 
 // The address may be one at which a mapping of other memory ended without a word.

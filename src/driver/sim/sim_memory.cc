@@ -43,6 +43,12 @@ Address SimDriver::allocate(PlaceId place, Bytes bytes) {
   return memory_.allocate(place, bytes);
 }
 
+Address SimDriver::allocate_zeros(PlaceId gpu, Bytes bytes) {
+  const Address address = allocate(gpu, bytes);
+  if (options_.move_bytes) std::memset(bytes_at(address), 0, bytes.value);
+  return address;
+}
+
 Address SimDriver::adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing) {
   const std::scoped_lock lock(mutex_);
   check_place(place);
