@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -15,6 +17,7 @@ from fake_frameworks import Cupy, Torch, TorchStream
 from polypath import Collectives
 from rank_threads import among_ranks, buffer_of, numbers, on_threads
 
+ROOT = Path(__file__).resolve().parents[2]
 RANKS, PART = 3, 500
 RUN = {
     "allreduce": Collectives.all_reduce,
@@ -308,3 +311,15 @@ def test_ranks_have_the_gpus_that_they_name(context: polypath.Context) -> None:
         return own.gpu, sums_of(context, own)
 
     assert on_threads(2, be) == [("gpu3", 3), ("gpu1", 3)]
+
+
+def test_the_example_sums_and_gathers() -> None:
+    said = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "collectives.py")],
+        capture_output=True, text=True, check=True, timeout=100,
+        env={key: value for key, value in os.environ.items() if key != "LOCAL_RANK"},
+    ).stdout  # fmt: skip
+
+    assert said.splitlines() == [
+        f"rank {rank}: the sum is 6.0, rank 0 had 1.0" for rank in range(3)
+    ]

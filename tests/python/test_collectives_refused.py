@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -210,3 +212,54 @@ def test_a_function_that_returns_no_bytes(context: polypath.Context) -> None:
 
     with pytest.raises(polypath.Error, match="does not return bytes"):
         Collectives.from_mpi(Comm(), context=context)
+
+
+# --- ranks that end by an error ---
+
+
+def test_a_rank_that_ends_by_an_error_is_told_to_the_others(context: polypath.Context) -> None:
+    meeting = polypath.Meeting(2)
+
+    def be(rank: int) -> str:
+        if rank == 0:
+            with (
+                pytest.raises(KeyError),
+                Collectives.from_threads(meeting, 0, context=context),
+            ):
+                raise KeyError("gradients")
+            return ""
+        own = Collectives.from_threads(meeting, 1, context=context)
+        with pytest.raises(polypath.Error) as error:
+            own.barrier()
+        own.close()
+        return str(error.value)
+
+    said = on_threads(2, be)[1]
+
+    assert "Rank 0 has given up (KeyError: 'gradients')" in said
+
+
+PROGRAM = """
+import sys, threading, polypath
+from polypath import Collectives
+
+machine, meeting = polypath.Context("h200x4"), polypath.Meeting(2)
+kept = [None, None]
+
+def be(rank):
+    kept[rank] = Collectives.from_threads(meeting, rank, context=machine)
+
+threads = [threading.Thread(target=be, args=(rank,)) for rank in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+raise SystemError("and nobody has closed anything")
+"""
+
+
+def test_a_program_that_ends_by_an_error_waits_for_nobody() -> None:
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True,
+                         timeout=60, check=False)  # fmt: skip
+
+    assert run.returncode == 1
+    assert "nobody has closed anything" in run.stderr
+    assert "Fatal" not in run.stderr
