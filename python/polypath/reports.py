@@ -184,15 +184,21 @@ def collective_plan(
     in_place: bool = False,
     executor: str = "auto",
     paths: str = "auto",
+    any_order: bool = False,
+    counts: Sequence[int] | None = None,
 ) -> Report:
     """Return by which algorithm a collective would run, and why: schema polypath.collective_plan/1.
 
-    The collectives are "allreduce", "reduce", "reducescatter", "allgather", "alltoall" and
-    "broadcast" of elements of `element_type`, "float16", "bfloat16", "float32", "float64" or an
-    integer such as "int8" or "uint64", with the `reduction` "sum", "product", "min" or "max";
-    `nbytes` is the largest memory that one of the GPUs has in it. `ranks` are the first so many
-    GPUs, else all. Without `algorithms` all compete. `executor` is "auto", "stream" or "graph";
-    messages go over "one" path or "several", with "auto" whichever is faster.
+    The collectives are "allreduce", "reduce", "reducescatter", "allgather", "alltoall",
+    "broadcast" and "alltoallv" of elements of `element_type`, "float16", "bfloat16", "float32",
+    "float64" or an integer such as "int8" or "uint64", with the `reduction` "sum", "product",
+    "min", "max" or, of floating-point types, "average"; `nbytes` is the largest memory that one of
+    the GPUs has in it. `ranks` are the first so many GPUs, else all. Without `algorithms` all
+    compete. `executor` is "auto", "stream" or "graph"; messages go over "one" path or "several",
+    with "auto" whichever is faster. Where rounding depends on the order, those that compete keep to
+    the order of the ranks, and have the same bits at every size; with `any_order`, and where they
+    are named, so may others. Of "alltoallv" the part for rank j of rank i is in proportion to
+    `counts`[i * ranks + j], else all are as large.
     """
     request = _collective(
         collective,
@@ -205,6 +211,8 @@ def collective_plan(
         in_place,
         executor,
         paths,
+        any_order,
+        None if counts is None else _numbers(counts),
     )
     request["sizes"] = [operator.index(nbytes)]
     return _dictionary(_core.collective_plan(json.dumps(request)))
@@ -223,6 +231,8 @@ def collective_bench(
     in_place: bool = False,
     executor: str = "auto",
     paths: str = "auto",
+    any_order: bool = False,
+    counts: Sequence[int] | None = None,
     verify: bool = True,
     progress: Progress | None = None,
 ) -> Report:
@@ -243,6 +253,8 @@ def collective_bench(
         in_place,
         executor,
         paths,
+        any_order,
+        None if counts is None else _numbers(counts),
     )
     request.update({"sizes": _numbers(sizes), "verify": verify})
     return _dictionary(_core.collective_bench(json.dumps(request), progress))
@@ -314,6 +326,18 @@ def _choices(
     }
 
 
+_OF_COLLECTIVES = (
+    "type",
+    "reduction",
+    "root",
+    "in_place",
+    "executor",
+    "paths",
+    "any_order",
+    "counts",
+)
+
+
 def _collective(
     collective: str,
     machine: str,
@@ -322,7 +346,7 @@ def _collective(
     *others: Any,
 ) -> Report:
     """Return the part of a request that says which collective, and what of it is fixed."""
-    named = zip(("type", "reduction", "root", "in_place", "executor", "paths"), others)
+    named = zip(_OF_COLLECTIVES, others)
     return {
         "collective": collective,
         "machine": machine,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,9 @@ CollectiveRequest what_of(const JsonField& fields) {
   if (const auto root = fields.find("root"))
     request.root = root->integer(0, std::numeric_limits<int>::max());
   if (const auto in_place = fields.find("in_place")) request.in_place = in_place->flag();
+  if (const auto counts = fields.find("counts"))
+    for (const JsonField& count : counts->elements(kMostElements))
+      request.counts.push_back(count.count(0));
   return request;
 }
 
@@ -48,7 +52,7 @@ CollectiveBench read(const std::string& json) {
   const JsonDocument document(json, complaint());
   const JsonField fields = document.root();
   fields.allow_only({"machine", "collective", "ranks", "sizes", "algorithms", "type", "reduction",
-                     "root", "in_place", "executor", "paths", "verify"});
+                     "root", "in_place", "counts", "executor", "paths", "any_order", "verify"});
   CollectiveBench bench;
   bench.settings = read_settings();
   bench.machine = text_or(fields, "machine", "");
@@ -64,6 +68,7 @@ CollectiveBench read(const std::string& json) {
   }
   bench.executor = parse_executor(text_or(fields, "executor", "auto"));
   bench.paths = path_choice(text_or(fields, "paths", "auto"));
+  if (const auto any_order = fields.find("any_order")) bench.any_order = any_order->flag();
   if (const auto verify = fields.find("verify")) bench.verify = verify->flag();
   return bench;
 }
@@ -91,6 +96,7 @@ void add_request(Json& object, const CollectiveRequest& request) {
   if (reduces(request.collective)) object["reduction"] = name_of(request.reduction.operation);
   if (has_root(request.collective)) object["root"] = request.root;
   object["in_place"] = request.in_place;
+  if (!request.counts.empty()) object["counts"] = request.counts;
 }
 
 Json result_object(const CollectiveResult& result) {
@@ -119,11 +125,10 @@ Json decision_object(const CollectiveRequest& request, const AlgorithmDecision& 
 }
 
 CollectiveOptions options_of(const CollectiveBench& bench) {
-  CollectiveOptions options{.executor = bench.executor, .paths = bench.paths};
-  for (const std::string& name : bench.algorithms) {
-    if (name == kAutomatic) return {.executor = bench.executor, .paths = bench.paths};
-    options.algorithms.push_back(name);
-  }
+  CollectiveOptions options{
+      .executor = bench.executor, .paths = bench.paths, .any_order = bench.any_order};
+  const auto& names = bench.algorithms;
+  if (std::find(names.begin(), names.end(), kAutomatic) == names.end()) options.algorithms = names;
   return options;
 }
 

@@ -102,6 +102,7 @@ class SizeRun {
   CollectiveResult measure(const std::string& algorithm) {
     CollectiveOptions options{.executor = bench_.executor,
                               .paths = bench_.paths,
+                              .any_order = bench_.any_order,
                               .kernels = has_mail_kernels(opened_.driver())};
     if (algorithm != kAutomatic) options.algorithms = {algorithm};
     const CollectivePlan plan = planner_.plan(request_, options);

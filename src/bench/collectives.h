@@ -25,6 +25,7 @@ struct CollectiveBench {
   std::vector<std::string> algorithms = {kAutomatic};
   std::optional<Executor> executor;
   PathChoice paths = PathChoice::any;
+  bool any_order = false;  ///< as in CollectiveOptions
   Settings settings;
   bool verify = true;
 };

@@ -23,10 +23,15 @@ bool Algorithm::does(Collective collective) const {
   return std::find(collectives.begin(), collectives.end(), collective) != collectives.end();
 }
 
+bool Algorithm::keeps_rank_order(const CollectiveRequest& request) const {
+  return !reduces(request.collective) || !depends_on_order(request.reduction) ||
+         std::string_view(order) == kRankOrder;
+}
+
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {flat(),    hierarchical(), ring(),
-                                             knomial(), exchange(),     bruck(),
-                                             tree(),    oneshot(),      oneshot_copies()};
+  static const std::vector<Algorithm> all = {flat(),     hierarchical(),  ring(), knomial(),
+                                             exchange(), bruck(),         tree(), chain(),
+                                             oneshot(),  oneshot_copies()};
   return all;
 }
 

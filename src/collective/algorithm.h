@@ -1,7 +1,8 @@
 #pragma once
 // The algorithms, by name. Each is a builder of programs in a file of its own. All have the same
 // bits on every rank, because each element is reduced in one order, in one place, or in places that
-// do the same; which order, each says.
+// do the same; which order, each says. Those that keep to the order of the ranks have the same bits
+// as each other.
 
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "collective/composer.h"
 
 namespace polypath {
+
+/// ((x0 ∘ x1) ∘ x2) ∘ …
+inline constexpr const char* kRankOrder = "0, 1, 2, ...";
 
 struct Algorithm {
   const char* name;
@@ -24,6 +28,9 @@ struct Algorithm {
   bool is_kernel = false;  ///< it needs more than the reductions of a driver
 
   [[nodiscard]] bool does(Collective collective) const;
+  /// True if it has the bits that a request's values have when they are reduced in the order of the
+  /// ranks.
+  [[nodiscard]] bool keeps_rank_order(const CollectiveRequest& request) const;
   [[nodiscard]] bool does(const Machine& machine, const CollectiveRequest& request) const {
     return does(request.collective) && (can == nullptr || can(machine, request));
   }
@@ -48,6 +55,7 @@ Algorithm knomial();
 Algorithm tree();
 Algorithm bruck();
 Algorithm oneshot();
+Algorithm chain();
 Algorithm oneshot_copies();
 
 }  // namespace polypath

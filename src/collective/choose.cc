@@ -19,7 +19,9 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
   for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
   if (!found.empty()) return found;
   for (const Algorithm& each : algorithms())
-    if (each.does(machine, request) && (options.kernels || !each.is_kernel)) found.push_back(&each);
+    if (each.does(machine, request) && (options.kernels || !each.is_kernel) &&
+        (options.any_order || each.keeps_rank_order(request)))
+      found.push_back(&each);
   return found;
 }
 
@@ -135,7 +137,7 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
   check(machine_, request);
   CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
   for (const Algorithm* algorithm : candidates(machine_, request, options))
-    plan.decisions.push_back({.draft = best_of(*algorithm, request, options)});
+    plan.decisions.push_back({.draft = best_of(*algorithm, request, options), .reason = {}});
   std::stable_sort(plan.decisions.begin(), plan.decisions.end(),
                    [](const AlgorithmDecision& a, const AlgorithmDecision& b) {
                      return a.draft.predicted < b.draft.predicted;

@@ -27,7 +27,11 @@ struct CollectiveOptions {
   PathChoice paths = PathChoice::any;
   std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
   bool private_memory = false;               ///< as in Tuning
-  bool kernels = true;                       ///< those that are all kernel may be used
+  /// Algorithms that reduce in another order than that of the ranks may be chosen: sums and
+  /// products of floating-point numbers then have bits that depend on the size and the machine.
+  /// Those that are named may always be.
+  bool any_order = false;
+  bool kernels = true;  ///< those that are all kernel may be used
 };
 
 /// The best that an algorithm can do.

@@ -111,11 +111,15 @@ void Composer::copy(Slice from, Slice to, Bytes bytes) {
            bytes);
 }
 
-void Composer::reduce(Slice into, Slice from, Bytes bytes) {
+void Composer::reduce(Slice into, Slice from, Bytes bytes, Turn turn) {
   if (bytes.value == 0) return;
   Node node;
   node.operation = Operation::reduce;
   node.reduction = request_.reduction;
+  if (request_.reduction.operation == ReduceOperator::average) {
+    if (turn == Turn::last) node.reduction.divisor = ranks();
+    else node.reduction.operation = ReduceOperator::sum;
+  }
   node.source = from, node.destination = into, node.bytes = bytes;
   node.queue = queue(Queue{{}, place_of(into)});
   add(node);

@@ -29,6 +29,10 @@ struct Message {
   Bytes bytes;
 };
 
+/// Whether a reduction is the last one of its elements, which an average divides.
+enum class Turn { not_last, last };
+constexpr Turn last_if(bool is_last) { return is_last ? Turn::last : Turn::not_last; }
+
 class Composer {
  public:
   /// `routes` splits messages over paths; not asked unless the tuning says several. Buffers of the
@@ -57,8 +61,9 @@ class Composer {
   void copy(Slice from, Slice to, Bytes bytes);
   /// Messages at the same time; their order is that of issue.
   void send(std::vector<Message> messages);
-  /// into = into ∘ from, both of one GPU.
-  void reduce(Slice into, Slice from, Bytes bytes);
+  /// into = into ∘ from, both of one GPU. Of all reductions that an element goes through exactly
+  /// one, the last, has to say so.
+  void reduce(Slice into, Slice from, Bytes bytes, Turn turn);
 
   /// One kernel per rank and piece that mailboxes hold: each sends its input, or one part of it to
   /// each rank, to all, and reduces what arrives into its output, in the order of the ranks, or

@@ -1,6 +1,9 @@
 // Everybody sends to everybody at once, in rotated order: rank r to r+1, r+2, …, so that at any
 // time each receives from another one. Of n ranks each sends and receives (n−1)/n of the message,
-// over all its links.
+// over all its links. Blocks may differ (all_to_all_v): all are cut into as many pieces, so that
+// they are over at the same time as far as their links are.
+
+#include <algorithm>
 
 #include "collective/algorithm.h"
 
@@ -11,47 +14,61 @@ class Exchange {
  public:
   explicit Exchange(Composer& composer)
       : composer_(composer),
-        to_all_(composer.request().collective == Collective::all_to_all),
+        to_all_(composer.request().collective != Collective::all_gather),
         ranks_(composer.ranks()),
-        pieces_(composer.pieces(composer.request().part())) {}
+        largest_(largest_block()),
+        pieces_(composer.pieces(largest_)) {}
 
   void compose() {
     for (int rank = 0; rank < ranks_; ++rank)
-      composer_.copy(source(rank, rank, {}), target(rank, rank, {}), composer_.request().part());
-    for (int piece = 0; piece < pieces_; ++piece)
-      send(composer_.piece({{}, composer_.request().part()}, piece, pieces_));
+      composer_.copy(source(rank, rank), target(rank, rank), composer_.request().block(rank, rank));
+    for (int piece = 0; piece < pieces_; ++piece) send(piece);
   }
 
  private:
-  [[nodiscard]] Bytes block(int number) const {
-    return composer_.request().part() * static_cast<std::uint64_t>(number);
+  [[nodiscard]] Bytes largest_block() const {
+    Bytes most;
+    for (int from = 0; from < ranks_; ++from)
+      for (int to = 0; to < ranks_; ++to)
+        if (from != to) most = std::max(most, composer_.request().block(from, to));
+    return most;
   }
-  [[nodiscard]] Slice source(int from, int to, Bytes offset) const {
-    return composer_.input(from, to_all_ ? block(to) + offset : offset);
+  [[nodiscard]] Slice source(int from, int to, Bytes offset = {}) const {
+    const Bytes block = to_all_ ? block_sent(composer_.request(), from, to).offset : Bytes{};
+    return composer_.input(from, block + offset);
   }
-  [[nodiscard]] Slice target(int from, int to, Bytes offset) const {
-    return composer_.output(to, block(from) + offset);
+  [[nodiscard]] Slice target(int from, int to, Bytes offset = {}) const {
+    return composer_.output(to, block_received(composer_.request(), from, to).offset + offset);
   }
 
+  // The last ones to be over, which decide about the end. Over several paths they are planned by
+  // themselves: a joint plan keeps every message as fast as alone, and so the others' links idle.
+  [[nodiscard]] bool is_large(Bytes block) const { return block + block >= largest_; }
+
   // In place an arriving block takes the room of one that is still to be sent, unless it waits.
-  void send(const Part& piece) {
+  void send(int number) {
     const bool through_slots = to_all_ && composer_.request().in_place;
-    std::vector<Message> messages, kept;
+    std::vector<Message> large, small, kept;
     for (int distance = 1; distance < ranks_; ++distance)
       for (int from = 0; from < ranks_; ++from) {
         const int to = (from + distance) % ranks_;
-        const Slice last = target(from, to, piece.offset);
-        const Slice first = through_slots ? composer_.slot(from, to, piece.bytes) : last;
-        messages.push_back({source(from, to, piece.offset), first, piece.bytes});
-        if (through_slots) kept.push_back({first, last, piece.bytes});
+        const Part block{{}, composer_.request().block(from, to)};
+        const auto [offset, bytes] = composer_.piece(block, number, pieces_);
+        const Slice last = target(from, to, offset);
+        const Slice first = through_slots ? composer_.slot(from, to, bytes) : last;
+        auto& messages = is_large(block.bytes) ? large : small;
+        messages.push_back({source(from, to, offset), first, bytes});
+        if (through_slots) kept.push_back({first, last, bytes});
       }
-    composer_.send(std::move(messages));
+    composer_.send(std::move(large));
+    composer_.send(std::move(small));
     for (const Message& each : kept) composer_.copy(each.from, each.to, each.bytes);
   }
 
   Composer& composer_;
   bool to_all_;
   int ranks_;
+  Bytes largest_;
   int pieces_;
 };
 
@@ -61,7 +78,7 @@ Algorithm exchange() {
   return {.name = "exchange",
           .sentence = "everybody sends to everybody at once, in rotated order",
           .order = "",
-          .collectives = {Collective::all_gather, Collective::all_to_all},
+          .collectives = {Collective::all_gather, Collective::all_to_all, Collective::all_to_all_v},
           .compose = [](Composer& composer) { Exchange(composer).compose(); }};
 }
 

@@ -1,7 +1,10 @@
 // The two-stage algorithm of 003: each rank reduces its part from everybody else's, then gives it
-// to everybody. Of n ranks each sends and receives 2(n−1)/n of the message, over all its links.
+// to everybody. Of n ranks each sends and receives 2(n−1)/n of the message, over all its links. It
+// reduces in the order of the ranks (fold.h), in its output: in place its own values are there,
+// else rank 0's arrive there, or rank 1's at rank 0.
 
 #include "collective/algorithm.h"
+#include "collective/fold.h"
 
 namespace polypath {
 namespace {
@@ -42,45 +45,58 @@ class Flat {
         rank, collective_ == Collective::reduce_scatter ? offset - part(rank).offset : offset);
   }
 
-  // A rank's own values are the first of its sum.
+  // True if a rank's own values are in its output before others arrive. What arrives for a private
+  // output would have to be copied there; so its own values are, earlier.
+  [[nodiscard]] bool keeps_own(int rank) const {
+    const bool in_output = composer_.request().in_place || composer_.tuning().private_memory;
+    return in_output && has_output(rank);
+  }
+
   void keep_own() {
-    for (int rank = 0; rank < ranks_; ++rank) {
-      if (!has_output(rank)) continue;
-      const bool all = collective_ == Collective::broadcast;
-      if (all && rank != root_) continue;
-      const Part own = all ? Part{{}, composer_.request().part()} : part(rank);
-      composer_.copy(composer_.input(rank, own.offset), output(rank, own.offset), own.bytes);
-    }
+    if (collective_ == Collective::broadcast) return keep({{}, composer_.request().part()}, root_);
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (keeps_own(rank)) keep(part(rank), rank);
+  }
+  void keep(const Part& own, int rank) {
+    composer_.copy(composer_.input(rank, own.offset), output(rank, own.offset), own.bytes);
+  }
+
+  // Where a rank's values arrive.
+  [[nodiscard]] Slice arrival(int from, int to, const Part& part) {
+    const bool in_output = has_output(to) && !keeps_own(to) && from == (to == 0 ? 1 : 0);
+    return in_output ? output(to, part.offset) : composer_.slot(from, to, part.bytes);
   }
 
   // In rotated order, so that nobody receives from two at the same time sooner than need be.
   void reduce_parts(int piece) {
-    std::vector<std::vector<Slice>> arriving(static_cast<std::size_t>(ranks_));
     std::vector<Message> messages;
+    std::vector<std::vector<Operand>> operands(static_cast<std::size_t>(ranks_));
+    for (auto& each : operands) each.resize(static_cast<std::size_t>(ranks_));
     for (int distance = 1; distance < ranks_; ++distance)
       for (int from = 0; from < ranks_; ++from) {
         const int to = (from + distance) % ranks_;
         const Part part = piece_of(to, piece);
         if (part.bytes.value == 0) continue;
-        const Slice slot = composer_.slot(from, to, part.bytes);
-        arriving[static_cast<std::size_t>(to)].push_back(slot);
-        messages.push_back({composer_.input(from, part.offset), slot, part.bytes});
+        const Slice arrived = arrival(from, to, part);
+        operands[static_cast<std::size_t>(to)][static_cast<std::size_t>(from)] = {arrived, true};
+        messages.push_back({composer_.input(from, part.offset), arrived, part.bytes});
       }
     composer_.send(std::move(messages));
     held_.assign(static_cast<std::size_t>(ranks_), {});
     for (int rank = 0; rank < ranks_; ++rank)
-      sum_up(rank, piece_of(rank, piece), arriving[static_cast<std::size_t>(rank)]);
+      sum_up(rank, piece_of(rank, piece), operands[static_cast<std::size_t>(rank)]);
     sums_.push_back(held_);
   }
 
-  void sum_up(int rank, const Part& part, const std::vector<Slice>& arriving) {
+  void sum_up(int rank, const Part& part, std::vector<Operand>& operands) {
     if (part.bytes.value == 0) return;
-    const bool here = has_output(rank);
-    const Slice sum = here ? output(rank, part.offset) : arriving.front();
-    if (!here) composer_.reduce(sum, composer_.input(rank, part.offset), part.bytes);
-    for (std::size_t i = here ? 0 : 1; i < arriving.size(); ++i)
-      composer_.reduce(sum, arriving[i], part.bytes);
-    held_[static_cast<std::size_t>(rank)] = sum;
+    const bool kept = keeps_own(rank);
+    operands[static_cast<std::size_t>(rank)] = {
+        kept ? output(rank, part.offset) : composer_.input(rank, part.offset), kept};
+    std::optional<Slice> result;
+    if (has_output(rank)) result = output(rank, part.offset);
+    held_[static_cast<std::size_t>(rank)] =
+        fold(composer_, operands, part.bytes, Turn::last, result);
   }
 
   // The root gives each rank its part.
@@ -127,7 +143,7 @@ class Flat {
 Algorithm flat() {
   return {.name = "flat",
           .sentence = "each rank reduces its part from all others, then gives it to all",
-          .order = "of part r: r, r-1, r-2, ... (modulo the ranks)",
+          .order = kRankOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
                           Collective::broadcast},
           .compose = [](Composer& composer) { Flat(composer).compose(); }};

@@ -23,7 +23,7 @@ bool can(const Machine& machine, const CollectiveRequest& request) {
 Algorithm oneshot() {
   return {.name = "oneshot",
           .sentence = "one kernel per GPU sends all it has to all, and reduces what arrives",
-          .order = "0, 1, 2, ...",
+          .order = kRankOrder,
           .collectives = {Collective::all_reduce, Collective::reduce_scatter,
                           Collective::all_gather, Collective::all_to_all},
           .compose = compose,

@@ -34,7 +34,7 @@ class OneshotCopies {
     composer_.send(std::move(messages));
   }
 
-  // The two values of an element may be added up in either order.
+  // Two values give the same bits in either order.
   void reduce(int number) {
     const Part piece = piece_of(number);
     for (int rank = 0; rank < 2; ++rank) {
@@ -42,7 +42,7 @@ class OneshotCopies {
       composer_.copy(composer_.input(rank, piece.offset), sum, piece.bytes);
       composer_.reduce(sum,
                        arrived_[static_cast<std::size_t>(number)][static_cast<std::size_t>(rank)],
-                       piece.bytes);
+                       piece.bytes, Turn::last);
     }
   }
 
@@ -59,7 +59,7 @@ bool can(const Machine&, const CollectiveRequest& request) { return request.size
 Algorithm oneshot_copies() {
   return {.name = "oneshot-copies",
           .sentence = "two ranks send each other all they have, and each reduces all of it",
-          .order = "0, 1",
+          .order = kRankOrder,
           .collectives = {Collective::all_reduce},
           .compose = [](Composer& composer) { OneshotCopies(composer).compose(); },
           .can = can,

@@ -96,20 +96,33 @@ Expected reduced(const CollectiveRequest& request, std::uint64_t index) {
     const double next = input_value(request, rank, index);
     magnitude += std::abs(next);
     switch (request.reduction.operation) {
-      case ReduceOperator::sum: value += next; break;
+      case ReduceOperator::sum:
+      case ReduceOperator::average: value += next; break;
       case ReduceOperator::product: value *= next; break;
       case ReduceOperator::minimum: value = std::min(value, next); break;
       case ReduceOperator::maximum: value = std::max(value, next); break;
     }
   }
-  const double rounding = request.size() * inputs_of(request.reduction.type).unit;
+  const double unit = inputs_of(request.reduction.type).unit, ranks = request.size();
+  const double rounding = ranks * unit;
   switch (request.reduction.operation) {
     case ReduceOperator::sum: return {value, rounding * magnitude};
     case ReduceOperator::product: return {value, rounding * std::abs(value)};
+    case ReduceOperator::average: return {value / ranks, (ranks + 1) * unit * magnitude / ranks};
     case ReduceOperator::minimum:
     case ReduceOperator::maximum: break;
   }
   return {value, 0};
+}
+
+// Element `index` of what arrives at a rank.
+Expected arrived(const CollectiveRequest& request, int rank, std::uint64_t index) {
+  const Bytes offset = request.element() * index;
+  int sender = 0;
+  while (block_received(request, sender, rank).end() <= offset) ++sender;
+  const Bytes within = offset - block_received(request, sender, rank).offset;
+  const Bytes sent = block_sent(request, sender, rank).offset + within;
+  return {input_value(request, sender, sent.value / request.element().value)};
 }
 
 Expected expected(const CollectiveRequest& request, int rank, std::uint64_t index) {
@@ -122,6 +135,7 @@ Expected expected(const CollectiveRequest& request, int rank, std::uint64_t inde
     case Collective::reduce_scatter: return reduced(request, own + index);
     case Collective::all_gather: return {input_value(request, sender, within)};
     case Collective::all_to_all: return {input_value(request, sender, own + within)};
+    case Collective::all_to_all_v: return arrived(request, rank, index);
     case Collective::broadcast: break;
   }
   return {input_value(request, request.root, index)};

@@ -5,8 +5,10 @@
 // A sum of n values of a floating-point type with rounding unit u differs from the exact one by at
 // most (n−1)·u·Σ|xᵢ| + O(u²), whatever its order (Higham, Accuracy and Stability of Numerical
 // Algorithms, eq. 4.4); it is compared with n·u·Σ|xᵢ|. A product has a relative error of at most
-// (n−1)·u + O(u²) (ibid., lemma 3.1); it is compared with n·u. Everything else has to be equal, and
-// so have integers, whose inputs are so small that nothing wraps around on up to 8 ranks.
+// (n−1)·u + O(u²) (ibid., lemma 3.1); it is compared with n·u. An average has the error of the sum
+// divided by n, and at most u more of its own: it is compared with (n+1)·u·Σ|xᵢ|/n. Everything else
+// has to be equal, and so have integers, whose inputs are so small that nothing wraps around on up
+// to 8 ranks.
 
 #include <cstddef>
 #include <cstdint>

@@ -17,7 +17,8 @@ using Names = std::vector<std::pair<const char*, Value>>;
 const Names<Collective> kCollectives = {
     {"allreduce", Collective::all_reduce},         {"reduce", Collective::reduce},
     {"reducescatter", Collective::reduce_scatter}, {"allgather", Collective::all_gather},
-    {"alltoall", Collective::all_to_all},          {"broadcast", Collective::broadcast}};
+    {"alltoall", Collective::all_to_all},          {"broadcast", Collective::broadcast},
+    {"alltoallv", Collective::all_to_all_v}};
 const Names<ElementType> kTypes = {
     {"float16", ElementType::float16}, {"bfloat16", ElementType::bfloat16},
     {"float32", ElementType::float32}, {"float64", ElementType::float64},
@@ -28,7 +29,8 @@ const Names<ElementType> kTypes = {
 const Names<ReduceOperator> kOperators = {{"sum", ReduceOperator::sum},
                                           {"product", ReduceOperator::product},
                                           {"min", ReduceOperator::minimum},
-                                          {"max", ReduceOperator::maximum}};
+                                          {"max", ReduceOperator::maximum},
+                                          {"average", ReduceOperator::average}};
 
 template <class Value>
 std::vector<Value> values_of(const Names<Value>& names) {
@@ -65,6 +67,58 @@ bool has_parts_out(Collective collective) {
 
 Bytes all_parts(const CollectiveRequest& request) {
   return request.part() * static_cast<std::uint64_t>(request.size());
+}
+
+Bytes all_sent(const CollectiveRequest& request, int rank) {
+  return block_sent(request, rank, request.size() - 1).end();
+}
+Bytes all_received(const CollectiveRequest& request, int rank) {
+  return block_received(request, request.size() - 1, rank).end();
+}
+
+// What the busiest rank exchanges with others.
+Bytes most_exchanged(const CollectiveRequest& request) {
+  Bytes most;
+  for (int rank = 0; rank < request.size(); ++rank) {
+    const Bytes all = std::max(all_sent(request, rank), all_received(request, rank));
+    most = std::max(most, all - request.block(rank, rank));
+  }
+  return most;
+}
+
+bool are_symmetric(const CollectiveRequest& request) {
+  for (int from = 0; from < request.size(); ++from)
+    for (int to = 0; to < from; ++to)
+      if (request.block(from, to) != request.block(to, from)) return false;
+  return true;
+}
+
+[[noreturn]] void reject_counts(const std::string& what, const std::string& why) {
+  fail(ErrorCode::invalid_argument, what, why, "Correct them.");
+}
+
+// More elements than that in one block are a mistake, and would not be counted rightly.
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
+
+void check_counts(const CollectiveRequest& request) {
+  const auto& counts = request.counts;
+  const bool has_counts = request.collective == Collective::all_to_all_v;
+  if (!has_counts && !counts.empty())
+    reject_counts(fmt::format("{} has no counts", name_of(request.collective)),
+                  "its parts are all as large");
+  if (counts.empty()) return;
+  const std::size_t pairs = request.ranks.size() * request.ranks.size();
+  if (counts.size() != pairs)
+    reject_counts(fmt::format("{} counts cannot be used", counts.size()),
+                  fmt::format("{} ranks have {} pairs", request.size(), pairs));
+  const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
+  if (most == 0) reject_counts("counts that are all 0 cannot be planned", "there is nothing to do");
+  if (request.elements > kMostElements / most)
+    reject_counts(fmt::format("{} times {} elements are too many", most, request.elements),
+                  fmt::format("at most {} go from one rank to another", kMostElements));
+  if (request.in_place && !are_symmetric(request))
+    reject_counts("counts that differ both ways cannot be used in place",
+                  "what arrives takes the room of what is sent");
 }
 
 void check_rank(const Machine& machine, const CollectiveRequest& request, std::size_t rank) {
@@ -133,23 +187,57 @@ bool has_root(Collective collective) {
   return collective == Collective::reduce || collective == Collective::broadcast;
 }
 
+Bytes CollectiveRequest::block(int from, int to) const {
+  if (counts.empty()) return part();
+  return part() *
+         counts[static_cast<std::size_t>(from) * ranks.size() + static_cast<std::size_t>(to)];
+}
+
+Part block_sent(const CollectiveRequest& request, int from, int to) {
+  Part part{{}, request.block(from, to)};
+  for (int other = 0; other < to; ++other) part.offset += request.block(from, other);
+  return part;
+}
+
+Part block_received(const CollectiveRequest& request, int from, int to) {
+  Part part{{}, request.block(from, to)};
+  for (int other = 0; other < from; ++other) part.offset += request.block(other, to);
+  return part;
+}
+
+CollectiveRequest send_receive(const CollectiveRequest& like, int from, int to) {
+  CollectiveRequest request = like;
+  request.collective = Collective::all_to_all_v;
+  request.counts.assign(like.ranks.size() * like.ranks.size(), 0);
+  request
+      .counts[static_cast<std::size_t>(from) * like.ranks.size() + static_cast<std::size_t>(to)] =
+      1;
+  return request;
+}
+
 Bytes input_bytes(const CollectiveRequest& request, int rank) {
+  if (request.collective == Collective::all_to_all_v) return all_sent(request, rank);
   if (request.collective == Collective::broadcast && rank != request.root) return {};
   return has_parts_in(request.collective) ? all_parts(request) : request.part();
 }
 
 Bytes output_bytes(const CollectiveRequest& request, int rank) {
+  if (request.collective == Collective::all_to_all_v) return all_received(request, rank);
   if (request.collective == Collective::reduce && rank != request.root) return {};
   return has_parts_out(request.collective) ? all_parts(request) : request.part();
 }
 
 Bytes message_bytes(const CollectiveRequest& request) {
-  return std::max(input_bytes(request, request.root), output_bytes(request, request.root));
+  Bytes most;
+  for (int rank = 0; rank < request.size(); ++rank)
+    most = std::max({most, input_bytes(request, rank), output_bytes(request, rank)});
+  return most;
 }
 
 CollectiveRequest with_message(CollectiveRequest like, Bytes message) {
   like.elements = 1;
-  like.elements = std::max<std::uint64_t>(message.value / message_bytes(like).value, 1);
+  like.elements =
+      std::max<std::uint64_t>(message.value / std::max(message_bytes(like), 1_B).value, 1);
   return like;
 }
 
@@ -159,6 +247,8 @@ double bus_factor(const CollectiveRequest& request) {
     case Collective::all_reduce: return 2 * others / all;
     case Collective::reduce:
     case Collective::broadcast: return 1;
+    case Collective::all_to_all_v:
+      return most_exchanged(request).real() / message_bytes(request).real();
     case Collective::reduce_scatter:
     case Collective::all_gather:
     case Collective::all_to_all: break;
@@ -175,12 +265,18 @@ void check(const Machine& machine, const CollectiveRequest& request) {
     fail(ErrorCode::invalid_argument,
          fmt::format("{} of 0 elements cannot be planned", name_of(request.collective)),
          "there is nothing to do", "Leave it out.");
+  const auto& [operation, type, divisor] = request.reduction;
+  if (reduces(request.collective) && !can_reduce(operation, type))
+    fail(ErrorCode::invalid_argument, fmt::format("{} cannot be averaged", name_of(type)),
+         "averages of whole numbers are not whole",
+         "Add them up and divide, or use floating-point numbers.");
   for (std::size_t rank = 0; rank < request.ranks.size(); ++rank)
     check_rank(machine, request, rank);
   check_hops(machine, request);
   if (request.root < 0 || request.root >= request.size())
     fail(ErrorCode::invalid_argument, fmt::format("rank {} cannot be the root", request.root),
          fmt::format("there are ranks 0 to {}", request.size() - 1), "Name one of them.");
+  check_counts(request);
 }
 
 }  // namespace polypath

@@ -10,22 +10,34 @@
 //   reduce_scatter  n·E           E             part r of the same, parts of E elements
 //   all_gather      E             n·E           x₀, x₁, …, xₙ₋₁ one after another
 //   all_to_all      n·E           n·E           part r of x₀, part r of x₁, …
+//   all_to_all_v    Σⱼ cᵣⱼ·E      Σᵢ cᵢᵣ·E      the same, with cᵢⱼ·E elements from rank i to rank j
 //   broadcast       E at the root E             what the root has
 //
+// Of an average every result is divided by n at last (model/reduction.h).
+//
 // In place each rank has one memory, the larger of the two. Of all_gather rank r's input is part r
-// of it, of reduce_scatter its output is. The other parts of reduce_scatter's inputs, and all
-// inputs that are not in place, stay as they are.
+// of it, of reduce_scatter its output is; all_to_all_v is possible if cᵢⱼ = cⱼᵢ. The other parts of
+// reduce_scatter's inputs, and all inputs that are not in place, stay as they are.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "collective/parts.h"
 #include "machine/machine.h"
 #include "model/reduction.h"
 
 namespace polypath {
 
-enum class Collective { all_reduce, reduce, reduce_scatter, all_gather, all_to_all, broadcast };
+enum class Collective {
+  all_reduce,
+  reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  all_to_all_v
+};
 
 /// All of them, in that order.
 const std::vector<Collective>& all_collectives();
@@ -40,7 +52,7 @@ bool has_root(Collective collective);
 
 const std::vector<ElementType>& all_element_types();
 const std::vector<ReduceOperator>& all_reduce_operators();
-/// "float32", "sum".
+/// "float32", "sum", "average".
 const char* name_of(ElementType type);
 const char* name_of(ReduceOperator operation);
 ElementType parse_element_type(std::string_view name);
@@ -50,15 +62,27 @@ struct CollectiveRequest {
   Collective collective = Collective::all_reduce;
   std::vector<PlaceId> ranks;  ///< rank r is this GPU
   std::uint64_t elements = 0;  ///< E
-  Reduction reduction = {};    ///< its type is that of the elements in any case
+  Reduction reduction = {};    ///< its type is that of the elements in any case; divides by n
   int root = 0;                ///< a rank
   bool in_place = false;
+  /// cᵢⱼ of all_to_all_v, rank i's counts one after another; may be 0. None: all are 1.
+  std::vector<std::uint64_t> counts = {};
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
   [[nodiscard]] Bytes element() const { return bytes_of(reduction.type); }
   /// Of E elements.
   [[nodiscard]] Bytes part() const { return element() * elements; }
+  /// cᵢⱼ·E elements.
+  [[nodiscard]] Bytes block(int from, int to) const;
 };
+
+/// What of all_to_all or all_to_all_v goes from one rank to another: where it is in the one's input
+/// and in the other's output.
+Part block_sent(const CollectiveRequest& request, int from, int to);
+Part block_received(const CollectiveRequest& request, int from, int to);
+
+/// One rank sends E elements to another one, nobody else anything.
+CollectiveRequest send_receive(const CollectiveRequest& like, int from, int to);
 
 /// What rank r gives and gets; 0 where it has no part in it.
 Bytes input_bytes(const CollectiveRequest& request, int rank);
@@ -69,11 +93,13 @@ Bytes message_bytes(const CollectiveRequest& request);
 CollectiveRequest with_message(CollectiveRequest like, Bytes message);
 
 /// What a link carries per byte of the message in the best case, as nccl-tests' bus bandwidth has
-/// it: 2(n−1)/n of all_reduce, 1 of reduce and broadcast, (n−1)/n of the others.
+/// it: 2(n−1)/n of all_reduce, 1 of reduce and broadcast, (n−1)/n of the others; of all_to_all_v
+/// what the busiest rank sends to others or gets from them.
 double bus_factor(const CollectiveRequest& request);
 
 /// Error (invalid_argument) for what nobody can do: no elements, fewer than two ranks, one that is
-/// no GPU or there twice, a root that is no rank, a GPU without a hop to another one.
+/// no GPU or there twice, a root that is no rank, a GPU without a hop to another one, an average of
+/// whole numbers, counts that are not n·n, all 0, too large, or in place not symmetric.
 void check(const Machine& machine, const CollectiveRequest& request);
 
 }  // namespace polypath

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/reduce_layout.h"
 
@@ -65,31 +66,46 @@ struct Product {
     return static_cast<Wide>(a * b);
   }
 };
+// The last one of the sums: what it makes is divided then.
+struct Average : Sum {};
+// Whether the first of two is kept, in whatever order they come: see model/reduction.h.
+template <bool kLargest, class Wide>
+__device__ bool is_kept(Wide a, Wide b) {
+  if constexpr (std::is_floating_point_v<Wide>) {
+    if (a != a || b != b) return a != a;
+    if (a == b) return static_cast<bool>(signbit(a)) != kLargest;
+  }
+  return kLargest ? b < a : a < b;
+}
 struct Minimum {
   template <class Wide>
   static __device__ Wide combine(Wide a, Wide b) {
-    return b < a ? b : a;
+    return is_kept<false>(a, b) ? a : b;
   }
 };
 struct Maximum {
   template <class Wide>
   static __device__ Wide combine(Wide a, Wide b) {
-    return a < b ? b : a;
+    return is_kept<true>(a, b) ? a : b;
   }
 };
 
 template <class ElementOf, class Operator>
 struct Reducer {
   using Element = ElementOf;
+  std::uint64_t divisor;  // of an average
 
-  static __device__ Element combine(Element a, Element b) {
+  __device__ Element combine(Element a, Element b) const {
     using Numbers = Arithmetic<Element>;
-    return Numbers::narrow(Operator::combine(Numbers::widen(a), Numbers::widen(b)));
+    const Element both = Numbers::narrow(Operator::combine(Numbers::widen(a), Numbers::widen(b)));
+    if constexpr (!std::is_same_v<Operator, Average>) return both;
+    else
+      return Numbers::narrow(Numbers::widen(both) / static_cast<typename Numbers::Wide>(divisor));
   }
 
   // All elements of a word, which has whole ones.
   template <class Word>
-  static __device__ Word combine_all(Word a, Word b) {
+  __device__ Word combine_all(Word a, Word b) const {
     constexpr int kElements = sizeof(Word) / sizeof(Element);
     Element left[kElements], right[kElements];
     memcpy(left, &a, sizeof a);
@@ -101,39 +117,47 @@ struct Reducer {
   }
 };
 
+// What a kernel is told of a reduction.
+struct ReductionCode {
+  std::uint64_t code, divisor;
+};
+
 // Calls function(Reducer<...>{}) for the operation; sums and products of integers do not ask for a
-// sign.
+// sign. There are no averages of integers.
 template <class Element, class Unsigned, class Function>
-__device__ void with_operator(std::uint64_t operation, Function function) {
-  switch (operation) {
+__device__ void with_operator(const ReductionCode& of, Function function) {
+  switch (of.code % kReduceOperators) {
     case 0: return function(Reducer<Unsigned, Sum>{});
     case 1: return function(Reducer<Element, Minimum>{});
     case 2: return function(Reducer<Element, Maximum>{});
+    case kAverageOperator:
+      if constexpr (std::is_floating_point_v<typename Arithmetic<Element>::Wide>)
+        return function(Reducer<Element, Average>{of.divisor});
+      else return;
     default: return function(Reducer<Unsigned, Product>{});
   }
 }
 template <class Element, class Function>
-__device__ void with_operator(std::uint64_t operation, Function function) {
-  with_operator<Element, Element>(operation, function);
+__device__ void with_operator(const ReductionCode& of, Function function) {
+  with_operator<Element, Element>(of, function);
 }
 
 // The same for a reduction's code. The order is that of ElementType.
 template <class Function>
-__device__ void with_reducer(std::uint64_t code, Function function) {
-  const std::uint64_t operation = code % kReduceOperators;
-  switch (code / kReduceOperators) {
-    case 0: return with_operator<float>(operation, function);
-    case 1: return with_operator<double>(operation, function);
-    case 2: return with_operator<std::int32_t, std::uint32_t>(operation, function);
-    case 3: return with_operator<std::int64_t, std::uint64_t>(operation, function);
-    case 4: return with_operator<Float16>(operation, function);
-    case 5: return with_operator<BFloat16>(operation, function);
-    case 6: return with_operator<std::int8_t, std::uint8_t>(operation, function);
-    case 7: return with_operator<std::int16_t, std::uint16_t>(operation, function);
-    case 8: return with_operator<std::uint8_t>(operation, function);
-    case 9: return with_operator<std::uint16_t>(operation, function);
-    case 10: return with_operator<std::uint32_t>(operation, function);
-    default: return with_operator<std::uint64_t>(operation, function);
+__device__ void with_reducer(const ReductionCode& of, Function function) {
+  switch (of.code / kReduceOperators) {
+    case 0: return with_operator<float>(of, function);
+    case 1: return with_operator<double>(of, function);
+    case 2: return with_operator<std::int32_t, std::uint32_t>(of, function);
+    case 3: return with_operator<std::int64_t, std::uint64_t>(of, function);
+    case 4: return with_operator<Float16>(of, function);
+    case 5: return with_operator<BFloat16>(of, function);
+    case 6: return with_operator<std::int8_t, std::uint8_t>(of, function);
+    case 7: return with_operator<std::int16_t, std::uint16_t>(of, function);
+    case 8: return with_operator<std::uint8_t>(of, function);
+    case 9: return with_operator<std::uint16_t>(of, function);
+    case 10: return with_operator<std::uint32_t>(of, function);
+    default: return with_operator<std::uint64_t>(of, function);
   }
 }
 

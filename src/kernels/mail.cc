@@ -5,6 +5,7 @@
 
 #include "kernels/images.h"
 #include "kernels/reduce.h"
+#include "kernels/reduce_layout.h"
 
 namespace polypath {
 namespace {
@@ -30,8 +31,11 @@ class HostMail {
   void reduce() const {
     const Bytes bytes{of_.bytes};
     std::vector<std::byte> sum(message(0), message(0) + of_.bytes);
-    for (std::uint64_t from = 1; from < of_.ranks; ++from)
-      reduce_on_host(reduction_of(of_.reduction), sum.data(), message(from), bytes);
+    for (std::uint64_t from = 1; from < of_.ranks; ++from) {
+      const bool is_last = from == of_.ranks - 1;
+      const std::uint64_t code = is_last ? of_.reduction : before_last(of_.reduction);
+      reduce_on_host(reduction_of(code, of_.ranks), sum.data(), message(from), bytes);
+    }
     std::memcpy(memory_[1], sum.data(), sum.size());
   }
   void store() const {

@@ -39,7 +39,9 @@ constexpr std::uint64_t mailbox_bytes(std::uint64_t ranks, std::uint64_t box) {
 
 /// Parameters of the kernels, in words of 64 bits: values, then addresses.
 struct MailParameters {
-  std::uint64_t reduction;  ///< its code, see reduce_layout.h; of what is stored side by side, any
+  /// Its code, see reduce_layout.h; of what is stored side by side, any. An average is divided by
+  /// the ranks, after the last one of them has been added.
+  std::uint64_t reduction;
   std::uint64_t rank, ranks;
   std::uint64_t bytes;  ///< of each message
   /// From what goes to one rank to what goes to the next; 0: all get the same.

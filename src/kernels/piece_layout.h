@@ -7,11 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define POLYPATH_ON_BOTH __host__ __device__
-#else
-#define POLYPATH_ON_BOTH
-#endif
+#include "kernels/on_both.h"
 
 namespace polypath {
 

@@ -9,7 +9,7 @@ using polypath::gpu::with_reducer;
 constexpr int kInFlight = 4;  // words of a thread
 
 struct Parameters {
-  std::uint64_t code, bytes;
+  std::uint64_t code, bytes, divisor;
   char* destination;
   const char* source;
 };
@@ -21,20 +21,20 @@ __device__ std::uint64_t all_threads() { return std::uint64_t{gridDim.x} * block
 
 // At any address.
 template <class Reducer>
-__noinline__ __device__ void reduce_elements(Reducer, char* destination, const char* source,
+__noinline__ __device__ void reduce_elements(Reducer reducer, char* destination, const char* source,
                                              std::uint64_t bytes) {
   using Element = typename Reducer::Element;
   for (std::uint64_t i = first_of_thread(); i < bytes / sizeof(Element); i += all_threads()) {
     Element a, b;
     memcpy(&a, destination + i * sizeof a, sizeof a);
     memcpy(&b, source + i * sizeof b, sizeof b);
-    a = Reducer::combine(a, b);
+    a = reducer.combine(a, b);
     memcpy(destination + i * sizeof a, &a, sizeof a);
   }
 }
 
 template <class Reducer>
-__device__ void reduce_words(Reducer, uint4* destination, const uint4* source,
+__device__ void reduce_words(Reducer reducer, uint4* destination, const uint4* source,
                              std::uint64_t words) {
   const std::uint64_t step = all_threads();
   std::uint64_t i = first_of_thread();
@@ -45,11 +45,10 @@ __device__ void reduce_words(Reducer, uint4* destination, const uint4* source,
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k) b[k] = __ldcs(source + i + k * step);
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k)
-      destination[i + k * step] = Reducer::combine_all(a[k], b[k]);
+    for (int k = 0; k < kInFlight; ++k) destination[i + k * step] = reducer.combine_all(a[k], b[k]);
   }
   for (; i < words; i += step)
-    destination[i] = Reducer::combine_all(destination[i], __ldcs(source + i));
+    destination[i] = reducer.combine_all(destination[i], __ldcs(source + i));
 }
 
 // Words of 16 bytes where both ends have them at the same places; what is before the first and
@@ -74,5 +73,6 @@ __device__ void reduce(Reducer reducer, const Parameters& of) {
 
 extern "C" __global__ void __launch_bounds__(polypath::kReduceThreads)
     reduce(const __grid_constant__ Parameters parameters) {
-  with_reducer(parameters.code, [&](auto reducer) { reduce(reducer, parameters); });
+  with_reducer({parameters.code, parameters.divisor},
+               [&](auto reducer) { reduce(reducer, parameters); });
 }

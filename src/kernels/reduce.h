@@ -21,7 +21,7 @@ std::vector<std::uint64_t> reduce_values(const Reduction& reduction, Bytes bytes
 
 /// How a reduction is known to kernels, and back.
 std::uint64_t reduction_code(const Reduction& reduction);
-Reduction reduction_of(std::uint64_t code);
+Reduction reduction_of(std::uint64_t code, std::uint64_t divisor);
 
 /// How many threads for so many bytes.
 LaunchShape reduce_shape(Bytes bytes);

@@ -43,6 +43,7 @@ class StructureWriter {
       case Operation::reduce:
         add('r', static_cast<int>(node.reduction.operation));
         add('.', static_cast<int>(node.reduction.type));
+        add('/', node.reduction.divisor);
         break;
       case Operation::kernel: return add_call(program, program.call_of(node));
       case Operation::signal: return add('!').add_slice('>', program, node.destination);

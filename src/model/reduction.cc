@@ -1,6 +1,6 @@
 #include "model/reduction.h"
 
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -26,31 +26,55 @@ auto ordered(Element value) {
   else return static_cast<float>(value);
 }
 
+// Whether the first of two is kept, in whatever order they come: -0 is less than 0, and what is not
+// a number is both the least and the largest.
+template <class Number>
+bool is_kept(Number a, Number b, bool largest) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a);
+    if (a == b) return std::signbit(a) != largest;
+  }
+  return largest ? b < a : a < b;
+}
+
 template <class Element>
-Element combined(ReduceOperator operation, Element a, Element b) {
-  switch (operation) {
-    case ReduceOperator::sum: return static_cast<Element>(widened(a) + widened(b));
+Element sum_of(Element a, Element b) {
+  return static_cast<Element>(widened(a) + widened(b));
+}
+
+template <class Element>
+Element divided(Element sum, int divisor) {
+  using Wide = decltype(widened(sum));
+  if constexpr (!std::is_floating_point_v<Wide>) return sum;
+  else return static_cast<Element>(widened(sum) / static_cast<Wide>(divisor));
+}
+
+template <class Element>
+Element combined(const Reduction& reduction, Element a, Element b) {
+  switch (reduction.operation) {
+    case ReduceOperator::sum: return sum_of(a, b);
+    case ReduceOperator::average: return divided(sum_of(a, b), reduction.divisor);
     case ReduceOperator::product: return static_cast<Element>(widened(a) * widened(b));
-    case ReduceOperator::minimum: return ordered(b) < ordered(a) ? b : a;
-    case ReduceOperator::maximum: return ordered(a) < ordered(b) ? b : a;
+    case ReduceOperator::minimum: return is_kept(ordered(a), ordered(b), false) ? a : b;
+    case ReduceOperator::maximum: return is_kept(ordered(a), ordered(b), true) ? a : b;
   }
   return a;
 }
 
 // The memory need not be aligned.
 template <class Element>
-void reduce(ReduceOperator operation, std::byte* destination, const std::byte* source,
+void reduce(const Reduction& reduction, std::byte* destination, const std::byte* source,
             Bytes bytes) {
   for (std::uint64_t offset = 0; offset < bytes.value; offset += sizeof(Element)) {
     Element a, b;
     std::memcpy(&a, destination + offset, sizeof a);
     std::memcpy(&b, source + offset, sizeof b);
-    a = combined(operation, a, b);
+    a = combined(reduction, a, b);
     std::memcpy(destination + offset, &a, sizeof a);
   }
 }
 
-using Reduce = void (*)(ReduceOperator operation, std::byte* destination, const std::byte* source,
+using Reduce = void (*)(const Reduction& reduction, std::byte* destination, const std::byte* source,
                         Bytes bytes);
 
 Reduce reduce_of(ElementType type) {
@@ -75,7 +99,7 @@ Reduce reduce_of(ElementType type) {
 
 void reduce_on_host(const Reduction& reduction, std::byte* destination, const std::byte* source,
                     Bytes bytes) {
-  reduce_of(reduction.type)(reduction.operation, destination, source, bytes);
+  reduce_of(reduction.type)(reduction, destination, source, bytes);
 }
 
 }  // namespace polypath

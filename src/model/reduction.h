@@ -1,5 +1,12 @@
 #pragma once
 // What a reduction does: element by element, destination = destination ∘ source.
+//
+// An average of n values is their sum divided by n, once, after all have been added and rounded:
+// the last reduction of a sum does both, destination = (destination + source) / n. All before it
+// are sums. 16-bit floating-point numbers are divided in float32.
+//
+// The least and the largest of values do not depend on their order: -0 is less than 0, and of
+// values one of which is not a number that one is what there is.
 
 #include <cstddef>
 
@@ -22,12 +29,30 @@ enum class ElementType {
   uint64,
 };
 
-enum class ReduceOperator { sum, minimum, maximum, product };
+enum class ReduceOperator { sum, minimum, maximum, product, average };
 
 struct Reduction {
   ReduceOperator operation = ReduceOperator::sum;
   ElementType type = ElementType::float32;
+  int divisor = 1;  ///< n of an average; of others without meaning
 };
+
+constexpr bool is_floating_point(ElementType type) {
+  return type == ElementType::float16 || type == ElementType::bfloat16 ||
+         type == ElementType::float32 || type == ElementType::float64;
+}
+
+/// True if another order of several values may give other bits, but for the bits of what is not a
+/// number: rounding depends on it.
+constexpr bool depends_on_order(const Reduction& reduction) {
+  return is_floating_point(reduction.type) && reduction.operation != ReduceOperator::minimum &&
+         reduction.operation != ReduceOperator::maximum;
+}
+
+/// False of averages of whole numbers, which are not whole.
+constexpr bool can_reduce(ReduceOperator operation, ElementType type) {
+  return operation != ReduceOperator::average || is_floating_point(type);
+}
 
 constexpr Bytes bytes_of(ElementType type) {
   switch (type) {
@@ -48,7 +73,8 @@ constexpr Bytes bytes_of(ElementType type) {
 }
 
 /// The same on the host, for `bytes` bytes of whole elements. Sums and products of integers wrap
-/// around; those of 16-bit floating-point numbers are made in float32 and rounded each time.
+/// around; those of 16-bit floating-point numbers are made in float32 and rounded each time. An
+/// average of whole numbers is their sum.
 void reduce_on_host(const Reduction& reduction, std::byte* destination, const std::byte* source,
                     Bytes bytes);
 

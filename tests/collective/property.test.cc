@@ -18,8 +18,7 @@ CollectiveRequest random_request(Random& random, const Machine& machine, Collect
   gpus.resize(static_cast<std::size_t>(random.integer(2, static_cast<int>(gpus.size()))));
   CollectiveRequest request{.collective = collective, .ranks = gpus};
   request.elements = random.between(1, random.chance(50) ? 64 : 40'000);
-  request.reduction.type = random.pick(all_element_types());
-  request.reduction.operation = random.pick(all_reduce_operators());
+  request.reduction = random_reduction(random);
   request.root = random.integer(0, request.size() - 1);
   request.in_place = random.chance(50);
   return request;

@@ -25,8 +25,7 @@ CollectiveRequest random_request(Random& random, const std::vector<PlaceId>& ran
                                  Collective collective) {
   CollectiveRequest request{.collective = collective, .ranks = ranks};
   request.elements = random.between(1, random.chance(50) ? 64 : 20'000);
-  request.reduction.type = random.pick(all_element_types());
-  request.reduction.operation = random.pick(all_reduce_operators());
+  request.reduction = random_reduction(random);
   request.root = random.integer(0, request.size() - 1);
   request.in_place = random.chance(50);
   return request;

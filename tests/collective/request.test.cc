@@ -70,6 +70,9 @@ TEST(CollectiveRequest, SaysWhatIsWrongWithIt) {
   expect_invalid_argument([&] { check(machine, rootless); }, "rank 3", "0 to 2");
   expect_invalid_argument([&] { check(machine, all_reduce_of(machine, 1, 8)); }, "1 ranks");
   expect_invalid_argument([&] { check(machine, all_reduce_of(machine, 4, 0)); }, "0 elements");
+  CollectiveRequest whole = all_reduce_of(machine, 4, 8);
+  whole.reduction = {ReduceOperator::average, ElementType::int32};
+  expect_invalid_argument([&] { check(machine, whole); }, "int32", "averages", "floating-point");
 }
 
 TEST(CollectiveRequest, HasNamesThatAreReadBack) {
@@ -77,7 +80,8 @@ TEST(CollectiveRequest, HasNamesThatAreReadBack) {
     EXPECT_EQ(parse_collective(name_of(collective)), collective);
   expect_invalid_argument([] { (void)parse_collective("allredue"); }, "allredue", "allreduce");
   expect_invalid_argument([] { (void)parse_element_type("float"); }, "float32");
-  expect_invalid_argument([] { (void)parse_reduce_operator("plus"); }, "sum, product, min, max");
+  expect_invalid_argument([] { (void)parse_reduce_operator("plus"); },
+                          "sum, product, min, max, average");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ constexpr ElementType kTypes[] = {ElementType::float32, ElementType::float64, El
                                   ElementType::int8,    ElementType::int16,   ElementType::uint8,
                                   ElementType::uint16,  ElementType::uint32,  ElementType::uint64};
 constexpr ReduceOperator kOperators[] = {ReduceOperator::sum, ReduceOperator::minimum,
-                                         ReduceOperator::maximum, ReduceOperator::product};
+                                         ReduceOperator::maximum, ReduceOperator::product,
+                                         ReduceOperator::average};
 
 template <class Element>
 Contents as_bytes(const std::vector<Element>& elements) {
@@ -90,7 +91,8 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverReductions);
 TEST_P(DriverReductions, AreOfEveryTypeAndOperation) {
   for (const ElementType type : kTypes)
     for (const ReduceOperator operation : kOperators)
-      expect_reduced({operation, type}, 40000 * bytes_of(type).value, 0, 0);
+      if (can_reduce(operation, type))
+        expect_reduced({operation, type, 3}, 40000 * bytes_of(type).value, 0, 0);
 }
 
 TEST_P(DriverReductions, AreOfAnyNumberOfElementsAtAnyAddress) {
@@ -133,6 +135,9 @@ TEST_P(DriverReductions, AreOfOneGpuAndWholeElements) {
 
   expect_invalid_argument([&] { driver().reduce(across, {}, stream(gpu())); }, "another place");
   expect_invalid_argument([&] { driver().reduce(odd, {}, stream(gpu())); }, "6 bytes");
+  const Reduction whole{ReduceOperator::average, ElementType::int32, 2};
+  expect_invalid_argument([&] { driver().reduce(request(near, near, 8), whole, stream(gpu())); },
+                          "averaged");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -52,6 +53,41 @@ TEST_F(Reduce, KnowsEveryOperatorAndType) {
       ElementsAre(5, 2));
   EXPECT_THAT(reduced<std::int32_t>({ReduceOperator::sum, ElementType::int32}, {most}, {1}),
               ElementsAre(std::numeric_limits<std::int32_t>::min()));
+}
+
+// -0 is less than 0, and what is not a number stays, whichever is there first.
+TEST_F(Reduce, HasLeastAndLargestInAnyOrder) {
+  const Reduction least{ReduceOperator::minimum, ElementType::float32};
+  const Reduction largest{ReduceOperator::maximum, ElementType::float32};
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> a{0.0F, -0.0F, none, 1, 3}, b{-0.0F, 0.0F, 1, none, 3};
+  const auto is_minus_zero = [](float value) { return value == 0 && std::signbit(value); };
+
+  for (const auto& [one, other] : {std::pair(a, b), std::pair(b, a)}) {
+    const std::vector<float> low = reduced<float>(least, one, other);
+    const std::vector<float> high = reduced<float>(largest, one, other);
+
+    EXPECT_TRUE(is_minus_zero(low[0]) && is_minus_zero(low[1]));
+    EXPECT_FALSE(is_minus_zero(high[0]) || is_minus_zero(high[1]));
+    for (const auto* both : {&low, &high})
+      EXPECT_TRUE(std::isnan((*both)[2]) && std::isnan((*both)[3]) && (*both)[4] == 3);
+  }
+}
+
+// (2 + 5)/2 and (1 + 2)/2; of n values the last reduction divides.
+TEST_F(Reduce, DividesAverages) {
+  const Reduction half{ReduceOperator::average, ElementType::float32, 2};
+
+  EXPECT_THAT(reduced<float>(half, {2, 1}, {5, 2}), ElementsAre(3.5F, 1.5F));
+}
+
+// 2048 + 17/16 is 2050 in float16, whose steps are 2 there. 2050/3 = 683 1/3 is rounded to 683.5,
+// steps being 1/2 there; the third of what had not been rounded would be 683.
+TEST_F(Reduce, RoundsTheSumBeforeItDivides) {
+  const Reduction third{ReduceOperator::average, ElementType::float16, 3};
+  constexpr std::uint16_t k2048 = 0x6800, k17_16 = 0x3c40, k683_5 = 0x6157;
+
+  EXPECT_THAT(reduced<std::uint16_t>(third, {k2048}, {k17_16}), ElementsAre(k683_5));
 }
 
 // Call 1 us, the kernel's latency and 3 MB at its bandwidth, 4 us until the thread knows.

@@ -153,6 +153,8 @@ TEST(Structure, TellsAReductionFromAnotherAndFromACopy) {
   EXPECT_NE(sum, with(Operation::copy, {}));
   EXPECT_NE(sum, with(Operation::reduce, {ReduceOperator::maximum, ElementType::float32}));
   EXPECT_NE(sum, with(Operation::reduce, {ReduceOperator::sum, ElementType::float64}));
+  EXPECT_NE(with(Operation::reduce, {ReduceOperator::average, ElementType::float32, 2}),
+            with(Operation::reduce, {ReduceOperator::average, ElementType::float32, 3}));
 }
 
 KernelCall call_of(const std::vector<Access>& memory) {

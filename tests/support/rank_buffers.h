@@ -23,6 +23,8 @@ class RankBuffers {
   [[nodiscard]] const std::vector<Address>& addresses() const { return addresses_; }
   /// Writes the inputs, and into everything else what no result is.
   void fill();
+  /// Where a rank's result is.
+  [[nodiscard]] std::byte* output(int rank) const;
   /// Success if all outputs are right, all inputs out of place as they were, and no byte beside
   /// the memories has changed.
   [[nodiscard]] testing::AssertionResult right() const;
@@ -35,7 +37,6 @@ class RankBuffers {
 
   void add(int rank, Bytes bytes);
   [[nodiscard]] std::byte* contents(std::size_t memory) const;
-  [[nodiscard]] std::byte* output(int rank) const;
   [[nodiscard]] bool margins_are_intact() const;
   [[nodiscard]] bool inputs_are_intact() const;
 

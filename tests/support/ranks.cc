@@ -17,6 +17,13 @@ std::vector<PlaceId> first_gpus(const Machine& machine, int count) {
   return gpus;
 }
 
+Reduction random_reduction(Random& random) {
+  Reduction reduction{.type = random.pick(all_element_types())};
+  do reduction.operation = random.pick(all_reduce_operators());
+  while (!can_reduce(reduction.operation, reduction.type));
+  return reduction;
+}
+
 Ranks::Ranks(const Machine& machine, CollectiveRequest request, Bytes misaligned)
     : request_(std::move(request)),
       driver_(machine),

@@ -11,6 +11,7 @@
 #include "collective/collective_run.h"
 #include "collective/routes.h"
 #include "driver/sim/sim_driver.h"
+#include "support/random.h"
 #include "support/rank_buffers.h"
 
 namespace polypath::test {
@@ -20,6 +21,9 @@ Settings collective_settings();
 
 /// The first `count` GPUs of the machine.
 std::vector<PlaceId> first_gpus(const Machine& machine, int count);
+
+/// Any type with any operation that it has.
+Reduction random_reduction(Random& random);
 
 class Ranks {
  public:
@@ -35,6 +39,7 @@ class Ranks {
   /// Success if all outputs are right, all inputs out of place as they were, and no byte beside
   /// the memories has changed.
   [[nodiscard]] testing::AssertionResult right() const { return buffers_->right(); }
+  [[nodiscard]] std::byte* output(int rank) const { return buffers_->output(rank); }
   /// What the driver found wrong; once all is given back, leaks included.
   std::vector<std::string> close();
 

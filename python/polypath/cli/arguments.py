@@ -67,6 +67,17 @@ def names(what: str, text: str) -> list[str]:
     raise UserError(f"{what} '{text}' have an empty name", "commas separate them", "Remove it.")
 
 
+def whole_numbers(what: str, text: str) -> list[int]:
+    """Return the whole numbers, 0 and more, of a comma list."""
+    listed = names(what, text)
+    for number in listed:
+        if not (number.isascii() and number.isdigit()):
+            raise UserError(
+                f"{what} '{number}' is no whole number", "0 is the least", "Correct it."
+            )
+    return [int(number) for number in listed]
+
+
 _Number = TypeVar("_Number", int, float)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Dict, Optional  # noqa: UP035
 
 import typer
 
-from polypath.cli.arguments import choice, names
+from polypath.cli.arguments import choice, names, whole_numbers
 from polypath.cli.errors import UserError
 
 AlgorithmsOption = Annotated[
@@ -19,7 +19,8 @@ TypeOption = Annotated[
     ),
 ]
 ReductionOption = Annotated[
-    Optional[str], typer.Option("--reduction", metavar="NAME", help="sum, product, min or max.")
+    Optional[str],
+    typer.Option("--reduction", metavar="NAME", help="sum, product, min, max or average."),
 ]
 RootOption = Annotated[
     Optional[int], typer.Option("--root", metavar="RANK", min=0, help="Of reduce and broadcast.")
@@ -27,6 +28,21 @@ RootOption = Annotated[
 InPlaceOption = Annotated[
     Optional[bool],
     typer.Option("--in-place", help="Of a collective: its input and output are one memory."),
+]
+AnyOrderOption = Annotated[
+    Optional[bool],
+    typer.Option(
+        "--any-order",
+        help="Of a collective: algorithms whose rounding depends on the size may be chosen.",
+    ),
+]
+CountsOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--counts",
+        metavar="LIST",
+        help="Of alltoallv: what each rank sends to each, in proportion: 0,3,1,0 of two.",
+    ),
 ]
 
 # What --paths means for a collective, whose messages have many pairs of ends.
@@ -39,6 +55,8 @@ def collective_options(
     reduction: Optional[str],
     root: Optional[int],
     in_place: Optional[bool],
+    any_order: Optional[bool],
+    counts: Optional[str] = None,
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the options of collectives by their names."""
     return {
@@ -47,6 +65,8 @@ def collective_options(
         "--reduction": reduction,
         "--root": root,
         "--in-place": in_place,
+        "--any-order": any_order,
+        "--counts": counts,
     }
 
 
@@ -58,11 +78,13 @@ def collective_choices(
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the part of a request for a collective that fixes what is otherwise chosen."""
     given = {name: value for name, value in options.items() if value is not None}
-    names_of = {"--type": "element_type", "--in-place": "in_place"}
+    names_of = {"--type": "element_type", "--in-place": "in_place", "--any-order": "any_order"}
     request = {names_of.get(name, name[2:]): value for name, value in given.items()}
     request["executor"] = choice("executor", executor, ("auto", "stream", "graph"))
     if "algorithms" in request:
         request["algorithms"] = names("algorithms", request["algorithms"])
+    if "counts" in request:
+        request["counts"] = whole_numbers("counts", request["counts"])
     if paths is not None:
         request["paths"] = PATHS[choice("path choice", paths, tuple(PATHS))]
     if gpus is not None:

@@ -12,6 +12,7 @@ from polypath import _core, reports
 from polypath.cli.arguments import overrides, pair
 from polypath.cli.collective_options import (
     AlgorithmsOption,
+    AnyOrderOption,
     InPlaceOption,
     ReductionOption,
     RootOption,
@@ -102,6 +103,7 @@ def bench(
     reduction: ReductionOption = None,
     root: RootOption = None,
     in_place: InPlaceOption = None,
+    any_order: AnyOrderOption = None,
     gpus: GpusOption = None,
     json_target: JsonOption = None,
     plot: PlotOption = None,
@@ -110,18 +112,17 @@ def bench(
     """Measure an operation over a range of sizes, beside the same with native copies."""
     check_writable(json_target)
     check_picture(plot)
-    of_collectives = collective_options(algorithms, element, reduction, root, in_place)
+    of_collectives = collective_options(algorithms, element, reduction, root, in_place, any_order)
     if is_collective(operation, algorithms is not None):
         _refuse_options_of_copies(source, pieces, shares, chunks, plot)
         choices = collective_choices(executor, paths, gpus, of_collectives) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
-    default = default_places(operation)
     choice = choose_machine(machine)
     document = run_bench(
         operation,
-        *(pair(source, destination) or default),
+        *(pair(source, destination) or default_places(operation)),
         parse_sizes(SIZES_OF_BLOCKS if operation == "many" and sizes == SIZES else sizes),
         machine=choice.name,
         window=window,

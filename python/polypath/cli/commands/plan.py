@@ -11,6 +11,8 @@ from polypath import parse_bytes, reports
 from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
 from polypath.cli.collective_options import (
     AlgorithmsOption,
+    AnyOrderOption,
+    CountsOption,
     InPlaceOption,
     ReductionOption,
     RootOption,
@@ -64,6 +66,8 @@ def plan(
     reduction: ReductionOption = None,
     root: RootOption = None,
     in_place: InPlaceOption = None,
+    any_order: AnyOrderOption = None,
+    counts: CountsOption = None,
     explain: ExplainOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
@@ -77,7 +81,9 @@ def plan(
     check_picture(plot)
     wanted = read_words(words, by_algorithms=algorithms is not None)
     choice = choose_machine(machine)
-    of_collectives = collective_options(algorithms, element, reduction, root, in_place)
+    of_collectives = collective_options(
+        algorithms, element, reduction, root, in_place, any_order, counts
+    )
     of_one = {"--shares": shares, "--chunks": chunks, "--plot": plot}
     show: Callable[[Console, Document], None]
     if isinstance(wanted, Collective):

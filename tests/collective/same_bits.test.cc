@@ -1,0 +1,181 @@
+// Reductions whose rounding depends on the order have the same bits on every rank, in every run, of
+// every size, by whatever is chosen: those of reduce_on_host in the order of the ranks.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "collective/choose.h"
+#include "machine/load_machine.h"
+#include "support/errors.h"
+#include "support/ranks.h"
+
+namespace polypath::test {
+namespace {
+
+using Values = std::vector<std::byte>;
+
+const char* const kMachines[] = {"beluga",      "cedar",    "mist",        "narval",
+                                 "h200x8",      "pcie4",    "nop2p4",      "synthetic:3",
+                                 "synthetic:7", "dgx-a100", "synthetic:11"};
+
+// Of any fraction and either sign, of magnitudes between 2^-62 and 2: every order of adding them
+// rounds differently. Some are 0 or -0. Whole numbers of any value.
+Values random_values(Random& random, ElementType type, Bytes bytes) {
+  Values values(bytes.value);
+  for (std::byte& each : values) each = static_cast<std::byte>(random.between(0, 255));
+  if (!is_floating_point(type)) return values;
+  const bool long_exponent = type == ElementType::float32 || type == ElementType::bfloat16;
+  const std::byte kept{static_cast<unsigned char>(long_exponent ? 0x81 : 0x83)};
+  const std::byte exponent{static_cast<unsigned char>(long_exponent ? 0x3e : 0x3c)};
+  for (std::size_t i = bytes_of(type).value - 1; i < values.size(); i += bytes_of(type).value)
+    values[i] = (values[i] & kept) | exponent;
+  const std::size_t size = bytes_of(type).value;
+  for (std::size_t i = 0; i < values.size(); i += size)
+    if (random.chance(20)) {
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(i), size, std::byte{0});
+      if (random.chance(50)) values[i + size - 1] = std::byte{0x80};
+    }
+  return values;
+}
+
+// x0 ∘ x1 ∘ …, of an average divided at last.
+Values in_order(const Reduction& reduction, const std::vector<Values>& values) {
+  Values result = values.front();
+  Reduction step = reduction;
+  for (std::size_t rank = 1; rank < values.size(); ++rank) {
+    if (reduction.operation == ReduceOperator::average) {
+      const bool is_last = rank + 1 == values.size();
+      step.operation = is_last ? ReduceOperator::average : ReduceOperator::sum;
+      step.divisor = static_cast<int>(values.size());
+    }
+    reduce_on_host(step, result.data(), values[rank].data(), {result.size()});
+  }
+  return result;
+}
+
+// One request with its values, which any program of it may be run on.
+class Case {
+ public:
+  Case(Random& random, const Machine& machine, const CollectiveRequest& request)
+      : ranks_(machine, request) {
+    for (int rank = 0; rank < request.size(); ++rank)
+      values_.push_back(random_values(random, request.reduction.type, input_bytes(request, rank)));
+    expected_ = in_order(request.reduction, values_);
+  }
+
+  [[nodiscard]] const std::vector<Values>& values() const { return values_; }
+  [[nodiscard]] const Values& expected() const { return expected_; }
+
+  void expect_rank_order(const CollectiveProgram& program, const std::string& what) {
+    for (std::size_t rank = 0; rank < values_.size(); ++rank)
+      std::memcpy(reinterpret_cast<void*>(ranks_.buffers()[rank].value), values_[rank].data(),
+                  values_[rank].size());
+    ranks_.runner().run(program, ranks_.buffers(), ranks_.stream(), ranks_.gpu());
+    ranks_.driver().synchronize(ranks_.stream());
+    const CollectiveRequest& request = ranks_.request();
+    for (int rank = 0; rank < request.size(); ++rank) {
+      const Bytes bytes = output_bytes(request, rank);
+      const bool in_parts = request.collective == Collective::reduce_scatter;
+      const std::size_t first = in_parts ? bytes.value * static_cast<std::size_t>(rank) : 0;
+      EXPECT_EQ(std::memcmp(ranks_.output(rank), expected_.data() + first, bytes.value), 0)
+          << what << ", rank " << rank;
+    }
+  }
+
+ private:
+  Ranks ranks_;
+  std::vector<Values> values_;
+  Values expected_;
+};
+
+CollectiveRequest random_request(Random& random, const Machine& machine) {
+  std::vector<PlaceId> gpus = machine.places_of(PlaceKind::gpu);
+  for (std::size_t i = gpus.size(); i > 1; --i) std::swap(gpus[i - 1], gpus[random.index(i)]);
+  gpus.resize(static_cast<std::size_t>(random.integer(2, static_cast<int>(gpus.size()))));
+  CollectiveRequest request{.ranks = gpus};
+  request.collective = random.pick(std::vector<Collective>{
+      Collective::all_reduce, Collective::reduce, Collective::reduce_scatter});
+  request.elements = random.between(1, random.chance(50) ? 64 : 60'000);
+  do request.reduction = random_reduction(random);
+  while (!depends_on_order(request.reduction) && random.chance(80));
+  request.root = random.integer(0, request.size() - 1);
+  request.in_place = random.chance(50);
+  return request;
+}
+
+std::string in_words(const CollectiveRequest& request, const Machine& machine) {
+  return std::string(name_of(request.collective)) + " of " + std::to_string(request.elements) +
+         " x " + name_of(request.reduction.type) + " " + name_of(request.reduction.operation) +
+         " on " + std::to_string(request.size()) + " of " + machine.name +
+         (request.in_place ? ", in place" : "");
+}
+
+TEST(SameBits, OfWhateverIsChosen) {
+  Random random(41);
+  for (const char* name : kMachines) {
+    const Machine machine = load_machine(name);
+    CollectivePlanner planner(machine, collective_settings());
+    for (int number = 0; number < 4 && !testing::Test::HasFailure(); ++number) {
+      const CollectiveRequest request = random_request(random, machine);
+      SCOPED_TRACE(in_words(request, machine));
+      Case with_values(random, machine, request);
+      for (const PathChoice paths : {PathChoice::one, PathChoice::several})
+        for (const Executor executor : {Executor::stream, Executor::graph}) {
+          const CollectivePlan plan = planner.plan(
+              request, {.executor = executor, .paths = paths, .private_memory = random.chance(30)});
+          with_values.expect_rank_order(*plan.program, plan.chosen().algorithm->name);
+        }
+    }
+  }
+}
+
+TEST(SameBits, OfEveryAlgorithmInRankOrder) {
+  Random random(42);
+  for (const char* name : kMachines) {
+    const Machine machine = load_machine(name);
+    for (int number = 0; number < 8 && !testing::Test::HasFailure(); ++number) {
+      const CollectiveRequest request = random_request(random, machine);
+      SCOPED_TRACE(in_words(request, machine));
+      Case with_values(random, machine, request);
+      for (const Algorithm& each : algorithms()) {
+        if (!each.does(machine, request) || !each.keeps_rank_order(request)) continue;
+        const Tuning tuning{.piece = {random.between(256, 32'768)},
+                            .radix = random.integer(2, 8),
+                            .private_memory = random.chance(30)};
+        with_values.expect_rank_order({build(each, machine, request, tuning), Executor::stream},
+                                      each.name);
+      }
+    }
+  }
+}
+
+// Else these tests would show nothing: the values of this file tell orders apart.
+TEST(SameBits, AreNotThoseOfAnotherOrder) {
+  Random random(43);
+  const Reduction sum{ReduceOperator::sum, ElementType::float32};
+  std::vector<Values> values;
+  for (int rank = 0; rank < 4; ++rank) values.push_back(random_values(random, sum.type, 4000_B));
+
+  const Values in_rank_order = in_order(sum, values);
+  std::reverse(values.begin(), values.end());
+
+  EXPECT_NE(in_order(sum, values), in_rank_order);
+}
+
+TEST(SameBits, AreWhatTheDocumentedOrderSays) {
+  for (const char* name : {"flat", "chain", "oneshot"})
+    EXPECT_STREQ(find_algorithm(name).order, kRankOrder) << name;
+  const CollectiveRequest sum{.collective = Collective::all_reduce};
+  CollectiveRequest least = sum, gather = sum;
+  least.reduction.operation = ReduceOperator::minimum;
+  gather.collective = Collective::all_gather;
+
+  EXPECT_FALSE(find_algorithm("ring").keeps_rank_order(sum));
+  EXPECT_TRUE(find_algorithm("ring").keeps_rank_order(least));
+  EXPECT_TRUE(find_algorithm("ring").keeps_rank_order(gather));
+}
+
+}  // namespace
+}  // namespace polypath::test
