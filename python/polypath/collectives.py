@@ -34,7 +34,7 @@ class Collectives:
     before. Tensors are contiguous, on this rank's GPU, of PyTorch or CuPy, polypath.Buffer, or
     anything with `__cuda_array_interface__`. Elements are float16, bfloat16, float32, float64 or
     integers of 8 to 64 bits; `dtype` names the type where the memory does not say it (Buffer).
-    `op` is "sum", "product", "min" or "max". All ranks get the same bits, in every run.
+    `op` is "sum", "product", "min", "max" or "average". All ranks get the same bits, in every run.
 
     Stream order: on `stream`, a handle or a stream of PyTorch or CuPy; None stands for the
     framework's current stream of this GPU. A Buffer without a stream waits until all is done.

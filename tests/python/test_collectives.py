@@ -105,6 +105,19 @@ def test_the_root_has_what_is_reduced_for_it(
     assert np.array_equal(found[1], step.reduce(inputs))
 
 
+# The sum of whole numbers is exact, and divided by 3 once.
+def test_an_average_is_the_sum_divided_once(context: polypath.Context) -> None:
+    inputs = [numbers(rank, PART) for rank in range(RANKS)]
+
+    def call(own: Collectives) -> np.ndarray:
+        buffer = buffer_of(context, own.gpu, inputs[own.rank])
+        own.all_reduce(buffer, op="average", dtype="float32")
+        return buffer.numpy().view(np.float32).copy()
+
+    for found in among_ranks(context, RANKS, call):
+        assert np.array_equal(found, sum(inputs) / np.float32(RANKS))
+
+
 def test_all_ranks_have_what_the_root_gives(context: polypath.Context) -> None:
     def call(own: Collectives) -> np.ndarray:
         buffer = buffer_of(context, own.gpu, numbers(own.rank, PART))
