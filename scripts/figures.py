@@ -5,7 +5,7 @@ scripts/figures.py           writes the tables of README.md and of docs, and doc
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
 What was measured on real GPUs is read from results/h200x4 (scripts/measure_gpus.py) and
-results/h200x2 (scripts/measure_programs.py). Run it with
+results/h200x2 (scripts/measure_programs.py, scripts/collective_rivals.py). Run it with
 the Python beside which the package is installed: .venv/bin/python after `make package`.
 """
 
@@ -16,6 +16,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+import collective_figures
 import gpu_figures
 import joint_figures
 import pictures
@@ -53,6 +54,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "together"): joint_figures.together_block,
     ("docs/performance.md", "many"): piece_figures.many_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
+    ("docs/collectives.md", "measured"): lambda: collective_figures.collectives_block(PROGRAMS),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
     ("docs/preload.md", "measured"): lambda: program_figures.calls_block(PROGRAMS),

@@ -291,7 +291,12 @@ class CollectiveRank:
         """Wait until all ranks are here."""
 
     def close(self) -> None:
-        """End this rank; nobody may be using its memory any more."""
+        """End this rank when its work is done and all other ranks end, too."""
+
+    def abandon(self, why: str) -> None:
+        """
+        End this rank and wait for nobody: calls of the others fail and say why.
+        """
 
     @property
     def rank(self) -> int:

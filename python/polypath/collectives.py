@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
+import os
 import sys
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +22,8 @@ from polypath.streams import GpuStream, StreamHandle, given_stream
 
 MOST_KNOWN = 4096  # calls that need no second check
 
+_open: weakref.WeakSet[Collectives] = weakref.WeakSet()
+
 
 class Collectives:
     """One rank of several whose GPUs reduce and exchange together, each a process or a thread.
@@ -29,7 +34,7 @@ class Collectives:
     before. Tensors are contiguous, on this rank's GPU, of PyTorch or CuPy, polypath.Buffer, or
     anything with `__cuda_array_interface__`. Elements are float16, bfloat16, float32, float64 or
     integers of 8 to 64 bits; `dtype` names the type where the memory does not say it (Buffer).
-    `op` is "sum", "product", "min" or "max". All ranks get the same bits, in every run.
+    `op` is "sum", "product", "min", "max" or "average". All ranks get the same bits, in every run.
 
     Stream order: on `stream`, a handle or a stream of PyTorch or CuPy; None stands for the
     framework's current stream of this GPU. A Buffer without a stream waits until all is done.
@@ -44,6 +49,7 @@ class Collectives:
         self._member = Member(rank.rank, rank.size, int(rank.gpu[3:]))
         self._known: dict[tuple[Call, Elements, Elements | None], Arguments] = {}
         self._own_stream: Any = None
+        _open.add(self)
 
     # --- how ranks find one another ---
 
@@ -209,8 +215,15 @@ class Collectives:
     def __enter__(self) -> Collectives:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._abandon(error)
+
+    def _abandon(self, error: BaseException) -> None:
+        """Tell the others that this rank will not come, instead of waiting for them."""
+        self._rank.abandon(f"{type(error).__name__}: {error}")
 
     def __repr__(self) -> str:
         return f"<polypath.Collectives, rank {self.rank} of {self.size} on {self.gpu}>"
@@ -290,3 +303,17 @@ def _current_gpu(rank: int) -> int:
     if torch is not None and torch.cuda.is_available():
         return int(torch.cuda.current_device())
     return rank if cupy is None else int(cupy.cuda.Device().id)
+
+
+def _leave() -> None:
+    """End what is left at the end of a program. Who ends by an error is not waited for."""
+    error = getattr(sys, "last_value", None)
+    for each in list(_open):
+        if error is None:
+            each.close()
+        else:
+            each._abandon(error)
+
+
+atexit.register(_leave)
+os.register_at_fork(after_in_child=_open.clear)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -54,6 +55,9 @@ class Supervisor:
                 plan, cases=left, skipped=self._skipped, absent=self._outcome.absent
             )
             problem = self._attempt(rest)
+            if problem:
+                print(f"started anew, in {self._doing[1] or 'the beginning'}: {problem}",
+                      file=sys.stderr, flush=True)  # fmt: skip
             if problem and not self._leave_out(problem, left):
                 self._outcome.stopped = problem
                 return self._outcome

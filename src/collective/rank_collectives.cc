@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "collective/tuning.h"
@@ -38,6 +39,17 @@ std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& a
   }
   return ranks;
 }
+
+// What rank 0 says, as it lies in memory: all ranks are the same program on the same machine.
+struct Choice {
+  ShortName algorithm;
+  Tuning tuning;
+  Executor executor = Executor::stream;
+  Seconds predicted;
+  bool failed = false;
+  ErrorCode code = ErrorCode::internal;
+};
+static_assert(std::is_trivially_copyable_v<Choice>);
 
 // No driver of GPUs lets processes share the pinned memory that it makes.
 Settings without_hosts(Settings settings, const Machine& machine) {
@@ -170,38 +182,35 @@ void RankCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) 
 // --- what is done ---
 
 // Rank 0 decides. What keeps it from that is for all to know.
-std::string RankCollectives::proposal(const CollectiveRequest& request) {
+Blob RankCollectives::proposal(const CollectiveRequest& request) {
   if (rank() != 0) return {};
+  Choice choice;
+  std::string problem;
   try {
     const CollectiveDraft draft = planner_.plan(request, options_).chosen();
-    return fmt::format("{} {} {} {} {} {}", draft.algorithm->name, draft.tuning.piece.value,
-                       draft.tuning.radix, draft.tuning.several_paths ? 1 : 0,
-                       draft.executor == Executor::graph ? 1 : 0, draft.predicted.value);
+    choice = {.algorithm = draft.algorithm->name,
+              .tuning = draft.tuning,
+              .executor = draft.executor,
+              .predicted = draft.predicted};
   } catch (const Error& error) {
-    return fmt::format("! {} {}", static_cast<int>(error.code()), error.what());
+    choice.failed = true, choice.code = error.code();
+    problem = error.what();
   }
+  return Blob(reinterpret_cast<const char*>(&choice), sizeof choice) + problem;
 }
 
 CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request) {
-  const std::string chosen = communicator_->all_gather(proposal(request)).front();
-  std::istringstream words(chosen);
-  std::string name;
-  int several = 0, graph = 0, code = 0;
-  CollectiveDraft draft;
-  draft.tuning.private_memory = true;
-  words >> name;
-  if (name == "!") {
-    words >> code >> std::ws;
-    std::string what;
-    std::getline(words, what, '\0');
-    throw Error(static_cast<ErrorCode>(code), what);
-  }
-  words >> draft.tuning.piece.value >> draft.tuning.radix >> several >> graph >>
-      draft.predicted.value;
-  draft.algorithm = &find_algorithm(name);
-  draft.tuning.several_paths = several != 0;
-  draft.executor = graph != 0 ? Executor::graph : Executor::stream;
-  return draft;
+  const Blob said = communicator_->all_gather(proposal(request)).front();
+  Choice choice;
+  if (said.size() < sizeof choice)
+    fail(ErrorCode::communicator, "what rank 0 has chosen cannot be read", "it ends too early",
+         "Let all ranks run the same version.");
+  std::memcpy(&choice, said.data(), sizeof choice);
+  if (choice.failed) throw Error(choice.code, said.substr(sizeof choice));
+  return {.algorithm = &find_algorithm(choice.algorithm.text()),
+          .tuning = choice.tuning,
+          .executor = choice.executor,
+          .predicted = choice.predicted};
 }
 
 // If it fails at one rank the others would wait for it. What fails because they have gone is their

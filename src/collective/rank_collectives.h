@@ -88,7 +88,7 @@ class RankCollectives {
   [[nodiscard]] CollectiveRequest request_of(const Kind& kind) const;
   [[nodiscard]] CallRecord record_of(const Kind& kind) const;
   [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request);
-  [[nodiscard]] std::string proposal(const CollectiveRequest& request);
+  [[nodiscard]] Blob proposal(const CollectiveRequest& request);
   const Ready& ready(const Kind& kind);
   [[nodiscard]] Ready make_ready(const Kind& kind);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;

@@ -144,13 +144,29 @@ __device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uin
 }
 
 // One function for all types: with a copy of everything around it for each of them, the code would
-// be forty times as long, and a line is waited for fifty times as long as such a call takes.
-__noinline__ __device__ Words combine(polypath::gpu::ReductionCode reduction, Words a, Words b) {
+// be forty times as long.
+__noinline__ __device__ Words combine_any(polypath::gpu::ReductionCode reduction, Words a,
+                                          Words b) {
   polypath::gpu::with_reducer(reduction, [&](auto reducer) {
     a.first = reducer.combine_all(a.first, b.first);
     a.second = reducer.combine_all(a.second, b.second);
   });
   return a;
+}
+
+__device__ std::uint64_t sums(std::uint64_t a, std::uint64_t b) {
+  const auto half = [](std::uint64_t word, int bits) {
+    return __uint_as_float(static_cast<std::uint32_t>(word >> bits));
+  };
+  const std::uint64_t low = __float_as_uint(half(a, 0) + half(b, 0));
+  return low | static_cast<std::uint64_t>(__float_as_uint(half(a, 32) + half(b, 32))) << 32;
+}
+
+// Sums of float32 are what most calls are: they are worth code of their own.
+__device__ Words combine(const polypath::gpu::ReductionCode& reduction, const Words& a,
+                         const Words& b) {
+  if (reduction.code == 0) return {sums(a.first, b.first), sums(a.second, b.second)};
+  return combine_any(reduction, a, b);
 }
 
 // `receive` takes what arrives of a line. All threads of a warp have equally many lines, of which

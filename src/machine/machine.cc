@@ -86,12 +86,11 @@ void check_driver(const Machine& machine) {
 }  // namespace
 
 PlaceId Machine::find_place(std::string_view wanted) const {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  for (std::size_t i = 0; i < places.size(); ++i)
     if (places[i].name == wanted) return {static_cast<std::int32_t>(i)};
-    names.push_back(places[i].name);
-  }
   if (const PlaceId host = host_for({}, {}); wanted == kHost && host.valid()) return host;
+  std::vector<std::string> names;
+  for (const Place& place : places) names.push_back(place.name);
   fail(ErrorCode::invalid_argument, fmt::format("place '{}' is unknown", wanted),
        fmt::format("machine '{}' has {}", this->name, join(names, ", ")), "Name one of them.");
 }

@@ -128,9 +128,9 @@ TEST_F(RankedCollectives, ThatDifferAreAnErrorThatSaysWhoDiffers) {
 
   on_ranks([&](const Rank& rank) {
     CollectiveCall call = call_of(request, buffers, rank.number);
-    rank.collectives.prepare(call);
-    if (rank.number == 2) call.reduction.operation = ReduceOperator::maximum;
     try {
+      rank.collectives.prepare(call);
+      if (rank.number == 2) call.reduction.operation = ReduceOperator::maximum;
       rank.collectives.run(call, rank.stream);
       rank.collectives.barrier();
     } catch (const Error& error) {

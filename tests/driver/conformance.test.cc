@@ -89,6 +89,17 @@ namespace {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverConformance);
 
+TEST_P(DriverConformance, ZerosAreAllThatIsInMemoryOfZeros) {
+  const Address before = allocate(gpu(), pattern(kLarge, 1));
+  driver().free(before);
+  std::erase(memory_, before);
+
+  const Address zeros = driver().allocate_zeros(gpu(), Bytes{kLarge});
+  memory_.push_back(zeros);
+
+  EXPECT_TRUE(same_bytes(read(zeros, kLarge), Contents(kLarge)));
+}
+
 TEST_P(DriverConformance, MemoryIsAlignedAndFoundByEveryAddressInIt) {
   for (const PlaceId place : {gpu(), peer(), host()}) {
     const Address base = allocate(place, 1000_B);

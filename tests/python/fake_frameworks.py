@@ -7,6 +7,7 @@ driver reports a race wherever stream order is missing.
 from __future__ import annotations
 
 import contextlib
+import threading
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -237,12 +238,21 @@ class Cupy(types.ModuleType):
     def __init__(self, context: polypath.Context) -> None:
         super().__init__("cupy")
         self.context = context
-        self.selected = 0
+        self._thread = threading.local()
         self.ndarray = CupyArray
         self.current = {gpu: CupyStream(context, gpu) for gpu in range(4)}
         self.cuda = types.SimpleNamespace(
             Device=self._device, get_current_stream=lambda: self.current[self.selected]
         )
+
+    @property
+    def selected(self) -> int:
+        """The current device, of which each thread has its own."""
+        return getattr(self._thread, "selected", 0)
+
+    @selected.setter
+    def selected(self, gpu: int) -> None:
+        self._thread.selected = gpu
 
     @contextlib.contextmanager
     def _select(self, gpu: int) -> Iterator[None]:

@@ -97,6 +97,44 @@ def _bench(**more: Any) -> dict[str, Any]:
 BENCH = _bench()
 BENCH_MANY = _bench(pieces={"type": "integer", "minimum": 2})
 
+MODE: Schema = {"enum": ["eager", "graph"]}
+TIMED: dict[str, Schema] = {
+    "mode": MODE,
+    "seconds": TIME,
+    "host_seconds": TIME,
+    "runs": list_of(TIME),
+    "bytes_per_second": RATE,
+    "bus_bytes_per_second": RATE,
+    "verified": {"const": True},
+}
+BENCH_COLLECTIVES = record(
+    schema={"const": "polypath.bench/1"},
+    machine=TEXT,
+    driver={"enum": ["sim", "cuda"]},
+    operation={"const": "collectives"},
+    ranks={"type": "integer", "minimum": 2},
+    host={"type": "object", "required": ["simulated"]},
+    command=TEXT,
+    results=list_of(
+        record(
+            operation=TEXT,
+            bytes=COUNT,
+            elements={"type": "integer", "minimum": 1},
+            ranks={"type": "integer", "minimum": 2},
+            nodes={"const": 1},
+            type=TEXT,
+            in_place={"type": "boolean"},
+            algorithm=TEXT,
+            chosen=TEXT,
+            executor=EXECUTOR,
+            predicted_seconds=TIME,
+            rivals=list_of(record(name=TEXT, version=TEXT, **TIMED), least=0),
+            missing=list_of(record(name=TEXT, error=TEXT), least=0),
+            **TIMED,
+        )
+    ),
+)
+
 MEMORY = "(device|host|pinned|managed)"
 BENCH_MPI = record(
     schema={"const": "polypath.bench/1"},

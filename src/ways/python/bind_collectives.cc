@@ -137,7 +137,9 @@ The first of its kind and size waits for all ranks. Equal addresses are in place
            "Allow these algorithms only. The same at all ranks, before the first call.")
       .def("barrier", &CollectiveRank::barrier, "Wait until all ranks are here.")
       .def("close", &CollectiveRank::close,
-           "End this rank; nobody may be using its memory any more.");
+           "End this rank when its work is done and all other ranks end, too.")
+      .def("abandon", &CollectiveRank::abandon, "why"_a,
+           "End this rank and wait for nobody: calls of the others fail and say why.");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "ways/python/collective_rank.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "core/error.h"
@@ -53,11 +55,13 @@ CollectiveRank::CollectiveRank(ContextPointer context, const std::string& gpu,
       gpu_(gpu),
       rank_(bootstrap->rank()),
       size_(bootstrap->size()),
+      process_(getpid()),
       ranks_(join(*context_, gpu, std::move(bootstrap))) {}
 
 CollectiveRank::~CollectiveRank() {
   const nb::gil_scoped_release unlocked;  // it waits for what is queued
-  ranks_.reset();
+  if (getpid() == process_) ranks_.reset();
+  else (void)ranks_.release();
 }
 
 RankCollectives& CollectiveRank::ranks() const {
@@ -113,6 +117,15 @@ void CollectiveRank::barrier() {
 void CollectiveRank::close() {
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
+  ranks_.reset();
+}
+
+void CollectiveRank::abandon(const std::string& why) {
+  const nb::gil_scoped_release unlocked;
+  const std::scoped_lock lock(mutex_);
+  if (!ranks_) return;
+  ranks_->communicator().abort("Rank " + std::to_string(rank_) + " has given up (" + why +
+                               ") Correct that first.");
   ranks_.reset();
 }
 

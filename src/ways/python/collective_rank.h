@@ -55,8 +55,10 @@ class CollectiveRank {
   nanobind::dict chosen(const CollectiveArgument& argument);
   void choose_from(const std::vector<std::string>& algorithms, const std::string& executor);
   void barrier();
-  /// Ends this rank without waiting for others, who must not be using its memory any more.
+  /// Waits for what is queued and for all other ranks to end theirs.
   void close();
+  /// Ends this rank without waiting for others: their calls fail and say why.
+  void abandon(const std::string& why);
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
@@ -70,6 +72,7 @@ class CollectiveRank {
   std::string gpu_;
   int rank_;
   int size_;
+  int process_;  ///< that made it: a forked child must not touch what is the parent's
   std::mutex mutex_;
   std::unique_ptr<RankCollectives> ranks_;
 };

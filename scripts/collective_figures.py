@@ -1,0 +1,91 @@
+"""Collectives beside other libraries on real GPUs, as Markdown, from the file of one machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from figure_text import Document, size_text, table
+from program_figures import host_text
+
+NCCL = "NCCL"
+AUTOMATIC = "auto"
+MODES = ("eager", "graph")
+NOTHING = "-"
+NO_FILE = "No measurement is stored."
+
+
+def collectives_block(folder: Path) -> str:
+    """Return a table for each collective of the folder's collectives.json."""
+    file = folder / "collectives.json"
+    if not file.exists():
+        return NO_FILE
+    document = json.loads(file.read_text(encoding="utf-8"))
+    results = [each for each in document["results"] if each["algorithm"] == AUTOMATIC]
+    if not all(each["verified"] for each in results):
+        raise SystemExit("collectives.json holds a result that is not verified")
+    kinds = list(dict.fromkeys(kind_of(each) for each in results))
+    said = (
+        f"{host_text(document['host'])}. One process per GPU, all libraries in turn in one run, "
+        f"every element checked; `{document['command']}`. Microseconds, eager / captured graph, of "
+        "the slowest rank, the median of the rounds; the ratios are the strongest rival's and "
+        "NCCL's time over ours."
+    )
+    parts = [section(kind, [each for each in results if kind_of(each) == kind]) for kind in kinds]
+    return "\n\n".join([said, *parts])
+
+
+def kind_of(result: Document) -> str:
+    """Return what a table is about: the collective, the type and the reduction."""
+    words = [result["operation"], result["type"], result.get("reduction", "")]
+    return " ".join(word for word in words if word)
+
+
+def section(kind: str, results: list[Document]) -> str:
+    """Return one table, a size per row, with a column for each rival."""
+    names = list(dict.fromkeys(rival["name"] for each in results for rival in each["rivals"]))
+    versions = dict.fromkeys(f"{r['name']} {r['version']}" for e in results for r in e["rivals"])
+    head = ["size", "polypath", "by", *names, "strongest rival / ours", f"{NCCL} / ours"]
+    rows = [row(size, results, names) for size in sorted({each["bytes"] for each in results})]
+    beside = f" beside {', '.join(versions)}" if versions else ""
+    return f"`{kind}`{beside}:\n\n{table(head, rows)}"
+
+
+def row(size: int, results: list[Document], names: list[str]) -> list[str]:
+    """Return the row of one size."""
+    ours = {each["mode"]: each for each in results if each["bytes"] == size}
+    rivals = {
+        (rival["name"], rival["mode"]): rival["seconds"]
+        for each in ours.values()
+        for rival in each["rivals"]
+    }
+    chosen = list(dict.fromkeys(each["chosen"] for each in ours.values()))
+    return [
+        size_text(size),
+        both({mode: each["seconds"] for mode, each in ours.items()}, 1e6, 1),
+        ", ".join(chosen),
+        *(both({m: rivals[name, m] for m in MODES if (name, m) in rivals}, 1e6, 1)
+          for name in names),
+        both(ratios(ours, rivals, names), 1, 2),
+        both(ratios(ours, rivals, [NCCL]), 1, 2),
+    ]  # fmt: skip
+
+
+def ratios(
+    ours: dict[str, Document], rivals: dict[tuple[str, str], float], names: list[str]
+) -> dict[str, float]:
+    """Return the time of the fastest of these rivals over ours, by mode."""
+    found = {}
+    for mode, own in ours.items():
+        times = [rivals[name, mode] for name in names if (name, mode) in rivals]
+        if times:
+            found[mode] = min(times) / own["seconds"]
+    return found
+
+
+def both(by_mode: dict[str, float], unit: float, digits: int) -> str:
+    """Return "13.0 / 10.6", eager and graph."""
+    if not by_mode:
+        return NOTHING
+    texts = (f"{by_mode[m] * unit:.{digits}f}" if m in by_mode else NOTHING for m in MODES)
+    return " / ".join(texts)

@@ -1,0 +1,94 @@
+"""Ranks of polypath.Collectives that are processes of their own, on the stand-in driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polypath
+
+STANDIN = Path(polypath.__file__).parent / "standin"
+LONGEST = 100  # seconds
+
+# The stand-in runs no kernels, so nothing is reduced.
+PROGRAM = """
+import sys, time
+import numpy as np
+import polypath
+
+COUNT = 1 << 14
+rank, size, folder, end = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+machine = polypath.Context()
+assert not machine.simulated
+
+
+def host(contents):
+    buffer = machine.allocate("host0", 4 * len(contents))
+    buffer.numpy().view(np.float32)[:] = contents
+    return buffer
+
+
+with polypath.Collectives.from_file(folder, rank, size, rank, context=machine) as ranks:
+    ranks.choose_from(["exchange"])
+    stream = machine.stream(ranks.gpu)
+    given, taken = host(np.arange(COUNT) + COUNT * rank), host(np.zeros(COUNT * size))
+    mine = machine.allocate(ranks.gpu, given.nbytes)
+    everybodys = machine.allocate(ranks.gpu, taken.nbytes)
+    machine.copy(mine, given, stream=stream)
+    for _ in range(20):
+        ranks.all_gather(mine, everybodys, stream, dtype="float32")
+    machine.copy(taken, everybodys, stream=stream)
+    stream.synchronize()
+    assert np.array_equal(taken.numpy().view(np.float32), np.arange(COUNT * size))
+    if end == "error" and rank == 1:
+        raise KeyError("no more gradients")
+    while end == "error":
+        try:
+            ranks.all_gather(mine, everybodys, stream, dtype="float32")
+        except polypath.Error as error:
+            print(error)
+            break
+        time.sleep(0.01)
+print("right")
+"""
+
+
+def ended(folder: Path, size: int, end: str) -> list[tuple[int, str, str]]:
+    """Run all ranks; return the status, output and errors of each."""
+    environment = {
+        **os.environ, "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
+        "XDG_CACHE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
+        "XDG_DATA_HOME": str(folder),
+    }  # fmt: skip
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(rank), str(size), str(folder / "job"), end],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+    try:
+        said = [process.communicate(timeout=LONGEST) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [(process.returncode, *each) for process, each in zip(processes, said)]
+
+
+def test_processes_gather_what_each_of_them_has(tmp_path: Path) -> None:
+    for status, output, errors in ended(tmp_path, 3, "well"):
+        assert (status, output) == (0, "right\n"), errors
+
+
+def test_a_process_that_ends_by_an_error_is_named_by_the_other(tmp_path: Path) -> None:
+    (status, output, errors), (failed, _, why) = ended(tmp_path, 2, "error")
+
+    assert failed == 1
+    assert "no more gradients" in why
+    assert status == 0, errors
+    assert "Rank 1 has given up (KeyError: 'no more gradients')" in output
