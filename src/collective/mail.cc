@@ -78,7 +78,8 @@ Bytes mailbox_bytes_of(const Program& program) {
 }
 
 Mailboxes::~Mailboxes() {
-  for (const auto& [which, mailbox] : made_) quietly([&] { driver_.free(mailbox); });
+  for (const auto& [which, mailbox] : made_)
+    quietly([&, address = mailbox] { driver_.free(address); });
 }
 
 Address Mailboxes::of(PlaceId gpu, Bytes bytes) {
