@@ -74,7 +74,7 @@ ActivityPointer Timeline::submit(const Program& program, const Node& node,
 }
 
 ActivityPointer Timeline::meet(const KernelCall& call, const ActivityPointer& first) {
-  const auto second = std::make_shared<Activity>();
+  auto second = std::make_shared<Activity>();
   second->gpu = call.gpu;
   Fluid::order(first, second, {});
   Met& met = meetings_[call.meeting->number];
