@@ -72,7 +72,7 @@ CollectiveRequest random_request(Random& random, const std::vector<PlaceId>& ran
 const Algorithm& random_algorithm(Random& random, Collective collective) {
   std::vector<const Algorithm*> able;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.does(collective)) able.push_back(&algorithm);
+    if (algorithm.does(collective) && !algorithm.is_kernel) able.push_back(&algorithm);
   return *random.pick(able);
 }
 
