@@ -21,8 +21,7 @@ Bytes mail_room(int ranks);
 Bytes mail_box(int ranks);
 
 /// True if kernels of all these GPUs can exchange messages: each writes into the others' memory
-/// over NVLink, where lines arrive whole. Not more of them than kMostMails: copies are faster by
-/// then.
+/// over NVLink, where lines arrive whole. Not more than kMostMails of them one after another.
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
 inline constexpr std::uint64_t kMostMails = 8;
 

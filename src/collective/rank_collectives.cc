@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
 #include "collective/tuning.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/quietly.h"
 
 namespace polypath {
@@ -97,8 +99,14 @@ AllGather RankCollectives::exchange() {
   };
 }
 
+// Whoever finds out about an abort must not wait. A system without threads to spare leaves the GPU
+// waiting.
 void RankCollectives::release_when_aborted() {
-  release_ = std::thread([this] { quietly([&] { (void)run_->release(kPatience); }); });
+  try {
+    release_ = std::thread([this] { quietly([&] { (void)run_->release(kPatience); }); });
+  } catch (const std::system_error& error) {
+    log(LogLevel::warning, fmt::format("what waits on the GPU is not released: {}", error.what()));
+  }
 }
 
 void RankCollectives::choose_from(CollectiveOptions options) {
@@ -213,19 +221,46 @@ CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request) {
           .predicted = choice.predicted};
 }
 
-// If it fails at one rank the others would wait for it. What fails because they have gone is their
+// What fails at one rank the others would wait for. What fails because they have gone is their
 // error.
-const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
-  const auto found = ready_.find(kind);
-  if (found != ready_.end()) return found->second;
+template <class Action>
+void RankCollectives::for_all(Action action) {
   try {
-    return ready_[kind] = make_ready(kind);
+    action();
   } catch (const Error& error) {
-    ready_.erase(kind);
     communicator_->check();
     communicator_->abort(error.what());
     throw;
   }
+}
+
+const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
+  const auto found = ready_.find(kind);
+  if (found != ready_.end()) return found->second;
+  for_all([&] { ready_.insert_or_assign(kind, make_ready(kind)); });
+  return ready_.at(kind);
+}
+
+// Several paths are planned by each rank, with the numbers of its machine: those of another
+// calibration may give another program, whose flags nobody sets.
+void RankCollectives::check_agreed(const std::string& structure) {
+  const std::vector<Blob> all = communicator_->all_gather(structure);
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](const Blob& each) { return each != all.front(); });
+  if (other == all.end()) return;
+  fail(ErrorCode::invalid_argument, "the ranks would run different programs",
+       fmt::format("rank {} has planned another one than rank 0", other - all.begin()),
+       "Let all ranks use the same machine, with the same calibration and settings.");
+}
+
+void RankCollectives::check_memory(const CollectiveCall& call) const {
+  const bool at_root = !has_root(call.collective) || rank() == call.root;
+  const bool gives = call.collective != Collective::broadcast || at_root;
+  const bool gets = call.collective != Collective::reduce || at_root;
+  const bool copied = call.collective == Collective::broadcast && at_root;  // or it stays there
+  if ((!gives || call.input.value != 0) && (!gets || copied || call.output.value != 0)) return;
+  fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name_of(call.collective)),
+       "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
 }
 
 RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
@@ -233,6 +268,7 @@ RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
   Ready made{agreed(request), nullptr};
   const Program whole =
       build(*made.draft.algorithm, machine_, request, made.draft.tuning, &routes_);
+  check_agreed(structure_of(whole));
   auto parts = project(machine_, whole, ranks_, RankRun::Group{}.flags_per_pair);
   made.program = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
                                                made.draft.executor);
@@ -251,6 +287,7 @@ const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const
 }
 
 void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
+  check_memory(call);
   const Kind kind = kind_of(call);
   const bool capturing = driver_.is_capturing(stream);
   if (capturing && !ready_.contains(kind))
@@ -258,8 +295,11 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
          "what it needs is made by all ranks together", "Prepare it, or run it once before.");
   const CallNumber number = communicator_->begin(record_of(kind));
   const Ready& made = ready(kind);
-  copy_own(call, stream);
-  const std::uint64_t run = run_->run(*made.program, buffers_of(call, kind), stream);
+  std::uint64_t run = 0;
+  for_all([&] {
+    copy_own(call, stream);
+    run = run_->run(*made.program, buffers_of(call, kind), stream);
+  });
   if (!capturing) communicator_->watch(number, [this, run] { return run_->is_done(run); });
 }
 

@@ -91,6 +91,10 @@ class RankCollectives {
   [[nodiscard]] Blob proposal(const CollectiveRequest& request);
   const Ready& ready(const Kind& kind);
   [[nodiscard]] Ready make_ready(const Kind& kind);
+  void check_agreed(const std::string& structure);
+  void check_memory(const CollectiveCall& call) const;
+  template <class Action>
+  void for_all(Action action);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
   void release_when_aborted();

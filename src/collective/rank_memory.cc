@@ -70,9 +70,8 @@ RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
       stream_(driver.create_stream(gpu())),
       handed_(ranks_.size()) {
   try {
-    const Address flags = make(gpu(), flag_bytes());
-    write_flags(0);
-    exchange({flags});
+    flags_ = make_zeros(flag_bytes());
+    exchange({flags_});
   } catch (...) {
     give_back();
     throw;
@@ -97,18 +96,24 @@ Address RankMemory::make(PlaceId place, Bytes bytes) {
   return own_.back();
 }
 
-// On a stream that nothing else is in, so that it does not wait for what waits for the flags.
-void RankMemory::write_flags(std::uint32_t value) {
-  for (Bytes offset; offset < flag_bytes(); offset += kFlagBytes)
-    driver_.write_value(stream_, own_[kFlags] + offset, gpu(), value);
-  driver_.synchronize(stream_);
+Address RankMemory::make_zeros(Bytes bytes) {
+  own_.reserve(own_.size() + 1);
+  own_.push_back(driver_.allocate_zeros(gpu(), bytes));
+  return own_.back();
 }
 
+// On a stream that nothing else is in, so that it does not wait for what waits for the flags.
 void RankMemory::set_flags() {
-  for (const auto& [bytes, numbers] : mailboxes_)
-    driver_.write_value(
-        stream_, own_[numbers[static_cast<std::size_t>(rank_)]] + Bytes{kMailAbandoned}, gpu(), 1);
-  write_flags(1);
+  std::vector<Address> mailboxes;
+  {
+    const std::scoped_lock lock(mutex_);
+    mailboxes = own_mailboxes_;
+  }
+  for (const Address mailbox : mailboxes)
+    driver_.write_value(stream_, mailbox + Bytes{kMailAbandoned}, gpu(), 1);
+  for (Bytes offset; offset < flag_bytes(); offset += kFlagBytes)
+    driver_.write_value(stream_, flags_ + offset, gpu(), 1);
+  driver_.synchronize(stream_);
 }
 
 void RankMemory::exchange(const std::vector<Address>& own) {
@@ -149,10 +154,13 @@ void RankMemory::place_slots(const Machine& machine, const std::vector<ScratchUs
 
 void RankMemory::place_mailboxes(const RankPart& part) {
   if (part.mailbox.value == 0 || mailboxes_.contains(part.mailbox)) return;
-  own_.reserve(own_.size() + 1);
-  own_.push_back(driver_.allocate_zeros(gpu(), part.mailbox));
+  const Address mailbox = make_zeros(part.mailbox);
   for (const auto& handed : handed_) mailboxes_[part.mailbox].push_back(handed.size());
-  exchange({own_.back()});
+  {
+    const std::scoped_lock lock(mutex_);
+    own_mailboxes_.push_back(mailbox);
+  }
+  exchange({mailbox});
 }
 
 void RankMemory::prepare(const Machine& machine, const RankPart& part) {

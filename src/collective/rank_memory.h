@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <vector>
 
@@ -41,9 +42,9 @@ class RankMemory {
   [[nodiscard]] std::vector<Address> addresses(const RankPart& part,
                                                std::span<const Address> callers) const;
   /// This rank's flags, and how much memory they take.
-  [[nodiscard]] Address flags() const { return own_.front(); }
+  [[nodiscard]] Address flags() const { return flags_; }
   [[nodiscard]] Bytes flag_bytes() const;
-  /// Sets every flag of this rank, whoever it waits for, on a stream of its own.
+  /// Sets every flag of this rank, whoever it waits for, on a stream of its own. Any thread may.
   void set_flags();
 
  private:
@@ -56,7 +57,7 @@ class RankMemory {
 
   [[nodiscard]] PlaceId gpu() const { return ranks_[static_cast<std::size_t>(rank_)]; }
   [[nodiscard]] Address make(PlaceId place, Bytes bytes);
-  void write_flags(std::uint32_t value);
+  [[nodiscard]] Address make_zeros(Bytes bytes);
   void exchange(const std::vector<Address>& own);
   void place_mailboxes(const RankPart& part);
   void place_slots(const Machine& machine, const std::vector<ScratchUse>& scratch);
@@ -71,10 +72,13 @@ class RankMemory {
   AllGather all_gather_;
   StreamHandle stream_;
   std::vector<Address> own_;                         ///< in the order of the exchanges
+  Address flags_;                                    ///< the first of them
   std::vector<std::vector<ExportedMemory>> handed_;  ///< by rank; the first is its flags
   std::map<std::pair<int, std::size_t>, Address> opened_;
   std::map<HopId, Slots> slots_;
   std::map<Bytes, std::vector<std::size_t>> mailboxes_;  ///< by size: by rank, as Slots::number
+  std::mutex mutex_;                                     ///< of the next one
+  std::vector<Address> own_mailboxes_;
 };
 
 }  // namespace polypath

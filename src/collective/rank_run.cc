@@ -71,7 +71,7 @@ RankRun::~RankRun() {
 }
 
 void RankRun::synchronize() {
-  if (last_.value != 0) driver_.synchronize(last_);
+  if (const EventHandle last = last_; last.value != 0) driver_.synchronize(last);
 }
 
 bool RankRun::is_done(std::uint64_t run) {
@@ -123,8 +123,9 @@ void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) 
   executor.prepare(transfer);
   const EventHandle ended = end_of(transfer.id);
   try {
-    if (last_.value != 0 && transfer.stream != last_stream_ && !captured)
-      driver_.wait(transfer.stream, last_);
+    const EventHandle last = last_;
+    if (last.value != 0 && transfer.stream != last_stream_ && !captured)
+      driver_.wait(transfer.stream, last);
     executor.run(transfer);
     if (captured) return;
     driver_.record(ended, transfer.stream);
@@ -152,7 +153,8 @@ std::uint64_t RankRun::run(const RankProgram& program, std::span<const Address> 
 }
 
 bool RankRun::release(Seconds patience) {
-  return last_.value == 0 || wait_with_flags({last_}, patience);
+  const EventHandle last = last_;
+  return last.value == 0 || wait_with_flags({last}, patience);
 }
 
 }  // namespace polypath

@@ -72,7 +72,7 @@ class RankRun {
   void synchronize();
   /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The
   /// contents of the outputs are not defined, and the group is of no more use. False if it has not
-  /// ended after so long.
+  /// ended after so long. Another thread may call it, while this one is held up in run().
   bool release(Seconds patience);
 
   [[nodiscard]] const RankMemory& memory() const { return memory_; }
@@ -96,8 +96,8 @@ class RankRun {
   StreamExecutor streams_;
   GraphExecutor graphs_;
   EventSet let_go_;
-  EventList ends_;    ///< of the last runs, by number modulo their count
-  EventHandle last_;  ///< stands for the end of the last part
+  EventList ends_;  ///< of the last runs, by number modulo their count
+  std::atomic<EventHandle> last_ = EventHandle{};  ///< stands for the end of the last part
   StreamHandle last_stream_;
   std::atomic<std::uint64_t> runs_ = 0;
 };

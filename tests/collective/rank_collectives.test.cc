@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/errors.h"
 #include "support/rank_buffers.h"
 #include "support/ranks.h"
 
@@ -28,11 +29,15 @@ struct Rank {
 
 class RankedCollectives : public testing::Test {
  protected:
+  explicit RankedCollectives(const std::string& machine = "h200x4")
+      : driver_(load_machine(machine)) {}
+
   static constexpr int kRanks = 4;
 
-  /// Does it at all ranks at the same time, each with an end of its own.
+  /// Does it at all ranks at the same time, each with an end of its own; the last one may take the
+  /// machine to be another one.
   template <class Action>
-  void on_ranks(Action action, Seconds timeout = Seconds{20}) {
+  void on_ranks(Action action, Seconds timeout = Seconds{20}, const Machine* last = nullptr) {
     auto ends = bootstrap_among_threads(kRanks);
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < kRanks; ++rank)
@@ -41,7 +46,9 @@ class RankedCollectives : public testing::Test {
             const PlaceId gpu = gpus_[static_cast<std::size_t>(rank)];
             CommunicatorOptions options;
             options.timeout = timeout;
-            RankCollectives collectives(driver_, driver_.machine(), collective_settings(), gpu,
+            const bool differs = last != nullptr && rank == kRanks - 1;
+            RankCollectives collectives(driver_, differs ? *last : driver_.machine(),
+                                        collective_settings(), gpu,
                                         std::make_unique<Communicator>(std::move(end), options));
             const StreamHandle stream = driver_.create_stream(gpu);
             action(Rank{collectives, stream, rank});
@@ -71,7 +78,7 @@ class RankedCollectives : public testing::Test {
     return {.collective = collective, .ranks = gpus_, .elements = elements, .root = 1};
   }
 
-  sim::SimDriver driver_{load_machine("h200x4")};
+  sim::SimDriver driver_;
   std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), kRanks);
 };
 
@@ -165,6 +172,46 @@ TEST_F(RankedCollectives, WithoutOneRankEndInAnErrorThatNamesIt) {
         }
       },
       Seconds{2});
+
+  EXPECT_EQ(errors, kRanks);
+}
+
+TEST_F(RankedCollectives, NeedMemory) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 1000);
+  RankBuffers buffers(driver_, request);
+
+  on_ranks([&](const Rank& rank) {
+    CollectiveCall call = call_of(request, buffers, rank.number);
+    call.output = {};
+    expect_invalid_argument([&] { rank.collectives.run(call, rank.stream); }, "allreduce", "0");
+  });
+}
+
+class RankedWithSeveralPaths : public RankedCollectives {
+ protected:
+  RankedWithSeveralPaths() : RankedCollectives("beluga") {}
+};
+
+// Each rank plans several paths with the numbers of its own machine.
+TEST_F(RankedWithSeveralPaths, ThatWouldRunDifferentProgramsRunNone) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 16'000'000);
+  RankBuffers buffers(driver_, request);
+  Machine other = driver_.machine();
+  for (std::size_t i = 0; i < other.hops.size(); i += 2)
+    other.hops[i].bandwidth = BytesPerSecond{other.hops[i].bandwidth.value / 2};
+  std::atomic<int> errors = 0;
+
+  on_ranks(
+      [&](const Rank& rank) {
+        rank.collectives.choose_from({.paths = PathChoice::several, .algorithms = {"ring"}});
+        try {
+          rank.collectives.prepare(call_of(request, buffers, rank.number));
+        } catch (const Error& error) {
+          EXPECT_THAT(error.what(), HasSubstr("different programs"));
+          ++errors;
+        }
+      },
+      Seconds{20}, &other);
 
   EXPECT_EQ(errors, kRanks);
 }
