@@ -55,6 +55,7 @@ Algorithm knomial();
 Algorithm tree();
 Algorithm bruck();
 Algorithm oneshot();
+Algorithm twoshot();
 Algorithm chain();
 Algorithm oneshot_copies();
 

@@ -181,50 +181,60 @@ void Composer::send_chunk(const Way& way, int chunk,
   if (way.path.staged()) second.push_back({way.path.second, {first, target, part.bytes}});
 }
 
-// All messages are as large. What goes over a hop is not as fast as what kernels usually read and
-// write there: so much more is taken to be moved.
-KernelCall Composer::mail_of(int rank, const Part& piece, MailUse use, bool same_for_all) const {
+// The mailboxes of all ranks, the same ones for all that a program exchanges.
+int Composer::first_mailbox() {
+  if (!first_mailbox_)
+    for (const PlaceId rank : request_.ranks) {
+      const int added = program_.add(ProgramBuffer{.place = rank, .is_mailbox = true});
+      if (!first_mailbox_) first_mailbox_ = added;
+    }
+  return *first_mailbox_;
+}
+
+// What goes over a hop is not as fast as what kernels usually read and write there: so much more is
+// taken to be moved.
+KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) const {
   const DriverBehaviour& driver = machine_.driver;
-  const auto all = static_cast<std::uint64_t>(ranks());
-  const Bytes spread = request_.part() * (all - 1);  // from the first message to the last one
-  const Bytes line{static_cast<std::uint64_t>(box_for(piece.bytes).real() *
-                                              driver.kernel_efficiency / driver.mail_efficiency)};
   const PlaceId gpu = request_.ranks[static_cast<std::size_t>(rank)];
-  KernelCall call{
-      .kernel = mail_kernel_number(gpu, use),
-      .gpu = gpu,
-      .memory = {{input(rank, piece.offset), same_for_all ? piece.bytes : spread + piece.bytes},
-                 {output(rank, piece.offset),
-                  use == MailUse::reduce ? piece.bytes : spread + piece.bytes, true}},
-      .values = mail_values({.reduction = request_.reduction,
-                             .rank = rank,
-                             .ranks = ranks(),
-                             .message = piece.bytes,
-                             .stride = request_.part(),
-                             .same_for_all = same_for_all,
-                             .box = mail_box(ranks())}),
-      .shape = mail_shape(piece.bytes),
-      .duration = driver.mail_latency};
-  const int first = static_cast<int>(program_.buffers().size()) - ranks();
-  for (int other = 0; other < ranks(); ++other)
-    call.memory.push_back({.slice = {first + other, {}},
-                           .bytes = {mailbox_bytes(all, mail_box(ranks()).value)},
+  const MailCall part{.mail = mail,
+                      .reduction = request_.reduction,
+                      .rank = rank,
+                      .ranks = ranks(),
+                      .box = mail_box(ranks())};
+  KernelCall call{.kernel = mail_kernel_number(gpu, mail.use),
+                  .gpu = gpu,
+                  .memory = {{from, bytes_read(part)}, {to, bytes_written(part), true}},
+                  .values = mail_values(part),
+                  .shape = mail_shape(mail.message),
+                  .duration = driver.mail_latency};
+  const auto all = static_cast<std::uint64_t>(ranks());
+  for (int other = 0; other < ranks(); ++other) {
+    const double moved = other == rank ? 0 : box_for(message_bytes(part, rank, other)).real();
+    const double slower = driver.kernel_efficiency / driver.mail_efficiency;
+    call.memory.push_back({.slice = {*first_mailbox_ + other, {}},
+                           .bytes = {mailbox_bytes(all, part.box.value)},
                            .writes = true,
-                           .moved = other == rank ? Bytes{} : line});
+                           .moved = Bytes{static_cast<std::uint64_t>(moved * slower)}});
+  }
   call.meeting = Meeting{.number = meetings_, .rank = rank, .ranks = ranks(), .mailboxes = 2};
   return call;
 }
 
-void Composer::exchange(MailUse use, bool same_for_all) {
-  for (const PlaceId rank : request_.ranks)
-    program_.add(ProgramBuffer{.place = rank, .is_mailbox = true});
-  const Part whole{{}, request_.part()};
+void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
+  (void)first_mailbox();
+  const Part whole{{}, mail.message};
   const int count = pieces_of(whole.bytes, mail_room(ranks()), request_.element());
-  for (int number = 0; number < count; ++number) {
-    for (int rank = 0; rank < ranks(); ++rank)
-      program_.add(mail_of(rank, piece(whole, number, count), use, same_for_all),
+  for (int number = 0; number < count; ++number, ++meetings_) {
+    const Part piece = this->piece(whole, number, count);
+    Mail sent = mail;
+    sent.message = piece.bytes;
+    sent.end = mail.end - std::min(mail.end, piece.offset);
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const auto [begin, target] = std::pair(from(rank), to(rank));
+      program_.add(mail_of(rank, sent, {begin.buffer, begin.offset + piece.offset},
+                           {target.buffer, target.offset + piece.offset}),
                    queue(Queue{{}, request_.ranks[static_cast<std::size_t>(rank)]}));
-    ++meetings_;
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -65,10 +66,11 @@ class Composer {
   /// one, the last, has to say so.
   void reduce(Slice into, Slice from, Bytes bytes, Turn turn);
 
-  /// One kernel per rank and piece that mailboxes hold: each sends its input, or one part of it to
-  /// each rank, to all, and reduces what arrives into its output, in the order of the ranks, or
-  /// stores it side by side.
-  void exchange(MailUse use, bool same_for_all);
+  /// One kernel per rank and piece that mailboxes hold: each sends what begins at `from(rank)`, or
+  /// one part of it to each rank, and reduces what arrives in the order of the ranks, or stores it
+  /// side by side, at `to(rank)`.
+  using SliceOfRank = std::function<Slice(int rank)>;
+  void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
 
   /// The program of all that, with its events.
   Program build() &&;
@@ -76,8 +78,8 @@ class Composer {
  private:
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
   int queue(const Queue& queue);
-  [[nodiscard]] KernelCall mail_of(int rank, const Part& piece, MailUse use,
-                                   bool same_for_all) const;
+  [[nodiscard]] KernelCall mail_of(int rank, const Mail& mail, Slice from, Slice to) const;
+  int first_mailbox();
   Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
@@ -99,6 +101,7 @@ class Composer {
   int pieces_ = 1;
   Program program_;
   int meetings_ = 0;
+  std::optional<int> first_mailbox_;
   Dependences dependences_;
   std::map<Queue, int> queues_;
   struct Slots {

@@ -1,5 +1,6 @@
-// One kernel per GPU, for small messages: each sends what it has to all, and reduces or stores what
-// arrives. Each element is reduced by every rank that needs it, in the order of the ranks.
+// One kernel per GPU, for small messages: each sends what it has to all who need it, and reduces or
+// stores what arrives. Each element is reduced by every rank that needs it, in the order of the
+// ranks.
 
 #include "collective/algorithm.h"
 #include "collective/mail.h"
@@ -7,11 +8,30 @@
 namespace polypath {
 namespace {
 
+Mail mail_of(const CollectiveRequest& request) {
+  const Bytes part = request.part();
+  const Bytes all = part * static_cast<std::uint64_t>(request.size());
+  const MailUse use = reduces(request.collective) ? MailUse::reduce : MailUse::store;
+  const Mail to_all{.use = use, .message = part, .end = part, .same_for_all = true};
+  Mail mail = to_all;
+  switch (request.collective) {
+    case Collective::all_reduce: break;
+    case Collective::reduce: mail.receiver = request.root; break;
+    case Collective::broadcast: mail.sender = request.root; break;
+    case Collective::all_gather: mail.stride = part, mail.end = all; break;
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::all_to_all_v:
+      mail.stride = part, mail.end = all, mail.same_for_all = false;
+      break;
+  }
+  return mail;
+}
+
 void compose(Composer& composer) {
-  const Collective collective = composer.request().collective;
-  const bool same_for_all =
-      collective == Collective::all_reduce || collective == Collective::all_gather;
-  composer.exchange(reduces(collective) ? MailUse::reduce : MailUse::store, same_for_all);
+  composer.exchange(
+      mail_of(composer.request()), [&](int rank) { return composer.input(rank); },
+      [&](int rank) { return composer.output(rank); });
 }
 
 bool can(const Machine& machine, const CollectiveRequest& request) {
@@ -24,8 +44,8 @@ Algorithm oneshot() {
   return {.name = "oneshot",
           .sentence = "one kernel per GPU sends all it has to all, and reduces what arrives",
           .order = kRankOrder,
-          .collectives = {Collective::all_reduce, Collective::reduce_scatter,
-                          Collective::all_gather, Collective::all_to_all},
+          .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
+                          Collective::all_gather, Collective::all_to_all, Collective::broadcast},
           .compose = compose,
           .can = can,
           .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed",

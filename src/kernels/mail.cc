@@ -26,11 +26,12 @@ class HostMail {
 
   void send() const {
     for (std::uint64_t to = 0; to < of_.ranks; ++to)
-      if (to != of_.rank) std::memcpy(box(to, of_.rank), input(to), of_.bytes);
+      if (to != of_.rank) copy(input(to), message_bytes(of_, of_.rank, to), box(to, of_.rank));
   }
   void reduce() const {
-    const Bytes bytes{of_.bytes};
-    std::vector<std::byte> sum(message(0), message(0) + of_.bytes);
+    const Bytes bytes{message_bytes(of_, of_.rank, of_.rank)};
+    if (bytes.value == 0) return;
+    std::vector<std::byte> sum(message(0), message(0) + bytes.value);
     for (std::uint64_t from = 1; from < of_.ranks; ++from) {
       const bool is_last = from == of_.ranks - 1;
       const std::uint64_t code = is_last ? of_.reduction : before_last(of_.reduction);
@@ -40,7 +41,8 @@ class HostMail {
   }
   void store() const {
     for (std::uint64_t from = 0; from < of_.ranks; ++from)
-      std::memmove(memory_[1] + from * of_.receive_stride, message(from), of_.bytes);
+      copy(message(from), message_bytes(of_, from, of_.rank),
+           memory_[1] + from * of_.receive_stride);
   }
   void finish() const {
     std::uint32_t calls = 0;
@@ -50,6 +52,9 @@ class HostMail {
   }
 
  private:
+  static void copy(const std::byte* from, std::uint64_t bytes, std::byte* to) {
+    if (bytes > 0) std::memmove(to, from, bytes);
+  }
   [[nodiscard]] std::byte* mailbox(std::uint64_t rank) const { return memory_[2 + rank]; }
   [[nodiscard]] std::byte* box(std::uint64_t at, std::uint64_t from) const {
     return mailbox(at) + half_ + from * of_.box;
@@ -78,6 +83,10 @@ void store(std::span<std::byte* const> memory, std::span<const std::uint64_t> va
   mail.store(), mail.finish();
 }
 
+Bytes stride_to(const MailCall& call, int message) {
+  return call.mail.stride * static_cast<std::uint64_t>(message);
+}
+
 }  // namespace
 
 Kernel mail_kernel(MailUse use) {
@@ -90,19 +99,52 @@ Kernel mail_kernel(MailUse use) {
 }
 
 std::vector<std::uint64_t> mail_values(const MailCall& call) {
+  const Mail& mail = call.mail;
+  const auto only = [](std::optional<int> rank) {
+    return rank ? static_cast<std::uint64_t>(*rank) : kEveryRank;
+  };
   return {reduction_code(call.reduction),
           static_cast<std::uint64_t>(call.rank),
           static_cast<std::uint64_t>(call.ranks),
-          call.message.value,
-          call.same_for_all ? 0 : call.stride.value,
-          call.stride.value,
+          mail.message.value,
+          mail.same_for_all ? 0 : mail.stride.value,
+          mail.stride.value,
+          mail.end.value,
+          only(mail.sender),
+          only(mail.receiver),
           call.box.value};
+}
+
+Bytes message_bytes(const MailCall& call, int from, int to) {
+  MailParameters of{};
+  const std::vector<std::uint64_t> values = mail_values(call);
+  std::memcpy(&of, values.data(), kMailValues * sizeof(std::uint64_t));
+  return {message_bytes(of, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to))};
+}
+
+Bytes bytes_read(const MailCall& call) {
+  Bytes end;
+  for (int to = 0; to < call.ranks; ++to) {
+    const Bytes bytes = message_bytes(call, call.rank, to);
+    const Bytes begin = call.mail.same_for_all ? Bytes{} : stride_to(call, to);
+    if (bytes.value > 0) end = std::max(end, begin + bytes);
+  }
+  return end;
+}
+
+Bytes bytes_written(const MailCall& call) {
+  Bytes end;
+  for (int from = 0; from < call.ranks; ++from) {
+    const Bytes bytes = message_bytes(call, from, call.rank);
+    const Bytes begin = call.mail.use == MailUse::reduce ? Bytes{} : stride_to(call, from);
+    if (bytes.value > 0) end = std::max(end, begin + bytes);
+  }
+  return end;
 }
 
 LaunchShape mail_shape(Bytes message) {
   constexpr std::uint64_t kLinesOfBlock = kMailThreads / kThreadsOfLine;
-  const std::uint64_t lines = (message.value + kLineMessage - 1) / kLineMessage;
-  const std::uint64_t blocks = (lines + kLinesOfBlock - 1) / kLinesOfBlock;
+  const std::uint64_t blocks = (lines_of(message.value) + kLinesOfBlock - 1) / kLinesOfBlock;
   return {.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, kMostBlocks)),
           .threads_per_block = kMailThreads};
 }

@@ -11,7 +11,9 @@ namespace {
 using polypath::kLineBytes;
 using polypath::kLineMessage;
 using polypath::kThreadsOfLine;
+using polypath::lines_of;
 using polypath::MailParameters;
+using polypath::message_bytes;
 
 constexpr unsigned kThreadsOfWarp = 32;
 constexpr unsigned kAllOfWarp = 0xffffffff;
@@ -69,21 +71,22 @@ class Mail {
   // Of what is 120 bytes from each line to the next.
   [[nodiscard]] __device__ Words read(std::uint64_t to, std::uint64_t line) const {
     const char* const message = reinterpret_cast<const char*>(of_.input) + to * of_.send_stride;
-    const std::uint64_t offset = offset_in(line);
+    const std::uint64_t bytes = message_bytes(of_, of_.rank, to), offset = offset_in(line);
     Words words{0, flag_};
-    if (offset < of_.bytes) words.first = load_word(message + offset, of_.bytes - offset);
+    if (offset < bytes) words.first = load_word(message + offset, bytes - offset);
     if (has_flag()) return words;
     words.second = 0;
-    if (offset + 8 < of_.bytes)
-      words.second = load_word(message + offset + 8, of_.bytes - offset - 8);
+    if (offset + 8 < bytes) words.second = load_word(message + offset + 8, bytes - offset - 8);
     return words;
   }
-  __device__ void write(std::uint64_t from, std::uint64_t line, const Words& words) const {
-    char* const message = reinterpret_cast<char*>(of_.output) + from * of_.receive_stride;
-    const std::uint64_t offset = offset_in(line);
-    if (offset < of_.bytes) store_word(message + offset, of_.bytes - offset, words.first);
-    if (!has_flag() && offset + 8 < of_.bytes)
-      store_word(message + offset + 8, of_.bytes - offset - 8, words.second);
+  // To `begin` bytes from the output's begin on, as the message from a rank is long.
+  __device__ void write(std::uint64_t begin, std::uint64_t from, std::uint64_t line,
+                        const Words& words) const {
+    char* const message = reinterpret_cast<char*>(of_.output) + begin;
+    const std::uint64_t bytes = message_bytes(of_, from, of_.rank), offset = offset_in(line);
+    if (offset < bytes) store_word(message + offset, bytes - offset, words.first);
+    if (!has_flag() && offset + 8 < bytes)
+      store_word(message + offset + 8, bytes - offset - 8, words.second);
   }
 
   __device__ void send(std::uint64_t to, std::uint64_t line, const Words& words) const {
@@ -139,7 +142,8 @@ __device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uin
                             const Words& own) {
   for (std::uint64_t distance = 1; distance < of.ranks; ++distance) {
     const std::uint64_t to = (of.rank + distance) % of.ranks;
-    mail.send(to, line, of.send_stride != 0 ? mail.read(to, line) : own);
+    if (line < lines_of(message_bytes(of, of.rank, to)))
+      mail.send(to, line, of.send_stride != 0 || of.receiver == to ? mail.read(to, line) : own);
   }
 }
 
@@ -170,20 +174,19 @@ __device__ Words combine(const polypath::gpu::ReductionCode& reduction, const Wo
 }
 
 // `receive` takes what arrives of a line. All threads of a warp have equally many lines, of which
-// some may not be there.
+// some may not be there, or not in each message.
 template <class Receive>
 __device__ void exchange(const MailParameters& of, Receive receive) {
   constexpr std::uint64_t kLinesOfWarp = kThreadsOfWarp / kThreadsOfLine;
   const Mail mail(of);
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x / kThreadsOfLine;
-  const std::uint64_t lines = (of.bytes + kLineMessage - 1) / kLineMessage;
+  const std::uint64_t lines = lines_of(of.bytes);
   for (std::uint64_t first = thread / kThreadsOfWarp * kLinesOfWarp; first < lines; first += step) {
     const std::uint64_t line = first + thread % kThreadsOfWarp / kThreadsOfLine;
-    const bool has_line = line < lines;
     const Words own = mail.read(of.rank, line);
-    if (has_line) send_to_all(mail, of, line, own);
-    receive(mail, line, has_line, own);
+    send_to_all(mail, of, line, own);
+    receive(mail, line, own);
   }
   mail.finish();
 }
@@ -192,18 +195,22 @@ __device__ void exchange(const MailParameters& of, Receive receive) {
 
 extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
     exchange_and_store(const __grid_constant__ MailParameters of) {
-  exchange(of, [&](const Mail& mail, std::uint64_t line, bool has_line, const Words& own) {
+  exchange(of, [&](const Mail& mail, std::uint64_t line, const Words& own) {
     for (std::uint64_t distance = 0; distance < of.ranks; ++distance) {
       const std::uint64_t from = (of.rank + distance) % of.ranks;
+      const bool has_line = line < lines_of(message_bytes(of, from, of.rank));
       const Words words = from == of.rank ? own : mail.receive(from, line, has_line);
-      if (has_line) mail.write(from, line, words);
+      mail.write(from * of.receive_stride, from, line, words);
     }
   });
 }
 
+// Messages to one rank are equally long.
 extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
     exchange_and_reduce(const __grid_constant__ MailParameters of) {
-  exchange(of, [&](const Mail& mail, std::uint64_t line, bool has_line, const Words& own) {
+  const std::uint64_t lines = lines_of(message_bytes(of, of.rank, of.rank));
+  exchange(of, [&](const Mail& mail, std::uint64_t line, const Words& own) {
+    const bool has_line = line < lines;
     Words sum{0, 0};
     for (std::uint64_t from = 0; from < of.ranks; ++from) {
       const Words words = from == of.rank ? own : mail.receive(from, line, has_line);
@@ -211,6 +218,6 @@ extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
       const std::uint64_t code = is_last ? of.reduction : polypath::before_last(of.reduction);
       sum = from == 0 ? words : combine({code, of.ranks}, sum, words);
     }
-    if (has_line) mail.write(0, line, sum);
+    mail.write(0, of.rank, line, sum);
   });
 }

@@ -1,12 +1,13 @@
 #pragma once
-// Every rank sends a message to every rank by one kernel per GPU, which also reduces what arrives,
-// in the order of the ranks, or stores it side by side. No memory but the mailboxes has to be
-// within reach of other GPUs.
+// Every rank sends a message to every rank, or one rank to or from all, by one kernel per GPU,
+// which also reduces what arrives, in the order of the ranks, or stores it side by side. No memory
+// but the mailboxes has to be within reach of other GPUs.
 //
 // On two H200s under NVLink messages of b bytes take 3.7 us and b/(303 GB/s) more
 // (results/h200x2/kernels.json): a line of 128 bytes has 120 of the message.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/units.h"
@@ -23,17 +24,31 @@ enum class MailUse { reduce, store };
 /// if there was no CUDA compiler when this was built.
 Kernel mail_kernel(MailUse use);
 
+/// What all ranks send in one call.
+struct Mail {
+  MailUse use = MailUse::store;
+  Bytes message;              ///< the largest; no box is smaller
+  Bytes stride;               ///< from one message to the next, where they are side by side
+  Bytes end;                  ///< of the last one, from the first one's begin; it may be shorter
+  bool same_for_all = false;  ///< else the input has one message for each rank, side by side
+  std::optional<int> sender = {};    ///< the only one
+  std::optional<int> receiver = {};  ///< the only one
+};
+
 /// One rank's part.
 struct MailCall {
+  Mail mail = {};
   Reduction reduction = {};
   int rank = 0, ranks = 0;
-  Bytes message;              ///< each is as large, and no box is smaller
-  Bytes stride;               ///< from one message to the next, where they are side by side
-  bool same_for_all = false;  ///< else the input has one message for each rank, side by side
   Bytes box;
 };
 
 std::vector<std::uint64_t> mail_values(const MailCall& call);
+/// What one rank sends another one, or itself.
+Bytes message_bytes(const MailCall& call, int from, int to);
+/// What this rank reads of its input, from its begin on, and writes of its output.
+Bytes bytes_read(const MailCall& call);
+Bytes bytes_written(const MailCall& call);
 
 /// A group of eight threads per line, until so many blocks fill the links.
 LaunchShape mail_shape(Bytes message);

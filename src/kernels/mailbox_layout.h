@@ -9,10 +9,13 @@
 // and again; they come again after 2^32 calls.
 //
 // A half may be written again when its reader is done with what was in it: who sends in call s + 2
-// has received all messages of call s + 1, whose senders were done with call s by then.
+// has received all messages of call s + 1, whose senders were done with call s by then. So every
+// rank sends every other one at least a line in each call, be the message empty.
 
 #include <cstddef>
 #include <cstdint>
+
+#include "kernels/on_both.h"
 
 namespace polypath {
 
@@ -37,22 +40,41 @@ constexpr std::uint64_t mailbox_bytes(std::uint64_t ranks, std::uint64_t box) {
   return kMailBoxes + 2 * ranks * box;
 }
 
+inline constexpr std::uint64_t kEveryRank = ~std::uint64_t{0};
+
 /// Parameters of the kernels, in words of 64 bits: values, then addresses.
 struct MailParameters {
   /// Its code, see reduce_layout.h; of what is stored side by side, any. An average is divided by
   /// the ranks, after the last one of them has been added.
   std::uint64_t reduction;
   std::uint64_t rank, ranks;
-  std::uint64_t bytes;  ///< of each message
+  std::uint64_t bytes;  ///< of the largest message
   /// From what goes to one rank to what goes to the next; 0: all get the same.
   std::uint64_t send_stride;
   std::uint64_t receive_stride;  ///< of what is stored side by side
-  std::uint64_t box;             ///< bytes of it
+  /// Where the last message ends, from the first one's begin: the last ones may be shorter.
+  std::uint64_t end;
+  std::uint64_t sender, receiver;  ///< the only one, or kEveryRank
+  std::uint64_t box;               ///< bytes of it
   std::uint64_t input, output;
   std::uint64_t mailboxes[kMostMailRanks];
 };
-inline constexpr std::size_t kMailValues = 7;
+inline constexpr std::size_t kMailValues = 10;
 static_assert(sizeof(MailParameters) == (kMailValues + 2 + kMostMailRanks) * sizeof(std::uint64_t));
+
+/// What one rank sends another one, or itself.
+POLYPATH_ON_BOTH constexpr std::uint64_t message_bytes(const MailParameters& of, std::uint64_t from,
+                                                       std::uint64_t to) {
+  if (of.sender != kEveryRank && of.sender != from) return 0;
+  if (of.receiver != kEveryRank && of.receiver != to) return 0;
+  const std::uint64_t begin = of.send_stride != 0 ? to * of.send_stride : from * of.receive_stride;
+  if (begin >= of.end) return 0;
+  return of.end - begin < of.bytes ? of.end - begin : of.bytes;
+}
+/// At least one.
+POLYPATH_ON_BOTH constexpr std::uint64_t lines_of(std::uint64_t message) {
+  return message == 0 ? 1 : (message + kLineMessage - 1) / kLineMessage;
+}
 
 inline constexpr unsigned kMailThreads = 512;  ///< of a block
 inline constexpr unsigned kThreadsOfLine = 8;

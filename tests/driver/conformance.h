@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "driver/driver.h"
+#include "kernels/mail.h"
 #include "machine/machine.h"
 #include "support/bytes.h"
 
@@ -125,6 +126,16 @@ class DriverReductions : public DriverConformance {
   /// 16; by a graph instead of the stream.
   void expect_reduced(const Reduction& reduction, std::size_t bytes, std::size_t destination,
                       std::size_t source, bool by_graph = false);
+};
+
+/// Kernels of several ranks that exchange messages, all ranks on the first GPU. Skipped where the
+/// driver has no kernels, or was built without them.
+class DriverMail : public DriverConformance {
+ protected:
+  void SetUp() override;
+  /// What each rank has in the end is what the definition says, call after call. All input and
+  /// output begins `offset` bytes behind words of 16; elements are int32, and sums.
+  void expect_exchanged(const Mail& mail, int ranks, Bytes offset = {});
 };
 
 /// Skipped where the driver has no flags.

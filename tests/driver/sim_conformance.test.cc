@@ -43,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Sim, DriverConformance, kMachines, factory_name);
 INSTANTIATE_TEST_SUITE_P(Sim, DriverArguments, kMachines, factory_name);
 INSTANTIATE_TEST_SUITE_P(Sim, DriverFlags, kMachines, factory_name);
 INSTANTIATE_TEST_SUITE_P(Sim, DriverKernels, kMachines, factory_name);
+INSTANTIATE_TEST_SUITE_P(Sim, DriverMail, kMachines, factory_name);
 INSTANTIATE_TEST_SUITE_P(Sim, DriverPieces, kMachines, factory_name);
 INSTANTIATE_TEST_SUITE_P(Sim, DriverReductions, kMachines, factory_name);
 

@@ -1,4 +1,6 @@
-// The CUDA driver under the conformance suite, where there are at least two GPUs.
+// The CUDA driver under the conformance suite, where there are GPUs: most of it needs two.
+
+#include <fmt/format.h>
 
 #include <cstring>
 
@@ -17,17 +19,22 @@ namespace {
 Machine machine_of_gpus(std::size_t count) {
   Machine machine = load_machine(count >= 4 ? "h200x4" : "synthetic:0");
   if (count >= 4) return machine;
-  Machine two;
-  two.name = "two-gpus";
-  two.places = {{"gpu0", PlaceKind::gpu, "", 0, {}},
-                {"gpu1", PlaceKind::gpu, "", 0, {}},
-                {"host0", PlaceKind::host, "", 0, {}}};
-  for (int from = 0; from < 3; ++from)
-    for (int to = 0; to < 3; ++to)
+  Machine few;
+  few.name = fmt::format("gpus-{}", count);
+  const int places = static_cast<int>(count) + 1, host = places - 1;
+  for (int gpu = 0; gpu < host; ++gpu)
+    few.places.push_back({fmt::format("gpu{}", gpu), PlaceKind::gpu, "", 0, {}});
+  few.places.push_back({"host0", PlaceKind::host, "", 0, {}});
+  for (int from = 0; from < places; ++from)
+    for (int to = 0; to < places; ++to)
       if (from != to)
-        two.hops.push_back(
-            {{from}, {to}, from < 2 && to < 2 ? HopKind::peer : HopKind::host, 1_us, {10e9}, {}});
-  return two;
+        few.hops.push_back({{from},
+                            {to},
+                            from < host && to < host ? HopKind::peer : HopKind::host,
+                            1_us,
+                            {10e9},
+                            {}});
+  return few;
 }
 
 class CudaUnderTest final : public DriverUnderTest {
@@ -61,10 +68,10 @@ class CudaUnderTest final : public DriverUnderTest {
   StreamHandle stream_;
 };
 
-DriverFactory cuda(const std::string& name, bool peer_access) {
-  return {name, [peer_access]() -> std::unique_ptr<DriverUnderTest> {
+DriverFactory cuda(const std::string& name, bool peer_access, std::size_t gpus = 2) {
+  return {name, [peer_access, gpus]() -> std::unique_ptr<DriverUnderTest> {
             const Computer computer = look_at_computer();
-            if (!computer.problem.empty() || computer.gpus.size() < 2) return nullptr;
+            if (!computer.problem.empty() || computer.gpus.size() < gpus) return nullptr;
             return std::make_unique<CudaUnderTest>(machine_of_gpus(computer.gpus.size()),
                                                    peer_access);
           }};
@@ -78,9 +85,10 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DriverFlags,
                          factory_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverKernels, testing::Values(cuda("peer_access", true)),
                          factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverMail, testing::Values(cuda("one_gpu", true, 1)), factory_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverPieces, testing::Values(cuda("peer_access", true)),
                          factory_name);
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverReductions, testing::Values(cuda("peer_access", true)),
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverReductions, testing::Values(cuda("one_gpu", true, 1)),
                          factory_name);
 
 }  // namespace

@@ -1,0 +1,206 @@
+// The conformance suite of conformance.h: kernels that exchange messages (kernels/mail.h). With
+// m(i, j) what rank i sends to rank j, which the tests write down from their own definition:
+//
+//   store:  rank j's output has m(i, j) of every i, each `stride` bytes behind the one before it
+//   reduce: rank j's output is m(0, j) + m(1, j) + …
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "core/error.h"
+#include "driver/conformance.h"
+#include "kernels/images.h"
+
+namespace polypath::test {
+namespace {
+
+using Elements = std::vector<std::uint32_t>;
+
+constexpr std::size_t kElement = sizeof(std::uint32_t);
+constexpr std::size_t kCalls = 3;  // one more than mailboxes have halves
+constexpr std::uint32_t kUntouched = 0xabababab;
+
+std::size_t elements_in(Bytes bytes) { return static_cast<std::size_t>(bytes.value) / kElement; }
+
+Contents as_bytes(const Elements& elements) {
+  Contents contents(elements.size() * kElement);
+  std::memcpy(contents.data(), elements.data(), contents.size());
+  return contents;
+}
+
+// As large as any message needs: from the first one's begin to the last one's end.
+std::size_t room_of(const Mail& mail, int ranks) {
+  return std::max(elements_in(mail.end), elements_in(mail.message)) +
+         elements_in(mail.stride) * static_cast<std::size_t>(ranks);
+}
+
+Elements input_of(const Mail& mail, int ranks, int rank, std::size_t call) {
+  Elements input(room_of(mail, ranks));
+  std::iota(
+      input.begin(), input.end(),
+      1'000'000u * static_cast<std::uint32_t>(rank + 1) + 77u * static_cast<std::uint32_t>(call));
+  return input;
+}
+
+// Where m(from, to) begins in the input and ends in it, in elements.
+std::pair<std::size_t, std::size_t> sent(const Mail& mail, int from, int to) {
+  if (mail.sender && *mail.sender != from) return {0, 0};
+  if (mail.receiver && *mail.receiver != to) return {0, 0};
+  const auto position = static_cast<std::size_t>(mail.same_for_all ? from : to);
+  const std::size_t begin = position * elements_in(mail.stride);
+  const std::size_t end = std::min(begin + elements_in(mail.message), elements_in(mail.end));
+  if (end <= begin) return {0, 0};
+  return mail.same_for_all ? std::pair{std::size_t{0}, end - begin} : std::pair{begin, end};
+}
+
+Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call) {
+  Elements output(room_of(mail, ranks), kUntouched);
+  for (int from = 0; from < ranks; ++from) {
+    const auto [begin, end] = sent(mail, from, rank);
+    const Elements input = input_of(mail, ranks, from, call);
+    const bool adds = mail.use == MailUse::reduce && from > 0;
+    const std::size_t at =
+        mail.use == MailUse::store ? static_cast<std::size_t>(from) * elements_in(mail.stride) : 0;
+    for (std::size_t i = begin; i < end; ++i)
+      output[at + i - begin] = input[i] + (adds ? output[at + i - begin] : 0);
+  }
+  return output;
+}
+
+struct RankOnGpu {
+  StreamHandle stream;
+  Address mailbox;
+  std::vector<Address> inputs = {}, outputs = {};  // by call
+};
+
+}  // namespace
+
+void DriverMail::SetUp() {
+  DriverConformance::SetUp();
+  if (IsSkipped()) return;
+  try {
+    (void)kernel(gpu(), mail_kernel(MailUse::store));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    GTEST_SKIP() << error.what();
+  }
+}
+
+void DriverMail::expect_exchanged(const Mail& mail, int ranks, Bytes offset) {
+  const KernelHandle used = kernel(gpu(), mail_kernel(mail.use));
+  const Bytes box = box_for(mail.message),
+              mailbox{mailbox_bytes(static_cast<std::uint64_t>(ranks), box.value)};
+  std::vector<RankOnGpu> all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    all.push_back({stream(gpu()), driver().allocate_zeros(gpu(), mailbox)});
+    memory_.push_back(all.back().mailbox);
+    for (std::size_t call = 0; call < kCalls; ++call) {
+      const Contents before(static_cast<std::size_t>(offset.value));
+      const auto with_offset = [&](Contents contents) {
+        contents.insert(contents.begin(), before.begin(), before.end());
+        return contents;
+      };
+      all.back().inputs.push_back(
+          allocate(gpu(), with_offset(as_bytes(input_of(mail, ranks, rank, call)))) + offset);
+      all.back().outputs.push_back(
+          allocate(gpu(), with_offset(as_bytes(Elements(room_of(mail, ranks), kUntouched)))) +
+          offset);
+    }
+  }
+
+  for (std::size_t call = 0; call < kCalls; ++call)
+    for (int rank = 0; rank < ranks; ++rank) {
+      const RankOnGpu& own = all[static_cast<std::size_t>(rank)];
+      const MailCall part{.mail = mail,
+                          .reduction = {ReduceOperator::sum, ElementType::int32},
+                          .rank = rank,
+                          .ranks = ranks,
+                          .box = box};
+      KernelRequest request{.kernel = used,
+                            .gpu = gpu(),
+                            .memory = {{own.inputs[call], gpu(), bytes_read(part)},
+                                       {own.outputs[call], gpu(), bytes_written(part), true}},
+                            .values = mail_values(part),
+                            .shape = mail_shape(mail.message),
+                            .duration = 5_us,
+                            .meeting = Meeting{.rank = rank, .ranks = ranks, .mailboxes = 2}};
+      for (const RankOnGpu& each : all)
+        request.memory.push_back({each.mailbox, gpu(), mailbox, true});
+      driver().run(request, own.stream);
+    }
+
+  for (int rank = 0; rank < ranks; ++rank)
+    for (std::size_t call = 0; call < kCalls; ++call) {
+      const RankOnGpu& own = all[static_cast<std::size_t>(rank)];
+      const Contents expected = as_bytes(output_of(mail, ranks, rank, call));
+      EXPECT_TRUE(same_bytes(read(own.outputs[call], expected.size()), expected))
+          << "rank " << rank << " of " << ranks << ", call " << call << ", messages of "
+          << mail.message.value << " B";
+    }
+}
+
+namespace {
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverMail);
+
+// From one element to several lines for each thread; lines of 120 bytes have 30 elements.
+constexpr std::uint64_t kCounts[] = {1, 29, 30, 31, 1000, 100'003};
+
+TEST_P(DriverMail, EveryRankGetsTheSumOfWhatAllHave) {
+  for (const std::uint64_t count : kCounts)
+    for (const int ranks : {2, 3, 4}) {
+      const Bytes bytes = Bytes{kElement} * count;
+      expect_exchanged(
+          {.use = MailUse::reduce, .message = bytes, .end = bytes, .same_for_all = true}, ranks,
+          Bytes{count % 16 * kElement});
+    }
+}
+
+TEST_P(DriverMail, OneRankGetsTheSumOfWhatAllHave) {
+  for (const std::uint64_t count : kCounts) {
+    const Bytes bytes = Bytes{kElement} * count;
+    expect_exchanged({.use = MailUse::reduce,
+                      .message = bytes,
+                      .end = bytes,
+                      .same_for_all = true,
+                      .receiver = 1},
+                     3);
+  }
+}
+
+TEST_P(DriverMail, EveryRankGetsWhatOneHas) {
+  for (const std::uint64_t count : kCounts) {
+    const Bytes bytes = Bytes{kElement} * count;
+    expect_exchanged({.message = bytes, .end = bytes, .same_for_all = true, .sender = 2}, 4);
+  }
+}
+
+// The last messages are shorter, or empty: 5 elements for 4 ranks are 2, 2, 1, 0.
+TEST_P(DriverMail, EachRankGetsTheSumOfItsPart) {
+  for (const std::uint64_t count : {std::uint64_t{5}, std::uint64_t{400'001}}) {
+    const Bytes part = Bytes{kElement} * ((count + 3) / 4);
+    expect_exchanged(
+        {.use = MailUse::reduce, .message = part, .stride = part, .end = Bytes{kElement} * count},
+        4);
+  }
+}
+
+TEST_P(DriverMail, EveryRankGetsAllPartsSideBySide) {
+  for (const std::uint64_t count : {std::uint64_t{5}, std::uint64_t{400'001}}) {
+    const Bytes part = Bytes{kElement} * ((count + 3) / 4);
+    expect_exchanged(
+        {.message = part, .stride = part, .end = Bytes{kElement} * count, .same_for_all = true}, 4,
+        Bytes{4});
+  }
+}
+
+TEST_P(DriverMail, EveryRankSendsEveryRankSomethingElse) {
+  for (const std::uint64_t count : kCounts) {
+    const Bytes part = Bytes{kElement} * count;
+    expect_exchanged({.message = part, .stride = part, .end = part * 3}, 3, Bytes{8});
+  }
+}
+
+}  // namespace
+}  // namespace polypath::test
