@@ -2,7 +2,7 @@
 # requirements/build.txt names. Sets POLYPATH_NVCC, empty if there is none; POLYPATH_CUDA_INCLUDE;
 # and POLYPATH_NVCC_TARGETS: code for the GPUs that this compiler knows of 8.0, 9.0, 10.0 and 12.0,
 # and PTX of the newest one for those that come later.
-if(NOT POLYPATH_WITH_CUDA)
+if(NOT POLYPATH_WITH_CUDA OR NOT POLYPATH_WITH_KERNELS)
   return()
 endif()
 find_package(Python3 COMPONENTS Interpreter QUIET)

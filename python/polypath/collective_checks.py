@@ -5,12 +5,16 @@ With E elements in a part and n ranks a rank gives and gets so many parts:
   allreduce, reduce, broadcast   1 and 1      allgather   1 and n
   reducescatter                  n and 1      alltoall    n and n
 
+Of alltoallv rank i gives rank j counts[i][j] elements, so that i gives the sum of row i and gets
+that of column i.
+
 In place it has one memory, as large as the larger of the two; of allgather what it gives is part r
 of it, of reducescatter what it gets is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from polypath.element_types import SIZES, size_of
@@ -35,9 +39,11 @@ class Call(NamedTuple):
     op: str
     root: int
     dtype: str | None  # where the memory does not say it
+    counts: tuple[int, ...] = ()  # of alltoallv, rank by rank
 
 
-Arguments = tuple[str, str, str, int, int, int, int]  # of CollectiveRank.run, but for the stream
+# Of CollectiveRank.run, but for the stream.
+Arguments = tuple[str, str, str, int, int, int, int, tuple[int, ...], bool]
 
 
 def arguments_of(call: Call, given: Elements, taken: Elements | None, of: Member) -> Arguments:
@@ -45,10 +51,12 @@ def arguments_of(call: Call, given: Elements, taken: Elements | None, of: Member
 
     ValueError for memory that cannot be given or taken, and for a root that is no rank.
     """
-    _check_root(call.root, of)
+    _check_rank("root", call.root, of)
     for each in (given,) if taken is None else (given, taken):
         _check_memory(each, of.gpu, call.dtype)
     _check_writable(taken or given)
+    if call.counts:
+        return _arguments_by_counts(call, given, taken, of)
     count = _part(given, taken, call.collective, of.size)
     size = count * size_of(given.type)
     apart = tuple(offset * size for offset in _parts_in_place(call.collective, of.rank))
@@ -57,7 +65,76 @@ def arguments_of(call: Call, given: Elements, taken: Elements | None, of: Member
     else:
         addresses = (given.address, taken.address)
         _check_apart(given, taken, apart[0] - apart[1])
-    return (call.collective, given.type, call.op, call.root, count, addresses[0], addresses[1])
+    ends = addresses[0], addresses[1]
+    return (call.collective, given.type, call.op, call.root, count, *ends, (), taken is None)
+
+
+def counts_of(counts: Sequence[Sequence[int]], ranks: int) -> tuple[int, ...]:
+    """Return counts[i][j], what rank i gives rank j, one row after another.
+
+    ValueError unless each rank has a row with a count of 0 or more for each rank.
+    """
+    rows = [tuple(int(count) for count in row) for row in counts]
+    problem = ""
+    if len(rows) != ranks:
+        problem = f"there are {len(rows)} rows for {ranks} ranks"
+    elif any(len(row) != ranks for row in rows):
+        problem = f"a row has not {ranks} counts"
+    elif any(count < 0 for row in rows for count in row):
+        problem = "one is negative"
+    if not problem:
+        return tuple(count for row in rows for count in row)
+    wanted = "Pass a row for each rank, with what it gives to each rank."
+    raise ValueError(message("these counts cannot be used", problem, wanted))
+
+
+def message_arguments(
+    source: int, destination: int, elements: Elements, dtype: str | None, of: Member
+) -> Arguments:
+    """Return one rank's call where one rank sends another one all elements of a tensor.
+
+    ValueError for memory that cannot be given or taken, and for ranks that are none, or the same.
+    """
+    for rank in (source, destination):
+        _check_rank("rank", rank, of)
+    if source == destination:
+        raise ValueError(
+            message(f"rank {source} sends to itself", "there is nothing to do", "Name two ranks.")
+        )
+    _check_memory(elements, of.gpu, dtype)
+    if of.rank == destination:
+        _check_writable(elements)
+    ends = tuple(elements.address * (of.rank == rank) for rank in (source, destination))
+    only = source * of.size + destination
+    counts = tuple(int(block == only) for block in range(of.size**2))
+    return ("alltoallv", elements.type, "sum", 0, elements.length, ends[0], ends[1], counts, False)
+
+
+def _arguments_by_counts(
+    call: Call, given: Elements, taken: Elements | None, of: Member
+) -> Arguments:
+    gives = sum(call.counts[of.rank * of.size : (of.rank + 1) * of.size])
+    gets = sum(call.counts[of.rank :: of.size])
+    _check_length("input", given, gives)
+    if taken is None:
+        _check_length("output", given, gets)
+    else:
+        _check_output(given, taken, gets)
+        _check_apart(given, taken, None)
+    addresses = given.address, (taken or given).address
+    return (call.collective, given.type, call.op, 0, 1, *addresses, call.counts, taken is None)
+
+
+def _check_length(what: str, elements: Elements, wanted: int) -> None:
+    if elements.length == wanted:
+        return
+    raise ValueError(
+        message(
+            f"{what} of {elements.length} elements cannot be used",
+            f"this rank's counts add up to {wanted}",
+            "Slice it, or correct the counts.",
+        )
+    )
 
 
 def addresses_like(collective: str, size: int, in_place: bool, rank: int) -> tuple[int, int]:
@@ -165,9 +242,9 @@ def _check_writable(taken: Elements) -> None:
         )
 
 
-def _check_apart(given: Elements, taken: Elements, ahead: int) -> None:
+def _check_apart(given: Elements, taken: Elements, ahead: int | None) -> None:
     """Refuse an overlap, unless the input lies so many bytes behind the output: in place."""
-    if given.address - taken.address == ahead:
+    if ahead is not None and given.address - taken.address == ahead:
         return
     size = size_of(given.type)
     ends = [(each.address, each.address + each.length * size) for each in (given, taken)]
@@ -182,8 +259,7 @@ def _check_apart(given: Elements, taken: Elements, ahead: int) -> None:
         )
 
 
-def _check_root(root: int, of: Member) -> None:
-    if not 0 <= root < of.size:
-        raise ValueError(
-            message(f"root {root} is no rank", f"ranks are 0 to {of.size - 1}", "Name one of them.")
-        )
+def _check_rank(what: str, rank: int, of: Member) -> None:
+    if not 0 <= rank < of.size:
+        problem = f"{what} {rank} is no rank" if what != "rank" else f"there is no rank {rank}"
+        raise ValueError(message(problem, f"ranks are 0 to {of.size - 1}", "Name one of them."))

@@ -7,11 +7,19 @@ import importlib
 import os
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from polypath._core import Buffer, CollectiveRank, Context, Meeting
-from polypath.collective_checks import Arguments, Call, Member, addresses_like, arguments_of
+from polypath.collective_checks import (
+    Arguments,
+    Call,
+    Member,
+    addresses_like,
+    arguments_of,
+    counts_of,
+    message_arguments,
+)
 from polypath.devices import CURRENT, gpu_of_device
 from polypath.element_types import size_of
 from polypath.frameworks import framework_of
@@ -178,6 +186,39 @@ class Collectives:
         """Give part r of each rank's tensor to rank r; None: in place."""
         self._run(Call("alltoall", "sum", 0, dtype), tensor, output, stream)
 
+    def all_to_all_v(
+        self, tensor: Any, counts: Sequence[Sequence[int]], output: Any = None, stream: Any = None,
+        *, dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        """Give counts[i][j] elements of rank i's tensor to rank j; None: in place.
+
+        All ranks pass the same counts. What goes to rank 0, 1, ... lies side by side in the tensor,
+        what comes from rank 0, 1, ... in the output. In place counts[i][j] = counts[j][i].
+        """
+        call = Call("alltoallv", "sum", 0, dtype, counts_of(counts, self.size))
+        self._run(call, tensor, output, stream)
+
+    def send_receive(
+        self, tensor: Any, source: int, destination: int, stream: Any = None, *,
+        dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        """Give one rank's tensor to another rank, into its own. All ranks call it.
+
+        The others' tensors only say how many elements there are, and of which type.
+        """
+        framework = framework_of(tensor)
+        elements = framework.elements(tensor, dtype)
+        framework.check_gradient(tensor)
+        arguments = message_arguments(source, destination, elements, dtype, self._member)
+        if stream is None and isinstance(tensor, Buffer):
+            self._run_and_wait(arguments)
+            return
+        self._rank.run(*arguments, self._handle(stream, framework, tensor))
+        if self.rank == destination:
+            framework.note_write(tensor)
+        if stream is not None:
+            self._note_use(stream, ((framework, tensor),))
+
     def broadcast(
         self, tensor: Any, root: int = 0, stream: Any = None, *, dtype: str | None = None
     ) -> None:
@@ -186,17 +227,19 @@ class Collectives:
 
     def prepare(
         self, collective: str, elements: int, dtype: str, *, op: str = "sum", root: int = 0,
-        in_place: bool = True,
+        in_place: bool = True, counts: Sequence[Sequence[int]] = (),
     ) -> dict[str, Any]:  # fmt: skip
         """Make what such calls need, and return what was chosen for them.
 
-        `collective` is "allreduce", "reduce", "reducescatter", "allgather", "alltoall" or
-        "broadcast"; `elements` counts what one rank gives of allgather, gets of reducescatter,
-        and gives each other rank of alltoall. Waits for all ranks, if such a call is the first.
+        `collective` is "allreduce", "reduce", "reducescatter", "allgather", "alltoall",
+        "alltoallv" or "broadcast"; `elements` counts what one rank gives of allgather, gets of
+        reducescatter, and gives each other rank of alltoall; of alltoallv it is 1, and `counts`
+        say the rest. Waits for all ranks, if such a call is the first.
         The answer has algorithm, executor, piece_bytes, several_paths and predicted_seconds.
         """
         where = addresses_like(collective, elements * size_of(dtype), in_place, self.rank)
-        call = (collective, dtype, op, root, elements, *where)
+        blocks = counts_of(counts, self.size) if counts else ()
+        call = (collective, dtype, op, root, elements, *where, blocks, in_place)
         self._rank.prepare(*call)
         return self._rank.chosen(*call)
 
@@ -204,9 +247,13 @@ class Collectives:
         """Allow these algorithms only; for measurements. The same at all ranks, before any call."""
         self._rank.choose_from(list(algorithms), executor)
 
-    def barrier(self) -> None:
-        """Wait until all ranks have called this. Streams are not waited for."""
-        self._rank.barrier()
+    def barrier(self, stream: Any = None) -> None:
+        """Wait until all ranks have called this. Streams are not waited for.
+
+        With a stream nobody waits but that stream: what follows in it comes after all that was in
+        the other ranks' streams before their barrier.
+        """
+        self._rank.barrier(None if stream is None else self._named(stream).handle)
 
     def close(self) -> None:
         """End this rank, when its streams are done and all other ranks end theirs, too."""

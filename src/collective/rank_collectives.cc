@@ -8,8 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "collective/barrier.h"
 #include "collective/tuning.h"
 #include "core/error.h"
+#include "core/hash.h"
 #include "core/log.h"
 #include "core/quietly.h"
 
@@ -76,6 +78,10 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       routes_(machine, with_collective_slots(without_hosts(settings, machine), machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})) {
+  auto barriers = barrier_parts(ranks_, RankRun::Group{}.flags_per_pair);
+  barrier_ = std::make_unique<RankProgram>(std::move(barriers[static_cast<std::size_t>(rank())]),
+                                           Executor::stream);
+  run_->prepare(*barrier_);
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
@@ -128,8 +134,8 @@ bool RankCollectives::is_in_place(const CollectiveCall& call) const {
     case Collective::reduce:
     case Collective::broadcast: return true;  // copy_own() sees to it
     case Collective::all_reduce:
-    case Collective::all_to_all:
-    case Collective::all_to_all_v: break;
+    case Collective::all_to_all_v: return call.in_place;
+    case Collective::all_to_all: break;
   }
   return call.input == call.output;
 }
@@ -140,7 +146,9 @@ RankCollectives::Kind RankCollectives::kind_of(const CollectiveCall& call) const
           .operation = reduces(call.collective) ? call.reduction.operation : ReduceOperator::sum,
           .root = has_root(call.collective) ? call.root : 0,
           .elements = call.elements,
-          .in_place = is_in_place(call)};
+          .in_place = is_in_place(call),
+          .counts = call.collective == Collective::all_to_all_v ? call.counts
+                                                                : std::vector<std::uint64_t>{}};
 }
 
 CollectiveRequest RankCollectives::request_of(const Kind& kind) const {
@@ -149,16 +157,19 @@ CollectiveRequest RankCollectives::request_of(const Kind& kind) const {
           .elements = kind.elements,
           .reduction = {kind.operation, kind.type},
           .root = kind.root,
-          .in_place = kind.in_place};
+          .in_place = kind.in_place,
+          .counts = kind.counts};
 }
 
 CallRecord RankCollectives::record_of(const Kind& kind) const {
-  return {.operation = name_of(kind.collective),
-          .type = name_of(kind.type),
-          .reduction = reduces(kind.collective) ? name_of(kind.operation) : "",
-          .count = kind.elements,
-          .root = has_root(kind.collective) ? kind.root : -1,
-          .in_place = kind.in_place ? 1 : 0};
+  return {
+      .operation = name_of(kind.collective),
+      .type = name_of(kind.type),
+      .reduction = reduces(kind.collective) ? name_of(kind.operation) : "",
+      .count = kind.elements,
+      .digest = Hash().add(kind.counts.data(), kind.counts.size() * sizeof(std::uint64_t)).value(),
+      .root = has_root(kind.collective) ? kind.root : -1,
+      .in_place = kind.in_place ? 1 : 0};
 }
 
 // The ranks' inputs and then their outputs, or their one memory each; of others nothing is known.
@@ -237,8 +248,7 @@ void RankCollectives::for_all(Action action) {
 const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
   const auto found = ready_.find(kind);
   if (found != ready_.end()) return found->second;
-  for_all([&] { ready_.insert_or_assign(kind, make_ready(kind)); });
-  return ready_.at(kind);
+  return ready_.emplace(kind, make_ready(kind)).first->second;
 }
 
 // Several paths are planned by each rank, with the numbers of its machine: those of another
@@ -253,12 +263,18 @@ void RankCollectives::check_agreed(const std::string& structure) {
        "Let all ranks use the same machine, with the same calibration and settings.");
 }
 
-void RankCollectives::check_memory(const CollectiveCall& call) const {
-  const bool at_root = !has_root(call.collective) || rank() == call.root;
-  const bool gives = call.collective != Collective::broadcast || at_root;
-  const bool gets = call.collective != Collective::reduce || at_root;
-  const bool copied = call.collective == Collective::broadcast && at_root;  // or it stays there
-  if ((!gives || call.input.value != 0) && (!gets || copied || call.output.value != 0)) return;
+void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind) const {
+  const bool is_root = rank() == call.root;
+  bool needs_input = call.collective != Collective::broadcast || is_root;
+  bool needs_output =
+      !has_root(call.collective) || (call.collective == Collective::reduce) == is_root;
+  if (call.collective == Collective::all_to_all_v) {
+    const CollectiveRequest request = request_of(kind);
+    check(machine_, request);
+    needs_input = input_bytes(request, rank()).value > 0;
+    needs_output = output_bytes(request, rank()).value > 0;
+  }
+  if ((!needs_input || call.input.value != 0) && (!needs_output || call.output.value != 0)) return;
   fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name_of(call.collective)),
        "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
 }
@@ -276,7 +292,9 @@ RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
   return made;
 }
 
-void RankCollectives::prepare(const CollectiveCall& call) { (void)ready(kind_of(call)); }
+void RankCollectives::prepare(const CollectiveCall& call) {
+  for_all([&] { (void)ready(kind_of(call)); });
+}
 
 const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const {
   const auto found = ready_.find(kind_of(call));
@@ -286,21 +304,32 @@ const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const
   return found->second.draft;
 }
 
+// `enqueue` returns the number of its run.
+template <class Enqueue>
+void RankCollectives::enqueue(const CallRecord& record, bool captured, Enqueue enqueue) {
+  const CallNumber number = communicator_->begin(record);
+  std::uint64_t run = 0;
+  for_all([&] { run = enqueue(); });
+  if (!captured) communicator_->watch(number, [this, run] { return run_->is_done(run); });
+}
+
 void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
-  check_memory(call);
   const Kind kind = kind_of(call);
-  const bool capturing = driver_.is_capturing(stream);
-  if (capturing && !ready_.contains(kind))
+  check_memory(call, kind);
+  const bool captured = driver_.is_capturing(stream);
+  if (captured && !ready_.contains(kind))
     fail(ErrorCode::unsupported, "a first call cannot be captured",
          "what it needs is made by all ranks together", "Prepare it, or run it once before.");
-  const CallNumber number = communicator_->begin(record_of(kind));
-  const Ready& made = ready(kind);
-  std::uint64_t run = 0;
-  for_all([&] {
+  enqueue(record_of(kind), captured, [&] {
+    const Ready& made = ready(kind);
     copy_own(call, stream);
-    run = run_->run(*made.program, buffers_of(call, kind), stream);
+    return run_->run(*made.program, buffers_of(call, kind), stream);
   });
-  if (!capturing) communicator_->watch(number, [this, run] { return run_->is_done(run); });
+}
+
+void RankCollectives::barrier(StreamHandle stream) {
+  enqueue({.operation = "barrier"}, driver_.is_capturing(stream),
+          [&] { return run_->run(*barrier_, {}, stream); });
 }
 
 void RankCollectives::barrier() { (void)communicator_->all_gather({}); }

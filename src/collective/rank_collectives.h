@@ -31,6 +31,10 @@ struct CollectiveCall {
   std::uint64_t elements = 0;  ///< as CollectiveRequest has them
   Address input = {};
   Address output = {};
+  /// Of all_to_all_v, the same at all ranks. Who has nothing to give or to get has no address, so
+  /// that it is in place where this says so.
+  std::vector<std::uint64_t> counts = {};
+  bool in_place = false;
 };
 
 /// One rank's end. Not thread-safe.
@@ -65,6 +69,9 @@ class RankCollectives {
   [[nodiscard]] const CollectiveDraft& chosen(const CollectiveCall& call) const;
   /// Of the threads that call it, not of streams.
   void barrier();
+  /// What follows on `stream` comes after all that was in the other ranks' streams when they called
+  /// it. Waits for nobody, and may be captured. Errors: as run().
+  void barrier(StreamHandle stream);
 
  private:
   /// What calls of one program have in common.
@@ -75,6 +82,7 @@ class RankCollectives {
     int root;
     std::uint64_t elements;
     bool in_place;
+    std::vector<std::uint64_t> counts;
     auto operator<=>(const Kind&) const = default;
   };
   struct Ready {
@@ -92,11 +100,13 @@ class RankCollectives {
   const Ready& ready(const Kind& kind);
   [[nodiscard]] Ready make_ready(const Kind& kind);
   void check_agreed(const std::string& structure);
-  void check_memory(const CollectiveCall& call) const;
+  void check_memory(const CollectiveCall& call, const Kind& kind) const;
   template <class Action>
   void for_all(Action action);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
+  template <class Enqueue>
+  void enqueue(const CallRecord& record, bool captured, Enqueue enqueue);
   void release_when_aborted();
 
   Driver& driver_;
@@ -109,6 +119,7 @@ class RankCollectives {
   Routes routes_;
   std::unique_ptr<RankRun> run_;
   std::map<Kind, Ready> ready_;
+  std::unique_ptr<RankProgram> barrier_;
   std::thread release_;  ///< of what waits on the GPU after an abort
 };
 

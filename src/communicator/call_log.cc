@@ -77,7 +77,7 @@ std::string CallLog::difference(int other, CallNumber last) const {
     const auto theirs = block_.call_of(other, call);
     const CallRecord mine = polypath::call_of(kept(call).words);
     if (theirs && *theirs != mine)
-      return fmt::format("Rank {} calls {}, rank {} calls {} (call {}: another {}) {}", they,
+      return fmt::format("Rank {} calls {}, rank {} calls {} (call {}: they differ in {}) {}", they,
                          describe(*theirs), we, describe(mine), call,
                          join(differences(*theirs, mine), ", "), kRemedy);
   }

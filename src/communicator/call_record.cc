@@ -34,7 +34,7 @@ std::vector<std::string> differences(const CallRecord& a, const CallRecord& b) {
   compare(a.reduction == b.reduction, "reduction");
   compare(a.algorithm == b.algorithm, "algorithm");
   compare(a.count == b.count, "count");
-  compare(a.digest == b.digest, "settings or sizes of single ranks");
+  compare(a.digest == b.digest, "counts or settings");
   compare(a.root == b.root, "root");
   compare(a.in_place == b.in_place, "being in place");
   return fields;

@@ -67,7 +67,9 @@ class RankedCollectives : public testing::Test {
                         .root = request.root,
                         .elements = request.elements,
                         .input = memory,
-                        .output = memory};
+                        .output = memory,
+                        .counts = request.counts,
+                        .in_place = request.in_place};
     if (!request.in_place) call.output = buffers.addresses()[number + kRanks];
     else if (request.collective == Collective::all_gather) call.input = memory + own;
     else if (request.collective == Collective::reduce_scatter) call.output = memory + own;
@@ -166,7 +168,7 @@ TEST_F(RankedCollectives, WithoutOneRankEndInAnErrorThatNamesIt) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
           }
         } catch (const Error& error) {
-          EXPECT_EQ(error.code(), ErrorCode::communicator) << error.what();
+          EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
           EXPECT_THAT(error.what(), HasSubstr("ank 3"));
           ++errors;
         }
@@ -185,6 +187,102 @@ TEST_F(RankedCollectives, NeedMemory) {
     call.output = {};
     expect_invalid_argument([&] { rank.collectives.run(call, rank.stream); }, "allreduce", "0");
   });
+}
+
+// Rank i sends (i + j) % 3 elements to rank j.
+TEST_F(RankedCollectives, SendBlocksOfDifferentLengths) {
+  CollectiveRequest request = request_of(Collective::all_to_all_v, 1);
+  for (int from = 0; from < kRanks; ++from)
+    for (int to = 0; to < kRanks; ++to)
+      request.counts.push_back(static_cast<std::uint64_t>((from + to) % 3) * 100'001);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+
+  on_ranks([&](const Rank& rank) {
+    for (int call = 0; call < 2; ++call)
+      rank.collectives.run(call_of(request, buffers, rank.number), rank.stream);
+    rank.collectives.barrier();  // all is enqueued: what is simulated ends then
+    driver_.synchronize(rank.stream);
+  });
+
+  EXPECT_TRUE(buffers.right());
+}
+
+TEST_F(RankedCollectives, SendFromOneToAnother) {
+  const CollectiveRequest request = send_receive(request_of(Collective::all_to_all_v, 999), 3, 1);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+
+  on_ranks([&](const Rank& rank) {
+    CollectiveCall call = call_of(request, buffers, rank.number);
+    if (rank.number != 3) call.input = {};
+    if (rank.number != 1) call.output = {};
+    rank.collectives.run(call, rank.stream);
+    rank.collectives.barrier();  // all is enqueued: what is simulated ends then
+    driver_.synchronize(rank.stream);
+  });
+
+  EXPECT_TRUE(buffers.right());
+}
+
+TEST_F(RankedCollectives, RefuseCountsThatAreNotTheSameEverywhere) {
+  CollectiveRequest request = request_of(Collective::all_to_all_v, 10);
+  request.counts.assign(kRanks * kRanks, 1);
+  RankBuffers buffers(driver_, request);
+  std::atomic<int> errors = 0;
+
+  on_ranks([&](const Rank& rank) {
+    CollectiveCall call = call_of(request, buffers, rank.number);
+    if (rank.number == 2) call.counts[5] = 2;
+    try {
+      rank.collectives.run(call, rank.stream);
+      rank.collectives.barrier();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+      ++errors;
+    }
+  });
+
+  EXPECT_EQ(errors, kRanks);
+}
+
+// Each rank writes its number into the next one's memory, which that one reads after a barrier: the
+// driver reports a race where nothing orders the two.
+TEST_F(RankedCollectives, OrderStreamsByABarrier) {
+  std::vector<Address> got, kept;
+  for (const PlaceId gpu : gpus_) {
+    got.push_back(driver_.allocate(gpu, 4_B));
+    kept.push_back(driver_.allocate(gpu, 4_B));
+  }
+
+  on_ranks([&](const Rank& rank) {
+    const auto own = static_cast<std::size_t>(rank.number);
+    const std::size_t next = (own + 1) % kRanks;
+    const Address number = driver_.allocate(gpus_[own], 4_B);
+    *reinterpret_cast<int*>(number.value) = rank.number;
+    rank.collectives.barrier(rank.stream);
+    driver_.copy({.destination = got[next],
+                  .destination_place = gpus_[next],
+                  .source = number,
+                  .source_place = gpus_[own],
+                  .bytes = 4_B},
+                 rank.stream);
+    rank.collectives.barrier(rank.stream);
+    driver_.copy({.destination = kept[own],
+                  .destination_place = gpus_[own],
+                  .source = got[own],
+                  .source_place = gpus_[own],
+                  .bytes = 4_B},
+                 rank.stream);
+    rank.collectives.barrier();  // all is enqueued: what is simulated ends then
+    driver_.synchronize(rank.stream);
+  });
+
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const std::size_t next = static_cast<std::size_t>(rank + 1) % kRanks;
+    EXPECT_EQ(*reinterpret_cast<int*>(kept[next].value), rank);
+  }
+  EXPECT_TRUE(driver_.violations().empty());
 }
 
 class RankedWithSeveralPaths : public RankedCollectives {

@@ -53,7 +53,7 @@ TEST_F(CallLogs, NameWhoDiffersInWhat) {
   EXPECT_THAT(call(1, all_reduce(1024)),
               Optional(AllOf(HasSubstr("Rank 10 calls allreduce of 512 float32"),
                              HasSubstr("rank 11 calls allreduce of 1024 float32"),
-                             HasSubstr("call 1: another count"))));
+                             HasSubstr("call 1: they differ in count"))));
 }
 
 TEST_F(CallLogs, FindTheCallThatDiffersHoweverLateItIsCompared) {
@@ -62,7 +62,7 @@ TEST_F(CallLogs, FindTheCallThatDiffersHoweverLateItIsCompared) {
   logs[1].enter(all_reduce(77));  // and does not look
   logs[1].enter(all_reduce(4));
 
-  EXPECT_THAT(logs[0].compare_with_slower(), Optional(HasSubstr("call 3: another count")));
+  EXPECT_THAT(logs[0].compare_with_slower(), Optional(HasSubstr("call 3: they differ in count")));
 }
 
 // Rank 10 is 2·N calls ahead: call 4 of rank 11 is compared with what rank 10 kept.
@@ -84,7 +84,7 @@ TEST_F(CallLogs, LookBackWhileTheyGoOn) {
   for (std::uint64_t count = 11; !found && count < kRing; ++count)
     found = call(0, all_reduce(count));
 
-  EXPECT_THAT(found, Optional(HasSubstr("call 1: another count")));
+  EXPECT_THAT(found, Optional(HasSubstr("call 1: they differ in count")));
 }
 
 TEST_F(CallLogs, KeepNoMoreThanTheyAreAhead) {
@@ -109,7 +109,7 @@ TEST_F(CallLogs, OvertakeEachOther) {
   EXPECT_EQ(logs[0].compare_with_slower(), std::nullopt);
   EXPECT_EQ(logs[1].compare_with_slower(), std::nullopt);
   logs[1].enter(all_reduce(9));
-  EXPECT_THAT(logs[0].compare_with_slower(), Optional(HasSubstr("call 1325: another count")));
+  EXPECT_THAT(logs[0].compare_with_slower(), Optional(HasSubstr("call 1325: they differ in count")));
 }
 
 class ManyCallLogs : public CallLogs, public testing::WithParamInterface<int> {

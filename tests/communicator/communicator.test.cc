@@ -90,7 +90,7 @@ TEST(Communicator, TellsAllWhoDiffersInWhat) {
 
   test::expect_invalid_argument([&] { all[2]->begin(all_reduce(1024)); },
                                 "calls allreduce of 512 float32",
-                                "rank 2 calls allreduce of 1024 float32", "another count");
+                                "rank 2 calls allreduce of 1024 float32", "they differ in count");
   for (const auto& one : all) {
     test::expect_invalid_argument([&] { one->begin(all_reduce(1)); }, "rank 2 calls");
     test::expect_invalid_argument([&] { one->check(); }, "rank 2 calls");

@@ -85,6 +85,47 @@ def test_in_place_it_is_the_same(context: polypath.Context, collective: str) -> 
     assert context.violations() == []
 
 
+COUNTS = [[1, 20, 300], [0, 50, 7], [400, 3, 0]]
+
+
+def blocks_for(rank: int, inputs: list[np.ndarray]) -> np.ndarray:
+    """Return what a rank gets when rank i gives rank j COUNTS[i][j] elements, side by side."""
+    parts = []
+    for given, row in zip(inputs, COUNTS, strict=True):
+        begin = sum(row[:rank])
+        parts.append(given[begin : begin + row[rank]])
+    return np.concatenate(parts)
+
+
+def test_blocks_may_have_different_lengths(context: polypath.Context) -> None:
+    inputs = [numbers(rank, sum(COUNTS[rank])) for rank in range(RANKS)]
+
+    def call(own: Collectives) -> np.ndarray:
+        source = buffer_of(context, own.gpu, inputs[own.rank])
+        gets = sum(row[own.rank] for row in COUNTS)
+        target = buffer_of(context, own.gpu, np.zeros(gets, np.float32))
+        for _ in range(2):
+            own.all_to_all_v(source, COUNTS, target, dtype="float32")
+        return target.numpy().view(np.float32).copy()
+
+    for rank, found in enumerate(among_ranks(context, RANKS, call)):
+        assert np.array_equal(found, blocks_for(rank, inputs))
+    assert context.violations() == []
+
+
+def test_one_rank_sends_another_one_its_tensor(context: polypath.Context) -> None:
+    def call(own: Collectives) -> np.ndarray:
+        buffer = buffer_of(context, own.gpu, numbers(own.rank, PART))
+        own.send_receive(buffer, source=2, destination=0, dtype="float32")
+        return buffer.numpy().view(np.float32).copy()
+
+    found = among_ranks(context, RANKS, call)
+
+    for rank, holds in enumerate([2, 1, 2]):
+        assert np.array_equal(found[rank], numbers(holds, PART))
+    assert context.violations() == []
+
+
 @pytest.mark.parametrize(
     ("op", "step"),
     [("sum", np.add), ("min", np.minimum), ("max", np.maximum), ("product", np.multiply)],

@@ -75,6 +75,25 @@ REFUSED: dict[str, tuple[Make, str]] = {
         lambda torch, own: own.broadcast(tensor(torch, own), root=2),
         r"root 2 is no rank \(ranks are 0 to 1\)",
     ),
+    "with a count that is negative": (
+        lambda torch, own: own.all_to_all_v(tensor(torch, own), [[0, 64], [64, -1]]),
+        r"these counts cannot be used \(one is negative",
+    ),
+    "with counts for another number of ranks": (
+        lambda torch, own: own.all_to_all_v(tensor(torch, own), [[0, 64]]),
+        "there are 1 rows for 2 ranks",
+    ),
+    "with counts that are not those of the tensor": (
+        lambda torch, own: own.all_to_all_v(tensor(torch, own), [[0, 63], [63, 0]]),
+        r"input of 64 elements cannot be used \(this rank's counts add up to 63",
+    ),
+    "from a rank to itself": (
+        lambda torch, own: own.send_receive(tensor(torch, own), 1, 1), "rank 1 sends to itself",
+    ),
+    "to a rank that there is not": (
+        lambda torch, own: own.send_receive(tensor(torch, own), 0, 2),
+        r"there is no rank 2 \(ranks are 0 to 1\)",
+    ),
     "by an unknown reduction": (
         lambda torch, own: own.all_reduce(tensor(torch, own), op="mean"), "mean",
     ),

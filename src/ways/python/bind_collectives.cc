@@ -82,22 +82,33 @@ RankPointer by_function(const Holder& holder, const std::string& gpu, nb::object
                                           bootstrap_by_functions(std::move(functions), rank, size));
 }
 
+using Counts = std::vector<std::uint64_t>;
+
 void run(CollectiveRank& rank, const std::string& collective, const std::string& type,
          const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
-         std::uintptr_t output, const nb::object& stream) {
-  rank.run({collective, type, reduction, root, elements, input, output}, stream);
+         std::uintptr_t output, Counts counts, bool in_place, const nb::object& stream) {
+  rank.run(
+      {collective, type, reduction, root, elements, input, output, std::move(counts), in_place},
+      stream);
 }
 
 void prepare(CollectiveRank& rank, const std::string& collective, const std::string& type,
              const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
-             std::uintptr_t output) {
-  rank.prepare({collective, type, reduction, root, elements, input, output});
+             std::uintptr_t output, Counts counts, bool in_place) {
+  rank.prepare(
+      {collective, type, reduction, root, elements, input, output, std::move(counts), in_place});
 }
 
 nb::dict chosen(CollectiveRank& rank, const std::string& collective, const std::string& type,
                 const std::string& reduction, int root, std::uint64_t elements,
-                std::uintptr_t input, std::uintptr_t output) {
-  return rank.chosen({collective, type, reduction, root, elements, input, output});
+                std::uintptr_t input, std::uintptr_t output, Counts counts, bool in_place) {
+  return rank.chosen(
+      {collective, type, reduction, root, elements, input, output, std::move(counts), in_place});
+}
+
+void barrier(CollectiveRank& rank, const nb::object& stream) {
+  if (stream.is_none()) rank.barrier();
+  else rank.barrier(stream);
 }
 
 void bind_meetings(nb::class_<CollectiveRank>& rank) {
@@ -119,23 +130,30 @@ void bind_meetings(nb::class_<CollectiveRank>& rank) {
 
 void bind_calls(nb::class_<CollectiveRank>& rank) {
   rank.def("run", &run, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a, "input"_a,
-           "output"_a, "stream"_a,
+           "output"_a, "counts"_a, "in_place"_a, "stream"_a,
            nb::sig("def run(self, collective: str, type: str, reduction: str, root: int, "
-                   "elements: int, input: int, output: int, stream: int | Stream) -> None"),
+                   "elements: int, input: int, output: int, "
+                   "counts: collections.abc.Sequence[int], in_place: bool, "
+                   "stream: int | Stream) -> None"),
            R"(Enqueue this rank's part of a collective; the counts are those of request.h.
 
-The first of its kind and size waits for all ranks. Equal addresses are in place.)")
+The first of its kind and size waits for all ranks. Equal addresses are in place; alltoallv, which
+alone has counts, says so.)")
       .def("prepare", &prepare, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
-           "input"_a, "output"_a,
+           "input"_a, "output"_a, "counts"_a, "in_place"_a,
            "Make what such calls need, and enqueue nothing. Waits for all ranks.")
       .def("chosen", &chosen, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
-           "input"_a, "output"_a,
+           "input"_a, "output"_a, "counts"_a, "in_place"_a,
            nb::sig("def chosen(self, collective: str, type: str, reduction: str, root: int, "
-                   "elements: int, input: int, output: int) -> dict[str, typing.Any]"),
+                   "elements: int, input: int, output: int, "
+                   "counts: collections.abc.Sequence[int], in_place: bool) "
+                   "-> dict[str, typing.Any]"),
            "Return what was chosen for a call that has been prepared.")
       .def("choose_from", &CollectiveRank::choose_from, "algorithms"_a, "executor"_a = "auto",
            "Allow these algorithms only. The same at all ranks, before the first call.")
-      .def("barrier", &CollectiveRank::barrier, "Wait until all ranks are here.")
+      .def("barrier", &barrier, "stream"_a = nb::none(),
+           nb::sig("def barrier(self, stream: int | Stream | None = None) -> None"),
+           "Wait until all ranks are here, or let a stream wait for those of all ranks.")
       .def("close", &CollectiveRank::close,
            "End this rank when its work is done and all other ranks end, too.")
       .def("abandon", &CollectiveRank::abandon, "why"_a,

@@ -18,7 +18,9 @@ CollectiveCall call_of(const CollectiveArgument& argument) {
           .root = argument.root,
           .elements = argument.elements,
           .input = {argument.input},
-          .output = {argument.output}};
+          .output = {argument.output},
+          .counts = argument.counts,
+          .in_place = argument.in_place};
 }
 
 std::unique_ptr<RankCollectives> join(const Context& context, const std::string& gpu,
@@ -112,6 +114,13 @@ void CollectiveRank::barrier() {
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
   ranks().barrier();
+}
+
+void CollectiveRank::barrier(nb::handle stream) {
+  const StreamHandle handle = handle_of(context_, gpu_, stream);
+  const nb::gil_scoped_release unlocked;
+  const std::scoped_lock lock(mutex_);
+  ranks().barrier(handle);
 }
 
 void CollectiveRank::close() {

@@ -23,6 +23,8 @@ struct CollectiveArgument {
   std::uint64_t elements = 0;
   std::uintptr_t input = 0;
   std::uintptr_t output = 0;
+  std::vector<std::uint64_t> counts = {};  ///< of alltoallv
+  bool in_place = false;                   ///< of it, too
 };
 
 /// Where ranks that are threads of one process find one another.
@@ -55,6 +57,8 @@ class CollectiveRank {
   nanobind::dict chosen(const CollectiveArgument& argument);
   void choose_from(const std::vector<std::string>& algorithms, const std::string& executor);
   void barrier();
+  /// Of what is in streams.
+  void barrier(nanobind::handle stream);
   /// Waits for what is queued and for all other ranks to end theirs.
   void close();
   /// Ends this rank without waiting for others: their calls fail and say why.
