@@ -57,5 +57,7 @@ Algorithm bruck();
 Algorithm oneshot();
 Algorithm chain();
 Algorithm oneshot_copies();
+Algorithm host();
+Algorithm host_oneshot();
 
 }  // namespace polypath

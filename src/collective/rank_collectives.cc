@@ -53,13 +53,6 @@ struct Choice {
 };
 static_assert(std::is_trivially_copyable_v<Choice>);
 
-// No driver of GPUs lets processes share the pinned memory that it makes.
-Settings without_hosts(Settings settings, const Machine& machine) {
-  for (const PlaceId host : machine.places_of(PlaceKind::host))
-    settings.exclude.push_back(machine.place(host).name);
-  return settings;
-}
-
 }  // namespace
 
 RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const Settings& settings,
@@ -72,8 +65,8 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       options_{.executor = Executor::stream,
                .private_memory = true,
                .kernels = has_mail_kernels(driver)},
-      planner_(machine, without_hosts(settings, machine)),
-      routes_(machine, with_collective_slots(without_hosts(settings, machine), machine)),
+      planner_(machine, settings),
+      routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})) {
   communicator_->on_abort([this] { release_when_aborted(); });
