@@ -156,6 +156,12 @@ PlaceId flags_place(const Machine& machine, const std::vector<PlaceId>& ranks, i
   return std::all_of(ranks.begin(), ranks.end(), reaches) || !host.valid() ? gpu : host;
 }
 
+bool stays_within_reach(const Machine& machine, const Program& program) {
+  return std::none_of(program.nodes().begin(), program.nodes().end(), [&](const Node& node) {
+    return node.hop.valid() && machine.hop(node.hop).kind == HopKind::driver_staged;
+  });
+}
+
 std::vector<RankPart> project(const Machine& machine, const Program& program,
                               const std::vector<PlaceId>& ranks, int per_pair) {
   const RankOrder order(machine, program, ranks);

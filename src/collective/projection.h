@@ -72,6 +72,10 @@ struct RankPart {
 /// Where a rank's flags are: in its GPU's memory if all the others reach that, else in the host's.
 PlaceId flags_place(const Machine& machine, const std::vector<PlaceId>& ranks, int rank);
 
+/// True if no node copies between two GPUs of which one does not reach the other's memory. Ranks
+/// that are processes can run no others: no driver opens such memory to another process.
+bool stays_within_reach(const Machine& machine, const Program& program);
+
 /// Where the flags of a pair lie in the consumer's: `per_pair` words for each producer.
 constexpr Bytes flag_offset(int producer, int word, int per_pair) {
   return kFlagBytes * (static_cast<std::uint64_t>(producer) * static_cast<std::uint64_t>(per_pair) +

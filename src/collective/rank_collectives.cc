@@ -53,6 +53,14 @@ struct Choice {
 };
 static_assert(std::is_trivially_copyable_v<Choice>);
 
+[[noreturn]] void fail_to_divide(const CollectiveRequest& request, const CollectiveDraft& draft) {
+  fail(ErrorCode::unsupported,
+       fmt::format("{} by '{}' cannot be done by ranks of their own", name_of(request.collective),
+                   draft.algorithm->name),
+       "it copies between GPUs that do not reach each other's memory, or needs too many flags",
+       "Name host, or another algorithm, or auto.");
+}
+
 }  // namespace
 
 RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const Settings& settings,
@@ -189,6 +197,7 @@ Blob RankCollectives::proposal(const CollectiveRequest& request) {
   std::string problem;
   try {
     const CollectiveDraft draft = planner_.plan(request, options_).chosen();
+    if (draft.predicted == Seconds::infinity()) fail_to_divide(request, draft);
     choice = {.algorithm = draft.algorithm->name,
               .tuning = draft.tuning,
               .executor = draft.executor,

@@ -100,6 +100,24 @@ TEST(CollectiveChoice, IsThroughTheHostWithoutPeerAccess) {
   EXPECT_NE(chosen("h200x4", Collective::all_reduce, 64_MiB), "host");
 }
 
+// No driver opens memory of a GPU that is out of reach to another process.
+TEST(CollectiveChoice, OfRanksOfTheirOwnWithoutPeerAccessIsThroughTheHost) {
+  for (const char* name : {"nop2p4", "mist"}) {
+    const Machine machine = load_machine(name);
+    CollectivePlanner planner(machine, {});
+
+    const CollectivePlan plan =
+        planner.plan(request_of(machine, Collective::all_reduce, 64_MiB), {.private_memory = true});
+
+    EXPECT_STREQ(plan.chosen().algorithm->name, "host") << name;
+    for (const AlgorithmDecision& each : plan.decisions)
+      if (std::string_view(each.draft.algorithm->name) == "flat") {
+        EXPECT_EQ(each.draft.predicted, Seconds::infinity()) << name;
+        EXPECT_THAT(each.reason, testing::HasSubstr("out of reach")) << name;
+      }
+  }
+}
+
 // All of the message crosses the sockets' link twice each way flat, and once as a chain.
 TEST(CollectiveFigures, ChainBeatsFlatOnMist) {
   EXPECT_GT(best_of("mist", "flat", 64_MiB) / best_of("mist", "chain", 64_MiB), 1.5);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <span>
+#include <string_view>
 
 #include "collective/algorithm.h"
 #include "collective/rank_run.h"
@@ -69,10 +70,13 @@ CollectiveRequest random_request(Random& random, const std::vector<PlaceId>& ran
   return request;
 }
 
-const Algorithm& random_algorithm(Random& random, Collective collective) {
+// Without peer access only what goes through the host is possible.
+const Algorithm& random_algorithm(Random& random, Collective collective, bool through_host) {
   std::vector<const Algorithm*> able;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.does(collective) && !algorithm.is_kernel) able.push_back(&algorithm);
+    if (algorithm.does(collective) && !algorithm.is_kernel &&
+        (!through_host || std::string_view(algorithm.name) == "host"))
+      able.push_back(&algorithm);
   return *random.pick(able);
 }
 
@@ -99,7 +103,7 @@ class Rank {
 
   void add_step() {
     Step step{.request = random_request(random_, gpus_)};
-    const Algorithm& algorithm = random_algorithm(random_, step.request.collective);
+    const Algorithm& algorithm = random_algorithm(random_, step.request.collective, is_private());
     const Tuning tuning{
         .piece = {random_.between(1024, 65'536)}, .radix = 2, .private_memory = is_private()};
     const Executor by = random_.chance(50) ? Executor::graph : Executor::stream;
