@@ -123,6 +123,7 @@ CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
                                            const CollectiveRequest& request,
                                            const CollectiveOptions& options) {
   CollectiveDraft best;
+  best.algorithm = &algorithm;
   best.predicted = Seconds::infinity();
   for (const bool several : path_choices(options.paths))
     for (const int radix : radices_of(algorithm, request)) {

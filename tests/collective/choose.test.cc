@@ -89,7 +89,9 @@ TEST(CollectiveFigures, ThroughTheHostInOneStepIsTheBestOfSmallMessagesWithoutPe
 std::string chosen(const char* name, Collective collective, Bytes message) {
   const Machine machine = load_machine(name);
   CollectivePlanner planner(machine, {});
-  return planner.plan(request_of(machine, collective, message)).chosen().algorithm->name;
+  return planner.plan(request_of(machine, collective, message), {.paths = PathChoice::one})
+      .chosen()
+      .algorithm->name;
 }
 
 TEST(CollectiveChoice, IsThroughTheHostWithoutPeerAccess) {
@@ -106,8 +108,8 @@ TEST(CollectiveChoice, OfRanksOfTheirOwnWithoutPeerAccessIsThroughTheHost) {
     const Machine machine = load_machine(name);
     CollectivePlanner planner(machine, {});
 
-    const CollectivePlan plan =
-        planner.plan(request_of(machine, Collective::all_reduce, 64_MiB), {.private_memory = true});
+    const CollectivePlan plan = planner.plan(request_of(machine, Collective::all_reduce, 64_MiB),
+                                             {.paths = PathChoice::one, .private_memory = true});
 
     EXPECT_STREQ(plan.chosen().algorithm->name, "host") << name;
     for (const AlgorithmDecision& each : plan.decisions)
