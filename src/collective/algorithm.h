@@ -58,5 +58,7 @@ Algorithm oneshot();
 Algorithm twoshot();
 Algorithm chain();
 Algorithm oneshot_copies();
+Algorithm host();
+Algorithm host_oneshot();
 
 }  // namespace polypath

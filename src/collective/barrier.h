@@ -21,6 +21,7 @@ namespace polypath {
 
 /// The ranks' parts, for RankRun; their buffers are the flags alone, so that a run is given none.
 /// Error (unsupported) if fewer than two words are kept for each pair.
-std::vector<RankPart> barrier_parts(const std::vector<PlaceId>& ranks, int per_pair);
+std::vector<RankPart> barrier_parts(const Machine& machine, const std::vector<PlaceId>& ranks,
+                                    int per_pair);
 
 }  // namespace polypath

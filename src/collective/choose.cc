@@ -55,6 +55,10 @@ void explain(std::vector<AlgorithmDecision>& decisions) {
   decisions.front().chosen = true;
   const Seconds best = decisions.front().draft.predicted;
   for (AlgorithmDecision& each : decisions) {
+    if (each.draft.predicted == Seconds::infinity()) {
+      each.reason = "cannot be done by ranks of their own: memory out of reach, or too many flags";
+      continue;
+    }
     const double factor = each.draft.predicted / best;
     each.reason = each.chosen ? fmt::format("is over first: {}", in_words(each.draft))
                               : fmt::format("takes {:.2f} times as long at its best: {}", factor,
@@ -70,11 +74,12 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
       rates_(machine_),
       routes_(machine_, settings_) {}
 
-// Who keeps its memory private is a rank of its own. What needs too many flags is out of the
-// question.
+// Who keeps its memory private is a rank of its own. What needs too many flags, or memory that is
+// out of reach, is out of the question.
 Seconds CollectivePlanner::predict(const CollectiveRequest& request, Executor executor,
                                    const Program& program, bool divided) {
   if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
+  if (!stays_within_reach(machine_, program)) return Seconds::infinity();
   try {
     const auto parts = project(machine_, program, request.ranks, RankMemorySizes{}.flags_per_pair);
     return predicted_time(machine_, rates_, parts, request.ranks, executor);
@@ -118,6 +123,7 @@ CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
                                            const CollectiveRequest& request,
                                            const CollectiveOptions& options) {
   CollectiveDraft best;
+  best.algorithm = &algorithm;
   best.predicted = Seconds::infinity();
   for (const bool several : path_choices(options.paths))
     for (const int radix : radices_of(algorithm, request)) {

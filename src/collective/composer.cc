@@ -45,9 +45,15 @@ Slice Composer::output(int rank, Bytes offset) const {
 
 Slice Composer::slot(int from, int to, Bytes bytes) {
   if (bytes.value == 0) return {};
-  return slot(*machine_.find_hop(request_.ranks[static_cast<std::size_t>(from)],
-                                 request_.ranks[static_cast<std::size_t>(to)]),
-              false);
+  return slot(*machine_.find_hop(gpu(from), gpu(to)), false);
+}
+
+Slice Composer::host_slot(int rank) {
+  return slot(*machine_.find_hop(gpu(rank), machine_.nearest_host(gpu(rank))), false);
+}
+
+Slice Composer::arrival_slot(int rank) {
+  return slot(*machine_.find_hop(machine_.nearest_host(gpu(rank)), gpu(rank)), false);
 }
 
 Slice Composer::slot(HopId filled_over, bool of_a_path) {

@@ -52,6 +52,10 @@ class Composer {
   /// Scratch memory of rank `to` for `bytes` bytes from rank `from`: the least recently asked for
   /// of kPieceSlots. Who asks is done with what it held. None for 0 bytes.
   Slice slot(int from, int to, Bytes bytes);
+  /// Scratch memory of the host nearest to a rank, for what the rank writes there, and of the rank,
+  /// for what it reads from there; in the same way.
+  Slice host_slot(int rank);
+  Slice arrival_slot(int rank);
   /// Part `number` of `count` of the elements.
   [[nodiscard]] Part part(int number, int count) const;
   /// Pieces that messages go into, the largest of which has so many bytes.
@@ -76,6 +80,9 @@ class Composer {
   Program build() &&;
 
  private:
+  [[nodiscard]] PlaceId gpu(int rank) const {
+    return request_.ranks[static_cast<std::size_t>(rank)];
+  }
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
   int queue(const Queue& queue);
   [[nodiscard]] KernelCall mail_of(int rank, const Mail& mail, Slice from, Slice to) const;

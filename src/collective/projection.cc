@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collective/mail.h"
 #include "collective/rank_order.h"
 #include "core/error.h"
@@ -16,9 +18,10 @@ std::size_t index(int number) { return static_cast<std::size_t>(number); }
 // Writes down what one rank does.
 class Projection {
  public:
-  Projection(const Program& whole, const RankOrder& order, const std::vector<PlaceId>& ranks,
-             int rank, int per_pair)
-      : whole_(whole),
+  Projection(const Machine& machine, const Program& whole, const RankOrder& order,
+             const std::vector<PlaceId>& ranks, int rank, int per_pair)
+      : machine_(machine),
+        whole_(whole),
         order_(order),
         rank_(rank),
         per_pair_(per_pair),
@@ -52,9 +55,11 @@ class Projection {
     part_.first_flags = static_cast<int>(part_.program.buffers().size());
     part_.first_mailbox = first_mailbox_of(part_.program);
     part_.mailbox = mailbox_bytes_of(whole_);
-    for (const PlaceId place : ranks) part_.program.add(ProgramBuffer{place});
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      part_.program.add(ProgramBuffer{flags_place(machine_, ranks, static_cast<int>(rank))});
     for (std::size_t i = 0; i < buffers.size(); ++i)
       if (buffers[i].is_scratch()) add_scratch(buffers[i], buffers_[i]);
+    own_ = part_.program.add(ProgramBuffer{ranks[index(rank_)]});
   }
 
   void add_scratch(const ProgramBuffer& buffer, int& number) {
@@ -88,7 +93,7 @@ class Projection {
     const RankFlag& which = order_.flags()[index(flag)];
     const Slice word{part_.first_flags + which.consumer,
                      flag_offset(which.producer, which.word, per_pair_)};
-    return flag_node(operation, queue, word, part_.first_flags + rank_);
+    return flag_node(operation, queue, word, own_);
   }
 
   // Besides the node before it in its queue, it may come after others.
@@ -128,16 +133,34 @@ class Projection {
     return part_.program.add(made, after);
   }
 
+  const Machine& machine_;
   const Program& whole_;
   const RankOrder& order_;
   int rank_;
   int per_pair_;
   RankPart part_;
+  int own_ = kNone;  ///< a buffer of the rank's GPU: of it nothing else is used
   std::vector<int> buffers_, queues_, nodes_;  ///< of the part, by those of the whole
   std::vector<int> awaits_;                    ///< nodes of the part, by flag
 };
 
 }  // namespace
+
+PlaceId flags_place(const Machine& machine, const std::vector<PlaceId>& ranks, int rank) {
+  const PlaceId gpu = ranks[index(rank)];
+  const auto reaches = [&](PlaceId other) {
+    const auto hop = machine.find_hop(other, gpu);
+    return other == gpu || (hop && machine.hop(*hop).kind == HopKind::peer);
+  };
+  const PlaceId host = machine.nearest_host(gpu);
+  return std::all_of(ranks.begin(), ranks.end(), reaches) || !host.valid() ? gpu : host;
+}
+
+bool stays_within_reach(const Machine& machine, const Program& program) {
+  return std::none_of(program.nodes().begin(), program.nodes().end(), [&](const Node& node) {
+    return node.hop.valid() && machine.hop(node.hop).kind == HopKind::driver_staged;
+  });
+}
 
 std::vector<RankPart> project(const Machine& machine, const Program& program,
                               const std::vector<PlaceId>& ranks, int per_pair) {
@@ -149,7 +172,7 @@ std::vector<RankPart> project(const Machine& machine, const Program& program,
          "Use larger pieces.");
   std::vector<RankPart> parts;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank)
-    parts.push_back(Projection(program, order, ranks, rank, per_pair).write());
+    parts.push_back(Projection(machine, program, order, ranks, rank, per_pair).write());
   return parts;
 }
 

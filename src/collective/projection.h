@@ -57,7 +57,8 @@ struct ScratchUse {
 struct RankPart {
   /// Its first buffers are those of the whole program that are not scratch memory, mailboxes last;
   /// then come the ranks' flags, one buffer for each rank's; then scratch memory, which is ordinary
-  /// memory here.
+  /// memory here, of hosts, too: a slot there is its owner's, and those who read it are its
+  /// readers.
   Program program;
   int first_flags = 0;  ///< the buffer of rank 0's flags
   /// The buffer of rank 0's mailbox, which the others' follow; first_flags if there are none.
@@ -67,6 +68,13 @@ struct RankPart {
   /// Flags of the pair of ranks that needs most; as many as the whole program needs, whosever part.
   int flags_per_pair = 0;
 };
+
+/// Where a rank's flags are: in its GPU's memory if all the others reach that, else in the host's.
+PlaceId flags_place(const Machine& machine, const std::vector<PlaceId>& ranks, int rank);
+
+/// True if no node copies between two GPUs of which one does not reach the other's memory. Ranks
+/// that are processes can run no others: no driver opens such memory to another process.
+bool stays_within_reach(const Machine& machine, const Program& program);
 
 /// Where the flags of a pair lie in the consumer's: `per_pair` words for each producer.
 constexpr Bytes flag_offset(int producer, int word, int per_pair) {

@@ -55,11 +55,12 @@ struct Choice {
 };
 static_assert(std::is_trivially_copyable_v<Choice>);
 
-// No driver of GPUs lets processes share the pinned memory that it makes.
-Settings without_hosts(Settings settings, const Machine& machine) {
-  for (const PlaceId host : machine.places_of(PlaceKind::host))
-    settings.exclude.push_back(machine.place(host).name);
-  return settings;
+[[noreturn]] void fail_to_divide(const CollectiveRequest& request, const CollectiveDraft& draft) {
+  fail(ErrorCode::unsupported,
+       fmt::format("{} by '{}' cannot be done by ranks of their own", name_of(request.collective),
+                   draft.algorithm->name),
+       "it copies between GPUs that do not reach each other's memory, or needs too many flags",
+       "Name host, or another algorithm, or auto.");
 }
 
 }  // namespace
@@ -74,11 +75,11 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       options_{.executor = Executor::stream,
                .private_memory = true,
                .kernels = has_mail_kernels(driver)},
-      planner_(machine, without_hosts(settings, machine)),
-      routes_(machine, with_collective_slots(without_hosts(settings, machine), machine)),
+      planner_(machine, settings),
+      routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})) {
-  auto barriers = barrier_parts(ranks_, RankRun::Group{}.flags_per_pair);
+  auto barriers = barrier_parts(machine, ranks_, RankRun::Group{}.flags_per_pair);
   barrier_ = std::make_unique<RankProgram>(std::move(barriers[static_cast<std::size_t>(rank())]),
                                            Executor::stream);
   run_->prepare(*barrier_);
@@ -207,6 +208,7 @@ Blob RankCollectives::proposal(const CollectiveRequest& request) {
   std::string problem;
   try {
     const CollectiveDraft draft = planner_.plan(request, options_).chosen();
+    if (draft.predicted == Seconds::infinity()) fail_to_divide(request, draft);
     choice = {.algorithm = draft.algorithm->name,
               .tuning = draft.tuning,
               .executor = draft.executor,

@@ -70,7 +70,7 @@ RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
       stream_(driver.create_stream(gpu())),
       handed_(ranks_.size()) {
   try {
-    flags_ = make_zeros(flag_bytes());
+    flags_ = make_flags();
     exchange({flags_});
   } catch (...) {
     give_back();
@@ -92,7 +92,7 @@ Bytes RankMemory::flag_bytes() const {
 
 Address RankMemory::make(PlaceId place, Bytes bytes) {
   own_.reserve(own_.size() + 1);
-  own_.push_back(driver_.allocate(place, bytes));
+  own_.push_back(driver_.allocate_shareable(place, bytes));
   return own_.back();
 }
 
@@ -100,6 +100,27 @@ Address RankMemory::make_zeros(Bytes bytes) {
   own_.reserve(own_.size() + 1);
   own_.push_back(driver_.allocate_zeros(gpu(), bytes));
   return own_.back();
+}
+
+// Those in the host's memory get their zeros from the GPU's, before anybody is told of them.
+Address RankMemory::make_flags() {
+  if (flags_at() == gpu()) return make_zeros(flag_bytes());
+  const Address flags = make(flags_at(), flag_bytes());
+  const Address zeros = driver_.allocate_zeros(gpu(), flag_bytes());
+  try {
+    driver_.copy({.destination = flags,
+                  .destination_place = flags_at(),
+                  .source = zeros,
+                  .source_place = gpu(),
+                  .bytes = flag_bytes()},
+                 stream_);
+    driver_.synchronize(stream_);
+  } catch (...) {
+    quietly([&] { driver_.free(zeros); });
+    throw;
+  }
+  driver_.free(zeros);
+  return flags;
 }
 
 // On a stream that nothing else is in, so that it does not wait for what waits for the flags.
@@ -112,7 +133,7 @@ void RankMemory::set_flags() {
   for (const Address mailbox : mailboxes)
     driver_.write_value(stream_, mailbox + Bytes{kMailAbandoned}, gpu(), 1);
   for (Bytes offset; offset < flag_bytes(); offset += kFlagBytes)
-    driver_.write_value(stream_, flags_ + offset, gpu(), 1);
+    driver_.write_value(stream_, flags_ + offset, flags_at(), 1);
   driver_.synchronize(stream_);
 }
 

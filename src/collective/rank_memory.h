@@ -22,6 +22,7 @@ using AllGather = std::function<std::vector<ExportedMemory>(const ExportedMemory
 struct RankMemorySizes {
   int flags_per_pair = 512;  ///< words of 4 bytes
   Bytes slot;                ///< of scratch memory
+  PlaceId flags = {};        ///< where this rank's flags are (flags_place); its GPU if invalid
 };
 
 class RankMemory {
@@ -58,6 +59,8 @@ class RankMemory {
   [[nodiscard]] PlaceId gpu() const { return ranks_[static_cast<std::size_t>(rank_)]; }
   [[nodiscard]] Address make(PlaceId place, Bytes bytes);
   [[nodiscard]] Address make_zeros(Bytes bytes);
+  [[nodiscard]] Address make_flags();
+  [[nodiscard]] PlaceId flags_at() const { return sizes_.flags.valid() ? sizes_.flags : gpu(); }
   void exchange(const std::vector<Address>& own);
   void place_mailboxes(const RankPart& part);
   void place_slots(const Machine& machine, const std::vector<ScratchUse>& scratch);

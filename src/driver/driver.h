@@ -160,6 +160,9 @@ class Driver {
   virtual Address allocate(PlaceId place, Bytes bytes) = 0;
   /// The same of a GPU, with nothing but zeros in it. Waits for that.
   virtual Address allocate_zeros(PlaceId gpu, Bytes bytes) = 0;
+  /// The same for memory that other processes are to be given, too: export_memory() takes any that
+  /// this returns. Error (unsupported) if the system has no such memory.
+  virtual Address allocate_shareable(PlaceId place, Bytes bytes) { return allocate(place, bytes); }
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
   /// The same for memory that copies from `source` go into and copies of the place's own GPU out
@@ -241,7 +244,7 @@ class Driver {
   virtual void wait_value(StreamHandle stream, Address address, PlaceId place, std::uint32_t value);
 
   /// What another process needs to reach the allocation that the address lies in, from there on.
-  /// Error (unsupported) for memory that cannot be shared.
+  /// Error (unsupported) for memory that cannot be shared; allocate_shareable() returns none such.
   [[nodiscard]] virtual ExportedMemory export_memory(Address address);
   /// Where a GPU finds it, also if it is memory of this very process. Error (invalid_argument) if
   /// these bytes name nothing, (driver) if it cannot be reached.

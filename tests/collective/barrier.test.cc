@@ -15,9 +15,10 @@
 namespace polypath::test {
 namespace {
 
-RankPrograms barrier_of(const std::vector<PlaceId>& ranks, Executor executor) {
+RankPrograms barrier_of(const Machine& machine, const std::vector<PlaceId>& ranks,
+                        Executor executor) {
   RankPrograms programs;
-  for (RankPart& part : barrier_parts(ranks, RankMemorySizes{}.flags_per_pair))
+  for (RankPart& part : barrier_parts(machine, ranks, RankMemorySizes{}.flags_per_pair))
     programs.push_back(std::make_unique<RankProgram>(std::move(part), executor));
   return programs;
 }
@@ -81,7 +82,7 @@ TEST_P(BarrierOf, OrdersWhatIsBeforeAndAfterIt) {
   for (const Executor executor : {Executor::stream, Executor::graph}) {
     Random random(5);
     RankGroup group(machine, ranks);
-    const RankPrograms barrier = barrier_of(ranks, executor);
+    const RankPrograms barrier = barrier_of(machine, ranks, executor);
     group.prepare(barrier);
     {
       Round round(group, ranks);
@@ -108,7 +109,7 @@ TEST(Barrier, GoesBetweenCollectives) {
   RankGroup group(machine, ranks);
   const RankPrograms sum =
       divide(machine, build(find_algorithm("flat"), machine, request, {}), ranks, Executor::stream);
-  const RankPrograms barrier = barrier_of(ranks, Executor::stream);
+  const RankPrograms barrier = barrier_of(machine, ranks, Executor::stream);
   group.prepare(sum);
   group.prepare(barrier);
   auto buffers = std::make_unique<RankBuffers>(group.driver(), request);
@@ -130,8 +131,8 @@ TEST(Barrier, NeedsTwoFlagsOfEachPair) {
   const Machine machine = load_machine("h200x4");
 
   expect_error(
-      ErrorCode::unsupported, [&] { (void)barrier_parts(first_gpus(machine, 2), 1); }, "2 flags",
-      "1 are kept");
+      ErrorCode::unsupported, [&] { (void)barrier_parts(machine, first_gpus(machine, 2), 1); },
+      "2 flags", "1 are kept");
 }
 
 }  // namespace

@@ -63,6 +63,63 @@ TEST(CollectiveFigures, HierarchicalBeatsFlatOnMist) {
   EXPECT_GT(best_of("mist", "flat", 64_MiB) / best_of("mist", "hierarchical", 64_MiB), 1.1);
 }
 
+// Without peer access what n ranks need is written once and read n-1 times. Of S bytes on nop2p4:
+// the host's memory carries (3·4-2)·S at 163.8 GB/s, and each rank reads 1.5·S at 26.2 GB/s. That
+// memory is what limits: 64 MiB take 10·67.1 MB/163.8 GB/s = 4097 us at least. It gives all copies
+// that are under way the same rate; so, as there is less to write than to read, reads are alone in
+// the end, and it is not full: S/20.5 + 0.5·S/26.2 = 4558 us.
+TEST(CollectiveFigures, ThroughTheHostIsTheBestWithoutPeerAccess) {
+  const Bytes message = 64_MiB;
+  const Seconds host = best_of("nop2p4", "host", message);
+
+  EXPECT_GT(host.value, 10 * message.real() / 163.8e9);
+  EXPECT_LT(host.value, 1.08 * (message.real() / 20.5e9 + 0.5 * message.real() / 26.2e9));
+  for (const char* other : {"flat", "ring", "knomial", "hierarchical"})
+    EXPECT_GT(best_of("nop2p4", other, message) / host, 1.2) << other;
+}
+
+// What the others need of 64 KiB is written and read in one step, instead of two.
+TEST(CollectiveFigures, ThroughTheHostInOneStepIsTheBestOfSmallMessagesWithoutPeerAccess) {
+  const Seconds oneshot = best_of("nop2p4", "host-oneshot", 64_KiB);
+
+  for (const char* other : {"host", "flat", "ring", "knomial", "hierarchical"})
+    EXPECT_GT(best_of("nop2p4", other, 64_KiB) / oneshot, 1.2) << other;
+}
+
+std::string chosen(const char* name, Collective collective, Bytes message) {
+  const Machine machine = load_machine(name);
+  CollectivePlanner planner(machine, {});
+  return planner.plan(request_of(machine, collective, message), {.paths = PathChoice::one})
+      .chosen()
+      .algorithm->name;
+}
+
+TEST(CollectiveChoice, IsThroughTheHostWithoutPeerAccess) {
+  for (const Collective collective : all_collectives())
+    if (collective != Collective::all_to_all_v)
+      EXPECT_EQ(chosen("nop2p4", collective, 64_MiB), "host");
+  EXPECT_EQ(chosen("nop2p4", Collective::all_reduce, 64_KiB), "host-oneshot");
+  EXPECT_NE(chosen("h200x4", Collective::all_reduce, 64_MiB), "host");
+}
+
+// No driver opens memory of a GPU that is out of reach to another process.
+TEST(CollectiveChoice, OfRanksOfTheirOwnWithoutPeerAccessIsThroughTheHost) {
+  for (const char* name : {"nop2p4", "mist"}) {
+    const Machine machine = load_machine(name);
+    CollectivePlanner planner(machine, {});
+
+    const CollectivePlan plan = planner.plan(request_of(machine, Collective::all_reduce, 64_MiB),
+                                             {.paths = PathChoice::one, .private_memory = true});
+
+    EXPECT_STREQ(plan.chosen().algorithm->name, "host") << name;
+    for (const AlgorithmDecision& each : plan.decisions)
+      if (std::string_view(each.draft.algorithm->name) == "flat") {
+        EXPECT_EQ(each.draft.predicted, Seconds::infinity()) << name;
+        EXPECT_THAT(each.reason, testing::HasSubstr("out of reach")) << name;
+      }
+  }
+}
+
 // All of the message crosses the sockets' link twice each way flat, and once as a chain.
 TEST(CollectiveFigures, ChainBeatsFlatOnMist) {
   EXPECT_GT(best_of("mist", "flat", 64_MiB) / best_of("mist", "chain", 64_MiB), 1.5);

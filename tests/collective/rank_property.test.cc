@@ -114,8 +114,10 @@ TEST_P(RanksOfSize, AreRight) {
 INSTANTIATE_TEST_SUITE_P(All, RanksOfSize, testing::Values(2, 3, 4, 5, 6, 7, 8));
 
 // Each algorithm and collective at least once.
-TEST(AllAlgorithms, AreRightWhenDivided) {
-  const Machine machine = load_machine("h200x4");
+class AllAlgorithms : public testing::TestWithParam<const char*> {};
+
+TEST_P(AllAlgorithms, AreRightWhenDivided) {
+  const Machine machine = load_machine(GetParam());
   for (const Algorithm& algorithm : algorithms())
     for (const Collective collective : algorithm.collectives)
       for (const Executor executor : {Executor::stream, Executor::graph}) {
@@ -141,6 +143,10 @@ TEST(AllAlgorithms, AreRightWhenDivided) {
         EXPECT_THAT(group.close(), testing::IsEmpty());
       }
 }
+
+// With peer access and without, where flags and slots that several ranks read are in the host's
+// memory: more pieces than slots.
+INSTANTIATE_TEST_SUITE_P(On, AllAlgorithms, testing::Values("h200x4", "pcie4", "nop2p4", "mist"));
 
 }  // namespace
 }  // namespace polypath::test

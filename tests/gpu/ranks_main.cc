@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <span>
+#include <string_view>
 
 #include "collective/algorithm.h"
 #include "collective/rank_run.h"
@@ -69,10 +70,13 @@ CollectiveRequest random_request(Random& random, const std::vector<PlaceId>& ran
   return request;
 }
 
-const Algorithm& random_algorithm(Random& random, Collective collective) {
+// Without peer access only what goes through the host is possible.
+const Algorithm& random_algorithm(Random& random, Collective collective, bool through_host) {
   std::vector<const Algorithm*> able;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.does(collective) && !algorithm.is_kernel) able.push_back(&algorithm);
+    if (algorithm.does(collective) && !algorithm.is_kernel &&
+        (!through_host || std::string_view(algorithm.name) == "host"))
+      able.push_back(&algorithm);
   return *random.pick(able);
 }
 
@@ -99,8 +103,9 @@ class Rank {
 
   void add_step() {
     Step step{.request = random_request(random_, gpus_)};
-    const Algorithm& algorithm = random_algorithm(random_, step.request.collective);
-    const Tuning tuning{.piece = {random_.between(1024, 65'536)}, .radix = 2};
+    const Algorithm& algorithm = random_algorithm(random_, step.request.collective, is_private());
+    const Tuning tuning{
+        .piece = {random_.between(1024, 65'536)}, .radix = 2, .private_memory = is_private()};
     const Executor by = random_.chance(50) ? Executor::graph : Executor::stream;
     auto parts =
         project(opened_.machine(), build(algorithm, opened_.machine(), step.request, tuning), gpus_,
@@ -157,6 +162,11 @@ class Rank {
     };
   }
 
+  // Memory of a GPU that another one does not reach cannot be opened.
+  [[nodiscard]] bool is_private() const {
+    return flags_place(opened_.machine(), gpus_, rank_) != gpu();
+  }
+
   static std::size_t output_size(const CollectiveRequest& request) {
     return std::max(output_bytes(request, 0), request.element()).value;
   }
@@ -195,6 +205,11 @@ class Rank {
   // The program's buffers are the inputs of all, then their outputs.
   void share(Step& step) {
     for (const Address own : {step.input, step.output}) {
+      if (is_private()) {
+        step.buffers.resize(step.buffers.size() + gpus_.size());
+        *(step.buffers.end() - static_cast<std::ptrdiff_t>(gpus_.size()) + rank_) = own;
+        continue;
+      }
       const auto all = exchange()(driver().export_memory(own));
       for (std::size_t rank = 0; rank < all.size(); ++rank) {
         const bool mine = static_cast<int>(rank) == rank_;

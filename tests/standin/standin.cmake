@@ -50,6 +50,14 @@ foreach(seed IN ITEMS 1 2)
                    $<TARGET_FILE:test_gpu> --gtest_filter=*DriverConformance*:*DriverFlags*)
   set_tests_properties(StandIn.ConformanceInChaos${seed} PROPERTIES LABELS standin)
 endforeach()
+# Without peer access flags are in the host's memory, and so is what messages go through.
+foreach(machine IN ITEMS nop2p4 pcie4)
+  add_test(NAME StandIn.RanksAreProcessesOn_${machine}
+           COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=4
+                   STANDIN_MACHINE=${machine} $<TARGET_FILE:polypath_ranks> 4 4)
+  set_tests_properties(StandIn.RanksAreProcessesOn_${machine} PROPERTIES LABELS standin
+                       PASS_REGULAR_EXPRESSION "right")
+endforeach()
 foreach(ranks IN ITEMS 2 3 5 8)
   add_test(NAME StandIn.RanksAreProcesses${ranks}
            COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${ranks}

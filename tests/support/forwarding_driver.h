@@ -15,6 +15,9 @@ class ForwardingDriver : public Driver {
   Address allocate_zeros(PlaceId gpu, Bytes bytes) override {
     return real_.allocate_zeros(gpu, bytes);
   }
+  Address allocate_shareable(PlaceId place, Bytes bytes) override {
+    return real_.allocate_shareable(place, bytes);
+  }
   void free(Address address) override { real_.free(address); }
   std::optional<MemoryInfo> find_memory(Address address) override {
     return real_.find_memory(address);

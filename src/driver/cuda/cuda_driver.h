@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/shared_pages.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/host_pages.h"
 #include "driver/cuda/imports.h"
@@ -44,6 +45,7 @@ class CudaDriver final : public Driver {
   Seconds now() override;
   Address allocate(PlaceId place, Bytes bytes) override;
   Address allocate_zeros(PlaceId gpu, Bytes bytes) override;
+  Address allocate_shareable(PlaceId place, Bytes bytes) override;
   void free(Address address) override;
   Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
@@ -116,6 +118,12 @@ class CudaDriver final : public Driver {
   void add_flag(Graph& graph, const FlagRequest& flag, const std::vector<GraphNodePointer>& after);
   [[nodiscard]] Address reach_flag(Address address, PlaceId place, int gpu);
   struct SharedMemory;
+  struct SharedHostMemory;
+  [[nodiscard]] std::optional<ExportedMemory> export_pages(Address address);
+  [[nodiscard]] Address import_device(const ExportedMemory& memory, PlaceId gpu);
+  [[nodiscard]] Address import_pages(const ExportedMemory& memory);
+  void check_registered(const SharedPages& pages);
+  void release_pages(std::unique_ptr<SharedPages> pages);
   [[nodiscard]] int owner_of(const SharedMemory& shared) const;
   [[nodiscard]] Address open(const SharedMemory& shared, int gpu);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
@@ -144,6 +152,8 @@ class CudaDriver final : public Driver {
   std::mutex mutex_;
   std::map<Address, PlaceId> allocations_;
   std::map<Address, std::unique_ptr<HostPages>> host_pages_;         ///< of registered memory
+  std::map<Address, std::unique_ptr<SharedPages>> shared_pages_;     ///< the same, for others too
+  std::map<Address, std::unique_ptr<SharedPages>> opened_pages_;     ///< and of others
   std::map<Address, std::unique_ptr<MappedMemory>> mapped_;          ///< staging memory of GPUs
   std::map<Address, Bytes> staging_;                                 ///< other staging memory
   std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< of it, what is not in use

@@ -123,7 +123,9 @@ void CudaDriver::free_pinned(Address address) {
   auto* const memory = reinterpret_cast<void*>(address.value);
   std::unique_lock lock(mutex_);
   auto pages = host_pages_.extract(address);
+  auto shared = shared_pages_.extract(address);
   lock.unlock();
+  if (!shared.empty()) return release_pages(std::move(shared.mapped()));
   if (pages.empty()) return check(cuda_.host_free(memory), "cuMemFreeHost");
   const Result result = cuda_.host_unregister(memory);
   if (result != kSuccess) (void)pages.mapped().release();  // a GPU may still use it

@@ -7,36 +7,18 @@
 #include "core/error.h"
 #include "core/process_identity.h"
 #include "driver/cuda/cuda_driver.h"
+#include "driver/cuda/exported.h"
 
 namespace polypath::cuda {
 
-/// What the exporter says; the bytes of ExportedMemory.
-struct CudaDriver::SharedMemory {
-  IpcHandle handle;
-  GpuUuid gpu;
-  ProcessIdentity exporter;
-  std::uint64_t base = 0;    ///< of the allocation, as the exporter knows it
-  std::uint64_t size = 0;    ///< of the allocation
-  std::uint64_t offset = 0;  ///< of the address in it
-};
-
-namespace {
-
-template <class Contents>
-ExportedMemory bytes_of(const Contents& contents) {
-  ExportedMemory bytes(sizeof contents);
-  std::memcpy(bytes.data(), &contents, sizeof contents);
-  return bytes;
-}
-
-}  // namespace
-
 ExportedMemory CudaDriver::export_memory(Address address) {
+  if (auto pages = export_pages(address)) return std::move(*pages);
   MemoryAccess access;
   const auto memory = find_memory(address, &access);
   if (!memory || memory->kind != MemoryKind::device || !access.shareable || imports_.find(address))
     fail(ErrorCode::unsupported, fmt::format("0x{:x} cannot be shared", address.value),
-         "only memory that this process has from cuMemAlloc can", "Allocate it there.");
+         "only memory that this process has from cuMemAlloc or allocate_shareable can",
+         "Allocate it there.");
   SharedMemory shared;
   shared.exporter = this_process().value_or(ProcessIdentity{});
   shared.base = memory->base.value;
@@ -77,10 +59,15 @@ Address CudaDriver::open(const SharedMemory& shared, int gpu) {
 }
 
 Address CudaDriver::import_memory(const ExportedMemory& memory, PlaceId gpu) {
+  static_assert(sizeof(SharedHostMemory) != sizeof(SharedMemory));
+  if (memory.size() == sizeof(SharedHostMemory)) return import_pages(memory);
+  if (memory.size() == sizeof(SharedMemory)) return import_device(memory, gpu);
+  fail(ErrorCode::invalid_argument, "memory cannot be imported",
+       fmt::format("{} bytes name none", memory.size()), "Pass what export_memory returned.");
+}
+
+Address CudaDriver::import_device(const ExportedMemory& memory, PlaceId gpu) {
   SharedMemory shared;
-  if (memory.size() != sizeof shared)
-    fail(ErrorCode::invalid_argument, "memory cannot be imported",
-         fmt::format("{} bytes name none", memory.size()), "Pass what export_memory returned.");
   std::memcpy(&shared, memory.data(), sizeof shared);
   const Address base = open(shared, ordinal(gpu));
   const Address begin = base.value != 0 ? base : Address{static_cast<std::uintptr_t>(shared.base)};
@@ -98,7 +85,9 @@ void CudaDriver::release_import(Address address) {
          "import_memory did not return it, or it was given back", "Give each import back once.");
   const Address base = found->second;
   opened_.erase(found);
+  auto pages = opened_pages_.extract(base);
   lock.unlock();
+  if (!pages.empty()) return release_pages(std::move(pages.mapped()));
   if (base.value == 0) return;
   const auto import = imports_.find(base);
   imports_.remove(base);

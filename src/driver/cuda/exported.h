@@ -1,0 +1,35 @@
+#pragma once
+// What processes say to each other of memory that they share: the bytes of ExportedMemory. Their
+// number tells which of the two it is.
+
+#include <cstring>
+
+#include "driver/cuda/cuda_driver.h"
+
+namespace polypath::cuda {
+
+/// Of a GPU, by a handle of CUDA's.
+struct CudaDriver::SharedMemory {
+  IpcHandle handle;
+  GpuUuid gpu;
+  ProcessIdentity exporter;
+  std::uint64_t base = 0;    ///< of the allocation, as the exporter knows it
+  std::uint64_t size = 0;    ///< of the allocation
+  std::uint64_t offset = 0;  ///< of the address in it
+};
+
+/// Of the host.
+struct CudaDriver::SharedHostMemory {
+  SharedPages::Name pages;
+  std::uint64_t base = 0;    ///< where the exporter has them
+  std::uint64_t offset = 0;  ///< of the address in them
+};
+
+template <class Contents>
+ExportedMemory bytes_of(const Contents& contents) {
+  ExportedMemory bytes(sizeof contents);
+  std::memcpy(bytes.data(), &contents, sizeof contents);
+  return bytes;
+}
+
+}  // namespace polypath::cuda
