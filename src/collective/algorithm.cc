@@ -29,9 +29,9 @@ bool Algorithm::keeps_rank_order(const CollectiveRequest& request) const {
 }
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {flat(),     hierarchical(),  ring(), knomial(),
-                                             exchange(), bruck(),         tree(), chain(),
-                                             oneshot(),  oneshot_copies()};
+  static const std::vector<Algorithm> all = {flat(),     hierarchical(),   ring(),        knomial(),
+                                             exchange(), bruck(),          tree(),        chain(),
+                                             oneshot(),  oneshot_copies(), across_nodes()};
   return all;
 }
 

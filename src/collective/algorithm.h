@@ -57,5 +57,6 @@ Algorithm bruck();
 Algorithm oneshot();
 Algorithm chain();
 Algorithm oneshot_copies();
+Algorithm across_nodes();
 
 }  // namespace polypath
