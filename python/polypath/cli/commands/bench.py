@@ -118,7 +118,8 @@ def bench(
     if is_collective(operation, algorithms is not None):
         _refuse_options_of_copies(source, pieces, shares, chunks, plot)
         choices = collective_choices(executor, paths, gpus, chosen) | {"verify": verify}
-        return bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
+        bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
+        return
     refuse({**chosen, "--gpus": gpus}, "it is for collectives")
     choice = choose_machine(machine)
     document = run_bench(
@@ -134,6 +135,10 @@ def bench(
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
+    _show_and_check(document, json_target, verify)
+
+
+def _show_and_check(document: Document, json_target: str | None, verify: bool) -> None:
     show_bench(console_for(json_target), document)
     check_verified(document, verify)
 
