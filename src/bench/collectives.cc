@@ -92,12 +92,12 @@ bool verified_run(const OpenMachine& opened, const CollectiveRequest& request,
   return group.close();
 }
 
-// Of all ranks.
+// Of all ranks, their results on the host included.
 Bytes memory_of(const CollectiveRequest& request) {
   Bytes sum;
   for (int rank = 0; rank < request.size(); ++rank) {
     const Bytes in = input_bytes(request, rank), out = output_bytes(request, rank);
-    sum += request.in_place ? std::max(in, out) : in + out;
+    sum += (request.in_place ? std::max(in, out) : in + out) + out;
   }
   return sum;
 }

@@ -53,7 +53,8 @@ TEST(CollectiveBench, WithoutVerificationVerifiesNothing) {
   for (const CollectiveResult& result : measure(bench)) EXPECT_FALSE(result.verified);
 }
 
-// Of 8 ranks with an input and an output each 100 KiB have room for 6400 bytes of each.
+// Of 8 ranks with an input, an output and a result on the host 100 KiB have room for 4266 bytes of
+// each.
 TEST(CollectiveBench, OfSeveralNodesVerifiesWhatThereIsRoomFor) {
   CollectiveBench bench = bench_of(Collective::all_reduce, {"nodes", kAutomatic});
   bench.machine = "mist";
@@ -66,7 +67,7 @@ TEST(CollectiveBench, OfSeveralNodesVerifiesWhatThereIsRoomFor) {
   for (const CollectiveResult& result : results) {
     EXPECT_EQ(result.request.size(), 8);
     EXPECT_TRUE(result.verified) << result.algorithm;
-    EXPECT_LE(result.verified_bytes, 6400_B);
+    EXPECT_LE(result.verified_bytes, 4266_B);
     EXPECT_NEAR(result.draft.predicted / result.seconds, 1, 0.05) << result.algorithm;
   }
   EXPECT_EQ(results[0].verified_bytes, 1000_B);
