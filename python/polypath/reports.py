@@ -185,6 +185,7 @@ def collective_plan(
     executor: str = "auto",
     paths: str = "auto",
     any_order: bool = False,
+    nodes: int | None = None,
     counts: Sequence[int] | None = None,
 ) -> Report:
     """Return by which algorithm a collective would run, and why: schema polypath.collective_plan/1.
@@ -198,7 +199,8 @@ def collective_plan(
     with "auto" whichever is faster. Where rounding depends on the order, those that compete keep to
     the order of the ranks, and have the same bits at every size; with `any_order`, and where they
     are named, so may others. Of "alltoallv" the part for rank j of rank i is in proportion to
-    `counts`[i * ranks + j], else all are as large.
+    `counts`[i * ranks + j], else all are as large. `nodes` simulates so many of the machine, joined
+    by its network; the ranks are then all GPUs of all of them.
     """
     request = _collective(
         collective,
@@ -212,6 +214,7 @@ def collective_plan(
         executor,
         paths,
         any_order,
+        nodes,
         None if counts is None else _numbers(counts),
     )
     request["sizes"] = [operator.index(nbytes)]
@@ -232,6 +235,7 @@ def collective_bench(
     executor: str = "auto",
     paths: str = "auto",
     any_order: bool = False,
+    nodes: int | None = None,
     counts: Sequence[int] | None = None,
     verify: bool = True,
     progress: Progress | None = None,
@@ -254,6 +258,7 @@ def collective_bench(
         executor,
         paths,
         any_order,
+        nodes,
         None if counts is None else _numbers(counts),
     )
     request.update({"sizes": _numbers(sizes), "verify": verify})
@@ -334,6 +339,7 @@ _OF_COLLECTIVES = (
     "executor",
     "paths",
     "any_order",
+    "nodes",
     "counts",
 )
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <set>
 
 #include "collective/reference.h"
 #include "core/quietly.h"
@@ -9,10 +11,7 @@
 namespace polypath::bench {
 CollectiveMemory::CollectiveMemory(Driver& driver, const Machine& machine,
                                    const CollectiveRequest& request, StreamHandle stream)
-    : driver_(driver),
-      request_(request),
-      stream_(stream),
-      host_place_(machine.nearest_host(request.ranks.front())) {
+    : driver_(driver), request_(request), stream_(stream) {
   const auto add = [&](int rank, Bytes bytes) {
     sizes_.push_back(std::max(bytes, request.element()));  // who has no part has an address, too
     addresses_.push_back(
@@ -24,12 +23,23 @@ CollectiveMemory::CollectiveMemory(Driver& driver, const Machine& machine,
   }
   for (int rank = 0; rank < request.size() && !request.in_place; ++rank)
     add(rank, output_bytes(request, rank));
-  host_ = driver_.allocate(host_place_, *std::max_element(sizes_.begin(), sizes_.end()));
+  const Bytes most = *std::max_element(sizes_.begin(), sizes_.end());
+  std::map<int, Pinned> of_node;
+  for (const PlaceId rank : request.ranks) {
+    const auto [found, is_new] = of_node.try_emplace(machine.place(rank).node);
+    if (is_new) {
+      const PlaceId place = machine.nearest_host(rank);
+      found->second = {place, driver_.allocate(place, most)};
+    }
+    hosts_.push_back(found->second);
+  }
 }
 
 CollectiveMemory::~CollectiveMemory() {
   for (const Address address : addresses_) quietly([&] { driver_.free(address); });
-  quietly([&] { driver_.free(host_); });
+  std::set<Address> pinned;
+  for (const Pinned& host : hosts_) pinned.insert(host.address);
+  for (const Address address : pinned) quietly([&] { driver_.free(address); });
 }
 
 PlaceId CollectiveMemory::place_of(std::size_t memory) const {
@@ -39,8 +49,8 @@ PlaceId CollectiveMemory::place_of(std::size_t memory) const {
 void CollectiveMemory::write(std::size_t memory) {
   driver_.copy({.destination = addresses_[memory],
                 .destination_place = place_of(memory),
-                .source = host_,
-                .source_place = host_place_,
+                .source = host_of(memory).address,
+                .source_place = host_of(memory).place,
                 .bytes = sizes_[memory]},
                stream_);
   driver_.synchronize(stream_);
@@ -53,21 +63,22 @@ CollectiveMemory::Contents CollectiveMemory::output(int rank) const {
   const Bytes offset = within ? request_.part() * number : Bytes{};
   const Bytes bytes = output_bytes(request_, rank);
   if (bytes.value == 0) return {};
-  driver_.copy({.destination = host_,
-                .destination_place = host_place_,
+  driver_.copy({.destination = host_of(memory).address,
+                .destination_place = host_of(memory).place,
                 .source = addresses_[memory] + offset,
                 .source_place = place_of(memory),
                 .bytes = bytes},
                stream_);
   driver_.synchronize(stream_);
-  return {pinned(), pinned() + bytes.value};
+  return {pinned(memory), pinned(memory) + bytes.value};
 }
 
 void CollectiveMemory::fill() {
   constexpr int kNoResult = 0x7f;
   for (std::size_t memory = 0; memory < addresses_.size(); ++memory) {
-    std::memset(pinned(), kNoResult, sizes_[memory].value);
-    if (memory < request_.ranks.size()) fill_input(request_, static_cast<int>(memory), pinned());
+    std::memset(pinned(memory), kNoResult, sizes_[memory].value);
+    if (memory < request_.ranks.size())
+      fill_input(request_, static_cast<int>(memory), pinned(memory));
     write(memory);
   }
 }

@@ -28,7 +28,17 @@ class CollectiveMemory {
  private:
   using Contents = std::vector<std::byte>;
 
-  [[nodiscard]] std::byte* pinned() const { return reinterpret_cast<std::byte*>(host_.value); }
+  struct Pinned {
+    PlaceId place;
+    Address address;
+  };
+
+  [[nodiscard]] const Pinned& host_of(std::size_t memory) const {
+    return hosts_[memory % hosts_.size()];
+  }
+  [[nodiscard]] std::byte* pinned(std::size_t memory) const {
+    return reinterpret_cast<std::byte*>(host_of(memory).address.value);
+  }
   [[nodiscard]] PlaceId place_of(std::size_t memory) const;
   void write(std::size_t memory);
   [[nodiscard]] Contents output(int rank) const;
@@ -38,8 +48,8 @@ class CollectiveMemory {
   std::vector<Address> addresses_;
   std::vector<Bytes> sizes_;
   StreamHandle stream_;
-  PlaceId host_place_;
-  Address host_;  ///< pinned memory, as large as the largest of them
+  /// Of each rank's node, pinned memory as large as the largest of them.
+  std::vector<Pinned> hosts_;
 };
 
 }  // namespace polypath::bench

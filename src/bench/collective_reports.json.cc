@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/json_reader.json.h"
 
@@ -51,13 +52,16 @@ CollectiveRequest what_of(const JsonField& fields) {
 CollectiveBench read(const std::string& json) {
   const JsonDocument document(json, complaint());
   const JsonField fields = document.root();
-  fields.allow_only({"machine", "collective", "ranks", "sizes", "algorithms", "type", "reduction",
-                     "root", "in_place", "counts", "executor", "paths", "any_order", "verify"});
+  fields.allow_only({"machine", "collective", "ranks", "nodes", "sizes", "algorithms", "type",
+                     "reduction", "root", "in_place", "counts", "executor", "paths", "any_order",
+                     "verify"});
   CollectiveBench bench;
   bench.settings = read_settings();
   bench.machine = text_or(fields, "machine", "");
   bench.request = what_of(fields);
   if (const auto ranks = fields.find("ranks")) bench.ranks = ranks->integer(2, kMostElements);
+  if (const auto nodes = fields.find("nodes"))
+    bench.nodes = nodes->integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
   for (const JsonField& size : fields.at("sizes").elements(kMostElements))
     bench.sizes.push_back({size.count(0)});
   if (bench.sizes.empty()) fields.at("sizes").reject("is empty", "it has to list sizes in bytes");
@@ -87,11 +91,17 @@ void add_draft(Json& object, const CollectiveRequest& request, const CollectiveD
   object["predicted_bus_bytes_per_second"] = moved / draft.predicted.value;
 }
 
-void add_request(Json& object, const CollectiveRequest& request) {
+int nodes_of(const Machine& machine, const CollectiveRequest& request) {
+  std::set<int> nodes;
+  for (const PlaceId rank : request.ranks) nodes.insert(machine.place(rank).node);
+  return static_cast<int>(nodes.size());
+}
+
+void add_request(Json& object, const Machine& machine, const CollectiveRequest& request) {
   object["bytes"] = message_bytes(request).value;
   object["elements"] = request.elements;
   object["ranks"] = request.size();
-  object["nodes"] = 1;
+  object["nodes"] = nodes_of(machine, request);
   object["type"] = name_of(request.reduction.type);
   if (reduces(request.collective)) object["reduction"] = name_of(request.reduction.operation);
   if (has_root(request.collective)) object["root"] = request.root;
@@ -99,10 +109,10 @@ void add_request(Json& object, const CollectiveRequest& request) {
   if (!request.counts.empty()) object["counts"] = request.counts;
 }
 
-Json result_object(const CollectiveResult& result) {
+Json result_object(const Machine& machine, const CollectiveResult& result) {
   const Bytes bytes = message_bytes(result.request);
   Json object;
-  add_request(object, result.request);
+  add_request(object, machine, result.request);
   object["algorithm"] = result.algorithm;
   object["chosen"] = result.draft.algorithm->name;
   add_draft(object, result.request, result.draft);
@@ -111,6 +121,7 @@ Json result_object(const CollectiveResult& result) {
   object["bus_bytes_per_second"] = bus_factor(result.request) * bytes.real() / result.seconds.value;
   object["rivals"] = Json::array();
   object["verified"] = result.verified;
+  object["verified_bytes"] = result.verified_bytes.value;
   return object;
 }
 
@@ -136,10 +147,10 @@ CollectiveOptions options_of(const CollectiveBench& bench) {
 
 std::string collective_bench_report(const std::string& json, const Progress& progress) {
   const CollectiveBench bench = read(json);
-  const OpenMachine opened = open_machine(bench.machine, bench.settings);
+  const OpenMachine opened = open_machine(choose_machine(bench), bench.settings);
   Json list = Json::array();
   for (const CollectiveResult& result : measure_collectives(opened, bench, progress))
-    list.push_back(result_object(result));
+    list.push_back(result_object(opened.machine(), result));
   return Json{{"schema", "polypath.bench/1"},
               {"machine", opened.machine().name},
               {"driver", opened.driver().name()},
@@ -151,7 +162,7 @@ std::string collective_bench_report(const std::string& json, const Progress& pro
 
 std::string collective_plan_report(const std::string& json) {
   const CollectiveBench bench = read(json);
-  const ChosenMachine chosen = choose_machine(bench.machine, bench.settings);
+  const ChosenMachine chosen = choose_machine(bench);
   const CollectiveRequest request = collective_request(chosen.machine, bench, bench.sizes.front());
   const CollectivePlan plan =
       CollectivePlanner(chosen.machine, bench.settings).plan(request, options_of(bench));
@@ -159,7 +170,7 @@ std::string collective_plan_report(const std::string& json) {
                  {"machine", chosen.machine.name},
                  {"simulated", chosen.simulated},
                  {"operation", name_of(request.collective)}};
-  add_request(report, request);
+  add_request(report, chosen.machine, request);
   report["predicted_seconds"] = plan.chosen().predicted.value;
   report["copies_and_reductions"] = plan.program->program.nodes().size();
   report["algorithms"] = Json::array();

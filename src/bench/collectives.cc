@@ -1,6 +1,7 @@
 #include "bench/collectives.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/median.h"
 #include "core/text.h"
+#include "machine/nodes.h"
 
 namespace polypath::bench {
 namespace {
@@ -79,14 +81,54 @@ Seconds time_of(const OpenMachine& opened, const CollectivePlan& plan) {
   return {median(rounds)};
 }
 
-bool verified_run(const OpenMachine& opened, const CollectivePlan& plan) {
-  Group group(opened, plan.request, {});
+bool verified_run(const OpenMachine& opened, const CollectiveRequest& request,
+                  const CollectiveProgram& program) {
+  Group group(opened, request, {});
   for (int run = 0; run < 2; ++run) {
     group.memory().fill();
-    group.run(*plan.program);
+    group.run(program);
     if (!group.memory().is_right()) return false;
   }
   return group.close();
+}
+
+// Of all ranks, their results on the host included.
+Bytes memory_of(const CollectiveRequest& request) {
+  Bytes sum;
+  for (int rank = 0; rank < request.size(); ++rank) {
+    const Bytes in = input_bytes(request, rank), out = output_bytes(request, rank);
+    sum += (request.in_place ? std::max(in, out) : in + out) + out;
+  }
+  return sum;
+}
+
+Bytes half_of_this_computer() {
+  return {static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+          static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 2};
+}
+
+// GPUs have room for what they are asked for.
+CollectiveRequest that_fits(const OpenMachine& opened, CollectiveRequest request, Bytes room) {
+  while (opened.simulated() && request.elements > 1 && memory_of(request) > room)
+    request.elements = (request.elements + 1) / 2;
+  return request;
+}
+
+struct Verification {
+  bool verified = false;
+  Bytes bytes;
+};
+
+Verification verify(const OpenMachine& opened, const CollectivePlan& plan, Bytes room) {
+  const CollectiveRequest request = that_fits(opened, plan.request, room);
+  const Bytes bytes = message_bytes(request);
+  if (request.elements == plan.request.elements)
+    return {verified_run(opened, request, *plan.program), bytes};
+  const CollectiveDraft& draft = plan.chosen();
+  Routes routes(opened.machine(), with_collective_slots(opened.settings(), opened.machine()));
+  const CollectiveProgram program(
+      build(*draft.algorithm, opened.machine(), request, draft.tuning, &routes), draft.executor);
+  return {verified_run(opened, request, program), bytes};
 }
 
 // All results of one size. What two algorithms do alike is measured once.
@@ -110,19 +152,22 @@ class SizeRun {
     const auto [known, is_new] = measured_.try_emplace(key);
     if (is_new) {
       known->second.seconds = time_of(opened_, plan);
-      known->second.verified = bench_.verify && verified_run(opened_, plan);
+      if (bench_.verify)
+        known->second.verification =
+            verify(opened_, plan, bench_.room.value_or(half_of_this_computer()));
     }
     return {.algorithm = algorithm,
             .draft = plan.chosen(),
             .request = request_,
             .seconds = known->second.seconds,
-            .verified = known->second.verified};
+            .verified = known->second.verification.verified,
+            .verified_bytes = known->second.verification.bytes};
   }
 
  private:
   struct Measured {
     Seconds seconds;
-    bool verified = false;
+    Verification verification;
   };
 
   const OpenMachine& opened_;
@@ -133,6 +178,16 @@ class SizeRun {
 };
 
 }  // namespace
+
+ChosenMachine choose_machine(const CollectiveBench& bench) {
+  ChosenMachine chosen = choose_machine(bench.machine, bench.settings);
+  if (!bench.nodes) return chosen;
+  if (!chosen.simulated)
+    fail(ErrorCode::unsupported, fmt::format("{} nodes cannot be measured", *bench.nodes),
+         "this computer is one node", "Name a machine to simulate: --machine mist.");
+  chosen.machine = machine_of_nodes(chosen.machine, *bench.nodes);
+  return chosen;
+}
 
 CollectiveRequest collective_request(const Machine& machine, const CollectiveBench& bench,
                                      Bytes message) {

@@ -10,6 +10,7 @@
 
 #include "bench/measure.h"
 #include "collective/choose.h"
+#include "context/open.h"
 
 namespace polypath::bench {
 
@@ -21,6 +22,7 @@ struct CollectiveBench {
   std::string machine;
   CollectiveRequest request;  ///< without ranks and elements
   std::optional<int> ranks;   ///< none: all GPUs
+  std::optional<int> nodes;   ///< so many of the machine (machine/nodes.h); none: it as it is
   std::vector<Bytes> sizes;   ///< of messages, see message_bytes
   std::vector<std::string> algorithms = {kAutomatic};
   std::optional<Executor> executor;
@@ -28,6 +30,8 @@ struct CollectiveBench {
   bool any_order = false;  ///< as in CollectiveOptions
   Settings settings;
   bool verify = true;
+  /// For the simulated memories of all ranks when bytes move; none: half of this computer's.
+  std::optional<Bytes> room;
 };
 
 struct CollectiveResult {
@@ -36,7 +40,12 @@ struct CollectiveResult {
   CollectiveRequest request;  ///< with its elements
   Seconds seconds;
   bool verified = false;
+  Bytes verified_bytes = {};  ///< of the message that was; 0 if none was
 };
+
+/// The machine that is asked for, with its nodes. Errors as of choose_machine and machine_of_nodes;
+/// (unsupported) for nodes of this computer's own GPUs.
+ChosenMachine choose_machine(const CollectiveBench& bench);
 
 /// The request with its ranks, for a message of so many bytes. Errors as of check(), and
 /// (invalid_argument) for more ranks than GPUs.
@@ -45,7 +54,8 @@ CollectiveRequest collective_request(const Machine& machine, const CollectiveBen
 
 /// In the order of sizes and of algorithms. Two runs are not timed; verified means that every
 /// element of every rank is within its bound (collective/reference.h) after each of two more, and
-/// on a simulated machine no race and nothing leaked.
+/// on a simulated machine no race and nothing leaked. Of a simulated message that has
+/// no room, a smaller one that goes the same way in the same pieces is.
 std::vector<CollectiveResult> measure_collectives(const OpenMachine& opened,
                                                   const CollectiveBench& bench,
                                                   const Progress& progress);

@@ -30,8 +30,9 @@ bool Algorithm::keeps_rank_order(const CollectiveRequest& request) const {
 
 const std::vector<Algorithm>& algorithms() {
   static const std::vector<Algorithm> all = {
-      flat(),  hierarchical(), ring(),    knomial(),        exchange(), bruck(),       tree(),
-      chain(), oneshot(),      twoshot(), oneshot_copies(), host(),     host_oneshot()};
+      flat(),           hierarchical(), ring(),         knomial(),     exchange(),
+      bruck(),          tree(),         chain(),        oneshot(),     twoshot(),
+      oneshot_copies(), host(),         host_oneshot(), across_nodes()};
   return all;
 }
 

@@ -60,5 +60,6 @@ Algorithm chain();
 Algorithm oneshot_copies();
 Algorithm host();
 Algorithm host_oneshot();
+Algorithm across_nodes();
 
 }  // namespace polypath

@@ -1,13 +1,13 @@
 // From rank to rank, or from one group of neighbours to the next: what keeps to the order of the
 // ranks where not all of them are joined.
 //
-// Ranks are cut into **segments** of consecutive ones that are close to each other (groups.h), of
-// at most as many as the radix says. Each part of the message has an owner in each segment. The
-// owner in the first one reduces the values of its segment; the one in the next adds those of its
-// own to that sum; and so on. The last one has the result, and gives it to its segment and back to
-// the owner before it, who does the same. So between two segments the message goes once each way,
-// piece after piece and both ways at the same time; within a segment of m ranks each sends and
-// receives about 2(m−1)/m of it.
+// Ranks are cut into **segments** of consecutive ones that are close to each other (groups.h), or
+// with a radix above 2 of the same one of several nodes, of at most as many as the radix says. Each
+// part of the message has an owner in each segment. The owner in the first one reduces the values
+// of its segment; the one in the next adds those of its own to that sum; and so on. The last one
+// has the result, and gives it to its segment and back to the owner before it, who does the same.
+// So between two segments the message goes once each way, piece after piece and both ways at the
+// same time; within a segment of m ranks each sends and receives about 2(m−1)/m of it.
 
 #include <algorithm>
 #include <map>
@@ -26,12 +26,24 @@ struct Segment {
   [[nodiscard]] bool has(int rank) const { return first <= rank && rank < end; }
 };
 
-std::vector<Segment> segments_of(const Composer& composer) {
-  std::vector<int> group(static_cast<std::size_t>(composer.ranks()));
+// By rank, who are close to each other.
+std::vector<int> group_numbers(const Composer& composer) {
+  const auto& ranks = composer.request().ranks;
+  std::vector<int> group(ranks.size());
+  if (composer.machine().nodes() > 1 && composer.tuning().radix > 2) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      group[rank] = composer.machine().place(ranks[rank]).node;
+    return group;
+  }
   const auto groups = groups_of(composer.machine(), composer.request().ranks);
   for (std::size_t number = 0; number < groups.size(); ++number)
     for (const int rank : groups[number])
       group[static_cast<std::size_t>(rank)] = static_cast<int>(number);
+  return group;
+}
+
+std::vector<Segment> segments_of(const Composer& composer) {
+  const std::vector<int> group = group_numbers(composer);
   std::vector<Segment> segments = {{0, 1}};
   for (int rank = 1; rank < composer.ranks(); ++rank) {
     Segment& last = segments.back();

@@ -25,7 +25,9 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
   return found;
 }
 
-std::vector<bool> path_choices(PathChoice paths) {
+// Between nodes all paths share the adapters.
+std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
+  if (paths == PathChoice::any && machine.nodes() > 1) return {false};
   if (paths == PathChoice::any) return {false, true};
   return {paths == PathChoice::several};
 }
@@ -125,7 +127,7 @@ CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
   CollectiveDraft best;
   best.algorithm = &algorithm;
   best.predicted = Seconds::infinity();
-  for (const bool several : path_choices(options.paths))
+  for (const bool several : path_choices(machine_, options.paths))
     for (const int radix : radices_of(algorithm, request)) {
       CollectiveDraft draft;
       draft.algorithm = &algorithm;

@@ -97,7 +97,20 @@ bool Composer::is_reached(HopId hop, const Slice& to) const {
          machine_.executing_gpu(hop) == place_of(to);
 }
 
+void Composer::add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes) {
+  auto known = network_paths_.find(hop);
+  if (known == network_paths_.end())
+    known = network_paths_.emplace(hop, *find_network_path(machine_, machine_.hop(hop))).first;
+  const auto& [out, over, in] = known->second;
+  const Slice here = slot(out, true), there = slot(over, true);
+  add_copy(out, from, here, bytes);
+  add_copy(over, here, there, bytes);
+  add_copy(in, there, to, bytes);
+}
+
 void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
+  if (hop.valid() && machine_.hop(hop).kind == HopKind::network_staged)
+    return add_copy_by_hosts(hop, from, to, bytes);
   if (!is_reached(hop, to)) {
     const Slice arrived = slot(hop, false);
     add_copy(hop, from, arrived, bytes);

@@ -2,7 +2,9 @@
 // Lays out a collective as a program: copies and reductions between the ranks' memories, written
 // down as one thread would do them one after another. The program does the same as that, with
 // everything at the same time that the order leaves open (dependences.h). Each hop has a queue for
-// its copies, each GPU one for what it does in its own memory.
+// its copies, each GPU one for what it does in its own memory. Messages between nodes whose
+// adapters do not reach GPUs are three copies each, by way of two hosts; while one piece is on the
+// network the next one is on its way to it.
 
 #include <functional>
 #include <map>
@@ -17,6 +19,7 @@
 #include "collective/request.h"
 #include "collective/tuning.h"
 #include "kernels/mail.h"
+#include "machine/nodes.h"
 #include "model/path.h"
 
 namespace polypath {
@@ -90,6 +93,7 @@ class Composer {
   Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
+  void add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes);
   [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
   /// A path, the part of a message that it carries, and in how many chunks.
   struct Way {
@@ -116,6 +120,7 @@ class Composer {
     std::size_t next = 0;
   };
   std::map<std::pair<HopId, bool>, Slots> slots_;
+  std::map<HopId, NetworkPath> network_paths_;
 };
 
 /// Does `steps` for every piece, piece after piece: each step of a piece is written down after the

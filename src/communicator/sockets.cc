@@ -154,6 +154,25 @@ bool send_all(const Descriptor& socket, const std::string& bytes, const Deadline
   return true;
 }
 
+namespace {
+
+Moved moved(ssize_t bytes, bool none_is_gone) {
+  if (bytes > 0) return {.bytes = static_cast<std::size_t>(bytes)};
+  if (bytes == 0) return {.gone = none_is_gone};
+  return {.gone = errno != EAGAIN && errno != EINTR};
+}
+
+}  // namespace
+
+Moved send_some(const Descriptor& socket, std::span<const std::byte> bytes, bool more) {
+  const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+  return moved(send(socket.get(), bytes.data(), bytes.size(), flags), false);
+}
+
+Moved receive_some(const Descriptor& socket, std::span<std::byte> bytes) {
+  return moved(recv(socket.get(), bytes.data(), bytes.size(), 0), true);
+}
+
 Received receive_into(const Descriptor& socket, std::string& inbox) {
   char part[16384];
   const ssize_t more = recv(socket.get(), part, sizeof part, 0);

@@ -2,6 +2,7 @@
 // TCP connections that never wait for longer than they may.
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "communicator/deadline.h"
@@ -32,6 +33,15 @@ SocketAddress own_address(const Descriptor& socket);
 
 /// False if the other end has gone or the time is over.
 bool send_all(const Descriptor& socket, const std::string& bytes, const Deadline& deadline);
+
+/// How many bytes went without waiting, and whether the other end has gone.
+struct Moved {
+  std::size_t bytes = 0;
+  bool gone = false;
+};
+/// With `more` the rest of a message follows at once.
+Moved send_some(const Descriptor& socket, std::span<const std::byte> bytes, bool more = false);
+Moved receive_some(const Descriptor& socket, std::span<std::byte> bytes);
 
 enum class Received { some, nothing_yet, gone };
 /// Appends to `inbox` what has come.

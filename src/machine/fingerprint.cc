@@ -42,6 +42,7 @@ std::string fingerprint(const Machine& machine) {
     hash.add(place.kind == PlaceKind::gpu ? "gpu" : "host");
     hash.add(place.model);
     hash.add(place.numa_node);
+    if (place.node > 0) hash.add(fmt::format("node {}", place.node));
   }
   for (const Resource& resource : machine.resources) {
     hash.add(resource.name);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -9,12 +10,27 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "machine/driver_fields.h"
+#include "machine/nodes.h"
 #include "machine/provenance.h"
 
 namespace polypath {
 namespace {
 
 constexpr std::string_view kHost = "host";
+
+std::string hop_name(const Machine& machine, const Hop& hop) {
+  return machine.place(hop.source).name + " -> " + machine.place(hop.destination).name;
+}
+
+PlaceId nearest_gpu(const Machine& machine, PlaceId host) {
+  PlaceId first;
+  for (const PlaceId gpu : machine.places_of(PlaceKind::gpu)) {
+    if (machine.place(gpu).node != machine.place(host).node) continue;
+    if (machine.place(gpu).numa_node == machine.place(host).numa_node) return gpu;
+    if (!first.valid()) first = gpu;
+  }
+  return first;
+}
 
 [[noreturn]] void fail_machine(const Machine& machine, const std::string& problem,
                                const std::string& why) {
@@ -74,6 +90,46 @@ void check_hop(const Machine& machine, const Hop& hop) {
   }
 }
 
+void check_nodes(const Machine& machine) {
+  int last = 0;
+  for (const Place& place : machine.places) {
+    if (place.node != last && place.node != last + 1)
+      fail_machine(machine, fmt::format("{} is in node {}", place.name, place.node),
+                   fmt::format("the place before is in node {}, and nodes are in order", last));
+    last = place.node;
+  }
+  if (machine.places.front().node != 0)
+    fail_machine(machine, "its first place is not in node 0", "nodes are counted from 0");
+  for (const Hop& hop : machine.hops) {
+    const bool leaves = machine.place(hop.source).node != machine.place(hop.destination).node;
+    const bool network = hop.kind == HopKind::network || hop.kind == HopKind::network_staged;
+    if (leaves != network)
+      fail_machine(machine, fmt::format("the kind of {} does not fit", hop_name(machine, hop)),
+                   "hops of the network join nodes, and only they do");
+    if (hop.kind == HopKind::network_staged && !find_network_path(machine, hop))
+      fail_machine(machine, fmt::format("{} has no way", hop_name(machine, hop)),
+                   "no hosts that both reach are joined by the network");
+  }
+}
+
+bool has_end_for(const Machine& machine, const Place& gpu, const Network& network) {
+  return std::any_of(network.ends.begin(), network.ends.end(), [&](const NetworkEnd& end) {
+    const Place& place = machine.place(end.place);
+    return place.name == gpu.name || place.kind == PlaceKind::host;
+  });
+}
+
+void check_network(const Machine& machine) {
+  if (!machine.network) return;
+  if (machine.nodes() > 1)
+    fail_machine(machine, "it has several nodes and a network", "hops join its nodes already");
+  check_duration(machine, "network.latency", machine.network->latency);
+  for (const Place& place : machine.places)
+    if (place.kind == PlaceKind::gpu && !has_end_for(machine, place, *machine.network))
+      fail_machine(machine, fmt::format("the network does not reach {}", place.name),
+                   "neither it nor a host is one of its ends");
+}
+
 void check_driver(const Machine& machine) {
   for (const DriverField& field : driver_fields()) {
     const double value = field.value_in(machine.driver);
@@ -122,14 +178,20 @@ std::optional<HopId> Machine::find_hop(PlaceId source, PlaceId destination) cons
 
 PlaceId Machine::nearest_host(PlaceId near) const {
   const auto hosts = places_of(PlaceKind::host);
-  for (const PlaceId host : hosts)
+  PlaceId first;
+  for (const PlaceId host : hosts) {
+    if (place(host).node != place(near).node) continue;
     if (place(host).numa_node == place(near).numa_node) return host;
-  return hosts.empty() ? PlaceId{} : hosts.front();
+    if (!first.valid()) first = host;
+  }
+  return first;
 }
 
 PlaceId Machine::executing_gpu(HopId id) const {
   const Hop& executed = hop(id);
-  return place(executed.source).kind == PlaceKind::gpu ? executed.source : executed.destination;
+  for (const PlaceId end : {executed.source, executed.destination})
+    if (place(end).kind == PlaceKind::gpu) return end;
+  return nearest_gpu(*this, executed.source);
 }
 
 const std::vector<CostField>& cost_fields() {
@@ -179,9 +241,7 @@ std::vector<PlaceId> Machine::places_of(PlaceKind kind) const {
 }
 
 std::string hop_name(const Machine& machine, HopId hop) {
-  if (!hop.valid()) return "local";
-  return machine.place(machine.hop(hop).source).name + " -> " +
-         machine.place(machine.hop(hop).destination).name;
+  return hop.valid() ? hop_name(machine, machine.hop(hop)) : "local";
 }
 
 void validate(const Machine& machine) {
@@ -202,6 +262,8 @@ void validate(const Machine& machine) {
                              costs.graph_instantiate_node, costs.graph_update_node})
     check_duration(machine, "a call cost", cost);
   check_driver(machine);
+  check_nodes(machine);
+  check_network(machine);
 }
 
 }  // namespace polypath

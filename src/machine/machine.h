@@ -14,6 +14,9 @@
 
 namespace polypath {
 
+/// A machine has at most so many places, of all its nodes.
+inline constexpr std::size_t kMostPlaces = 64;
+
 enum class PlaceKind { gpu, host };
 
 /// A memory that can hold bytes.
@@ -37,6 +40,8 @@ struct Place {
   /// The place was calibrated without finding its staging latency: the nominal one stands here, and
   /// no plan rests on it. Not so on a machine that was never calibrated.
   bool staging_missing = false;
+  /// Which of the computers it is in that the machine is made of (machine/nodes.h).
+  int node = 0;
 };
 
 /// Something that copies share.
@@ -59,7 +64,15 @@ enum class HopKind {
   peer,           ///< between two GPUs by peer access
   host,           ///< between a GPU and a host memory
   driver_staged,  ///< between two GPUs without peer access: the driver goes through the host
+  /// Between two nodes, from host to host, or from GPU to GPU where the adapters reach both.
+  network,
+  /// Between GPUs of two nodes whose adapters do not reach them: a copy out to a host, one over the
+  /// network, and one in (network_path). Its numbers are those of all three one after another.
+  network_staged,
 };
+
+/// One copy by a GPU's own engines: what paths and kernels can use.
+constexpr bool is_by_gpu(HopKind kind) { return kind == HopKind::peer || kind == HopKind::host; }
 
 /// One copy between two places: α + bytes/β when alone (001 eq. 1).
 struct Hop {
@@ -84,6 +97,21 @@ struct CallCosts {
   Seconds graph_update_node;       ///< new parameters for one node of an executable graph
 };
 
+/// A memory that a node's adapters read and write, and what such a copy uses there, the adapter
+/// included.
+struct NetworkEnd {
+  PlaceId place;
+  std::vector<Use> out;
+  std::vector<Use> in;
+};
+
+/// How a node is joined to others like it (machine/nodes.h). No machine of several nodes has it.
+struct Network {
+  Seconds latency;           ///< α of a copy from one node's memory to another's
+  BytesPerSecond bandwidth;  ///< β of one alone
+  std::vector<NetworkEnd> ends;
+};
+
 /// The machine. Every number came from a file that says where it was taken from.
 struct Machine {
   std::string name;
@@ -93,7 +121,10 @@ struct Machine {
   std::vector<Hop> hops;
   CallCosts costs;
   DriverBehaviour driver = {};
+  std::optional<Network> network = std::nullopt;
 
+  /// How many computers it is made of; their places are in order.
+  [[nodiscard]] int nodes() const { return places.empty() ? 1 : places.back().node + 1; }
   [[nodiscard]] const Place& place(PlaceId id) const { return places[id.index()]; }
   [[nodiscard]] const Resource& resource(ResourceId id) const { return resources[id.index()]; }
   [[nodiscard]] const Hop& hop(HopId id) const { return hops[id.index()]; }
@@ -110,10 +141,11 @@ struct Machine {
   [[nodiscard]] PlaceId host_for(PlaceId source, PlaceId destination) const;
   /// The hop from `source` to `destination`, if there is one.
   [[nodiscard]] std::optional<HopId> find_hop(PlaceId source, PlaceId destination) const;
-  /// The host place in the same NUMA node as `place`, else the first one; invalid if none.
+  /// The host place in the same NUMA node as `place`, else the first one of its node; invalid if
+  /// none.
   [[nodiscard]] PlaceId nearest_host(PlaceId place) const;
   /// The GPU whose copy engine does the hop's copies: the source if it is one (GPUs push), else the
-  /// destination.
+  /// destination. From host to host, whose copies wait for work of GPUs: the source's nearest GPU.
   [[nodiscard]] PlaceId executing_gpu(HopId hop) const;
   /// ε of a path over these two hops: the staging place's, by whether one GPU makes both copies.
   [[nodiscard]] Seconds staging(HopId first, HopId second) const;

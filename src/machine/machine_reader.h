@@ -17,10 +17,9 @@
 namespace polypath {
 
 // Far above any real machine, low enough that a hostile file costs milliseconds.
-inline constexpr std::size_t kMostPlaces = 64;
 inline constexpr std::size_t kMostEntries = 4096;
 inline constexpr std::size_t kMostExpansions = 65536;
-inline constexpr std::size_t kMostUses = 16;
+inline constexpr std::size_t kMostUses = 32;
 inline constexpr std::size_t kLongestName = 192;
 inline constexpr std::size_t kLongestSentence = 4096;
 
@@ -28,6 +27,9 @@ struct Unit {
   std::string_view name;
   double factor;
 };
+
+/// The resource that an element of "uses" names, as it stands there.
+std::string used_name(const JsonField& use);
 
 class MachineReader {
  public:
@@ -58,12 +60,19 @@ class MachineReader {
   void read_driver(const JsonField& field);
   double driver_value(const JsonField& field, const DriverField& known);
 
+  // parse_network.json.cc
+  void read_network(const JsonField& field);
+  void read_end(const JsonField& field);
+  std::vector<Use> read_uses(const JsonField& field, PlaceId place);
+
   // parse_hops.json.cc
   void read_hop_entry(const JsonField& field);
   void add_hop(const JsonField& field, Hop hop);
   HopKind kind_of(const JsonField& field, const Hop& hop);
-  void read_use(const JsonField& field, Hop& hop);
-  ResourceId resource_at(const JsonField& field, const Hop& hop);
+  void read_use(const JsonField& field, const std::string& named_as, BytesPerSecond bandwidth,
+                std::vector<Use>& uses);
+  ResourceId resource_at(const JsonField& field, const std::string& wanted,
+                         const std::vector<Use>& uses);
   std::vector<PlaceId> places_at(const JsonField& field) const;
   const std::string& name(PlaceId id) { return machine_.place(id).name; }
 

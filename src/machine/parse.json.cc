@@ -31,7 +31,7 @@ JsonComplaint complaint_about(std::string_view origin) {
 
 Machine MachineReader::read() {
   file_.allow_only({"schema", "name", "description", "sources", "places", "resources", "hops",
-                    "costs", "driver"});
+                    "costs", "driver", "network"});
   read_head();
   for (const JsonField& place : file_.at("places").elements(kMostPlaces)) read_place(place);
   for (const JsonField& entry : file_.at("resources").elements(kMostEntries)) read_resource(entry);
@@ -39,6 +39,7 @@ Machine MachineReader::read() {
   for (auto& [pair, hop] : hops_) machine_.hops.push_back(std::move(hop));
   read_costs(file_.at("costs"));
   if (file_.has("driver")) read_driver(file_.at("driver"));
+  if (file_.has("network")) read_network(file_.at("network"));
   return std::move(machine_);
 }
 
@@ -99,7 +100,7 @@ BytesPerSecond MachineReader::rate(const JsonField& field) {
 void MachineReader::read_place(const JsonField& field) {
   field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "staging_missing",
                     "relay_latency", "busy_latency", "reduction_latency", "reduction_bandwidth",
-                    "note"});
+                    "node", "note"});
   field.check_note(kLongestSentence);
   Place place;
   const std::string kind = field.at("kind").text(kLongestName);
@@ -108,6 +109,7 @@ void MachineReader::read_place(const JsonField& field) {
   place.kind = kind == "gpu" ? PlaceKind::gpu : PlaceKind::host;
   place.model = field.at("model").text(kLongestName);
   read_latencies(field, place);
+  if (field.has("node")) place.node = field.at("node").integer(0, kMostPlaces - 1);
   const JsonField node = field.at("numa_node");
   const bool numbered = node.is_text() && node.text(kLongestName) == "{index}";
   if (!numbered) place.numa_node = node.integer(0, 1023);

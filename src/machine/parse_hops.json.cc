@@ -9,6 +9,26 @@
 #include "machine/pattern.h"
 
 namespace polypath {
+namespace {
+
+HopKind network_kind_of(const JsonField& field, const std::string& pair, const std::string& kind,
+                        bool from_host, bool to_host) {
+  if (from_host != to_host)
+    field.reject(fmt::format("joins {} of another node", pair),
+                 "over the network copies go from host to host or from GPU to GPU");
+  if (kind == "network") return HopKind::network;
+  if (kind == "network_staged" && !from_host) return HopKind::network_staged;
+  field.reject(fmt::format("joins {} of another node as '{}'", pair, printable(kind)),
+               "between nodes its kind is network, or network_staged from GPU to GPU");
+}
+
+}  // namespace
+
+std::string used_name(const JsonField& use) {
+  if (use.is_text()) return use.text(kLongestName);
+  use.allow_only({"resource", "weight"});
+  return use.at("resource").text(kLongestName);
+}
 
 std::vector<PlaceId> MachineReader::places_at(const JsonField& field) const {
   const std::string pattern = field.text(kLongestName);
@@ -41,7 +61,9 @@ void MachineReader::read_hop_entry(const JsonField& field) {
 
 void MachineReader::add_hop(const JsonField& field, Hop hop) {
   hop.kind = kind_of(field, hop);
-  for (const JsonField& use : field.at("uses").elements(kMostUses)) read_use(use, hop);
+  for (const JsonField& use : field.at("uses").elements(kMostUses))
+    read_use(use, substitute(used_name(use), name(hop.source), name(hop.destination)),
+             hop.bandwidth, hop.uses);
   hops_.emplace(std::pair(hop.source, hop.destination), std::move(hop));
 }
 
@@ -49,11 +71,13 @@ HopKind MachineReader::kind_of(const JsonField& field, const Hop& hop) {
   const bool from_host = machine_.place(hop.source).kind == PlaceKind::host;
   const bool to_host = machine_.place(hop.destination).kind == PlaceKind::host;
   const std::string pair = fmt::format("{} to {}", name(hop.source), name(hop.destination));
+  const std::string kind = field.has("kind") ? field.at("kind").text(kLongestName) : "";
+  if (machine_.place(hop.source).node != machine_.place(hop.destination).node)
+    return network_kind_of(field, pair, kind, from_host, to_host);
   if (from_host && to_host)
     field.reject(fmt::format("joins {}", pair), "a copy between hosts needs no GPU driver");
   const HopKind usual = from_host || to_host ? HopKind::host : HopKind::peer;
   if (!field.has("kind")) return usual;
-  const std::string kind = field.at("kind").text(kLongestName);
   if (kind == "driver_staged" && usual == HopKind::peer) return HopKind::driver_staged;
   if (kind == "peer" && usual == HopKind::peer) return HopKind::peer;
   if (kind == "host" && usual == HopKind::host) return HopKind::host;
@@ -61,33 +85,32 @@ HopKind MachineReader::kind_of(const JsonField& field, const Hop& hop) {
                           "between GPUs it is peer or driver_staged, to or from a host it is host");
 }
 
-ResourceId MachineReader::resource_at(const JsonField& field, const Hop& hop) {
-  const std::string wanted =
-      substitute(field.text(kLongestName), name(hop.source), name(hop.destination));
+ResourceId MachineReader::resource_at(const JsonField& field, const std::string& wanted,
+                                      const std::vector<Use>& uses) {
   const auto found = resources_.find(wanted);
   if (found == resources_.end())
     field.reject(fmt::format("names '{}'", printable(wanted)),
                  "there is no such resource in /resources");
   const ResourceId id = found->second;
-  if (std::any_of(hop.uses.begin(), hop.uses.end(), [&](Use use) { return use.resource == id; }))
+  if (std::any_of(uses.begin(), uses.end(), [&](Use use) { return use.resource == id; }))
     field.reject(fmt::format("names '{}' again", wanted), "give it one weight instead");
   return id;
 }
 
-void MachineReader::read_use(const JsonField& field, Hop& hop) {
+void MachineReader::read_use(const JsonField& field, const std::string& named_as,
+                             BytesPerSecond bandwidth, std::vector<Use>& uses) {
   const bool plain = field.is_text();
-  if (!plain) field.allow_only({"resource", "weight"});
   const JsonField named = plain ? field : field.at("resource");
   const double weight = plain || !field.has("weight") ? 1 : field.at("weight").number();
   if (!(weight >= 1e-3 && weight <= 1e3))
     field.at("weight").reject(fmt::format("is {}", weight), "a weight lies from 0.001 to 1000");
-  const Use use{resource_at(named, hop), weight};
+  const Use use{resource_at(named, named_as, uses), weight};
   const Resource& resource = machine_.resource(use.resource);
-  if (hop.bandwidth.value * weight > resource.capacity.value * (1 + 1e-9))
+  if (bandwidth.value * weight > resource.capacity.value * (1 + 1e-9))
     named.reject(
         fmt::format("names '{}' of {:.4g} GB/s", resource.name, resource.capacity.value / 1e9),
         "one copy alone would exceed it at the hop's bandwidth");
-  hop.uses.push_back(use);
+  uses.push_back(use);
 }
 
 }  // namespace polypath

@@ -102,9 +102,20 @@ std::string substitute(std::string_view text, std::string_view from, std::string
   return result;
 }
 
-bool is_place_name(std::string_view name) {
+namespace {
+
+bool is_plain_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && name[0] >= 'a' && name[0] <= 'z' &&
          all_of(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+}
+
+}  // namespace
+
+bool is_place_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return is_plain_name(name);
+  return name.size() <= kLongestName && is_plain_name(name.substr(0, dot)) &&
+         is_plain_name(name.substr(dot + 1));
 }
 
 bool is_resource_name(std::string_view name) {

@@ -32,7 +32,8 @@ std::vector<std::string> expand_resource_name(const std::vector<Place>& places,
 /// `text` with every "{from}" and "{to}" replaced.
 std::string substitute(std::string_view text, std::string_view from, std::string_view to);
 
-/// True for a name of 1 to 64 lower-case letters, digits and underscores that starts with a letter.
+/// True for a name of 1 to 64 lower-case letters, digits and underscores that starts with a letter,
+/// and for two such with a dot between them: the node's and the place's, "node1.gpu0".
 bool is_place_name(std::string_view name);
 /// True for a name of 1 to 192 letters, digits and "_.-": room for two places and a word.
 bool is_resource_name(std::string_view name);

@@ -19,6 +19,8 @@ const char* name_of(HopKind kind) {
     case HopKind::peer: return "peer";
     case HopKind::host: return "host";
     case HopKind::driver_staged: return "driver_staged";
+    case HopKind::network: return "network";
+    case HopKind::network_staged: return "network_staged";
   }
   return "peer";
 }
@@ -37,6 +39,8 @@ class Writer {
   Json place(std::size_t index);
   Json resource(std::size_t index);
   Json hop(std::size_t index);
+  [[nodiscard]] Json uses(const std::vector<Use>& uses) const;
+  [[nodiscard]] Json network(const Network& network) const;
   Json costs();
   [[nodiscard]] Json driver() const;
   [[nodiscard]] const Machine& nominal() const {
@@ -72,6 +76,7 @@ Json Writer::place(std::size_t index) {
                {"staging_latency", latency(&Place::staging_latency)},
                {"relay_latency", latency(&Place::relay_latency)},
                {"busy_latency", latency(&Place::busy_latency)}};
+  if (machine_.nodes() > 1) json["node"] = place.node;
   if (place.staging_missing) json["staging_missing"] = true;
   if (place.kind == PlaceKind::gpu) {  // never measured
     json["reduction_latency"] = {
@@ -93,12 +98,28 @@ Json Writer::resource(std::size_t index) {
   return json;
 }
 
+Json Writer::uses(const std::vector<Use>& uses) const {
+  Json json = Json::array();
+  for (const Use& use : uses)
+    json.push_back({{"resource", machine_.resource(use.resource).name}, {"weight", use.weight}});
+  return json;
+}
+
+// Calibration measures none of it.
+Json Writer::network(const Network& network) const {
+  Json ends = Json::array();
+  for (const NetworkEnd& end : network.ends)
+    ends.push_back(
+        {{"place", machine_.place(end.place).name}, {"out", uses(end.out)}, {"in", uses(end.in)}});
+  return {
+      {"latency", {{"value", network.latency.value}, {"unit", "s"}, {"source", kExpanded}}},
+      {"bandwidth", {{"value", network.bandwidth.value}, {"unit", "B/s"}, {"source", kExpanded}}},
+      {"ends", std::move(ends)}};
+}
+
 Json Writer::hop(std::size_t index) {
   const Hop& hop = machine_.hops[index];
   const Hop& before = nominal().hops[index];
-  Json uses = Json::array();
-  for (const Use& use : hop.uses)
-    uses.push_back({{"resource", machine_.resource(use.resource).name}, {"weight", use.weight}});
   const std::string from = machine_.place(hop.source).name;
   const std::string to = machine_.place(hop.destination).name;
   const std::string pair = from + " to " + to;
@@ -109,7 +130,7 @@ Json Writer::hop(std::size_t index) {
                                &Provenance::latencies, index)},
           {"bandwidth", quantity(hop.bandwidth.value, before.bandwidth.value, "B/s",
                                  pair + " bandwidth", &Provenance::bandwidths, index)},
-          {"uses", std::move(uses)}};
+          {"uses", uses(hop.uses)}};
 }
 
 Json Writer::costs() {
@@ -155,6 +176,7 @@ std::string Writer::text() {
   for (std::size_t i = 0; i < machine_.hops.size(); ++i) json["hops"].push_back(hop(i));
   json["costs"] = costs();
   json["driver"] = driver();
+  if (machine_.network) json["network"] = network(*machine_.network);
   json["sources"] = std::move(sources_);
   return json.dump(1) + "\n";
 }

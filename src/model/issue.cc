@@ -1,29 +1,54 @@
 #include "model/issue.h"
 
+#include <algorithm>
+
 #include "model/stream_calls.h"
 
 namespace polypath {
 namespace {
 
+// The clock of each node's thread.
+class Clocks {
+ public:
+  explicit Clocks(const Machine& machine)
+      : machine_(machine), now_(static_cast<std::size_t>(machine.nodes())) {}
+
+  /// Of the node that a GPU is in; of the caller's for none.
+  Seconds& at(PlaceId gpu) {
+    return gpu.valid() ? now_[static_cast<std::size_t>(machine_.place(gpu).node)] : now_.front();
+  }
+  void all(Seconds cost) {
+    for (Seconds& clock : now_) clock += cost;
+  }
+  [[nodiscard]] Seconds latest() const { return *std::max_element(now_.begin(), now_.end()); }
+
+ private:
+  const Machine& machine_;
+  std::vector<Seconds> now_;
+};
+
 // Adds up what the calls cost.
 class StreamClock {
  public:
   StreamClock(const Machine& machine, const Program& program)
-      : costs_(machine.costs), driver_(machine.driver), program_(program) {
+      : costs_(machine.costs), driver_(machine.driver), program_(program), now_(machine) {
     issue_.nodes.reserve(program.nodes().size());
   }
 
-  void fork() { record(); }
-  void start(int) { wait(); }
-  void wait(int, int) { wait(); }
-  void run(int node) { issue_.nodes.push_back(now_ += cost_of(program_.node(node).operation)); }
-  void record(int) { record(); }
-  void join(int) { record(), wait(); }
-  void join_callers() { record(); }
-  void release(const Ring&, int) { wait(); }
+  void fork() { record_in(Program::kCallersQueue); }
+  void start(int queue) { wait_in(queue); }
+  void wait(int queue, int) { wait_in(queue); }
+  void run(int number) {
+    const Node& node = program_.node(number);
+    issue_.nodes.push_back(clock(node.queue) += cost_of(node.operation));
+  }
+  void record(int node) { record_in(program_.node(node).queue); }
+  void join(int queue) { record_in(queue), wait_in(Program::kCallersQueue); }
+  void join_callers() { record_in(Program::kCallersQueue); }
+  void release(const Ring& ring, int) { wait_in(ring.filler); }
 
   IssueTimes done() && {
-    issue_.done = now_;
+    issue_.done = now_.latest();
     return std::move(issue_);
   }
 
@@ -39,13 +64,16 @@ class StreamClock {
     }
     return costs_.copy;
   }
-  void record() { now_ += costs_.event_record; }
-  void wait() { now_ += costs_.event_wait; }
+  Seconds& clock(int queue) {
+    return now_.at(program_.queues()[static_cast<std::size_t>(queue)].gpu);
+  }
+  void record_in(int queue) { clock(queue) += costs_.event_record; }
+  void wait_in(int queue) { clock(queue) += costs_.event_wait; }
 
   const CallCosts& costs_;
   const DriverBehaviour& driver_;
   const Program& program_;
-  Seconds now_;
+  Clocks now_;
   IssueTimes issue_;
 };
 
@@ -55,20 +83,23 @@ IssueTimes issue_streams(const Machine& machine, const Program& program) {
   return std::move(clock).done();
 }
 
-IssueTimes issue_graph(const CallCosts& costs, const Program& program) {
+IssueTimes issue_graph(const Machine& machine, const Program& program) {
+  const CallCosts& costs = machine.costs;
   IssueTimes issue;
+  Clocks now(machine);
   const auto rings = static_cast<double>(program.rings().size());
-  Seconds now = costs.event_wait * rings + costs.graph_launch;
-  for (std::size_t i = 0; i < program.nodes().size(); ++i)
-    issue.nodes.push_back(now += costs.graph_launch_node);
-  issue.done = now + (costs.event_record + costs.event_wait) * rings;
+  now.at({}) += costs.event_wait * rings;
+  now.all(costs.graph_launch);
+  for (const Node& node : program.nodes())
+    issue.nodes.push_back(now.at(working_gpu(machine, program, node)) += costs.graph_launch_node);
+  issue.done = now.latest() + (costs.event_record + costs.event_wait) * rings;
   return issue;
 }
 
 }  // namespace
 
 IssueTimes issue_times(const Machine& machine, const Program& program, Executor executor) {
-  return executor == Executor::graph ? issue_graph(machine.costs, program)
+  return executor == Executor::graph ? issue_graph(machine, program)
                                      : issue_streams(machine, program);
 }
 

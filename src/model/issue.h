@@ -1,5 +1,6 @@
 #pragma once
-// When the calling thread issues each node of a program (001, algorithm 1, adds up α for this).
+// When the calling thread issues each node of a program (001, algorithm 1, adds up α for this). On
+// a machine of several nodes each node has a thread, which issues what its GPUs do.
 //
 // Streams: the calls of stream_calls.h, one after another. Graph: a wait per ring, one launch,
 // whose nodes start one after another, a record and a wait per ring.

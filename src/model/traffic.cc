@@ -11,7 +11,7 @@ namespace polypath {
 void KernelTraffic::add(PlaceId place, Bytes bytes, bool writes) {
   if (place == gpu_ || bytes.value == 0) return;
   const auto hop = writes ? machine_.find_hop(gpu_, place) : machine_.find_hop(place, gpu_);
-  if (!hop || machine_.hop(*hop).kind == HopKind::driver_staged)
+  if (!hop || !is_by_gpu(machine_.hop(*hop).kind))
     fail(ErrorCode::invalid_argument,
          fmt::format("a kernel of {} cannot use memory of {}", machine_.place(gpu_).name,
                      machine_.place(place).name),

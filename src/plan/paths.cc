@@ -3,10 +3,11 @@
 namespace polypath {
 namespace {
 
-// A copy that the driver itself stages through the host gains nothing as part of a path.
+// A copy that the driver itself stages through the host gains nothing as part of a path, nor does
+// one between nodes, whose adapters every path shares.
 std::optional<HopId> real_hop(const Machine& machine, PlaceId source, PlaceId destination) {
   const auto hop = machine.find_hop(source, destination);
-  if (hop && machine.hop(*hop).kind == HopKind::driver_staged) return std::nullopt;
+  if (hop && !is_by_gpu(machine.hop(*hop).kind)) return std::nullopt;
   return hop;
 }
 

@@ -53,6 +53,35 @@ TEST(CollectiveBench, WithoutVerificationVerifiesNothing) {
   for (const CollectiveResult& result : measure(bench)) EXPECT_FALSE(result.verified);
 }
 
+// Of 8 ranks with an input, an output and a result on the host 100 KiB have room for 4266 bytes of
+// each.
+TEST(CollectiveBench, OfSeveralNodesVerifiesWhatThereIsRoomFor) {
+  CollectiveBench bench = bench_of(Collective::all_reduce, {"nodes", kAutomatic});
+  bench.machine = "mist";
+  bench.nodes = 2;
+  bench.room = 100_KiB;
+
+  const auto results = measure_collectives(open_machine(choose_machine(bench), {}), bench, {});
+
+  ASSERT_EQ(results.size(), 4U);
+  for (const CollectiveResult& result : results) {
+    EXPECT_EQ(result.request.size(), 8);
+    EXPECT_TRUE(result.verified) << result.algorithm;
+    EXPECT_LE(result.verified_bytes, 4266_B);
+    EXPECT_NEAR(result.draft.predicted / result.seconds, 1, 0.05) << result.algorithm;
+  }
+  EXPECT_EQ(results[0].verified_bytes, 1000_B);
+  EXPECT_EQ(results[2].verified_bytes, 4_KiB);
+}
+
+TEST(CollectiveBench, SaysWhichNodesCannotBeHad) {
+  CollectiveBench bench = bench_of(Collective::all_reduce, {"flat"});
+  bench.machine = "pcie4";
+  bench.nodes = 2;
+
+  expect_invalid_argument([&] { (void)choose_machine(bench); }, "2 nodes of pcie4", "network");
+}
+
 TEST(CollectiveBench, SaysWhatCannotBeMeasured) {
   CollectiveBench many = bench_of(Collective::all_reduce, {"flat"});
   many.ranks = 5;

@@ -19,6 +19,7 @@ inline void expect_equal(const Place& a, const Place& b) {
   EXPECT_EQ(a.reduction_latency, b.reduction_latency);
   EXPECT_EQ(a.reduction_bandwidth, b.reduction_bandwidth);
   EXPECT_EQ(a.staging_missing, b.staging_missing);
+  EXPECT_EQ(a.node, b.node);
 }
 
 inline void expect_equal(const Resource& a, const Resource& b) {
@@ -26,6 +27,11 @@ inline void expect_equal(const Resource& a, const Resource& b) {
   EXPECT_EQ(a.kind, b.kind);
   EXPECT_EQ(a.capacity, b.capacity);
   EXPECT_EQ(a.copies_at_once, b.copies_at_once);
+}
+
+inline void expect_equal(const Use& a, const Use& b) {
+  EXPECT_EQ(a.resource, b.resource);
+  EXPECT_EQ(a.weight, b.weight);
 }
 
 inline void expect_equal(const Hop& a, const Hop& b) {
@@ -67,6 +73,20 @@ inline void expect_equal(const DriverBehaviour& a, const DriverBehaviour& b) {
     EXPECT_EQ(field.value_in(a), field.value_in(b)) << field.name;
 }
 
+inline void expect_equal(const NetworkEnd& a, const NetworkEnd& b) {
+  EXPECT_EQ(a.place, b.place);
+  expect_equal(a.out, b.out);
+  expect_equal(a.in, b.in);
+}
+
+inline void expect_equal(const std::optional<Network>& a, const std::optional<Network>& b) {
+  ASSERT_EQ(a.has_value(), b.has_value());
+  if (!a) return;
+  EXPECT_EQ(a->latency, b->latency);
+  EXPECT_EQ(a->bandwidth, b->bandwidth);
+  expect_equal(a->ends, b->ends);
+}
+
 inline void expect_equal(const Machine& a, const Machine& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.description, b.description);
@@ -75,6 +95,7 @@ inline void expect_equal(const Machine& a, const Machine& b) {
   expect_equal(a.hops, b.hops);
   expect_equal(a.costs, b.costs);
   expect_equal(a.driver, b.driver);
+  expect_equal(a.network, b.network);
 }
 
 }  // namespace polypath

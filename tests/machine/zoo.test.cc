@@ -47,12 +47,16 @@ TEST_P(Zoo, JoinsEveryPairOfGpusAndEveryGpuWithEveryHost) {
   }
 }
 
-TEST_P(Zoo, EveryResourceIsUsedBySomeHop) {
+TEST_P(Zoo, EveryResourceIsUsedBySomeHopOrTheNetwork) {
   const Machine machine = load_machine(GetParam());
 
   std::set<ResourceId> used;
   for (const Hop& hop : machine.hops)
     for (const Use& use : hop.uses) used.insert(use.resource);
+  if (machine.network)
+    for (const NetworkEnd& end : machine.network->ends)
+      for (const auto& uses : {end.out, end.in})
+        for (const Use& use : uses) used.insert(use.resource);
 
   EXPECT_EQ(used.size(), machine.resources.size());
 }

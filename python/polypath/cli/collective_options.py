@@ -36,6 +36,12 @@ AnyOrderOption = Annotated[
         help="Of a collective: algorithms whose rounding depends on the size may be chosen.",
     ),
 ]
+NodesOption = Annotated[
+    Optional[int],
+    typer.Option(
+        "--nodes", metavar="COUNT", help="Of a collective: so many of the machine, on its network."
+    ),
+]
 CountsOption = Annotated[
     Optional[str],
     typer.Option(
@@ -56,6 +62,7 @@ def collective_options(
     root: Optional[int],
     in_place: Optional[bool],
     any_order: Optional[bool],
+    nodes: Optional[int],
     counts: Optional[str] = None,
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the options of collectives by their names."""
@@ -66,6 +73,7 @@ def collective_options(
         "--root": root,
         "--in-place": in_place,
         "--any-order": any_order,
+        "--nodes": nodes,
         "--counts": counts,
     }
 

@@ -86,4 +86,6 @@ def _how(draft: Document) -> str:
 def _what(document: Document) -> str:
     """Return "allreduce of 4 GPUs, float32 sum"."""
     reduction = f" {document['reduction']}" if "reduction" in document else ""
-    return f"{document['operation']} of {document['ranks']} GPUs, {document['type']}{reduction}"
+    nodes = f" in {document['nodes']} nodes" if document["nodes"] > 1 else ""
+    ranks = f"{document['ranks']} GPUs{nodes}"
+    return f"{document['operation']} of {ranks}, {document['type']}{reduction}"

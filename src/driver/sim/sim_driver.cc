@@ -28,6 +28,7 @@ SimDriver::SimDriver(Machine machine, Options options)
       fluid_(machine_, rates_),
       memory_(options.move_bytes) {
   validate(machine_);
+  host_clocks_.emplace_back(static_cast<std::size_t>(machine_.nodes()));
   const auto gpus = machine_.places_of(PlaceKind::gpu);
   streams_[StreamHandle{}] = {gpus.empty() ? PlaceId{} : gpus.front(), nullptr,
                               races_.add_thread()};
@@ -37,7 +38,15 @@ SimDriver::~SimDriver() { fluid_.drain(); }
 
 Seconds SimDriver::now() {
   const std::scoped_lock lock(mutex_);
-  return host();
+  const NodeClocks& clocks = host_clocks_[host_thread_];
+  return *std::max_element(clocks.begin(), clocks.end());
+}
+
+Seconds SimDriver::meet_nodes() {
+  NodeClocks& clocks = host_clocks_[host_thread_];
+  const Seconds latest = *std::max_element(clocks.begin(), clocks.end());
+  std::fill(clocks.begin(), clocks.end(), latest);
+  return latest;
 }
 
 void SimDriver::check_gpu(PlaceId place) const {
@@ -104,6 +113,7 @@ void SimDriver::record(EventHandle event, StreamHandle stream) {
                      machine_.place(source.gpu).name),
          "an event is recorded by the GPU it was created for", "Use one event per GPU.");
   count(Call::record);
+  issue_at(source.gpu);
   spend(machine_.costs.event_record);
   recorded = {recorded.gpu, true, source.tail, order_.mark(source.thread), host()};
 }
@@ -113,6 +123,7 @@ void SimDriver::wait(StreamHandle stream, EventHandle event) {
   Stream& waiting = stream_of(stream);
   const Event& awaited = event_of(event);
   count(Call::wait);
+  issue_at(waiting.gpu);
   spend(machine_.costs.event_wait);
   if (!awaited.recorded) {
     report(fmt::format("stream {} waits for event {}, which was never recorded", stream.value,
@@ -135,7 +146,7 @@ bool SimDriver::is_done(EventHandle event) {
   // A query and a record are both one look at the channel. It takes some time on any machine, so
   // that who asks again and again is answered at last.
   spend(std::max(machine_.costs.event_record, kLeastQuery));
-  fluid_.advance_to(host());
+  fluid_.advance_to(meet_nodes());
   const bool done = !asked.activity || asked.activity->done;
   if (done && asked.moment) races_.join_host(asked.moment->clock);
   return done;
@@ -145,7 +156,7 @@ std::optional<Seconds> SimDriver::elapsed(EventHandle begin, EventHandle end) {
   const std::scoped_lock lock(mutex_);
   count(Call::elapsed);
   spend(std::max(machine_.costs.event_record, kLeastQuery));
-  fluid_.advance_to(host());
+  fluid_.advance_to(meet_nodes());
   for (const EventHandle event : {begin, end})
     if (!event_of(event).recorded)
       fail(ErrorCode::invalid_argument, fmt::format("event {} has no time", event.value),
@@ -179,7 +190,8 @@ void SimDriver::play_until(const Activity& activity, const char* what, std::uint
          flags_.are_awaited() ? "something in it waits for a flag that nobody writes"
                               : "nothing is left that could end it",
          "Enqueue the write before you wait.");
-  host() = std::max(host(), activity.finished);
+  host() = std::max(meet_nodes(), activity.finished);
+  (void)meet_nodes();
 }
 
 void SimDriver::copy(const CopyRequest& request, StreamHandle stream) {
@@ -196,6 +208,7 @@ void SimDriver::enqueue_copy(const CopyRequest& request, Stream& target) {
 
 void SimDriver::enqueue(const CopyRequest& request, HopId hop,
                         const std::optional<Reduction>& reduction, Stream& target) {
+  issue_at(target.gpu);
   spend(machine_.costs.copy);
   step(request, target.thread);
   append(make_activity(request, hop, reduction), target);

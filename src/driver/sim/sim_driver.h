@@ -168,8 +168,14 @@ class SimDriver final : public Driver {
   GraphNode& node_of(Graph& graph, int number);
   [[nodiscard]] const LoadedKernel& kernel_of(KernelHandle handle) const;
   void spend(Seconds cost) { host() += cost; }
-  [[nodiscard]] Seconds& host() { return host_clocks_[host_thread_]; }
-  [[nodiscard]] Seconds host() const { return host_clocks_[host_thread_]; }
+  [[nodiscard]] Seconds& host() { return host_clocks_[host_thread_][issuer_]; }
+  [[nodiscard]] Seconds host() const { return host_clocks_[host_thread_][issuer_]; }
+  // What follows is called by the thread of the GPU's node.
+  void issue_at(PlaceId gpu) {
+    issuer_ = gpu.valid() ? static_cast<std::size_t>(machine_.place(gpu).node) : 0;
+  }
+  // The threads of all nodes are where the last one is.
+  Seconds meet_nodes();
   void count(Call call) { faults_.count(call); }
   void report(const std::string& violation);
   void check_place(PlaceId place) const;
@@ -223,6 +229,7 @@ class SimDriver final : public Driver {
   [[nodiscard]] Seconds crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const;
   struct NodeOrder;
   [[nodiscard]] PlaceId gpu_of(const Activity& work) const;
+  [[nodiscard]] PlaceId node_gpu(const Graph& graph, std::size_t index) const;
   ActivityPointer launch_node(Graph& graph, std::size_t index,
                               const std::vector<ActivityPointer>& done,
                               const ActivityPointer& start, const NodeOrder& order);
@@ -238,8 +245,10 @@ class SimDriver final : public Driver {
   mutable std::mutex mutex_;
   HopRates rates_;
   Fluid fluid_;
-  std::vector<Seconds> host_clocks_ = {Seconds{}};
+  using NodeClocks = std::vector<Seconds>;  ///< one thread per node
+  std::vector<NodeClocks> host_clocks_;
   std::size_t host_thread_ = 0;
+  std::size_t issuer_ = 0;  ///< the node whose thread calls
   Memory memory_;
   std::map<std::uintptr_t, Bytes> pageable_;  ///< by address
   RaceDetector races_;

@@ -33,8 +33,9 @@ void SimDriver::write_value(StreamHandle stream, Address address, PlaceId place,
   const std::scoped_lock lock(mutex_);
   const FlagRequest request = flag_request(stream, address, place, value);
   count(Call::write_value);
-  spend(machine_.driver.flag_call);
   Stream& target = stream_of(stream);
+  issue_at(target.gpu);
+  spend(machine_.driver.flag_call);
   append(make_write(request, note_write(target.thread), machine_.driver.flag_latency), target);
 }
 
@@ -44,8 +45,9 @@ void SimDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
   FlagRequest request = flag_request(stream, address, place, value);
   request.waits = true;
   count(Call::wait_value);
-  spend(machine_.driver.flag_call);
   Stream& target = stream_of(stream);
+  issue_at(target.gpu);
+  spend(machine_.driver.flag_call);
   append(make_wait(request, note_wait(target.thread)), target);
   target.waited = true;
 }

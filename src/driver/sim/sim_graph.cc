@@ -132,7 +132,8 @@ void SimDriver::launch(GraphHandle handle, StreamHandle stream_handle) {
   Stream& stream = stream_of(stream_handle);
   for (const GraphNode& node : graph.nodes) check_node(node);
   count(Call::launch);
-  spend(machine_.costs.graph_launch);
+  for (Seconds& clock : host_clocks_[host_thread_]) clock += machine_.costs.graph_launch;
+  issue_at(stream.gpu);
   const ActivityPointer start = make_marker();
   Fluid::order(stream.tail, start, {});
   Fluid::order(graph.last_launch, start, {});
@@ -174,11 +175,21 @@ PlaceId SimDriver::gpu_of(const Activity& work) const {
   return work.hop.valid() ? machine_.executing_gpu(work.hop) : work.gpu;
 }
 
+// Whose part of the launch it is.
+PlaceId SimDriver::node_gpu(const Graph& graph, std::size_t index) const {
+  const GraphNode& node = graph.nodes[index];
+  if (node.flag) return node.flag->gpu;
+  if (node.kernel) return node.kernel->gpu;
+  if (const HopId hop = graph.hops[index]; hop.valid()) return machine_.executing_gpu(hop);
+  return node.copy.destination_place;
+}
+
 // A flag beside work of the same GPU is set and awaited in the same queue. The driver hands the
 // nodes to the GPUs one after another while the launch call runs.
 ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
                                        const std::vector<ActivityPointer>& done,
                                        const ActivityPointer& start, const NodeOrder& order) {
+  issue_at(node_gpu(graph, index));
   spend(machine_.costs.graph_launch_node);
   const ActivityPointer activity = begin_node(graph, index, order);
   Fluid::order(start, activity, {});

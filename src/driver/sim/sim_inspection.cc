@@ -37,7 +37,8 @@ std::vector<std::string> SimDriver::leaks() const {
 std::vector<Span> SimDriver::trace() {
   const std::scoped_lock lock(mutex_);
   fluid_.drain();
-  host() = std::max(host(), fluid_.now());
+  host() = std::max(meet_nodes(), fluid_.now());
+  (void)meet_nodes();
   return trace_;
 }
 
@@ -48,15 +49,17 @@ std::vector<Span> SimDriver::finished_copies() const {
 
 void SimDriver::use_host_thread(std::size_t thread) {
   const std::scoped_lock lock(mutex_);
-  const Seconds now = host();
+  const NodeClocks now = host_clocks_[host_thread_];
   if (host_clocks_.size() <= thread) host_clocks_.resize(thread + 1, now);
   host_thread_ = thread;
 }
 
 void SimDriver::align_host_threads() {
   const std::scoped_lock lock(mutex_);
-  const Seconds latest = *std::max_element(host_clocks_.begin(), host_clocks_.end());
-  std::fill(host_clocks_.begin(), host_clocks_.end(), latest);
+  Seconds latest;
+  for (const NodeClocks& clocks : host_clocks_)
+    latest = std::max(latest, *std::max_element(clocks.begin(), clocks.end()));
+  for (NodeClocks& clocks : host_clocks_) std::fill(clocks.begin(), clocks.end(), latest);
 }
 
 void SimDriver::pass_time(Seconds duration) {

@@ -67,7 +67,7 @@ bool SimDriver::kernels_reach(PlaceId gpu, Address address) {
     return false;
   if (memory->place == gpu) return true;
   const auto hop = machine_.find_hop(gpu, memory->place);
-  return hop && machine_.hop(*hop).kind != HopKind::driver_staged;
+  return hop && is_by_gpu(machine_.hop(*hop).kind);
 }
 
 void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
@@ -76,6 +76,7 @@ void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
   check_kernel(request);
   check_stream(target, stream, request.gpu, "run a kernel");
   count(Call::run_kernel);
+  issue_at(target.gpu);
   spend(machine_.driver.kernel_launch);
   step(request, target.thread);
   append(make_activity(request), target);

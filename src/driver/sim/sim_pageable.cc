@@ -92,7 +92,7 @@ void SimDriver::copy_pageable(const CopyRequest& request, const MemoryInfo& to,
   const bool inward = machine_.place(to.place).kind == PlaceKind::gpu;
   const DriverBehaviour& driver = machine_.driver;
   spend(request.bytes / (inward ? driver.pageable_in : driver.pageable_out));
-  fluid_.advance_to(host());
+  fluid_.advance_to(meet_nodes());
   if (options_.move_bytes)
     std::memmove(bytes_at(request.destination), bytes_at(request.source), request.bytes.value);
 }

@@ -14,6 +14,7 @@ from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
     InPlaceOption,
+    NodesOption,
     ReductionOption,
     RootOption,
     TypeOption,
@@ -104,6 +105,7 @@ def bench(
     root: RootOption = None,
     in_place: InPlaceOption = None,
     any_order: AnyOrderOption = None,
+    nodes: NodesOption = None,
     gpus: GpusOption = None,
     json_target: JsonOption = None,
     plot: PlotOption = None,
@@ -112,13 +114,13 @@ def bench(
     """Measure an operation over a range of sizes, beside the same with native copies."""
     check_writable(json_target)
     check_picture(plot)
-    of_collectives = collective_options(algorithms, element, reduction, root, in_place, any_order)
+    chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)
     if is_collective(operation, algorithms is not None):
         _refuse_options_of_copies(source, pieces, shares, chunks, plot)
-        choices = collective_choices(executor, paths, gpus, of_collectives) | {"verify": verify}
+        choices = collective_choices(executor, paths, gpus, chosen) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
-    refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
+    refuse({**chosen, "--gpus": gpus}, "it is for collectives")
     choice = choose_machine(machine)
     document = run_bench(
         operation,
@@ -133,6 +135,10 @@ def bench(
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
+    _show_and_check(document, json_target, verify)
+
+
+def _show_and_check(document: Document, json_target: str | None, verify: bool) -> None:
     show_bench(console_for(json_target), document)
     check_verified(document, verify)
 

@@ -14,6 +14,7 @@ from polypath.cli.collective_options import (
     AnyOrderOption,
     CountsOption,
     InPlaceOption,
+    NodesOption,
     ReductionOption,
     RootOption,
     TypeOption,
@@ -67,6 +68,7 @@ def plan(
     root: RootOption = None,
     in_place: InPlaceOption = None,
     any_order: AnyOrderOption = None,
+    nodes: NodesOption = None,
     counts: CountsOption = None,
     explain: ExplainOption = False,
     json_target: JsonOption = None,
@@ -82,7 +84,7 @@ def plan(
     wanted = read_words(words, by_algorithms=algorithms is not None)
     choice = choose_machine(machine)
     of_collectives = collective_options(
-        algorithms, element, reduction, root, in_place, any_order, counts
+        algorithms, element, reduction, root, in_place, any_order, nodes, counts
     )
     of_one = {"--shares": shares, "--chunks": chunks, "--plot": plot}
     show: Callable[[Console, Document], None]
@@ -94,8 +96,7 @@ def plan(
     elif isinstance(wanted, OneTransfer):
         refuse(of_collectives, FOR_COLLECTIVES)
         refuse({"--issuers": issuers, "--gpus": gpus}, "it is for several transfers")
-        fixed = overrides(executor, paths, shares, chunks)
-        document = _plan_of_one(wanted, choice.name, fixed)
+        document = _plan_of_one(wanted, choice.name, overrides(executor, paths, shares, chunks))
         show = show_plan
     else:
         refuse(of_collectives, FOR_COLLECTIVES)

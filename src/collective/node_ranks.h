@@ -1,0 +1,65 @@
+#pragma once
+// The ranks of several nodes, and what the parts of the algorithm `nodes` have in common
+// (nodes.cc). Internal to src/collective.
+
+#include <optional>
+#include <vector>
+
+#include "collective/algorithm.h"
+#include "collective/fold.h"
+
+namespace polypath {
+
+/// Ranks by node, in their order.
+std::vector<std::vector<int>> ranks_by_node(const Machine& machine,
+                                            const CollectiveRequest& request);
+
+void compose_all_gather_of_nodes(Composer& composer);
+void compose_broadcast_of_nodes(Composer& composer);
+
+class Nodes {
+ public:
+  explicit Nodes(Composer& composer)
+      : composer_(composer),
+        ranks_(ranks_by_node(composer.machine(), composer.request())),
+        nodes_(static_cast<int>(ranks_.size())),
+        local_(static_cast<int>(ranks_.front().size())) {}
+
+ protected:
+  [[nodiscard]] int rank(int node, int local) const {
+    return ranks_[static_cast<std::size_t>(node % nodes_)][static_cast<std::size_t>(local)];
+  }
+  [[nodiscard]] bool in_place() const { return composer_.request().in_place; }
+  // As of `flat`: a rank's own values are in its output before others arrive.
+  [[nodiscard]] bool keeps_own() const { return in_place() || composer_.tuning().private_memory; }
+
+  // Ranks of one node send `part` of their inputs to rank `local` of it, which reduces them in
+  // their order: in `result`, if there is one, else wherever it finds room. What is to be sent is
+  // added to `messages`; what is to be reduced then comes back.
+  std::vector<Operand> collect(int node, int local, const Part& part, std::optional<Slice> result,
+                               std::vector<Message>& messages) {
+    std::vector<Operand> operands;
+    const int to = rank(node, local);
+    bool in_result = result && !keeps_own();
+    for (int other = 0; other < local_; ++other) {
+      const int from = rank(node, other);
+      if (from == to) {
+        const bool kept = result && keeps_own();
+        operands.push_back({kept ? *result : composer_.input(to, part.offset), kept});
+        continue;
+      }
+      const Slice at = in_result ? *result : composer_.slot(from, to, part.bytes);
+      in_result = false;
+      messages.push_back({composer_.input(from, part.offset), at, part.bytes});
+      operands.push_back({at, true});
+    }
+    return operands;
+  }
+
+  Composer& composer_;
+  std::vector<std::vector<int>> ranks_;
+  int nodes_;
+  int local_;
+};
+
+}  // namespace polypath

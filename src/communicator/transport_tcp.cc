@@ -1,0 +1,302 @@
+// A connection for each pair of ranks. A message is a header and its bytes; what has come is read
+// when somebody has asked for it, so that TCP holds back whoever sends too early.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "communicator/deadline.h"
+#include "communicator/ranks.h"
+#include "communicator/sockets.h"
+#include "communicator/transport.h"
+#include "core/error.h"
+
+namespace polypath {
+namespace {
+
+constexpr int kLongestPause = 5;  // milliseconds
+
+struct Header {
+  std::uint32_t tag = 0;
+  std::uint32_t unused = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Sent {
+  MessageNumber number = 0;
+  Header header;
+  std::span<const std::byte> bytes;
+  std::size_t done = 0;  ///< of the header and the bytes
+};
+
+struct Wanted {
+  MessageNumber number = 0;
+  Header header;
+  std::span<std::byte> bytes;
+  Header come;
+  std::size_t done = 0;
+};
+
+/// What goes on with one other rank.
+struct Peer {
+  Descriptor socket;
+  std::deque<Sent> sending;
+  std::deque<Wanted> receiving;
+  std::string problem;  ///< why nothing comes or goes any more
+};
+
+template <class Value>
+std::span<const std::byte> bytes_of(const Value& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+class TcpTransport final : public Transport {
+ public:
+  TcpTransport(int rank, std::vector<Peer> peers)
+      : Transport(rank, static_cast<int>(peers.size())), peers_(std::move(peers)) {}
+
+  bool test(MessageNumber message) override {
+    const std::scoped_lock lock(mutex_);
+    check_aborted();
+    for (Peer& peer : peers_) make_progress(peer);
+    const auto found = under_way_.find(message);
+    if (found == under_way_.end()) return true;
+    const Peer& peer = peers_[static_cast<std::size_t>(found->second)];
+    if (peer.problem.empty()) return false;
+    fail(ErrorCode::communicator,
+         fmt::format("rank {} has a message with rank {} that cannot end", rank(), found->second),
+         peer.problem, "Look at what that rank has said, and start all ranks again.");
+  }
+
+  void abort(const std::string& why) override {
+    const std::scoped_lock lock(mutex_);
+    if (aborted_.empty()) aborted_ = why.empty() ? "no reason was given" : why;
+    for (Peer& peer : peers_) {
+      if (peer.socket.is_open()) shutdown(peer.socket.get(), SHUT_RDWR);
+      peer.sending.clear(), peer.receiving.clear();
+    }
+    under_way_.clear();
+  }
+
+ private:
+  MessageNumber start_sending(int to, std::uint32_t tag,
+                              std::span<const std::byte> bytes) override {
+    const std::scoped_lock lock(mutex_);
+    Sent message{.header = {.tag = tag, .bytes = bytes.size()}, .bytes = bytes};
+    return start(to, message, &Peer::sending);
+  }
+  MessageNumber start_receiving(int from, std::uint32_t tag, std::span<std::byte> bytes) override {
+    const std::scoped_lock lock(mutex_);
+    Wanted message{.header = {.tag = tag, .bytes = bytes.size()}, .bytes = bytes, .come = {}};
+    return start(from, message, &Peer::receiving);
+  }
+
+  template <class Message>
+  MessageNumber start(int other, Message& message, std::deque<Message> Peer::*queue) {
+    check_aborted();
+    Peer& peer = peers_[static_cast<std::size_t>(other)];
+    message.number = ++started_;
+    under_way_[message.number] = other;
+    (peer.*queue).push_back(message);
+    make_progress(peer);
+    return message.number;
+  }
+
+  void check_aborted() const {
+    if (aborted_.empty()) return;
+    fail(ErrorCode::communicator, fmt::format("rank {} sends and receives no more", rank()),
+         "it was aborted: " + aborted_, "Start all ranks again.");
+  }
+
+  void make_progress(Peer& peer) {
+    if (!peer.problem.empty()) return;
+    while (!peer.sending.empty() && go_on(peer, peer.sending.front())) end(peer.sending);
+    while (peer.problem.empty() && !peer.receiving.empty() && go_on(peer, peer.receiving.front()))
+      end(peer.receiving);
+  }
+
+  template <class Message>
+  void end(std::deque<Message>& messages) {
+    under_way_.erase(messages.front().number);
+    messages.pop_front();
+  }
+
+  // True if the message is over.
+  static bool go_on(Peer& peer, Sent& message) {
+    while (message.done < sizeof(Header) + message.bytes.size()) {
+      const bool in_header = message.done < sizeof(Header);
+      const auto from = in_header ? bytes_of(message.header).subspan(message.done)
+                                  : message.bytes.subspan(message.done - sizeof(Header));
+      const Moved moved = send_some(peer.socket, from, in_header && !message.bytes.empty());
+      if (moved.gone) peer.problem = "the connection to it is closed";
+      if (moved.bytes == 0) return false;
+      message.done += moved.bytes;
+    }
+    return true;
+  }
+
+  static bool go_on(Peer& peer, Wanted& message) {
+    while (message.done < sizeof(Header) + message.bytes.size()) {
+      const bool in_header = message.done < sizeof(Header);
+      const auto header = std::as_writable_bytes(std::span(&message.come, 1));
+      const auto into = in_header ? header.subspan(message.done)
+                                  : message.bytes.subspan(message.done - sizeof(Header));
+      const Moved moved = receive_some(peer.socket, into);
+      if (moved.gone) peer.problem = "the connection to it is closed";
+      if (moved.bytes == 0) return false;
+      message.done += moved.bytes;
+      if (in_header && message.done == sizeof(Header) && !is_wanted(peer, message)) return false;
+    }
+    return true;
+  }
+
+  static bool is_wanted(Peer& peer, const Wanted& message) {
+    const auto& [want, come] = std::pair(message.header, message.come);
+    if (want.tag == come.tag && want.bytes == come.bytes) return true;
+    peer.problem = fmt::format("it sent {} bytes with tag {} where {} with tag {} were expected",
+                               come.bytes, come.tag, want.bytes, want.tag);
+    return false;
+  }
+
+  void pause() override {
+    std::vector<pollfd> asked;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (const Peer& peer : peers_) {
+        const int events =
+            (peer.sending.empty() ? 0 : POLLOUT) | (peer.receiving.empty() ? 0 : POLLIN);
+        if (events != 0 && peer.problem.empty())
+          asked.push_back({peer.socket.get(), static_cast<short>(events), 0});
+      }
+    }
+    poll(asked.data(), asked.size(), kLongestPause);
+  }
+
+  std::string awaited(MessageNumber message) override {
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t other = 0; other < peers_.size(); ++other) {
+      for (const Sent& each : peers_[other].sending)
+        if (each.number == message)
+          return fmt::format("rank {}, which is to receive {} bytes with tag {}", other,
+                             each.header.bytes, each.header.tag);
+      for (const Wanted& each : peers_[other].receiving)
+        if (each.number == message)
+          return fmt::format("rank {}, which is to send {} bytes with tag {}", other,
+                             each.header.bytes, each.header.tag);
+    }
+    return "a message that is over";
+  }
+
+  std::mutex mutex_;
+  std::vector<Peer> peers_;  ///< by rank; nothing at this one's
+  std::map<MessageNumber, int> under_way_;
+  MessageNumber started_ = 0;
+  std::string aborted_;
+};
+
+/// What a rank says first on a connection.
+struct Hello {
+  std::array<char, 32> run{};  ///< the name of this run: 128 bits in hexadecimal
+  std::int32_t rank = 0;
+};
+
+class Meeting {
+ public:
+  Meeting(Bootstrap& bootstrap, const std::string& host, Seconds timeout)
+      : bootstrap_(bootstrap),
+        deadline_(timeout),
+        listener_(listen_at({host, "0"})),
+        peers_(static_cast<std::size_t>(bootstrap.size())) {
+    const std::string mine =
+        unique_name() + SocketAddress{host, own_address(listener_).port}.text();
+    said_ = bootstrap.all_gather(mine, timeout);
+    std::copy_n(said_.front().begin(), hello_.run.size(), hello_.run.begin());
+    hello_.rank = bootstrap.rank();
+  }
+
+  // Who has a lower rank is connected to; all listen already.
+  std::vector<Peer> peers() && {
+    for (int other = 0; other < bootstrap_.rank(); ++other) connect(other);
+    wait_until(deadline_, [this] { return accept(), missing().empty(); });
+    if (const auto late = missing(); !late.empty())
+      fail(ErrorCode::communicator,
+           fmt::format("Rank {} has no connection to {}", bootstrap_.rank(), describe_ranks(late)),
+           "the time for it is over",
+           "Look whether the ranks reach each other, and give hosts by which they do.");
+    return std::move(peers_);
+  }
+
+ private:
+  void connect(int other) {
+    const std::string& said = said_[static_cast<std::size_t>(other)];
+    Descriptor made = connect_to(parse_socket_address(said.substr(hello_.run.size())), deadline_);
+    const std::string text(reinterpret_cast<const char*>(&hello_), sizeof hello_);
+    if (made.is_open() && send_all(made, text, deadline_)) at(other).socket = std::move(made);
+  }
+
+  void accept() {
+    while (true) {
+      Descriptor made = accept_from(listener_);
+      if (!made.is_open()) break;
+      strangers_.push_back({std::move(made), {}, 0});
+    }
+    for (Stranger& each : strangers_) listen_to(each);
+    std::erase_if(strangers_, [](const Stranger& each) { return !each.socket.is_open(); });
+  }
+
+  struct Stranger {
+    Descriptor socket;
+    Hello hello;
+    std::size_t read = 0;
+  };
+
+  // Who is of another run, or says a rank that is there already, is not let in.
+  void listen_to(Stranger& from) {
+    const auto hello = std::as_writable_bytes(std::span(&from.hello, 1));
+    const Moved moved = receive_some(from.socket, hello.subspan(from.read));
+    from.read += moved.bytes;
+    if (moved.gone) from.socket = Descriptor();
+    if (from.read < sizeof(Hello)) return;
+    const int rank = from.hello.rank;
+    const bool is_known = from.hello.run == hello_.run && rank > bootstrap_.rank() &&
+                          rank < bootstrap_.size() && !at(rank).socket.is_open();
+    Descriptor socket = std::exchange(from.socket, Descriptor());
+    if (is_known) at(rank).socket = std::move(socket);
+  }
+
+  [[nodiscard]] std::vector<int> missing() const {
+    std::vector<int> ranks;
+    for (int other = 0; other < bootstrap_.size(); ++other)
+      if (other != bootstrap_.rank() && !peers_[static_cast<std::size_t>(other)].socket.is_open())
+        ranks.push_back(other);
+    return ranks;
+  }
+  Peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+
+  Bootstrap& bootstrap_;
+  Deadline deadline_;
+  Descriptor listener_;
+  std::vector<Peer> peers_;
+  std::vector<Blob> said_;  ///< by each rank: a name and where it listens
+  Hello hello_;
+  std::vector<Stranger> strangers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::string& host,
+                                            Seconds timeout) {
+  return std::make_unique<TcpTransport>(bootstrap.rank(),
+                                        Meeting(bootstrap, host, timeout).peers());
+}
+
+}  // namespace polypath

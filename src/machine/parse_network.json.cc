@@ -1,0 +1,49 @@
+// The network of a machine file: which memories a node's adapters reach, and what such copies use.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "machine/machine_reader.h"
+
+namespace polypath {
+namespace {
+
+std::string with_place(std::string text, const std::string& name) {
+  constexpr std::string_view kPlace = "{place}";
+  for (std::size_t at = 0; (at = text.find(kPlace, at)) != std::string::npos; at += name.size())
+    text.replace(at, kPlace.size(), name);
+  return text;
+}
+
+}  // namespace
+
+void MachineReader::read_network(const JsonField& field) {
+  field.allow_only({"latency", "bandwidth", "ends", "note"});
+  field.check_note(kLongestSentence);
+  machine_.network.emplace();
+  machine_.network->latency = duration(field.at("latency"));
+  machine_.network->bandwidth = rate(field.at("bandwidth"));
+  for (const JsonField& end : field.at("ends").elements(kMostPlaces)) read_end(end);
+}
+
+void MachineReader::read_end(const JsonField& field) {
+  field.allow_only({"place", "out", "in", "note"});
+  field.check_note(kLongestSentence);
+  auto& ends = machine_.network->ends;
+  for (const PlaceId place : places_at(field.at("place"))) {
+    if (std::any_of(ends.begin(), ends.end(), [&](const auto& end) { return end.place == place; }))
+      field.at("place").reject(fmt::format("names {} again", name(place)),
+                               "each memory is one end of the network");
+    ends.push_back({place, read_uses(field.at("out"), place), read_uses(field.at("in"), place)});
+  }
+}
+
+std::vector<Use> MachineReader::read_uses(const JsonField& field, PlaceId place) {
+  std::vector<Use> uses;
+  for (const JsonField& use : field.elements(kMostUses))
+    read_use(use, with_place(used_name(use), name(place)), machine_.network->bandwidth, uses);
+  return uses;
+}
+
+}  // namespace polypath

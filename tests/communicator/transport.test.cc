@@ -1,0 +1,210 @@
+// Messages between ranks over TCP: in order, of any size, both ways at once, and what is said when
+// a rank is gone, does something else, or does not come.
+
+#include "communicator/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+#include "communicator/together.h"
+
+namespace polypath {
+namespace {
+
+using test::expect_no_errors;
+using test::Folder;
+using test::in_threads;
+using test::kLong;
+using test::kShort;
+using testing::HasSubstr;
+
+constexpr const char* kHere = "127.0.0.1";
+
+using Message = std::vector<std::byte>;
+
+// Other bytes for each seed.
+Message contents(std::size_t size, unsigned seed) {
+  Message bytes(size);
+  unsigned state = seed * 2654435761U + 1;
+  for (std::byte& each : bytes) each = static_cast<std::byte>((state = state * 1664525U + 1) >> 24);
+  return bytes;
+}
+
+// `work(transport)` at each rank, in threads; what each failed with.
+template <class Work>
+std::vector<std::string> with_transports(int ranks, Work work) {
+  auto bootstraps = bootstrap_among_threads(ranks);
+  return in_threads(ranks, [&](int rank) {
+    const auto transport =
+        transport_by_tcp(*bootstraps[static_cast<std::size_t>(rank)], kHere, kLong);
+    work(*transport);
+  });
+}
+
+void send_and_wait(Transport& transport, int to, std::uint32_t tag, const Message& bytes) {
+  transport.wait(transport.send(to, tag, bytes), kLong);
+}
+
+Message receive_and_wait(Transport& transport, int from, std::uint32_t tag, std::size_t size) {
+  Message bytes(size);
+  transport.wait(transport.receive(from, tag, bytes), kLong);
+  return bytes;
+}
+
+TEST(TcpTransport, CarriesMessagesOfAnySizeInOrder) {
+  const std::vector<std::size_t> sizes = {1, 0, 4096, 7, 3'000'001, 0, 65'536};
+
+  expect_no_errors(with_transports(2, [&](Transport& transport) {
+    for (unsigned i = 0; i < sizes.size(); ++i) {
+      const Message message = contents(sizes[i], i);
+      if (transport.rank() == 0) send_and_wait(transport, 1, i, message);
+      else EXPECT_EQ(receive_and_wait(transport, 0, i, sizes[i]), message) << i;
+    }
+  }));
+}
+
+// More at once than the connections hold.
+TEST(TcpTransport, CarriesBothWaysAtOnceBetweenAllRanks) {
+  constexpr std::size_t kSize = 5'000'000;
+
+  expect_no_errors(with_transports(4, [&](Transport& transport) {
+    const auto seed = [](int from, int to) { return static_cast<unsigned>(10 * from + to); };
+    std::vector<Message> sent(4), received(4, Message(kSize));
+    std::vector<MessageNumber> messages;
+    for (int other = 0; other < 4; ++other) {
+      if (other == transport.rank()) continue;
+      const auto at = static_cast<std::size_t>(other);
+      sent[at] = contents(kSize, seed(transport.rank(), other));
+      messages.push_back(transport.send(other, 5, sent[at]));
+      messages.push_back(transport.receive(other, 5, received[at]));
+    }
+
+    for (const MessageNumber message : messages) transport.wait(message, kLong);
+
+    for (int other = 0; other < 4; ++other)
+      if (other != transport.rank()) {
+        EXPECT_EQ(received[static_cast<std::size_t>(other)],
+                  contents(kSize, seed(other, transport.rank())));
+      }
+  }));
+}
+
+TEST(TcpTransport, IsNotOverBeforeTheOtherHasSent) {
+  std::atomic<bool> asked = false;
+
+  expect_no_errors(with_transports(2, [&](Transport& transport) {
+    Message bytes(8);
+    if (transport.rank() == 0) {
+      while (!asked) std::this_thread::yield();
+      return send_and_wait(transport, 1, 0, contents(8, 3));
+    }
+    const MessageNumber message = transport.receive(0, 0, bytes);
+    EXPECT_FALSE(transport.test(message));
+    asked = true;
+    transport.wait(message, kLong);
+    EXPECT_TRUE(transport.test(message));
+    EXPECT_EQ(bytes, contents(8, 3));
+  }));
+}
+
+// What was sent before the end arrives.
+TEST(TcpTransport, NamesARankThatIsGone) {
+  const auto errors = with_transports(2, [&](Transport& transport) {
+    if (transport.rank() == 1) return send_and_wait(transport, 0, 0, contents(64, 1));
+    EXPECT_EQ(receive_and_wait(transport, 1, 0, 64), contents(64, 1));
+    (void)receive_and_wait(transport, 1, 1, 64);
+  });
+
+  EXPECT_THAT(errors[0], testing::AllOf(HasSubstr("rank 1"), HasSubstr("closed")));
+  EXPECT_EQ(errors[1], "");
+}
+
+TEST(TcpTransport, NamesARankThatSendsSomethingElse) {
+  const auto errors = with_transports(2, [&](Transport& transport) {
+    if (transport.rank() == 1) return send_and_wait(transport, 0, 7, contents(64, 1));
+    (void)receive_and_wait(transport, 1, 7, 32);
+  });
+
+  EXPECT_THAT(errors[0], testing::AllOf(HasSubstr("rank 1"), HasSubstr("64 bytes with tag 7"),
+                                        HasSubstr("32 with tag 7")));
+}
+
+TEST(TcpTransport, NamesARankThatDoesNotSendInTime) {
+  std::atomic<bool> over = false;
+  const auto errors = with_transports(2, [&](Transport& transport) {
+    Message bytes(16);
+    if (transport.rank() == 1) {
+      while (!over) std::this_thread::yield();
+      return;
+    }
+    try {
+      transport.wait(transport.receive(1, 4, bytes), kShort);
+    } catch (...) {
+      over = true;
+      throw;
+    }
+  });
+
+  EXPECT_THAT(errors[0], testing::AllOf(HasSubstr("rank 1"), HasSubstr("16 bytes with tag 4")));
+}
+
+TEST(TcpTransport, EndsAtAllRanksWhenOneAborts) {
+  const auto errors = with_transports(2, [&](Transport& transport) {
+    Message bytes(16);
+    const MessageNumber message = transport.receive(1 - transport.rank(), 0, bytes);
+    if (transport.rank() == 1) transport.abort("of a test");
+    transport.wait(message, kLong);
+  });
+
+  EXPECT_THAT(errors[0], HasSubstr("rank 1"));
+  EXPECT_THAT(errors[1], HasSubstr("of a test"));
+}
+
+TEST(TcpTransport, RefusesRanksThatThereAreNot) {
+  const auto errors = with_transports(2, [&](Transport& transport) {
+    const Message bytes(1);
+    (void)transport.send(transport.rank() == 0 ? 0 : 2, 0, bytes);
+  });
+
+  EXPECT_THAT(errors[0], HasSubstr("that is itself"));
+  EXPECT_THAT(errors[1], HasSubstr("ranks 0 to 1"));
+}
+
+TEST(TcpTransport, NamesAProcessThatIsKilled) {
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(50);
+    try {
+      const auto bootstrap = bootstrap_by_file(folder.path(), 1, 2, kLong);
+      const auto transport = transport_by_tcp(*bootstrap, kHere, kLong);
+      kill(getpid(), SIGKILL);
+    } catch (...) {
+    }
+    _exit(1);
+  }
+  const auto bootstrap = bootstrap_by_file(folder.path(), 0, 2, kLong);
+  const auto transport = transport_by_tcp(*bootstrap, kHere, kLong);
+  Message bytes(1 << 20);
+
+  try {
+    transport->wait(transport->receive(1, 0, bytes), kLong);
+    ADD_FAILURE() << "received from nobody";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::communicator);
+    EXPECT_THAT(error.what(), HasSubstr("rank 1"));
+  }
+
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+}  // namespace
+}  // namespace polypath
