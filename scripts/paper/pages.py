@@ -7,7 +7,7 @@ import json
 from figure_text import Document, table
 from simulations import RESULTS, polypath
 
-FILE = RESULTS / "papers.json"
+FILE = RESULTS.parent / "papers.json"
 REAL_TIME = "cost of the model at run time"  # differs from run to run: not kept
 HEAD = ["experiment", "machine", "paper", "ours", "deviation", "verdict", "why"]
 
