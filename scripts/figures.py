@@ -23,7 +23,7 @@ import pictures
 import piece_figures
 import program_figures
 import simulated_figures
-from paper import claims
+from paper import claims, pages
 
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = 120  # of a line of prose
@@ -57,6 +57,11 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/collectives.md", "measured"): lambda: collective_figures.collectives_block(PROGRAMS),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
+    ("docs/papers/README.md", "papers"): pages.citations,
+    ("docs/papers/2021-interconnect.md", "rows"): lambda: pages.rows_of("2021"),
+    ("docs/papers/2024-framework.md", "rows"): lambda: pages.rows_of("2024"),
+    ("docs/papers/2025-model.md", "rows"): lambda: pages.rows_of("2025"),
+    ("docs/papers/2026-graphs.md", "rows"): lambda: pages.rows_of("2026"),
     ("docs/preload.md", "measured"): lambda: program_figures.calls_block(PROGRAMS),
 }
 
@@ -99,6 +104,7 @@ def main() -> None:
         joint_figures.simulate()
         piece_figures.simulate()
         claims.simulate()
+        pages.simulate()
     render()
 
 

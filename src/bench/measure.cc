@@ -113,7 +113,7 @@ void halve(Result& result) {
   result.copies /= 2;
 }
 
-int warm_up_runs(const Settings& settings) { return settings.graph_after + 1; }
+int warm_up_runs(const Settings& settings) { return settings.graph_after.value_or(0) + 1; }
 
 int most_warm_up_runs(const OperationRun& operation_run, const Settings& settings) {
   constexpr int kUntilLoadsAreKnown = 10;

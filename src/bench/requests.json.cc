@@ -20,6 +20,13 @@ JsonComplaint complaint() {
   return {"the request", ErrorCode::invalid_argument, "docs/json.md lists the fields."};
 }
 
+// What lasts is shown: a graph is made soon, and not when it would have paid.
+Settings bench_settings() {
+  Settings settings = read_settings();
+  settings.graph_after = settings.graph_after.value_or(2);
+  return settings;
+}
+
 std::string text_or(const JsonField& request, const char* key, const char* otherwise) {
   const auto field = request.find(key);
   return field ? field->text(kLongestText, 0) : otherwise;
@@ -124,7 +131,7 @@ PlanRequest read_plan_request(const std::string& json) {
   fields.allow_only(
       {"machine", "source", "destination", "bytes", "executor", "paths", "shares", "chunks"});
   PlanRequest request;
-  request.settings = read_settings();
+  request.settings = bench_settings();
   request.machine = choose_machine(text_or(fields, "machine", ""), request.settings).machine;
   request.lane = lane_of(request.machine, fields.at("source").text(kLongestText),
                          fields.at("destination").text(kLongestText));
@@ -141,7 +148,7 @@ JointPlanRequest read_joint_plan_request(const std::string& json) {
   JointPlanRequest request;
   if (const auto pattern = fields.find("pattern")) request.pattern = pattern->text(kLongestText);
   allow_one_form(fields, !request.pattern.empty());
-  request.settings = read_settings();
+  request.settings = bench_settings();
   ChosenMachine chosen = choose_machine(text_or(fields, "machine", ""), request.settings);
   request.machine = std::move(chosen.machine);
   request.simulated = chosen.simulated;
@@ -159,7 +166,7 @@ Request read_bench_request(const std::string& json) {
   fields.allow_only({"machine", "operation", "source", "destination", "sizes", "window", "pieces",
                      "executor", "paths", "shares", "chunks", "verify", "repeats"});
   Request request;
-  request.settings = read_settings();
+  request.settings = bench_settings();
   request.machine = text_or(fields, "machine", "");
   request.operation = fields.at("operation").text(kLongestText);
   request.source = fields.at("source").text(kLongestText);
@@ -178,7 +185,7 @@ TuneRequest read_tune_request(const std::string& json) {
   const JsonField fields = document.root();
   fields.allow_only({"machine", "pairs", "sizes", "executors"});
   TuneRequest request;
-  request.settings = read_settings();
+  request.settings = bench_settings();
   request.machine = choose_machine(text_or(fields, "machine", ""), request.settings).machine;
   if (const auto pairs = fields.find("pairs"))
     for (const JsonField& pair : pairs->elements(kMostElements))

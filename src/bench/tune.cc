@@ -51,7 +51,7 @@ class Search {
     PlanOptions native, automatic;
     native.executor = Executor::native;
     tuned.native_seconds = operation_run_.run(native, 1);
-    for (int i = 0; i <= settings_.graph_after; ++i) operation_run_.run(automatic, 1);
+    for (int i = 0; i <= settings_.graph_after.value_or(0); ++i) operation_run_.run(automatic, 1);
     tuned.automatic_seconds = operation_run_.run(automatic, 1);
     const PlanPointer plan = operation_run_.results()[0].plan;
 

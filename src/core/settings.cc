@@ -47,6 +47,19 @@ Entry number(const char* variable, Number Settings::*member, Number low, Number 
       [=](const Settings& s) { return fmt::format("{}", s.*member); }};
 }
 
+// The same, or "auto" for what is found out.
+template <class Number>
+Entry number_or_auto(const char* variable, std::optional<Number> Settings::*member, Number low,
+                     Number high, const char* meaning) {
+  const auto read = [=](Settings& s, const std::string& text) {
+    s.*member = std::nullopt;
+    if (text != "auto") s.*member = parse_number(variable, text, low, high);
+  };
+  return {variable, meaning, read, [=](const Settings& s) {
+            return s.*member ? fmt::format("{}", *(s.*member)) : std::string("auto");
+          }};
+}
+
 Bytes read_bytes(const char* variable, const std::string& text, Bytes low, Bytes high) {
   Bytes value;
   try {
@@ -161,8 +174,9 @@ std::vector<Entry> entries_of_executors() {
              "predicted gain (0.03 = 3 %) below which a plan is one native copy"),
       choice("POLYPATH_EXECUTOR", &Settings::executor, {"auto", "native", "stream", "graph"},
              "how plans run"),
-      number("POLYPATH_GRAPH_AFTER", &Settings::graph_after, 0, 1000000,
-             "uses of a plan as streams before an automatic plan becomes a graph"),
+      number_or_auto("POLYPATH_GRAPH_AFTER", &Settings::graph_after, 0, 1000000,
+                     "uses of an automatic plan before it becomes a graph; auto: once it would "
+                     "have paid"),
       number("POLYPATH_GRAPH_CACHE", &Settings::graph_cache, 1, 65536, "executable graphs kept"),
       number("POLYPATH_PLAN_CACHE", &Settings::plan_cache, 1, 1048576, "plans kept"),
   };

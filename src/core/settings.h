@@ -28,7 +28,7 @@ struct Settings {
   double give_back_after = 30;         ///< POLYPATH_GIVE_BACK_AFTER, in seconds
   double min_gain = 0.03;              ///< POLYPATH_MIN_GAIN
   std::string executor = "auto";       ///< POLYPATH_EXECUTOR
-  int graph_after = 2;                 ///< POLYPATH_GRAPH_AFTER
+  std::optional<int> graph_after;      ///< POLYPATH_GRAPH_AFTER; none: once it would have paid
   int graph_cache = 64;                ///< POLYPATH_GRAPH_CACHE
   int plan_cache = 1024;               ///< POLYPATH_PLAN_CACHE
   Bytes pageable_min = 2_MiB;          ///< POLYPATH_PAGEABLE_MIN

@@ -19,6 +19,7 @@
 #include "engine/decision.h"
 #include "engine/experience.h"
 #include "engine/experience_keeper.h"
+#include "engine/graph_wishes.h"
 #include "engine/lanes.h"
 #include "engine/load_tracker.h"
 #include "engine/loaded_kernels.h"
@@ -158,6 +159,7 @@ class Engine {
   [[nodiscard]] Bytes plain_below(const CopyCall& call, const CopyEnds& ends);
   void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);
+  void plan_for_now(Decision& decision, PlanRequest request);
   void plan_beside_others(Decision& decision);
   [[nodiscard]] Obstacle take_part(Decision& decision);
   [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
@@ -219,7 +221,7 @@ class Engine {
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
-  [[nodiscard]] Executor executor_for(const Decision& decision);
+  [[nodiscard]] Executor executor_for(const Decision& decision) const;
   [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
   [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
@@ -265,7 +267,7 @@ class Engine {
   RecentNatives recent_;
   RecentSets recent_sets_;
   RecentParts recent_parts_;
-  LruCache<std::string, int> uses_;  ///< of automatic graph plans, by structure
+  GraphWishes graph_wishes_;
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun

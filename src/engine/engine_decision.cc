@@ -229,6 +229,18 @@ JointPlanPointer Engine::joint_plan_of(const RecurringSet& set, Executor executo
   return joint;
 }
 
+// Instead of a graph that does not pay yet, the best plan that needs none.
+void Engine::plan_for_now(Decision& decision, PlanRequest request) {
+  decision.plan = plan_for(request);
+  if (!decision.plan || decision.plan->executor() != Executor::graph || request.options.executor)
+    return;
+  request.options.executor = Executor::stream;
+  const PlanPointer meanwhile = plan_for(request);
+  if (meanwhile && graph_wishes_.is_due(*decision.plan, *meanwhile, decision.call.stream)) return;
+  decision.plan = meanwhile;
+  decision.until_graph = true;
+}
+
 void Engine::plan_by_itself(Decision& decision) {
   const CopyCall& call = decision.call;
   const CopyEnds& ends = decision.ends;
@@ -238,7 +250,7 @@ void Engine::plan_by_itself(Decision& decision) {
   const bool forced = call.options.forced();
   if (!forced) request.options.both_ways = contention.both_ways;
   request.options.followers_unknown = contention.followers_unknown;
-  decision.plan = plan_for(request);
+  plan_for_now(decision, request);
   if (decision.plan && gives_way(decision) && !forced) {
     request.options.executor = Executor::native;
     decision.plan = plan_for(request);

@@ -102,15 +102,11 @@ CopyResult Engine::attempt(const Decision& decision) {
   return {.executor = executor, .plan = plan, .means = Means::paths};
 }
 
-// A graph pays only when launched again: an automatic plan runs as streams the first times.
-Executor Engine::executor_for(const Decision& decision) {
-  const Plan& plan = *decision.plan;
-  if (plan.executor() != Executor::graph) return plan.executor();
-  if (choice_of(decision.call.options) == Executor::graph) return Executor::graph;
-  if (decision.measurement && decision.measurement->advice.path_by_path) return Executor::stream;
-  int* uses = uses_.find(plan.structure);
-  if (uses == nullptr) uses = &uses_.insert(plan.structure, 0);
-  return (*uses)++ < settings_.graph_after ? Executor::stream : Executor::graph;
+// Paths are timed one by one as streams.
+Executor Engine::executor_for(const Decision& decision) const {
+  const bool chosen = choice_of(decision.call.options).has_value();
+  const bool timed = decision.measurement && decision.measurement->advice.path_by_path;
+  return timed && !chosen ? Executor::stream : decision.plan->executor();
 }
 
 // None: the transfer is enqueued, by `executor`. Else nothing of it is queued.
@@ -173,7 +169,8 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
     measurements_.push_back(decision.measurement);
   const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
   const bool knows_why = decision.plan || decision.call.bytes < decision.plain_below;
-  const bool lasts = !decision.recalled && !decision.joint && !decision.learnt;
+  const bool lasts =
+      !decision.recalled && !decision.joint && !decision.learnt && !decision.until_graph;
   if (by_decision && knows_why && lasts) recent_.remember(decision);
 }
 

@@ -28,12 +28,14 @@ TEST_P(BothWays, ForcingTheHostPathCosts) {
   }
 }
 
+// A graph must beat streams by least_gain_two_threads for certain; what is less is left lying.
 TEST_P(BothWays, TheAutomaticPlanIsNotWorseThanWithoutTheHostPath) {
+  const Seconds left_lying = DriverBehaviour{}.least_gain_two_threads * GetParam();
   for (const Bytes bytes : powers_of_two(4_MiB, 512_MiB)) {
     const Result automatic = both_ways({}, bytes);
     const Result without = both_ways(kGpuPaths, bytes);
 
-    EXPECT_LE(automatic.seconds, without.seconds * 1.001) << describe_bytes(bytes);
+    EXPECT_LE(automatic.seconds, without.seconds * 1.001 + left_lying) << describe_bytes(bytes);
   }
 }
 

@@ -32,11 +32,8 @@ double least_gain(const Machine& machine, const Lane& pair, Bytes bytes) {
   native.executor = Executor::native;
   const Seconds native_time = operation_run.run(native, 1);
   double least = Seconds::infinity().value;
-  for (int run = 0; run < settings.graph_after + 2; ++run) {
-    // The first graph launch pays for the graph itself, once.
-    const Seconds time = operation_run.run({}, 1);
-    if (run != settings.graph_after) least = std::min(least, native_time / time);
-  }
+  for (int run = 0; run < 4; ++run)
+    least = std::min(least, native_time / operation_run.run({}, 1));
   return least;
 }
 

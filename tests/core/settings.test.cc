@@ -30,7 +30,7 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_EQ(settings.staging_slots, 4);
   EXPECT_EQ(settings.min_gain, 0.03);
   EXPECT_EQ(settings.executor, "auto");
-  EXPECT_EQ(settings.graph_after, 2);
+  EXPECT_EQ(settings.graph_after, std::nullopt);
   EXPECT_EQ(settings.graph_cache, 64);
   EXPECT_EQ(settings.plan_cache, 1024);
   EXPECT_EQ(settings.pageable_min, 2_MiB);

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
+#include "engine/graph_wishes.h"
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
@@ -188,6 +191,57 @@ TEST(AutomaticGraph, ComesAfterTheSetNumberOfUses) {
   EXPECT_THAT(used, testing::ElementsAre(Executor::stream, Executor::stream, Executor::stream,
                                          Executor::graph, Executor::graph));
   EXPECT_TRUE(rig.intact());
+}
+
+// C is what the graph costs, Δ what a transfer gains by it: it is made with use ⌈C/Δ⌉ + 1. Until
+// then transfers go as the best plan does that needs no graph.
+TEST(AutomaticGraph, ComesWhenItWouldHavePaid) {
+  Machine machine = load_machine("beluga");
+  machine.costs.graph_launch = Seconds{1e-7};
+  machine.costs.graph_launch_node = Seconds{1e-8};
+  machine.costs.graph_instantiate_node = 88_us;
+  machine.costs.copy = 20_us;
+  Rig rig(machine, {});
+  Buffer& source = rig.buffer("gpu0", 8 << 20);
+  Buffer& destination = rig.buffer("gpu1", 8 << 20);
+  const StreamHandle stream = rig.stream("gpu0");
+  PlanOptions streams;
+  streams.executor = Executor::stream;
+  const PlaceId from = machine.find_place("gpu0"), to = machine.find_place("gpu1");
+  const PlanPointer graph = rig.engine().plan(from, to, 8_MiB);
+  const PlanPointer without = rig.engine().plan(from, to, 8_MiB, streams);
+  ASSERT_EQ(graph->executor(), Executor::graph);
+  const double uses =
+      std::ceil(cost_of_graph(machine.costs, *graph) / (without->predicted - graph->predicted));
+
+  for (int use = 0; use < static_cast<int>(uses); ++use) {
+    const CopyResult result = rig.copy(destination, source, stream);
+    EXPECT_EQ(result.executor, Executor::stream);
+    EXPECT_EQ(result.plan->structure, without->structure);
+  }
+  const CopyResult result = rig.copy(destination, source, stream);
+
+  EXPECT_GE(uses, 2);
+  EXPECT_EQ(result.executor, Executor::graph);
+  EXPECT_TRUE(rig.intact());
+}
+
+// A graph belongs to the streams of one lane: another stream would have to make its own.
+TEST(AutomaticGraph, IsCountedForEachStream) {
+  Machine machine = load_machine("beluga");
+  machine.costs.graph_launch = Seconds{1e-7};
+  machine.costs.graph_launch_node = Seconds{1e-8};
+  machine.costs.copy = 20_us;
+  Settings settings;
+  settings.graph_after = 1;
+  Rig rig(machine, settings);
+  Buffer& source = rig.buffer("gpu0", 8 << 20);
+  Buffer& destination = rig.buffer("gpu1", 8 << 20);
+  const StreamHandle first = rig.stream("gpu0"), second = rig.stream("gpu0");
+
+  EXPECT_EQ(rig.copy(destination, source, first).executor, Executor::stream);
+  EXPECT_EQ(rig.copy(destination, source, first).executor, Executor::graph);
+  EXPECT_EQ(rig.copy(destination, source, second).executor, Executor::stream);
 }
 
 }  // namespace

@@ -276,3 +276,45 @@ RATIOS = record(
         record(bytes=SIZE, worst=RATE, worst_of=TEXT, median=RATE, median_of=TEXT),
     ),
 )
+
+NUMBER_OR_NULL: Schema = {"type": ["number", "null"]}
+PAPER = record(
+    schema={"const": "polypath.paper/1"},
+    simulated={"type": "boolean"},
+    papers=list_of(
+        record(
+            key=TEXT, authors=TEXT, title=TEXT, venue=TEXT, doi={"type": "string"}, citation=TEXT
+        )
+    ),
+    experiments=list_of(
+        record(
+            name=TEXT,
+            title=TEXT,
+            rows=list_of(
+                record(
+                    sources=list_of(TEXT),
+                    what=TEXT,
+                    machine=TEXT,
+                    stated=TEXT,
+                    paper=NUMBER_OR_NULL,
+                    at_most={"type": "boolean"},
+                    ours=NUMBER_OR_NULL,
+                    found=TEXT,
+                    deviation=NUMBER_OR_NULL,
+                    verdict={"enum": ["agrees", "holds", "explained", "fitted"]},
+                    sentence={"type": "string", "pattern": r"\.$"},
+                    command=TEXT,
+                )
+            ),
+            plots=list_of(
+                record(
+                    title=TEXT,
+                    x={"enum": ["bytes", "nodes"]},
+                    y=TEXT,
+                    curves=list_of(record(name=TEXT, points=list_of({"type": "array"}))),
+                ),
+                least=0,
+            ),
+        )
+    ),
+)

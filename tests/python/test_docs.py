@@ -12,7 +12,7 @@ from cli_runner import polypath, succeed
 from polypath import install, reports
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -1,0 +1,65 @@
+"""`polypath paper [EXPERIMENT...]`."""
+
+# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+from functools import partial
+from typing import Annotated, List, Optional  # noqa: UP035
+
+import typer
+
+from polypath.cli.options import JsonOption
+from polypath.cli.output import (
+    check_writable,
+    console_for,
+    progress_bar,
+    write_file,
+    write_json,
+)
+from polypath.cli.papers import real as real_gpus
+from polypath.cli.papers.document import document_of
+from polypath.cli.papers.experiments import NAMES, Experiment, chosen
+from polypath.cli.papers.findings import Bench, Outcome
+from polypath.cli.papers.page import page_of
+from polypath.cli.papers.tables import show
+
+REAL = Experiment("real", "On this computer's GPUs", real_gpus.run)
+Names = Annotated[
+    Optional[List[str]],  # noqa: UP006
+    typer.Argument(metavar="EXPERIMENT", help=f"Of {', '.join(NAMES)}; all without one."),
+]
+HtmlOption = Annotated[
+    Optional[str],
+    typer.Option("--html", metavar="FILE", help="Write a report with plots, one file."),
+]
+RealOption = Annotated[bool, typer.Option("--real", help="Measure what the GPUs here allow.")]
+
+
+def paper(
+    names: Names = None,
+    json_target: JsonOption = None,
+    html: HtmlOption = None,
+    real: RealOption = False,
+) -> None:
+    """Set what the papers state beside what comes out here, and say why it differs."""
+    check_writable(json_target)
+    check_writable(html)
+    experiments = chosen(names or [])
+    if real:
+        real_gpus.check_gpus()
+        experiments = (REAL,)
+    document = document_of(real, _run(experiments))
+    write_json(document, json_target)
+    if html:
+        write_file(html, page_of(document).encode())
+    show(console_for(json_target), document)
+
+
+def _run(experiments: tuple[Experiment, ...]) -> list[tuple[str, str, Outcome]]:
+    """Run the experiments one after another under a progress bar."""
+    outcomes = []
+    with progress_bar("the papers' experiments") as progress:
+        bench = Bench()
+        for number, experiment in enumerate(experiments):
+            bench.progress = partial(progress, number, len(experiments))
+            bench.progress()
+            outcomes.append((experiment.name, experiment.title, experiment.run(bench)))
+    return outcomes

@@ -1,0 +1,123 @@
+"""All-reduce and all-to-all: several paths against one (2025), algorithms and libraries (2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polypath.cli.papers.findings import MIB, Bench, Outcome, Row
+from polypath.cli.papers.sources import INTERCONNECT, MODEL
+
+GIB = 1 << 30
+
+
+def run(bench: Bench) -> Outcome:
+    """Reproduce the collectives."""
+    outcome = Outcome()
+    for machine in ("beluga", "narval"):
+        outcome.rows += [_several_paths(bench, machine, collective) for collective in STEPS]
+    outcome.rows += [_compare(bench, case) for case in CASES]
+    for size, figure in ((64 * MIB, 14.33), (GIB, 15.63)):
+        outcome.rows.append(_against_the_host(bench, size, figure))
+    return outcome
+
+
+@dataclass(frozen=True)
+class Case:
+    """One algorithm against another one, or against the one that stands for a library."""
+
+    machine: str
+    size: int
+    ours: str
+    other: str
+    library: str
+    figure: float
+    sentence: str
+
+
+NCCL = (
+    "NCCL is no algorithm of ours: `ring` over one path stands for it, by copies instead of "
+    "kernels. NCCL's rings use all links at once, ours the ones between neighbours."
+)
+CASES = (
+    Case("cedar", 64 * MIB, "flat", "hierarchical", "", 2.77,
+         "Both are programs here; the paper's hierarchical one is not pipelined over the links "
+         "that it leaves idle."),
+    Case("cedar", 64 * MIB, "flat", "ring", "NCCL", 1.06, NCCL),
+    Case("mist", 64 * MIB, "hierarchical", "ring", "NCCL", 1.25, NCCL),
+    Case("mist", GIB, "hierarchical", "ring", "NCCL", 1.38, NCCL),
+)  # fmt: skip
+
+
+def _size(size: int) -> str:
+    return "1G" if size == GIB else f"{size // MIB}M"
+
+
+def _compare(bench: Bench, case: Case) -> Row:
+    ours, other = (
+        bench.collective("allreduce", case.machine, case.size, algorithm, "one")
+        for algorithm in (case.ours, case.other)
+    )
+    return Row(
+        (INTERCONNECT,),
+        f"{case.ours} all-reduce against {case.library or case.other}, {_size(case.size)}",
+        case.machine,
+        f"{case.figure}x",
+        other / ours,
+        f"{other / ours:.2f}x",
+        case.sentence,
+        f"polypath bench allreduce --machine {case.machine} --sizes {_size(case.size)} "
+        f"--algorithms {case.ours},{case.other} --paths direct",
+        paper=case.figure,
+    )
+
+
+# Of 64 MiB per rank, one step after another as MPI libraries run them: the pattern of each step's
+# messages, and how large they are. Scatter-reduce and all-gather halve and double; Bruck's steps
+# move half of the message, to the next rank and to the one after it.
+STEPS = {
+    "allreduce (k-nomial to the base 2)": (
+        ("pairs", 32), ("pairs", 16), ("pairs", 16), ("pairs", 32),
+    ),
+    "alltoall (Bruck)": (("ring", 32), ("pairs", 32)),
+}  # fmt: skip
+
+
+def _several_paths(bench: Bench, machine: str, collective: str) -> Row:
+    native, several = 0.0, 0.0
+    for pattern, size in STEPS[collective]:
+        result = bench.copies(pattern, machine, [size * MIB])[0]
+        several += result["seconds"]
+        native += result["seconds"] * result["speedup"]
+    return Row(
+        (MODEL,),
+        f"{collective}, several paths against one, 64M",
+        machine,
+        "up to 1.4x",
+        native / several,
+        f"{native / several:.2f}x",
+        "The steps' messages one step after another, as MPI libraries send them; reductions, "
+        "which take the same with both, are left out. Our own algorithms have pieces of all steps "
+        "under way at once and use all links over one path already.",
+        f"polypath bench pairs --machine {machine} --sizes 16M,32M",
+        paper=1.4,
+    )
+
+
+def _against_the_host(bench: Bench, size: int, figure: float) -> Row:
+    ours = bench.collective("allreduce", "mist", size, "hierarchical", "one")
+    host = sum(
+        bench.copies(pattern, "mist", [size], executor="native")[0]["seconds"]
+        for pattern in ("collect", "scatter")
+    )
+    return Row(
+        (INTERCONNECT,),
+        f"hierarchical all-reduce against Open MPI + UCX, {_size(size)}",
+        "mist",
+        f"{figure}x",
+        host / ours,
+        f"at least {host / ours:.2f}x",
+        "Open MPI reduces on the CPU. Only its copies to the host and back are simulated, all "
+        "GPUs at once; what the CPU takes to add up is not, so that this is a lower bound.",
+        f"polypath bench collect --machine mist --sizes {_size(size)} --executor native",
+        paper=figure,
+    )

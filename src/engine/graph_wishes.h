@@ -1,0 +1,61 @@
+#pragma once
+// Whether a plan is made a graph.
+//
+// A graph is made once, for a cost C, and then each transfer is faster by Δ than the best that
+// needs none. How often a program will repeat a transfer, nobody knows. So transfers go without a
+// graph until they could have gained C by it: whatever the program does then, it has lost no more
+// than C, and no more than half of what it could have had (the rent-or-buy rule of online
+// algorithms: Karlin et al., Algorithmica 3, 1988). Each lane makes graphs of its own, so each
+// stream counts.
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/units.h"
+#include "driver/driver.h"
+#include "machine/machine.h"
+#include "plan/lru_cache.h"
+#include "plan/plan.h"
+
+namespace polypath {
+
+/// What it costs to make the graph of a plan.
+inline Seconds cost_of_graph(const CallCosts& costs, const Plan& plan) {
+  return costs.graph_instantiate +
+         costs.graph_instantiate_node * static_cast<double>(plan.program.nodes().size());
+}
+
+/// Not thread-safe.
+class GraphWishes {
+ public:
+  /// `after` uses, whatever a graph costs; none: once it would have paid.
+  GraphWishes(const CallCosts& costs, std::optional<int> after, std::size_t most)
+      : costs_(costs), after_(after), wishes_(most) {}
+
+  /// Counts one more use of `graph`, the plan, on a stream; true if it is to be one. Else
+  /// `meanwhile` is what runs.
+  bool is_due(const Plan& graph, const Plan& meanwhile, StreamHandle stream) {
+    const Key key{stream, graph.structure};
+    Wish* wish = wishes_.find(key);
+    if (wish == nullptr) wish = &wishes_.insert(key, {});
+    const bool due = after_ ? wish->uses >= *after_ : wish->missed >= cost_of_graph(costs_, graph);
+    ++wish->uses;
+    if (meanwhile.predicted > graph.predicted)
+      wish->missed += meanwhile.predicted - graph.predicted;
+    return due;
+  }
+
+ private:
+  using Key = std::pair<StreamHandle, std::string>;
+  struct Wish {
+    int uses = 0;
+    Seconds missed;
+  };
+
+  CallCosts costs_;
+  std::optional<int> after_;
+  LruCache<Key, Wish> wishes_;
+};
+
+}  // namespace polypath
