@@ -59,8 +59,7 @@ class BurstRig {
 /// Native time over the engine's.
 struct BurstRatios {
   double first = 0;    ///< of the very first burst of a process
-  double second = 0;   ///< of the next six, if they wait for each other; the worst
-  double waiting = 0;  ///< of the six after them; the worst
+  double waiting = 0;  ///< of each later one, if they wait for each other; the worst
   double queued = 0;   ///< of later ones that are queued behind each other
 };
 
@@ -70,13 +69,8 @@ inline BurstRatios ratios_of(const Machine& machine, const Burst& burst) {
   BurstRig native(machine, burst, "native"), automatic(machine, burst, "auto");
   const auto ratio = [&](int rounds) { return native.run(rounds) / automatic.run(rounds); };
   ratios.first = ratio(1);
-  const auto worst_of_rounds = [&] {
-    double worst = ratio(1);
-    for (int i = 1; i < kRounds; ++i) worst = std::min(worst, ratio(1));
-    return worst;
-  };
-  ratios.second = worst_of_rounds();
-  ratios.waiting = worst_of_rounds();
+  ratios.waiting = ratio(1);
+  for (int i = 1; i < kRounds; ++i) ratios.waiting = std::min(ratios.waiting, ratio(1));
   (void)ratio(kRounds);
   ratios.queued = ratio(kRounds);
   return ratios;

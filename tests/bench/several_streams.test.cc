@@ -13,11 +13,6 @@ using Route = std::pair<std::string, std::string>;
 
 constexpr std::size_t kSize = 16 << 20;
 constexpr int kRounds = 12;
-// Where a call takes longer than this, plans for graphs lose while they run as streams, and their
-// graphs take long to instantiate (docs/architecture.md, known limits): rounds before are not
-// timed.
-constexpr Seconds kDearCall = 4_us;
-constexpr int kRoundsBefore = 12;
 
 enum class Between { nothing, waiting };  // of rounds
 
@@ -30,16 +25,12 @@ Seconds time_of(const std::string& machine, const std::vector<Route>& routes, Be
   for (const auto& [from, to] : routes)
     calls.push_back(rig.call(rig.buffer(to, kSize), 0, rig.buffer(from, kSize), 0, kSize,
                              rig.stream(from == "host0" ? to : from)));
-  const auto run = [&](int count) {
-    for (int round = 0; round < count; ++round) {
-      for (const CopyCall& call : calls) (void)rig.engine().copy(call);
-      if (rounds == Between::waiting) rig.synchronize();
-    }
-    rig.synchronize();
-  };
-  if (rig.driver().machine().costs.copy > kDearCall) run(kRoundsBefore);
   const Seconds start = rig.driver().now();
-  run(kRounds);
+  for (int round = 0; round < kRounds; ++round) {
+    for (const CopyCall& call : calls) (void)rig.engine().copy(call);
+    if (rounds == Between::waiting) rig.synchronize();
+  }
+  rig.synchronize();
   return rig.driver().now() - start;
 }
 

@@ -1,4 +1,4 @@
-// The CUDA driver under the conformance suite, where there are GPUs: most of it needs two.
+// The CUDA driver under the conformance suite, where there are GPUs.
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ class CudaUnderTest final : public DriverUnderTest {
   StreamHandle stream_;
 };
 
-DriverFactory cuda(const std::string& name, bool peer_access, std::size_t gpus = 2) {
+DriverFactory cuda(const std::string& name, bool peer_access, std::size_t gpus) {
   return {name, [peer_access, gpus]() -> std::unique_ptr<DriverUnderTest> {
             const Computer computer = look_at_computer();
             if (!computer.problem.empty() || computer.gpus.size() < gpus) return nullptr;
@@ -77,19 +77,16 @@ DriverFactory cuda(const std::string& name, bool peer_access, std::size_t gpus =
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverConformance,
-                         testing::Values(cuda("peer_access", true), cuda("no_peer_access", false)),
-                         factory_name);
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverFlags,
-                         testing::Values(cuda("peer_access", true), cuda("no_peer_access", false)),
-                         factory_name);
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverKernels, testing::Values(cuda("peer_access", true)),
-                         factory_name);
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverMail, testing::Values(cuda("one_gpu", true, 1)), factory_name);
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverPieces, testing::Values(cuda("peer_access", true)),
-                         factory_name);
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverReductions, testing::Values(cuda("one_gpu", true, 1)),
-                         factory_name);
+const auto kWithAndWithoutPeers =
+    testing::Values(cuda("peer_access", true, 1), cuda("no_peer_access", false, 2));
+const auto kWithPeers = testing::Values(cuda("peer_access", true, 1));
+
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverConformance, kWithAndWithoutPeers, factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverFlags, kWithAndWithoutPeers, factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverKernels, kWithPeers, factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverMail, kWithPeers, factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverPieces, kWithPeers, factory_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverReductions, kWithPeers, factory_name);
 
 }  // namespace
 }  // namespace polypath::test
