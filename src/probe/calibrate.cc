@@ -184,7 +184,8 @@ void Calibrator::note_graphs(const GraphCosts& costs) {
 void Calibrator::note_capacities(const std::vector<CapacityFound>& found) {
   Machine& machine = result_.machine;
   for (std::size_t r = 0; r < found.size(); ++r) {
-    if (!std::isfinite(machine.resources[r].capacity.value)) continue;
+    const bool is_used = found[r].total.value > 0;  // that of a network is not, within a node
+    if (!std::isfinite(machine.resources[r].capacity.value) || !is_used) continue;
     machine.resources[r].capacity.value = std::clamp(found[r].total.value, kSlowest, kFastest);
     const std::string how =
         found[r].copies == 1

@@ -235,10 +235,11 @@ TEST_F(RankedCollectives, RefuseCountsThatAreNotTheSameEverywhere) {
     CollectiveCall call = call_of(request, buffers, rank.number);
     if (rank.number == 2) call.counts[5] = 2;
     try {
+      rank.collectives.barrier();  // all have made theirs
       rank.collectives.run(call, rank.stream);
       rank.collectives.barrier();
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+      EXPECT_THAT(error.what(), HasSubstr("counts"));
       ++errors;
     }
   });

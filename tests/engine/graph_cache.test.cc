@@ -201,7 +201,9 @@ TEST(AutomaticGraph, ComesWhenItWouldHavePaid) {
   machine.costs.graph_launch_node = Seconds{1e-8};
   machine.costs.graph_instantiate_node = 88_us;
   machine.costs.copy = 20_us;
-  Rig rig(machine, {});
+  Settings settings;
+  settings.learn = false;
+  Rig rig(machine, settings);
   Buffer& source = rig.buffer("gpu0", 8 << 20);
   Buffer& destination = rig.buffer("gpu1", 8 << 20);
   const StreamHandle stream = rig.stream("gpu0");

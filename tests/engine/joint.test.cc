@@ -25,7 +25,7 @@ struct Case {
 };
 
 // Predicted and simulated times differ where graphs of one thread wait for their rings.
-constexpr double kDifference = 0.02;
+constexpr double kDifference = 0.025;
 
 void expect_as_predicted(const Case& asked) {
   SCOPED_TRACE(asked.machine + " " + asked.pattern);
@@ -47,12 +47,12 @@ void expect_as_predicted(const Case& asked) {
 
 TEST(JointRuns, TakeAsLongAsPredicted) {
   for (const Case& asked : {Case{"beluga", "ring", 256_MiB, Issuers::one_thread, 1.8},
-                            Case{"beluga", "ring", 256_MiB, Issuers::processes, 2.1},
+                            Case{"beluga", "ring", 256_MiB, Issuers::processes, 1.95},
                             Case{"beluga", "ring", 16_MiB, Issuers::one_thread, 1.0},
-                            Case{"beluga", "pairs", 256_MiB, Issuers::processes, 2.0},
-                            Case{"beluga", "fan-out", 256_MiB, Issuers::one_thread, 1.5, 3},
+                            Case{"beluga", "pairs", 256_MiB, Issuers::processes, 1.95},
+                            Case{"beluga", "fan-out", 256_MiB, Issuers::one_thread, 1.44, 3},
                             Case{"narval", "ring", 256_MiB, Issuers::one_thread, 1.7},
-                            Case{"narval", "fan-out", 256_MiB, Issuers::one_thread, 1.5, 3},
+                            Case{"narval", "fan-out", 256_MiB, Issuers::one_thread, 1.44, 3},
                             Case{"h200x4", "scatter", 64_MiB, Issuers::one_thread, 1.25, 2}})
     expect_as_predicted(asked);
 }

@@ -112,7 +112,7 @@ TEST_P(Lanes, AFullQueueIsNotFilledFurther) {
   start(1);
   PlanOptions options = forced(kPaths, GetParam());
   options.chunks = {{"gpu2", 100}, {"gpu3", 100}, {"host", 100}};
-  hold(0, 8);
+  hold(0, 64);  // longer than the calls take
   const auto copy_in_chunks = [&] {
     return rig_->copy(*large_destination_, 0, *large_source_, 0, kMiB, streams_[0], options);
   };

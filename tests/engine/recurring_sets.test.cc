@@ -126,15 +126,16 @@ double gain(const std::string& machine_name, const std::string& pattern, Issuers
 }
 
 TEST(RecurringRings, GainWhoeverIssuesThem) {
-  EXPECT_GE(gain("beluga", "ring", Issuers::one_thread), 1.85);
-  EXPECT_GE(gain("beluga", "ring", Issuers::threads), 2.1);
-  EXPECT_GE(gain("beluga", "ring", Issuers::processes), 2.1);
+  // Ports carry 0.93 of the sum of their links, and a call takes 6 us.
+  EXPECT_GE(gain("beluga", "ring", Issuers::one_thread), 1.55);
+  EXPECT_GE(gain("beluga", "ring", Issuers::threads), 1.95);
+  EXPECT_GE(gain("beluga", "ring", Issuers::processes), 1.95);
   EXPECT_GE(gain("h200x4", "ring", Issuers::processes), 1.04);
 }
 
 TEST(RecurringRings, GainInQueues) {
   EXPECT_GE(gain("beluga", "ring", Issuers::one_thread, 16), 1.8);
-  EXPECT_GE(gain("beluga", "ring", Issuers::processes, 16), 2.1);
+  EXPECT_GE(gain("beluga", "ring", Issuers::processes, 16), 1.95);
 }
 
 // Everybody's part is of one plan, so that the shares are those of the joint plan.

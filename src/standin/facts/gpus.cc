@@ -64,15 +64,15 @@ int pcie_generation_for(BytesPerSecond rate) {
   return static_cast<int>(enough == kPcieRates.end() ? 6 : enough - kPcieRates.begin());
 }
 
-// A port is shared by all copies out of a GPU, so it is one for all its NVLinks; a link belongs to
-// one pair of GPUs.
+// A link belongs to one pair of GPUs. Without any, a port, which all copies out of a GPU share, is
+// one for all its NVLinks.
 void add_peer(const Machine& machine, Gpu& gpu, std::size_t peer, const Hop& hop) {
   gpu.reaches[peer] = true;
-  if (uses_kind(machine, hop, "port")) {
-    if (gpu.links.empty()) gpu.links.assign(links_for(hop.bandwidth), kToSwitch);
-  } else if (uses_kind(machine, hop, "link")) {
+  if (uses_kind(machine, hop, "link")) {
     const std::size_t more = std::min(links_for(hop.bandwidth), kMostLinks - gpu.links.size());
     gpu.links.insert(gpu.links.end(), more, static_cast<int>(peer));
+  } else if (uses_kind(machine, hop, "port") && gpu.links.empty()) {
+    gpu.links.assign(links_for(hop.bandwidth), kToSwitch);
   }
 }
 
