@@ -120,8 +120,36 @@ def test_unknown_ways_and_programs_are_refused() -> None:
     with pytest.raises(LaunchError, match="the ways are auto, preload, plugin"):
         plan_launch(["sh"], "magic")
     assert_refused(polypath("run", "--how", "magic", "--", "sh"))
-    assert_refused(polypath("run", "--", "no-such-program-anywhere"))
     assert_refused(polypath("run"))
+
+
+def test_a_missing_program_ends_as_in_shells() -> None:
+    run = polypath("run", "--", "no-such-program-anywhere")
+
+    assert run.status == 127 and run.stdout == ""
+    assert run.stderr.startswith("polypath: 'no-such-program-anywhere' cannot be run (there is no")
+    assert run.stderr.count("\n") == 1
+
+
+def test_what_is_no_program_ends_as_in_shells(tmp_path: Path) -> None:
+    text = program(tmp_path, "text", mode=0o644)
+    no_interpreter = tmp_path / "script"
+    no_interpreter.write_bytes(b"\x00\x01\x02")
+    no_interpreter.chmod(0o755)
+
+    for name, word in ((text, "chmod +x"), (tmp_path, "a folder")):
+        run = polypath("run", "--", name)
+        assert run.status == 126 and run.stderr.count("\n") == 1
+        assert word in run.stderr
+    ended = cli("--quiet", "--", str(no_interpreter))
+    assert ended.returncode == 126 and "script" in ended.stderr
+
+
+def test_quiet_leaves_stderr_to_the_program() -> None:
+    ended = cli("--quiet", "--", "sh", "-c", "echo its own >&2")
+
+    assert ended.returncode == 0
+    assert ended.stderr == "its own\n"
 
 
 def test_a_program_in_this_pythons_environment_need_not_be_on_the_path() -> None:

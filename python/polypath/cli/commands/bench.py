@@ -9,7 +9,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from polypath import _core, reports
-from polypath.cli.arguments import overrides, pair
+from polypath.cli.arguments import check_range, overrides, pair
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
@@ -65,11 +65,13 @@ PLACES = {
     "d2h": ("gpu0", "host"),
     "pageable": ("host", "gpu0"),
     "many": ("host", "gpu0"),
-    **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),  # over all GPUs, whatever is named
+    **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),
 }
+OVER_ALL_GPUS = ("mbw", *PATTERNS)  # whose places would be ignored
 OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives())))
 SIZES = "1M:512M"
 SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
+MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 LATER = ("jacobi",)
 
@@ -119,6 +121,9 @@ def bench(
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
+    _refuse_places(operation, source)
+    check_range("--window", window, 1, MOST_IN_FLIGHT)
+    check_range("--pieces", pieces, 1, MOST_PIECES)
     choice = choose_machine(machine)
     document = run_bench(
         operation,
@@ -140,6 +145,15 @@ def bench(
 def _refuse_options_of_copies(*values: Any) -> None:
     names = ("SRC", "--pieces", "--shares", "--chunks", "--plot")
     refuse(dict(zip(names, values)), "it is for copies")
+
+
+def _refuse_places(operation: str, source: str | None) -> None:
+    if source is not None and operation in OVER_ALL_GPUS:
+        raise UserError(
+            f"{operation} between named places cannot be measured",
+            f"{operation} is over all GPUs",
+            "Leave the places out, or measure put between them.",
+        )
 
 
 def bench_collective(

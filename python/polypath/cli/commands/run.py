@@ -9,10 +9,7 @@ import typer
 
 from polypath.cli.errors import UserError
 from polypath.cli.output import notice
-from polypath.launching import WAYS, Launch, LaunchError, plan_launch
-
-# As shells have it: found, but not to be run.
-NOT_EXECUTABLE = 126
+from polypath.launching import NOT_EXECUTABLE, WAYS, Launch, LaunchError, plan_launch
 
 
 def run(
@@ -20,6 +17,9 @@ def run(
     how: Annotated[
         str, typer.Option("--how", metavar="WAY", help=f"One of {', '.join(WAYS)}.")
     ] = "auto",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say nothing but what goes wrong.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the command instead of running it.")
     ] = False,
@@ -28,10 +28,12 @@ def run(
     try:
         launch = plan_launch(command, how)
     except LaunchError as error:
-        raise UserError(error.problem, error.why, error.remedy) from None
-    notice(f"by {launch.way}: {launch.why}")
-    for note in launch.notes:
-        notice(note)
+        if error.shell_status is None:
+            raise UserError(error.problem, error.why, error.remedy) from None
+        notice(str(error))
+        raise typer.Exit(error.shell_status) from None
+    for line in () if quiet else (f"by {launch.way}: {launch.why}", *launch.notes):
+        notice(line)
     if dry_run:
         print(launch.shell_line())
         return
@@ -45,5 +47,8 @@ def _become(launch: Launch) -> None:
     try:
         os.execvpe(launch.arguments[0], launch.arguments, {**os.environ, **launch.environment})
     except OSError as error:
-        notice(f"'{launch.arguments[0]}' cannot be run ({error.strerror})")
+        notice(
+            f"'{launch.arguments[0]}' cannot be run ({error.strerror}) "
+            "Name a program, or a script whose first line says what runs it."
+        )
         raise typer.Exit(NOT_EXECUTABLE) from None
