@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -191,6 +192,45 @@ def test_the_library_says_nothing_in_programs_without_gpus() -> None:
     assert ended.stderr == (
         "polypath: by preload: it reaches every copy of a program that uses CUDA, "
         "with or without UCX\n"
+    )
+
+
+PARENT = "import subprocess, sys; subprocess.run(['true']); sys.exit(7)"
+
+
+def test_a_report_has_every_process_and_the_exit_status(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+
+    ended = cli("--report", str(file), "--", sys.executable, "-c", PARENT)
+
+    report = json.loads(file.read_text())
+    assert ended.returncode == 7
+    assert report["schema"] == "polypath.run/1" and report["status"] == 7
+    programs = [process["program"] for process in report["processes"]]
+    assert len(programs) == 2 and "true" in programs
+    assert all(process["calls"] == 0 for process in report["processes"])
+    assert "2 more processes: loaded, 0 copies, no driver." in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_report_of_a_killed_program_has_the_status_of_shells(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+
+    ended = cli("--quiet", "--report", str(file), "--", "sh", "-c", "kill -TERM $$")
+
+    assert ended.returncode == 128 + 15
+    assert json.loads(file.read_text())["status"] == 128 + 15
+    assert ended.stderr == ""
+
+
+def test_statistics_speak_of_a_process_without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLYPATH_STATS", "1")
+    monkeypatch.setenv("PMI_RANK", "3")
+
+    ended = cli("--quiet", "--", "true")
+
+    assert re.fullmatch(
+        r"polypath: process \d+, rank 3 \(true\): loaded, 0 copies, no driver\n", ended.stderr
     )
 
 

@@ -11,6 +11,7 @@ from polypath.cli.commands import (
     bench,
     calibrate,
     demo,
+    doctor,
     info,
     machines,
     mpi,
@@ -24,7 +25,6 @@ from polypath.cli.commands import (
 app = typer.Typer(
     name="polypath",
     help="One transfer over every path that helps, and over none that hurts.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -39,6 +39,7 @@ for command in (
     tune.tune,
     trace.trace,
     demo.demo,
+    doctor.doctor,
 ):
     app.command(cls=bench.BenchCommand if command is bench.bench else None)(command)
 # What comes after the first word of the command belongs to it.
