@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
+import result_schemas
 from cli_runner import polypath
 from polypath import _core
 from polypath.cli import diagnosis
@@ -25,7 +27,8 @@ def test_without_gpus_it_ends_with_1_and_says_what_is_missing():
 
     document = run.json()
     assert run.status == 1
-    assert document["schema"] == "polypath.doctor/1" and not document["healthy"]
+    jsonschema.Draft202012Validator(result_schemas.DOCTOR).validate(document)
+    assert not document["healthy"]
     assert states(document)["GPUs"] == "missing"
     assert states(document)["one transfer"] == "note"
     assert all(len(row) <= 80 for row in run.stderr.splitlines())

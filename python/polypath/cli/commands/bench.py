@@ -121,9 +121,7 @@ def bench(
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
-    _refuse_places(operation, source)
-    check_range("--window", window, 1, MOST_IN_FLIGHT)
-    check_range("--pieces", pieces, 1, MOST_PIECES)
+    _check_copies(operation, source, window, pieces)
     choice = choose_machine(machine)
     document = run_bench(
         operation,
@@ -147,7 +145,9 @@ def _refuse_options_of_copies(*values: Any) -> None:
     refuse(dict(zip(names, values)), "it is for copies")
 
 
-def _refuse_places(operation: str, source: str | None) -> None:
+def _check_copies(operation: str, source: str | None, window: int, pieces: int | None) -> None:
+    check_range("--window", window, 1, MOST_IN_FLIGHT)
+    check_range("--pieces", pieces, 1, MOST_PIECES)
     if source is not None and operation in OVER_ALL_GPUS:
         raise UserError(
             f"{operation} between named places cannot be measured",
