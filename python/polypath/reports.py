@@ -24,9 +24,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
-from polypath import _core
-from polypath._core import Error
-from polypath.messages import is_utf8, message
+from polypath import _core, messages
 
 Report = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -366,10 +364,10 @@ def _numbers(sizes: Sequence[int]) -> list[int]:
 def _request_text(request: Report) -> str:
     """Return the request as JSON; Error (invalid argument) for a text that UTF-8 does not have."""
     text = json.dumps(request, ensure_ascii=False)
-    if is_utf8(text):
+    if messages.is_utf8(text):
         return text
-    error = Error(
-        message(
+    error = _core.Error(
+        messages.message(
             f"{ascii(text)[1:-1]} cannot be asked for",
             "a name in it has bytes that are not UTF-8",
             "Correct the name.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-INTERRUPTED = 130
+from polypath.cli.statuses import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,10 +7,7 @@ import re
 from collections.abc import Iterable
 
 from polypath import Error
-
-# Exit statuses.
-REQUEST_ERROR = 2  # the request cannot be carried out as it is written
-RUN_ERROR = 1  # the request was fine, carrying it out failed
+from polypath.cli.statuses import REQUEST_ERROR, RUN_ERROR
 
 LEAST_LIKENESS = 0.7  # of two names, where 1 is equal; below, a suggestion would be a guess
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import typer
 
-from polypath.cli import INTERRUPTED
 from polypath.cli.app import app
-from polypath.cli.errors import RUN_ERROR, describe
+from polypath.cli.errors import describe
 from polypath.cli.output import notice
+from polypath.cli.statuses import INTERRUPTED, RUN_ERROR
 
 
 def run_app(arguments: Sequence[str] | None) -> int:

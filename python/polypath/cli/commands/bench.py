@@ -22,7 +22,7 @@ from polypath.cli.collective_options import (
     refuse,
 )
 from polypath.cli.collective_tables import show_collective_bench
-from polypath.cli.errors import RUN_ERROR, UserError, did_you_mean
+from polypath.cli.errors import UserError, did_you_mean
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
@@ -51,6 +51,7 @@ from polypath.cli.output import (
 from polypath.cli.plan_words import is_collective
 from polypath.cli.plots import check_picture, write_curves
 from polypath.cli.sizes import parse_sizes
+from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
 from polypath.cli.units import PATTERNS, lanes_text, size_text
 
@@ -120,8 +121,7 @@ def bench(
         choices = collective_choices(executor, paths, gpus, of_collectives) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
-    refuse({**of_collectives, "--gpus": gpus}, "it is for collectives")
-    _check_copies(operation, source, window, pieces)
+    _check_copies(operation, source, window, pieces, {**of_collectives, "--gpus": gpus})
     choice = choose_machine(machine)
     document = run_bench(
         operation,
@@ -145,7 +145,10 @@ def _refuse_options_of_copies(*values: Any) -> None:
     refuse(dict(zip(names, values)), "it is for copies")
 
 
-def _check_copies(operation: str, source: str | None, window: int, pieces: int | None) -> None:
+def _check_copies(
+    operation: str, source: str | None, window: int, pieces: int | None, others: Document
+) -> None:
+    refuse(others, "it is for collectives")
     check_range("--window", window, 1, MOST_IN_FLIGHT)
     check_range("--pieces", pieces, 1, MOST_PIECES)
     if source is not None and operation in OVER_ALL_GPUS:

@@ -6,10 +6,10 @@ import typer
 from rich.text import Text
 
 from polypath.cli.diagnosis import Finding, diagnose
-from polypath.cli.errors import RUN_ERROR
 from polypath.cli.options import JsonOption
 from polypath.cli.output import check_writable, console_for, write_json
 from polypath.cli.sentences import Sentence
+from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import new_table
 
 _STYLES = {"ok": "green", "missing": "bold red", "note": "yellow"}
