@@ -23,6 +23,10 @@ from polypath.install import preload_library, ucx_plugin_dir
 
 WAYS = ("auto", "preload", "plugin")
 
+# Exit statuses, as shells have them.
+NOT_EXECUTABLE = 126  # found, but not to be run
+NOT_FOUND = 127
+
 _SLURM_LAUNCHER = "srun"
 _LAUNCHERS = (
     *("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun_rsh"),
@@ -50,9 +54,12 @@ _MARKS = {
 class LaunchError(Exception):
     """The program cannot be started in the way that was asked for."""
 
-    def __init__(self, problem: str, why: str, remedy: str) -> None:
+    def __init__(
+        self, problem: str, why: str, remedy: str, shell_status: int | None = None
+    ) -> None:
         super().__init__(f"{problem} ({why}) {remedy}")
         self.problem, self.why, self.remedy = problem, why, remedy
+        self.shell_status = shell_status  # what a shell would end with
 
 
 @dataclass(frozen=True)
@@ -86,11 +93,7 @@ def plan_launch(
     around = dict(os.environ if environment is None else environment)
     program = find_program(command[0], around.get("PATH"))
     if program is None:
-        raise LaunchError(
-            f"'{command[0]}' cannot be run",
-            "there is no such program",
-            "Name one that is on the PATH or in this Python's environment.",
-        )
+        raise _no_program(command[0], around.get("PATH"))
     if shutil.which(command[0], path=around.get("PATH")) is None:
         command = [program, *command[1:]]
     if launcher is None and is_launcher(program):
@@ -100,6 +103,18 @@ def plan_launch(
     notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.",)
     arguments, own, more = _pass_on(list(command), launcher, added, around)
     return Launch(tuple(arguments), own, way, why, (*(notes if way == "plugin" else ()), *more))
+
+
+def _no_program(name: str, path: str | None) -> LaunchError:
+    """Return why there is nothing to run, with the exit status that shells have for it."""
+    problem, file = f"'{name}' cannot be run", Path(name)
+    if "/" in name and file.is_dir():
+        return LaunchError(problem, "it is a folder", "Name a program in it.", NOT_EXECUTABLE)
+    if ("/" in name and file.exists()) or shutil.which(name, os.F_OK, path):
+        remedy = "Make it so with chmod +x, or name what runs it, such as sh or python."
+        return LaunchError(problem, "it is not executable", remedy, NOT_EXECUTABLE)
+    remedy = "Name one that is on the PATH or in this Python's environment."
+    return LaunchError(problem, "there is no such program", remedy, NOT_FOUND)
 
 
 def find_program(name: str, path: str | None = None) -> str | None:

@@ -24,7 +24,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
-from polypath import _core
+from polypath import _core, messages
 
 Report = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -63,7 +63,7 @@ def plan(
     Its `timeline` has each copy as simulated, which Context.plan leaves out.
     """
     request = _transfer(source, destination, nbytes, machine, executor, paths, shares, chunks)
-    return _dictionary(_core.plan(json.dumps(request)))
+    return _dictionary(_core.plan(_request_text(request)))
 
 
 def joint_plan(
@@ -87,7 +87,7 @@ def joint_plan(
         "executor": executor,
         "issuers": issuers,
     }
-    return _dictionary(_core.joint_plan(json.dumps(request)))
+    return _dictionary(_core.joint_plan(_request_text(request)))
 
 
 def pattern_plan(
@@ -111,7 +111,7 @@ def pattern_plan(
         "executor": executor,
         "issuers": issuers,
     }
-    return _dictionary(_core.joint_plan(json.dumps(request)))
+    return _dictionary(_core.joint_plan(_request_text(request)))
 
 
 def trace(
@@ -130,7 +130,7 @@ def trace(
     Their times are microseconds, as that format has them.
     """
     request = _transfer(source, destination, nbytes, machine, executor, paths, shares, chunks)
-    return _dictionary(_core.trace(json.dumps(request)))
+    return _dictionary(_core.trace(_request_text(request)))
 
 
 def bench(
@@ -168,7 +168,7 @@ def bench(
     }
     if pieces is not None:
         request["pieces"] = operator.index(pieces)
-    return _dictionary(_core.bench(json.dumps(request), progress))
+    return _dictionary(_core.bench(_request_text(request), progress))
 
 
 def collective_plan(
@@ -218,7 +218,7 @@ def collective_plan(
         None if counts is None else _numbers(counts),
     )
     request["sizes"] = [operator.index(nbytes)]
-    return _dictionary(_core.collective_plan(json.dumps(request)))
+    return _dictionary(_core.collective_plan(_request_text(request)))
 
 
 def collective_bench(
@@ -262,7 +262,7 @@ def collective_bench(
         None if counts is None else _numbers(counts),
     )
     request.update({"sizes": _numbers(sizes), "verify": verify})
-    return _dictionary(_core.collective_bench(json.dumps(request), progress))
+    return _dictionary(_core.collective_bench(_request_text(request), progress))
 
 
 def tune(
@@ -284,7 +284,7 @@ def tune(
         "machine": machine,
         "executors": None if executors is None else list(executors),
     }
-    return _dictionary(_core.tune(json.dumps(request), progress))
+    return _dictionary(_core.tune(_request_text(request), progress))
 
 
 def calibrate(machine: str = "", *, progress: Progress | None = None) -> Report:
@@ -365,6 +365,22 @@ def _collective(
 def _numbers(sizes: Sequence[int]) -> list[int]:
     """Return whole numbers of any kind as those that JSON has."""
     return [operator.index(size) for size in sizes]
+
+
+def _request_text(request: Report) -> str:
+    """Return the request as JSON; Error (invalid argument) for a text that UTF-8 does not have."""
+    text = json.dumps(request, ensure_ascii=False)
+    if messages.is_utf8(text):
+        return text
+    error = _core.Error(
+        messages.message(
+            f"{ascii(text)[1:-1]} cannot be asked for",
+            "a name in it has bytes that are not UTF-8",
+            "Correct the name.",
+        )
+    )
+    error.code = "invalid argument"
+    raise error
 
 
 def _dictionary(text: str) -> Report:

@@ -200,9 +200,7 @@ CollectiveRequest collective_request(const Machine& machine, const CollectiveBen
   request.ranks.resize(static_cast<std::size_t>(std::max(ranks, 0)));
   request.elements = 1;
   check(machine, request);
-  if (message.value == 0 || message > 64_GiB)
-    fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be measured", message.value),
-         "sizes lie between 1 byte and 64 GiB", "Correct it.");
+  check_measurable(message);
   return with_message(std::move(request), message);
 }
 
@@ -211,6 +209,8 @@ std::vector<CollectiveResult> measure_collectives(const OpenMachine& opened,
                                                   const Progress& progress) {
   for (const std::string& name : bench.algorithms)
     if (name != kAutomatic) (void)find_algorithm(name);
+  // All of them before the first one is measured: the large ones come last, after a minute.
+  for (const Bytes bytes : bench.sizes) (void)collective_request(opened.machine(), bench, bytes);
   CollectivePlanner planner(opened.machine(), bench.settings);
   std::vector<CollectiveResult> results;
   const auto all = static_cast<int>(bench.sizes.size() * bench.algorithms.size());

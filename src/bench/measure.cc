@@ -188,11 +188,12 @@ std::vector<Result> measure_all(const OpenMachine& opened, const Request& reques
   check_pieces(request);
   if (operation.name == "many")
     operation.pieces = static_cast<std::size_t>(request.pieces.value_or(kPiecesUnlessSaid));
+  // All of them before the first one is measured: the large ones come last, after a minute.
+  for (const Bytes bytes : request.sizes) check_measurable(bytes);
+  if (request.verify && opened.simulated())
+    for (const Bytes bytes : request.sizes) check_memory(operation, bytes);
   std::vector<Result> results;
   for (const Bytes bytes : request.sizes) {
-    if (bytes.value == 0 || bytes > 64_GiB)
-      fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be measured", bytes.value),
-           "sizes lie between 1 byte and 64 GiB", "Correct it.");
     results.push_back(measure(opened, operation, request, bytes));
     if (progress)
       progress(static_cast<int>(results.size()), static_cast<int>(request.sizes.size()));

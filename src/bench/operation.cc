@@ -12,6 +12,8 @@
 namespace polypath::bench {
 namespace {
 
+constexpr Bytes kMostMeasured = 64_GiB;
+
 void require(const Machine& machine, const std::string& operation, PlaceId place, PlaceKind kind,
              const char* role) {
   if (machine.place(place).kind == kind) return;
@@ -38,6 +40,7 @@ Operation pattern_operation(const Machine& machine, const std::string& name) {
 }
 
 Operation many_operation(const Machine& machine, PlaceId source, PlaceId destination) {
+  check_different(machine, source, destination);
   if (!machine.find_hop(source, destination))
     fail(ErrorCode::invalid_argument,
          fmt::format("no copy leads from {} to {}", machine.place(source).name,
@@ -54,6 +57,19 @@ std::vector<Lane> neighbour_pairs(const Machine& machine) {
 }
 
 }  // namespace
+
+void check_different(const Machine& machine, PlaceId source, PlaceId destination) {
+  if (source != destination) return;
+  fail(ErrorCode::invalid_argument,
+       fmt::format("source and destination are both {}", machine.place(source).name),
+       "a copy joins two different places", "Name another place for one of them.");
+}
+
+void check_measurable(Bytes bytes) {
+  if (bytes.value > 0 && bytes <= kMostMeasured) return;
+  fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be measured", format_bytes(bytes)),
+       fmt::format("sizes lie between 1 byte and {}", format_bytes(kMostMeasured)), "Correct it.");
+}
 
 const std::vector<std::string>& operation_names() {
   static const std::vector<std::string> names = [] {
@@ -80,6 +96,7 @@ Operation find_operation(const Machine& machine, const std::string& name, PlaceI
   require(machine, name, source, from, "source");
   require(machine, name, destination, to, "destination");
   if (name == "mbw") return {name, neighbour_pairs(machine), false};
+  check_different(machine, source, destination);
   Operation operation{name, {{source, destination}}, name == "latency", name == "pageable"};
   if (name == "bibw" || name == "latency") operation.lanes.push_back({destination, source});
   return operation;

@@ -46,4 +46,10 @@ const std::vector<std::string>& operation_names();
 Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
                          PlaceId destination);
 
+/// Error (invalid_argument) if they are one place: no copy leads from a place to itself.
+void check_different(const Machine& machine, PlaceId source, PlaceId destination);
+
+/// Error (invalid_argument) for no bytes, and for more than 64 GiB: buffers of all sizes are real.
+void check_measurable(Bytes bytes);
+
 }  // namespace polypath::bench

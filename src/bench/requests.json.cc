@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/json_reader.json.h"
+#include "core/text.h"
 #include "plan/patterns.h"
 
 namespace polypath::bench {
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostElements = 65536;
+// Of a transfer that is planned or traced. More than the memory of any GPU; and a plan has a chunk
+// for every few MiB, so that much more would take minutes and gigabytes.
+constexpr Bytes kMostPlanned = 1024_GiB;
 // Far beyond what is sensible, which is for those to say who know what the number means.
 constexpr std::uint64_t kMostTimes = 1 << 20;
 
@@ -30,6 +34,14 @@ Settings bench_settings() {
 std::string text_or(const JsonField& request, const char* key, const char* otherwise) {
   const auto field = request.find(key);
   return field ? field->text(kLongestText, 0) : otherwise;
+}
+
+Bytes planned_size(const JsonField& field) {
+  const Bytes bytes{field.count(0)};
+  if (bytes <= kMostPlanned) return bytes;
+  fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be planned", format_bytes(bytes)),
+       fmt::format("a transfer has at most {}", format_bytes(kMostPlanned)),
+       "Give a smaller size.");
 }
 
 int times_or(const JsonField& request, const char* key, int otherwise) {
@@ -64,6 +76,7 @@ PlanOptions options_of(const JsonField& request) {
 
 Lane lane_of(const Machine& machine, const std::string& source, const std::string& destination) {
   const auto [from, to] = machine.find_ends(source, destination);
+  check_different(machine, from, to);
   return {from, to};
 }
 
@@ -101,7 +114,7 @@ JointTransfer transfer_of(const Machine& machine, const JsonField& field) {
   field.allow_only({"source", "destination", "bytes"});
   const Lane lane = lane_of(machine, field.at("source").text(kLongestText),
                             field.at("destination").text(kLongestText));
-  return {lane.source, lane.destination, {field.at("bytes").count(0)}};
+  return {lane.source, lane.destination, planned_size(field.at("bytes"))};
 }
 
 // The fields pattern, bytes and gpus, or the field transfers.
@@ -110,7 +123,8 @@ std::vector<JointTransfer> transfers_of(const JsonField& request, const Machine&
   std::vector<JointTransfer> transfers;
   if (!pattern.empty()) {
     const auto gpus = request.find("gpus");
-    return pattern_of(machine, pattern, {request.at("bytes").count(0)}, gpus ? gpus->count(1) : 0);
+    const Bytes bytes = planned_size(request.at("bytes"));
+    return pattern_of(machine, pattern, bytes, gpus ? gpus->count(1) : 0);
   }
   for (const JsonField& transfer : request.at("transfers").elements(kMostElements))
     transfers.push_back(transfer_of(machine, transfer));
@@ -135,7 +149,7 @@ PlanRequest read_plan_request(const std::string& json) {
   request.machine = choose_machine(text_or(fields, "machine", ""), request.settings).machine;
   request.lane = lane_of(request.machine, fields.at("source").text(kLongestText),
                          fields.at("destination").text(kLongestText));
-  request.bytes = {fields.at("bytes").count(0)};
+  request.bytes = planned_size(fields.at("bytes"));
   request.options = options_of(fields);
   if (!request.options.executor)
     request.options.executor = parse_executor(request.settings.executor);
@@ -192,6 +206,7 @@ TuneRequest read_tune_request(const std::string& json) {
       request.pairs.push_back(pair_of(request.machine, pair));
   if (request.pairs.empty()) request.pairs = all_pairs(request.machine);
   request.sizes = sizes_of(fields.at("sizes"));
+  for (const Bytes bytes : request.sizes) check_measurable(bytes);
   if (const auto executors = fields.find("executors"))
     for (const JsonField& name : executors->elements(kMostElements))
       request.executors.push_back(searched_executor(name));

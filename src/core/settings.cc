@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/statistics_target.h"
 #include "core/text.h"
 
 extern "C" char** environ;
@@ -116,6 +117,16 @@ Entry names(const char* variable, std::vector<std::string> Settings::*member, co
   return {variable, meaning, read, [=](const Settings& s) { return join(s.*member, ","); }};
 }
 
+Entry statistics(const char* variable, const char* meaning) {
+  const auto read = [=](Settings& s, const std::string& t) {
+    if (t != "0" && t != "1" && !is_statistics_folder(t))
+      fail_setting(variable, t, "it must be 0, 1 or a folder, which has a / in its name");
+    s.statistics = t != "0";
+  };
+  return {variable, meaning, read,
+          [](const Settings& s) { return std::string(s.statistics ? "1" : "0"); }};
+}
+
 Entry flag(const char* variable, bool Settings::*member, const char* meaning) {
   const auto read = [=](Settings& s, const std::string& t) {
     if (t != "0" && t != "1") fail_setting(variable, t, "it must be 0 or 1");
@@ -211,7 +222,9 @@ std::vector<Entry> entries_of_the_process() {
            "file written by 'polypath tune' whose plans are used where it has them"),
       choice("POLYPATH_LOG", &Settings::log_level, {"off", "error", "warning", "info", "debug"},
              "what is written to stderr"),
-      flag("POLYPATH_STATS", &Settings::statistics, "1 = print statistics at exit"),
+      statistics(
+          "POLYPATH_STATS",
+          "1 = print statistics at exit; a folder (with a /) = each process writes them there"),
   };
 }
 
@@ -244,6 +257,15 @@ void check_consistent(const Settings& settings) {
 }
 
 }  // namespace
+
+bool is_statistics_folder(const std::string& text) { return text.find('/') != std::string::npos; }
+
+StatisticsTarget statistics_target() {
+  const char* value = std::getenv("POLYPATH_STATS");
+  const std::string text = value == nullptr ? "" : value;
+  if (is_statistics_folder(text)) return {true, text};
+  return {text == "1", ""};
+}
 
 Settings read_settings(const Environment& environment) {
   Settings settings;

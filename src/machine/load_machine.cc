@@ -29,16 +29,25 @@ Machine load_synthetic(std::string_view name) {
   return synthetic_machine(seed);
 }
 
+// Empty for a plain file, which this user may be allowed to read.
+std::string why_unreadable(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  const fs::file_status status = fs::status(path, problem);
+  if (status.type() == fs::file_type::not_found) return "there is no such file";
+  if (status.type() == fs::file_type::none) return problem.message();
+  if (fs::is_directory(status)) return "it is a folder";
+  return fs::is_regular_file(status) ? "" : "it is no plain file: a pipe or a device may never end";
+}
+
 }  // namespace
 
 std::string read_machine_file(const std::string& path) {
-  std::error_code ignored;
-  // A directory cannot be read, and a pipe or a device might never end.
-  const bool regular = std::filesystem::is_regular_file(path, ignored);
-  auto text = regular ? read_file(path, kMostBytes) : std::nullopt;
+  const std::string why_not = why_unreadable(path);
+  auto text = why_not.empty() ? read_file(path, kMostBytes) : std::nullopt;
   if (!text)
     fail(ErrorCode::invalid_argument, fmt::format("machine file '{}' cannot be read", path),
-         "it is not a file that this user may read", "Check the path.");
+         why_not.empty() ? "this user may not read it" : why_not, "Check the path.");
   return *std::move(text);
 }
 

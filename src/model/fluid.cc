@@ -82,6 +82,12 @@ void Fluid::drain() {
   }
 }
 
+bool Fluid::play_some(int steps) {
+  for (int step = 0; step < steps; ++step)
+    if (!play_next(Seconds::infinity())) return false;
+  return true;
+}
+
 // Plays the next thing that happens, if it happens by `limit`.
 bool Fluid::play_next(Seconds limit) {
   const Seconds completion = next_completion();

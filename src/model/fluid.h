@@ -91,6 +91,8 @@ class Fluid {
   Seconds advance_until(const Activity& activity);
   /// Plays until nothing is left.
   void drain();
+  /// Plays so many steps; false if nothing is left.
+  bool play_some(int steps);
 
   [[nodiscard]] Seconds now() const { return now_; }
 

@@ -1,9 +1,13 @@
 #include "model/timeline.h"
 
+#include "core/interruption.h"
 #include "model/traffic.h"
 
 namespace polypath {
 namespace {
+
+// About a millisecond's.
+constexpr int kStepsBetweenChecks = 1024;
 
 ActivityPointer activity_of(const Machine& machine, const Program& program, const Node& node) {
   auto activity = std::make_shared<Activity>();
@@ -97,7 +101,7 @@ void Timeline::play() {
       fluid_.submit(second);
     }
   meetings_.clear();
-  fluid_.drain();
+  while (fluid_.play_some(kStepsBetweenChecks)) check_interruption();
 }
 
 }  // namespace polypath

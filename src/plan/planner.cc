@@ -58,13 +58,17 @@ void check_tuned(const Machine& machine, const TunedTable& table) {
 }  // namespace
 
 std::vector<Path> joining_paths(const Machine& machine, PlaceId source, PlaceId destination) {
+  if (source == destination)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("source and destination are both {}", machine.place(source).name),
+         "a transfer joins two different places", "Name another place for one of them.");
   std::vector<Path> paths = find_paths(machine, source, destination);
   if (paths.empty() || paths.front().staged())
     fail(ErrorCode::invalid_argument,
          fmt::format("no copy leads from {} to {}", machine.place(source).name,
                      machine.place(destination).name),
          fmt::format("machine '{}' has no hop between them", machine.name),
-         "Choose two different places that its 'info' lists as joined.");
+         "Choose places that its 'info' lists as joined.");
   return paths;
 }
 

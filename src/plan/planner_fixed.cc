@@ -10,6 +10,23 @@
 #include "plan/planner_request.h"
 
 namespace polypath {
+namespace {
+
+void check_shares(const std::map<std::string, double>& shares) {
+  double sum = 0;
+  for (const auto& [name, share] : shares) {
+    if (!(share >= 0 && share <= 1))
+      fail(ErrorCode::invalid_argument, fmt::format("share {}={} cannot be used", name, share),
+           "it is a part of the message", "Correct it: each share lies in 0 to 1.");
+    sum += share;
+  }
+  if (std::abs(sum - 1) > 1e-6)
+    fail(ErrorCode::invalid_argument, "the shares do not add up to 1",
+         fmt::format("each path carries its share of the message, and they make {:.6g}", sum),
+         "Correct them.");
+}
+
+}  // namespace
 
 std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
   const Machine& machine = predictor_.machine();
@@ -31,7 +48,10 @@ Draft Planner::forced(const Request& request, Executor executor) const {
   const PlanOptions& options = *request.options;
   if (!options.shares.empty()) return with_shares(request, exact, options.shares, options.chunks);
   std::map<std::string, double> marks;
-  for (const std::string& name : options.paths) marks[name] = 1;
+  for (const std::string& name : options.paths)
+    if (!marks.emplace(name, 1).second)
+      fail(ErrorCode::invalid_argument, fmt::format("path '{}' is named twice", name),
+           "a plan has it once or not at all", "Remove one of them.");
   std::vector<Path> paths;
   for (const auto& [path, mark] :
        named_paths(predictor_.machine(), request.source, request.destination, marks))
@@ -45,11 +65,7 @@ Draft Planner::forced(const Request& request, Executor executor) const {
 Draft Planner::with_shares(const Request& request, const Optimiser& exact,
                            const std::map<std::string, double>& shares,
                            const std::map<std::string, int>& chunks) const {
-  double sum = 0;
-  for (const auto& [name, share] : shares) sum += share >= 0 && share <= 1 ? share : 2;
-  if (std::abs(sum - 1) > 1e-6)
-    fail(ErrorCode::invalid_argument, "the shares do not add up to 1",
-         "each path carries its share of the message", "Correct them: each lies in 0 to 1.");
+  check_shares(shares);
   Draft draft;
   const auto paths = named_paths(predictor_.machine(), request.source, request.destination, shares);
   for (const auto& [path, share] : paths) {

@@ -17,7 +17,7 @@
 namespace polypath {
 
 /// How the description of such a machine ends.
-inline constexpr const char* kNotMeasured = ", as found; nominal rates, not measured.";
+inline constexpr const char* kNotMeasured = "; nominal rates, not measured.";
 
 /// The computer as a machine named after its GPUs ("nvidia-h200-x4"); its GPU places are in the
 /// order of `computer.gpus`. Error (unsupported) with its problem if it has none.

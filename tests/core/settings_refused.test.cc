@@ -86,7 +86,7 @@ TEST(Settings, RefuseWordsThatAreNotOffered) {
   expect_refused("POLYPATH_EXECUTOR", "streams", "auto, native, stream, graph");
   expect_refused("POLYPATH_EXECUTOR", "Graph", "auto, native, stream, graph");
   expect_refused("POLYPATH_LOG", "loud", "off, error, warning, info, debug");
-  expect_refused("POLYPATH_STATS", "yes", "0 or 1");
+  expect_refused("POLYPATH_STATS", "yes", "0, 1 or a folder");
 }
 
 TEST(Settings, RefuseChunksThatDoNotFitASlot) {

@@ -71,10 +71,11 @@ CollectiveRequest random_request(Random& random, const std::vector<PlaceId>& ran
 }
 
 // Without peer access only what goes through the host is possible.
-const Algorithm& random_algorithm(Random& random, Collective collective, bool through_host) {
+const Algorithm& random_algorithm(Random& random, const Machine& machine,
+                                  const CollectiveRequest& request, bool through_host) {
   std::vector<const Algorithm*> able;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.does(collective) && !algorithm.is_kernel &&
+    if (algorithm.does(machine, request) && !algorithm.is_kernel &&
         (!through_host || std::string_view(algorithm.name) == "host"))
       able.push_back(&algorithm);
   return *random.pick(able);
@@ -103,7 +104,8 @@ class Rank {
 
   void add_step() {
     Step step{.request = random_request(random_, gpus_)};
-    const Algorithm& algorithm = random_algorithm(random_, step.request.collective, is_private());
+    const Algorithm& algorithm =
+        random_algorithm(random_, opened_.machine(), step.request, is_private());
     const Tuning tuning{
         .piece = {random_.between(1024, 65'536)}, .radix = 2, .private_memory = is_private()};
     const Executor by = random_.chance(50) ? Executor::graph : Executor::stream;

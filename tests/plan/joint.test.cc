@@ -200,7 +200,7 @@ TEST(JointPlan, BadRequestsAreRefused) {
   expect_invalid_argument([&] { (void)rig.plan({between(0, 1, 0_B)}, Issuers::processes); },
                           "size is 0");
   expect_invalid_argument([&] { (void)rig.plan({between(1, 1, 1_MiB)}, Issuers::processes); },
-                          "no copy leads from gpu1 to gpu1");
+                          "both gpu1");
 }
 
 }  // namespace

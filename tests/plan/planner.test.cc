@@ -26,8 +26,8 @@ TEST(Planner, RefusesZeroBytes) {
 TEST(Planner, RefusesACopyWithinOnePlace) {
   Rig rig("beluga");
 
-  expect_invalid_argument([&] { rig.planner.plan(kGpu0, kGpu0, 64_MiB); },
-                          "no copy leads from gpu0 to gpu0", "beluga");
+  expect_invalid_argument([&] { rig.planner.plan(kGpu0, kGpu0, 64_MiB); }, "both gpu0",
+                          "two different places");
 }
 
 TEST(Planner, ListsThePathsThereAreForAnUnknownOne) {
@@ -47,14 +47,34 @@ TEST(Planner, ListsThePathsThereAreForAnUnknownOne) {
 
 TEST(Planner, RefusesSharesThatDoNotAddUpToOne) {
   Rig rig("beluga");
-  const double nan = std::numeric_limits<double>::quiet_NaN();
 
-  for (const double share : {0.0, 0.4, 0.6, -0.5, 1.5, nan})
+  for (const double share : {0.0, 0.4, 0.6})
     expect_invalid_argument(
         [&] {
           rig.plan(64_MiB, split({{"direct", 0.5}, {"gpu2", share}}));
         },
         "do not add up to 1");
+}
+
+// 2 and -1 do add up to 1.
+TEST(Planner, RefusesSharesThatAreNoPartOfTheMessage) {
+  Rig rig("beluga");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+
+  for (const double share : {-1.0, -0.5, 1.5, 2.0, nan})
+    expect_invalid_argument(
+        [&] {
+          rig.plan(64_MiB, split({{"direct", 1 - share}, {"gpu2", share}}));
+        },
+        "share ", "0 to 1");
+}
+
+TEST(Planner, RefusesAPathThatIsNamedTwice) {
+  Rig rig("beluga");
+  PlanOptions options;
+  options.paths = {"direct", "gpu2", "direct"};
+
+  expect_invalid_argument([&] { rig.plan(64_MiB, options); }, "direct", "twice");
 }
 
 TEST(Planner, RefusesTheHostUnderTwoNames) {

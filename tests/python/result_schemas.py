@@ -254,6 +254,43 @@ MACHINES = record(
     machines=list_of(record(name=TEXT, description=TEXT, gpus=COUNT, hosts=COUNT)),
 )
 
+FOUND = record(text=TEXT, accelerated={"type": "boolean"}, calls=COUNT, bytes=COUNT)
+RUN = record(
+    schema={"const": "polypath.run/1"},
+    command=list_of(TEXT),
+    way={"enum": ["preload", "plugin"]},
+    status=COUNT,
+    processes=list_of(
+        record(
+            schema={"const": "polypath.process/1"},
+            process=COUNT,
+            rank={"type": ["string", "null"]},
+            program=TEXT,
+            host=TEXT,
+            driver_open={"type": "boolean"},
+            why_off={"type": "string"},
+            outcomes=list_of(FOUND, least=0),
+            accelerated_calls=COUNT,
+            accelerated_bytes=COUNT,
+            calls=COUNT,
+            bytes=COUNT,
+        ),
+        least=0,
+    ),
+)
+DOCTOR = record(
+    schema={"const": "polypath.doctor/1"},
+    healthy={"type": "boolean"},
+    findings=list_of(
+        record(
+            what=TEXT,
+            state={"enum": ["ok", "missing", "note"]},
+            found=TEXT,
+            remedy={"type": "string"},
+        )
+    ),
+)
+
 SIZE: Schema = {"type": ["integer", "null"], "minimum": 1}
 RATIOS = record(
     schema={"const": "polypath.ratios/1"},

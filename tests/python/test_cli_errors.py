@@ -74,7 +74,7 @@ REFUSED = [
     (("bench", "put", "--window", "99999999999"), "window"),
     (("bench", "put", "--window", "many"), "--window"),
     (("bench", "put", "--pieces", "4"), "no pieces"),
-    (("bench", "many", "--pieces", "0"), "0 pieces"),
+    (("bench", "many", "--pieces", "0"), "--pieces 0"),
     (("bench", "many", "--pieces", "-1"), "pieces"),
     (("bench", "many", "--pieces", "99999999999"), "pieces"),
     (("bench", "many", "--sizes", "1G"), "512 pieces of 1G"),

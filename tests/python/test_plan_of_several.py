@@ -147,7 +147,7 @@ REFUSED = [
     (("gpu0:gpu1:",), ("has no size",)),
     (("gpu0:gpu1:1M:2M",), ("'gpu0:gpu1:1M:2M' cannot be read",)),
     ((":gpu1:1M",), ("':gpu1:1M' cannot be read",)),
-    (("gpu0:gpu0:1M",), ("gpu0 to gpu0", "two different places")),
+    (("gpu0:gpu0:1M",), ("both gpu0", "two different places")),
     (("gpu0:gpu1:0",), ("size is 0",)),
     (("ring", "0"), ("size is 0",)),
     (("gpu0:gpu1:1X",), ("1X",)),

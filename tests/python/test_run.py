@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
+import result_schemas
 from cli_runner import assert_refused, polypath, succeed
 from polypath.install import preload_library, stand_in_dir, ucx_plugin_dir
 from polypath.launching import LaunchError, plan_launch
@@ -120,8 +123,36 @@ def test_unknown_ways_and_programs_are_refused() -> None:
     with pytest.raises(LaunchError, match="the ways are auto, preload, plugin"):
         plan_launch(["sh"], "magic")
     assert_refused(polypath("run", "--how", "magic", "--", "sh"))
-    assert_refused(polypath("run", "--", "no-such-program-anywhere"))
     assert_refused(polypath("run"))
+
+
+def test_a_missing_program_ends_as_in_shells() -> None:
+    run = polypath("run", "--", "no-such-program-anywhere")
+
+    assert run.status == 127 and run.stdout == ""
+    assert run.stderr.startswith("polypath: 'no-such-program-anywhere' cannot be run (there is no")
+    assert run.stderr.count("\n") == 1
+
+
+def test_what_is_no_program_ends_as_in_shells(tmp_path: Path) -> None:
+    text = program(tmp_path, "text", mode=0o644)
+    no_interpreter = tmp_path / "script"
+    no_interpreter.write_bytes(b"\x00\x01\x02")
+    no_interpreter.chmod(0o755)
+
+    for name, word in ((text, "chmod +x"), (tmp_path, "a folder")):
+        run = polypath("run", "--", name)
+        assert run.status == 126 and run.stderr.count("\n") == 1
+        assert word in run.stderr
+    ended = cli("--quiet", "--", str(no_interpreter))
+    assert ended.returncode == 126 and "script" in ended.stderr
+
+
+def test_quiet_leaves_stderr_to_the_program() -> None:
+    ended = cli("--quiet", "--", "sh", "-c", "echo its own >&2")
+
+    assert ended.returncode == 0
+    assert ended.stderr == "its own\n"
 
 
 def test_a_program_in_this_pythons_environment_need_not_be_on_the_path() -> None:
@@ -163,6 +194,46 @@ def test_the_library_says_nothing_in_programs_without_gpus() -> None:
     assert ended.stderr == (
         "polypath: by preload: it reaches every copy of a program that uses CUDA, "
         "with or without UCX\n"
+    )
+
+
+PARENT = "import subprocess, sys; subprocess.run(['true']); sys.exit(7)"
+
+
+def test_a_report_has_every_process_and_the_exit_status(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+
+    ended = cli("--report", str(file), "--", sys.executable, "-c", PARENT)
+
+    report = json.loads(file.read_text())
+    assert ended.returncode == 7
+    jsonschema.Draft202012Validator(result_schemas.RUN).validate(report)
+    assert report["status"] == 7
+    programs = [process["program"] for process in report["processes"]]
+    assert len(programs) == 2 and "true" in programs
+    assert all(process["calls"] == 0 for process in report["processes"])
+    assert "2 more processes: loaded, 0 copies, no driver." in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_report_of_a_killed_program_has_the_status_of_shells(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+
+    ended = cli("--quiet", "--report", str(file), "--", "sh", "-c", "kill -TERM $$")
+
+    assert ended.returncode == 128 + 15
+    assert json.loads(file.read_text())["status"] == 128 + 15
+    assert ended.stderr == ""
+
+
+def test_statistics_speak_of_a_process_without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLYPATH_STATS", "1")
+    monkeypatch.setenv("PMI_RANK", "3")
+
+    ended = cli("--quiet", "--", "true")
+
+    assert re.fullmatch(
+        r"polypath: process \d+, rank 3 \(true\): loaded, 0 copies, no driver\n", ended.stderr
     )
 
 

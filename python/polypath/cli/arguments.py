@@ -67,6 +67,14 @@ def names(what: str, text: str) -> list[str]:
     raise UserError(f"{what} '{text}' have an empty name", "commas separate them", "Remove it.")
 
 
+def check_range(option: str, number: int | None, least: int, most: int) -> None:
+    """Refuse an option's number, if there is one, outside of this range."""
+    if number is not None and not least <= number <= most:
+        raise UserError(
+            f"{option} {number} cannot be used", f"it is {least} to {most}", "Correct the number."
+        )
+
+
 def whole_numbers(what: str, text: str) -> list[int]:
     """Return the whole numbers, 0 and more, of a comma list."""
     listed = names(what, text)

@@ -7,11 +7,7 @@ import re
 from collections.abc import Iterable
 
 from polypath import Error
-
-# Exit statuses.
-REQUEST_ERROR = 2  # the request cannot be carried out as it is written
-RUN_ERROR = 1  # the request was fine, carrying it out failed
-INTERRUPTED = 130
+from polypath.cli.statuses import REQUEST_ERROR, RUN_ERROR
 
 LEAST_LIKENESS = 0.7  # of two names, where 1 is equal; below, a suggestion would be a guess
 
@@ -48,7 +44,23 @@ def with_suggestion(message: str) -> str:
     if not quoted or not listed:
         return message
     names = re.findall(r"[\w-]+", listed[1])
-    return message + did_you_mean(quoted[1] or quoted[2], names)
+    name = quoted[1] or quoted[2]
+    place = meant_place(name) if message.startswith("place ") else ""
+    return message + (f" Did you mean {place}?" if place else did_you_mean(name, names))
+
+
+def meant_place(name: str) -> str:
+    """Return the place that other programs call by that name, such as gpu0 for "cuda:0".
+
+    Empty for a name that is nobody's.
+    """
+    found = re.fullmatch(r"(cuda|gpu|device|host|cpu|numa)?[:_ -]?(\d*)", name.lower())
+    if not found or not name:
+        return ""
+    kind, number = found.groups()
+    if kind in ("host", "cpu", "numa"):
+        return f"host{number}"
+    return f"gpu{number or 0}"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from polypath import _core, reports
 from polypath.cli.errors import UserError
 from polypath.cli.output import notice
+from polypath.messages import is_utf8
 
 DEFAULT_MACHINE = "h200x4"
 NO_GPU = (
@@ -46,4 +47,10 @@ def named_machine(option: str | None) -> str:
     """Return the machine that the option names; nothing without the option."""
     if option == "":
         raise UserError("the machine has no name", "--machine is empty", "See 'polypath machines'.")
+    if option is not None and not is_utf8(option):
+        raise UserError(
+            f"machine {option!a} cannot be used",
+            "its name has bytes that are not UTF-8",
+            "Rename the file.",
+        )
     return option or ""

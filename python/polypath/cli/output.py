@@ -58,6 +58,23 @@ def check_writable(target: str | None) -> None:
             raise PermissionError(None, f"this user may not write to {path.resolve().parent}")
 
 
+def check_different(json_target: str | None, output: str | None) -> None:
+    """Refuse to write what --json and --output ask for to one and the same place."""
+    if output is None or json_target is None:
+        return
+    where = "stdout" if output == STDOUT else f"'{output}'"
+    if output == json_target or _are_one_file(output, json_target):
+        raise UserError(
+            f"--json and --output cannot both go to {where}",
+            "each is a document of its own",
+            "Name two files.",
+        )
+
+
+def _are_one_file(one: str, other: str) -> bool:
+    return STDOUT not in (one, other) and Path(one).resolve() == Path(other).resolve()
+
+
 def write_file(target: str, content: bytes) -> None:
     """Write a file completely or not at all; a device or pipe is written to as it is."""
     path = Path(target)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Union
 
 from polypath import _core, parse_bytes
-from polypath.cli.errors import UserError, did_you_mean
+from polypath.cli.errors import UserError, did_you_mean, meant_place
 
 FORMS = "it is SRC DST SIZE, SRC:DST:SIZE..., PATTERN SIZE or COLLECTIVE SIZE"
 
@@ -51,6 +52,7 @@ def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
     """Return what the words ask for; a name of both, by algorithms, is a collective."""
     if len(words) == 2 and is_collective(words[0], by_algorithms):
         return Collective(words[0], parse_bytes(words[1]))
+    _refuse_places_of_others(words)
     in_one_word = [word for word in words if ":" in word]
     if len(in_one_word) == len(words):
         return SeveralTransfers([_transfer(word) for word in words])
@@ -71,6 +73,17 @@ def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
 def is_collective(name: str, by_algorithms: bool) -> bool:
     """Return whether the name is that of a collective, or else of a pattern of copies."""
     return name in _core.collectives() and (by_algorithms or name not in _core.patterns())
+
+
+def _refuse_places_of_others(words: Sequence[str]) -> None:
+    """Refuse "cuda:0", which would be read as a transfer of which something is missing."""
+    for word in words:
+        if re.fullmatch(r"(cuda|gpu|device|host|cpu|numa):\d+", word, re.IGNORECASE):
+            raise UserError(
+                f"place '{word}' is unknown",
+                "places are called gpu0, gpu1, host0 and so on",
+                f"Did you mean {meant_place(word)}?",
+            )
 
 
 def _transfer(word: str) -> tuple[str, str, int]:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polypath.cli.output import Document
+from polypath.cli.sentences import Sentence
 from polypath.cli.units import (
     factor_text,
     gigabytes,
@@ -55,7 +56,7 @@ def settings_table(settings: list[Document]) -> Table:
     table = new_table("variable", "value", "default", "meaning")
     for entry in settings:
         value = Text(entry["value"], style="" if entry["value"] == entry["default"] else "bold")
-        table.add_row(entry["variable"], value, entry["default"], entry["meaning"])
+        table.add_row(entry["variable"], value, entry["default"], Sentence(entry["meaning"]))
     return table
 
 
@@ -85,7 +86,9 @@ def reasons_grid(plan: Document) -> Table:
     grid.add_column(no_wrap=True)
     grid.add_column()
     for path in plan["paths"]:
-        grid.add_row(Text(path["via"], style="" if path["included"] else "dim"), path["reason"])
+        grid.add_row(
+            Text(path["via"], style="" if path["included"] else "dim"), Sentence(path["reason"])
+        )
     return grid
 
 
@@ -106,7 +109,7 @@ def bench_table(results: list[Document], wide: bool) -> Table:
             gain_text(result["speedup"]),
             _model_error(result),
             "yes" if result["verified"] else "no",
-            shares_text(result["paths"]) if wide else str(len(result["paths"])),
+            Sentence(shares_text(result["paths"])) if wide else str(len(result["paths"])),
         )
     return table
 
@@ -126,31 +129,6 @@ def _model_error(result: Document) -> str:
 def shares_text(paths: list[Document]) -> str:
     """Return the shares of a plan's paths as "direct 90 %, host0 10 %"."""
     return ", ".join(f"{path['via']} {100 * path['share']:.0f} %" for path in paths)
-
-
-def tuned_table(entries: list[Document]) -> Table:
-    """Return the best static plans beside the automatic ones."""
-    numbers = ("size", "best", "automatic")
-    table = new_table(
-        "from", "to", "size", "runs as", *numbers[1:], "shares (chunks)", right=numbers
-    )
-    for entry in entries:
-        table.add_row(
-            entry["source"],
-            entry["destination"],
-            size_text(entry["bytes"]),
-            entry["executor"],
-            factor_text(entry["speedup"]),
-            factor_text(entry["automatic_speedup"]),
-            _recipe_text(entry),
-        )
-    return table
-
-
-def _recipe_text(entry: Document) -> str:
-    return ", ".join(
-        path_text(via, share, entry["chunks"].get(via, 1)) for via, share in entry["shares"].items()
-    )
 
 
 def path_text(via: str, share: float, chunks: int) -> str:

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "driver/cuda/imports.h"
+#include "ways/preload/process_report.h"
 #include "ways/preload/session.h"
 
 namespace polypath::preload {
@@ -206,7 +207,7 @@ void Interposer::end() noexcept {
   if (getpid() != process_) return;
   stop_preparing();
   const std::scoped_lock lock(mutex_);
-  if (settings_.statistics) std::fputs(tally_.table(process_, why_off_).c_str(), stderr);
+  if (settings_.statistics) send_statistics(tally_, why_off_);
   turn_off("the process ends");
 }
 

@@ -49,6 +49,8 @@ class Interposer {
   /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
   /// if there was any, and the program is to try again.
   [[nodiscard]] bool make_room() noexcept;
+  /// The program has made a copy.
+  [[nodiscard]] bool has_begun() const { return begun_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
 
  private:

@@ -38,7 +38,7 @@ void Tally::clear() {
   }
 }
 
-std::string Tally::table(int process, const std::string& why_off) const {
+std::string Tally::table(int process, const std::string& why_off, const std::string& rank) const {
   std::array<std::string, 2> rows;
   std::array<std::uint64_t, 2> calls{};
   std::array<Bytes, 2> bytes{};
@@ -52,7 +52,8 @@ std::string Tally::table(int process, const std::string& why_off) const {
     calls[part] += this->calls(outcome);
     bytes[part] += this->bytes(outcome);
   }
-  return fmt::format("polypath: copies of process {}: calls, bytes\n", process) +
+  const std::string among = rank.empty() ? "" : ", rank " + rank;
+  return fmt::format("polypath: copies of process {}{}: calls, bytes\n", process, among) +
          row("accelerated", calls[0], bytes[0]) + rows[0] +
          row("passed to the driver as they were", calls[1], bytes[1]) + rows[1];
 }

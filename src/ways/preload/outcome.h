@@ -68,8 +68,9 @@ class Tally {
   /// Everything from zero again: for a forked child.
   void clear();
   /// A short table of what happened at all, its lines starting with "polypath: "; `why_off` is said
-  /// beside the copies that were made while Polypath was off.
-  [[nodiscard]] std::string table(int process, const std::string& why_off) const;
+  /// beside the copies that were made while Polypath was off, `rank` beside the process.
+  [[nodiscard]] std::string table(int process, const std::string& why_off,
+                                  const std::string& rank = {}) const;
 
  private:
   struct Entry {

@@ -13,6 +13,7 @@
 #include "context/experience_file.h"
 #include "context/open.h"
 #include "context/reports.h"
+#include "core/interruption.h"
 #include "core/text.h"
 #include "machine/load_machine.h"
 #include "plan/patterns.h"
@@ -31,6 +32,12 @@ namespace {
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 using Report = std::string (*)(const std::string&, const bench::Progress&);
 
+// Ctrl-C ends long computations, also where nobody asked to be told of progress.
+void check_signals() {
+  const nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 // Progress is called with the interpreter's lock, the work around it runs without.
 bench::Progress progress_of(const std::optional<nb::callable>& callback) {
   if (!callback) return {};
@@ -41,9 +48,16 @@ bench::Progress progress_of(const std::optional<nb::callable>& callback) {
   };
 }
 
+template <std::string (*report)(const std::string&)>
+std::string interruptible(const std::string& request) {
+  const Interruptible watched(check_signals);
+  return report(request);
+}
+
 template <Report report>
 std::string with_progress(const std::string& request, const std::optional<nb::callable>& callback) {
   const bench::Progress progress = progress_of(callback);
+  const Interruptible watched(check_signals);
   const nb::gil_scoped_release unlocked;
   return report(request, progress);
 }
@@ -78,16 +92,16 @@ std::vector<std::string> collective_names() {
 }
 
 void bind_plans(nb::module_& module) {
-  module.def("plan", &bench::plan_report, "request"_a, Unlocked(),
+  module.def("plan", &interruptible<&bench::plan_report>, "request"_a, Unlocked(),
              R"(Return how a transfer would run: schema polypath.plan/1 with a "timeline".)");
-  module.def("joint_plan", &bench::joint_plan_report, "request"_a, Unlocked(),
+  module.def("joint_plan", &interruptible<&bench::joint_plan_report>, "request"_a, Unlocked(),
              "Return how several transfers would run together: schema polypath.joint_plan/1.");
   module.def("patterns", &pattern_names,
              "Return the names of the sets of transfers that joint_plan knows.");
-  module.def("collective_plan", &bench::collective_plan_report, "request"_a, Unlocked(),
-             "Return how a collective would run: schema polypath.collective_plan/1.");
+  module.def("collective_plan", &interruptible<&bench::collective_plan_report>, "request"_a,
+             Unlocked(), "Return how a collective would run: schema polypath.collective_plan/1.");
   module.def("collectives", &collective_names, "Return the names of the collectives.");
-  module.def("trace", &bench::trace_report, "request"_a, Unlocked(),
+  module.def("trace", &interruptible<&bench::trace_report>, "request"_a, Unlocked(),
              "Run one transfer and return its timeline as Chrome trace events.");
 }
 

@@ -23,6 +23,13 @@ void raise_error(const std::exception_ptr& pointer, void* type) {
   }
 }
 
+// A daemon thread keeps what it holds when the interpreter ends: nanobind would print all of it as
+// leaks, to somebody who has none.
+void expect_what_threads_hold() {
+  const auto threading = nb::module_::import_("threading");
+  if (nb::cast<int>(threading.attr("active_count")()) > 1) nb::set_leak_warnings(false);
+}
+
 }  // namespace
 }  // namespace polypath::python
 
@@ -36,6 +43,8 @@ scripts/write_stub.py writes this stub; src/ways/python has what it is made of.)
   error.attr("__doc__") =
       "What every function of this package raises; the message says what to do.";
   nb::register_exception_translator(polypath::python::raise_error, error.ptr());
+  nb::module_::import_("atexit").attr("register")(
+      nb::cpp_function(polypath::python::expect_what_threads_hold));
   polypath::python::bind_reports(module);
   polypath::python::bind_streams_and_buffers(module);
   polypath::python::bind_context(module);

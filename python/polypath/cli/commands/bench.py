@@ -9,7 +9,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from polypath import _core, reports
-from polypath.cli.arguments import overrides, pair
+from polypath.cli.arguments import check_range, overrides, pair
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
@@ -23,7 +23,7 @@ from polypath.cli.collective_options import (
     refuse,
 )
 from polypath.cli.collective_tables import show_collective_bench
-from polypath.cli.errors import RUN_ERROR, UserError, did_you_mean
+from polypath.cli.errors import UserError, did_you_mean
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
@@ -52,6 +52,7 @@ from polypath.cli.output import (
 from polypath.cli.plan_words import is_collective
 from polypath.cli.plots import check_picture, write_curves
 from polypath.cli.sizes import parse_sizes
+from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
 from polypath.cli.units import PATTERNS, lanes_text, size_text
 
@@ -66,11 +67,13 @@ PLACES = {
     "d2h": ("gpu0", "host"),
     "pageable": ("host", "gpu0"),
     "many": ("host", "gpu0"),
-    **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),  # over all GPUs, whatever is named
+    **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),
 }
+OVER_ALL_GPUS = ("mbw", *PATTERNS)  # whose places would be ignored
 OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives())))
 SIZES = "1M:512M"
 SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
+MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 LATER = ("jacobi",)
 
@@ -120,7 +123,7 @@ def bench(
         choices = collective_choices(executor, paths, gpus, chosen) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
-    refuse({**chosen, "--gpus": gpus}, "it is for collectives")
+    _check_copies(operation, source, window, pieces, {**chosen, "--gpus": gpus})
     choice = choose_machine(machine)
     document = run_bench(
         operation,
@@ -146,6 +149,20 @@ def _show_and_check(document: Document, json_target: str | None, verify: bool) -
 def _refuse_options_of_copies(*values: Any) -> None:
     names = ("SRC", "--pieces", "--shares", "--chunks", "--plot")
     refuse(dict(zip(names, values)), "it is for copies")
+
+
+def _check_copies(
+    operation: str, source: str | None, window: int, pieces: int | None, others: Document
+) -> None:
+    refuse(others, "it is for collectives")
+    check_range("--window", window, 1, MOST_IN_FLIGHT)
+    check_range("--pieces", pieces, 1, MOST_PIECES)
+    if source is not None and operation in OVER_ALL_GPUS:
+        raise UserError(
+            f"{operation} between named places cannot be measured",
+            f"{operation} is over all GPUs",
+            "Leave the places out, or measure put between them.",
+        )
 
 
 def bench_collective(

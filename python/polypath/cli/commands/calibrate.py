@@ -11,6 +11,7 @@ from polypath.cli.options import CalibratedOption, JsonOption, PlotOption, Subje
 from polypath.cli.output import (
     STDOUT,
     Document,
+    check_different,
     check_writable,
     console_for,
     progress_bar,
@@ -29,6 +30,7 @@ def calibrate(
     """Measure every number of a machine, and show it beside the nominal one."""
     check_writable(json_target)
     check_writable(output)
+    check_different(json_target, output)
     check_picture(plot)
     name = named_machine(machine)
     with progress_bar(f"calibrate {name or 'this computer'}") as progress:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from polypath import reports
 from polypath.cli.calibration_tables import calibration_table, missing_text
+from polypath.cli.collective_options import refuse
 from polypath.cli.learnt_table import learnt_table
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.machine_tables import (
@@ -37,6 +38,7 @@ def info(
     check_writable(json_target)
     check_picture(plot)
     if settings:
+        refuse({"--machine": machine, "--plot": plot}, "--settings are of no machine")
         _show_settings(json_target)
         return
     choice = choose_machine(machine)

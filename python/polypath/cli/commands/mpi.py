@@ -6,7 +6,7 @@ from typing import Optional
 import typer
 
 from polypath import reports
-from polypath.cli.errors import RUN_ERROR, UserError
+from polypath.cli.errors import UserError
 from polypath.cli.mpi.launch import native_launch, with_polypath
 from polypath.cli.mpi.options import (
     BufferPerMessageOption,
@@ -39,6 +39,7 @@ from polypath.cli.output import (
     write_json,
 )
 from polypath.cli.plots import check_picture, write_mpi_curves
+from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.units import size_text
 
 MOST_LINES = 15  # of a failed run that are shown

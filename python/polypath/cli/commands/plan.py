@@ -47,6 +47,7 @@ from polypath.cli.plan_words import (
     read_words,
 )
 from polypath.cli.plots import check_picture, write_timeline
+from polypath.cli.sentences import Sentence
 from polypath.cli.tables import heading, paths_table, reasons_grid
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
 
@@ -96,8 +97,9 @@ def plan(
     elif isinstance(wanted, OneTransfer):
         refuse(of_collectives, FOR_COLLECTIVES)
         refuse({"--issuers": issuers, "--gpus": gpus}, "it is for several transfers")
-        document = _plan_of_one(wanted, choice.name, overrides(executor, paths, shares, chunks))
-        show = show_plan
+        fixed = overrides(executor, paths, shares, chunks)
+        document = _plan_of_one(wanted, choice.name, fixed)
+        show = partial(show_plan, simulated=choice.name != "")
     else:
         refuse(of_collectives, FOR_COLLECTIVES)
         refuse({"--paths": paths, **of_one}, "it is for one transfer, SRC DST SIZE")
@@ -124,11 +126,12 @@ def _joint_plan(
     return reports.joint_plan(wanted.transfers, machine=machine, **fixed)
 
 
-def show_plan(console: Console, plan: Document) -> None:
+def show_plan(console: Console, plan: Document, simulated: bool = True) -> None:
     """Print a plan: what it takes, each path's part, and the reasons."""
     pair = f"{plan['source']} -> {plan['destination']}"
-    heading(console, f"{plan['machine']} (simulated): {pair}, {size_text(plan['bytes'])}")
-    console.print(_verdict(plan))
+    what = "simulated" if simulated else "the GPUs here"
+    heading(console, f"{plan['machine']} ({what}): {pair}, {size_text(plan['bytes'])}")
+    console.print(Sentence(_verdict(plan)))
     console.print()
     console.print(paths_table(plan))
     if not all(path["included"] for path in plan["paths"]):

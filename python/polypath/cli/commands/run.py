@@ -3,16 +3,21 @@
 # No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from polypath.cli.errors import UserError
-from polypath.cli.output import notice
-from polypath.launching import WAYS, Launch, LaunchError, plan_launch
-
-# As shells have it: found, but not to be run.
-NOT_EXECUTABLE = 126
+from polypath.cli.output import STDOUT, check_writable, console_for, notice, write_json
+from polypath.cli.run_report import (
+    report_folder,
+    report_of,
+    report_table,
+    rest_text,
+    run_to_the_end,
+)
+from polypath.cli.sentences import Sentence
+from polypath.launching import NOT_EXECUTABLE, WAYS, Launch, LaunchError, plan_launch
 
 
 def run(
@@ -20,22 +25,64 @@ def run(
     how: Annotated[
         str, typer.Option("--how", metavar="WAY", help=f"One of {', '.join(WAYS)}.")
     ] = "auto",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say nothing but what goes wrong.")
+    ] = False,
+    report: Annotated[
+        Optional[str],
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write what became of its copies as JSON; - for stdout.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the command instead of running it.")
     ] = False,
 ) -> None:
     """Run an unchanged program, its large copies over every path that helps."""
+    check_writable(report)
+    if report is None or dry_run:
+        launch = _launch(command, how, dict(os.environ), quiet)
+        if dry_run:
+            print(launch.shell_line())
+            return
+        _become(launch)
+    else:
+        raise typer.Exit(_run_and_report(command, how, report, quiet))
+
+
+def _launch(command: list[str], how: str, around: dict[str, str], quiet: bool) -> Launch:
     try:
-        launch = plan_launch(command, how)
+        launch = plan_launch(command, how, around)
     except LaunchError as error:
-        raise UserError(error.problem, error.why, error.remedy) from None
-    notice(f"by {launch.way}: {launch.why}")
-    for note in launch.notes:
-        notice(note)
-    if dry_run:
-        print(launch.shell_line())
-        return
-    _become(launch)
+        if error.shell_status is None:
+            raise UserError(error.problem, error.why, error.remedy) from None
+        notice(str(error))
+        raise typer.Exit(error.shell_status) from None
+    for line in () if quiet else (f"by {launch.way}: {launch.why}", *launch.notes):
+        notice(line)
+    return launch
+
+
+def _run_and_report(command: list[str], how: str, target: str, quiet: bool) -> int:
+    """Run the command, and write what became of the copies of all its processes."""
+    with report_folder(target) as folder:
+        around = {**os.environ, "POLYPATH_STATS": folder}
+        launch = _launch(command, how, around, quiet)
+        try:
+            status = run_to_the_end(launch, around)
+        except OSError as error:
+            _say_not_run(launch, error)
+            return NOT_EXECUTABLE
+        document = report_of(launch, status, folder)
+    write_json(document, target)
+    if not quiet:
+        console = console_for(STDOUT)  # stderr: stdout is the program's
+        if any(each["driver_open"] or each["calls"] for each in document["processes"]):
+            console.print(report_table(document))
+        console.print(Sentence(rest_text(document)))
+    return status
 
 
 def _become(launch: Launch) -> None:
@@ -45,5 +92,12 @@ def _become(launch: Launch) -> None:
     try:
         os.execvpe(launch.arguments[0], launch.arguments, {**os.environ, **launch.environment})
     except OSError as error:
-        notice(f"'{launch.arguments[0]}' cannot be run ({error.strerror})")
+        _say_not_run(launch, error)
         raise typer.Exit(NOT_EXECUTABLE) from None
+
+
+def _say_not_run(launch: Launch, error: OSError) -> None:
+    notice(
+        f"'{launch.arguments[0]}' cannot be run ({error.strerror}) "
+        "Name a program, or a script whose first line says what runs it."
+    )

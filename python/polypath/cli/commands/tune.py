@@ -21,13 +21,15 @@ from polypath.cli.options import (
 from polypath.cli.output import (
     STDOUT,
     Document,
+    check_different,
     check_writable,
     console_for,
     progress_bar,
     write_json,
 )
 from polypath.cli.sizes import parse_sizes
-from polypath.cli.tables import heading, tuned_table
+from polypath.cli.tables import heading
+from polypath.cli.tuned_table import tuned_table
 
 
 def tune(
@@ -44,6 +46,7 @@ def tune(
     """Search all static plans exhaustively, and set the best beside the automatic plan."""
     check_writable(json_target)
     check_writable(output)
+    check_different(json_target, output)
     choice = choose_machine(machine)
     named, places = executors(executor), pair(source, destination)
     with progress_bar(f"tune {choice.name}") as progress:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import PurePath
 
 from polypath.cli.errors import UserError
 from polypath.cli.output import Document, check_writable, write_file
+
+# It warns of a home that it cannot write to, and of the fonts that it looks for the first time.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 FORMATS = (".png", ".svg", ".pdf")
 

@@ -1,0 +1,113 @@
+"""What became of the copies of a program and all its processes, put together after its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.table import Table
+
+from polypath.cli.output import STDOUT, Document
+from polypath.cli.sentences import Sentence
+from polypath.cli.tables import new_table
+from polypath.cli.units import size_text
+from polypath.launching import Launch
+
+SIGNALLED = 128  # and the signal's number: the exit status that shells have for it
+
+
+@contextmanager
+def report_folder(target: str) -> Iterator[str]:
+    """Make a folder for the processes' files, beside the report: nodes of one run share that."""
+    beside = Path.cwd() if target == STDOUT else Path(target).resolve().parent
+    folder = tempfile.mkdtemp(prefix=".polypath-report-", dir=beside)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_to_the_end(launch: Launch, around: dict[str, str]) -> int:
+    """Run a command, its terminal and signals its own; return the status that shells would have."""
+    environment = {**around, **launch.environment}
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
+    try:
+        process = subprocess.Popen(launch.arguments, env=environment, preexec_fn=_own_interrupts)
+        earlier = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+        status = process.wait()
+        signal.signal(signal.SIGTERM, earlier)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return status if status >= 0 else SIGNALLED - status
+
+
+def _own_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def report_of(launch: Launch, status: int, folder: str) -> Document:
+    """Return what the processes have written: schema polypath.run/1."""
+    processes = [json.loads(file.read_text("utf-8")) for file in Path(folder).glob("*.json")]
+    processes.sort(key=_order)
+    return {
+        "schema": "polypath.run/1",
+        "command": [os.fsencode(part).decode("utf-8", "replace") for part in launch.arguments],
+        "way": launch.way,
+        "status": status,
+        "processes": [{**process, **_sums(process)} for process in processes],
+    }
+
+
+def _order(process: Document) -> tuple[int, str, int]:
+    rank = process["rank"] or ""
+    return (int(rank) if rank.isdigit() else 1 << 31, process["host"], process["process"])
+
+
+def _sums(process: Document) -> dict[str, int]:
+    sums = dict.fromkeys(("accelerated_calls", "accelerated_bytes", "calls", "bytes"), 0)
+    for outcome in process["outcomes"]:
+        for what in ("calls", "bytes"):
+            sums[what] += outcome[what]
+            sums[f"accelerated_{what}"] += outcome[what] if outcome["accelerated"] else 0
+    return sums
+
+
+def report_table(report: Document) -> Table:
+    """Return a row for each process that had a driver or made copies."""
+    numbers = ("rank", "process", "accelerated", "of copies", "bytes")
+    table = new_table("rank", "process", "program", *numbers[2:], "mostly", right=numbers)
+    for process in _in_use(report):
+        most = max(process["outcomes"], key=lambda outcome: outcome["bytes"], default=None)
+        table.add_row(
+            process["rank"] or "-",
+            str(process["process"]),
+            process["program"],
+            str(process["accelerated_calls"]),
+            str(process["calls"]),
+            size_text(process["bytes"]),
+            Sentence(most["text"] if most else "loaded, 0 copies"),
+        )
+    return table
+
+
+def rest_text(report: Document) -> str:
+    """Return one sentence on the processes that are not in the table; empty without any."""
+    rest = len(report["processes"]) - len(_in_use(report))
+    if not report["processes"]:
+        return (
+            "No process has reported: the library was not loaded, or all were killed. "
+            "'polypath doctor' looks at the library."
+        )
+    plural = "" if rest == 1 else "es"
+    return f"{rest} more process{plural}: loaded, 0 copies, no driver." if rest else ""
+
+
+def _in_use(report: Document) -> list[Document]:
+    return [each for each in report["processes"] if each["driver_open"] or each["calls"]]

@@ -1,0 +1,5 @@
+"""Exit statuses. Of nothing else, because they are needed before anything is loaded."""
+
+REQUEST_ERROR = 2  # the request cannot be carried out as it is written
+RUN_ERROR = 1  # the request was fine, carrying it out failed
+INTERRUPTED = 130

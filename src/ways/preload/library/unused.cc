@@ -1,0 +1,24 @@
+// A process that has the library and makes no copy says so at its end, if statistics are asked for:
+// "no copies" and "not loaded" look alike otherwise.
+
+#include <unistd.h>
+
+#include "core/statistics_target.h"
+#include "ways/preload/interposer.h"
+#include "ways/preload/process_report.h"
+
+namespace polypath::preload {
+namespace {
+
+// A forked child is none that has loaded it.
+pid_t loaded_in = 0;
+
+__attribute__((constructor)) void note_process() { loaded_in = getpid(); }
+
+__attribute__((destructor)) void end_unused() {
+  if (!statistics_target().wanted || getpid() != loaded_in) return;
+  if (!Interposer::get().has_begun()) send_unused();
+}
+
+}  // namespace
+}  // namespace polypath::preload

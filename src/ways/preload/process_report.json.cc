@@ -1,0 +1,130 @@
+#include "ways/preload/process_report.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "core/files.h"
+#include "core/statistics_target.h"
+
+namespace polypath::preload {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kIndent = 1;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::string program_name() {
+  std::string name = read_file("/proc/self/comm", 64).value_or("");
+  if (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+bool driver_is_open() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver != nullptr) dlclose(driver);
+  return driver != nullptr;
+}
+
+Json outcomes_of(const Tally& tally) {
+  Json outcomes = Json::array();
+  for (std::size_t i = 0; i < kOutcomes; ++i) {
+    const auto outcome = static_cast<Outcome>(i);
+    if (tally.calls(outcome) == 0) continue;
+    outcomes.push_back({{"text", text_of(outcome)},
+                        {"accelerated", i < kAccelerated},
+                        {"calls", tally.calls(outcome)},
+                        {"bytes", tally.bytes(outcome).value}});
+  }
+  return outcomes;
+}
+
+void write_report(const std::string& folder, const ReportedProcess& process, const Tally& tally,
+                  const std::string& why_off) {
+  const std::string path = fmt::format("{}/{}-{}.json", folder, process.host, process.number);
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  if (file == nullptr) {
+    std::fputs(fmt::format("polypath: statistics cannot be written to {} (this process may not) "
+                           "Make the folder, or set POLYPATH_STATS=1.\n",
+                           path)
+                   .c_str(),
+               stderr);
+    return;
+  }
+  std::fputs(process_report(process, tally, why_off).c_str(), file);
+  std::fclose(file);
+}
+
+}  // namespace
+
+std::string rank_of_launcher() {
+  for (const char* variable :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
+    if (const char* rank = std::getenv(variable); rank != nullptr && *rank != '\0') return rank;
+  return "";
+}
+
+ReportedProcess this_process_reported() {
+  return {.number = getpid(),
+          .rank = rank_of_launcher(),
+          .program = program_name(),
+          .host = host_name(),
+          .driver_open = driver_is_open()};
+}
+
+std::string process_report(const ReportedProcess& process, const Tally& tally,
+                           const std::string& why_off) {
+  const Json report = {{"schema", "polypath.process/1"},
+                       {"process", process.number},
+                       {"rank", process.rank.empty() ? Json() : Json(process.rank)},
+                       {"program", process.program},
+                       {"host", process.host},
+                       {"driver_open", process.driver_open},
+                       {"why_off", why_off},
+                       {"outcomes", outcomes_of(tally)}};
+  // Names may have any bytes.
+  return report.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string unused_line(const ReportedProcess& process) {
+  const std::string rank = process.rank.empty() ? "" : ", rank " + process.rank;
+  return fmt::format("polypath: process {}{} ({}): loaded, 0 copies, {}\n", process.number, rank,
+                     process.program, process.driver_open ? "driver open" : "no driver");
+}
+
+void send_statistics(const Tally& tally, const std::string& why_off) noexcept {
+  try {
+    const StatisticsTarget target = statistics_target();
+    if (!target.wanted) return;
+    if (target.folder.empty())
+      std::fputs(tally.table(getpid(), why_off, rank_of_launcher()).c_str(), stderr);
+    else write_report(target.folder, this_process_reported(), tally, why_off);
+  } catch (const std::exception&) {
+    // Without memory there are no statistics.
+  }
+}
+
+void send_unused() noexcept {
+  try {
+    const StatisticsTarget target = statistics_target();
+    if (!target.wanted) return;
+    const ReportedProcess process = this_process_reported();
+    if (target.folder.empty()) std::fputs(unused_line(process).c_str(), stderr);
+    else write_report(target.folder, process, Tally(), "");
+  } catch (const std::exception&) {
+    // As above.
+  }
+}
+
+}  // namespace polypath::preload

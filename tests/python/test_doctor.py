@@ -1,0 +1,74 @@
+"""`polypath doctor` and the completion of shells."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import result_schemas
+from cli_runner import polypath
+from polypath import _core
+from polypath.cli import diagnosis
+
+
+def states(run_json: dict) -> dict[str, str]:
+    return {finding["what"]: finding["state"] for finding in run_json["findings"]}
+
+
+def test_without_gpus_it_ends_with_1_and_says_what_is_missing():
+    if _core.chosen()[0]:
+        pytest.skip("there are GPUs here")
+
+    run = polypath("doctor", "--json", "-")
+
+    document = run.json()
+    assert run.status == 1
+    jsonschema.Draft202012Validator(result_schemas.DOCTOR).validate(document)
+    assert not document["healthy"]
+    assert states(document)["GPUs"] == "missing"
+    assert states(document)["one transfer"] == "note"
+    assert all(len(row) <= 80 for row in run.stderr.splitlines())
+
+
+def test_the_library_is_said_to_be_missing_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(diagnosis, "preload_library", lambda: tmp_path / "none.so")
+
+    run = polypath("doctor", "--json", "-")
+
+    assert run.status == 1
+    assert states(run.json())["library of run"] == "missing"
+
+
+def test_a_bad_setting_is_a_finding(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POLYPATH_EXECUTOR", "slow")
+
+    run = polypath("doctor", "--json", "-")
+
+    assert run.status == 1
+    assert states(run.json())["settings"] == "missing"
+    assert "POLYPATH_EXECUTOR" in run.json()["findings"][0]["found"]
+
+
+def test_shells_complete_the_names_of_commands():
+    around = {
+        **os.environ,
+        "_POLYPATH_COMPLETE": "complete_bash",
+        "COMP_WORDS": "polypath do",
+        "COMP_CWORD": "1",
+    }
+
+    ended = subprocess.run(
+        [sys.executable, "-c", "from polypath.cli import main; main()"],
+        env=around,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.stdout.split() == ["doctor"]
