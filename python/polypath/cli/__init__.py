@@ -33,6 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_CLASSES = {bench.bench: bench.BenchCommand, trace.trace: trace.TraceCommand}
 for command in (
     machines.machines,
     info.info,
@@ -45,7 +46,7 @@ for command in (
     trace.trace,
     demo.demo,
 ):
-    app.command(cls=bench.BenchCommand if command is bench.bench else None)(command)
+    app.command(cls=_CLASSES.get(command))(command)
 # What comes after the first word of the command belongs to it.
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
