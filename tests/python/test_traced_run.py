@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -65,11 +66,15 @@ stream.synchronize()
 """
 
 
-@pytest.mark.skipif(not STANDIN.exists(), reason="the stand-in driver is not installed")
-def test_a_programs_copies_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def on_the_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"LD_LIBRARY_PATH": STANDIN, "STANDIN_MACHINE": "beluga",
                         "XDG_CACHE_HOME": tmp_path, "POLYPATH_LEDGER": 0}.items():  # fmt: skip
         monkeypatch.setenv(name, str(value))
+
+
+@pytest.mark.skipif(not STANDIN.exists(), reason="the stand-in driver is not installed")
+def test_a_programs_copies_are_recorded(tmp_path: Path, on_the_stand_in: None):  # noqa: ARG001
     output = tmp_path / "trace.json"
 
     run = command("trace", "--output", output, "--", sys.executable, "-c", PROGRAM)
@@ -82,6 +87,31 @@ def test_a_programs_copies_are_recorded(tmp_path: Path, monkeypatch: pytest.Monk
     assert min(event["ts"] for event in document["traceEvents"] if "ts" in event) == 0
     assert not document["otherData"]["simulated"]
     assert [path.name for path in tmp_path.glob(".polypath-trace-*")] == []
+
+
+CRASH = """
+import os, pathlib, signal, time
+traces = pathlib.Path(os.environ["POLYPATH_TRACE"]).parent
+until = time.monotonic() + 60
+while time.monotonic() < until:
+    if any("gpu0 -> gpu1" in path.read_text() for path in traces.glob("*.json")):
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(not STANDIN.exists(), reason="the stand-in driver is not installed")
+def test_a_killed_program_leaves_what_was_over(
+    tmp_path: Path,
+    on_the_stand_in: None,  # noqa: ARG001
+):
+    output = tmp_path / "trace.json"
+
+    run = command("trace", "--output", output, "--", sys.executable, "-c", PROGRAM + CRASH)
+
+    assert run.status == 128 + signal.SIGKILL, run.stderr
+    events = json.loads(output.read_text())["traceEvents"]
+    assert any(event["name"].startswith("gpu0 -> gpu1") for event in events)
 
 
 def test_a_traced_program_keeps_its_exit_status(tmp_path: Path):

@@ -13,27 +13,30 @@ namespace {
 Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
 Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
-// Takes the copy, or makes the program's own call.
+bool passes_at_once(std::size_t bytes) { return Interposer::get().passes_at_once({bytes}); }
+
+// Takes the copy, or makes the program's own call, which holds its arguments by value: so they need
+// no place in memory where the copy passes at once.
 template <class Destination, class Source, class Call>
 Result take_or_make(Destination destination, Source source, std::size_t bytes, StreamPointer stream,
                     bool blocking, const Call& call) {
-  Interposer& interposer = Interposer::get();
-  if (interposer.passes_at_once({bytes})) return call();
-  const auto done = interposer.take(
+  const auto done = Interposer::get().take(
       {address_of(destination), address_of(source), {bytes}, stream, blocking}, RealCall(call));
   return done ? *done : call();
 }
 
 template <auto Call, NullStream Null, class Destination, class Source>
 Result copy(Destination destination, Source source, std::size_t bytes, StreamPointer stream) {
+  if (passes_at_once(bytes)) return (real().*Call)(destination, source, bytes, stream);
   return take_or_make(destination, source, bytes, stream_of(stream, Null), false,
-                      [&] { return (real().*Call)(destination, source, bytes, stream); });
+                      [=] { return (real().*Call)(destination, source, bytes, stream); });
 }
 
 template <auto Call, NullStream Null, class Destination, class Source>
 Result blocking_copy(Destination destination, Source source, std::size_t bytes) {
+  if (passes_at_once(bytes)) return (real().*Call)(destination, source, bytes);
   return take_or_make(destination, source, bytes, stream_of(nullptr, Null), true,
-                      [&] { return (real().*Call)(destination, source, bytes); });
+                      [=] { return (real().*Call)(destination, source, bytes); });
 }
 
 // Unified addresses say the same as the contexts do.
@@ -41,7 +44,9 @@ template <auto Call, NullStream Null>
 Result peer_copy(DevicePointer destination, ContextPointer destination_context,
                  DevicePointer source, ContextPointer source_context, std::size_t bytes,
                  StreamPointer stream) {
-  return take_or_make(destination, source, bytes, stream_of(stream, Null), false, [&] {
+  if (passes_at_once(bytes))
+    return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
+  return take_or_make(destination, source, bytes, stream_of(stream, Null), false, [=] {
     return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
   });
 }

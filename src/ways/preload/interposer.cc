@@ -102,7 +102,7 @@ std::optional<Outcome> Interposer::consider(const Asked& asked, Bytes bytes) noe
 
 std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked,
                                              const RealCall& real) noexcept {
-  ShownCall shown(nvtx_, asked.bytes);
+  ShownCall shown(nvtx_.load(std::memory_order_acquire), asked.bytes);
   const std::optional<Outcome> outcome = consider(asked, asked.bytes);
   if (!outcome) return std::nullopt;
   std::optional<cuda::Result> result = result_of(*outcome);
@@ -116,7 +116,7 @@ std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked,
 }
 
 std::optional<cuda::Result> Interposer::take(const ProgramBatch& asked) noexcept {
-  ShownCall shown(nvtx_, asked.bytes());
+  ShownCall shown(nvtx_.load(std::memory_order_acquire), asked.bytes());
   const std::optional<Outcome> outcome = consider(asked, asked.bytes());
   if (!outcome) return std::nullopt;
   shown.end(*outcome, asked.copy(0));

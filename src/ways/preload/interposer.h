@@ -102,8 +102,8 @@ class Interposer {
   std::atomic<bool> failed_{false};
   int process_ = 0;
   Tally tally_;
-  const trace::Nvtx* nvtx_ = nullptr;  ///< null: nobody asks for names
-  Background background_;              ///< in which the session is made
+  std::atomic<const trace::Nvtx*> nvtx_{nullptr};  ///< null: nobody asks for names
+  Background background_;                          ///< in which the session is made
 };
 
 }  // namespace polypath::preload
