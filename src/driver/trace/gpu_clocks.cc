@@ -58,7 +58,8 @@ std::optional<Seconds> GpuClocks::time_of(PlaceId gpu, EventHandle event) {
 }
 
 void GpuClocks::clear() noexcept {
-  for (const auto& [gpu, clock] : clocks_) {
+  for (const auto& entry : clocks_) {
+    const Clock& clock = entry.second;
     for (const EventHandle event : {clock.now, clock.then})
       if (event.value != 0) quietly([&] { driver_.destroy_event(event); });
     if (clock.stream.value != 0) quietly([&] { driver_.destroy_stream(clock.stream); });
