@@ -1,8 +1,8 @@
 # `make help` lists the targets. Each fetches what it needs by itself (scripts/bootstrap).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build package demo test lint format bench clean bootstrap-build bootstrap-test \
-        bootstrap-lint bootstrap-bench
+.PHONY: help setup build package wheels demo test lint format bench clean bootstrap-build \
+        bootstrap-test bootstrap-lint bootstrap-bench bootstrap-wheels
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PACKAGE := .venv/.stamp-package
@@ -19,6 +19,9 @@ build: bootstrap-test  ## build the C++ side with its tests, and install the pac
 	cmake --preset default
 	cmake --build --preset default --parallel $(JOBS)
 	@$(MAKE) --no-print-directory package
+
+wheels: bootstrap-wheels  ## build the wheels to hand out into dist/, one per kind of Python here
+	@.venv/bin/python scripts/build_wheels.py
 
 demo: $(PACKAGE)  ## show what multi-path transfers gain: on the GPUs here, else on simulated machines
 	@.venv/bin/polypath demo
@@ -44,8 +47,9 @@ package: $(PACKAGE)
 
 $(PACKAGE): $(PACKAGE_SOURCES) | bootstrap-build
 	@echo "Building and installing the package (the first time takes minutes)"
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-	  --config-settings=build-dir=build/python .
+	@set -o pipefail; .venv/bin/python -m pip install --verbose --disable-pip-version-check \
+	  --no-build-isolation --config-settings=build-dir=build/python \
+	  --config-settings=cmake.define.POLYPATH_INSTALL_STANDIN=ON . 2>&1 | scripts/show_build
 	@touch $@
 
 bootstrap-build:
@@ -56,3 +60,5 @@ bootstrap-lint:
 	@scripts/bootstrap build test lint
 bootstrap-bench:
 	@scripts/bootstrap build bench
+bootstrap-wheels:
+	@scripts/bootstrap build wheels

@@ -13,6 +13,8 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "driver/computer.h"
+#include "driver/trace/recorder.h"
+#include "driver/trace/traced_driver.h"
 #include "engine/node_ledger.h"
 #include "machine/load_machine.h"
 #include "machine/store.h"
@@ -70,6 +72,14 @@ std::shared_ptr<Driver> shared_gpu_driver(const Machine& machine, bool peer_acce
   return drivers[kind];
 }
 
+// What the program asks of the GPUs is written down if somebody wants to see it.
+std::shared_ptr<Driver> traced(const std::shared_ptr<Driver>& driver, const Machine& machine,
+                               const Settings& settings) {
+  trace::Recorder* const recorder = trace::Recorder::of_process(*driver, machine, settings.trace);
+  if (recorder == nullptr) return driver;
+  return std::make_shared<trace::TracedDriver>(driver, *recorder);
+}
+
 }  // namespace
 
 ChosenMachine choose_machine(const std::string& name, const Settings& settings) {
@@ -94,11 +104,12 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
     : chosen_(std::move(chosen)), settings_(settings), simulation_(simulation) {
   settings_.learn = settings_.learn && !simulated();  // a simulation is as it is believed to be
   if (!simulated()) {
-    driver_ = shared_gpu_driver(machine(), settings.peer_access);
+    untraced_ = shared_gpu_driver(machine(), settings.peer_access);
+    driver_ = traced(untraced_, machine(), settings);
   } else {
     auto simulator = std::make_shared<sim::SimDriver>(machine(), simulation);
     simulator_ = simulator.get();
-    driver_ = std::move(simulator);
+    untraced_ = driver_ = std::move(simulator);
   }
   const bool has_neighbours = !simulated() && settings.ledger;
   load_ = std::make_shared<LoadTracker>(

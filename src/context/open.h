@@ -40,6 +40,8 @@ class OpenMachine {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const sim::Options& simulation() const { return simulation_; }
   [[nodiscard]] Driver& driver() const { return *driver_; }
+  /// The same without what POLYPATH_TRACE puts around it.
+  [[nodiscard]] Driver& untraced_driver() const { return *untraced_; }
   /// The driver, if the machine is simulated; null on real GPUs.
   [[nodiscard]] sim::SimDriver* simulator() const { return simulator_; }
   [[nodiscard]] bool simulated() const { return chosen_.simulated; }
@@ -62,6 +64,7 @@ class OpenMachine {
   ChosenMachine chosen_;
   Settings settings_;
   sim::Options simulation_;
+  std::shared_ptr<Driver> untraced_;
   std::shared_ptr<Driver> driver_;
   sim::SimDriver* simulator_ = nullptr;
   std::shared_ptr<LoadTracker> load_;

@@ -1,8 +1,13 @@
 #include "context/reports.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "core/settings.h"
+#include "driver/trace/events.h"
 #include "machine/load_machine.h"
 
 namespace polypath {
@@ -56,39 +61,68 @@ Json timeline_object(const Machine& machine, const Plan& plan, const SimulatedTr
   return spans;
 }
 
-// One track per hop.
-Json track_names(const Machine& machine) {
-  Json events = Json::array();
-  for (std::size_t h = 0; h < machine.hops.size(); ++h)
-    events.push_back({{"name", "thread_name"},
-                      {"ph", "M"},
-                      {"pid", 1},
-                      {"tid", h},
-                      {"args", {{"name", hop_name(machine, {static_cast<std::int32_t>(h)})}}}});
-  events.push_back({{"name", "process_name"},
-                    {"ph", "M"},
-                    {"pid", 1},
-                    {"args", {{"name", machine.name + " (simulated)"}}}});
+constexpr std::int64_t kSimulatedProcess = 1;
+
+// What goes over a hop, as timelines have it.
+trace::Work work_of(const Machine& machine, const sim::Span& span, Seconds origin) {
+  const Hop& hop = machine.hop(span.hop);
+  return {.kind = trace::Kind::copy,
+          .label = span.label,
+          .source = hop.source,
+          .destination = hop.destination,
+          .bytes = span.bytes,
+          .started = span.started - origin,
+          .finished = span.finished - origin,
+          .ready = span.ready - origin};
+}
+
+// Those of one transfer, in the order in which they ended.
+struct HopWork {
+  std::vector<trace::Work> works;
+  std::vector<trace::Track> tracks;
+};
+
+std::map<std::uint64_t, HopWork> by_transfer(const Machine& machine,
+                                             const std::vector<sim::Span>& spans) {
+  Seconds origin = Seconds::infinity();
+  for (const sim::Span& span : spans)
+    if (span.hop.valid()) origin = std::min(origin, span.started);
+  std::map<std::uint64_t, HopWork> transfers;
+  for (const sim::Span& span : spans) {
+    if (!span.hop.valid()) continue;
+    HopWork& transfer = transfers[span.label.transfer];
+    transfer.works.push_back(work_of(machine, span, origin));
+    transfer.tracks.push_back({kSimulatedProcess, span.hop.value});
+  }
+  return transfers;
+}
+
+// One track per hop that something went over.
+std::vector<std::string> track_names(const Machine& machine, const std::vector<sim::Span>& spans) {
+  std::vector<std::string> events{
+      trace::process_event(kSimulatedProcess, machine.name + " (simulated)")};
+  std::set<HopId> used;
+  for (const sim::Span& span : spans)
+    if (span.hop.valid() && used.insert(span.hop).second)
+      for (std::string& event :
+           trace::track_events({kSimulatedProcess, span.hop.value}, hop_name(machine, span.hop),
+                               static_cast<int>(used.size())))
+        events.push_back(std::move(event));
   return events;
 }
 
-// Times are microseconds there.
-Json event_of(const sim::Span& span) {
-  const Seconds busy = span.finished - span.started;
-  return {{"name", "chunk " + std::to_string(span.label.chunk)},
-          {"cat", "copy"},
-          {"ph", "X"},
-          {"pid", 1},
-          {"tid", span.hop.value},
-          {"ts", span.started.value * 1e6},
-          {"dur", busy.value * 1e6},
-          {"args",
-           {{"transfer", span.label.transfer},
-            {"path", span.label.path},
-            {"chunk", span.label.chunk},
-            {"bytes", span.bytes.value},
-            {"bytes_per_second", (span.bytes / busy).value},
-            {"queued_us", (span.started - span.ready).value * 1e6}}}};
+void add_events(const Machine& machine, const HopWork& transfer, std::vector<std::string>& events,
+                std::uint64_t& arrows) {
+  const auto& [works, tracks] = transfer;
+  const auto names =
+      trace::names_of(works, [&](PlaceId place) { return machine.place(place).name; });
+  for (std::size_t i = 0; i < works.size(); ++i)
+    events.push_back(trace::work_event(works[i], names[i], tracks[i]));
+  for (const trace::Relay& relay : trace::relays_of(works))
+    for (std::string& event :
+         trace::arrow_events({++arrows, "chunk", tracks[relay.first], works[relay.first].started,
+                              tracks[relay.second], works[relay.second].started}))
+      events.push_back(std::move(event));
 }
 
 }  // namespace
@@ -145,10 +179,15 @@ std::string joint_plan_report(const PlannedSet& planned) {
 }
 
 std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans) {
-  Json events = track_names(machine);
-  for (const sim::Span& span : spans)
-    if (span.hop.valid()) events.push_back(event_of(span));
-  const Json report = {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
+  std::vector<std::string> events = track_names(machine, spans);
+  std::uint64_t arrows = 0;
+  for (const auto& [number, transfer] : by_transfer(machine, spans))
+    add_events(machine, transfer, events, arrows);
+  Json list = Json::array();
+  for (const std::string& event : events) list.push_back(Json::parse(event));
+  const Json report = {{"traceEvents", list},
+                       {"displayTimeUnit", "ms"},
+                       {"otherData", {{"machine", machine.name}, {"simulated", true}}}};
   return report.dump(kIndent);
 }
 

@@ -228,12 +228,24 @@ std::vector<Entry> entries_of_the_process() {
   };
 }
 
+// What is shown of the copies themselves.
+std::vector<Entry> entries_of_traces() {
+  return {
+      text("POLYPATH_TRACE", &Settings::trace,
+           "file for a timeline of the copies on this computer's GPUs, which Perfetto opens; %p = "
+           "the process, %h = the computer; without %p the process is put before its ending; empty "
+           "= none"),
+      flag("POLYPATH_NVTX", &Settings::nvtx,
+           "1 = name copies for NVIDIA's profilers, by NVTX ranges"),
+  };
+}
+
 const std::vector<Entry>& entries() {
   // Not destroyed: threads of the background may still be at work when the program ends.
   static const auto& table = *[] {
     auto* all = new std::vector<Entry>;
-    for (const auto part :
-         {entries_of_paths, entries_of_lanes, entries_of_executors, entries_of_the_process})
+    for (const auto part : {entries_of_paths, entries_of_lanes, entries_of_executors,
+                            entries_of_the_process, entries_of_traces})
       for (Entry& entry : part()) all->push_back(std::move(entry));
     return all;
   }();

@@ -44,6 +44,8 @@ struct Settings {
   std::string tuned;                   ///< POLYPATH_TUNED
   std::string log_level = "warning";   ///< POLYPATH_LOG
   bool statistics = false;             ///< POLYPATH_STATS
+  std::string trace;                   ///< POLYPATH_TRACE
+  bool nvtx = false;                   ///< POLYPATH_NVTX
 };
 
 /// One setting for people: its variable, value now, default and meaning.

@@ -56,7 +56,8 @@ TEST(Settings, AreAllReadFromTheirVariables) {
             {"POLYPATH_COPY_THREADS", "9"},      {"POLYPATH_COMMUNICATOR_TIMEOUT", "1.5"},
             {"POLYPATH_TUNED", "tuned.json"},    {"POLYPATH_LEARN", "0"},
             {"POLYPATH_KEEP_PLANS", "0"},        {"POLYPATH_LEDGER", "0"},
-            {"POLYPATH_LOG", "debug"},           {"POLYPATH_STATS", "1"}});
+            {"POLYPATH_LOG", "debug"},           {"POLYPATH_STATS", "1"},
+            {"POLYPATH_TRACE", "trace.json"},    {"POLYPATH_NVTX", "1"}});
 
   EXPECT_EQ(settings.machine, "beluga");
   EXPECT_THAT(settings.include, ElementsAre("gpu2", "host"));
@@ -81,6 +82,8 @@ TEST(Settings, AreAllReadFromTheirVariables) {
   EXPECT_EQ(settings.tuned, "tuned.json");
   EXPECT_EQ(settings.log_level, "debug");
   EXPECT_TRUE(settings.statistics);
+  EXPECT_EQ(settings.trace, "trace.json");
+  EXPECT_TRUE(settings.nvtx);
 }
 
 // What is shown for a setting can be given back as its value.
@@ -105,7 +108,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 32U);
+  EXPECT_EQ(all.size(), 34U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));

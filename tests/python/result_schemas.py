@@ -235,7 +235,11 @@ CALIBRATION = record(
     ),
 )
 
-TRACE = record(traceEvents=list_of({"type": "object", "required": ["ph", "name"]}))
+TRACE = record(
+    traceEvents=list_of({"type": "object", "required": ["ph", "name"]}),
+    displayTimeUnit={"const": "ms"},
+    otherData=record(machine=TEXT, simulated={"const": True}),
+)
 
 SETTINGS = record(
     schema={"const": "polypath.settings/1"},

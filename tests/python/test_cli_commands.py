@@ -104,8 +104,29 @@ def test_trace_opens_in_perfetto(tmp_path: Path):
 
     run = succeed("trace", "gpu0", "gpu1", "64M", "--machine", "beluga", "--output", output)
 
-    check(json.loads(output.read_text()), result_schemas.TRACE)
+    document = json.loads(output.read_text())
+    check(document, result_schemas.TRACE)
     assert "ui.perfetto.dev" in run.stdout
+    assert "simulated on beluga" in run.stdout
+
+
+def test_a_simulated_trace_names_what_moves_and_begins_at_zero(tmp_path: Path):
+    output = tmp_path / "trace.json"
+
+    succeed("trace", "gpu0", "gpu1", "64M", "--machine", "beluga", "--output", output)
+
+    events = json.loads(output.read_text())["traceEvents"]
+    copies = [event for event in events if event["ph"] == "X"]
+    names = {
+        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+    }
+    assert min(copy["ts"] for copy in copies) == 0
+    assert set(names) == {copy["tid"] for copy in copies}
+    staged = [
+        copy for copy in copies if copy["name"].startswith("gpu0 -> gpu1 via gpu2, chunk 1 of ")
+    ]
+    assert {names[copy["tid"]] for copy in staged} == {"gpu0 -> gpu2", "gpu2 -> gpu1"}
+    assert all("MiB" in copy["name"] for copy in staged)
 
 
 @pytest.mark.parametrize("operation", ["put", "bw", "bibw", "latency", "mbw", "h2d", "d2h"])

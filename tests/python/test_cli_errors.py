@@ -84,6 +84,9 @@ REFUSED = [
     (("tune", "--sizes", ""), "size"),
     (("tune", "gpu0", "gpu9"), "gpu9"),
     (("trace", "gpu0", "gpu1", "1M"), "--output"),
+    (("trace", "gpu0", "gpu1", "--output", "-"), "SRC DST SIZE"),
+    (("trace", "--output", "-", "--"), "nothing follows"),
+    (("trace", "--output", "-", "--machine", "beluga", "--", "true"), "as it is"),
     (("info", "--machine", ""), "machine"),
 ]
 

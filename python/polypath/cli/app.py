@@ -29,6 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_CLASSES = {bench.bench: bench.BenchCommand, trace.trace: trace.TraceCommand}
 for command in (
     machines.machines,
     info.info,
@@ -43,7 +44,7 @@ for command in (
     demo.demo,
     doctor.doctor,
 ):
-    app.command(cls=bench.BenchCommand if command is bench.bench else None)(command)
+    app.command(cls=_CLASSES.get(command))(command)
 # What comes after the first word of the command belongs to it.
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
 

@@ -13,27 +13,30 @@ namespace {
 Address address_of(DevicePointer pointer) { return {static_cast<std::uintptr_t>(pointer)}; }
 Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
-// What the call is to return; nothing if the driver is to be called.
-template <class Destination, class Source>
-std::optional<Result> take(Destination destination, Source source, std::size_t bytes,
-                           StreamPointer stream, bool blocking) {
-  Interposer& interposer = Interposer::get();
-  if (interposer.passes_at_once({bytes})) return std::nullopt;
-  return interposer.take({address_of(destination), address_of(source), {bytes}, stream, blocking});
+bool passes_at_once(std::size_t bytes) { return Interposer::get().passes_at_once({bytes}); }
+
+// Takes the copy, or makes the program's own call, which holds its arguments by value: so they need
+// no place in memory where the copy passes at once.
+template <class Destination, class Source, class Call>
+Result take_or_make(Destination destination, Source source, std::size_t bytes, StreamPointer stream,
+                    bool blocking, const Call& call) {
+  const auto done = Interposer::get().take(
+      {address_of(destination), address_of(source), {bytes}, stream, blocking}, RealCall(call));
+  return done ? *done : call();
 }
 
 template <auto Call, NullStream Null, class Destination, class Source>
 Result copy(Destination destination, Source source, std::size_t bytes, StreamPointer stream) {
-  if (const auto done = take(destination, source, bytes, stream_of(stream, Null), false))
-    return *done;
-  return (real().*Call)(destination, source, bytes, stream);
+  if (passes_at_once(bytes)) return (real().*Call)(destination, source, bytes, stream);
+  return take_or_make(destination, source, bytes, stream_of(stream, Null), false,
+                      [=] { return (real().*Call)(destination, source, bytes, stream); });
 }
 
 template <auto Call, NullStream Null, class Destination, class Source>
 Result blocking_copy(Destination destination, Source source, std::size_t bytes) {
-  if (const auto done = take(destination, source, bytes, stream_of(nullptr, Null), true))
-    return *done;
-  return (real().*Call)(destination, source, bytes);
+  if (passes_at_once(bytes)) return (real().*Call)(destination, source, bytes);
+  return take_or_make(destination, source, bytes, stream_of(nullptr, Null), true,
+                      [=] { return (real().*Call)(destination, source, bytes); });
 }
 
 // Unified addresses say the same as the contexts do.
@@ -41,9 +44,11 @@ template <auto Call, NullStream Null>
 Result peer_copy(DevicePointer destination, ContextPointer destination_context,
                  DevicePointer source, ContextPointer source_context, std::size_t bytes,
                  StreamPointer stream) {
-  if (const auto done = take(destination, source, bytes, stream_of(stream, Null), false))
-    return *done;
-  return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
+  if (passes_at_once(bytes))
+    return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
+  return take_or_make(destination, source, bytes, stream_of(stream, Null), false, [=] {
+    return (real().*Call)(destination, destination_context, source, source_context, bytes, stream);
+  });
 }
 
 // As cuda.h has it, to the end of what is read.

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "driver/cuda/imports.h"
 #include "ways/preload/process_report.h"
 #include "ways/preload/session.h"
@@ -39,6 +40,45 @@ class Busy {
   ~Busy() { busy = false; }
 };
 
+// What the program's call is to return; nothing: it is to be made.
+std::optional<cuda::Result> result_of(Outcome outcome) {
+  if (outcome == Outcome::unsettled) return cuda::kUnknownError;
+  if (is_made(outcome)) return cuda::kSuccess;
+  return std::nullopt;
+}
+
+// A call of the program as the trace and NVIDIA's profilers show it, if anybody asks for that.
+class ShownCall {
+ public:
+  ShownCall(const trace::Nvtx* nvtx, Bytes bytes)
+      : recorder_(trace::Recorder::of_process()), nvtx_(nvtx), bytes_(bytes) {
+    if (recorder_ != nullptr) begin_ = recorder_->driver().now();
+    if (nvtx_ != nullptr) nvtx_->push(("polypath: copy of " + describe_bytes(bytes)).c_str());
+  }
+  ShownCall(const ShownCall&) = delete;
+  ShownCall& operator=(const ShownCall&) = delete;
+  ~ShownCall() {
+    if (nvtx_ != nullptr) nvtx_->pop();
+  }
+  void end(Outcome outcome, const ProgramCopy& first) {
+    if (recorder_ == nullptr) return;
+    const auto hexadecimal = [](std::uintptr_t value) { return fmt::format("0x{:x}", value); };
+    recorder_->note(
+        {.name = describe_bytes(bytes_) + ": " + text_of(outcome),
+         .begin = begin_,
+         .end = recorder_->driver().now(),
+         .details = {{"destination", hexadecimal(first.destination.value)},
+                     {"source", hexadecimal(first.source.value)},
+                     {"stream", hexadecimal(reinterpret_cast<std::uintptr_t>(first.stream))}}});
+  }
+
+ private:
+  trace::Recorder* recorder_;
+  const trace::Nvtx* nvtx_;
+  Bytes bytes_;
+  Seconds begin_;
+};
+
 }  // namespace
 
 Interposer& Interposer::get() {
@@ -46,16 +86,9 @@ Interposer& Interposer::get() {
   return interposer;
 }
 
-std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked) noexcept {
-  return take(asked, asked.bytes);
-}
-
-std::optional<cuda::Result> Interposer::take(const ProgramBatch& asked) noexcept {
-  return take(asked, asked.bytes());
-}
-
+// Nothing for the driver's own copies, and for what needs no further thought.
 template <class Asked>
-std::optional<cuda::Result> Interposer::take(const Asked& asked, Bytes bytes) noexcept {
+std::optional<Outcome> Interposer::consider(const Asked& asked, Bytes bytes) noexcept {
   if (busy) {
     tally_.count(Outcome::nested, bytes);
     return std::nullopt;
@@ -65,9 +98,42 @@ std::optional<cuda::Result> Interposer::take(const Asked& asked, Bytes bytes) no
   if (passes_at_once(bytes)) return std::nullopt;
   const Outcome outcome = decide(asked);
   tally_.count(outcome, bytes);
-  if (outcome == Outcome::unsettled) return cuda::kUnknownError;
-  if (is_made(outcome)) return cuda::kSuccess;
-  return std::nullopt;
+  return outcome;
+}
+
+std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked,
+                                             const RealCall& real) noexcept {
+  ShownCall shown(nvtx_.load(std::memory_order_acquire), asked.bytes);
+  const std::optional<Outcome> outcome = consider(asked, asked.bytes);
+  if (!outcome) return std::nullopt;
+  std::optional<cuda::Result> result = result_of(*outcome);
+  if (!result)
+    if (std::optional<TracedCopy> traced = begin_traced(asked, *outcome)) {
+      result = real();
+      trace::Recorder::of_process()->end(traced->begun, traced->work, 0);
+    }
+  shown.end(*outcome, asked);
+  return result;
+}
+
+std::optional<cuda::Result> Interposer::take(const ProgramBatch& asked) noexcept {
+  ShownCall shown(nvtx_.load(std::memory_order_acquire), asked.bytes());
+  const std::optional<Outcome> outcome = consider(asked, asked.bytes());
+  if (!outcome) return std::nullopt;
+  shown.end(*outcome, asked.copy(0));
+  return result_of(*outcome);
+}
+
+// Nothing where nobody looks, and where other outcomes say that the stream is to be left alone.
+std::optional<TracedCopy> Interposer::begin_traced(const ProgramCopy& asked,
+                                                   Outcome outcome) noexcept {
+  trace::Recorder* const recorder = trace::Recorder::of_process();
+  Session* const session = session_.load(std::memory_order_acquire);
+  const bool may_be_timed = outcome == Outcome::native || outcome == Outcome::same_memory ||
+                            outcome == Outcome::pageable || outcome == Outcome::few_cpus;
+  if (recorder == nullptr || session == nullptr || !may_be_timed) return std::nullopt;
+  const Busy guard;
+  return session->begin_traced(asked, *recorder);
 }
 
 template <class Asked>
@@ -107,6 +173,7 @@ void Interposer::begin() noexcept {
     settings_ = read_settings();
     if (settings_.prepare == "auto") settings_.prepare = "background";
     set_log_level(settings_.log_level);
+    if (settings_.nvtx) nvtx_ = trace::Nvtx::find();
     if (!is_off()) pass_below_.store(begin_below().value, std::memory_order_release);
   } catch (const std::exception& error) {
     complain(error.what(), "it could not start");
@@ -182,6 +249,7 @@ void Interposer::contexts_reset() noexcept {
     turn_off("the program has reset a GPU");
   }
   stop_preparing();
+  if (trace::Recorder* recorder = trace::Recorder::of_process()) recorder->finish();
 }
 
 void Interposer::note_allocation() noexcept {

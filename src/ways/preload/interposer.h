@@ -10,12 +10,28 @@
 
 #include "core/background.h"
 #include "core/settings.h"
+#include "driver/trace/nvtx.h"
 #include "ways/preload/outcome.h"
 #include "ways/preload/program_copy.h"
 
 namespace polypath::preload {
 
 class Session;
+struct TracedCopy;
+
+/// The program's own call, for who has to do something before and after it. It refers to the
+/// callable, which has to live longer.
+class RealCall {
+ public:
+  template <class Call>
+  explicit RealCall(const Call& call)
+      : call_(&call), make_([](const void* made) { return (*static_cast<const Call*>(made))(); }) {}
+  cuda::Result operator()() const { return make_(call_); }
+
+ private:
+  const void* call_;
+  cuda::Result (*make_)(const void*);
+};
 
 /// Thread-safe. Does nothing before the program's first copy, and reads the settings then; machine,
 /// driver and engine follow at the first one that is not small. Anything that goes wrong on the way
@@ -36,7 +52,9 @@ class Interposer {
   }
   /// Makes the copy if it is one to be made over several paths, and says what the program's call is
   /// to return; nothing: the real call is to be made.
-  [[nodiscard]] std::optional<cuda::Result> take(const ProgramCopy& asked) noexcept;
+  /// Where there is a trace, `real` may have been made, between two events.
+  [[nodiscard]] std::optional<cuda::Result> take(const ProgramCopy& asked,
+                                                 const RealCall& real) noexcept;
   /// The same for a batch, all of it or nothing.
   [[nodiscard]] std::optional<cuda::Result> take(const ProgramBatch& asked) noexcept;
   /// Counts a call that is always the driver's.
@@ -62,7 +80,9 @@ class Interposer {
   [[nodiscard]] bool waits_for_allocations();
   void make_session() noexcept;
   template <class Asked>
-  [[nodiscard]] std::optional<cuda::Result> take(const Asked& asked, Bytes bytes) noexcept;
+  [[nodiscard]] std::optional<Outcome> consider(const Asked& asked, Bytes bytes) noexcept;
+  [[nodiscard]] std::optional<TracedCopy> begin_traced(const ProgramCopy& asked,
+                                                       Outcome outcome) noexcept;
   template <class Asked>
   [[nodiscard]] Outcome decide(const Asked& asked) noexcept;
   void turn_off(const char* why) noexcept;
@@ -84,7 +104,8 @@ class Interposer {
   std::atomic<bool> failed_{false};
   int process_ = 0;
   Tally tally_;
-  Background background_;  ///< in which the session is made
+  std::atomic<const trace::Nvtx*> nvtx_{nullptr};  ///< null: nobody asks for names
+  Background background_;                          ///< in which the session is made
 };
 
 }  // namespace polypath::preload

@@ -13,7 +13,7 @@ namespace polypath::preload {
 namespace {
 
 cuda::CudaDriver& gpu_driver(const OpenMachine& opened, const Settings& settings) {
-  if (auto* driver = dynamic_cast<cuda::CudaDriver*>(&opened.driver())) return *driver;
+  if (auto* driver = dynamic_cast<cuda::CudaDriver*>(&opened.untraced_driver())) return *driver;
   if (!settings.machine.empty())
     fail(ErrorCode::invalid_setting,
          fmt::format("POLYPATH_MACHINE={} cannot be used here", settings.machine),
@@ -55,17 +55,17 @@ bool uses_staging(Outcome outcome) {
          outcome == Outcome::preparing;
 }
 
+}  // namespace
+
 // Of a stream that is not being captured: the question would spoil the capture (H200, driver 580,
 // results/h200x2/capture.json).
-StreamWatch::Order order_of(cuda::StreamPointer stream) {
+StreamWatch::Order Session::order_of(cuda::StreamPointer stream) {
   unsigned flags = 0;
   const bool alone = !is_default_stream(stream) &&
                      functions().stream_flags(stream, &flags) == cuda::kSuccess &&
                      (flags & cuda::kStreamNonBlocking) != 0;
   return alone ? StreamWatch::Order::alone : StreamWatch::Order::with_default;
 }
-
-}  // namespace
 
 bool Session::Ends::pageable() const {
   return destination.memory.kind == MemoryKind::pageable ||
@@ -157,6 +157,7 @@ Outcome Session::decide(const ProgramCopy& asked) {
   if (executor_ == Executor::native) return Outcome::native;
   if (!driver_.contexts().are_alive()) {
     // The program has reset a GPU unseen: streams, events and rings of ours are gone.
+    if (trace::Recorder* recorder = trace::Recorder::of_process()) recorder->abandon();
     Interposer::get().contexts_reset();
     return Outcome::off;
   }
@@ -240,7 +241,7 @@ std::optional<PlaceId> Session::place_of(cuda::StreamPointer stream) {
 }
 
 StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
-  return driver_.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
+  return opened_.driver().foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
 }
 
 // True if nothing of ours would wait for the program. Where the driver's own call waits for what is

@@ -11,6 +11,7 @@
 
 #include "context/open.h"
 #include "driver/cuda/cuda_driver.h"
+#include "driver/trace/recorder.h"
 #include "engine/engine.h"
 #include "ways/preload/held_copies.h"
 #include "ways/preload/outcome.h"
@@ -19,6 +20,12 @@
 #include "ways/preload/stream_watch.h"
 
 namespace polypath::preload {
+
+/// A native copy of the program's under the eyes of the trace.
+struct TracedCopy {
+  std::optional<trace::Begun> begun;
+  trace::Work work;
+};
 
 /// One per process, made at the first copy that may be worth it, and never destroyed: at exit CUDA
 /// may be gone before us. Thread-safe.
@@ -36,6 +43,11 @@ class Session {
 
   /// The same for a batch, all of it or nothing.
   Outcome copy(const ProgramBatch& asked);
+
+  /// A native copy that the program's own call is about to make is timed, for the trace: `end` it
+  /// after that. Nothing where events would be in the way.
+  [[nodiscard]] std::optional<TracedCopy> begin_traced(const ProgramCopy& asked,
+                                                       trace::Recorder& recorder) noexcept;
 
   /// The program allocates memory of a GPU.
   void note_allocation() noexcept { engine_.note_allocation(); }
@@ -84,6 +96,7 @@ class Session {
   void note_if_held(const ProgramCopy& asked);
   void note_use();
   void give_back_when_idle() noexcept;
+  [[nodiscard]] static StreamWatch::Order order_of(cuda::StreamPointer stream);
   [[nodiscard]] std::optional<PlaceId> place_of(cuda::StreamPointer stream);
   [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
   void leave_out_exclusive_gpus();

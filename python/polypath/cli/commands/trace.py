@@ -1,49 +1,127 @@
-"""`polypath trace SRC DST SIZE`."""
+"""`polypath trace SRC DST SIZE`, and `polypath trace -- COMMAND...`."""
 
-from __future__ import annotations
-
-from typing import Annotated
+# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+from pathlib import Path
+from typing import Annotated, Any, List, Optional  # noqa: UP035
 
 import typer
+from typer.core import TyperCommand
 
 from polypath import parse_bytes, reports
 from polypath.cli.arguments import overrides
+from polypath.cli.errors import UserError
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
-    Destination,
     ExecutorOption,
     MachineOption,
     PathsOption,
     SharesOption,
-    Size,
-    Source,
 )
-from polypath.cli.output import STDOUT, check_writable, console_for, write_json
+from polypath.cli.output import STDOUT, check_writable, console_for, notice, write_json
+from polypath.cli.traced_run import trace_program
+from polypath.launching import WAYS
+
+_PROGRAM = "polypath.program"
+
+
+class TraceCommand(TyperCommand):
+    """What comes after "--" is a program to run, whatever it looks like."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Keep the program from being taken for places and options."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_PROGRAM] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
 
 
 def trace(
-    source: Source,
-    destination: Destination,
-    size: Size,
+    context: typer.Context,
     output: Annotated[
         str, typer.Option("--output", metavar="FILE", help="Write the timeline; - for stdout.")
     ],
+    transfer: Annotated[
+        Optional[List[str]],  # noqa: UP006
+        typer.Argument(
+            metavar="[SRC DST SIZE | -- COMMAND...]",
+            help="One transfer, which is simulated, or a program, whose copies are recorded.",
+        ),
+    ] = None,
+    how: Annotated[
+        str, typer.Option("--how", metavar="WAY", help=f"Of a program: one of {', '.join(WAYS)}.")
+    ] = "auto",
     machine: MachineOption = None,
     executor: ExecutorOption = "auto",
     paths: PathsOption = None,
     shares: SharesOption = None,
     chunks: ChunksOption = None,
 ) -> None:
-    """Run one transfer and write a timeline of its copies, which Perfetto opens."""
+    """Write a timeline that Perfetto opens: of simulated copies, or of a program's real ones."""
+    program = context.meta.get(_PROGRAM)
     check_writable(output)
+    if program is not None:
+        _refuse_both(transfer, machine, executor, paths, shares, chunks)
+        raise typer.Exit(_trace_program(program, how, output))
+    source, destination, size = _transfer(transfer)
     choice = choose_machine(machine)
     fixed = overrides(executor, paths, shares, chunks)
-    nbytes = parse_bytes(size)
-    document = reports.trace(source, destination, nbytes, machine=choice.name, **fixed)
+    document = reports.trace(source, destination, parse_bytes(size), machine=choice.name, **fixed)
     write_json(document, output)
     choice.announce()
-    if output != STDOUT:
-        console = console_for(None)
-        console.print(f"{len(document['traceEvents'])} events are in {output}.")
-        console.print("Open it at https://ui.perfetto.dev, 'Open trace file'.")
+    name = document["otherData"]["machine"]
+    _say_where(document, output, f"simulated on {name}: 'polypath trace -- COMMAND' records a "
+               "program's real ones")  # fmt: skip
+
+
+def _transfer(words: Optional[list[str]]) -> list[str]:
+    if words is not None and len(words) == len(("source", "destination", "size")):
+        return words
+    raise UserError(
+        "there is nothing to trace",
+        "it takes SRC DST SIZE, or a program after '--'",
+        "Try 'polypath trace gpu0 gpu1 64M --output trace.json'.",
+    )
+
+
+def _refuse_both(
+    transfer: Optional[list[str]],
+    machine: Optional[str],
+    executor: str,
+    *fixed: Optional[str],
+) -> None:
+    if not transfer and machine is None and executor == "auto" and not any(fixed):
+        return
+    raise UserError(
+        "a program is traced as it is",
+        "places and options of a simulated transfer say nothing of it",
+        "Leave them out, or set POLYPATH_ variables.",
+    )
+
+
+def _trace_program(program: list[str], how: str, output: str) -> int:
+    if not program:
+        raise UserError("there is no program", "nothing follows '--'", "Name one.")
+    folder = Path.cwd() if output == STDOUT else Path(output).parent
+    status, document = trace_program(program, how, folder)
+    write_json(document, output)
+    if not _copies(document):
+        notice("no copy of the program was large enough to be looked at, or it used no GPU.")
+    left_out = document["otherData"]["left_out"]
+    if left_out:
+        notice(f"{left_out} pieces of work are not in the trace: more were under way than it keeps")
+    _say_where(document, output, "recorded")
+    return status
+
+
+def _copies(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [event for event in document["traceEvents"] if event.get("cat") == "copy"]
+
+
+def _say_where(document: dict[str, Any], output: str, what: str) -> None:
+    if output == STDOUT:
+        return
+    console = console_for(None)
+    console.print(f"{len(_copies(document))} copies are in {output}, {what}.")
+    console.print("Open it at https://ui.perfetto.dev, 'Open trace file'.")

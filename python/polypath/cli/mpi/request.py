@@ -135,7 +135,7 @@ def stand_in_folder() -> Path:
     raise UserError(
         "there is no stand-in driver",
         f"this installation has no {folder}/libcuda.so.1",
-        "Install the package again, or leave out --driver.",
+        "Install polypath[standin], or leave out --driver.",
     )
 
 
