@@ -71,6 +71,11 @@ def collective_bench(request: str, progress: Callable[[int, int], None] | None =
     Measure a collective: schema polypath.bench/1; progress is called with (done, total).
     """
 
+def jacobi_bench(request: str, progress: Callable[[int, int], None] | None = None) -> str:
+    """
+    Measure a Jacobi solver: schema polypath.bench/1; progress is called with (done, total).
+    """
+
 def tune(request: str, progress: Callable[[int, int], None] | None = None) -> str:
     """Search the best static plans: schema polypath.tuned/1."""
 
