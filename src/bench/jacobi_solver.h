@@ -4,8 +4,9 @@
 //   native   one stream per GPU: kernel, copy up, copy down, one after another, as MPI programs
 //            with two MPI_Sendrecv do it; each copy is the driver's own
 //   stream   the same with Polypath's copies by streams,
-//   graph    or by a graph each; over paths that are named for every halo, or automatic: then all
-//            halos are asked for together (Engine::copy_many), up and down on two streams per GPU
+//   graph    or by a graph each; over paths that are named for every halo, those down once those up
+//            have arrived; or automatic: then all halos are asked for together (Engine::copy_many),
+//            up and down on two streams per GPU, where that is predicted to gain
 //   program  two whole iterations, there and back, as one program in one graph: kernels and copies
 //            of all GPUs (model/program.h). The rows that neighbours wait for may be made first.
 

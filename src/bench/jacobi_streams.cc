@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "bench/jacobi_choice.h"
 #include "bench/jacobi_kernels.h"
 #include "core/quietly.h"
 #include "engine/engine.h"
@@ -29,12 +30,14 @@ class JacobiStreams final : public JacobiSolver {
         grid_(grid),
         memory_(memory),
         how_(how),
-        together_(how.way != JacobiWay::native && how.paths == JacobiPaths::automatic),
+        together_(how.way != JacobiWay::native && how.paths == JacobiPaths::automatic &&
+                  together_gains(opened, grid, how.efficiency)),
+        in_phases_(how.paths == JacobiPaths::two || how.paths == JacobiPaths::three),
         kernels_(driver_, machine_, grid) {
     if (how.way != JacobiWay::native) engine_.reset(new Engine(opened.make_engine()));
     for (const PlaceId gpu : grid.gpus) {
       up_.push_back({driver_.create_stream(gpu), driver_.create_event(gpu)});
-      computed_.push_back(driver_.create_event(gpu));
+      between_.push_back(driver_.create_event(gpu));
       down_.push_back(together_ ? Line{driver_.create_stream(gpu), driver_.create_event(gpu)}
                                 : up_.back());
     }
@@ -67,7 +70,7 @@ class JacobiStreams final : public JacobiSolver {
 
   void give_back(std::size_t gpu) {
     driver_.destroy_event(up_[gpu].ended);
-    driver_.destroy_event(computed_[gpu]);
+    driver_.destroy_event(between_[gpu]);
     driver_.destroy_stream(up_[gpu].stream);
     if (!together_) return;
     driver_.destroy_event(down_[gpu].ended);
@@ -99,8 +102,8 @@ class JacobiStreams final : public JacobiSolver {
           {memory_.address(access.slice), call.gpu, access.bytes, access.writes});
     driver_.run(request, stream);
     if (!together_) return;
-    driver_.record(computed_[index(gpu)], stream);
-    driver_.wait(down_[index(gpu)].stream, computed_[index(gpu)]);
+    driver_.record(between_[index(gpu)], stream);
+    driver_.wait(down_[index(gpu)].stream, between_[index(gpu)]);
   }
 
   void exchange(int array) {
@@ -110,9 +113,20 @@ class JacobiStreams final : public JacobiSolver {
       return;
     }
     const std::vector<Halo> halos = halos_of(grid_, array);
-    for (std::size_t i = 0; i < calls.size(); ++i)
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (i == up_.size() && in_phases_) wait_for_arrivals();
       if (engine_) (void)engine_->copy(calls[i]);
       else copy_natively(calls[i], halos[i]);
+    }
+  }
+
+  // No GPU sends down before it has what comes up, as with MPI_Sendrecv: the paths of one phase
+  // would meet those of the other.
+  void wait_for_arrivals() {
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu)
+      driver_.record(between_[gpu], up_[gpu].stream);
+    for (int gpu = 0; gpu < grid_.size(); ++gpu)
+      driver_.wait(up_[index(gpu)].stream, between_[index(grid_.below(gpu))]);
   }
 
   void copy_natively(const CopyCall& call, const Halo& halo) {
@@ -146,12 +160,13 @@ class JacobiStreams final : public JacobiSolver {
   const JacobiGrid& grid_;
   const JacobiMemory& memory_;
   JacobiHow how_;
-  bool together_;  ///< all halos of an iteration are asked for at once, on two streams per GPU
+  bool together_;   ///< all halos of an iteration are asked for at once, on two streams per GPU
+  bool in_phases_;  ///< the ones that go down follow when those that go up have arrived
   JacobiKernels kernels_;
-  std::unique_ptr<Engine> engine_;  ///< null: native copies
-  std::vector<Line> up_, down_;     ///< by GPU; the same where they are not together
-  std::vector<EventHandle> computed_;
-  std::vector<CopyCall> calls_[2];  ///< by array
+  std::unique_ptr<Engine> engine_;    ///< null: native copies
+  std::vector<Line> up_, down_;       ///< by GPU; the same where they are not together
+  std::vector<EventHandle> between_;  ///< by GPU: kernel and copies down, or both phases
+  std::vector<CopyCall> calls_[2];    ///< by array
 };
 
 }  // namespace

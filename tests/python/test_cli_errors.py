@@ -44,7 +44,7 @@ REFUSED = [
     (("bench", "putt"), "Did you mean put?"),
     (("bench", "jacobi", "--rows", "0"), "--rows"),
     (("bench", "jacobi", "--iterations", "3", "--sizes", "1M"), "3 iterations"),
-    (("bench", "jacobi", "--paths", "tow", "--sizes", "1M"), "Did you mean two?"),
+    (("bench", "jacobi", "--paths", "thre", "--sizes", "1M"), "Did you mean three?"),
     (("bench", "jacobi", "--executor", "programm", "--sizes", "1M"), "Did you mean program?"),
     (("bench", "jacobi", "--window", "4", "--shares", "direct=1"), "--shares"),
     (("bench", "jacobi", "--type", "float32"), "--type"),

@@ -21,8 +21,8 @@ def show_jacobi_bench(console: Console, bench: Document) -> None:
     console.print(jacobi_table(bench["results"]))
     console.print()
     console.print(
-        "Halos are rows of float32; times are of one iteration. Kernel: what its kernel takes if it "
-        "gets the memory's bandwidth; native: kernel, copy up, copy down on one stream per GPU."
+        "Halos are rows of float32; times are of one iteration. Kernel: what its kernel takes by "
+        "the memory's bandwidth; native: kernel, copy up, copy down on one stream per GPU."
     )
     for result in bench["results"]:
         if "overlapped" in result:

@@ -132,7 +132,7 @@ def bench(
         refuse(chosen, "it is for collectives")
         _refuse_options_of_copies(source, pieces, shares, chunks)
         choices = jacobi_choices(executor, paths, gpus, of_jacobi) | {"verify": verify}
-        bench_jacobi(SIZES_OF_HALOS if sizes == SIZES else sizes, machine, json_target, plot, choices)
+        bench_jacobi(sizes, machine, json_target, plot, choices)
         return
     refuse(of_jacobi, "it is for jacobi")
     if is_collective(operation, algorithms is not None):
@@ -141,21 +141,29 @@ def bench(
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     refuse({**chosen, "--gpus": gpus}, "it is for collectives")
+    ends = pair(source, destination) or default_places(operation)
+    how = {"window": window, "pieces": pieces, "verify": verify}
+    how |= overrides(executor, paths, shares, chunks)
+    bench_copies(operation, ends, sizes, machine, json_target, plot, how)
+
+
+def bench_copies(
+    operation: str,
+    ends: tuple[str, str],
+    sizes: str,
+    machine: str | None,
+    json_target: str | None,
+    plot: str | None,
+    how: Document,
+) -> None:
+    """Measure copies, write them, draw them and show them."""
     choice = choose_machine(machine)
-    document = run_bench(
-        operation,
-        *(pair(source, destination) or default_places(operation)),
-        parse_sizes(SIZES_OF_BLOCKS if operation == "many" and sizes == SIZES else sizes),
-        machine=choice.name,
-        window=window,
-        pieces=pieces,
-        verify=verify,
-        **overrides(executor, paths, shares, chunks),
-    )
+    numbers = parse_sizes(SIZES_OF_BLOCKS if operation == "many" and sizes == SIZES else sizes)
+    document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
-    _show_and_check(document, json_target, verify)
+    _show_and_check(document, json_target, how["verify"])
 
 
 def _show_and_check(document: Document, json_target: str | None, verify: bool) -> None:
@@ -192,10 +200,9 @@ def bench_jacobi(
 ) -> None:
     """Measure a Jacobi solver, write it, draw it and show it."""
     choice = choose_machine(machine)
+    halos = parse_sizes(SIZES_OF_HALOS if sizes == SIZES else sizes)
     with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
-        document = reports.jacobi_bench(
-            parse_sizes(sizes), machine=choice.name, progress=progress, **choices
-        )
+        document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
     write_json(document, json_target)
     write_jacobi_curves(document, plot)
     choice.announce()
