@@ -95,7 +95,7 @@ TEST(JacobiPathsTest, TwoPathsOfARingOfFourShareNoLink) {
 
 TEST(Jacobi, EveryWayIsTheSerialSolverToTheBit) {
   for (const char* machine : {"beluga", "narval", "mist", "h200x4"}) {
-    JacobiBench bench = bench_of(machine, {16_B, 4000_B, 1_MiB});
+    JacobiBench bench = bench_of(machine, {16_B, 4000_B, 256_KiB});
     if (machine != std::string("mist"))  // whose GPUs of two sockets have no links to relays
       bench.paths = {JacobiPaths::automatic, JacobiPaths::direct, JacobiPaths::two,
                      JacobiPaths::three};
@@ -116,6 +116,24 @@ TEST(Jacobi, OfOneRowPerGpuAndOfTwoGpusAsWell) {
     bench.rows = rows;
     for (const JacobiResult& result : measure(bench)) EXPECT_TRUE(result.verified) << rows;
   }
+}
+
+// Links of the other two GPUs are idle: halos go by way of them as well, in every round of the
+// graph through the same scratch memory.
+TEST(Jacobi, AProgramOverSeveralPathsIsTheSerialSolverToTheBit) {
+  JacobiBench bench = bench_of("beluga", {4_MiB});
+  bench.gpus = 2;
+  bench.rows = 3;
+  bench.ways = {JacobiWay::stream, JacobiWay::program};
+
+  const auto results = measure(bench);
+
+  for (const JacobiResult& result : results) {
+    EXPECT_TRUE(result.verified);
+    EXPECT_EQ(result.verified_halo, 4_MiB);
+    EXPECT_GT(result.native / result.seconds, 1.2);
+  }
+  EXPECT_TRUE(results[1].shape->several_paths);
 }
 
 // The gains that 002 states for its largest grids: halos of 256 MiB, of 8 rows per GPU.
