@@ -71,6 +71,11 @@ def collective_bench(request: str, progress: Callable[[int, int], None] | None =
     Measure a collective: schema polypath.bench/1; progress is called with (done, total).
     """
 
+def jacobi_bench(request: str, progress: Callable[[int, int], None] | None = None) -> str:
+    """
+    Measure a Jacobi solver: schema polypath.bench/1; progress is called with (done, total).
+    """
+
 def tune(request: str, progress: Callable[[int, int], None] | None = None) -> str:
     """Search the best static plans: schema polypath.tuned/1."""
 
@@ -269,17 +274,18 @@ class CollectiveRank:
         Join ranks by a function that gives the bytes of all for each rank's own.
         """
 
-    def run(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, stream: int | Stream) -> None:
+    def run(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool, stream: int | Stream) -> None:
         """
         Enqueue this rank's part of a collective; the counts are those of request.h.
 
-        The first of its kind and size waits for all ranks. Equal addresses are in place.
+        The first of its kind and size waits for all ranks. Equal addresses are in place; alltoallv, which
+        alone has counts, says so.
         """
 
-    def prepare(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int) -> None:
+    def prepare(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool) -> None:
         """Make what such calls need, and enqueue nothing. Waits for all ranks."""
 
-    def chosen(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int) -> dict[str, Any]:
+    def chosen(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool) -> dict[str, Any]:
         """Return what was chosen for a call that has been prepared."""
 
     def choose_from(self, algorithms: Sequence[str], executor: str = 'auto') -> None:
@@ -287,8 +293,10 @@ class CollectiveRank:
         Allow these algorithms only. The same at all ranks, before the first call.
         """
 
-    def barrier(self) -> None:
-        """Wait until all ranks are here."""
+    def barrier(self, stream: int | Stream | None = None) -> None:
+        """
+        Wait until all ranks are here, or let a stream wait for those of all ranks.
+        """
 
     def close(self) -> None:
         """End this rank when its work is done and all other ranks end, too."""

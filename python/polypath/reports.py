@@ -265,6 +265,45 @@ def collective_bench(
     return _dictionary(_core.collective_bench(_request_text(request), progress))
 
 
+def jacobi_bench(
+    sizes: Sequence[int],
+    *,
+    machine: str = "",
+    gpus: int | None = None,
+    rows: int = 8,
+    iterations: int = 20,
+    executors: Sequence[str] = ("native", "stream", "graph", "program"),
+    paths: Sequence[str] = ("auto",),
+    kernel_efficiency: float = 1.0,
+    verify: bool = True,
+    values: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Measure a Jacobi solver over several GPUs: schema polypath.bench/1.
+
+    `sizes` are bytes of a halo, which is a row of float32; each GPU has `rows` of them. There is
+    one result per size and executor, of "stream" and "graph" one per choice of `paths` ("auto",
+    "direct", "two", "three"). Simulated kernels get `kernel_efficiency` of the memory's bandwidth.
+    With `verify` every value is compared with a serial solver's; `values` adds the last grid, if it
+    has at most 65536. Error (invalid_argument): an odd number of iterations; sizes that are no
+    multiples of 16; more GPUs than there are.
+    """
+    request: dict[str, Any] = {
+        "machine": machine,
+        "sizes": _numbers(sizes),
+        "rows": operator.index(rows),
+        "iterations": operator.index(iterations),
+        "executors": list(executors),
+        "paths": list(paths),
+        "kernel_efficiency": kernel_efficiency,
+        "verify": verify,
+        "values": values,
+    }
+    if gpus is not None:
+        request["gpus"] = operator.index(gpus)
+    return _dictionary(_core.jacobi_bench(json.dumps(request), progress))
+
+
 def tune(
     sizes: Sequence[int],
     *,

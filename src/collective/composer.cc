@@ -210,6 +210,15 @@ int Composer::first_mailbox() {
   return *first_mailbox_;
 }
 
+void Composer::run(KernelCall call) {
+  std::vector<MemoryUse> uses;
+  for (const Access& access : call.memory)
+    uses.push_back({.slice = access.slice, .bytes = access.bytes, .writes = access.writes});
+  const int queue = this->queue(Queue{{}, call.gpu});
+  const std::vector<int> after = dependences_.add(queue, uses);
+  program_.add(std::move(call), queue, after);
+}
+
 // What goes over a hop is not as fast as what kernels usually read and write there: so much more is
 // taken to be moved.
 KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) const {

@@ -79,6 +79,10 @@ class Composer {
   using SliceOfRank = std::function<Slice(int rank)>;
   void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
 
+  /// A kernel that meets no other, of those that whoever runs the program brings, in its GPU's
+  /// queue. Not in a program that has an exchange.
+  void run(KernelCall call);
+
   /// The program of all that, with its events.
   Program build() &&;
 

@@ -96,6 +96,33 @@ def _bench(**more: Any) -> dict[str, Any]:
 
 BENCH = _bench()
 BENCH_MANY = _bench(pieces={"type": "integer", "minimum": 2})
+BENCH_JACOBI = record(
+    schema={"const": "polypath.bench/1"},
+    machine=TEXT,
+    driver={"enum": ["sim", "cuda"]},
+    operation={"const": "jacobi"},
+    host={"type": "object", "required": ["simulated"]},
+    iterations={"type": "integer", "minimum": 2},
+    kernel_efficiency={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    memory_bytes_per_second=record(value=RATE, source=TEXT),
+    results=list_of(
+        record(
+            bytes={"type": "integer", "minimum": 16},
+            grid_bytes=COUNT,
+            gpus={"type": "integer", "minimum": 2},
+            rows={"type": "integer", "minimum": 1},
+            executor={"enum": ["native", "stream", "graph", "program"]},
+            paths={"enum": ["auto", "direct", "two", "three"]},
+            seconds=TIME,
+            native_seconds=TIME,
+            speedup={"type": "number", "exclusiveMinimum": 0},
+            kernel_seconds=TIME,
+            verified={"type": "boolean"},
+            verified_bytes=COUNT,
+            verified_iterations=COUNT,
+        )
+    ),
+)
 
 MODE: Schema = {"enum": ["eager", "graph"]}
 TIMED: dict[str, Schema] = {

@@ -16,7 +16,8 @@ from polypath.cli.papers.experiments import NAMES
 from polypath.cli.papers.findings import Row
 from polypath.cli.papers.sources import GRAPHS
 
-QUICK = ("put", "windows", "shares", "prediction", "graphs")  # the others search joint plans
+# The others search many joint plans.
+QUICK = ("put", "windows", "shares", "prediction", "graphs", "jacobi")
 
 # What the papers state in words that the command answers with a figure, or an observation.
 STATED = {
@@ -25,6 +26,7 @@ STATED = {
     "shares": ["it falls"],
     "prediction": ["< 6 %", "about 8 %", "< 0.1 %"],
     "graphs": ["1", "2", "4", "6", "8", "12", "16", "24", "34", "up to 3 ms", "2 MiB", "they cost"],
+    "jacobi": ["1.26", "1.2x", "1.15", "1.08", "1.28", "1.16", "next step"],
 }
 
 
@@ -59,6 +61,14 @@ def test_puts_of_beluga_and_narval_are_within_a_tenth_of_the_papers() -> None:
     puts = [row for row in rows("put") if row["what"].startswith("put over 3 GPU paths")]
 
     assert [row["verdict"] for row in puts] == ["agrees"] * 4
+
+
+def test_jacobi_gains_at_least_what_the_papers_gain_and_a_whole_iteration_more() -> None:
+    gains = [row for row in rows("jacobi") if row["paper"] is not None]
+
+    assert len(gains) == 6
+    assert all(row["ours"] > row["paper"] or row["verdict"] == "agrees" for row in gains)
+    assert [row["verdict"] for row in rows("jacobi") if row["paper"] is None] == ["holds"] * 2
 
 
 def test_what_was_fitted_is_never_shown_as_a_confirmation() -> None:

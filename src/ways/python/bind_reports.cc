@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bench/collective_reports.h"
+#include "bench/jacobi_reports.h"
 #include "bench/reports.h"
 #include "context/calibration.h"
 #include "context/experience_file.h"
@@ -118,6 +119,12 @@ void bind_measurements(nb::module_& module) {
       nb::sig("def collective_bench(request: str, progress: collections.abc.Callable[[int, int], "
               "None] | None = None) -> str"),
       "Measure a collective: schema polypath.bench/1; progress is called with (done, total).");
+  module.def(
+      "jacobi_bench", &with_progress<&bench::jacobi_bench_report>, "request"_a,
+      "progress"_a = nb::none(),
+      nb::sig("def jacobi_bench(request: str, progress: collections.abc.Callable[[int, int], "
+              "None] | None = None) -> str"),
+      "Measure a Jacobi solver: schema polypath.bench/1; progress is called with (done, total).");
   module.def("tune", &with_progress<&bench::tune_report>, "request"_a, "progress"_a = nb::none(),
              nb::sig("def tune(request: str, progress: collections.abc.Callable[[int, int], None] "
                      "| None = None) -> str"),

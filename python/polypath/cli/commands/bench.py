@@ -24,6 +24,15 @@ from polypath.cli.collective_options import (
 )
 from polypath.cli.collective_tables import show_collective_bench
 from polypath.cli.errors import UserError, did_you_mean
+from polypath.cli.jacobi_options import SIZES as SIZES_OF_HALOS
+from polypath.cli.jacobi_options import (
+    IterationsOption,
+    KernelEfficiencyOption,
+    RowsOption,
+    jacobi_choices,
+    jacobi_options,
+)
+from polypath.cli.jacobi_tables import show_jacobi_bench
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
@@ -50,7 +59,7 @@ from polypath.cli.output import (
     write_json,
 )
 from polypath.cli.plan_words import is_collective
-from polypath.cli.plots import check_picture, write_curves
+from polypath.cli.plots import check_picture, write_curves, write_jacobi_curves
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
@@ -70,12 +79,12 @@ PLACES = {
     **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),
 }
 OVER_ALL_GPUS = ("mbw", *PATTERNS)  # whose places would be ignored
-OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives())))
+JACOBI = "jacobi"
+OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives(), JACOBI)))
 SIZES = "1M:512M"
 SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
 MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
-LATER = ("jacobi",)
 
 
 class BenchCommand(TyperCommand):
@@ -110,6 +119,9 @@ def bench(
     any_order: AnyOrderOption = None,
     nodes: NodesOption = None,
     gpus: GpusOption = None,
+    rows: RowsOption = None,
+    iterations: IterationsOption = None,
+    kernel_efficiency: KernelEfficiencyOption = None,
     json_target: JsonOption = None,
     plot: PlotOption = None,
     verify: VerifyOption = True,
@@ -118,27 +130,43 @@ def bench(
     check_writable(json_target)
     check_picture(plot)
     chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)
+    of_jacobi = jacobi_options(rows, iterations, kernel_efficiency)
+    if operation == JACOBI:
+        refuse(chosen, "it is for collectives")
+        _refuse_options_of_copies(source, pieces, shares, chunks)
+        choices = jacobi_choices(executor, paths, gpus, of_jacobi) | {"verify": verify}
+        bench_jacobi(sizes, machine, json_target, plot, choices)
+        return
+    refuse(of_jacobi, "it is for jacobi")
     if is_collective(operation, algorithms is not None):
         _refuse_options_of_copies(source, pieces, shares, chunks, plot)
         choices = collective_choices(executor, paths, gpus, chosen) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     _check_copies(operation, source, window, pieces, {**chosen, "--gpus": gpus})
+    ends = pair(source, destination) or default_places(operation)
+    how = {"window": window, "pieces": pieces, "verify": verify}
+    how |= overrides(executor, paths, shares, chunks)
+    bench_copies(operation, ends, sizes, machine, json_target, plot, how)
+
+
+def bench_copies(
+    operation: str,
+    ends: tuple[str, str],
+    sizes: str,
+    machine: str | None,
+    json_target: str | None,
+    plot: str | None,
+    how: Document,
+) -> None:
+    """Measure copies, write them, draw them and show them."""
     choice = choose_machine(machine)
-    document = run_bench(
-        operation,
-        *(pair(source, destination) or default_places(operation)),
-        parse_sizes(SIZES_OF_BLOCKS if operation == "many" and sizes == SIZES else sizes),
-        machine=choice.name,
-        window=window,
-        pieces=pieces,
-        verify=verify,
-        **overrides(executor, paths, shares, chunks),
-    )
+    numbers = parse_sizes(SIZES_OF_BLOCKS if operation == "many" and sizes == SIZES else sizes)
+    document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
-    _show_and_check(document, json_target, verify)
+    _show_and_check(document, json_target, how["verify"])
 
 
 def _show_and_check(document: Document, json_target: str | None, verify: bool) -> None:
@@ -184,6 +212,21 @@ def bench_collective(
     check_verified(document, choices["verify"])
 
 
+def bench_jacobi(
+    sizes: str, machine: str | None, json_target: str | None, plot: str | None, choices: Document
+) -> None:
+    """Measure a Jacobi solver, write it, draw it and show it."""
+    choice = choose_machine(machine)
+    halos = parse_sizes(SIZES_OF_HALOS if sizes == SIZES else sizes)
+    with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
+        document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
+    write_json(document, json_target)
+    write_jacobi_curves(document, plot)
+    choice.announce()
+    show_jacobi_bench(console_for(json_target), document)
+    check_verified(document, choices["verify"])
+
+
 def _refuse_own_command(operation: str) -> None:
     if operation in OWN_COMMANDS:
         raise UserError(
@@ -198,9 +241,8 @@ def default_places(operation: str) -> tuple[str, str]:
     if operation in PLACES:
         return PLACES[operation]
     _refuse_own_command(operation)
-    what = "is not available yet" if operation in LATER else "is unknown"
     raise UserError(
-        f"operation '{operation}' {what}",
+        f"operation '{operation}' is unknown",
         f"the operations are {', '.join(OPERATIONS)}",
         f"Name one of them.{did_you_mean(operation, OPERATIONS)}",
     )

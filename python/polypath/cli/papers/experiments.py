@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from polypath.cli.errors import UserError, did_you_mean
-from polypath.cli.papers import collectives, graph_phases, prediction, put, shares, windows
+from polypath.cli.papers import collectives, graph_phases, jacobi, prediction, put, shares, windows
 from polypath.cli.papers.findings import Bench, Outcome
 
 
@@ -25,6 +25,7 @@ EXPERIMENTS = (
     Experiment("shares", "Shares of the message over its size", shares.run),
     Experiment("prediction", "Predicted, dynamic and tuned; cost of the model", prediction.run),
     Experiment("graphs", "Nodes and phases of graphs, small messages", graph_phases.run),
+    Experiment("jacobi", "Jacobi solver over four GPUs", jacobi.run),
     Experiment("collectives", "All-reduce and all-to-all", collectives.run),
 )
 NAMES = tuple(experiment.name for experiment in EXPERIMENTS)

@@ -109,6 +109,24 @@ class Bench:
         self.progress()
         return float(document["results"][0]["seconds"])
 
+    def jacobi(
+        self, machine: str, size: int, executor: str, paths: str = "auto", efficiency: float = 1
+    ) -> Result:
+        """Return what a Jacobi solver takes in one way, with halos of `size` bytes."""
+        key = repr(("jacobi", machine, size, executor, paths, efficiency))
+        if key not in self._kept:
+            document = reports.jacobi_bench(
+                [size],
+                machine=machine,
+                executors=[executor],
+                paths=[paths],
+                kernel_efficiency=efficiency,
+                verify=False,
+            )
+            self._kept[key] = document["results"]
+            self.progress()
+        return self._kept[key][0]
+
 
 def doubling(first: int, last: int) -> list[int]:
     """Return `first` doubled up to `last`, in MiB each, as bytes."""

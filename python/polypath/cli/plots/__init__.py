@@ -51,6 +51,14 @@ def write_curves(bench: Document, target: str | None) -> None:
         write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))
 
 
+def write_jacobi_curves(bench: Document, target: str | None) -> None:
+    """Draw the time of an iteration and speed-up over the halo's size, a line per way."""
+    if target:
+        from polypath.cli.plots.jacobi import draw
+
+        write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))
+
+
 def write_calibration(calibration: Document, target: str | None) -> None:
     """Draw measured numbers beside nominal ones, schema polypath.calibration/1."""
     if target:

@@ -1,0 +1,180 @@
+// A GPU's kernel of an iteration starts when all has arrived that it reads, and when what it writes
+// has been sent: after the copies into its halos, which are those of its neighbours, and after its
+// own. A copy into a neighbour's halo comes after that neighbour's kernel of the iteration before,
+// which read it: after that kernel the neighbour sent what this GPU's kernel has waited for.
+
+#include "bench/jacobi_streams.h"
+
+#include <memory>
+
+#include "bench/jacobi_choice.h"
+#include "bench/jacobi_kernels.h"
+#include "core/quietly.h"
+#include "engine/engine.h"
+
+namespace polypath::bench {
+namespace {
+
+// A stream with an event that stands for all of an iteration in it.
+struct Line {
+  StreamHandle stream;
+  EventHandle ended;
+};
+
+class JacobiStreams final : public JacobiSolver {
+ public:
+  JacobiStreams(const OpenMachine& opened, const JacobiGrid& grid, const JacobiMemory& memory,
+                const JacobiHow& how)
+      : driver_(opened.driver()),
+        machine_(opened.machine()),
+        grid_(grid),
+        memory_(memory),
+        how_(how),
+        together_(how.way != JacobiWay::native && how.paths == JacobiPaths::automatic &&
+                  together_gains(opened, grid, how.efficiency)),
+        in_phases_(how.paths == JacobiPaths::two || how.paths == JacobiPaths::three),
+        kernels_(driver_, machine_, grid) {
+    if (how.way != JacobiWay::native) engine_.reset(new Engine(opened.make_engine()));
+    for (const PlaceId gpu : grid.gpus) {
+      up_.push_back({driver_.create_stream(gpu), driver_.create_event(gpu)});
+      between_.push_back(driver_.create_event(gpu));
+      down_.push_back(together_ ? Line{driver_.create_stream(gpu), driver_.create_event(gpu)}
+                                : up_.back());
+    }
+    calls_[0] = calls_of(0), calls_[1] = calls_of(1);
+    record_ends();  // the first iteration waits for them, too
+  }
+  ~JacobiStreams() override {
+    quietly([&] { wait(); });
+    engine_.reset();
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) quietly([&] { give_back(gpu); });
+  }
+
+  void iterate(int iterations) override {
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      for (int gpu = 0; gpu < grid_.size(); ++gpu) compute(gpu, iteration);
+      exchange(1 - iteration % 2);
+      record_ends();
+    }
+  }
+
+  void wait() override {
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) {
+      driver_.synchronize(up_[gpu].stream);
+      if (together_) driver_.synchronize(down_[gpu].stream);
+    }
+  }
+
+ private:
+  static std::size_t index(int gpu) { return static_cast<std::size_t>(gpu); }
+
+  void give_back(std::size_t gpu) {
+    driver_.destroy_event(up_[gpu].ended);
+    driver_.destroy_event(between_[gpu]);
+    driver_.destroy_stream(up_[gpu].stream);
+    if (!together_) return;
+    driver_.destroy_event(down_[gpu].ended);
+    driver_.destroy_stream(down_[gpu].stream);
+  }
+
+  void record_ends() {
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) {
+      driver_.record(up_[gpu].ended, up_[gpu].stream);
+      if (together_) driver_.record(down_[gpu].ended, down_[gpu].stream);
+    }
+  }
+
+  void compute(int gpu, int iteration) {
+    const StreamHandle stream = up_[index(gpu)].stream;
+    driver_.wait(stream, up_[index(grid_.below(gpu))].ended);
+    driver_.wait(stream, down_[index(grid_.above(gpu))].ended);
+    if (together_) driver_.wait(stream, down_[index(gpu)].ended);
+    const KernelCall call =
+        kernel_of(machine_, grid_, how_.efficiency, gpu, iteration, 1, grid_.rows);
+    KernelRequest request{.kernel = kernels_.of(call.gpu),
+                          .gpu = call.gpu,
+                          .memory = {},
+                          .values = call.values,
+                          .shape = call.shape,
+                          .duration = call.duration};
+    for (const Access& access : call.memory)
+      request.memory.push_back(
+          {memory_.address(access.slice), call.gpu, access.bytes, access.writes});
+    driver_.run(request, stream);
+    if (!together_) return;
+    driver_.record(between_[index(gpu)], stream);
+    driver_.wait(down_[index(gpu)].stream, between_[index(gpu)]);
+  }
+
+  void exchange(int array) {
+    const std::vector<CopyCall>& calls = calls_[array];
+    if (together_) {
+      (void)engine_->copy_many(calls);
+      return;
+    }
+    const std::vector<Halo> halos = halos_of(grid_, array);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (i == up_.size() && in_phases_) wait_for_arrivals();
+      if (engine_) (void)engine_->copy(calls[i]);
+      else copy_natively(calls[i], halos[i]);
+    }
+  }
+
+  // No GPU sends down before it has what comes up, as with MPI_Sendrecv: the paths of one phase
+  // would meet those of the other.
+  void wait_for_arrivals() {
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu)
+      driver_.record(between_[gpu], up_[gpu].stream);
+    for (int gpu = 0; gpu < grid_.size(); ++gpu)
+      driver_.wait(up_[index(gpu)].stream, between_[index(grid_.below(gpu))]);
+  }
+
+  void copy_natively(const CopyCall& call, const Halo& halo) {
+    driver_.copy_native({call.destination,
+                         call.source,
+                         call.bytes,
+                         {},
+                         grid_.gpus[index(halo.to)],
+                         grid_.gpus[index(halo.from)]},
+                        call.stream);
+  }
+
+  std::vector<CopyCall> calls_of(int array) {
+    std::vector<CopyCall> calls;
+    for (const Halo& halo : halos_of(grid_, array)) {
+      const bool up = index(static_cast<int>(calls.size())) < up_.size();
+      PlanOptions options;
+      if (how_.way == JacobiWay::stream) options.executor = Executor::stream;
+      if (how_.way == JacobiWay::graph) options.executor = Executor::graph;
+      if (how_.way != JacobiWay::native)
+        options.paths = paths_of(machine_, grid_, halo, up, how_.paths);
+      calls.push_back({memory_.address(halo.destination), memory_.address(halo.source),
+                       grid_.halo(), (up ? up_ : down_)[index(halo.from)].stream,
+                       grid_.gpus[index(halo.from)], std::move(options)});
+    }
+    return calls;
+  }
+
+  Driver& driver_;
+  const Machine& machine_;
+  const JacobiGrid& grid_;
+  const JacobiMemory& memory_;
+  JacobiHow how_;
+  bool together_;   ///< all halos of an iteration are asked for at once, on two streams per GPU
+  bool in_phases_;  ///< the ones that go down follow when those that go up have arrived
+  JacobiKernels kernels_;
+  std::unique_ptr<Engine> engine_;    ///< null: native copies
+  std::vector<Line> up_, down_;       ///< by GPU; the same where they are not together
+  std::vector<EventHandle> between_;  ///< by GPU: kernel and copies down, or both phases
+  std::vector<CopyCall> calls_[2];    ///< by array
+};
+
+}  // namespace
+
+std::unique_ptr<JacobiSolver> make_jacobi_streams(const OpenMachine& opened, const JacobiGrid& grid,
+                                                  const JacobiMemory& memory,
+                                                  const JacobiHow& how) {
+  return std::make_unique<JacobiStreams>(opened, grid, memory, how);
+}
+
+}  // namespace polypath::bench
