@@ -21,6 +21,12 @@ struct Line {
   EventHandle ended;
 };
 
+// An engine cannot be moved.
+struct Planned {
+  explicit Planned(const OpenMachine& opened) : engine(opened.make_engine()) {}
+  Engine engine;
+};
+
 class JacobiStreams final : public JacobiSolver {
  public:
   JacobiStreams(const OpenMachine& opened, const JacobiGrid& grid, const JacobiMemory& memory,
@@ -34,7 +40,7 @@ class JacobiStreams final : public JacobiSolver {
                   together_gains(opened, grid, how.efficiency)),
         in_phases_(how.paths == JacobiPaths::two || how.paths == JacobiPaths::three),
         kernels_(driver_, machine_, grid) {
-    if (how.way != JacobiWay::native) engine_.reset(new Engine(opened.make_engine()));
+    if (how.way != JacobiWay::native) planned_ = std::make_unique<Planned>(opened);
     for (const PlaceId gpu : grid.gpus) {
       up_.push_back({driver_.create_stream(gpu), driver_.create_event(gpu)});
       between_.push_back(driver_.create_event(gpu));
@@ -46,7 +52,7 @@ class JacobiStreams final : public JacobiSolver {
   }
   ~JacobiStreams() override {
     quietly([&] { wait(); });
-    engine_.reset();
+    planned_.reset();
     for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) quietly([&] { give_back(gpu); });
   }
 
@@ -109,13 +115,13 @@ class JacobiStreams final : public JacobiSolver {
   void exchange(int array) {
     const std::vector<CopyCall>& calls = calls_[array];
     if (together_) {
-      (void)engine_->copy_many(calls);
+      (void)planned_->engine.copy_many(calls);
       return;
     }
     const std::vector<Halo> halos = halos_of(grid_, array);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (i == up_.size() && in_phases_) wait_for_arrivals();
-      if (engine_) (void)engine_->copy(calls[i]);
+      if (planned_) (void)planned_->engine.copy(calls[i]);
       else copy_natively(calls[i], halos[i]);
     }
   }
@@ -163,7 +169,7 @@ class JacobiStreams final : public JacobiSolver {
   bool together_;   ///< all halos of an iteration are asked for at once, on two streams per GPU
   bool in_phases_;  ///< the ones that go down follow when those that go up have arrived
   JacobiKernels kernels_;
-  std::unique_ptr<Engine> engine_;    ///< null: native copies
+  std::unique_ptr<Planned> planned_;  ///< null: native copies
   std::vector<Line> up_, down_;       ///< by GPU; the same where they are not together
   std::vector<EventHandle> between_;  ///< by GPU: kernel and copies down, or both phases
   std::vector<CopyCall> calls_[2];    ///< by array
