@@ -13,8 +13,7 @@ from polypath.cli.papers.sources import FRAMEWORK, GRAPHS, Paper
 
 LARGEST = 256 * MIB
 SIZES = tuple(size * MIB for size in (2, 8, 32, 256))
-# NVIDIA's solver, which the papers ran, has blocks of 32 x 32 threads, of which 8 rows use a
-# quarter.
+# Assumed: what 8 rows would use of blocks of 32 x 32 threads. The papers do not say.
 QUARTER = 0.25
 
 
@@ -67,7 +66,7 @@ def _row(bench: Bench, case: Case) -> Row:
         f"{full['speedup']:.2f}x",
         f"How much of an iteration halos are, is the kernel's matter: at its memory's nominal "
         f"bandwidth it is {share:.0%} of the native one. With a quarter of that "
-        f"(--kernel-efficiency 0.25), what 8 rows use of blocks of 32 x 32 threads, the gain is "
+        f"(--kernel-efficiency 0.25), assumed here, the gain is "
         f"{slow['speedup']:.2f}x. One thread makes all calls here, the papers have a process per "
         f"GPU. The automatic plan gains {automatic['speedup']:.2f}x.",
         _command(case.machine, case.executor, case.paths),
