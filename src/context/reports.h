@@ -40,8 +40,8 @@ struct PlannedSet {
 /// polypath.joint_plan/1 of a set's plan.
 std::string joint_plan_report(const PlannedSet& planned);
 
-/// The copies of a simulated machine in the trace event format that Perfetto opens. Times begin with
-/// the first of them; it says that they are simulated.
+/// The copies of a simulated machine in the trace event format that Perfetto opens. Times begin
+/// with the first of them; it says that they are simulated.
 std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans);
 
 }  // namespace polypath

@@ -32,8 +32,7 @@ double least_gain(const Machine& machine, const Lane& pair, Bytes bytes) {
   native.executor = Executor::native;
   const Seconds native_time = operation_run.run(native, 1);
   double least = Seconds::infinity().value;
-  for (int run = 0; run < 4; ++run)
-    least = std::min(least, native_time / operation_run.run({}, 1));
+  for (int run = 0; run < 4; ++run) least = std::min(least, native_time / operation_run.run({}, 1));
   return least;
 }
 

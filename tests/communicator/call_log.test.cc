@@ -109,7 +109,8 @@ TEST_F(CallLogs, OvertakeEachOther) {
   EXPECT_EQ(logs[0].compare_with_slower(), std::nullopt);
   EXPECT_EQ(logs[1].compare_with_slower(), std::nullopt);
   logs[1].enter(all_reduce(9));
-  EXPECT_THAT(logs[0].compare_with_slower(), Optional(HasSubstr("call 1325: they differ in count")));
+  EXPECT_THAT(logs[0].compare_with_slower(),
+              Optional(HasSubstr("call 1325: they differ in count")));
 }
 
 class ManyCallLogs : public CallLogs, public testing::WithParamInterface<int> {

@@ -46,8 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Change{"reduction", [](CallRecord& c) { c.reduction = "min"; }},
                     Change{"algorithm", [](CallRecord& c) { c.algorithm = "ring"; }},
                     Change{"count", [](CallRecord& c) { c.count = 8; }},
-                    Change{"counts or settings",
-                           [](CallRecord& c) { c.digest = 6; }},
+                    Change{"counts or settings", [](CallRecord& c) { c.digest = 6; }},
                     Change{"root", [](CallRecord& c) { c.root = 2; }},
                     Change{"being in place", [](CallRecord& c) { c.in_place = 0; }}),
     [](const auto& field) {

@@ -97,8 +97,7 @@ def plan(
     elif isinstance(wanted, OneTransfer):
         refuse(of_collectives, FOR_COLLECTIVES)
         refuse({"--issuers": issuers, "--gpus": gpus}, "it is for several transfers")
-        fixed = overrides(executor, paths, shares, chunks)
-        document = _plan_of_one(wanted, choice.name, fixed)
+        document = _plan_of_one(wanted, choice.name, overrides(executor, paths, shares, chunks))
         show = partial(show_plan, simulated=choice.name != "")
     else:
         refuse(of_collectives, FOR_COLLECTIVES)
