@@ -55,6 +55,11 @@ struct Choice {
 };
 static_assert(std::is_trivially_copyable_v<Choice>);
 
+[[noreturn]] void fail_to_capture() {
+  fail(ErrorCode::unsupported, "a first call cannot be captured",
+       "what it needs is made by all ranks together", "Prepare it, or run it once before.");
+}
+
 [[noreturn]] void fail_to_divide(const CollectiveRequest& request, const CollectiveDraft& draft) {
   fail(ErrorCode::unsupported,
        fmt::format("{} by '{}' cannot be done by ranks of their own", name_of(request.collective),
@@ -79,10 +84,6 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})) {
-  auto barriers = barrier_parts(machine, ranks_, RankRun::Group{}.flags_per_pair);
-  barrier_ = std::make_unique<RankProgram>(std::move(barriers[static_cast<std::size_t>(rank())]),
-                                           Executor::stream);
-  run_->prepare(*barrier_);
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
@@ -319,9 +320,7 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Kind kind = kind_of(call);
   check_memory(call, kind);
   const bool captured = driver_.is_capturing(stream);
-  if (captured && !ready_.contains(kind))
-    fail(ErrorCode::unsupported, "a first call cannot be captured",
-         "what it needs is made by all ranks together", "Prepare it, or run it once before.");
+  if (captured && !ready_.contains(kind)) fail_to_capture();
   enqueue(record_of(kind), captured, [&] {
     const Ready& made = ready(kind);
     copy_own(call, stream);
@@ -329,9 +328,21 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   });
 }
 
+const RankProgram& RankCollectives::barrier_program() {
+  if (barrier_) return *barrier_;
+  auto parts = barrier_parts(machine_, ranks_, RankRun::Group{}.flags_per_pair);
+  auto made = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
+                                            Executor::stream);
+  run_->prepare(*made);
+  barrier_ = std::move(made);
+  return *barrier_;
+}
+
 void RankCollectives::barrier(StreamHandle stream) {
-  enqueue({.operation = "barrier"}, driver_.is_capturing(stream),
-          [&] { return run_->run(*barrier_, {}, stream); });
+  const bool captured = driver_.is_capturing(stream);
+  if (captured && !barrier_) fail_to_capture();
+  enqueue({.operation = "barrier"}, captured,
+          [&] { return run_->run(barrier_program(), {}, stream); });
 }
 
 void RankCollectives::barrier() { (void)communicator_->all_gather({}); }

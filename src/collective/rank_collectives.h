@@ -70,7 +70,7 @@ class RankCollectives {
   /// Of the threads that call it, not of streams.
   void barrier();
   /// What follows on `stream` comes after all that was in the other ranks' streams when they called
-  /// it. Waits for nobody, and may be captured. Errors: as run().
+  /// it. Waits for nobody, and may be captured if it is not the first. Errors: as run().
   void barrier(StreamHandle stream);
 
  private:
@@ -99,6 +99,7 @@ class RankCollectives {
   [[nodiscard]] Blob proposal(const CollectiveRequest& request);
   const Ready& ready(const Kind& kind);
   [[nodiscard]] Ready make_ready(const Kind& kind);
+  const RankProgram& barrier_program();
   void check_agreed(const std::string& structure);
   void check_memory(const CollectiveCall& call, const Kind& kind) const;
   template <class Action>
