@@ -2,8 +2,9 @@
 
 #include "bench/jacobi.h"
 
+#include "core/error.h"
 #include "gpu/gpu_rig.h"
-#include "kernels/images.h"
+#include "kernels/mail.h"
 
 namespace polypath::bench {
 namespace {
@@ -12,7 +13,15 @@ class GpuJacobi : public test::GpuTest {
  protected:
   void SetUp() override {
     test::GpuTest::SetUp();
-    if (!IsSkipped() && !has_kernel_images()) GTEST_SKIP() << "built without a CUDA compiler";
+    if (IsSkipped()) return;
+    Driver& driver = opened_->driver();
+    const PlaceId gpu = opened_->machine().places_of(PlaceKind::gpu).front();
+    try {
+      driver.unload_kernel(driver.load_kernel(gpu, mail_kernel(MailUse::store)));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
+      GTEST_SKIP() << error.what();
+    }
   }
 };
 
