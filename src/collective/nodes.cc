@@ -152,7 +152,7 @@ class ReduceScatterOfNodes : Nodes {
 
   void compose() {
     keep_own();
-    sums_.resize(static_cast<std::size_t>(pieces_ * nodes_));
+    sums_.resize(static_cast<std::size_t>(pieces_) * static_cast<std::size_t>(nodes_));
     const std::vector<std::function<void(int)>> steps = {
         [this](int item) { reduce_in_nodes(item); },
         [this](int item) { reduce_between_nodes(item); }};
