@@ -30,7 +30,7 @@ struct CollectiveBench {
   bool any_order = false;  ///< as in CollectiveOptions
   Settings settings;
   bool verify = true;
-  /// For the simulated memories of all ranks when bytes move; none: a quarter of this computer's.
+  /// For the simulated memories of all ranks when bytes move; none: a sixteenth of this computer's.
   std::optional<Bytes> room;
 };
 
