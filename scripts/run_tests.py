@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
@@ -33,6 +33,7 @@ class Outcome:
     skipped: int = 0
     seconds: float = 0.0
     problem: str = ""
+    failures: list[str] = field(default_factory=list)
 
     def line(self) -> str:
         """Return the suite's line of the summary."""
@@ -60,11 +61,22 @@ def without_address_randomisation() -> list[str]:
     return []
 
 
+LINES_OF_A_FAILURE = 12
+
+
+def end_of_output(case: ElementTree.Element) -> str:
+    """Return the last lines that a failed test printed, or what its failure says."""
+    texts = [case.findtext(tag) or "" for tag in ("system-out", "failure", "error")]
+    lines = next((text for text in texts if text.strip()), "").rstrip().splitlines()
+    return "\n".join(f"    {line}" for line in lines[-LINES_OF_A_FAILURE:])
+
+
 def count(report: Path, outcome: Outcome) -> None:
     """Add the test cases of a JUnit report to the outcome."""
     for case in ElementTree.parse(report).iter("testcase"):
         if case.find("failure") is not None or case.find("error") is not None:
             outcome.failed += 1
+            outcome.failures.append(f"{case.get('name')}\n{end_of_output(case)}")
         elif case.find("skipped") is not None or case.get("status") == "disabled":
             outcome.skipped += 1
         else:
@@ -137,6 +149,9 @@ def suite_runner(suite: str) -> Callable[[Outcome], None]:
 def summarise(outcomes: list[Outcome]) -> int:
     """Print the summary; return the exit status."""
     heading("Summary")
+    for outcome in outcomes:
+        for failure in outcome.failures:
+            print(f"{outcome.suite}: failed: {failure}")
     for outcome in outcomes:
         print(outcome.line())
     passed = sum(outcome.passed for outcome in outcomes)

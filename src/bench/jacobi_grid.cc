@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "kernels/jacobi.h"
-#include "machine/memory_bandwidth.h"
 
 namespace polypath::bench {
 
@@ -35,11 +34,16 @@ std::vector<Halo> halos_of(const JacobiGrid& grid, int array) {
   return halos;
 }
 
+BytesPerSecond memory_bandwidth(const Place& gpu) {
+  constexpr double kOperands = 3;
+  return {kOperands * gpu.reduction_bandwidth.value};
+}
+
 KernelCall kernel_of(const Machine& machine, const JacobiGrid& grid, double efficiency, int gpu,
                      int iteration, std::uint64_t first, std::uint64_t rows) {
   const PlaceId place = grid.gpus[static_cast<std::size_t>(gpu)];
   const int from = iteration % 2, to = 1 - from;
-  const BytesPerSecond rate{efficiency * memory_bandwidth(machine.place(place)).value.value};
+  const BytesPerSecond rate{efficiency * memory_bandwidth(machine.place(place)).value};
   return {
       .kernel = static_cast<int>(place.index()),
       .gpu = place,

@@ -45,6 +45,10 @@ struct Halo {
 /// Those of an array: all that go up, by GPU, then all that go down.
 std::vector<Halo> halos_of(const JacobiGrid& grid, int array);
 
+/// Of a GPU, nominal: three times its `reduction_bandwidth`, as a reduction reads two operands and
+/// writes one.
+BytesPerSecond memory_bandwidth(const Place& gpu);
+
 /// The kernel that makes rows [first, first + rows) of array (iteration + 1) mod 2. Its number is
 /// the GPU's place. It takes as long as `efficiency` of the memory's nominal bandwidth allows, and
 /// a launch.

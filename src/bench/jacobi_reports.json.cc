@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_reader.json.h"
-#include "machine/memory_bandwidth.h"
 
 namespace polypath::bench {
 namespace {
@@ -96,7 +95,7 @@ std::string jacobi_bench_report(const std::string& json, const Progress& progres
   for (const JacobiResult& result : measure_jacobi(opened, bench, progress))
     list.push_back(result_object(result));
   const PlaceId gpu = opened.machine().places_of(PlaceKind::gpu).front();
-  const MemoryBandwidth memory = memory_bandwidth(opened.machine().place(gpu));
+  const BytesPerSecond memory = memory_bandwidth(opened.machine().place(gpu));
   return Json{
       {"schema", "polypath.bench/1"},
       {"machine", opened.machine().name},
@@ -105,7 +104,7 @@ std::string jacobi_bench_report(const std::string& json, const Progress& progres
       {"host", {{"simulated", opened.simulated()}}},
       {"iterations", bench.iterations},
       {"kernel_efficiency", bench.efficiency},
-      {"memory_bytes_per_second", {{"value", memory.value.value}, {"source", memory.source}}},
+      {"memory_bytes_per_second", memory.value},
       {"results", list}}
       .dump(kIndent);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 namespace polypath {
 namespace {
@@ -25,9 +26,10 @@ std::vector<int> Dependences::conflicts(std::span<const MemoryUse> uses) const {
     const auto buffer = static_cast<std::size_t>(use.slice.buffer);
     if (buffer >= accesses_.size()) continue;
     const Bytes begin = use.slice.offset, end = begin + use.bytes;
-    for (const Access& earlier : accesses_[buffer])
-      if ((use.writes || earlier.writes) && earlier.begin < end && begin < earlier.end)
-        found.push_back(earlier.node);
+    const Accesses& accesses = accesses_[buffer];
+    for (auto at = accesses.from(begin); at != accesses.all.end() && at->first < end; ++at)
+      if ((use.writes || at->second.writes) && begin < at->second.end)
+        found.push_back(at->second.node);
   }
   std::sort(found.begin(), found.end(), std::greater<>());
   return found;
@@ -38,11 +40,14 @@ void Dependences::note(int node, const MemoryUse& use) {
   const auto buffer = static_cast<std::size_t>(use.slice.buffer);
   if (buffer >= accesses_.size()) accesses_.resize(buffer + 1);
   const Bytes begin = use.slice.offset, end = begin + use.bytes;
+  Accesses& accesses = accesses_[buffer];
   if (use.writes)
-    std::erase_if(accesses_[buffer], [&](const Access& earlier) {
-      return begin <= earlier.begin && earlier.end <= end && earlier.node != node;
-    });
-  accesses_[buffer].push_back({begin, end, node, use.writes});
+    for (auto at = accesses.all.lower_bound(begin); at != accesses.all.end() && at->first < end;) {
+      const bool replaced = at->second.end <= end && at->second.node != node;
+      at = replaced ? accesses.all.erase(at) : std::next(at);
+    }
+  accesses.all.insert({begin, {end, node, use.writes}});
+  accesses.longest = std::max(accesses.longest, use.bytes);
 }
 
 void Dependences::name(int node, std::vector<int>& known, std::vector<int>& named) const {

@@ -4,6 +4,7 @@
 // writes. Of them only those are named that nothing named already comes after, be it by its place
 // in a queue or over any number of others, because every name is a wait.
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -25,19 +26,29 @@ class Dependences {
 
  private:
   struct Access {
-    Bytes begin, end;
+    Bytes end;
     int node = -1;
     bool writes = false;
+  };
+  /// Of a buffer: by where they begin. None that begins `longest` before a place reaches it.
+  struct Accesses {
+    std::multimap<Bytes, Access> all;
+    Bytes longest;
+
+    /// From the first one on that may reach beyond `begin`.
+    [[nodiscard]] auto from(Bytes begin) const {
+      return all.lower_bound(begin > longest ? begin - longest : Bytes{});
+    }
   };
 
   [[nodiscard]] std::vector<int> conflicts(std::span<const MemoryUse> uses) const;
   void note(int node, const MemoryUse& use);
   void name(int node, std::vector<int>& known, std::vector<int>& named) const;
 
-  std::vector<std::vector<Access>> accesses_;  ///< by buffer
-  std::vector<int> queues_;                    ///< by node
-  std::vector<std::vector<int>> known_;        ///< by node: by queue, the last one it comes after
-  std::vector<int> last_;                      ///< by queue
+  std::vector<Accesses> accesses_;       ///< by buffer
+  std::vector<int> queues_;              ///< by node
+  std::vector<std::vector<int>> known_;  ///< by node: by queue, the last one it comes after
+  std::vector<int> last_;                ///< by queue
 };
 
 }  // namespace polypath

@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "core/files.h"
+
 namespace polypath {
 namespace {
 
@@ -20,6 +22,13 @@ int process_generation() {
   static const bool counting = count_forks();
   (void)counting;
   return generation.load(std::memory_order_relaxed);
+}
+
+std::string program_name() {
+  constexpr std::size_t kMost = 64;
+  std::string name = read_file("/proc/self/comm", kMost).value_or("");
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
 }
 
 }  // namespace polypath

@@ -119,12 +119,16 @@ Entry names(const char* variable, std::vector<std::string> Settings::*member, co
 
 Entry statistics(const char* variable, const char* meaning) {
   const auto read = [=](Settings& s, const std::string& t) {
-    if (t != "0" && t != "1" && !is_statistics_folder(t))
+    const bool is_folder = is_statistics_folder(t);
+    if (t != "0" && t != "1" && !is_folder)
       fail_setting(variable, t, "it must be 0, 1 or a folder, which has a / in its name");
-    s.statistics = t != "0";
+    s.statistics = {.wanted = t != "0", .folder = is_folder ? t : ""};
   };
-  return {variable, meaning, read,
-          [](const Settings& s) { return std::string(s.statistics ? "1" : "0"); }};
+  const auto write = [](const Settings& s) {
+    if (!s.statistics.folder.empty()) return s.statistics.folder;
+    return std::string(s.statistics.wanted ? "1" : "0");
+  };
+  return {variable, meaning, read, write};
 }
 
 Entry flag(const char* variable, bool Settings::*member, const char* meaning) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/statistics_target.h"
 #include "core/units.h"
 
 namespace polypath {
@@ -43,7 +44,7 @@ struct Settings {
   double communicator_timeout = 600;   ///< POLYPATH_COMMUNICATOR_TIMEOUT, in seconds
   std::string tuned;                   ///< POLYPATH_TUNED
   std::string log_level = "warning";   ///< POLYPATH_LOG
-  bool statistics = false;             ///< POLYPATH_STATS
+  StatisticsTarget statistics;         ///< POLYPATH_STATS
   std::string trace;                   ///< POLYPATH_TRACE
   bool nvtx = false;                   ///< POLYPATH_NVTX
 };

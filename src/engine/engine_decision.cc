@@ -234,9 +234,11 @@ void Engine::plan_for_now(Decision& decision, PlanRequest request) {
   decision.plan = plan_for(request);
   if (!decision.plan || decision.plan->executor() != Executor::graph || request.options.executor)
     return;
+  GraphWish& wish = graph_wishes_.of(*decision.plan, decision.call.stream);
+  if (graph_wishes_.is_due(wish, *decision.plan)) return;
   request.options.executor = Executor::stream;
   const PlanPointer meanwhile = plan_for(request);
-  if (meanwhile && graph_wishes_.is_due(*decision.plan, *meanwhile, decision.call.stream)) return;
+  if (meanwhile) wish.count(*decision.plan, *meanwhile);
   decision.plan = meanwhile;
   decision.until_graph = true;
 }

@@ -8,6 +8,7 @@
 // algorithms: Karlin et al., Algorithmica 3, 1988). Each lane makes graphs of its own, so each
 // stream counts.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +27,18 @@ inline Seconds cost_of_graph(const CallCosts& costs, const Plan& plan) {
          costs.graph_instantiate_node * static_cast<double>(plan.program.nodes().size());
 }
 
+/// What a program has had of a plan that would rather be a graph, on one stream.
+struct GraphWish {
+  int uses = 0;
+  Seconds missed;
+
+  /// One more use of `graph` as `meanwhile`, the best plan without one.
+  void count(const Plan& graph, const Plan& meanwhile) {
+    ++uses;
+    if (meanwhile.predicted > graph.predicted) missed += meanwhile.predicted - graph.predicted;
+  }
+};
+
 /// Not thread-safe.
 class GraphWishes {
  public:
@@ -33,29 +46,26 @@ class GraphWishes {
   GraphWishes(const CallCosts& costs, std::optional<int> after, std::size_t most)
       : costs_(costs), after_(after), wishes_(most) {}
 
-  /// Counts one more use of `graph`, the plan, on a stream; true if it is to be one. Else
-  /// `meanwhile` is what runs.
-  bool is_due(const Plan& graph, const Plan& meanwhile, StreamHandle stream) {
-    const Key key{stream, graph.structure};
-    Wish* wish = wishes_.find(key);
+  /// The wish for `graph`, the plan, on a stream. Valid until the next call. Plans of one structure
+  /// share graphs, and so a wish; two structures of one hash would at worst have a graph early.
+  GraphWish& of(const Plan& graph, StreamHandle stream) {
+    const Key key{stream, std::hash<std::string>{}(graph.structure)};
+    GraphWish* wish = wishes_.find(key);
     if (wish == nullptr) wish = &wishes_.insert(key, {});
-    const bool due = after_ ? wish->uses >= *after_ : wish->missed >= cost_of_graph(costs_, graph);
-    ++wish->uses;
-    if (meanwhile.predicted > graph.predicted)
-      wish->missed += meanwhile.predicted - graph.predicted;
-    return due;
+    return *wish;
+  }
+
+  /// True once `graph` is to be one.
+  bool is_due(const GraphWish& wish, const Plan& graph) const {
+    return after_ ? wish.uses >= *after_ : wish.missed >= cost_of_graph(costs_, graph);
   }
 
  private:
-  using Key = std::pair<StreamHandle, std::string>;
-  struct Wish {
-    int uses = 0;
-    Seconds missed;
-  };
+  using Key = std::pair<StreamHandle, std::size_t>;
 
   CallCosts costs_;
   std::optional<int> after_;
-  LruCache<Key, Wish> wishes_;
+  LruCache<Key, GraphWish> wishes_;
 };
 
 }  // namespace polypath

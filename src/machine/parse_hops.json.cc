@@ -62,8 +62,10 @@ void MachineReader::read_hop_entry(const JsonField& field) {
 void MachineReader::add_hop(const JsonField& field, Hop hop) {
   hop.kind = kind_of(field, hop);
   for (const JsonField& use : field.at("uses").elements(kMostUses))
-    read_use(use, substitute(used_name(use), name(hop.source), name(hop.destination)),
-             hop.bandwidth, hop.uses);
+    read_use(
+        use,
+        substitute(used_name(use), {{"{from}", name(hop.source)}, {"{to}", name(hop.destination)}}),
+        hop.bandwidth, hop.uses);
   hops_.emplace(std::pair(hop.source, hop.destination), std::move(hop));
 }
 

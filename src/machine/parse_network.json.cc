@@ -5,19 +5,9 @@
 #include <algorithm>
 
 #include "machine/machine_reader.h"
+#include "machine/pattern.h"
 
 namespace polypath {
-namespace {
-
-std::string with_place(std::string text, const std::string& name) {
-  constexpr std::string_view kPlace = "{place}";
-  for (std::size_t at = 0; (at = text.find(kPlace, at)) != std::string::npos; at += name.size())
-    text.replace(at, kPlace.size(), name);
-  return text;
-}
-
-}  // namespace
-
 void MachineReader::read_network(const JsonField& field) {
   field.allow_only({"latency", "bandwidth", "ends", "note"});
   field.check_note(kLongestSentence);
@@ -42,7 +32,8 @@ void MachineReader::read_end(const JsonField& field) {
 std::vector<Use> MachineReader::read_uses(const JsonField& field, PlaceId place) {
   std::vector<Use> uses;
   for (const JsonField& use : field.elements(kMostUses))
-    read_use(use, with_place(used_name(use), name(place)), machine_.network->bandwidth, uses);
+    read_use(use, substitute(used_name(use), {{"{place}", name(place)}}),
+             machine_.network->bandwidth, uses);
   return uses;
 }
 

@@ -90,14 +90,15 @@ std::vector<std::string> expand_resource_name(const std::vector<Place>& places,
   return names;
 }
 
-std::string substitute(std::string_view text, std::string_view from, std::string_view to) {
+std::string substitute(std::string_view text, std::initializer_list<Substitution> names) {
   std::string result;
   while (!text.empty()) {
-    const bool is_from = text.starts_with("{from}");
-    const bool is_to = text.starts_with("{to}");
-    if (is_from || is_to) result += is_from ? from : to;
-    else result += text.front();
-    text.remove_prefix(is_from ? 6 : is_to ? 4 : 1);
+    const auto found = std::find_if(names.begin(), names.end(), [&](const Substitution& name) {
+      return text.starts_with(name.placeholder);
+    });
+    const bool is_name = found != names.end();
+    result += is_name ? found->value : text.substr(0, 1);
+    text.remove_prefix(is_name ? found->placeholder.size() : 1);
   }
   return result;
 }

@@ -2,6 +2,7 @@
 // The short hand of machine files: "gpu[0-3]" is four names, "gpu*" is every place whose name
 // starts with gpu, "gpu*-gpu*.link" is one name per ordered pair. No JSON here.
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,13 @@ std::vector<PlaceId> select_places(const std::vector<Place>& places, std::string
 std::vector<std::string> expand_resource_name(const std::vector<Place>& places,
                                               std::string_view pattern);
 
-/// `text` with every "{from}" and "{to}" replaced.
-std::string substitute(std::string_view text, std::string_view from, std::string_view to);
+/// What a placeholder such as "{from}" stands for.
+struct Substitution {
+  std::string_view placeholder;
+  std::string_view value;
+};
+/// `text` with every placeholder replaced. A value is not searched for placeholders again.
+std::string substitute(std::string_view text, std::initializer_list<Substitution> names);
 
 /// True for a name of 1 to 64 lower-case letters, digits and underscores that starts with a letter,
 /// and for two such with a dot between them: the node's and the place's, "node1.gpu0".

@@ -157,9 +157,10 @@ double gain_of_several_paths(Collective collective, const char* algorithm, Bytes
   return time(false) / time(true);
 }
 
-// 001 has up to 1.4 times for both. Ports of 134 GB/s and calls of 6 us leave less to Bruck's.
+// 001 has up to 1.4 times for both. Reductions take the same over one path; ports of 134 GB/s and
+// calls of 6 us leave less to Bruck's.
 TEST(CollectiveFigures, SeveralPathsHelpKNomialOnBeluga) {
-  EXPECT_GE(gain_of_several_paths(Collective::all_reduce, "knomial", 64_MiB), 1.3);
+  EXPECT_GE(gain_of_several_paths(Collective::all_reduce, "knomial", 256_MiB), 1.3);
 }
 
 TEST(CollectiveFigures, SeveralPathsHelpBruckOnBeluga) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -52,6 +53,7 @@ TEST_P(HoldingProcess, HoldsUntilItIsKilledWhateverItsChildrenDo) {
         static const NamedMemory mine = NamedMemory::open(memory.name(), kBytes, 1);
         if (fork() == 0) {
           alarm(30);
+          close(STDOUT_FILENO), close(STDERR_FILENO);  // nobody is to wait for what it says
           for (;;) pause();
         }
       },

@@ -40,7 +40,7 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_EQ(settings.communicator_timeout, 600);
   EXPECT_EQ(settings.tuned, "");
   EXPECT_EQ(settings.log_level, "warning");
-  EXPECT_FALSE(settings.statistics);
+  EXPECT_FALSE(settings.statistics.wanted);
 }
 
 TEST(Settings, AreAllReadFromTheirVariables) {
@@ -81,7 +81,7 @@ TEST(Settings, AreAllReadFromTheirVariables) {
   EXPECT_EQ(settings.communicator_timeout, 1.5);
   EXPECT_EQ(settings.tuned, "tuned.json");
   EXPECT_EQ(settings.log_level, "debug");
-  EXPECT_TRUE(settings.statistics);
+  EXPECT_TRUE(settings.statistics.wanted);
   EXPECT_EQ(settings.trace, "trace.json");
   EXPECT_TRUE(settings.nvtx);
 }
@@ -92,7 +92,7 @@ TEST(Settings, ReadWhatTheyShow) {
                                   {"POLYPATH_MIN_MESSAGE", "1536"},
                                   {"POLYPATH_MIN_GAIN", "0.125"},
                                   {"POLYPATH_LOG", "off"},
-                                  {"POLYPATH_STATS", "1"}});
+                                  {"POLYPATH_STATS", "/tmp/kept"}});
   Variables shown;
 
   for (const SettingDescription& setting : describe_settings(settings))
@@ -115,6 +115,13 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
     const bool changed = setting.variable == "POLYPATH_MAX_PATHS";
     EXPECT_EQ(setting.value == setting.default_value, !changed) << setting.variable;
   }
+}
+
+TEST(Settings, AFolderOfStatisticsIsKept) {
+  const Settings settings = read({{"POLYPATH_STATS", "./kept"}});
+
+  EXPECT_TRUE(settings.statistics.wanted);
+  EXPECT_EQ(settings.statistics.folder, "./kept");
 }
 
 TEST(Settings, TakeAnEmptyVariableForAnUnsetOne) {

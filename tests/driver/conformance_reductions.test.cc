@@ -129,8 +129,8 @@ TEST_P(DriverReductions, OfAGraphGetOtherAddresses) {
 }
 
 TEST_P(DriverReductions, AreOfOneGpuAndWholeElements) {
-  const Address near = allocate(gpu(), Bytes{64}), far = allocate(peer(), Bytes{64});
-  CopyRequest across{near, gpu(), far, peer(), Bytes{64}};
+  const Address near = allocate(gpu(), Bytes{64}), far = allocate(host(), Bytes{64});
+  CopyRequest across{near, gpu(), far, host(), Bytes{64}};
   CopyRequest odd{near, gpu(), near + Bytes{32}, gpu(), Bytes{6}};
 
   expect_invalid_argument([&] { driver().reduce(across, {}, stream(gpu())); }, "another place");

@@ -62,8 +62,12 @@ TEST(ExpandResourceName, GivesOnePerPlaceOrOrderedPair) {
 }
 
 TEST(Substitute, ReplacesEveryMark) {
-  EXPECT_EQ(substitute("{from}-{to}.link", "gpu0", "gpu1"), "gpu0-gpu1.link");
-  EXPECT_EQ(substitute("{fro}{to", "gpu0", "gpu1"), "{fro}{to");
+  const auto between = [](std::string_view text) {
+    return substitute(text, {{"{from}", "gpu0"}, {"{to}", "gpu1"}});
+  };
+  EXPECT_EQ(between("{from}-{to}.link"), "gpu0-gpu1.link");
+  EXPECT_EQ(between("{fro}{to"), "{fro}{to");
+  EXPECT_EQ(substitute("{place}.out", {{"{place}", "host0"}}), "host0.out");
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ BENCH_JACOBI = record(
     host={"type": "object", "required": ["simulated"]},
     iterations={"type": "integer", "minimum": 2},
     kernel_efficiency={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-    memory_bytes_per_second=record(value=RATE, source=TEXT),
+    memory_bytes_per_second=RATE,
     results=list_of(
         record(
             bytes={"type": "integer", "minimum": 16},

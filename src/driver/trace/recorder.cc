@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "core/files.h"
 #include "core/process.h"
 #include "core/quietly.h"
 #include "driver/trace/trace_file.h"
@@ -36,12 +35,8 @@ std::int64_t unix_nanoseconds_at_origin(Seconds now) {
   return (std::chrono::duration_cast<std::chrono::nanoseconds>(time) - since).count();
 }
 
-std::string program_name() {
-  constexpr std::size_t kMost = 64;
-  std::string name = read_file("/proc/self/comm", kMost).value_or("process");
-  if (name.ends_with('\n')) name.pop_back();
-  return name + " " + std::to_string(getpid());
-}
+// "python3 2251".
+std::string process_label() { return program_name() + " " + std::to_string(getpid()); }
 
 }  // namespace
 
@@ -55,7 +50,7 @@ Recorder::Recorder(Driver& driver, const Machine& machine, Sink sink, Limits lim
       clocks_(driver) {
   const std::string host = driver.name() == "sim" ? machine.name + " (simulated)" : machine.name;
   events_ = {origin_event(process_, unix_nanoseconds_at_origin(driver.now())),
-             process_event(process_, program_name() + " on " + host)};
+             process_event(process_, process_label() + " on " + host)};
 }
 
 Recorder::~Recorder() {

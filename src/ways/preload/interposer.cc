@@ -275,7 +275,7 @@ void Interposer::end() noexcept {
   if (getpid() != process_) return;
   stop_preparing();
   const std::scoped_lock lock(mutex_);
-  if (settings_.statistics) send_statistics(tally_, why_off_);
+  if (settings_.statistics.wanted) send_statistics(tally_, why_off_);
   turn_off("the process ends");
 }
 

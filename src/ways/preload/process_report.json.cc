@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
+#include "core/process.h"
 #include "core/statistics_target.h"
 
 namespace polypath::preload {
@@ -23,12 +24,6 @@ constexpr int kIndent = 1;
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-std::string program_name() {
-  std::string name = read_file("/proc/self/comm", 64).value_or("");
-  if (!name.empty() && name.back() == '\n') name.pop_back();
-  return name;
 }
 
 bool driver_is_open() {

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import Callable
 
 from polypath.cli.errors import UserError, did_you_mean
-from polypath.cli.papers import collectives, graph_phases, jacobi, prediction, put, shares, windows
+from polypath.cli.papers import (
+    collectives,
+    graph_phases,
+    jacobi,
+    nodes,
+    prediction,
+    put,
+    shares,
+    windows,
+)
 from polypath.cli.papers.findings import Bench, Outcome
 
 
@@ -27,6 +36,7 @@ EXPERIMENTS = (
     Experiment("graphs", "Nodes and phases of graphs, small messages", graph_phases.run),
     Experiment("jacobi", "Jacobi solver over four GPUs", jacobi.run),
     Experiment("collectives", "All-reduce and all-to-all", collectives.run),
+    Experiment("nodes", "All-reduce among nodes", nodes.run),
 )
 NAMES = tuple(experiment.name for experiment in EXPERIMENTS)
 

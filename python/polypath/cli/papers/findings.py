@@ -101,10 +101,24 @@ class Bench:
             self.progress()
         return self._kept[key]
 
-    def collective(self, name: str, machine: str, size: int, algorithm: str, paths: str) -> float:
+    def collective(
+        self,
+        name: str,
+        machine: str,
+        size: int,
+        algorithm: str,
+        paths: str,
+        nodes: int | None = None,
+    ) -> float:
         """Return the seconds that a collective takes by one algorithm."""
         document = reports.collective_bench(
-            name, [size], machine=machine, algorithms=[algorithm], paths=paths, verify=False
+            name,
+            [size],
+            machine=machine,
+            nodes=nodes,
+            algorithms=[algorithm],
+            paths=paths,
+            verify=False,
         )
         self.progress()
         return float(document["results"][0]["seconds"])
