@@ -36,7 +36,7 @@ format: bootstrap-lint  ## format the sources
 	@scripts/lint --fix
 
 docs: bootstrap-docs  ## build the documentation as a site in build/site, links checked
-	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet && echo "The site is build/site/index.html"
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build && echo "The site is build/site/index.html"
 
 bench: bootstrap-bench  ## run the microbenchmarks of the library's own costs
 	cmake --preset bench

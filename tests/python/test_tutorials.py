@@ -26,7 +26,8 @@ NUMBER = re.compile(r"\d+(\.\d+)?")
 ANYTHING_LEFT_OUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 needs_stand_in = pytest.mark.skipif(
-    not (install.stand_in_dir() / "libcuda.so.1").exists() or not install.preload_library().exists(),
+    not (install.stand_in_dir() / "libcuda.so.1").exists()
+    or not install.preload_library().exists(),
     reason="the package was built without the stand-in driver or the preload library",
 )
 
