@@ -1,8 +1,8 @@
 # `make help` lists the targets. Each fetches what it needs by itself (scripts/bootstrap).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build package wheels demo test lint format bench clean bootstrap-build \
-        bootstrap-test bootstrap-lint bootstrap-bench bootstrap-wheels
+.PHONY: help setup build package wheels demo test lint format docs bench clean bootstrap-build \
+        bootstrap-test bootstrap-lint bootstrap-docs bootstrap-bench bootstrap-wheels
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PACKAGE := .venv/.stamp-package
@@ -13,7 +13,7 @@ PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml cmake include mach
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: bootstrap-build bootstrap-test bootstrap-lint bootstrap-bench  ## fetch everything that any target needs
+setup: bootstrap-build bootstrap-test bootstrap-lint bootstrap-docs bootstrap-bench  ## fetch everything that any target needs
 
 build: bootstrap-test  ## build the C++ side with its tests, and install the package into .venv
 	cmake --preset default
@@ -34,6 +34,9 @@ lint: bootstrap-lint  ## check formatting, clang-tidy, ruff, mypy, lengths, dupl
 
 format: bootstrap-lint  ## format the sources
 	@scripts/lint --fix
+
+docs: bootstrap-docs  ## build the documentation as a site in build/site, links checked
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build && echo "The site is build/site/index.html"
 
 bench: bootstrap-bench  ## run the microbenchmarks of the library's own costs
 	cmake --preset bench
@@ -58,6 +61,8 @@ bootstrap-test:
 	@scripts/bootstrap build test
 bootstrap-lint:
 	@scripts/bootstrap build test lint
+bootstrap-docs:
+	@scripts/bootstrap docs
 bootstrap-bench:
 	@scripts/bootstrap build bench
 bootstrap-wheels:

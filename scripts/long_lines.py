@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Names the lines of prose in documents that are longer than 120 columns.
+"""Names the lines of prose in the given documents that are longer than 120 columns.
 
-The documents' names come on standard input. Tables, code blocks, pictures and lines that
-cannot be broken are left out.
+Tables, code blocks, pictures and lines that cannot be broken are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def lines_of_prose(text: str) -> Iterator[tuple[int, str]]:
 def main() -> int:
     """Print every line that is too long; return 1 if there is one."""
     found = False
-    for name in sys.stdin.read().split():
+    for name in sys.argv[1:]:
         for number, line in lines_of_prose(Path(name).read_text(encoding="utf-8")):
             if len(line) > COLUMNS:
                 print(f"{name}:{number}: {len(line)} columns")

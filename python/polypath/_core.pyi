@@ -106,6 +106,15 @@ def format_bytes(count: int) -> str:
     Return the shortest exact form that parse_bytes reads back: "64M", "4097".
     """
 
+def describe_bytes(count: int) -> str:
+    """Return a size for people: "64 MiB", "1.5 KiB", "123 B"."""
+
+def describe_seconds(seconds: float) -> str:
+    """Return a time for people: "12.3 us", "4.567 ms", "1.234 s", "never"."""
+
+def describe_bandwidth(bytes_per_second: float) -> str:
+    """Return a rate in bytes/s for people: "393 GB/s", "8.25 GB/s"."""
+
 class Stream:
     """A stream of a GPU: work on it runs in order. Made by Context.stream."""
 

@@ -190,10 +190,11 @@ class Collectives:
         self, tensor: Any, counts: Sequence[Sequence[int]], output: Any = None, stream: Any = None,
         *, dtype: str | None = None,
     ) -> None:  # fmt: skip
-        """Give counts[i][j] elements of rank i's tensor to rank j; None: in place.
+        """Give `counts[i][j]` elements of rank i's tensor to rank j; None: in place.
 
         All ranks pass the same counts. What goes to rank 0, 1, ... lies side by side in the tensor,
-        what comes from rank 0, 1, ... in the output. In place counts[i][j] = counts[j][i].
+        what comes from rank 0, 1, ... in the output. In place `counts[i][j]` is
+        `counts[j][i]`.
         """
         call = Call("alltoallv", "sum", 0, dtype, counts_of(counts, self.size))
         self._run(call, tensor, output, stream)

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -39,6 +40,13 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n\r") - first + 1);
 }
 
+/// A number with so many significant digits, never in scientific notation: "28.0", "1000".
+std::string with_digits(double value, int digits) {
+  const int before_point =
+      value == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  return fmt::format("{:.{}f}", value, std::max(0, digits - before_point));
+}
+
 }  // namespace
 
 Bytes parse_bytes(std::string_view text, std::string_view what) {
@@ -72,13 +80,13 @@ std::string describe_bytes(Bytes bytes) {
 std::string describe_seconds(Seconds seconds) {
   const double value = seconds.value;
   if (!std::isfinite(value)) return "never";
-  if (std::abs(value) < 1e-3) return fmt::format("{:.3g} us", value * 1e6);
-  if (std::abs(value) < 1) return fmt::format("{:.4g} ms", value * 1e3);
-  return fmt::format("{:.4g} s", value);
+  if (std::abs(value) < 1e-3) return with_digits(value * 1e6, 3) + " us";
+  if (std::abs(value) < 1) return with_digits(value * 1e3, 4) + " ms";
+  return with_digits(value, 4) + " s";
 }
 
 std::string describe_bandwidth(BytesPerSecond bandwidth) {
-  return fmt::format("{:.3g} GB/s", bandwidth.value / 1e9);
+  return with_digits(bandwidth.value / 1e9, 3) + " GB/s";
 }
 
 std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }

@@ -16,11 +16,14 @@ Bytes parse_bytes(std::string_view text, std::string_view what = "size");
 /// The shortest exact form that parse_bytes reads back: "64M", "4097".
 std::string format_bytes(Bytes bytes);
 
-/// For sentences: "64 MiB", "1.5 MiB", "123 B".
+// For sentences, tables and pictures, of the C++ side and of the Python one. Times and bandwidths
+// keep their digits, so that columns of them line up: 3 significant ones, of times from 1 ms on 4.
+
+/// "64 MiB", "1.5 MiB", "123 B".
 std::string describe_bytes(Bytes bytes);
-/// For sentences: "12.3 us", "4.56 ms".
+/// "12.3 us", "4.560 ms", "2.000 s"; "never" for what is not finite.
 std::string describe_seconds(Seconds seconds);
-/// For sentences: "393 GB/s" (1 GB = 1e9 bytes).
+/// "393 GB/s", "8.25 GB/s" (1 GB = 1e9 bytes).
 std::string describe_bandwidth(BytesPerSecond bandwidth);
 
 /// The date where it is UTC: "2026-11-21".

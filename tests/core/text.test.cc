@@ -52,10 +52,20 @@ TEST(Describe, WritesForSentences) {
   EXPECT_EQ(describe_bytes(123_B), "123 B");
   EXPECT_EQ(describe_bytes(1536_KiB), "1.5 MiB");
   EXPECT_EQ(describe_seconds(Seconds{12.34e-6}), "12.3 us");
-  EXPECT_EQ(describe_seconds(Seconds{4.56e-3}), "4.56 ms");
-  EXPECT_EQ(describe_seconds(Seconds{2}), "2 s");
+  EXPECT_EQ(describe_seconds(Seconds{28e-6}), "28.0 us");
+  EXPECT_EQ(describe_seconds(Seconds{4.56e-3}), "4.560 ms");
+  EXPECT_EQ(describe_seconds(Seconds{2}), "2.000 s");
+  EXPECT_EQ(describe_seconds(Seconds{0}), "0.00 us");
   EXPECT_EQ(describe_seconds(Seconds::infinity()), "never");
   EXPECT_EQ(describe_bandwidth(393_GBps), "393 GB/s");
+  EXPECT_EQ(describe_bandwidth({8.25e9}), "8.25 GB/s");
+}
+
+TEST(Describe, NeverTurnsScientific) {
+  // With three significant digits 999.6 is 1e+03 for printf; people read 1000.
+  EXPECT_EQ(describe_seconds(Seconds{999.6e-6}), "1000 us");
+  EXPECT_EQ(describe_seconds(Seconds{123456}), "123456 s");
+  EXPECT_EQ(describe_bandwidth({2.5e12}), "2500 GB/s");
 }
 
 TEST(Split, KeepsEmptyPartsAndTrims) {

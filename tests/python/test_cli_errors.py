@@ -178,3 +178,11 @@ def test_suggestions_come_from_the_names_that_a_message_lists():
 
     assert with_suggestion(message) == f"{message} Did you mean narval?"
     assert with_suggestion("no names here") == "no names here"
+
+
+@pytest.mark.parametrize("place", ["gpu9", "host1", "cuda9"])
+def test_no_place_is_suggested_that_the_machine_does_not_have(place: str) -> None:
+    message = f"place '{place}' is unknown (machine 'one' has gpu10, host0) Name one of them."
+
+    assert f"Did you mean {place}?" not in with_suggestion(message)
+    assert "gpu9" not in with_suggestion(message).removeprefix(message)

@@ -146,3 +146,13 @@ def test_c_example_compiles_and_runs(tmp_path: Path) -> None:
 
     assert result.returncode == 0, result.stdout
     assert re.fullmatch(r"64 MiB in \d+ us\n", result.stdout)
+
+
+def test_every_c_function_is_listed() -> None:
+    header = text_of(ROOT / "include" / "polypath.h")
+    functions = set(re.findall(r"^POLYPATH_API [^;]*?\b(polypath_\w+)\(", header, re.MULTILINE))
+
+    assert "polypath_copy_many_on" in functions
+    assert (
+        functions - set(re.findall(r"`(polypath_\w+)`", text_of(ROOT / "docs" / "c.md"))) == set()
+    )

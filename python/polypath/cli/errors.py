@@ -45,8 +45,9 @@ def with_suggestion(message: str) -> str:
         return message
     names = re.findall(r"[\w-]+", listed[1])
     name = quoted[1] or quoted[2]
-    place = meant_place(name) if message.startswith("place ") else ""
-    return message + (f" Did you mean {place}?" if place else did_you_mean(name, names))
+    if message.startswith("place ") and meant_place(name) in {*names, "host"} - {name}:
+        return f"{message} Did you mean {meant_place(name)}?"
+    return message + did_you_mean(name, names)
 
 
 def meant_place(name: str) -> str:

@@ -1,46 +1,34 @@
-"""Numbers as people read them: sizes in powers of 1024, bandwidths in GB/s of 1e9 bytes/s."""
+"""Numbers as people read them: sizes in powers of 1024, bandwidths in GB/s of 1e9 bytes/s.
+
+Sizes, times and bandwidths are written by the library (src/core/text.h), which has them in its own
+sentences, so that a number looks the same wherever it stands.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-_SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+from polypath import _core
 
 
 def size_text(count: float) -> str:
     """Return a number of bytes as "64 MiB", "1.5 KiB" or "123 B"."""
-    value, unit = float(count), 0
-    while value >= 1024 and unit + 1 < len(_SIZE_UNITS):
-        value, unit = value / 1024, unit + 1
-    return f"{value:.4g} {_SIZE_UNITS[unit]}"
+    return _core.describe_bytes(int(count))
 
 
 def time_text(seconds: float) -> str:
     """Return a time in seconds as "12.3 us", "4.567 ms" or "1.234 s"."""
-    if not math.isfinite(seconds):
-        return "never"
-    if abs(seconds) < 1e-3:
-        return f"{significant(seconds * 1e6, 3)} us"
-    if abs(seconds) < 1:
-        return f"{significant(seconds * 1e3, 4)} ms"
-    return f"{significant(seconds, 4)} s"
-
-
-def significant(value: float, digits: int) -> str:
-    """Return a number with that many significant digits, never in scientific notation."""
-    before_point = math.floor(math.log10(abs(value))) + 1 if value else 1
-    return f"{value:.{max(0, digits - before_point)}f}"
-
-
-def gigabytes(bytes_per_second: float) -> str:
-    """Return the number of GB/s (1e9 bytes/s), without the unit: "393", "55.1", "8.25"."""
-    return significant(bytes_per_second / 1e9, 3)
+    return _core.describe_seconds(seconds)
 
 
 def bandwidth_text(bytes_per_second: float) -> str:
     """Return a rate in bytes/s as "393 GB/s"."""
-    return f"{gigabytes(bytes_per_second)} GB/s"
+    return _core.describe_bandwidth(bytes_per_second)
+
+
+def gigabytes(bytes_per_second: float) -> str:
+    """Return the number of GB/s (1e9 bytes/s), without the unit: "393", "55.1", "8.25"."""
+    return bandwidth_text(bytes_per_second).removesuffix(" GB/s")
 
 
 def factor_text(factor: float) -> str:

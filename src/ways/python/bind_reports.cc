@@ -149,6 +149,15 @@ void bind_sizes(nb::module_& module) {
   module.def(
       "format_bytes", [](std::uint64_t count) { return format_bytes({count}); }, "count"_a,
       R"(Return the shortest exact form that parse_bytes reads back: "64M", "4097".)");
+  module.def(
+      "describe_bytes", [](std::uint64_t count) { return describe_bytes({count}); }, "count"_a,
+      R"(Return a size for people: "64 MiB", "1.5 KiB", "123 B".)");
+  module.def(
+      "describe_seconds", [](double seconds) { return describe_seconds(Seconds{seconds}); },
+      "seconds"_a, R"(Return a time for people: "12.3 us", "4.567 ms", "1.234 s", "never".)");
+  module.def(
+      "describe_bandwidth", [](double rate) { return describe_bandwidth({rate}); },
+      "bytes_per_second"_a, R"(Return a rate in bytes/s for people: "393 GB/s", "8.25 GB/s".)");
 }
 
 }  // namespace
