@@ -27,9 +27,12 @@ constexpr int kLongestPause = 5;  // milliseconds
 
 struct Header {
   std::uint32_t tag = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t is_farewell = 0;  ///< its bytes say why nothing follows
   std::uint64_t bytes = 0;
 };
+
+// Of a farewell, so that it goes and comes at once.
+constexpr std::size_t kLongestFarewell = 1024;
 
 struct Sent {
   MessageNumber number = 0;
@@ -81,7 +84,7 @@ class TcpTransport final : public Transport {
     const std::scoped_lock lock(mutex_);
     if (aborted_.empty()) aborted_ = why.empty() ? "no reason was given" : why;
     for (Peer& peer : peers_) {
-      if (peer.socket.is_open()) shutdown(peer.socket.get(), SHUT_RDWR);
+      if (peer.socket.is_open()) say_farewell(peer), shutdown(peer.socket.get(), SHUT_RDWR);
       peer.sending.clear(), peer.receiving.clear();
     }
     under_way_.clear();
@@ -115,6 +118,22 @@ class TcpTransport final : public Transport {
     if (aborted_.empty()) return;
     fail(ErrorCode::communicator, fmt::format("rank {} sends and receives no more", rank()),
          "it was aborted: " + aborted_, "Start all ranks again.");
+  }
+
+  // Not within a message. Whoever is not reached finds the connection closed.
+  void say_farewell(const Peer& peer) const {
+    if (!peer.problem.empty() || (!peer.sending.empty() && peer.sending.front().done > 0)) return;
+    const std::string why = aborted_.substr(0, kLongestFarewell);
+    const Header header{.is_farewell = 1, .bytes = why.size()};
+    const std::string said(reinterpret_cast<const char*>(&header), sizeof header);
+    const std::string text = said + why;
+    (void)send_some(peer.socket, std::as_bytes(std::span(text)));
+  }
+
+  static std::string farewell_of(const Peer& peer, std::uint64_t bytes) {
+    std::string why(std::min<std::uint64_t>(bytes, kLongestFarewell), ' ');
+    why.resize(receive_some(peer.socket, std::as_writable_bytes(std::span(why))).bytes);
+    return "it has given up: " + why;
   }
 
   void make_progress(Peer& peer) {
@@ -161,6 +180,7 @@ class TcpTransport final : public Transport {
 
   static bool is_wanted(Peer& peer, const Wanted& message) {
     const auto& [want, come] = std::pair(message.header, message.come);
+    if (come.is_farewell != 0) return peer.problem = farewell_of(peer, come.bytes), false;
     if (want.tag == come.tag && want.bytes == come.bytes) return true;
     peer.problem = fmt::format("it sent {} bytes with tag {} where {} with tag {} were expected",
                                come.bytes, come.tag, want.bytes, want.tag);
