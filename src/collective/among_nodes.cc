@@ -34,7 +34,7 @@ NodeRank::~NodeRank() {
 }
 
 Bytes NodeRank::room() const {
-  return piece_ + kLargestElement * static_cast<std::uint64_t>(2 * size());
+  return piece_ + kLargestElement * (2 * static_cast<std::uint64_t>(size()));
 }
 
 Address NodeRank::memory(int number) {

@@ -4,7 +4,7 @@
 //
 //   polypath_nodes NODES RANKS_OF_EACH [reduce]
 //
-// Without "reduce" nothing is reduced, for drivers without kernels. Says "right", or who is not.
+// Nodes of one rank may share a GPU. Without "reduce" nothing is reduced, for drivers without kernels. Says "right", or who is not.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ class Rank {
   Rank(const std::string& folder, const Layout& layout, int rank)
       : layout_(layout), rank_(rank), opened_(open()) {
     const auto gpus = opened_.machine().places_of(PlaceKind::gpu);
-    gpu_ = gpus.at(static_cast<std::size_t>(rank));
+    gpu_ = gpus.at(static_cast<std::size_t>(rank) % gpus.size());
     auto bootstrap = bootstrap_by_file(folder, rank, layout.size(), kTimeout);
     auto transport = transport_by_tcp(*bootstrap, "127.0.0.1", kTimeout);
     auto communicator = std::make_unique<Communicator>(
