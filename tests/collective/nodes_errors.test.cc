@@ -52,7 +52,7 @@ TEST_F(RanksOfNodes, WithoutOneOfThemEndInAnErrorThatNamesIt) {
             awaited_verdict(rank.collectives.communicator());
         EXPECT_TRUE(soon([&] { return rank.collectives.is_done(); }));
       },
-      Seconds{3});
+      Seconds{5});
 
   expect_no_errors(errors);
   EXPECT_THAT(said, Each(HasSubstr("rank 3")));

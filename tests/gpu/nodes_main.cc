@@ -4,7 +4,8 @@
 //
 //   polypath_nodes NODES RANKS_OF_EACH [reduce]
 //
-// Nodes of one rank may share a GPU. Without "reduce" nothing is reduced, for drivers without kernels. Says "right", or who is not.
+// Nodes of one rank may share a GPU. Without "reduce" nothing is reduced, for drivers without
+// kernels. Says "right", or who is not.
 
 #include <sys/wait.h>
 #include <unistd.h>
