@@ -42,7 +42,7 @@ void Communicator::watch(CallNumber call, Question is_done) {
 }
 
 void Communicator::on_abort(Callback callback) { state_->on_abort(std::move(callback)); }
-void Communicator::abort(const std::string& why) { state_->abort(ErrorCode::communicator, why); }
+void Communicator::abort(const std::string& why, ErrorCode code) { state_->abort(code, why); }
 void Communicator::check() { state_->check(); }
 
 // Watched as an operation is: who waits for a rank that has ended need not wait for the timeout.
@@ -66,11 +66,14 @@ std::vector<Blob> Communicator::all_gather(const Blob& mine) {
                   [&] { return bootstrap_->all_gather(mine, options_.timeout); });
 }
 
-std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+std::unique_ptr<Communicator> Communicator::split(int color, int key,
+                                                  std::optional<Seconds> timeout) {
   return together({.operation = "split"}, [&]() -> std::unique_ptr<Communicator> {
+    CommunicatorOptions options = options_;
+    options.timeout = timeout.value_or(options_.timeout);
     auto group = bootstrap_->split(color, key, options_.timeout);
     if (group) group->while_waiting([this] { check(); });
-    return group ? std::make_unique<Communicator>(std::move(group), options_) : nullptr;
+    return group ? std::make_unique<Communicator>(std::move(group), options) : nullptr;
   });
 }
 

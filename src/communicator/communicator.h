@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "communicator/call_record.h"
 #include "communicator/control_block.h"
 #include "communicator/nodes.h"
+#include "core/error.h"
 #include "core/settings.h"
 #include "core/units.h"
 
@@ -54,6 +56,7 @@ class Communicator {
   [[nodiscard]] const Nodes& nodes() const;
   /// A name that no other communicator has, the same at every rank.
   [[nodiscard]] const std::string& id() const;
+  [[nodiscard]] Seconds timeout() const { return options_.timeout; }
 
   /// This rank's next call: its number, the same at every rank. Errors: invalid_argument if another
   /// rank of the node has called something else, here and then at all of them; that of an abort.
@@ -65,16 +68,18 @@ class Communicator {
   /// Called once when the communicator is aborted, to release what waits: by the thread that finds
   /// out; at once if it is aborted already. Must not close the communicator.
   void on_abort(Callback callback);
-  /// Ends it for all ranks of the node, in words of this rank. Without effect if it has ended.
-  void abort(const std::string& why);
+  /// Ends it for all ranks of the node, in words of this rank, which then are the error of all
+  /// calls. Without effect if it has ended.
+  void abort(const std::string& why, ErrorCode code = ErrorCode::communicator);
   /// Error if the communicator is aborted: for whoever waits.
   void check();
 
   /// What each rank gives, at every rank: for handles and the like. Waits for all ranks.
   std::vector<Blob> all_gather(const Blob& mine);
   /// Those of the same color in the order of their keys, then of their ranks, as MPI_Comm_split has
-  /// it; null for a negative color. Waits for all ranks, which must all call it.
-  std::unique_ptr<Communicator> split(int color, int key);
+  /// it; null for a negative color. The new one has the timeout of this one, or the one that is
+  /// given. Waits for all ranks, which must all call it.
+  std::unique_ptr<Communicator> split(int color, int key, std::optional<Seconds> timeout = {});
 
   /// This rank makes no more calls. Waits for nobody; at most for a question in progress.
   void close() noexcept;

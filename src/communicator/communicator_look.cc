@@ -15,6 +15,9 @@ namespace {
 // A program that ends before its communicator is closed has mostly done its part.
 constexpr std::chrono::seconds kGrace{1};
 
+// What keeps ranks of other nodes is not seen here: who waits for their messages says it first.
+constexpr std::chrono::seconds kForOtherNodes{1};
+
 constexpr const char* kFindOut = "Find out what became of that rank.";
 
 }  // namespace
@@ -87,7 +90,11 @@ std::string CommunicatorState::problem_with(int other) {
 std::string CommunicatorState::overdue() const {
   const std::chrono::duration<double> timeout(timeout_.value);
   for (const UnderWay& one : under_way_) {
-    if (Clock::now() - one.since < timeout) continue;
+    const auto waited = Clock::now() - one.since;
+    if (waited < timeout) continue;
+    if (agreement.nodes.count() > 1 && missing(one.call).empty() &&
+        waited < timeout + kForOtherNodes)
+      continue;
     return fmt::format(
         "After {:g} s there is no end of call {} ({}) Find out what they wait for, or set "
         "POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.",
@@ -101,12 +108,17 @@ std::string CommunicatorState::describe_call(CallNumber call) const {
   return record ? fmt::format("{}, {}", call, describe(*record)) : std::to_string(call);
 }
 
-std::string CommunicatorState::who_is_missing(CallNumber call) const {
-  std::vector<int> missing;
+std::vector<int> CommunicatorState::missing(CallNumber call) const {
+  std::vector<int> ranks;
   for (int other = 0; other < block_.ranks(); ++other)
-    if (block_.entered(other) < call) missing.push_back(rank_of(other));
-  std::string who = missing.empty() ? "all ranks of this node have come to it"
-                                    : describe_ranks(missing) + " did not come to it";
+    if (block_.entered(other) < call) ranks.push_back(rank_of(other));
+  return ranks;
+}
+
+std::string CommunicatorState::who_is_missing(CallNumber call) const {
+  const std::vector<int> late = missing(call);
+  std::string who = late.empty() ? "all ranks of this node have come to it"
+                                 : describe_ranks(late) + " did not come to it";
   if (agreement.nodes.count() > 1) who += "; ranks of other nodes cannot be seen from here";
   return who;
 }

@@ -5,7 +5,8 @@
 //   - at once, if a rank that has not come to it has ended or left;
 //   - after a second, if a rank has ended that had come to it: its part may be done nevertheless;
 //   - after the timeout, counted from when it was to be watched, or from when an earlier call was
-//     over, whichever is later: a long queue is no fault.
+//     over, whichever is later: a long queue is no fault. If no rank of the node is missing, but
+//     there are other nodes, a second later.
 
 #include <chrono>
 #include <mutex>
@@ -56,6 +57,7 @@ class CommunicatorState final : public Watched {
   [[nodiscard]] std::string problem_with(int other);
   [[nodiscard]] std::string overdue() const;
   [[nodiscard]] std::string describe_call(CallNumber call) const;
+  [[nodiscard]] std::vector<int> missing(CallNumber call) const;
   [[nodiscard]] std::string who_is_missing(CallNumber call) const;
   [[nodiscard]] int rank_of(int local) const;
 

@@ -47,7 +47,8 @@ class Transport {
   /// rank.
   void wait(MessageNumber message, Seconds timeout);
 
-  /// Ends all that is under way, here at once, and at the others as if this rank were gone.
+  /// Ends all that is under way, here at once, and at the others as if this rank were gone; those
+  /// that wait for a message of it are told why, as far as they can be.
   virtual void abort(const std::string& why) = 0;
 
  private:

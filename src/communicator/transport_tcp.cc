@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -14,9 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "communicator/deadline.h"
-#include "communicator/ranks.h"
-#include "communicator/sockets.h"
+#include "communicator/rank_sockets.h"
 #include "communicator/transport.h"
 #include "core/error.h"
 
@@ -27,9 +24,12 @@ constexpr int kLongestPause = 5;  // milliseconds
 
 struct Header {
   std::uint32_t tag = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t is_farewell = 0;  ///< its bytes say why nothing follows
   std::uint64_t bytes = 0;
 };
+
+// Of a farewell, so that it goes and comes at once.
+constexpr std::size_t kLongestFarewell = 1024;
 
 struct Sent {
   MessageNumber number = 0;
@@ -81,7 +81,7 @@ class TcpTransport final : public Transport {
     const std::scoped_lock lock(mutex_);
     if (aborted_.empty()) aborted_ = why.empty() ? "no reason was given" : why;
     for (Peer& peer : peers_) {
-      if (peer.socket.is_open()) shutdown(peer.socket.get(), SHUT_RDWR);
+      if (peer.socket.is_open()) say_farewell(peer), shutdown(peer.socket.get(), SHUT_RDWR);
       peer.sending.clear(), peer.receiving.clear();
     }
     under_way_.clear();
@@ -115,6 +115,22 @@ class TcpTransport final : public Transport {
     if (aborted_.empty()) return;
     fail(ErrorCode::communicator, fmt::format("rank {} sends and receives no more", rank()),
          "it was aborted: " + aborted_, "Start all ranks again.");
+  }
+
+  // Not within a message. Whoever is not reached finds the connection closed.
+  void say_farewell(const Peer& peer) const {
+    if (!peer.problem.empty() || (!peer.sending.empty() && peer.sending.front().done > 0)) return;
+    const std::string why = aborted_.substr(0, kLongestFarewell);
+    const Header header{.is_farewell = 1, .bytes = why.size()};
+    const std::string said(reinterpret_cast<const char*>(&header), sizeof header);
+    const std::string text = said + why;
+    (void)send_some(peer.socket, std::as_bytes(std::span(text)));
+  }
+
+  static std::string farewell_of(const Peer& peer, std::uint64_t bytes) {
+    std::string why(std::min<std::uint64_t>(bytes, kLongestFarewell), ' ');
+    why.resize(receive_some(peer.socket, std::as_writable_bytes(std::span(why))).bytes);
+    return "it has given up: " + why;
   }
 
   void make_progress(Peer& peer) {
@@ -161,6 +177,7 @@ class TcpTransport final : public Transport {
 
   static bool is_wanted(Peer& peer, const Wanted& message) {
     const auto& [want, come] = std::pair(message.header, message.come);
+    if (come.is_farewell != 0) return peer.problem = farewell_of(peer, come.bytes), false;
     if (want.tag == come.tag && want.bytes == come.bytes) return true;
     peer.problem = fmt::format("it sent {} bytes with tag {} where {} with tag {} were expected",
                                come.bytes, come.tag, want.bytes, want.tag);
@@ -203,100 +220,14 @@ class TcpTransport final : public Transport {
   std::string aborted_;
 };
 
-/// What a rank says first on a connection.
-struct Hello {
-  std::array<char, 32> run{};  ///< the name of this run: 128 bits in hexadecimal
-  std::int32_t rank = 0;
-};
-
-class Meeting {
- public:
-  Meeting(Bootstrap& bootstrap, const std::string& host, Seconds timeout)
-      : bootstrap_(bootstrap),
-        deadline_(timeout),
-        listener_(listen_at({host, "0"})),
-        peers_(static_cast<std::size_t>(bootstrap.size())) {
-    const std::string mine =
-        unique_name() + SocketAddress{host, own_address(listener_).port}.text();
-    said_ = bootstrap.all_gather(mine, timeout);
-    std::copy_n(said_.front().begin(), hello_.run.size(), hello_.run.begin());
-    hello_.rank = bootstrap.rank();
-  }
-
-  // Who has a lower rank is connected to; all listen already.
-  std::vector<Peer> peers() && {
-    for (int other = 0; other < bootstrap_.rank(); ++other) connect(other);
-    wait_until(deadline_, [this] { return accept(), missing().empty(); });
-    if (const auto late = missing(); !late.empty())
-      fail(ErrorCode::communicator,
-           fmt::format("Rank {} has no connection to {}", bootstrap_.rank(), describe_ranks(late)),
-           "the time for it is over",
-           "Look whether the ranks reach each other, and give hosts by which they do.");
-    return std::move(peers_);
-  }
-
- private:
-  void connect(int other) {
-    const std::string& said = said_[static_cast<std::size_t>(other)];
-    Descriptor made = connect_to(parse_socket_address(said.substr(hello_.run.size())), deadline_);
-    const std::string text(reinterpret_cast<const char*>(&hello_), sizeof hello_);
-    if (made.is_open() && send_all(made, text, deadline_)) at(other).socket = std::move(made);
-  }
-
-  void accept() {
-    while (true) {
-      Descriptor made = accept_from(listener_);
-      if (!made.is_open()) break;
-      strangers_.push_back({std::move(made), {}, 0});
-    }
-    for (Stranger& each : strangers_) listen_to(each);
-    std::erase_if(strangers_, [](const Stranger& each) { return !each.socket.is_open(); });
-  }
-
-  struct Stranger {
-    Descriptor socket;
-    Hello hello;
-    std::size_t read = 0;
-  };
-
-  // Who is of another run, or says a rank that is there already, is not let in.
-  void listen_to(Stranger& from) {
-    const auto hello = std::as_writable_bytes(std::span(&from.hello, 1));
-    const Moved moved = receive_some(from.socket, hello.subspan(from.read));
-    from.read += moved.bytes;
-    if (moved.gone) from.socket = Descriptor();
-    if (from.read < sizeof(Hello)) return;
-    const int rank = from.hello.rank;
-    const bool is_known = from.hello.run == hello_.run && rank > bootstrap_.rank() &&
-                          rank < bootstrap_.size() && !at(rank).socket.is_open();
-    Descriptor socket = std::exchange(from.socket, Descriptor());
-    if (is_known) at(rank).socket = std::move(socket);
-  }
-
-  [[nodiscard]] std::vector<int> missing() const {
-    std::vector<int> ranks;
-    for (int other = 0; other < bootstrap_.size(); ++other)
-      if (other != bootstrap_.rank() && !peers_[static_cast<std::size_t>(other)].socket.is_open())
-        ranks.push_back(other);
-    return ranks;
-  }
-  Peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
-
-  Bootstrap& bootstrap_;
-  Deadline deadline_;
-  Descriptor listener_;
-  std::vector<Peer> peers_;
-  std::vector<Blob> said_;  ///< by each rank: a name and where it listens
-  Hello hello_;
-  std::vector<Stranger> strangers_;
-};
-
 }  // namespace
 
 std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::string& host,
                                             Seconds timeout) {
-  return std::make_unique<TcpTransport>(bootstrap.rank(),
-                                        Meeting(bootstrap, host, timeout).peers());
+  std::vector<Peer> peers;
+  for (Descriptor& socket : connect_ranks(bootstrap, host, timeout))
+    peers.push_back({.socket = std::move(socket)});
+  return std::make_unique<TcpTransport>(bootstrap.rank(), std::move(peers));
 }
 
 }  // namespace polypath

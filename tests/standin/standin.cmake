@@ -12,7 +12,8 @@ foreach(program IN ITEMS test_standin standin_peer)
   target_compile_definitions(${program} PRIVATE STANDIN_FOLDER="${PROJECT_BINARY_DIR}/standin")
 endforeach()
 add_dependencies(test_standin standin_peer)
-foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report polypath_ranks)
+foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report polypath_ranks
+        polypath_nodes)
   if(TARGET ${program})
     add_dependencies(${program} standin_cuda standin_nvml)
   endif()
@@ -63,5 +64,14 @@ foreach(ranks IN ITEMS 2 3 5 8)
            COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${ranks}
                    STANDIN_MACHINE=h200x8 $<TARGET_FILE:polypath_ranks> ${ranks} ${ranks})
   set_tests_properties(StandIn.RanksAreProcesses${ranks} PROPERTIES LABELS standin
+                       PASS_REGULAR_EXPRESSION "right")
+endforeach()
+# GPUs of one machine that are told to be on several nodes: nodes and ranks of each.
+foreach(layout IN ITEMS 2-2 3-1 2-3)
+  string(REPLACE "-" ";" numbers ${layout})
+  add_test(NAME StandIn.RanksOfNodes${layout}
+           COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=5
+                   STANDIN_MACHINE=h200x8 $<TARGET_FILE:polypath_nodes> ${numbers})
+  set_tests_properties(StandIn.RanksOfNodes${layout} PROPERTIES LABELS standin
                        PASS_REGULAR_EXPRESSION "right")
 endforeach()

@@ -1,0 +1,114 @@
+// Ranks of several nodes that differ, do not come, give up, or ask for what there is not.
+
+#include <gmock/gmock.h>
+
+#include "collective/ranks_of_nodes.h"
+#include "support/errors.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST_F(RanksOfNodes, ThatCallSomethingElseAreAnErrorThatSaysWho) {
+  const Layout layout{2, 2};
+  const CollectiveRequest request = request_of(layout, 1000);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+
+  const auto errors = on_ranks(layout, [&](const Rank& rank) {
+    CollectiveCall call = call_of(request, buffers, rank.number);
+    if (rank.number >= 2) call.reduction.operation = ReduceOperator::maximum;
+    rank.collectives.run(call, rank.stream);
+    (void)awaited_verdict(rank.collectives.communicator());
+    rank.collectives.communicator().check();
+  });
+
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("calls allreduce of 1000 float32 (sum)"),
+                                 HasSubstr("calls allreduce of 1000 float32 (max)"))));
+}
+
+// By a ring of copies: a simulated kernel that waits for messages never ends without them.
+TEST_F(RanksOfNodes, WithoutOneOfThemEndInAnErrorThatNamesIt) {
+  const Layout layout{2, 2};
+  piece_ = 8_MiB;
+  const CollectiveRequest request = request_of(layout, 3'000'000);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+  std::vector<std::string> said(4);
+
+  const auto errors = on_ranks(
+      layout,
+      [&](const Rank& rank) {
+        const CollectiveCall call = call_of(request, buffers, rank.number);
+        rank.collectives.choose_from({.algorithms = {"ring"}});
+        rank.collectives.run(call, rank.stream);
+        wait(rank);
+        if (rank.number != 3) rank.collectives.run(call, rank.stream);
+        said[static_cast<std::size_t>(rank.number)] =
+            awaited_verdict(rank.collectives.communicator());
+        EXPECT_TRUE(soon([&] { return rank.collectives.is_done(); }));
+      },
+      Seconds{5});
+
+  expect_no_errors(errors);
+  EXPECT_THAT(said, Each(HasSubstr("rank 3")));
+}
+
+TEST_F(RanksOfNodes, EndWhenOneOfThemGivesUp) {
+  const Layout layout{3, 2};
+  const CollectiveRequest request = request_of(layout, 1000);
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+
+  const auto errors = on_ranks(layout, [&](const Rank& rank) {
+    const CollectiveCall call = call_of(request, buffers, rank.number);
+    if (rank.number == 4) rank.collectives.communicator().abort("no more gradients");
+    else rank.collectives.run(call, rank.stream);
+    const std::string said = awaited_verdict(rank.collectives.communicator());
+    EXPECT_THAT(said, HasSubstr("no more gradients"));
+    EXPECT_TRUE(soon([&] { return rank.collectives.is_done(); }));
+  });
+
+  // Who comes late is refused at once.
+  for (const std::string& error : errors)
+    EXPECT_THAT(error, testing::AnyOf(IsEmpty(), HasSubstr("no more gradients")));
+}
+
+TEST_F(RanksOfNodes, OfDifferentNumbersAreRefused) {
+  auto ends = bootstrap_among_threads(3);
+
+  const auto errors = in_threads(3, [&](int rank) {
+    auto& end = ends[static_cast<std::size_t>(rank)];
+    auto transport = transport_by_tcp(*end, "127.0.0.1", kLong);
+    auto communicator = std::make_unique<Communicator>(
+        std::move(end), CommunicatorOptions{.node = rank == 0 ? "a" : "b", .timeout = kLong});
+    NodesCollectives(driver_, driver_.machine(), collective_settings(),
+                     gpus_[static_cast<std::size_t>(rank)], std::move(communicator),
+                     {.transport = std::move(transport)});
+  });
+
+  EXPECT_THAT(errors, Each(HasSubstr("node 0 has 1, node 1 has 2")));
+}
+
+TEST_F(RanksOfNodes, RefuseWhatNobodyCanDo) {
+  const Layout layout{2, 1};
+  const CollectiveRequest request = request_of(layout, 10);
+  RankBuffers buffers(driver_, request);
+
+  expect_no_errors(on_ranks(layout, [&](const Rank& rank) {
+    CollectiveCall call = call_of(request, buffers, rank.number);
+    call.reduction = {.operation = ReduceOperator::average, .type = ElementType::int32};
+    expect_invalid_argument([&] { rank.collectives.run(call, rank.stream); }, "average", "int32");
+    call = call_of(request, buffers, rank.number);
+    call.elements = 0;
+    expect_invalid_argument([&] { rank.collectives.run(call, rank.stream); }, "allreduce",
+                            "no elements");
+  }));
+}
+
+}  // namespace
+}  // namespace polypath::test
