@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import result_schemas
 from cli_runner import assert_refused, polypath, succeed
+from matplotlib.cm import ScalarMappable
 from polypath import reports
 from polypath.cli.pair_matrix import matrices_of
 from polypath.cli.plots import pairs
-from polypath.cli.plots.style import colour_map, new_figure
+from polypath.cli.plots.style import new_figure
 
 MIB = 1 << 20
 
@@ -89,12 +90,11 @@ def test_a_heat_map_has_the_number_of_each_pair_and_none_elsewhere() -> None:
     axes = new_figure(4, 4).subplots()
 
     pairs.draw_matrix(
-        axes, matrix, np.array([[np.nan, 2.0], [1.5, np.nan]]), colour_map("viridis"),
-        pairs.Normalize(0, 2),
+        axes, matrix, np.array([[np.nan, 2.0], [1.5, np.nan]]), ScalarMappable(), str,
     )  # fmt: skip
 
     shown = {text.get_position(): text.get_text() for text in axes.texts}
-    assert shown == {(1, 0): "2.00", (0, 1): "1.50"}  # column, row
+    assert shown == {(1, 0): "2.0", (0, 1): "1.5"}  # column, row
 
 
 def test_the_plot_of_all_pairs_is_written(tmp_path: Path) -> None:

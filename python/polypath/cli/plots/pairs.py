@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import CenteredNorm, Colormap, Normalize
-from matplotlib.figure import Figure
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize
 
 from polypath.cli.output import Document
 from polypath.cli.pair_matrix import PairMatrix, matrices_of
@@ -14,8 +16,8 @@ from polypath.cli.provenance import origin_text, scatter_text
 from polypath.cli.units import lanes_text, significant, size_text
 
 CELL = 0.5  # inches
-LEAST_GAIN = 0.2  # that has the full colour: less than that of all pairs stays pale
-DARK = 0.45  # luminance of a cell from which on its text is white
+LEAST_GAIN = 1.2  # that has the full colour: where all pairs gain less they stay pale
+DARK = 0.55  # luminance of a cell from which on its text is white
 
 
 def draw(bench: Document, file_format: str) -> bytes:
@@ -26,12 +28,19 @@ def draw(bench: Document, file_format: str) -> bytes:
     figure = new_figure(max(width, 8.0), height * len(matrices) + 1.0)
     cells = figure.subplots(len(matrices), 2, squeeze=False)
     most = max(float(np.nanmax(_rates(matrix))) for matrix in matrices)
-    around_one = CenteredNorm(1.0, max(LEAST_GAIN, *(_farthest(matrix) for matrix in matrices)))
+    farthest = max(LEAST_GAIN, *(_farthest(matrix) for matrix in matrices))
+    # By ratio, so that half as fast is as far from 1 as twice as fast.
+    around_one = ScalarMappable(LogNorm(1 / farthest, farthest), colour_map("PuOr"))
+    up_to_most = ScalarMappable(Normalize(0, most), colour_map("viridis"))
     for (left, right), matrix in zip(cells, matrices):
         size = size_text(matrix.nbytes)
-        draw_matrix(left, matrix, _rates(matrix), colour_map("viridis"), Normalize(0, most))
+        draw_matrix(left, matrix, _rates(matrix), up_to_most, lambda rate: significant(rate, 3))
+        figure.colorbar(up_to_most, ax=left, shrink=0.8)
         left.set_title(f"{size}: bandwidth, GB/s", fontsize=10)
-        draw_matrix(right, matrix, _gains(matrix), colour_map("PuOr"), around_one)
+        draw_matrix(right, matrix, _gains(matrix), around_one, lambda gain: f"{gain:.2f}")
+        marks = [farthest**part for part in (-1, -0.5, 0, 0.5, 1)]
+        bar = figure.colorbar(around_one, ax=right, shrink=0.8, ticks=marks, format="%.2f")
+        bar.minorticks_off()
         right.set_title(f"{size}: speed-up over native", fontsize=10)
     figure.suptitle(f"{bench['machine']}: {lanes_text(bench)}", fontweight="bold")
     footer(
@@ -42,10 +51,15 @@ def draw(bench: Document, file_format: str) -> bytes:
 
 
 def draw_matrix(
-    axes: Axes, matrix: PairMatrix, values: np.ndarray, colours: Colormap, scale: Normalize
+    axes: Axes,
+    matrix: PairMatrix,
+    values: np.ndarray,
+    colours: ScalarMappable,
+    text: Callable[[float], str],
 ) -> None:
     """Draw a cell in its colour for each pair, with its number; none where nothing was measured."""
-    image = axes.imshow(values, cmap=colours, norm=scale)
+    cells = colours.to_rgba(values)
+    axes.imshow(cells)
     axes.set_facecolor(FAINT)
     axes.set_xticks(range(len(matrix.destinations)), matrix.destinations, fontsize=8)
     axes.set_yticks(range(len(matrix.sources)), matrix.sources, fontsize=8)
@@ -53,18 +67,10 @@ def draw_matrix(
     axes.spines[:].set_visible(False)
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
-            red, green, blue, _ = colours(scale(value))
+            red, green, blue, _ = cells[row, column]
             is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < DARK
             ink = "white" if is_dark else INK
-            text = significant(value, 3)
-            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=ink)
-    _figure_of(axes).colorbar(image, ax=axes, shrink=0.8)
-
-
-def _figure_of(axes: Axes) -> Figure:
-    figure = axes.get_figure(root=True)
-    assert isinstance(figure, Figure)
-    return figure
+            axes.text(column, row, text(value), ha="center", va="center", fontsize=8, color=ink)
 
 
 def _rates(matrix: PairMatrix) -> np.ndarray:
@@ -84,5 +90,5 @@ def _values(matrix: PairMatrix, key: str) -> np.ndarray:
 
 
 def _farthest(matrix: PairMatrix) -> float:
-    """Return the largest distance of a speed-up from 1."""
-    return float(np.nanmax(np.abs(_gains(matrix) - 1)))
+    """Return the largest speed-up, or the inverse of the least if that is farther from 1."""
+    return float(np.exp(np.nanmax(np.abs(np.log(_gains(matrix))))))
