@@ -15,11 +15,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from polypath.cli.plots.curves import draw_bandwidth, draw_speedup, label_sizes
-from polypath.cli.plots.style import COLOURS, new_figure, render
+from polypath.cli.plots.style import COLOURS, footer, new_figure, render
+from polypath.cli.provenance import BARS, host_text, runs_text
 
 SMALLEST_RATE = 1 << 20  # below, all bandwidths are next to nothing on a linear axis
 COLUMNS = 4
 MOST_LABELS = 5
+LINES_OF_SPEEDUPS = {
+    "measured": "native time over ours,\nruns of both in turn",
+    "simulated": "the same on the machine\nas calibration measured it",
+    "target": "what has to be reached\nover these sizes",
+    "native": "the native copy",
+}
+LINES_OF_RATES = {
+    "Polypath": "measured",
+    "predicted": "by the model, from\nthe calibrated machine",
+    "native copy": "the driver's own, measured",
+}
 UNDER = 1.5  # the measured curve lies above lines of this order
 
 
@@ -29,7 +41,8 @@ def speedup_data(measurements: Measurements) -> Document:
     for name, bench in measurements.series().items():
         data[name] = {
             "host": bench["host"],
-            "results": [_picked(result, "bytes", "speedup") for result in bench["results"]],
+            "native_call": bench["native_call"],
+            "results": [_with_runs(result, "bytes", "speedup") for result in bench["results"]],
             "simulated": _simulated_speedups(measurements, name),
             "targets": [[t.smallest, t.largest, t.ratio] for t in TARGETS if t.series == name],
         }
@@ -47,8 +60,9 @@ def bandwidth_data(measurements: Measurements) -> Document:
     return {
         name: {
             "host": bench["host"],
+            "native_call": bench["native_call"],
             "results": [
-                _picked(result, *keys)
+                _with_runs(result, *keys)
                 for result in bench["results"]
                 if result["bytes"] >= SMALLEST_RATE
             ],
@@ -67,49 +81,70 @@ def calibration_data(measurements: Measurements) -> Document:
     return {"machine": found["machine"], "numbers": numbers}
 
 
+def _with_runs(result: Document, *keys: str) -> Document:
+    """Return these fields, and those of the single runs where they were kept."""
+    kept = {"samples": _picked(result["samples"], "runs")} if "samples" in result else {}
+    spread = {"spread": result["spread"]} if "spread" in result else {}
+    return _picked(result, *keys) | kept | spread
+
+
 def _picked(document: Document, *keys: str) -> Document:
     return {key: document[key] for key in keys}
 
 
 def draw_speedups(data: Document, file_format: str) -> bytes:
     """Return the picture of all speed-ups over size, with the targets as lines."""
-    return render(_grid(data, "Speed-up over the native copy", speedup_panel), file_format)
+    title = "Speed-up over the native copy by message size: 1 is as fast"
+    return render(_grid(data, title, speedup_panel, LINES_OF_SPEEDUPS), file_format)
 
 
 def draw_bandwidths(data: Document, file_format: str) -> bytes:
     """Return the picture of all bandwidths over size, beside the native copy."""
-    return render(_grid(data, "Bandwidth in GB/s beside the native copy", rate_panel), file_format)
+    title = "Bandwidth in GB/s by message size, beside the native copy"
+    return render(_grid(data, title, rate_panel, LINES_OF_RATES), file_format)
 
 
-def _grid(data: Document, title: str, panel: Callable[[Axes, Document], None]) -> Figure:
+def _grid(
+    data: Document,
+    title: str,
+    panel: Callable[[Axes, Document], None],
+    meanings: dict[str, str],
+) -> Figure:
     """Return a figure with a panel for each series, and the legend in the cell behind them."""
     rows = len(data) // COLUMNS + 1
     figure = new_figure(11, 2.7 * rows)
     cells = [axes for row in figure.subplots(rows, COLUMNS, squeeze=False) for axes in row]
     for axes, (name, series) in zip(cells, data.items()):
         panel(axes, series)
-        axes.set_title(name, fontsize=9, fontweight="bold")
+        axes.set_title(f"{name}\nbeside {series['native_call']}", fontsize=8)
         axes.tick_params(labelsize=8)
         axes.set(xlabel="", ylabel="")
     for axes in cells[len(data) :]:
         axes.set_axis_off()
-    _draw_legend(cells[len(data)], cells)
-    figure.suptitle(f"{title}: {_hosts(data)}", fontsize=11)
+    _draw_legend(cells[len(data)], cells, meanings)
+    figure.suptitle(title, fontsize=11, fontweight="bold")
+    footer(figure, f"Measured on {_hosts(data)}. {_runs(data)}")
     return figure
 
 
-def _draw_legend(cell: Axes, panels: list[Axes]) -> None:
-    """Draw one legend for all panels, in which each label comes once."""
+def _draw_legend(cell: Axes, panels: list[Axes], meanings: dict[str, str]) -> None:
+    """Draw one legend for all panels, in which each label comes once with what it means."""
     handles = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())
     }
-    cell.legend(handles.values(), handles.keys(), frameon=False, loc="center")
+    explained = [f"{label}: {meanings[label]}" for label in handles]
+    cell.legend(handles.values(), explained, frameon=False, loc="center", fontsize=8)
 
 
 def _hosts(data: Document) -> str:
-    hosts = [series["host"] for series in data.values()]
-    machines = dict.fromkeys(f"{host['gpus']} \u00d7 {host['gpu']}" for host in hosts)
-    return ", ".join([*machines, *sorted({host["date"] for host in hosts})])
+    return "; ".join(dict.fromkeys(host_text(series["host"]) for series in data.values()))
+
+
+def _runs(data: Document) -> str:
+    """Return over how many runs medians were taken, and what bars mean where there are any."""
+    results = [result for series in data.values() for result in series["results"]]
+    bars = f" {BARS}" if any("spread" in result for result in results) else ""
+    return runs_text(results) + bars
 
 
 def speedup_panel(axes: Axes, series: Document) -> None:
@@ -117,6 +152,7 @@ def speedup_panel(axes: Axes, series: Document) -> None:
     results = sorted(series["results"], key=lambda result: int(result["bytes"]))
     sizes = [int(result["bytes"]) for result in results]
     draw_speedup(axes, results)
+    axes.lines[0].set_label("native")
     axes.lines[-1].set_label("measured")
     heights = [1.0, *(result["speedup"] for result in results)]
     simulated = sorted((row["bytes"], row["simulated_speedup"]) for row in series["simulated"])

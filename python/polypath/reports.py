@@ -22,12 +22,13 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from typing import Any
 
-from polypath import _core, messages
-
-Report = dict[str, Any]
-Progress = Callable[[int, int], None]
+from polypath import _core, report_texts
+from polypath.collective_reports import collective_bench as collective_bench
+from polypath.collective_reports import collective_plan as collective_plan
+from polypath.report_texts import Progress as Progress
+from polypath.report_texts import Report as Report
 
 
 def machines() -> list[Report]:
@@ -38,7 +39,7 @@ def machines() -> list[Report]:
 
 def machine(name: str = "") -> Report:
     """Return a machine with every pattern expanded: schema polypath.machine/1."""
-    return _dictionary(_core.machine(name))
+    return report_texts.dictionary(_core.machine(name))
 
 
 def settings() -> list[dict[str, str]]:
@@ -63,7 +64,7 @@ def plan(
     Its `timeline` has each copy as simulated, which Context.plan leaves out.
     """
     request = _transfer(source, destination, nbytes, machine, executor, paths, shares, chunks)
-    return _dictionary(_core.plan(_request_text(request)))
+    return report_texts.dictionary(_core.plan(report_texts.request_text(request)))
 
 
 def joint_plan(
@@ -87,7 +88,7 @@ def joint_plan(
         "executor": executor,
         "issuers": issuers,
     }
-    return _dictionary(_core.joint_plan(_request_text(request)))
+    return report_texts.dictionary(_core.joint_plan(report_texts.request_text(request)))
 
 
 def pattern_plan(
@@ -111,7 +112,7 @@ def pattern_plan(
         "executor": executor,
         "issuers": issuers,
     }
-    return _dictionary(_core.joint_plan(_request_text(request)))
+    return report_texts.dictionary(_core.joint_plan(report_texts.request_text(request)))
 
 
 def trace(
@@ -130,7 +131,7 @@ def trace(
     Their times are microseconds, as that format has them.
     """
     request = _transfer(source, destination, nbytes, machine, executor, paths, shares, chunks)
-    return _dictionary(_core.trace(_request_text(request)))
+    return report_texts.dictionary(_core.trace(report_texts.request_text(request)))
 
 
 def bench(
@@ -155,114 +156,21 @@ def bench(
     the order of `sizes`, with `window` copies (1 to 1024) in flight at a time. `pieces` (1 to
     65536, 512 if left out) is for the operation "many": so many copies of each size are asked for
     together. With `verify` every byte of every destination is compared; without, no result is
-    `verified`.
+    `verified`. With "all" as source and destination there is one result per size and ordered pair
+    of places that "put", "bw", "bibw", "latency", "h2d" or "d2h" can run between.
     """
     request = {
         "operation": operation,
         "source": source,
         "destination": destination,
-        "sizes": _numbers(sizes),
+        "sizes": report_texts.numbers(sizes),
         "window": operator.index(window),
         "verify": verify,
         **_choices(machine, executor, paths, shares, chunks),
     }
     if pieces is not None:
         request["pieces"] = operator.index(pieces)
-    return _dictionary(_core.bench(_request_text(request), progress))
-
-
-def collective_plan(
-    collective: str,
-    nbytes: int,
-    *,
-    machine: str = "",
-    ranks: int | None = None,
-    algorithms: Sequence[str] | None = None,
-    element_type: str = "float32",
-    reduction: str = "sum",
-    root: int = 0,
-    in_place: bool = False,
-    executor: str = "auto",
-    paths: str = "auto",
-    any_order: bool = False,
-    nodes: int | None = None,
-    counts: Sequence[int] | None = None,
-) -> Report:
-    """Return by which algorithm a collective would run, and why: schema polypath.collective_plan/1.
-
-    The collectives are "allreduce", "reduce", "reducescatter", "allgather", "alltoall",
-    "broadcast" and "alltoallv" of elements of `element_type`, "float16", "bfloat16", "float32",
-    "float64" or an integer such as "int8" or "uint64", with the `reduction` "sum", "product",
-    "min", "max" or, of floating-point types, "average"; `nbytes` is the largest memory that one of
-    the GPUs has in it. `ranks` are the first so many GPUs, else all. Without `algorithms` all
-    compete. `executor` is "auto", "stream" or "graph"; messages go over "one" path or "several",
-    with "auto" whichever is faster. Where rounding depends on the order, those that compete keep to
-    the order of the ranks, and have the same bits at every size; with `any_order`, and where they
-    are named, so may others. Of "alltoallv" the part for rank j of rank i is in proportion to
-    `counts`[i * ranks + j], else all are as large. `nodes` simulates so many of the machine, joined
-    by its network; the ranks are then all GPUs of all of them.
-    """
-    request = _collective(
-        collective,
-        machine,
-        ranks,
-        algorithms,
-        element_type,
-        reduction,
-        root,
-        in_place,
-        executor,
-        paths,
-        any_order,
-        nodes,
-        None if counts is None else _numbers(counts),
-    )
-    request["sizes"] = [operator.index(nbytes)]
-    return _dictionary(_core.collective_plan(_request_text(request)))
-
-
-def collective_bench(
-    collective: str,
-    sizes: Sequence[int],
-    *,
-    machine: str = "",
-    ranks: int | None = None,
-    algorithms: Sequence[str] | None = None,
-    element_type: str = "float32",
-    reduction: str = "sum",
-    root: int = 0,
-    in_place: bool = False,
-    executor: str = "auto",
-    paths: str = "auto",
-    any_order: bool = False,
-    nodes: int | None = None,
-    counts: Sequence[int] | None = None,
-    verify: bool = True,
-    progress: Progress | None = None,
-) -> Report:
-    """Measure a collective on a simulated machine: schema polypath.bench/1.
-
-    As collective_plan; one of the `algorithms` may be "auto". There is one result per size and
-    algorithm, in their order. With `verify` every element of every rank is compared with float64
-    on the host. Error (unsupported) on real GPUs.
-    """
-    request = _collective(
-        collective,
-        machine,
-        ranks,
-        algorithms,
-        element_type,
-        reduction,
-        root,
-        in_place,
-        executor,
-        paths,
-        any_order,
-        nodes,
-        None if counts is None else _numbers(counts),
-    )
-    request.update({"sizes": _numbers(sizes), "verify": verify})
-    return _dictionary(_core.collective_bench(_request_text(request), progress))
+    return report_texts.dictionary(_core.bench(report_texts.request_text(request), progress))
 
 
 def jacobi_bench(
@@ -290,7 +198,7 @@ def jacobi_bench(
     """
     request: dict[str, Any] = {
         "machine": machine,
-        "sizes": _numbers(sizes),
+        "sizes": report_texts.numbers(sizes),
         "rows": operator.index(rows),
         "iterations": operator.index(iterations),
         "executors": list(executors),
@@ -301,7 +209,7 @@ def jacobi_bench(
     }
     if gpus is not None:
         request["gpus"] = operator.index(gpus)
-    return _dictionary(_core.jacobi_bench(json.dumps(request), progress))
+    return report_texts.dictionary(_core.jacobi_bench(json.dumps(request), progress))
 
 
 def tune(
@@ -318,12 +226,12 @@ def tune(
     "graph". Without pairs it is all that are worth it, without executors both.
     """
     request = {
-        "sizes": _numbers(sizes),
+        "sizes": report_texts.numbers(sizes),
         "pairs": None if pairs is None else [list(pair) for pair in pairs],
         "machine": machine,
         "executors": None if executors is None else list(executors),
     }
-    return _dictionary(_core.tune(_request_text(request), progress))
+    return report_texts.dictionary(_core.tune(report_texts.request_text(request), progress))
 
 
 def calibrate(machine: str = "", *, progress: Progress | None = None) -> Report:
@@ -333,19 +241,19 @@ def calibrate(machine: str = "", *, progress: Progress | None = None) -> Report:
     name it is POLYPATH_MACHINE, else this computer's GPUs. Error (noisy machine) for measurements
     that do not repeat; then nothing is kept.
     """
-    return _dictionary(_core.calibrate(machine, progress))
+    return report_texts.dictionary(_core.calibrate(machine, progress))
 
 
 def calibration(machine: str = "") -> Report | None:
     """Return what an earlier calibration found: schema polypath.calibration/1; None without one."""
     kept = _core.calibration(machine)
-    return _dictionary(kept) if kept else None
+    return report_texts.dictionary(kept) if kept else None
 
 
 def learnt(machine: str = "") -> Report | None:
     """Return what transfers have taught: schema polypath.learnt/1; None if nothing was learnt."""
     kept = _core.learnt(machine)
-    return _dictionary(kept) if kept else None
+    return report_texts.dictionary(kept) if kept else None
 
 
 def _transfer(source: str, destination: str, nbytes: int, machine: str, *choices: Any) -> Report:
@@ -368,60 +276,3 @@ def _choices(
         "shares": None if shares is None else dict(shares),
         "chunks": None if chunks is None else dict(chunks),
     }
-
-
-_OF_COLLECTIVES = (
-    "type",
-    "reduction",
-    "root",
-    "in_place",
-    "executor",
-    "paths",
-    "any_order",
-    "nodes",
-    "counts",
-)
-
-
-def _collective(
-    collective: str,
-    machine: str,
-    ranks: int | None,
-    algorithms: Sequence[str] | None,
-    *others: Any,
-) -> Report:
-    """Return the part of a request that says which collective, and what of it is fixed."""
-    named = zip(_OF_COLLECTIVES, others)
-    return {
-        "collective": collective,
-        "machine": machine,
-        "ranks": None if ranks is None else operator.index(ranks),
-        "algorithms": None if algorithms is None else list(algorithms),
-        **dict(named),
-    }
-
-
-def _numbers(sizes: Sequence[int]) -> list[int]:
-    """Return whole numbers of any kind as those that JSON has."""
-    return [operator.index(size) for size in sizes]
-
-
-def _request_text(request: Report) -> str:
-    """Return the request as JSON; Error (invalid argument) for a text that UTF-8 does not have."""
-    text = json.dumps(request, ensure_ascii=False)
-    if messages.is_utf8(text):
-        return text
-    error = _core.Error(
-        messages.message(
-            f"{ascii(text)[1:-1]} cannot be asked for",
-            "a name in it has bytes that are not UTF-8",
-            "Correct the name.",
-        )
-    )
-    error.code = "invalid argument"
-    raise error
-
-
-def _dictionary(text: str) -> Report:
-    report: Report = json.loads(text)
-    return report

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "bench/repetitions.json.h"
 #include "core/json_reader.json.h"
 
 namespace polypath::bench {
@@ -119,6 +120,7 @@ Json result_object(const Machine& machine, const CollectiveResult& result) {
   object["seconds"] = result.seconds.value;
   object["bytes_per_second"] = bytes.real() / result.seconds.value;
   object["bus_bytes_per_second"] = bus_factor(result.request) * bytes.real() / result.seconds.value;
+  add_repetitions(object, result.repetitions);
   object["rivals"] = Json::array();
   object["verified"] = result.verified;
   object["verified_bytes"] = result.verified_bytes.value;

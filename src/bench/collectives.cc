@@ -10,7 +10,6 @@
 #include "bench/collective_memory.h"
 #include "collective/mail.h"
 #include "core/error.h"
-#include "core/median.h"
 #include "core/text.h"
 #include "machine/nodes.h"
 
@@ -69,16 +68,16 @@ class Group {
   std::unique_ptr<CollectiveRun> runner_;
 };
 
-Seconds time_of(const OpenMachine& opened, const CollectivePlan& plan) {
+// Of which the median counts: one in a simulation, which repeats exactly, else rounds of many.
+std::vector<Seconds> times_of(const OpenMachine& opened, const CollectivePlan& plan) {
   Group group(opened, plan.request, sim::kTimingOnly);
   group.run(*plan.program);  // makes streams, scratch memory and graph
   const Seconds second = group.run(*plan.program);
-  if (opened.simulated()) return second;
+  if (opened.simulated()) return {second};
   const int runs = std::clamp(static_cast<int>(kSecondsOfRound / second.value), 1, kMostRuns);
-  std::vector<double> rounds;
-  for (int round = 0; round < kRounds; ++round)
-    rounds.push_back(group.run(*plan.program, runs).value);
-  return {median(rounds)};
+  std::vector<Seconds> rounds;
+  for (int round = 0; round < kRounds; ++round) rounds.push_back(group.run(*plan.program, runs));
+  return rounds;
 }
 
 bool verified_run(const OpenMachine& opened, const CollectiveRequest& request,
@@ -152,7 +151,7 @@ class SizeRun {
     const auto key = std::pair(plan.program->structure, plan.program->executor);
     const auto [known, is_new] = measured_.try_emplace(key);
     if (is_new) {
-      known->second.seconds = time_of(opened_, plan);
+      known->second.times = times_of(opened_, plan);
       if (bench_.verify)
         known->second.verification =
             verify(opened_, plan, bench_.room.value_or(part_of_this_computer()));
@@ -160,16 +159,21 @@ class SizeRun {
     return {.algorithm = algorithm,
             .draft = plan.chosen(),
             .request = request_,
-            .seconds = known->second.seconds,
+            .seconds = {spread_of(in_seconds(known->second.times)).median},
+            .repetitions = repetitions_of(known->second.times),
             .verified = known->second.verification.verified,
             .verified_bytes = known->second.verification.bytes};
   }
 
  private:
   struct Measured {
-    Seconds seconds;
+    std::vector<Seconds> times;
     Verification verification;
   };
+
+  [[nodiscard]] Repetitions repetitions_of(const std::vector<Seconds>& times) const {
+    return {.times = opened_.simulated() ? std::vector<Seconds>() : times, .native_times = {}};
+  }
 
   const OpenMachine& opened_;
   const CollectiveBench& bench_;

@@ -39,6 +39,7 @@ struct CollectiveResult {
   CollectiveDraft draft;      ///< what it was
   CollectiveRequest request;  ///< with its elements
   Seconds seconds;
+  Repetitions repetitions = {};  ///< on real GPUs; each the mean of a round of many runs
   bool verified = false;
   Bytes verified_bytes = {};  ///< of the message that was; 0 if none was
 };

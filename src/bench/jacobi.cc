@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "core/error.h"
-#include "core/median.h"
 #include "kernels/jacobi.h"
 
 namespace polypath::bench {
@@ -73,12 +72,15 @@ class Run {
   std::unique_ptr<JacobiSolver> solver_;
 };
 
-Seconds time_of(const OpenMachine& opened, Run& run, int iterations) {
+void time_runs(const OpenMachine& opened, Run& run, int iterations, JacobiResult& result) {
   (void)run.time(kWarmUp);
-  if (opened.simulated()) return run.time(iterations);
-  std::vector<double> rounds;
-  for (int round = 0; round < kRounds; ++round) rounds.push_back(run.time(iterations).value);
-  return {median(rounds)};
+  if (opened.simulated()) {
+    result.seconds = run.time(iterations);
+    return;
+  }
+  std::vector<Seconds>& rounds = result.repetitions.times;
+  for (int round = 0; round < kRounds; ++round) rounds.push_back(run.time(iterations));
+  result.seconds = {spread_of(in_seconds(rounds)).median};
 }
 
 // The host has the window that memories are filled through, and two whole grids.
@@ -114,7 +116,7 @@ JacobiResult measure(const OpenMachine& opened, const JacobiBench& bench, const 
   JacobiResult result{.how = how, .grid = grid};
   {
     Run run(opened, grid, how, sim::kTimingOnly);
-    result.seconds = time_of(opened, run, bench.iterations);
+    time_runs(opened, run, bench.iterations, result);
     result.shape = run.shape();
   }
   result.native = native.value_or(result.seconds);

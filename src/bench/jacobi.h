@@ -36,6 +36,7 @@ struct JacobiResult {
   JacobiGrid grid;
   std::optional<JacobiShape> shape = {};  ///< of `program`
   Seconds seconds = {};                   ///< of an iteration
+  Repetitions repetitions = {};           ///< on real GPUs; each the mean of all iterations
   Seconds native = {};                    ///< the same in the native way
   Seconds kernel = {};  ///< of it, what the kernel of all rows is expected to take
   bool verified = false;

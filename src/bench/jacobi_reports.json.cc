@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/repetitions.json.h"
 #include "core/json_reader.json.h"
 
 namespace polypath::bench {
@@ -77,6 +78,7 @@ Json result_object(const JacobiResult& result) {
                  {"speedup", result.native / result.seconds},
                  {"kernel_seconds", result.kernel.value}};
   if (result.shape) add_shape(object, *result.shape);
+  add_repetitions(object, result.repetitions);
   object["verified"] = result.verified;
   object["verified_bytes"] = result.verified_halo.value;
   object["verified_iterations"] = result.verified_iterations;

@@ -101,6 +101,17 @@ bool verified_run(const OpenMachine& opened, const Operation& operation, const R
   return operation_run.platform().violations().empty();
 }
 
+// One, or one of each pair.
+std::vector<Operation> operations_of(const Machine& machine, const Request& request) {
+  if (request.source == kAllPairs && request.destination == kAllPairs)
+    return operations_of_all_pairs(machine, request.operation);
+  const auto [source, destination] = machine.find_ends(request.source, request.destination);
+  Operation operation = find_operation(machine, request.operation, source, destination);
+  if (operation.name == "many")
+    operation.pieces = static_cast<std::size_t>(request.pieces.value_or(kPiecesUnlessSaid));
+  return {operation};
+}
+
 }  // namespace
 
 double copies_in(const Operation& operation, int window) {
@@ -110,6 +121,7 @@ double copies_in(const Operation& operation, int window) {
 void halve(Result& result) {
   for (Seconds* time : {&result.seconds, &result.native_seconds, &result.predicted})
     *time = *time * 0.5;
+  result.repetitions.scale(0.5);
   result.copies /= 2;
 }
 
@@ -182,22 +194,19 @@ std::vector<Result> measure_all(const OpenMachine& opened, const Request& reques
   if (request.window < 1 || request.window > 1024)
     fail(ErrorCode::invalid_argument, fmt::format("window {} cannot be used", request.window),
          "it is the number of copies in flight", "Give a window from 1 to 1024.");
-  const Machine& machine = opened.machine();
-  const auto [source, destination] = machine.find_ends(request.source, request.destination);
-  Operation operation = find_operation(machine, request.operation, source, destination);
   check_pieces(request);
-  if (operation.name == "many")
-    operation.pieces = static_cast<std::size_t>(request.pieces.value_or(kPiecesUnlessSaid));
+  const std::vector<Operation> operations = operations_of(opened.machine(), request);
   // All of them before the first one is measured: the large ones come last, after a minute.
   for (const Bytes bytes : request.sizes) check_measurable(bytes);
   if (request.verify && opened.simulated())
-    for (const Bytes bytes : request.sizes) check_memory(operation, bytes);
+    for (const Bytes bytes : request.sizes) check_memory(operations.front(), bytes);
+  const int all = static_cast<int>(request.sizes.size() * operations.size());
   std::vector<Result> results;
-  for (const Bytes bytes : request.sizes) {
-    results.push_back(measure(opened, operation, request, bytes));
-    if (progress)
-      progress(static_cast<int>(results.size()), static_cast<int>(request.sizes.size()));
-  }
+  for (const Bytes bytes : request.sizes)
+    for (const Operation& operation : operations) {
+      results.push_back(measure(opened, operation, request, bytes));
+      if (progress) progress(static_cast<int>(results.size()), all);
+    }
   return results;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/operation_run.h"
+#include "bench/repetitions.h"
 
 namespace polypath::bench {
 
@@ -34,12 +35,13 @@ struct Result {
   PlaceId destination;
   PlanPointer plan;  ///< of the first lane; null if it needed none
   Executor executor = Executor::native;
-  Seconds seconds;         ///< one window of the operation
+  Seconds seconds;         ///< one window of the operation; the median of the repetitions
   Seconds native_seconds;  ///< the same with native copies
   Seconds predicted;       ///< not a number where there is no plan to predict (pageable memory)
   std::size_t pieces = 1;  ///< of each lane
   double copies = 1;  ///< copies of `bytes` that `seconds` stands for: lanes × pieces × window
   bool verified = false;
+  Repetitions repetitions = {};  ///< on real GPUs
 };
 
 /// Measures `request` at one size, on the machine afresh. Timing runs move no bytes; then the same
@@ -49,7 +51,7 @@ struct Result {
 Result measure(const OpenMachine& opened, const Operation& operation, const Request& request,
                Bytes bytes);
 
-/// All sizes of the request, in order.
+/// All sizes of the request, in order; of each, all pairs where they are asked for.
 std::vector<Result> measure_all(const OpenMachine& opened, const Request& request,
                                 const Progress& progress);
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "bench/steadiness.h"
-#include "core/median.h"
 
 namespace polypath::bench {
 namespace {
@@ -34,17 +33,17 @@ bool verified_again(OperationRun& operation_run, const Request& request) {
 void time_runs(OperationRun& operation_run, const Request& request, Result& result) {
   // Short copies are repeated more often: their times scatter more.
   constexpr double kLeastSeconds = 0.05;
-  std::vector<double> native, planned;
-  double spent = 0;
-  for (int i = 0; i < request.repeats || (spent < kLeastSeconds && i < 2000); ++i) {
-    native.push_back(operation_run.run_driver(request.window).value);
+  Repetitions& runs = result.repetitions;
+  Seconds spent;
+  for (int i = 0; i < request.repeats || (spent.value < kLeastSeconds && i < 2000); ++i) {
+    runs.native_times.push_back(operation_run.run_driver(request.window));
     // Lanes learn of each other by running: not from the driver's copies just now.
     if (operation_run.results().size() > 1) operation_run.run(request.options, request.window);
-    planned.push_back(operation_run.run(request.options, request.window).value);
-    spent += native.back() + planned.back();
+    runs.times.push_back(operation_run.run(request.options, request.window));
+    spent += runs.native_times.back() + runs.times.back();
   }
-  result.native_seconds = {median(native)};
-  result.seconds = {median(planned)};
+  result.native_seconds = {spread_of(in_seconds(runs.native_times)).median};
+  result.seconds = {spread_of(in_seconds(runs.times)).median};
 }
 
 Seconds prediction(const Machine& machine, const Operation& operation, const Request& request,

@@ -56,6 +56,26 @@ std::vector<Lane> neighbour_pairs(const Machine& machine) {
   return lanes;
 }
 
+// GPUs before hosts.
+std::vector<PlaceId> places_of(const Machine& machine) {
+  std::vector<PlaceId> places = machine.places_of(PlaceKind::gpu);
+  for (const PlaceId host : machine.places_of(PlaceKind::host)) places.push_back(host);
+  return places;
+}
+
+bool goes_back(const std::string& operation) {
+  return operation == "bibw" || operation == "latency";
+}
+
+bool can_run_between(const Machine& machine, const std::string& operation, PlaceId source,
+                     PlaceId destination) {
+  const PlaceKind from = operation == "h2d" ? PlaceKind::host : PlaceKind::gpu;
+  const PlaceKind to = operation == "d2h" ? PlaceKind::host : PlaceKind::gpu;
+  return source != destination && machine.place(source).kind == from &&
+         machine.place(destination).kind == to && machine.find_hop(source, destination) &&
+         (!goes_back(operation) || machine.find_hop(destination, source));
+}
+
 }  // namespace
 
 void check_different(const Machine& machine, PlaceId source, PlaceId destination) {
@@ -98,8 +118,25 @@ Operation find_operation(const Machine& machine, const std::string& name, PlaceI
   if (name == "mbw") return {name, neighbour_pairs(machine), false};
   check_different(machine, source, destination);
   Operation operation{name, {{source, destination}}, name == "latency", name == "pageable"};
-  if (name == "bibw" || name == "latency") operation.lanes.push_back({destination, source});
+  if (goes_back(name)) operation.lanes.push_back({destination, source});
   return operation;
+}
+
+std::vector<Operation> operations_of_all_pairs(const Machine& machine, const std::string& name) {
+  static const std::vector<std::string> names = {"put", "bw", "bibw", "latency", "h2d", "d2h"};
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fail(ErrorCode::invalid_argument, fmt::format("{} cannot be measured of all pairs", name),
+         "what can is " + join(names, ", "), "Name one of them, or two places.");
+  const std::vector<PlaceId> places = places_of(machine);
+  std::vector<Operation> operations;
+  for (const PlaceId source : places)
+    for (const PlaceId destination : places)
+      if (can_run_between(machine, name, source, destination))
+        operations.push_back(find_operation(machine, name, source, destination));
+  if (operations.empty())
+    fail(ErrorCode::invalid_argument, fmt::format("{} has no pair on {}", name, machine.name),
+         "no copy leads between such places", "Choose another operation or machine.");
+  return operations;
 }
 
 }  // namespace polypath::bench

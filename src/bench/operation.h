@@ -46,6 +46,13 @@ const std::vector<std::string>& operation_names();
 Operation find_operation(const Machine& machine, const std::string& name, PlaceId source,
                          PlaceId destination);
 
+/// Instead of the names of both places: each that the operation can run between.
+inline constexpr const char* kAllPairs = "all";
+
+/// put, bw, bibw, latency, h2d or d2h between all ordered pairs of places that it can run between,
+/// by source and then by destination. Errors (invalid_argument): another operation; no such pair.
+std::vector<Operation> operations_of_all_pairs(const Machine& machine, const std::string& name);
+
 /// Error (invalid_argument) if they are one place: no copy leads from a place to itself.
 void check_different(const Machine& machine, PlaceId source, PlaceId destination);
 

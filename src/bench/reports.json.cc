@@ -6,6 +6,7 @@
 
 #include "bench/issue_cost.h"
 #include "bench/measure.h"
+#include "bench/repetitions.json.h"
 #include "bench/requests.h"
 #include "bench/timeline.h"
 #include "bench/tune.h"
@@ -48,6 +49,7 @@ Json result_object(const Machine& machine, const Result& result) {
       {"predicted_seconds", number_or_null(result.predicted.value)},
       {"verified", result.verified}};
   if (result.pieces > 1) object["pieces"] = result.pieces;
+  add_repetitions(object, result.repetitions);
   return object;
 }
 
@@ -106,12 +108,13 @@ std::string bench_report(const std::string& json, const Progress& progress) {
   Json list = Json::array();
   for (const Result& result : measure_all(opened, request, progress))
     list.push_back(result_object(opened.machine(), result));
-  const Json report = {{"schema", "polypath.bench/1"},
-                       {"machine", opened.machine().name},
-                       {"driver", opened.driver().name()},
-                       {"operation", request.operation},
-                       {"host", host_object(opened.simulated())},
-                       {"results", list}};
+  Json report = {{"schema", "polypath.bench/1"},
+                 {"machine", opened.machine().name},
+                 {"driver", opened.driver().name()},
+                 {"operation", request.operation},
+                 {"host", host_object(opened.simulated())}};
+  if (request.source == kAllPairs) report["all_pairs"] = true;
+  report["results"] = std::move(list);
   return report.dump(kIndent);
 }
 

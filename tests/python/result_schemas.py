@@ -67,6 +67,20 @@ JOINT_PLAN = record(
 )
 
 
+QUARTILES = record(
+    minimum=TIME, lower_quartile=TIME, median=TIME, upper_quartile=TIME, maximum=TIME
+)
+RUNS: dict[str, Schema] = {
+    "samples": record(
+        runs={"type": "integer", "minimum": 1},
+        kept={"enum": ["all", "percentiles"]},
+        seconds=list_of(TIME),
+        native_seconds=list_of(TIME),
+    ),
+    "spread": record(seconds=QUARTILES, native_seconds=QUARTILES, speedup=QUARTILES),
+}
+
+
 def _bench(**more: Any) -> dict[str, Any]:
     return record(
         schema={"const": "polypath.bench/1"},
@@ -95,6 +109,8 @@ def _bench(**more: Any) -> dict[str, Any]:
 
 
 BENCH = _bench()
+BENCH_ON_GPUS = _bench(**RUNS)
+BENCH_ALL_PAIRS = {**BENCH, "required": [*BENCH["required"], "all_pairs"]}
 BENCH_MANY = _bench(pieces={"type": "integer", "minimum": 2})
 BENCH_JACOBI = record(
     schema={"const": "polypath.bench/1"},
@@ -202,6 +218,7 @@ BENCH_MPI = record(
             wrong_bytes=COUNT,
             verified={"type": "boolean"},
             native_verified={"type": "boolean"},
+            **RUNS,
         )
     ),
     by_size=list_of(

@@ -106,6 +106,7 @@ def test_the_report_is_one_file_that_asks_nobody(tmp_path: Path) -> None:
     plots = json.loads((tmp_path / "paper.json").read_text())["experiments"][0]["plots"]
     assert page.count('data-plot="') == len(plots) == 3
     assert "{{" not in page
+    assert "title.textContent = `${plot.title} (simulated)`" in page
     for name in ("direct", "gpu2", "gpu3", "host0"):
         assert f'"name": "{name}"' in page
 

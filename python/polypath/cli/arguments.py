@@ -10,6 +10,7 @@ from polypath.cli.errors import UserError, did_you_mean
 EXECUTORS = ("auto", "native", "stream", "graph")
 ISSUERS = ("one-thread", "threads", "processes")
 DEFAULT_ISSUERS = ISSUERS[0]
+ALL_PAIRS = "all"
 
 
 def overrides(
@@ -46,6 +47,19 @@ def pair(source: str | None, destination: str | None) -> tuple[str, str] | None:
     if destination is None:
         raise UserError(f"'{source}' has no destination", "a pair is two places", "Add DST.")
     return source, destination
+
+
+def pair_or_all(source: str | None, destination: str | None) -> tuple[str, str] | None:
+    """Return the two places, or what stands for all pairs: `all` by itself, or twice."""
+    if ALL_PAIRS not in (source, destination):
+        return pair(source, destination)
+    if source == ALL_PAIRS and destination in (None, ALL_PAIRS):
+        return ALL_PAIRS, ALL_PAIRS
+    raise UserError(
+        f"{source} {destination} cannot be measured",
+        "'all' stands for all pairs of places",
+        "Name 'all' alone, or two places.",
+    )
 
 
 def choice(what: str, name: str, names: tuple[str, ...]) -> str:

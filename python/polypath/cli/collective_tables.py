@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polypath.cli.output import Document
+from polypath.cli.provenance import scatter_text
 from polypath.cli.tables import heading, new_table
 from polypath.cli.units import factor_text, gigabytes, percent_text, size_text, time_text
 
@@ -53,12 +54,14 @@ def algorithms_table(algorithms: list[Document]) -> Table:
 def show_collective_bench(console: Console, bench: Document) -> None:
     """Print measurements of a collective as a table."""
     first = {"operation": bench["operation"], **bench["results"][0]}
-    heading(console, f"{bench['machine']} (simulated): {_what(first)}")
+    where = "simulated" if bench["driver"] == "sim" else "on the GPUs"
+    heading(console, f"{bench['machine']} ({where}): {_what(first)}")
     console.print(collectives_table(bench["results"]))
     console.print()
     console.print(
         "Bus GB/s are 1e9 bytes/s of the links' work; model: how far the predicted time is off."
     )
+    console.print(scatter_text(bench))
 
 
 def collectives_table(results: list[Document]) -> Table:

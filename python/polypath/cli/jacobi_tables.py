@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from polypath.cli.output import Document
+from polypath.cli.provenance import scatter_text
 from polypath.cli.tables import heading, new_table
 from polypath.cli.units import factor_text, percent_text, size_text, time_text
 
@@ -27,6 +28,7 @@ def show_jacobi_bench(console: Console, bench: Document) -> None:
     for result in bench["results"]:
         if "overlapped" in result:
             console.print(_program_text(result))
+    console.print(scatter_text(bench))
 
 
 def jacobi_table(results: list[Document]) -> Table:

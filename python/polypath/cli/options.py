@@ -14,6 +14,10 @@ Destination = Annotated[str, typer.Argument(metavar="DST", help="Where they go: 
 OptionalSource = Annotated[
     Optional[str], typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")
 ]
+SourceOrAll = Annotated[
+    Optional[str],
+    typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0; all: every pair."),
+]
 OptionalDestination = Annotated[
     Optional[str], typer.Argument(metavar="DST", help="Where they go: gpu1 or host.")
 ]

@@ -49,6 +49,8 @@ PATTERNS = ("ring", "pairs", "fan-out", "gather", "alltoall", "scatter", "collec
 def lanes_text(bench: dict[str, Any]) -> str:
     """Return what a benchmark copies: "put gpu0 -> gpu1", "bibw gpu0 <-> gpu1"."""
     operation, first = bench["operation"], bench["results"][0]
+    if bench.get("all_pairs"):
+        return f"{operation}, every pair by itself, window {first['window']}"
     if operation == "mbw":
         return "mbw, all GPUs in pairs"
     if operation in PATTERNS:

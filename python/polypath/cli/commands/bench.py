@@ -9,7 +9,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from polypath import _core, reports
-from polypath.cli.arguments import check_range, overrides, pair
+from polypath.cli.arguments import ALL_PAIRS, check_range, overrides, pair_or_all
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
@@ -41,12 +41,12 @@ from polypath.cli.options import (
     JsonOption,
     MachineOption,
     OptionalDestination,
-    OptionalSource,
     PathsOption,
     PiecesOption,
     PlotOption,
     SharesOption,
     SizesOption,
+    SourceOrAll,
     VerifyOption,
     WindowOption,
 )
@@ -58,8 +58,10 @@ from polypath.cli.output import (
     progress_bar,
     write_json,
 )
+from polypath.cli.pair_matrix import show_all_pairs
 from polypath.cli.plan_words import is_collective
 from polypath.cli.plots import check_picture, write_curves, write_jacobi_curves
+from polypath.cli.provenance import scatter_text
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
@@ -82,6 +84,7 @@ OVER_ALL_GPUS = ("mbw", *PATTERNS)  # whose places would be ignored
 JACOBI = "jacobi"
 OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives(), JACOBI)))
 SIZES = "1M:512M"
+SIZES_OF_PAIRS = "64M"  # of all pairs, unless others are named: dozens of pairs
 SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
 MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
@@ -101,7 +104,7 @@ def bench(
     operation: Annotated[
         str, typer.Argument(metavar="OP", help=f"One of {', '.join(OPERATIONS)}.")
     ],
-    source: OptionalSource = None,
+    source: SourceOrAll = None,
     destination: OptionalDestination = None,
     machine: MachineOption = None,
     sizes: SizesOption = SIZES,
@@ -144,7 +147,7 @@ def bench(
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     _check_copies(operation, source, window, pieces, {**chosen, "--gpus": gpus})
-    ends = pair(source, destination) or default_places(operation)
+    ends = pair_or_all(source, destination) or default_places(operation)
     how = {"window": window, "pieces": pieces, "verify": verify}
     how |= overrides(executor, paths, shares, chunks)
     bench_copies(operation, ends, sizes, machine, json_target, plot, how)
@@ -161,7 +164,10 @@ def bench_copies(
 ) -> None:
     """Measure copies, write them, draw them and show them."""
     choice = choose_machine(machine)
-    numbers = parse_sizes(SIZES_OF_BLOCKS if operation == "many" and sizes == SIZES else sizes)
+    if sizes == SIZES:  # the default
+        sizes = SIZES_OF_BLOCKS if operation == "many" else sizes
+        sizes = SIZES_OF_PAIRS if ends[0] == ALL_PAIRS else sizes
+    numbers = parse_sizes(sizes)
     document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
     write_json(document, json_target)
     write_curves(document, plot)
@@ -170,7 +176,8 @@ def bench_copies(
 
 
 def _show_and_check(document: Document, json_target: str | None, verify: bool) -> None:
-    show_bench(console_for(json_target), document)
+    show = show_all_pairs if document.get("all_pairs") else show_bench
+    show(console_for(json_target), document)
     check_verified(document, verify)
 
 
@@ -279,6 +286,7 @@ def show_bench(console: Console, bench: Document) -> None:
         last = results[-1]
         console.print(f"Shares at {size_text(last['bytes'])}: {shares_text(last['paths'])}.")
     console.print("GB/s are 1e9 bytes/s; model: how far the predicted time is off.")
+    console.print(scatter_text(bench))
 
 
 def _driver_text(bench: Document) -> str:
@@ -287,7 +295,8 @@ def _driver_text(bench: Document) -> str:
 
 def check_verified(bench: Document, wanted: bool) -> None:
     """End with an error if a transfer was to be verified and was not right."""
-    wrong = [size_text(result["bytes"]) for result in bench["results"] if not result["verified"]]
+    sizes = [size_text(result["bytes"]) for result in bench["results"] if not result["verified"]]
+    wrong = dict.fromkeys(sizes)  # once, of however many pairs
     if wanted and wrong:
         notice(f"wrong bytes at {', '.join(wrong)} (compared with the source) This is a bug.")
         raise typer.Exit(RUN_ERROR)

@@ -44,7 +44,7 @@ def info(
     choice = choose_machine(machine)
     document = reports.machine(choice.name)
     write_json(document, json_target)
-    write_machine(document, plot)
+    write_machine(document, plot, simulated=choice.name != "")
     choice.announce()
     calibration = reports.calibration(choice.name)
     _show_machine(console_for(json_target), document, simulated=choice.name != "")

@@ -93,11 +93,45 @@ def _result(request: Request, rounds: list[Round], index: int) -> Document:
         "speedup": statistics.median(ratios),
         "speedups": ratios,
         "predicted_seconds": None,
+        **_runs(planned, native),
         "iterations": first["iterations"],
         "compared_bytes": int(sum(result["compared_bytes"] for result in planned)),
         "wrong_bytes": int(sum(result["wrong_bytes"] for result in planned)),
         "verified": _verified(rounds, planned),
         "native_verified": _verified(rounds, native),
+    }
+
+
+def _runs(planned: list[Document], native: list[Document]) -> Document:
+    """Return the rounds one by one, and how far they lie apart."""
+    seconds = [result["seconds"] for result in planned]
+    native_seconds = [result["seconds"] for result in native]
+    ratios = [before / after for before, after in zip(native_seconds, seconds)]
+    return {
+        "samples": {
+            "runs": len(seconds),
+            "kept": "all",
+            "seconds": seconds,
+            "native_seconds": native_seconds,
+        },
+        "spread": {
+            "seconds": _spread(seconds),
+            "native_seconds": _spread(native_seconds),
+            "speedup": _spread(ratios),
+        },
+    }
+
+
+def _spread(values: list[float]) -> Document:
+    """Return the quartiles, on the lines between neighbouring values."""
+    several = values if len(values) > 1 else 2 * values
+    lower, middle, upper = statistics.quantiles(several, n=4, method="inclusive")
+    return {
+        "minimum": min(values),
+        "lower_quartile": lower,
+        "median": middle,
+        "upper_quartile": upper,
+        "maximum": max(values),
     }
 
 

@@ -27,12 +27,12 @@ def check_picture(target: str | None) -> None:
     check_writable(target)
 
 
-def write_machine(machine: Document, target: str | None) -> None:
+def write_machine(machine: Document, target: str | None, simulated: bool) -> None:
     """Draw the places and hops of a machine, schema polypath.machine/1."""
     if target:
         from polypath.cli.plots.machine import draw
 
-        write_file(target, draw(machine, PurePath(target).suffix[1:].lower()))
+        write_file(target, draw(machine, PurePath(target).suffix[1:].lower(), simulated))
 
 
 def write_timeline(plan: Document, target: str | None) -> None:
@@ -44,8 +44,12 @@ def write_timeline(plan: Document, target: str | None) -> None:
 
 
 def write_curves(bench: Document, target: str | None) -> None:
-    """Draw bandwidth and speed-up over size, schema polypath.bench/1."""
-    if target:
+    """Draw bandwidth and speed-up, schema polypath.bench/1: over size, or as maps of all pairs."""
+    if target and bench.get("all_pairs"):
+        from polypath.cli.plots.pairs import draw as draw_pairs
+
+        write_file(target, draw_pairs(bench, PurePath(target).suffix[1:].lower()))
+    elif target:
         from polypath.cli.plots.curves import draw
 
         write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))

@@ -8,10 +8,11 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from polypath.cli.calibration_tables import groups_of, measured_text, names_text, nominal_text
 from polypath.cli.output import Document
-from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, new_figure, render
+from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, footer, new_figure, render
 
 ROW = 0.27  # inches
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
+CLOSEST = 0.07  # of the axis, between two labels
 
 Group = list[Document]
 
@@ -28,9 +29,14 @@ def draw(calibration: Document, file_format: str) -> bytes:
         axes.set_title(f"{title}, measured / nominal", fontsize=10, loc="left")
         draw_rows(axes, rows)
     figure.suptitle(f"{calibration['machine']}: measured beside nominal", fontweight="bold")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, ncols=3, loc="outside lower center")
+    footer(figure, _origin(calibration), figure.axes[0].get_legend_handles_labels()[0])
     return render(figure, file_format)
+
+
+def _origin(calibration: Document) -> str:
+    if calibration.get("driver") == "sim":
+        return "Measured on a simulated machine, in virtual time; nominal: as it is described."
+    return "Measured on the GPUs of this machine; nominal: what is assumed before calibration."
 
 
 def _axes(figure: Figure, heights: list[int]) -> list[Axes]:
@@ -80,13 +86,26 @@ def _ratios(group: Group) -> list[float]:
     return [n["measured"] / n["nominal"] for n in group if n["nominal"] and n["measured"]]
 
 
+def _ticks(low: float, high: float) -> list[float]:
+    """Return 1 and those ticks, from there outwards, whose labels have room beside the last one."""
+    room = (high / low) ** CLOSEST
+    above, below = [1.0], [1.0]
+    for tick in TICKS:
+        if above[-1] * room <= tick <= high:
+            above.append(tick)
+    for tick in reversed(TICKS):
+        if low <= tick <= below[-1] / room:
+            below.append(tick)
+    return sorted({*above, *below})
+
+
 def _scale(axes: Axes, ratios: list[float]) -> None:
     """Make the x axis one of ratios: as far below 1 as above looks the same."""
     low, high = min([0.9, *ratios]), max([1.1, *ratios])
     axes.set_xscale("log")
     margin = (high / low) ** 0.03
     axes.set_xlim(low / margin, high * margin)
-    axes.set_xticks([tick for tick in TICKS if low <= tick <= high])
+    axes.set_xticks(_ticks(low, high))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()

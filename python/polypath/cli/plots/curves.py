@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
 
 from polypath.cli.output import Document
-from polypath.cli.plots.style import COLOURS, FAINT, INK, NATIVE, new_figure, render
+from polypath.cli.plots.style import COLOURS, FAINT, INK, NATIVE, footer, new_figure, render
+from polypath.cli.provenance import footer_text
 from polypath.cli.units import lanes_text, size_text
 
 MOST_LABELS = 12
+
+Range = tuple[float, float]
 
 
 def draw(bench: Document, file_format: str) -> bytes:
@@ -22,6 +27,7 @@ def draw(bench: Document, file_format: str) -> bytes:
     upper.legend(frameon=False)
     draw_speedup(lower, results)
     label_sizes(lower, [result["bytes"] for result in results])
+    footer(figure, footer_text(bench))
     return render(figure, file_format)
 
 
@@ -30,6 +36,11 @@ def draw_bandwidth(axes: Axes, results: list[Document]) -> None:
     sizes = [result["bytes"] for result in results]
     planned = [result["bytes_per_second"] / 1e9 for result in results]
     native = [result["native_bytes_per_second"] / 1e9 for result in results]
+    for key, rates, colour in (
+        ("seconds", planned, COLOURS[0]),
+        ("native_seconds", native, NATIVE),
+    ):
+        draw_error_bars(axes, sizes, rates, [rate_range(one, key) for one in results], colour)
     axes.plot(sizes, planned, color=COLOURS[0], marker="o", markersize=5, label="Polypath")
     if all(result["predicted_seconds"] is not None for result in results):
         predicted = [
@@ -48,32 +59,72 @@ def draw_speedup(axes: Axes, results: list[Document]) -> None:
     sizes = [result["bytes"] for result in results]
     speedups = [result["speedup"] for result in results]
     axes.axhline(1, color=NATIVE, linewidth=1.2)
+    bars = [quartiles(one, "speedup") for one in results]
+    draw_error_bars(axes, sizes, speedups, bars, COLOURS[0])
     axes.plot(sizes, speedups, color=COLOURS[0], marker="o", markersize=5)
     _annotate(axes, *max(zip(sizes, speedups), key=lambda point: float(point[1])))
-    low, high = min(*speedups, 1.0), max(*speedups, 1.0)
+    heights = [1.0, *speedups, *(end for bar in bars if bar for end in bar)]
+    low, high = min(heights), max(heights)
     margin = max(0.05, 0.2 * (high - low))
     axes.set_ylim(low - margin, high + 1.5 * margin)
     axes.set_ylabel("speed-up over native")
     axes.grid(color=FAINT)
 
 
+def quartiles(result: Document, key: str) -> Range | None:
+    """Return between which values half of the runs lie; None where runs were not kept."""
+    spread = result.get("spread", {}).get(key)
+    return (spread["lower_quartile"], spread["upper_quartile"]) if spread else None
+
+
+def rate_range(result: Document, key: str) -> Range | None:
+    """Return the quartiles of times as GB/s; None where runs were not kept."""
+    times = quartiles(result, key)
+    moved = result["bytes_per_second"] * result["seconds"] / 1e9
+    return (moved / times[1], moved / times[0]) if times else None
+
+
+def draw_error_bars(
+    axes: Axes,
+    places: Sequence[float],
+    heights: Sequence[float],
+    ranges: Sequence[Range | None],
+    colour: str,
+) -> None:
+    """Draw a bar over each range, at its place; nothing where there is none."""
+    for place, height, bar in zip(places, heights, ranges):
+        if bar:
+            lengths = [[max(0.0, height - bar[0])], [max(0.0, bar[1] - height)]]
+            axes.errorbar([place], [height], lengths, fmt="none", ecolor=colour, capsize=3)
+
+
 def _annotate(axes: Axes, size: int, speedup: float) -> None:
     axes.annotate(
         f"{speedup:.2f}x",
         (size, speedup),
-        xytext=(0, 7),
+        xytext=(4, 9),
         textcoords="offset points",
-        ha="center",
+        ha="right",  # the best one is mostly the last one, beyond which there is no room
         color=INK,
         fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
     )
+
+
+def spaced(sizes: list[int], most: int) -> list[int]:
+    """Return the largest size and so many smaller ones that their labels do not overlap."""
+    shown = sorted(set(sizes))[-1:]
+    apart = (shown[0] / min(sizes)) ** (1 / most)
+    for size in sorted(set(sizes), reverse=True):
+        if size * apart <= shown[-1]:
+            shown.append(size)
+    return shown
 
 
 def label_sizes(axes: Axes, sizes: list[int], most: int = MOST_LABELS) -> None:
     """Make the x axis one of sizes in bytes, with at most so many of these as its labels."""
     axes.set_xscale("log", base=2)
-    step = -(-len(sizes) // most)
-    shown = sizes[::-1][::step]
+    shown = spaced(sizes, most)
     axes.set_xticks(shown, [size_text(size) for size in shown], rotation=30, ha="right")
     axes.minorticks_off()
     axes.set_xlabel("message size")

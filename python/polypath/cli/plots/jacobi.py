@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
 from polypath.cli.output import Document
-from polypath.cli.plots.curves import label_sizes
-from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, new_figure, render
+from polypath.cli.plots.curves import draw_error_bars, label_sizes, quartiles
+from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, footer, new_figure, render
+from polypath.cli.provenance import footer_text
+
+DASHES = ("-", "-", "--", ":")  # ways that take equally long lie on each other
 
 Line = list[tuple[int, Document]]
 
@@ -21,6 +25,7 @@ def draw(bench: Document, file_format: str) -> bytes:
     figure.suptitle(title, fontweight="bold")
     _draw_lines(upper, lines, "seconds", 1e3)
     upper.set_yscale("log")
+    upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     upper.set_ylabel("time of an iteration, ms")
     upper.legend(frameon=False)
     lower.axhline(1, color=NATIVE, linewidth=1.2)
@@ -28,6 +33,7 @@ def draw(bench: Document, file_format: str) -> bytes:
     lower.set_ylabel("speed-up over native")
     label_sizes(lower, sorted({result["bytes"] for result in bench["results"]}))
     lower.set_xlabel("bytes of a halo")
+    footer(figure, footer_text(bench))
     return render(figure, file_format)
 
 
@@ -45,5 +51,15 @@ def _draw_lines(axes: Axes, lines: dict[str, Line], key: str, scale: float) -> N
     for number, (name, line) in enumerate(lines.items()):
         colour = NATIVE if name == "native" else COLOURS[number % len(COLOURS)]
         values = [result[key] * scale for _, result in line]
-        axes.plot([size for size, _ in line], values, color=colour, marker="o", label=name)
+        bars = [quartiles(result, key) for _, result in line]
+        ranges = [bar and (bar[0] * scale, bar[1] * scale) for bar in bars]
+        draw_error_bars(axes, [size for size, _ in line], values, ranges, colour)
+        axes.plot(
+            [size for size, _ in line],
+            values,
+            color=colour,
+            marker="o",
+            linestyle=DASHES[number % 4],
+            label=name,
+        )
     axes.grid(color=FAINT)

@@ -1,209 +1,181 @@
-"""A machine as a picture: GPUs in a row, what joins them above, host memories below."""
+"""A machine as a picture: GPUs in a row, what joins them above, what they share and hosts below."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
+from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from polypath.cli.output import Document
-from polypath.cli.plots.style import FAINT, INK, colour_of, new_figure, render
-from polypath.cli.units import gigabytes
+from polypath.cli.plots.machine_legend import colours_of, legend_of
+from polypath.cli.plots.style import FAINT, INK, footer, new_figure, render
+from polypath.cli.plots.topology import SWITCH, Line, Shared, Topology
 
-SPACING = 1.9  # between neighbouring GPUs
-BOX = (1.4, 0.6)
-MODEL_WIDTH = 20  # characters of a line in a box
-HOST_LEVEL = -1.9
+SPACING = 1.9  # between neighbouring boxes
+BOX_WIDTH = 1.6
+TEXT_WIDTH = 20  # characters of a line in a box
+LINE_HEIGHT = 0.17  # of text in a box
 SWITCH_LEVEL = 1.6
+LEVEL_STEP = 1.9  # from GPUs down to what they share, to hosts, to what hosts share
 MARGIN = 0.9
-MOST_CLASSES = 6
 MOST_LABELS = 12  # lines of a kind; more are told apart by the legend alone
+NEAR_START = 0.3  # where a line down has its label: other lines cross it further on
 
 Point = tuple[float, float]
+GPU, HOST, SHARED = "#eaf3fa", "#f6efe2", "#f3e3ec"
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of the picture: all copies between two nodes, in either direction."""
-
-    start: str
-    end: str
-    kind: str  # a key of _KINDS
-    rates: tuple[float, ...]  # bytes/s; from start to end first, where there are both
-
-    def label(self) -> str:
-        """Return the line's GB/s, both directions where they differ."""
-        return " / ".join(dict.fromkeys(gigabytes(rate) for rate in self.rates))
-
-
-_KINDS = {
-    "port": "GPU to switch",
-    "peer": "GPU to GPU",
-    "driver_staged": "GPU to GPU, staged by the driver",
-    "host": "GPU to host",
-}
-
-
-def draw(machine: Document, file_format: str) -> bytes:
+def draw(machine: Document, file_format: str, simulated: bool = True) -> bytes:
     """Return the picture of a machine, schema polypath.machine/1, as a file."""
-    positions = _positions(machine)
-    switched = _is_switched(machine)
-    lines = list(_lines(machine, switched))
-    left, right = _extent(positions)
-    top = SWITCH_LEVEL + 0.5 if switched else _highest_arc(lines, positions) + 0.3
-    width, height = right - left + 2 * MARGIN, top - HOST_LEVEL + 0.5
-    figure = new_figure(max(7.5, 1.1 * width), 1.1 * height + 1.4)
+    return render(figure_of(machine, simulated), file_format)
+
+
+def figure_of(machine: Document, simulated: bool = True) -> Figure:
+    """Return the picture of a machine, schema polypath.machine/1."""
+    topology = Topology(machine)
+    layout = Layout(topology)
+    width, height = layout.size()
+    figure = new_figure(max(7.5, 1.1 * width), 1.1 * height + 1.7)
     axes = figure.subplots()
     axes.set_aspect("equal")
-    axes.set_xlim(left - MARGIN, right + MARGIN)
-    axes.set_ylim(HOST_LEVEL - 0.5, top)
+    axes.set_xlim(*layout.across)
+    axes.set_ylim(*layout.up)
     axes.set_axis_off()
-    if switched:
-        _draw_switch(axes, left, right)
-    _draw_lines(axes, lines, positions)
-    for place in machine["places"]:
-        _draw_place(axes, place, positions[place["name"]])
+    _draw_lines(axes, topology.lines, layout)
+    for name, text in layout.texts.items():
+        _draw_box(axes, layout.positions[name], layout.box_of(name), layout.colours[name], text)
     figure.suptitle(machine["name"], fontweight="bold")
-    axes.set_title(textwrap.fill(textwrap.shorten(machine["description"], 300), 95), fontsize=9)
-    figure.legend(handles=_legend(lines), frameon=False, ncols=2, loc="outside lower center")
-    return render(figure, file_format)
+    described = textwrap.shorten(machine["description"], 300)
+    axes.set_title(textwrap.fill(described, int(12 * figure.get_figwidth())), fontsize=9)
+    origin = "Simulated machine, rates as described." if simulated else "This computer's GPUs."
+    remarks = "\n".join([f"{origin} Numbers are GB/s.", *topology.notes])
+    footer(figure, remarks, legend_of(topology.lines), ncols=2)
+    return figure
 
 
-def _positions(machine: Document) -> dict[str, Point]:
-    """Return GPUs in a row; each host below the middle of the GPUs of its NUMA node."""
-    gpus = [place for place in machine["places"] if place["kind"] == "gpu"]
-    hosts = [place for place in machine["places"] if place["kind"] == "host"]
-    positions = {gpu["name"]: (SPACING * index, 0.0) for index, gpu in enumerate(gpus)}
-    wanted = []
-    for index, host in enumerate(hosts):
-        near = [positions[g["name"]][0] for g in gpus if g["numa_node"] == host["numa_node"]]
-        middle = SPACING * (len(gpus) - 1) * (index + 0.5) / len(hosts)
-        wanted.append((sum(near) / len(near) if near else middle, host["name"]))
-    rightmost = -math.inf
-    for x, name in sorted(wanted):
+class Layout:
+    """Where each box of a machine's picture is, how large, and what it says."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self.positions: dict[str, Point] = {}
+        self.texts: dict[str, str] = {}
+        self.colours: dict[str, str] = {}
+        for index, gpu in enumerate(topology.gpus):
+            text = f"{gpu['name']}\n{_wrapped(gpu['model'])}"
+            self._add(gpu["name"], (SPACING * index, 0.0), text, GPU)
+        self._middle = SPACING * (len(topology.gpus) - 1) / 2
+        level = -LEVEL_STEP
+        if topology.uplinks:
+            self._add_shared(list(topology.uplinks.values()), level, below=False)
+            level -= LEVEL_STEP
+        self._add_hosts(level)
+        of_hosts = [*topology.sockets.values(), *topology.adapters.values()]
+        self._add_shared(of_hosts, level - LEVEL_STEP, below=True)
+        self.across = self._across()
+        self.up = self._up()
+        if topology.switched:
+            self._add(SWITCH, (sum(self.across) / 2, SWITCH_LEVEL), "switch", FAINT)
+
+    def size(self) -> Point:
+        """Return width and height."""
+        return self.across[1] - self.across[0], self.up[1] - self.up[0]
+
+    def box_of(self, name: str) -> Point:
+        """Return width and height of a box: as high as its text, the switch as wide as all."""
+        if name == SWITCH:
+            return self.across[1] - self.across[0] - 2 * MARGIN + BOX_WIDTH, 0.4
+        return BOX_WIDTH, 0.25 + LINE_HEIGHT * (1 + self.texts[name].count("\n"))
+
+    def ends(self, line: Line) -> tuple[Point, Point, bool]:
+        """Return where a line starts and ends, and whether it is an arc between neighbours."""
+        start, end = self.positions[line.start], self.positions[line.end]
+        half = self.box_of(line.start)[1] / 2
+        if line.kind == "port":
+            return (start[0], start[1] + half), (start[0], SWITCH_LEVEL), False
+        if start[1] == end[1]:
+            left, right = min(start[0], end[0]), max(start[0], end[0])
+            return (left, start[1] + half), (right, start[1] + half), True
+        down = 1 if end[1] < start[1] else -1
+        end_half = self.box_of(line.end)[1] / 2
+        return (start[0], start[1] - down * half), (end[0], end[1] + down * end_half), False
+
+    def _add(self, name: str, position: Point, text: str, colour: str) -> None:
+        self.positions[name], self.texts[name], self.colours[name] = position, text, colour
+
+    def _add_hosts(self, level: float) -> None:
+        """Place each host below the middle of the GPUs of its NUMA node."""
+        hosts, gpus = self._topology.hosts, self._topology.gpus
+        wanted = {}
+        for index, host in enumerate(hosts):
+            near = [g["name"] for g in gpus if g["numa_node"] == host["numa_node"]]
+            spread = 2 * self._middle * (index + 0.5) / len(hosts)
+            wanted[host["name"]] = self._mean(near, spread)
+        places = _apart(wanted)
+        for host in hosts:
+            memory = _wrapped(self._topology.memory_text(host["name"]))
+            text = "\n".join(filter(None, (host["name"], _wrapped(host["model"]), memory)))
+            self._add(host["name"], (places[host["name"]], level), text, HOST)
+
+    def _add_shared(self, shared: list[Shared], level: float, below: bool) -> None:
+        """Place each shared resource amid what uses it: below hosts, or above them below GPUs."""
+        users = {each.name: (each.hosts if below else each.gpus) for each in shared}
+        places = _apart({name: self._mean(mine, self._middle) for name, mine in users.items()})
+        for each in shared:
+            self._add(each.name, (places[each.name], level), each.text(), SHARED)
+
+    def _mean(self, names: list[str], otherwise: float) -> float:
+        found = [self.positions[name][0] for name in names]
+        return sum(found) / len(found) if found else otherwise
+
+    def _across(self) -> Point:
+        places = [x for x, _ in self.positions.values()]
+        return min(places) - MARGIN, max(places) + MARGIN
+
+    def _up(self) -> Point:
+        lowest = min(self.positions, key=lambda name: self.positions[name][1])
+        bottom = self.positions[lowest][1] - self.box_of(lowest)[1] / 2 - 0.2
+        if self._topology.switched:
+            return bottom, SWITCH_LEVEL + 0.5
+        arcs = [self.ends(line) for line in self._topology.lines]
+        tops = [apex(start, end) for start, end, is_arc in arcs if is_arc]
+        return bottom, max(tops, default=0.6) + 0.3
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(textwrap.shorten(text, 3 * TEXT_WIDTH, placeholder="…"), TEXT_WIDTH)
+
+
+def _apart(wanted: dict[str, float]) -> dict[str, float]:
+    """Return places as wanted, but for those moved to the right that would be too close."""
+    places, rightmost = {}, -math.inf
+    for name, x in sorted(wanted.items(), key=lambda item: (item[1], item[0])):
         rightmost = max(x, rightmost + SPACING)
-        positions[name] = (rightmost, HOST_LEVEL)
-    return positions
+        places[name] = rightmost
+    return places
 
 
-def _extent(positions: dict[str, Point]) -> tuple[float, float]:
-    return min(x for x, _ in positions.values()), max(x for x, _ in positions.values())
-
-
-def _peer_hops(machine: Document) -> list[Document]:
-    return [hop for hop in machine["hops"] if hop["kind"] == "peer"]
-
-
-def _ports(machine: Document) -> dict[str, float]:
-    """Return the capacity, in bytes/s, of each port."""
-    return {
-        resource["name"]: resource["capacity"]["value"]
-        for resource in machine["resources"]
-        if resource["kind"] == "port" and "capacity" in resource
-    }
-
-
-def _is_switched(machine: Document) -> bool:
-    """Return true if all copies between GPUs pass ports, which a switch joins."""
-    ports, hops = _ports(machine), _peer_hops(machine)
-    return bool(hops) and all(any(use["resource"] in ports for use in h["uses"]) for h in hops)
-
-
-def _lines(machine: Document, switched: bool) -> Iterator[Line]:
-    if switched:
-        yield from _switch_lines(machine)
-    kinds = {place["name"]: place["kind"] for place in machine["places"]}
-    pairs: dict[tuple[str, str], list[Document]] = {}
-    for hop in machine["hops"]:
-        if not (switched and hop["kind"] == "peer"):
-            # GPUs first: "gpu" sorts before "host".
-            ends = sorted((hop["from"], hop["to"]), key=lambda name: (kinds[name], name))
-            pairs.setdefault((ends[0], ends[1]), []).append(hop)
-    for (start, end), hops in pairs.items():
-        hops.sort(key=lambda hop: hop["from"] != start)
-        yield Line(start, end, hops[0]["kind"], tuple(h["bandwidth"]["value"] for h in hops))
-
-
-def _switch_lines(machine: Document) -> Iterator[Line]:
-    """Return a line from each GPU to the switch, as fast as the GPU's ports."""
-    ports = _ports(machine)
-    rates: dict[str, list[float]] = {}
-    for direction in ("from", "to"):
-        found: dict[str, float | None] = {}
-        for hop in _peer_hops(machine):
-            for use in hop["uses"]:
-                if use["resource"].partition(".")[0] == hop[direction]:
-                    found[hop[direction]] = ports.get(use["resource"], found.get(hop[direction]))
-        for gpu, rate in found.items():
-            if rate is not None:
-                rates.setdefault(gpu, []).append(rate)
-    for gpu, both in rates.items():
-        yield Line(gpu, "switch", "port", tuple(both))
-
-
-def _classes(lines: list[Line]) -> dict[Line, str]:
-    """Return the legend's entry for each line: few enough that their colours differ."""
-    for digits in (3, 2, 1):
-        named = {line: f"{_KINDS[line.kind]}, {_rounded(line, digits)} GB/s" for line in lines}
-        if len(set(named.values())) <= MOST_CLASSES:
-            return named
-    return {line: _KINDS[line.kind] for line in lines}
-
-
-def _rounded(line: Line, digits: int) -> str:
-    if digits == 3:
-        return line.label()
-    value = max(line.rates) / 1e9
-    step = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
-    return f"about {round(value / step) * step:g}"
-
-
-def _ranking(lines: list[Line]) -> dict[str, int]:
-    """Return the classes, the fastest first, each with its place in that order."""
-    classes = _classes(lines)
-    fastest: dict[str, float] = {}
-    for line, name in classes.items():
-        fastest[name] = max(fastest.get(name, 0), *line.rates)
-    ranked = sorted(fastest, key=lambda name: (-fastest[name], name))
-    return {name: rank for rank, name in enumerate(ranked)}
-
-
-def _legend(lines: list[Line]) -> list[Line2D]:
-    return [
-        Line2D([], [], color=colour_of(rank), linewidth=2.2, label=name)
-        for name, rank in _ranking(lines).items()
-    ]
-
-
-def _draw_lines(axes: Axes, lines: list[Line], positions: dict[str, Point]) -> None:
-    classes, ranking = _classes(lines), _ranking(lines)
+def _draw_lines(axes: Axes, lines: list[Line], layout: Layout) -> None:
+    colours = colours_of(lines)
     counts = Counter(line.kind for line in lines)
     for line in lines:
-        colour = colour_of(ranking[classes[line]])
-        start, end, is_arc = _ends(line, positions)
-        _draw_line(axes, line, start, end, colour)
-        if counts[line.kind] <= MOST_LABELS:
-            x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
-            _draw_label(axes, (x, _apex(start, end) if is_arc else y), line.label(), colour)
+        start, end, is_arc = layout.ends(line)
+        _draw_line(axes, line, start, end, colours[line])
+        named_by_box = line.kind in ("uplink", "socket", "adapter")
+        if counts[line.kind] <= MOST_LABELS and not named_by_box:
+            _draw_label(axes, _label_place(line, start, end, is_arc), line.label(), colours[line])
 
 
-def _ends(line: Line, positions: dict[str, Point]) -> tuple[Point, Point, bool]:
-    """Return where a line starts and ends, and whether it is an arc between GPUs."""
-    x, y = positions[line.start]
-    if line.kind == "port":
-        return (x, y + BOX[1] / 2), (x, SWITCH_LEVEL), False
-    end = positions[line.end]
-    if end[1] == y:
-        left, right = min(x, end[0]), max(x, end[0])
-        return (left, y + BOX[1] / 2), (right, y + BOX[1] / 2), True
-    return (x, y - BOX[1] / 2), (end[0], end[1] + BOX[1] / 2), False
+def _label_place(line: Line, start: Point, end: Point, is_arc: bool) -> Point:
+    if is_arc:
+        return (start[0] + end[0]) / 2, apex(start, end)
+    part = 0.5 if line.kind == "port" else NEAR_START
+    return start[0] + part * (end[0] - start[0]), start[1] + part * (end[1] - start[1])
 
 
 def _draw_line(axes: Axes, line: Line, start: Point, end: Point, colour: str) -> None:
@@ -233,31 +205,15 @@ def _bend(start: Point, end: Point) -> float:
     return 0.45 + 0.25 * SPACING / max(SPACING, abs(end[0] - start[0]))
 
 
-def _apex(start: Point, end: Point) -> float:
+def apex(start: Point, end: Point) -> float:
     """Return the height of an arc's highest point: halfway to its control point."""
     return start[1] + 0.5 * _bend(start, end) * abs(end[0] - start[0])
-
-
-def _highest_arc(lines: list[Line], positions: dict[str, Point]) -> float:
-    arcs = [_ends(line, positions) for line in lines]
-    return max((_apex(start, end) for start, end, is_arc in arcs if is_arc), default=BOX[1])
 
 
 def _draw_label(axes: Axes, position: Point, text: str, colour: str) -> None:
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
     style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 2}
     axes.text(*position, text, color=colour, bbox=box, **style)
-
-
-def _draw_switch(axes: Axes, left: float, right: float) -> None:
-    size = (right - left + BOX[0], 0.4)
-    _draw_box(axes, ((left + right) / 2, SWITCH_LEVEL), size, FAINT, "switch")
-
-
-def _draw_place(axes: Axes, place: Document, position: Point) -> None:
-    colour = "#eaf3fa" if place["kind"] == "gpu" else "#f6efe2"
-    model = textwrap.shorten(place["model"], MODEL_WIDTH, placeholder="…")
-    _draw_box(axes, position, BOX, colour, f"{place['name']}\n{model}")
 
 
 def _draw_box(axes: Axes, middle: Point, size: Point, colour: str, text: str) -> None:

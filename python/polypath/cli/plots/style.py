@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import textwrap
 import warnings
+from collections.abc import Sequence
 
 import matplotlib
+from matplotlib.artist import Artist
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers.
@@ -13,11 +17,17 @@ NATIVE = "#777777"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#5b3a8c")
 INK = "#222222"
 FAINT = "#dddddd"
+FOOTNOTE = "#555555"
 
 
 def colour_of(index: int) -> str:
     """Return the colour of the path with that index."""
     return COLOURS[index % len(COLOURS)]
+
+
+def colour_map(name: str) -> Colormap:
+    """Return one of matplotlib's colour maps."""
+    return matplotlib.colormaps[name]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -28,6 +38,24 @@ def new_figure(width: float, height: float) -> Figure:
     matplotlib.rc("text", parse_math=False)  # a name may contain a dollar sign
     matplotlib.rc("svg", hashsalt="polypath")  # the same picture has the same bytes
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def footer(figure: Figure, text: str, handles: Sequence[Artist] = (), ncols: int = 3) -> None:
+    """Write below a picture where its numbers are from, and below that its legend.
+
+    The text is the legend's title, because the layout keeps no room for both apart.
+    """
+    width = int(15 * figure.get_figwidth())  # characters of this size
+    wrapped = "\n".join(textwrap.fill(line, width) for line in text.split("\n"))
+    figure.legend(
+        handles=list(handles),
+        title=wrapped,
+        title_fontproperties={"size": 8},
+        labelcolor=INK,
+        frameon=False,
+        ncols=ncols,
+        loc="outside lower center",
+    ).get_title().set(color=FOOTNOTE, ha="center", multialignment="center")
 
 
 def render(figure: Figure, file_format: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from polypath.cli.output import Document
-from polypath.cli.plots.style import FAINT, INK, NATIVE, colour_of, new_figure, render
+from polypath.cli.plots.style import FAINT, INK, NATIVE, colour_of, footer, new_figure, render
 from polypath.cli.units import percent_text, size_text, time_text
 
 MOST_SEPARATED = 400  # bars; from there on their outlines would hide them
@@ -26,7 +26,11 @@ def draw(plan: Document, file_format: str) -> bytes:
     axes.grid(axis="x", color=FAINT)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    figure.legend(frameon=False, ncols=3, loc="outside lower center")
+    footer(
+        figure,
+        f"Simulated on the description of {plan['machine']}, in virtual time; nothing is measured.",
+        axes.get_legend_handles_labels()[0],
+    )
     pair = f"{plan['source']} → {plan['destination']}"
     figure.suptitle(
         f"{plan['machine']}: {pair}, {size_text(plan['bytes'])}, {plan['executor']}",

@@ -1,0 +1,135 @@
+"""Collectives as dictionaries: how one would run, and what it takes. Part of polypath.reports."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from polypath import _core
+from polypath.report_texts import Progress, Report, dictionary, numbers, request_text
+
+
+def collective_plan(
+    collective: str,
+    nbytes: int,
+    *,
+    machine: str = "",
+    ranks: int | None = None,
+    algorithms: Sequence[str] | None = None,
+    element_type: str = "float32",
+    reduction: str = "sum",
+    root: int = 0,
+    in_place: bool = False,
+    executor: str = "auto",
+    paths: str = "auto",
+    any_order: bool = False,
+    nodes: int | None = None,
+    counts: Sequence[int] | None = None,
+) -> Report:
+    """Return by which algorithm a collective would run, and why: schema polypath.collective_plan/1.
+
+    The collectives are "allreduce", "reduce", "reducescatter", "allgather", "alltoall",
+    "broadcast" and "alltoallv" of elements of `element_type`, "float16", "bfloat16", "float32",
+    "float64" or an integer such as "int8" or "uint64", with the `reduction` "sum", "product",
+    "min", "max" or, of floating-point types, "average"; `nbytes` is the largest memory that one of
+    the GPUs has in it. `ranks` are the first so many GPUs, else all. Without `algorithms` all
+    compete. `executor` is "auto", "stream" or "graph"; messages go over "one" path or "several",
+    with "auto" whichever is faster. Where rounding depends on the order, those that compete keep to
+    the order of the ranks, and have the same bits at every size; with `any_order`, and where they
+    are named, so may others. Of "alltoallv" the part for rank j of rank i is in proportion to
+    `counts`[i * ranks + j], else all are as large. `nodes` simulates so many of the machine, joined
+    by its network; the ranks are then all GPUs of all of them.
+    """
+    request = _collective(
+        collective,
+        machine,
+        ranks,
+        algorithms,
+        element_type,
+        reduction,
+        root,
+        in_place,
+        executor,
+        paths,
+        any_order,
+        nodes,
+        None if counts is None else numbers(counts),
+    )
+    request["sizes"] = [operator.index(nbytes)]
+    return dictionary(_core.collective_plan(request_text(request)))
+
+
+def collective_bench(
+    collective: str,
+    sizes: Sequence[int],
+    *,
+    machine: str = "",
+    ranks: int | None = None,
+    algorithms: Sequence[str] | None = None,
+    element_type: str = "float32",
+    reduction: str = "sum",
+    root: int = 0,
+    in_place: bool = False,
+    executor: str = "auto",
+    paths: str = "auto",
+    any_order: bool = False,
+    nodes: int | None = None,
+    counts: Sequence[int] | None = None,
+    verify: bool = True,
+    progress: Progress | None = None,
+) -> Report:
+    """Measure a collective on a simulated machine: schema polypath.bench/1.
+
+    As collective_plan; one of the `algorithms` may be "auto". There is one result per size and
+    algorithm, in their order. With `verify` every element of every rank is compared with float64
+    on the host. Error (unsupported) on real GPUs.
+    """
+    request = _collective(
+        collective,
+        machine,
+        ranks,
+        algorithms,
+        element_type,
+        reduction,
+        root,
+        in_place,
+        executor,
+        paths,
+        any_order,
+        nodes,
+        None if counts is None else numbers(counts),
+    )
+    request.update({"sizes": numbers(sizes), "verify": verify})
+    return dictionary(_core.collective_bench(request_text(request), progress))
+
+
+_OF_COLLECTIVES = (
+    "type",
+    "reduction",
+    "root",
+    "in_place",
+    "executor",
+    "paths",
+    "any_order",
+    "nodes",
+    "counts",
+)
+
+
+def _collective(
+    collective: str,
+    machine: str,
+    ranks: int | None,
+    algorithms: Sequence[str] | None,
+    *others: Any,
+) -> Report:
+    """Return the part of a request that says which collective, and what of it is fixed."""
+    named = zip(_OF_COLLECTIVES, others)
+    return {
+        "collective": collective,
+        "machine": machine,
+        "ranks": None if ranks is None else operator.index(ranks),
+        "algorithms": None if algorithms is None else list(algorithms),
+        **dict(named),
+    }
