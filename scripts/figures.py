@@ -4,8 +4,8 @@
 scripts/figures.py           writes the tables of README.md and of docs, and docs/images
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
-What was measured on real GPUs is read from results/h200x4 (scripts/measure_gpus.py) and
-results/h200x2 (scripts/measure_programs.py, scripts/collective_rivals.py). Run it with
+What was measured on real GPUs is read from results/h200x1 and results/h200x4
+(scripts/measure_gpus.py) and results/h200x2 (scripts/measure_programs.py, scripts/collective_rivals.py). Run it with
 the Python beside which the package is installed: .venv/bin/python after `make package`.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 import collective_figures
 import gpu_figures
 import joint_figures
+import one_gpu_figures
 import pictures
 import piece_figures
 import program_figures
@@ -48,6 +49,7 @@ Beside the speed-ups that the papers state, under the paths that they used (the 
 # What stands between which markers of which document.
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("README.md", "measured"): lambda: gpu_figures.readme_block(MEASURED),
+    ("README.md", "one"): lambda: one_gpu_figures.one_gpu_block(ROOT / "results" / "h200x1"),
     ("README.md", "figures"): readme_block,
     ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
     ("docs/performance.md", "figures"): simulated_figures.performance_block,

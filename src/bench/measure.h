@@ -35,6 +35,7 @@ struct Result {
   PlaceId destination;
   PlanPointer plan;  ///< of the first lane; null if it needed none
   Executor executor = Executor::native;
+  bool by_windows = false;  ///< pageable memory, through pinned windows
   Seconds seconds;         ///< one window of the operation; the median of the repetitions
   Seconds native_seconds;  ///< the same with native copies
   Seconds predicted;       ///< not a number where there is no plan to predict (pageable memory)

@@ -69,6 +69,7 @@ Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
   time_runs(operation_run, request, result);
   result.plan = operation_run.results()[0].plan;
   result.executor = operation_run.results()[0].executor;
+  result.by_windows = operation_run.results()[0].means == Means::windows;
   result.predicted =
       prediction(opened.machine(), operation, request, bytes, operation_run.results());
   if (result.verified) result.verified = verified_again(operation_run, request);

@@ -31,6 +31,10 @@ Json paths_of(const Plan* plan) {
   return paths;
 }
 
+bool is_one_native_copy(const Result& result) {
+  return result.executor == Executor::native && !result.by_windows;
+}
+
 Json number_or_null(double number) { return std::isnan(number) ? Json() : Json(number); }
 
 Json result_object(const Machine& machine, const Result& result) {
@@ -40,8 +44,8 @@ Json result_object(const Machine& machine, const Result& result) {
       {"window", result.window},
       {"source", machine.place(result.source).name},
       {"destination", machine.place(result.destination).name},
-      {"paths", paths_of(result.executor == Executor::native ? nullptr : result.plan.get())},
-      {"executor", name_of(result.executor)},
+      {"paths", paths_of(is_one_native_copy(result) ? nullptr : result.plan.get())},
+      {"executor", result.by_windows ? "windows" : name_of(result.executor)},
       {"seconds", result.seconds.value},
       {"bytes_per_second", moved / result.seconds.value},
       {"native_bytes_per_second", moved / result.native_seconds.value},

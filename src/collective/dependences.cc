@@ -18,18 +18,41 @@ void raise(std::vector<int>& numbers, int index, int to) {
   numbers[i] = std::max(numbers[i], to);
 }
 
+using Segments = std::map<Bytes, Dependences::Segment>;
+
+// The first segment that ends after a place.
+Segments::const_iterator first_after(const Segments& segments, Bytes place) {
+  const auto next = segments.upper_bound(place);
+  if (next == segments.begin()) return next;
+  const auto before = std::prev(next);
+  return before->second.end > place ? before : next;
+}
+
+// Makes two of the segment that a place is inside of.
+void cut(Segments& segments, Bytes place) {
+  const auto next = segments.upper_bound(place);
+  if (next == segments.begin()) return;
+  const auto before = std::prev(next);
+  if (before->first == place || before->second.end <= place) return;
+  Dependences::Segment rest = before->second;
+  before->second.end = place;
+  segments.insert(next, {place, std::move(rest)});
+}
+
 }  // namespace
 
 std::vector<int> Dependences::conflicts(std::span<const MemoryUse> uses) const {
   std::vector<int> found;
   for (const MemoryUse& use : uses) {
     const auto buffer = static_cast<std::size_t>(use.slice.buffer);
-    if (buffer >= accesses_.size()) continue;
+    if (buffer >= segments_.size()) continue;
+    const Segments& segments = segments_[buffer];
     const Bytes begin = use.slice.offset, end = begin + use.bytes;
-    const Accesses& accesses = accesses_[buffer];
-    for (auto at = accesses.from(begin); at != accesses.all.end() && at->first < end; ++at)
-      if ((use.writes || at->second.writes) && begin < at->second.end)
-        found.push_back(at->second.node);
+    for (auto at = first_after(segments, begin); at != segments.end() && at->first < end; ++at) {
+      const auto& [_, writer, readers] = at->second;
+      if (writer >= 0) found.push_back(writer);
+      if (use.writes) found.insert(found.end(), readers.begin(), readers.end());
+    }
   }
   std::sort(found.begin(), found.end(), std::greater<>());
   return found;
@@ -37,17 +60,30 @@ std::vector<int> Dependences::conflicts(std::span<const MemoryUse> uses) const {
 
 // Whoever comes after a node that writes comes after everything that this node came after.
 void Dependences::note(int node, const MemoryUse& use) {
+  if (use.bytes.value == 0) return;
   const auto buffer = static_cast<std::size_t>(use.slice.buffer);
-  if (buffer >= accesses_.size()) accesses_.resize(buffer + 1);
+  if (buffer >= segments_.size()) segments_.resize(buffer + 1);
+  Segments& segments = segments_[buffer];
   const Bytes begin = use.slice.offset, end = begin + use.bytes;
-  Accesses& accesses = accesses_[buffer];
-  if (use.writes)
-    for (auto at = accesses.all.lower_bound(begin); at != accesses.all.end() && at->first < end;) {
-      const bool replaced = at->second.end <= end && at->second.node != node;
-      at = replaced ? accesses.all.erase(at) : std::next(at);
-    }
-  accesses.all.insert({begin, {end, node, use.writes}});
-  accesses.longest = std::max(accesses.longest, use.bytes);
+  cut(segments, begin), cut(segments, end);
+  auto at = segments.lower_bound(begin);
+  if (use.writes) {
+    segments.erase(at, segments.lower_bound(end));
+    segments.insert({begin, {.end = end, .writer = node}});
+    return;
+  }
+  for (Bytes done = begin; done < end; done = at->second.end, ++at) {
+    const bool is_gap = at == segments.end() || at->first > done;
+    const Bytes gap_end = at == segments.end() ? end : std::min(end, at->first);
+    if (is_gap) at = segments.insert(at, {done, {.end = gap_end}});
+    note_reader(node, at->second);
+  }
+}
+
+void Dependences::note_reader(int node, Segment& segment) const {
+  const auto queue_of = [&](int each) { return queues_[static_cast<std::size_t>(each)]; };
+  std::erase_if(segment.readers, [&](int reader) { return queue_of(reader) == queue_of(node); });
+  segment.readers.push_back(node);
 }
 
 void Dependences::name(int node, std::vector<int>& known, std::vector<int>& named) const {
@@ -69,8 +105,8 @@ std::vector<int> Dependences::add(int queue, std::span<const MemoryUse> uses) {
     raise(known, queue, before);
   }
   for (const int earlier : conflicts(uses)) name(earlier, known, named);
-  for (const MemoryUse& use : uses) note(node, use);
   queues_.push_back(queue);
+  for (const MemoryUse& use : uses) note(node, use);
   known_.push_back(std::move(known));
   raise(last_, queue, node);
   return named;

@@ -24,28 +24,22 @@ class Dependences {
   /// The node numbered next, in `queue`, uses this. Returns the nodes of other queues to be named.
   std::vector<int> add(int queue, std::span<const MemoryUse> uses);
 
- private:
-  struct Access {
+  /// Memory that has been used alike: who wrote it last, and of each queue who read it last since.
+  struct Segment {
     Bytes end;
-    int node = -1;
-    bool writes = false;
+    int writer = -1;
+    std::vector<int> readers = {};
   };
-  /// Of a buffer: by where they begin. None that begins `longest` before a place reaches it.
-  struct Accesses {
-    std::multimap<Bytes, Access> all;
-    Bytes longest;
 
-    /// From the first one on that may reach beyond `begin`.
-    [[nodiscard]] auto from(Bytes begin) const {
-      return all.lower_bound(begin > longest ? begin - longest : Bytes{});
-    }
-  };
+ private:
+  using Segments = std::map<Bytes, Segment>;  ///< by where they begin; they do not overlap
 
   [[nodiscard]] std::vector<int> conflicts(std::span<const MemoryUse> uses) const;
   void note(int node, const MemoryUse& use);
+  void note_reader(int node, Segment& segment) const;
   void name(int node, std::vector<int>& known, std::vector<int>& named) const;
 
-  std::vector<Accesses> accesses_;       ///< by buffer
+  std::vector<Segments> segments_;       ///< by buffer
   std::vector<int> queues_;              ///< by node
   std::vector<std::vector<int>> known_;  ///< by node: by queue, the last one it comes after
   std::vector<int> last_;                ///< by queue

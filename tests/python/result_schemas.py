@@ -11,7 +11,7 @@ TIME: Schema = {"type": "number", "exclusiveMinimum": 0}
 RATE: Schema = {"type": "number", "exclusiveMinimum": 0}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 COUNT: Schema = {"type": "integer", "minimum": 0}
-EXECUTOR: Schema = {"enum": ["native", "stream", "graph"]}
+EXECUTOR: Schema = {"enum": ["native", "stream", "graph", "windows"]}
 VIA: Schema = {"type": "string", "pattern": "^(direct|[a-z][a-z0-9_]*)$"}
 
 

@@ -212,7 +212,7 @@ def test_a_report_has_every_process_and_the_exit_status(tmp_path: Path) -> None:
     programs = [process["program"] for process in report["processes"]]
     assert len(programs) == 2 and "true" in programs
     assert all(process["calls"] == 0 for process in report["processes"])
-    assert "2 more processes: loaded, 0 copies, no driver." in ended.stderr
+    assert "2 processes: loaded, 0 copies, no driver." in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 

@@ -105,8 +105,11 @@ def rest_text(report: Document) -> str:
             "No process has reported: the library was not loaded, or all were killed. "
             "'polypath doctor' looks at the library."
         )
+    if not rest:
+        return ""
+    more = " more" if _in_use(report) else ""
     plural = "" if rest == 1 else "es"
-    return f"{rest} more process{plural}: loaded, 0 copies, no driver." if rest else ""
+    return f"{rest}{more} process{plural}: loaded, 0 copies, no driver."
 
 
 def _in_use(report: Document) -> list[Document]:

@@ -33,6 +33,7 @@ SCENES = (
     Scene("put", "From GPU to GPU", 2),
     Scene("h2d", "From pinned host memory to a GPU", 1),
     Scene("d2h", "From a GPU to pinned host memory", 1),
+    Scene("pageable", "From memory that is not pinned, as most programs have it, to a GPU", 1),
 )
 
 
@@ -96,7 +97,7 @@ def _next_commands(scene: Scene, advice: str) -> list[str]:
         *(["polypath calibrate"] if advice else []),
         "polypath info",
         f"polypath plan {source} {destination} 256M  # why each path is in or out",
-        "polypath bench pageable --sizes 16M:1G  # memory that is not pinned",
+        "polypath run -- python train.py  # your program, unchanged",
         "polypath weights  # a model's tensors, beside PyTorch's own copies",
         "polypath demo --simulated  # other machines",
     ]

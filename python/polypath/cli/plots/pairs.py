@@ -13,7 +13,7 @@ from polypath.cli.output import Document
 from polypath.cli.pair_matrix import PairMatrix, matrices_of
 from polypath.cli.plots.style import FAINT, INK, colour_map, footer, new_figure, render
 from polypath.cli.provenance import origin_text, scatter_text
-from polypath.cli.units import lanes_text, significant, size_text
+from polypath.cli.units import gigabytes, lanes_text, size_text
 
 CELL = 0.5  # inches
 LEAST_GAIN = 1.2  # that has the full colour: where all pairs gain less they stay pale
@@ -34,7 +34,7 @@ def draw(bench: Document, file_format: str) -> bytes:
     up_to_most = ScalarMappable(Normalize(0, most), colour_map("viridis"))
     for (left, right), matrix in zip(cells, matrices):
         size = size_text(matrix.nbytes)
-        draw_matrix(left, matrix, _rates(matrix), up_to_most, lambda rate: significant(rate, 3))
+        draw_matrix(left, matrix, _rates(matrix), up_to_most, lambda rate: gigabytes(rate * 1e9))
         figure.colorbar(up_to_most, ax=left, shrink=0.8)
         left.set_title(f"{size}: bandwidth, GB/s", fontsize=10)
         draw_matrix(right, matrix, _gains(matrix), around_one, lambda gain: f"{gain:.2f}")
