@@ -22,7 +22,7 @@ def run(bench: Bench) -> Outcome:
         for nodes in (2, 4)
         for algorithm in ("nodes", "flat", "knomial", "ring")
     }
-    return Outcome(rows=[_row(seconds, case) for case in CASES])
+    return Outcome(rows=[row(seconds, case) for case in CASES])
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,7 @@ class Case:
 
 
 FLAT = "Open MPI + UCX uses a flat algorithm across nodes: the paper's own reason."
-MVAPICH = (
-    "MVAPICH2-GDR is closed and its choice unknown; `knomial` to the base 2 over all ranks stands "
-    "for it. Ours is pipelined over node and network, the paper's is not, as it says itself."
-)
+MVAPICH = "MVAPICH2-GDR is closed and its choice unknown; `knomial` over all ranks stands for it. Ours is pipelined over node and network, the paper's is not, as it says itself."
 NCCL = (
     "The paper's design ends one step before it begins the next, NCCL does not; nor does ours. "
     "`ring` over all ranks stands for NCCL."
@@ -57,7 +54,8 @@ CASES = (
 )
 
 
-def _row(seconds: dict[tuple[int, str], float], case: Case) -> Row:
+def row(seconds: dict[tuple[int, str], float], case: Case) -> Row:
+    """Return the row of a case, from the seconds by number of nodes and algorithm."""
     ratio = seconds[case.nodes, case.other] / seconds[case.nodes, "nodes"]
     return Row(
         (INTERCONNECT,),
