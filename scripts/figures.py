@@ -5,8 +5,9 @@ scripts/figures.py           writes the tables of README.md and of docs, and doc
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
 What was measured on real GPUs is read from results/h200x1 and results/h200x4
-(scripts/measure_gpus.py) and results/h200x2 (scripts/measure_programs.py, scripts/collective_rivals.py). Run it with
-the Python beside which the package is installed: .venv/bin/python after `make package`.
+(scripts/measure_gpus.py), and from results/h200x2 (scripts/measure_programs.py,
+scripts/collective_rivals.py). Run it with the Python beside which the package is installed:
+.venv/bin/python after `make package`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one GPU gains by itself: copies of pageable memory, as Markdown, from the files of one folder."""
+"""What one GPU gains by itself: copies of pageable memory, as Markdown, from one folder's files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def one_gpu_block(folder: Path) -> str:
 
 
 def row(result: Document) -> list[str]:
-    """Return one size: rates, speed-up, and between which speed-ups the middle half of runs lies."""
+    """Return one size: rates, speed-up, and where the middle half of the runs' speed-ups lies."""
     middle = result["spread"]["speedup"]
     return [
         size_text(result["bytes"]),

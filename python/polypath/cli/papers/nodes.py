@@ -39,7 +39,10 @@ class Case:
 
 
 FLAT = "Open MPI + UCX uses a flat algorithm across nodes: the paper's own reason."
-MVAPICH = "MVAPICH2-GDR is closed and its choice unknown; `knomial` over all ranks stands for it. Ours is pipelined over node and network, the paper's is not, as it says itself."
+MVAPICH = (
+    "MVAPICH2-GDR is closed and its choice unknown; `knomial` over all ranks stands for it. Ours "
+    "is pipelined over node and network, the paper's is not, as it says itself."
+)
 NCCL = (
     "The paper's design ends one step before it begins the next, NCCL does not; nor does ours. "
     "`ring` over all ranks stands for NCCL."
