@@ -40,6 +40,7 @@ std::size_t RaceDetector::add_thread() {
 void RaceDetector::retire_thread(std::size_t thread) { retired_.push_back(thread); }
 
 const Clock& RaceDetector::step(std::size_t thread) {
+  if (!watches_) return clocks_[thread];
   clocks_[thread].join(host_);
   clocks_[thread].set(thread, ++steps_[thread]);
   return clocks_[thread];

@@ -39,6 +39,10 @@ struct Region {
 
 class RaceDetector {
  public:
+  /// Without `watches` it numbers threads and knows nothing of order: a clock has a stamp for every
+  /// branch of a graph, which takes gigabytes where there are tens of thousands.
+  explicit RaceDetector(bool watches) : watches_(watches) {}
+
   /// A new logical thread that comes after all the host has synchronised with.
   std::size_t add_thread();
   /// Gives a thread's number back for reuse.
@@ -50,9 +54,13 @@ class RaceDetector {
   [[nodiscard]] std::uint32_t stamp(std::size_t thread) const { return steps_[thread]; }
   [[nodiscard]] const Clock& clock(std::size_t thread) const { return clocks_[thread]; }
   /// `thread` comes after everything in `clock`.
-  void join(std::size_t thread, const Clock& clock) { clocks_[thread].join(clock); }
+  void join(std::size_t thread, const Clock& clock) {
+    if (watches_) clocks_[thread].join(clock);
+  }
   /// The host comes after everything in `clock`.
-  void join_host(const Clock& clock) { host_.join(clock); }
+  void join_host(const Clock& clock) {
+    if (watches_) host_.join(clock);
+  }
 
   /// The thread's current step reads or writes; `what` names it. Returns a message if it races.
   std::string access(std::size_t thread, const Region& region, bool write, const std::string& what);
@@ -77,6 +85,7 @@ class RaceDetector {
   static bool touches(const Access& access, const Region& region);
   static std::string describe(const Access& a, const Access& b);
 
+  bool watches_;
   std::vector<Clock> clocks_;
   std::vector<std::uint32_t> steps_;
   std::vector<std::size_t> retired_;

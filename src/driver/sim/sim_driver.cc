@@ -26,7 +26,8 @@ SimDriver::SimDriver(Machine machine, Options options)
       options_(options),
       rates_(machine_),
       fluid_(machine_, rates_),
-      memory_(options.move_bytes) {
+      memory_(options.move_bytes),
+      races_(options.check_races) {
   validate(machine_);
   host_clocks_.emplace_back(static_cast<std::size_t>(machine_.nodes()));
   const auto gpus = machine_.places_of(PlaceKind::gpu);
