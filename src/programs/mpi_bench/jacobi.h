@@ -56,9 +56,9 @@ unsigned char* jacobi_row(const Jacobi* jacobi, int array, size_t row);
    whose serial solution would take minutes. */
 int checked_iterations(const Jacobi* jacobi);
 
-/* Starts over, iterates so often, and compares each of this rank's elements with the serial
-   solver's, bit by bit; an element that differs is four wrong bytes, and stderr says where. Every
-   rank calls it together and gets the same result. */
+/* Starts over, iterates so often, and compares each of this rank's elements, halos included,
+   with the serial solver's, bit by bit; an element that differs is four wrong bytes, and stderr
+   says where. Every rank calls it together and gets the same result. */
 Checked check_jacobi(Exchange* exchange, int iterations);
 
 #endif

@@ -7,21 +7,12 @@
 #include "jacobi.h"
 
 enum {
-  MOST_ITERATIONS = 20,
-  LEAST_ITERATIONS = 4, /* each array is received into twice */
-  COLUMNS = 8192,       /* that are solved at a time: both of their arrays stay in a CPU's cache */
+  COLUMNS = 8192, /* that are solved at a time: both of their arrays stay in a CPU's cache */
   POISON = 0x5A,
 };
 
-/* Elements that are made for one comparison: some seconds' work of a core, in each rank. */
-static const double MOST_ELEMENTS = 4294967296.0;
-
 int checked_iterations(const Jacobi* jacobi) {
-  int n = MOST_ITERATIONS;
-  while (n > LEAST_ITERATIONS &&
-         (double)jacobi->grid.width * ((double)jacobi->rows + n) * n > MOST_ELEMENTS)
-    --n;
-  return n;
+  return affordable_steps(jacobi->grid.width, jacobi->rows);
 }
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
@@ -73,7 +64,7 @@ static void compare_row(const float* expected, const float* given, Part place, C
   }
 }
 
-/* All of this rank's rows, of some columns. */
+/* All of this rank's rows and its halos, of some columns. */
 static void compare_part(const Jacobi* jacobi, Part part, int iterations, float* scratch,
                          Compared* result) {
   float given[COLUMNS];
@@ -81,8 +72,8 @@ static void compare_part(const Jacobi* jacobi, Part part, int iterations, float*
   const float* const values = solve_part(jacobi->grid, part, (size_t)iterations, scratch, &stride);
   for (size_t row = 0; row < part.rows; ++row) {
     const unsigned char* const source =
-        jacobi_row(jacobi, jacobi->latest, row + 1) + part.column * sizeof(float);
-    const Part place = {part.row + row, 1, part.column, part.columns};
+        jacobi_row(jacobi, jacobi->latest, row) + part.column * sizeof(float);
+    const Part place = {(part.row + row) % jacobi->grid.rows, 1, part.column, part.columns};
     memset(given, POISON, sizeof given); /* in case that the copy does not write it */
     copy_all_out(jacobi->memory, given, source, part.columns * sizeof(float));
     compare_row(values + row * stride, given, place, result);
@@ -90,7 +81,8 @@ static void compare_part(const Jacobi* jacobi, Part part, int iterations, float*
 }
 
 static Compared compare(const Jacobi* jacobi, int iterations) {
-  Part part = {jacobi->first, jacobi->rows, 0, smaller(COLUMNS, jacobi->grid.width)};
+  const size_t halo_above = (jacobi->first + jacobi->grid.rows - 1) % jacobi->grid.rows;
+  Part part = {halo_above, jacobi->rows + 2, 0, smaller(COLUMNS, jacobi->grid.width)};
   float* const scratch = allocate_host(scratch_floats(part, (size_t)iterations), sizeof(float));
   Compared result = {0, 0, 0, 0};
   for (; part.column < jacobi->grid.width; part.column += COLUMNS) {

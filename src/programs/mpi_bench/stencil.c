@@ -1,6 +1,12 @@
 #include "stencil.h"
 
-enum { PRIME = 1009 };
+enum {
+  PRIME = 1009,
+  MOST_STEPS = 20,
+  LEAST_STEPS = 4, /* each of a solver's two arrays is received into twice */
+};
+
+static const double MOST_ELEMENTS = 4294967296.0;
 
 /* A part and what it depends on: it begins `above` rows and `before` columns after the wider one.
  */
@@ -11,6 +17,13 @@ typedef struct {
 
 float first_value(size_t row, size_t column) {
   return (float)((row * 131 + column * 71 + row * column % 13) % PRIME) / (float)PRIME;
+}
+
+int affordable_steps(size_t width, size_t rows) {
+  int steps = MOST_STEPS;
+  while (steps > LEAST_STEPS && (double)width * ((double)rows + steps) * steps > MOST_ELEMENTS)
+    --steps;
+  return steps;
 }
 
 static void step_elements(float* to, const float* above, const float* here, const float* below,

@@ -32,6 +32,11 @@ float first_value(size_t row, size_t column);
 /* One step of a whole row; the four rows have `width` elements, at least two. */
 void step_row(float* to, const float* above, const float* here, const float* below, size_t width);
 
+/* After how many steps so many rows are compared with solve_part's: 20, or as many as make 2^32
+   elements, which is some seconds' work of a core; at least 4. Its n steps make about
+   width * (rows + n) * n elements. */
+int affordable_steps(size_t width, size_t rows);
+
 /* How many floats solve_part works on. */
 size_t scratch_floats(Part part, size_t steps);
 

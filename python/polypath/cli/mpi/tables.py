@@ -33,8 +33,9 @@ def show_mpi(console: Console, document: Document) -> None:
         return
     for table in _speed_tables(document["results"]):
         console.print(table)
+        console.print()
     console.print(
-        f"\nMedians of {document['repeats']} rounds with and without Polypath in turn; speed-up "
+        f"Medians of {document['repeats']} rounds with and without Polypath in turn; speed-up "
         "and range: of the ratios within each round. GB/s are 1e9 bytes/s."
     )
     _show_solver(console, document["results"])
