@@ -32,6 +32,14 @@ def mpi_source_dir() -> Path:
     return _PREFIX / "share" / "polypath" / "mpi_bench"
 
 
+def kernel_image(name: str) -> Path:
+    """Return the file of a kernel as the CUDA compiler made it, for programs that load it.
+
+    There is "jacobi". There is no such file where the package was built without that compiler.
+    """
+    return _PREFIX / "share" / "polypath" / "kernels" / f"{name}.fatbin"
+
+
 def stand_in_dir() -> Path:
     """Return the folder of the driver without GPUs, for tests: an entry for ``LD_LIBRARY_PATH``."""
     return _PREFIX / "standin"

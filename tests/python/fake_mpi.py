@@ -79,8 +79,12 @@ gpu = {"gpu": "Fake GPU", "gpus": 4, "cuda": "13.0", "rank_gpus": [0, 1, 2, 3]}
 say(event="start", ranks=2, nodes=1, buffers=buffers, mpi="Open MPI v5.0, of nobody", ucx="1.22.0",
     polypath=planned and not script.get("lost"), **({} if buffers == "host" else gpu))
 wrong = script.get("wrong", {}).get(kind, 0)
+kernel = "gpu" if "--image" in options else "host"
+solver = {"kernel": kernel, "rows": int(options.get("--rows", 0)),
+          "verified_iterations": 20 if checked else 0}
+single = {"latency": "1", "jacobi": "2"}
 for operation in options["--operations"].split(","):
-    for window in options["--window"].split(",") if operation != "latency" else "1":
+    for window in single.get(operation) or options["--window"].split(","):
         for size in options["--sizes"].split(","):
             seconds = script[kind][turn]
             say(event="result", operation=operation, bytes=int(size), window=int(window), ranks=2,
@@ -88,7 +92,8 @@ for operation in options["--operations"].split(","):
                 bytes_per_second=int(size) * int(window) / seconds,
                 messages_per_second=int(window) / seconds,
                 compared_bytes=3 * int(size) * int(window) if checked else 0,
-                wrong_bytes=wrong if checked else 0, verified=checked and not wrong)
+                wrong_bytes=wrong if checked else 0, verified=checked and not wrong,
+                **(solver if operation == "jacobi" else {}))
 if kind not in script.get("unfinished", []):
     say(event="end", wrong_bytes=wrong)
 sys.exit(script.get("status", 1 if wrong else 0))

@@ -179,6 +179,38 @@ BENCH_COLLECTIVES = record(
 )
 
 MEMORY = "(device|host|pinned|managed)"
+MPI_RESULT = record(
+    operation={"enum": ["latency", "bw", "bibw", "mbw", "put", "put_fence", "ring", "jacobi"]},
+    bytes={"type": "integer", "minimum": 1},
+    window={"type": "integer", "minimum": 1},
+    source=VIA,
+    destination=VIA,
+    ranks={"type": "integer", "minimum": 2},
+    paths={"const": []},
+    executor={"type": "null"},
+    seconds=TIME,
+    native_seconds=TIME,
+    bytes_per_second=RATE,
+    native_bytes_per_second=RATE,
+    messages_per_second=RATE,
+    speedup=RATE,
+    speedups=list_of(RATE),
+    predicted_seconds={"type": "null"},
+    iterations={"type": "integer", "minimum": 1},
+    compared_bytes=COUNT,
+    wrong_bytes=COUNT,
+    verified={"type": "boolean"},
+    native_verified={"type": "boolean"},
+    **RUNS,
+)
+MPI_SOLVED = record(
+    bytes={"type": "integer", "multipleOf": 16},
+    window={"const": 2},
+    kernel={"enum": ["gpu", "host"]},
+    rows={"type": "integer", "minimum": 1},
+    verified_iterations=COUNT,
+)
+OF_SOLVER: Schema = {"properties": {"operation": {"const": "jacobi"}}}
 BENCH_MPI = record(
     schema={"const": "polypath.bench/1"},
     machine=TEXT,
@@ -195,32 +227,7 @@ BENCH_MPI = record(
         launcher=TEXT,
     ),
     host={"type": "object", "required": ["simulated", "cores", "processor", "date"]},
-    results=list_of(
-        record(
-            operation={"enum": ["latency", "bw", "bibw", "mbw", "put", "put_fence", "ring"]},
-            bytes={"type": "integer", "minimum": 1},
-            window={"type": "integer", "minimum": 1},
-            source=VIA,
-            destination=VIA,
-            ranks={"type": "integer", "minimum": 2},
-            paths={"const": []},
-            executor={"type": "null"},
-            seconds=TIME,
-            native_seconds=TIME,
-            bytes_per_second=RATE,
-            native_bytes_per_second=RATE,
-            messages_per_second=RATE,
-            speedup=RATE,
-            speedups=list_of(RATE),
-            predicted_seconds={"type": "null"},
-            iterations={"type": "integer", "minimum": 1},
-            compared_bytes=COUNT,
-            wrong_bytes=COUNT,
-            verified={"type": "boolean"},
-            native_verified={"type": "boolean"},
-            **RUNS,
-        )
-    ),
+    results=list_of({**MPI_RESULT, "if": OF_SOLVER, "then": MPI_SOLVED}),
     by_size=list_of(
         record(
             bytes={"type": "integer", "minimum": 1},

@@ -71,6 +71,14 @@ def test_every_part_is_installed() -> None:
     assert [path for path in expected if not path.is_file()] == []
 
 
+def test_the_kernel_that_programs_load_is_the_librarys_own() -> None:
+    image = install.kernel_image("jacobi")
+    if not image.is_file():
+        pytest.skip("the package was built without a CUDA compiler")
+
+    assert image.read_bytes() in library().read_bytes()
+
+
 @pytest.mark.usefixtures("source")
 def test_program_builds_with_cmake(tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(CMAKE_PROJECT, encoding="utf-8")

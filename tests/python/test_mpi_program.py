@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 from cli_runner import succeed
+from mpi_program import QUICK, Ended, compile_faults, compile_program, compile_with_mpi, run
 from mpi_search import SEARCH, needs_mpi
 from polypath import install
-from polypath.cli.mpi.launch import native_launch
-from polypath.cli.mpi.program import FLAGS, NAME, source_files
-from polypath.cli.mpi.request import OPERATIONS
-from polypath.cli.mpi.stack import find_stack
-
-STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
-LIMIT = 120  # seconds
-# Quick: what is tested here are bytes and definitions, not speed.
-QUICK = ("--buffers", "host", "--warm-up", "1", "--iterations", "3")
+from polypath.cli.mpi.request import OPERATIONS, SOLVER
 
 pytestmark = needs_mpi
 
-
-@dataclass(frozen=True)
-class Ended:
-    """What one run of the program came to."""
-
-    status: int
-    events: list[dict[str, Any]]
-    errors: list[str]  # lines with which the program itself complains
-    text: str
-
-    @property
-    def results(self) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["event"] == "result"]
+# test_mpi_jacobi.py has the solver.
+MESSAGES = {name: windowed for name, windowed in OPERATIONS.items() if name != SOLVER}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,40 +26,14 @@ def _mpi_on_the_path() -> Iterator[None]:
         yield
 
 
-def compile_with_mpi(*words: object) -> None:
-    command = [str(find_stack(None, None, 2).compiler), *map(str, words)]
-    subprocess.run(command, check=True)
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, compiled with every warning an error."""
-    path = tmp_path_factory.mktemp("program") / NAME
-    sources = [file for file in source_files() if file.suffix == ".c"]
-    compile_with_mpi(*FLAGS, *STRICT, *sources, "-o", path, "-ldl")
-    return path
+    return compile_program(tmp_path_factory.mktemp("program"))
 
 
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An MPI that makes mistakes, to be preloaded."""
-    library = tmp_path_factory.mktemp("faults") / "libfaults.so"
-    source = Path(__file__).with_name("mpi_faults.c")
-    compile_with_mpi("-shared", "-fPIC", source, "-o", library)
-    return library
-
-
-def run(program: Path, ranks: int, *arguments: str, **variables: str) -> Ended:
-    launch = native_launch(find_stack(None, None, ranks), ranks, None)
-    launch = replace(launch, variables={**launch.variables, **variables})
-    command, environment = launch.started(program, list(arguments))
-    ended = subprocess.run(
-        command, env=environment,
-        capture_output=True, text=True, timeout=LIMIT, check=False,
-    )  # fmt: skip
-    lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
-    own = [line for line in ended.stderr.splitlines() if line.startswith(NAME)]
-    return Ended(ended.returncode, [json.loads(line) for line in lines], own, ended.stdout)
+    return compile_faults(tmp_path_factory.mktemp("faults"))
 
 
 # Messages that are one byte, not a multiple of a word, of a page, or of a staging piece.
@@ -90,14 +43,14 @@ SIZES = (1, 1001, 65536, 1048576 + 13)
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_every_byte_of_every_operation_arrives(program: Path, ranks: int) -> None:
     ended = run(
-        program, ranks, *QUICK, "--operations", ",".join(OPERATIONS),
+        program, ranks, *QUICK, "--operations", ",".join(MESSAGES),
         "--sizes", ",".join(map(str, SIZES)), "--window", "1,5",
     )  # fmt: skip
 
     assert ended.status == 0, ended.errors
     assert ended.events[-1] == {"event": "end", "wrong_bytes": 0}
     assert all(result["verified"] for result in ended.results)
-    windows = sum(2 if windowed else 1 for windowed in OPERATIONS.values())
+    windows = sum(2 if windowed else 1 for windowed in MESSAGES.values())
     assert len(ended.results) == windows * len(SIZES)
     assert_compared(ended, ranks, lambda operation: operation in ("put", "put_fence"))
 
@@ -105,7 +58,7 @@ def test_every_byte_of_every_operation_arrives(program: Path, ranks: int) -> Non
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_every_byte_arrives_where_each_message_has_a_buffer(program: Path, ranks: int) -> None:
     ended = run(
-        program, ranks, *QUICK, "--buffer-per-message", "--operations", ",".join(OPERATIONS),
+        program, ranks, *QUICK, "--buffer-per-message", "--operations", ",".join(MESSAGES),
         "--sizes", ",".join(map(str, SIZES)), "--window", "1,5",
     )  # fmt: skip
 
@@ -126,7 +79,7 @@ def assert_compared(ended: Ended, ranks: int, has_own_buffers: Callable[[str], b
 
 def test_rates_are_those_of_the_definitions(program: Path) -> None:
     ended = run(
-        program, 4, *QUICK, "--no-check", "--operations", ",".join(OPERATIONS),
+        program, 4, *QUICK, "--no-check", "--operations", ",".join(MESSAGES),
         "--sizes", "4K", "--window", "3",
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 from cli_runner import Run, polypath
 from mpi_search import SEARCH, needs_mpi
 from polypath import install
-from polypath.cli.mpi.request import OPERATIONS
+from polypath.cli.mpi.request import OPERATIONS, SOLVER
 
 pytestmark = [
     needs_mpi,
@@ -22,6 +22,8 @@ pytestmark = [
         reason="the package was built without the preload library",
     ),
 ]
+
+MESSAGES = [name for name in OPERATIONS if name != SOLVER]
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +50,12 @@ def accelerated_bytes(run: Run) -> float:
 @pytest.mark.parametrize("option", [(), ("--buffer-per-message",)], ids=["one", "each"])
 def test_every_operation_delivers_every_byte(ranks: str, option: tuple[str, ...]) -> None:
     run = bench(
-        "--ranks", ranks, "--operations", ",".join(OPERATIONS), "--sizes", "1,64K,1M,3M",
+        "--ranks", ranks, "--operations", ",".join(MESSAGES), "--sizes", "1,64K,1M,3M",
         "--window", "1,4", *option,
     )  # fmt: skip
 
     results = run.json()["results"]
-    assert {result["operation"] for result in results} == set(OPERATIONS)
+    assert {result["operation"] for result in results} == set(MESSAGES)
     assert all(result["verified"] and result["native_verified"] for result in results)
     assert run.json()["machine"] == "NVIDIA H200"
 
@@ -78,6 +80,24 @@ def test_messages_over_several_paths_deliver_every_byte(monkeypatch: pytest.Monk
     assert all(result["verified"] for result in run.json()["results"])
     # In each of bw, bibw (both ways) and put: at least the three checked windows.
     assert accelerated_bytes(run) >= 4 * 3 * 64
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_solver_solves_with_copies_over_several_paths(
+    ranks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STANDIN_MACHINE", "beluga")  # with links between all GPUs
+    monkeypatch.setenv("POLYPATH_MIN_GAIN", "0")
+    monkeypatch.setenv("POLYPATH_STATS", "1")
+    monkeypatch.setenv("POLYPATH_PREPARE", "now")
+
+    run = bench("--ranks", str(ranks), "--operations", "jacobi", "--sizes", "4M", "--rows", "2")
+
+    (result,) = run.json()["results"]
+    assert result["verified"] and result["native_verified"]
+    assert (result["kernel"], result["rows"], result["verified_iterations"]) == ("host", 2, 20)
+    # One up and one down of each rank in 20 iterations, before and after what is timed.
+    assert accelerated_bytes(run) >= 2 * 20 * ranks * 2 * 4
 
 
 def test_settings_of_ucx_that_cut_messages_leave_nothing_to_accelerate(

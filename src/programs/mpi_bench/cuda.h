@@ -8,6 +8,7 @@
 typedef int CudaResult; /* CUresult; 0 is success */
 typedef int CudaDevice;
 typedef void* CudaContext;
+typedef void *CudaModule, *CudaFunction, *CudaStream;
 typedef unsigned long long CudaAddress; /* CUdeviceptr */
 
 /* Every function that is used: our name, the exported symbol, the parameters. */
@@ -27,6 +28,17 @@ typedef unsigned long long CudaAddress; /* CUdeviceptr */
   F(release_pinned, "cuMemFreeHost", (void* address))                                             \
   F(copy_in, "cuMemcpyHtoD_v2", (CudaAddress to, const void* from, size_t bytes))                 \
   F(copy_out, "cuMemcpyDtoH_v2", (void* to, CudaAddress from, size_t bytes))                      \
+  F(load_module, "cuModuleLoadData", (CudaModule * module, const void* image))                    \
+  F(unload_module, "cuModuleUnload", (CudaModule module))                                         \
+  F(module_function, "cuModuleGetFunction",                                                       \
+    (CudaFunction * function, CudaModule module, const char* name))                               \
+  F(launch, "cuLaunchKernel",                                                                     \
+    (CudaFunction function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,              \
+     unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,           \
+     CudaStream stream, void** parameters, void** extra))                                         \
+  F(create_stream, "cuStreamCreate", (CudaStream * stream, unsigned flags))                       \
+  F(synchronize_stream, "cuStreamSynchronize", (CudaStream stream))                               \
+  F(destroy_stream, "cuStreamDestroy_v2", (CudaStream stream))                                    \
   F(error_name, "cuGetErrorName", (CudaResult result, const char** name))
 
 typedef struct {

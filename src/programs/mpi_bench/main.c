@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "failure.h"
+#include "jacobi_run.h"
 #include "measure.h"
 #include "options.h"
 #include "report.h"
@@ -141,12 +142,18 @@ static void run_sizes(Run* run, const Operation* operation, int window) {
   release_buffers(run, buffers);
 }
 
-static void run_operation(Run* run, const Operation* operation) {
+static void run_messages(Run* run, const Operation* operation) {
   const Options* const options = &run->options;
   const int takes_part = operation->all_ranks || run->first_two != MPI_COMM_NULL;
   const int windows = operation->windowed ? options->window_count : 1;
   for (int i = 0; i < windows && takes_part; ++i)
     run_sizes(run, operation, operation->windowed ? options->windows[i] : 1);
+}
+
+static void run_operation(Run* run, const Operation* operation) {
+  if (operation->is_solver)
+    run->wrong_bytes += run_jacobi(operation, &run->options, &run->sent_from);
+  else run_messages(run, operation);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -164,7 +171,10 @@ static int greatest_count(const Options* options) {
 
 /* Finds out at once, and not after an hour, that memory is too small. */
 static void try_largest(const Run* run) {
-  release_buffers(run, allocate_buffers(run, greatest_count(&run->options)));
+  const Options* const options = &run->options;
+  release_buffers(run, allocate_buffers(run, greatest_count(options)));
+  for (int i = 0; i < options->operation_count; ++i)
+    if (options->operations[i]->is_solver) try_jacobi(options, &run->sent_from);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

@@ -127,3 +127,21 @@ void copy_out(const Memory* memory, void* to, const void* from, size_t bytes) {
   cuda = open_cuda();
   require_cuda(cuda, cuda->copy_out(to, (CudaAddress)(uintptr_t)from, bytes), "cuMemcpyDtoH");
 }
+
+typedef void (*Copy)(const Memory* memory, void* to, const void* from, size_t bytes);
+
+static void in_pieces(const Memory* memory, void* to, const void* from, size_t bytes, Copy copy) {
+  for (size_t done = 0; done < bytes; done += STAGING_BYTES) {
+    const size_t rest = bytes - done;
+    copy(memory, (char*)to + done, (const char*)from + done,
+         rest < STAGING_BYTES ? rest : STAGING_BYTES);
+  }
+}
+
+void copy_all_in(const Memory* memory, void* to, const void* from, size_t bytes) {
+  in_pieces(memory, to, from, bytes, copy_in);
+}
+
+void copy_all_out(const Memory* memory, void* to, const void* from, size_t bytes) {
+  in_pieces(memory, to, from, bytes, copy_out);
+}

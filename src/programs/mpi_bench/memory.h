@@ -49,4 +49,8 @@ void finish_copies(const Memory* memory);
 /* Copies into host memory. What MPI has delivered before is seen. */
 void copy_out(const Memory* memory, void* to, const void* from, size_t bytes);
 
+/* The same in pieces of at most STAGING_BYTES, of any length. */
+void copy_all_in(const Memory* memory, void* to, const void* from, size_t bytes);
+void copy_all_out(const Memory* memory, void* to, const void* from, size_t bytes);
+
 #endif

@@ -92,6 +92,16 @@ const Operation operations[] = {
         .sends_to = to_the_next,
         .once = window_both_ways,
     },
+    {
+        .name = "jacobi",
+        .meaning = "an iteration of a solver: a kernel, halos to both neighbours; the slowest rank",
+        .all_ranks = true,
+        .is_solver = true,
+        .messages_in_turn = 1,
+        .clock = TIME_OF_SLOWEST_RANK,
+        .sends_to = to_the_next,
+        .once = iterate_jacobi,
+    },
 };
 
 const int operation_count = sizeof operations / sizeof operations[0];

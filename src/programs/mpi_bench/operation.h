@@ -19,6 +19,7 @@ typedef struct {
   Region out, in;
   MPI_Request* requests; /* room for two windows */
   MPI_Win memory;        /* of one-sided operations: the whole region `in` of every rank */
+  struct Jacobi* solver; /* of the operation that is one; it has no regions */
 } Exchange;
 
 /* Whose time counts. */
@@ -30,6 +31,7 @@ typedef struct {
   bool all_ranks;      /* else the first two */
   bool even_ranks;     /* they work in pairs */
   bool windowed;       /* else the window is one message */
+  bool is_solver;      /* has a grid instead of regions, and its values are checked (jacobi.h) */
   bool own_buffers;    /* each message of a window has one in any case: MPI leaves open what becomes
                           of two puts into the same bytes */
   int messages_in_turn; /* that one exchange sends one after another; its time is divided by them */
@@ -74,5 +76,8 @@ void close_put(Exchange* exchange);
 void open_put_fence(Exchange* exchange);
 void put_and_fence(Exchange* exchange);
 void close_put_fence(Exchange* exchange);
+
+/* An iteration of a solver: a kernel, and halos to both neighbours. */
+void iterate_jacobi(Exchange* exchange);
 
 #endif

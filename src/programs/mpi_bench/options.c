@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "failure.h"
+#include "jacobi.h"
 
 static const double LEAST_SECONDS = 1e-9;
 static const double USUAL_WARM_UP_SECONDS = 0.5;
@@ -25,6 +26,8 @@ static const char kHelp[] =
     "  --buffer-per-message\n"
     "                     a buffer for each message of a window; else all lie in one, as in the\n"
     "                     OSU micro-benchmarks\n"
+    "  --rows N           of each rank of jacobi, 1 to 1024; default 8\n"
+    "  --image FILE       the kernel of jacobi, for GPUs; without it the host computes\n"
     "  --iterations N     default: by size as in the OSU micro-benchmarks, at most --seconds\n"
     "  --warm-up N        untimed iterations before; default: by size\n"
     "  --warm-up-seconds S\n"
@@ -164,6 +167,8 @@ static void read_option(Options* options, const char* name, char* value, int ran
     options->effort.iterations = single("iterations", value, 1, 100000000);
   else if (strcmp(name, "--warm-up") == 0)
     options->effort.warm_up = single("warm-up", value, 0, 100000000);
+  else if (strcmp(name, "--rows") == 0) options->rows = single("rows", value, 1, MOST_ROWS);
+  else if (strcmp(name, "--image") == 0) options->image = value;
   else if (strcmp(name, "--seconds") == 0)
     options->effort.seconds = read_seconds(value, LEAST_SECONDS);
   else if (strcmp(name, "--warm-up-seconds") == 0)
@@ -176,12 +181,26 @@ static Options defaults(int ranks) {
       .sent_from = MEMORY_DEVICE,
       .received_into = MEMORY_DEVICE,
       .check = true,
+      .rows = 8,
       .effort = {.warm_up = -1, .iterations = -1, .seconds = 1, .warm_up_seconds = -1}};
   char operations_text[] = "latency,bw,bibw", sizes[] = "64K:64M", windows[] = "1,4,16";
   read_operations(&options, operations_text, ranks);
   read_sizes(&options, sizes);
   read_windows(&options, windows);
   return options;
+}
+
+/* Halos are parts of the grid, which lies in one memory, and rows begin at words of 16 bytes. */
+static void check_solver(const Options* options) {
+  bool solves = false;
+  for (int i = 0; i < options->operation_count; ++i) solves |= options->operations[i]->is_solver;
+  if (!solves) return;
+  if (options->sent_from != options->received_into)
+    refuse("jacobi cannot have buffers of two kinds (its halos lie in one grid) Name one kind.");
+  for (int i = 0; i < options->size_count; ++i)
+    if (options->sizes[i] % HALO_STEP != 0)
+      refuse("jacobi cannot have halos of %d bytes (rows are whole words of %d bytes) Round it.",
+             options->sizes[i], HALO_STEP);
 }
 
 /* Who says how often wants no more than that. */
@@ -208,5 +227,6 @@ Options read_options(int count, char** arguments, int ranks) {
     }
   }
   complete(&options.effort);
+  check_solver(&options);
   return options;
 }

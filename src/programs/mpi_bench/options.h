@@ -8,7 +8,7 @@
 #include "memory.h"
 #include "operation.h"
 
-enum { MOST_VALUES = 256, MOST_WINDOW = 1024 };
+enum { MOST_VALUES = 256, MOST_WINDOW = 1024, MOST_ROWS = 1024 };
 
 typedef struct {
   const Operation* operations[MOST_VALUES];
@@ -20,6 +20,8 @@ typedef struct {
   MemoryKind sent_from, received_into;
   bool buffer_per_message; /* else one for all messages of a window */
   bool check;
+  int rows;          /* of each rank of jacobi */
+  const char* image; /* the file of jacobi's kernel; NULL: the host computes */
   Effort effort;
 } Options;
 

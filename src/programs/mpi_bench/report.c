@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "failure.h"
+#include "jacobi.h"
 
 static void print_text(const char* text) {
   putchar('"');
@@ -118,8 +119,8 @@ static void print_checked(const Checked* checked) {
          checked->wrong, checked->wrong > 0 ? "false" : "true");
 }
 
-void report_result(const Operation* operation, const Exchange* exchange, Timing timing,
-                   const Checked* checked) {
+static void print_result(const Operation* operation, const Exchange* exchange, Timing timing,
+                         const Checked* checked) {
   const int senders = sender_count(operation, exchange->size);
   /* In turn: only one message is on its way at a time. */
   const double messages = (double)senders * exchange->window / (double)operation->messages_in_turn;
@@ -130,8 +131,27 @@ void report_result(const Operation* operation, const Exchange* exchange, Timing 
   printf(",\"seconds\":%.9e,\"bytes_per_second\":%.9e,\"messages_per_second\":%.9e", timing.seconds,
          messages * exchange->bytes / timing.seconds, messages / timing.seconds);
   print_checked(checked);
+}
+
+static void end_line(void) {
   printf("}\n");
   fflush(stdout);
+}
+
+void report_result(const Operation* operation, const Exchange* exchange, Timing timing,
+                   const Checked* checked) {
+  print_result(operation, exchange, timing, checked);
+  end_line();
+}
+
+void report_jacobi(const Operation* operation, const Exchange* exchange, Timing timing,
+                   const Checked* checked) {
+  const Jacobi* const jacobi = exchange->solver;
+  print_result(operation, exchange, timing, checked);
+  print_field("kernel", jacobi_kernel_name(jacobi));
+  printf(",\"rows\":%zu,\"verified_iterations\":%d", jacobi->rows,
+         checked == NULL ? 0 : checked_iterations(jacobi));
+  end_line();
 }
 
 void report_end(double wrong_bytes) {

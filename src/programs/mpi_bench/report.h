@@ -15,6 +15,10 @@ void report_start(const Memory* sent_from, const Memory* received_into, bool buf
 void report_result(const Operation* operation, const Exchange* exchange, Timing timing,
                    const Checked* checked);
 
+/* The same of a solver at one size of halo. */
+void report_jacobi(const Operation* operation, const Exchange* exchange, Timing timing,
+                   const Checked* checked);
+
 /* That everything asked for has been measured; the first rank calls it. */
 void report_end(double wrong_bytes);
 

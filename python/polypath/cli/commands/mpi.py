@@ -20,6 +20,7 @@ from polypath.cli.mpi.options import (
     RanksOption,
     RepeatsOption,
     SecondsOption,
+    SolverRowsOption,
     WindowsOption,
 )
 from polypath.cli.mpi.program import compiled_program
@@ -52,6 +53,7 @@ def mpi(
     window: WindowsOption = "1,4,16",
     buffers: BuffersOption = "device",
     buffer_per_message: BufferPerMessageOption = False,
+    rows: SolverRowsOption = None,
     check: CheckOption = True,
     repeats: RepeatsOption = None,
     seconds: SecondsOption = 1.0,
@@ -75,6 +77,7 @@ def mpi(
         repeats=repeats,
         driver=driver,
         seconds=seconds,
+        rows=rows,
     )
     _refuse_picture(request, plot)
     reports.settings()  # refuses bad ones here, once, and not in every rank

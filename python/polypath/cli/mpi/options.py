@@ -5,7 +5,15 @@ from typing import Annotated, Optional
 
 import typer
 
-from polypath.cli.mpi.request import DRIVERS, MEMORIES, OPERATIONS, REPEATS
+from polypath.cli.mpi.request import (
+    DRIVERS,
+    MEMORIES,
+    MOST_ROWS,
+    OPERATIONS,
+    REPEATS,
+    ROWS,
+    SOLVER,
+)
 
 RanksOption = Annotated[int, typer.Option("--ranks", metavar="COUNT", help="Processes.")]
 OperationsOption = Annotated[
@@ -32,6 +40,14 @@ BufferPerMessageOption = Annotated[
         "--buffer-per-message",
         help="Each message of a window has a buffer of its own. Default: all lie in one, as in "
         "the OSU micro-benchmarks.",
+    ),
+]
+SolverRowsOption = Annotated[
+    Optional[int],
+    typer.Option(
+        "--rows",
+        metavar="COUNT",
+        help=f"Of {SOLVER}: rows of each rank, 1 to {MOST_ROWS}. Default: {ROWS}.",
     ),
 ]
 CheckOption = Annotated[

@@ -15,6 +15,7 @@ from polypath.cli.mpi.stack import Stack
 from polypath.cli.output import Document
 
 KEY = ("operation", "bytes", "window")
+OF_SOLVER = ("kernel", "rows", "verified_iterations")
 
 
 def document_of(request: Request, stack: Stack, rounds: list[Round]) -> Document:
@@ -99,6 +100,7 @@ def _result(request: Request, rounds: list[Round], index: int) -> Document:
         "wrong_bytes": int(sum(result["wrong_bytes"] for result in planned)),
         "verified": _verified(rounds, planned),
         "native_verified": _verified(rounds, native),
+        **{name: first[name] for name in OF_SOLVER if name in first},
     }
 
 

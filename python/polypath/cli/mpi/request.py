@@ -19,14 +19,20 @@ OPERATIONS = {
     "put": True,
     "put_fence": True,
     "ring": True,
+    "jacobi": False,
 }
 IN_PAIRS = ("mbw",)
+SOLVER = "jacobi"
+HALO_STEP = 16  # bytes: a solver's rows are whole words of its kernel
+OF_KERNELS = ("device", "managed")  # memory that a solver's kernel computes in
 MEMORIES = ("device", "host", "pinned", "managed")  # host is pageable, as malloc gives it
 DRIVERS = ("cuda", "stand-in")
+ROWS = 8  # of each rank of a solver by default
 REPEATS = 5  # rounds by default; on the stand-in driver, whose times mean nothing, one
 
 MOST_BYTES = 2**31 - 1  # the length of an MPI message is a C int
 MOST_WINDOW = 1024
+MOST_ROWS = 1024
 MOST_RANKS = 4096
 MOST_REPEATS = 1000
 MOST_VALUES = 256  # in one list: as many as the program takes
@@ -47,6 +53,8 @@ class Request:
     repeats: int
     driver: str
     seconds: float  # that one measurement may take
+    rows: int = ROWS  # of each rank of a solver
+    image: Path | None = None  # of its kernel; None: the host computes
 
     @property
     def stand_in(self) -> bool:
@@ -82,6 +90,9 @@ class Request:
         ]
         if self.stand_in:  # more would take longer and tell nothing
             words += ["--warm-up", "1", "--iterations", "2"]
+        if SOLVER in self.operations:
+            words += ["--rows", str(self.rows)]
+            words += ["--image", str(self.image)] if self.image is not None else []
         if self.buffer_per_message:
             words.append("--buffer-per-message")
         return words if checked else [*words, "--no-check"]
@@ -99,6 +110,7 @@ def make_request(
     repeats: int | None,
     driver: str,
     seconds: float,
+    rows: int | None = None,
 ) -> Request:
     """Return the request that these options make; refuse what cannot be carried out."""
     _in_range("ranks", ranks, 2, MOST_RANKS)
@@ -112,10 +124,15 @@ def make_request(
             f"{seconds} seconds cannot be used", "it is above 0, up to 3600", "Correct it."
         )
     sent_from, received_into = _memories(buffers)
+    names = _operations(operations, ranks)
+    numbers = _numbers("sizes", sizes, MOST_BYTES, "MPI counts bytes in a C int")
+    if rows is not None:
+        _in_range("rows", rows, 1, MOST_ROWS)
+    _check_solver(names, numbers, sent_from == received_into, rows)
     return Request(
         ranks=ranks,
-        operations=_operations(operations, ranks),
-        sizes=_numbers("sizes", sizes, MOST_BYTES, "MPI counts bytes in a C int"),
+        operations=names,
+        sizes=numbers,
         windows=_numbers("windows", windows, MOST_WINDOW, "that many messages are enough"),
         sent_from=sent_from,
         received_into=received_into,
@@ -124,6 +141,8 @@ def make_request(
         repeats=repeats,
         driver=driver,
         seconds=seconds,
+        rows=ROWS if rows is None else rows,
+        image=None if stand_in or sent_from not in OF_KERNELS else _image(),
     )
 
 
@@ -137,6 +156,12 @@ def stand_in_folder() -> Path:
         f"this installation has no {folder}/libcuda.so.1",
         "Install polypath[standin], or leave out --driver.",
     )
+
+
+def _image() -> Path | None:
+    """Return the file of a solver's kernel, if this installation has one."""
+    image = install.kernel_image(SOLVER)
+    return image if image.is_file() else None
 
 
 def _joined(numbers: tuple[int, ...]) -> str:
@@ -184,6 +209,32 @@ def _operations(text: str, ranks: int) -> tuple[str, ...]:
                 "Ask for one rank more or less.",
             )
     return names
+
+
+def _check_solver(
+    names: tuple[str, ...], sizes: tuple[int, ...], one_kind: bool, rows: int | None
+) -> None:
+    if SOLVER not in names:
+        if rows is not None:
+            raise UserError(
+                "--rows cannot be used",
+                f"only {SOLVER} has rows",
+                f"Leave it out, or ask for {SOLVER}.",
+            )
+        return
+    if not one_kind:
+        raise UserError(
+            f"{SOLVER} cannot have buffers of two kinds",
+            "its halos lie in one grid",
+            "Name one kind.",
+        )
+    wrong = next((size for size in sizes if size % HALO_STEP), None)
+    if wrong is not None:
+        raise UserError(
+            f"{SOLVER} cannot have halos of {wrong} bytes",
+            f"its rows are whole words of {HALO_STEP} bytes",
+            f"Round it to a multiple of {HALO_STEP}.",
+        )
 
 
 def _numbers(what: str, text: str, most: int, why: str) -> tuple[int, ...]:
