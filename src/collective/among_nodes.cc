@@ -104,9 +104,14 @@ Reduction AmongNodes::in_node() const {
   return reduction;
 }
 
+void AmongNodes::copy(Address to, Address from, Bytes bytes) const {
+  if (!only_prepares_) rank_.copy(to, from, bytes, stream_);
+}
+
 void AmongNodes::inside(CollectiveCall call) {
   call.reduction = in_node();
-  rank_.inside()->run(call, stream_);
+  if (only_prepares_) rank_.inside()->prepare(call);
+  else rank_.inside()->run(call, stream_);
 }
 
 namespace {

@@ -92,6 +92,9 @@ class AmongNodes {
   AmongNodes& operator=(const AmongNodes&) = delete;
   virtual ~AmongNodes() = default;
 
+  /// From now on the steps in the node enqueue nothing: they make what such steps need.
+  void only_prepare() { only_prepares_ = true; }
+
   [[nodiscard]] virtual int pieces() const = 0;
   virtual void before(int) {}
   virtual NodeMessages first(int piece) = 0;
@@ -111,13 +114,18 @@ class AmongNodes {
   }
   /// Of sums, which are divided when all are added up.
   [[nodiscard]] Reduction in_node() const;
-  /// Done by the ranks of the node; elements of the type of the call.
+  /// In the caller's stream: a copy, and what the ranks of the node do, with elements of the type
+  /// of the call.
+  void copy(Address to, Address from, Bytes bytes) const;
   void inside(CollectiveCall call);
 
   NodeRank& rank_;
   const CollectiveCall& call_;
   StreamHandle stream_;
   StreamHandle network_;
+
+ private:
+  bool only_prepares_ = false;
 };
 
 /// A call as its steps. Error (unsupported) for what there is not among nodes.

@@ -24,8 +24,7 @@ class AllGatherAmongNodes final : public AmongNodes {
 
   void before(int piece) override {
     const Part part = piece_of(piece, pieces_);
-    rank_.copy(block_in(rank_.work(piece), part, rank_.node()), call_.input + part.offset,
-               part.bytes, stream_);
+    copy(block_in(rank_.work(piece), part, rank_.node()), call_.input + part.offset, part.bytes);
   }
 
   NodeMessages first(int piece) override {
@@ -52,8 +51,8 @@ class AllGatherAmongNodes final : public AmongNodes {
     for (int local = 0; local < rank_.locals(); ++local)
       for (int node = 0; node < nodes; ++node) {
         const auto of = static_cast<std::uint64_t>(rank_.rank_at(node, local));
-        rank_.copy(call_.output + whole().bytes * of + part.offset,
-                   block_in(gathered, part, local * nodes + node), part.bytes, stream_);
+        copy(call_.output + whole().bytes * of + part.offset,
+             block_in(gathered, part, local * nodes + node), part.bytes);
       }
   }
 
@@ -93,7 +92,7 @@ class BroadcastAmongNodes final : public AmongNodes {
               .elements = part.bytes.value / element().value,
               .input = given,
               .output = output});
-    else if (output.value != 0) rank_.copy(output, given, part.bytes, stream_);
+    else if (output.value != 0) copy(output, given, part.bytes);
   }
 
  private:
@@ -120,7 +119,7 @@ class AllToAllAmongNodes final : public AmongNodes {
               .elements = call_.elements,
               .input = call_.input + first,
               .output = call_.output + first});
-    else rank_.copy(call_.output + first, call_.input + first, whole().bytes, stream_);
+    else copy(call_.output + first, call_.input + first, whole().bytes);
   }
 
   NodeMessages first(int piece) override {

@@ -53,6 +53,13 @@ void NodesCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   enqueue(record_of(call), *among_nodes(*rank_, call, stream, network_), stream);
 }
 
+void NodesCollectives::prepare(const CollectiveCall& call) {
+  check_call(call);
+  const auto steps = among_nodes(*rank_, call, network_, network_);
+  steps->only_prepare();
+  for (int piece = 0; piece < steps->pieces(); ++piece) steps->before(piece), steps->after(piece);
+}
+
 void NodesCollectives::barrier(StreamHandle stream) {
   const CollectiveCall nothing;
   enqueue({.operation = "barrier"}, *barrier_among_nodes(*rank_, nothing, stream, network_),
@@ -69,8 +76,9 @@ void NodesCollectives::enqueue(const CallRecord& record, AmongNodes& call, Strea
   try {
     proxy.begin(record, rank_->equals());
     issue(call, stream);
+    last_call_ = proxy.end();
     communicator_->watch(number,
-                         [&proxy, last = proxy.end()] { return proxy.calls_over() >= last; });
+                         [&proxy, last = last_call_] { return proxy.calls_over() >= last; });
   } catch (const Error& error) {
     communicator_->check();
     communicator_->abort(error.what(), error.code());
