@@ -128,7 +128,7 @@ class AmongNodes {
   bool only_prepares_ = false;
 };
 
-/// A call as its steps. Error (unsupported) for what there is not among nodes.
+/// A call as its steps. Error (unsupported) for what there is not among nodes in the ranks' order.
 using MakeAmongNodes = std::unique_ptr<AmongNodes>(NodeRank& rank, const CollectiveCall& call,
                                                    StreamHandle stream, StreamHandle network);
 MakeAmongNodes among_nodes;

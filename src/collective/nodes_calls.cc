@@ -39,12 +39,30 @@ void NodesCollectives::check_call(const CollectiveCall& call) const {
          fmt::format("there is no {} of {}", name_of(call.reduction.operation),
                      name_of(call.reduction.type)),
          "averages of whole numbers are not whole", "Use sum, and divide.");
+  if (call.collective == Collective::all_to_all_v) return check_blocks(call);
   const bool is_root = rank() == call.root;
   const bool needs_input = call.collective != Collective::broadcast || is_root;
   const bool needs_output =
       !has_root(call.collective) || (call.collective == Collective::reduce) == is_root;
+  check_memory(call, needs_input, needs_output);
+}
+
+// Who has nothing to give or to get has no memory.
+void NodesCollectives::check_blocks(const CollectiveCall& call) const {
+  const CollectiveRequest all{.collective = call.collective,
+                              .ranks = std::vector<PlaceId>(static_cast<std::size_t>(size())),
+                              .elements = call.elements,
+                              .reduction = call.reduction,
+                              .in_place = call.in_place,
+                              .counts = call.counts};
+  check_counts(all);
+  check_memory(call, input_bytes(all, rank()).value > 0, output_bytes(all, rank()).value > 0);
+}
+
+void NodesCollectives::check_memory(const CollectiveCall& call, bool needs_input,
+                                    bool needs_output) {
   if ((needs_input && call.input.value == 0) || (needs_output && call.output.value == 0))
-    fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name),
+    fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name_of(call.collective)),
          "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
 }
 

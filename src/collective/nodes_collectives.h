@@ -62,8 +62,9 @@ class NodesCollectives {
   /// after all that touches its memory. The first call of each kind and size waits for the ranks of
   /// the node, later ones for nobody. Errors: invalid_argument for a call that nobody can do, or if
   /// the ranks' calls differ: of ranks of other nodes, at a later call; communicator after an
-  /// abort, which names a rank that is gone or does not come; unsupported for what there is not
-  /// among nodes, and while the stream is being captured; those of the driver.
+  /// abort, which names a rank that is gone or does not come; unsupported while the stream is
+  /// being captured, and for all-to-alls of ranks that are not numbered node by node; those of the
+  /// driver.
   void run(const CollectiveCall& call, StreamHandle stream);
   /// Makes what such calls need in the node, and enqueues nothing. Waits for the ranks of the node.
   /// Errors: those of run() but for the stream's.
@@ -77,8 +78,8 @@ class NodesCollectives {
   void barrier();
   /// True once nothing is queued.
   [[nodiscard]] bool is_done();
-  /// Waits until no message of an earlier call of any rank is under way, so that no stream waits for
-  /// another node; all ranks call it. Error: that of an abort.
+  /// Waits until no message of an earlier call of any rank is under way, so that no stream waits
+  /// for another node; all ranks call it. Error: that of an abort.
   void await_messages();
 
  private:
@@ -87,6 +88,8 @@ class NodesCollectives {
   [[nodiscard]] NetworkProxy::Group proxy_group(std::unique_ptr<Transport> transport);
   void join_aborts();
   void check_call(const CollectiveCall& call) const;
+  void check_blocks(const CollectiveCall& call) const;
+  static void check_memory(const CollectiveCall& call, bool needs_input, bool needs_output);
   void enqueue(const CallRecord& record, AmongNodes& call, StreamHandle stream);
   void issue(AmongNodes& call, StreamHandle stream);
   void send_first(AmongNodes& call, int piece);

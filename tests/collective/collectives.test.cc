@@ -99,19 +99,6 @@ TEST_F(CollectivesAnywhere, NameARankThatCannotBeReached) {
                                  "('no.such.host.invalid' is no name or address of its computer)"));
 }
 
-TEST_F(CollectivesAnywhere, SayWhatThereIsNotAmongNodes) {
-  const auto errors = on_ranks(2, [](Collectives& own, StreamHandle stream) {
-    own.run({.collective = Collective::all_to_all_v,
-             .elements = 1,
-             .input = {1},
-             .output = {1},
-             .counts = std::vector<std::uint64_t>(kRanks * kRanks)},
-            stream);
-  });
-
-  for (const std::string& error : errors) EXPECT_THAT(error, HasSubstr("no alltoallv among nodes"));
-}
-
 // Mist: 5 us · 12 GB/s = 60,000 B, which are 3 % of 2,000,000: 2 MiB. h200x4 says nothing of one.
 TEST(PieceBetweenNodes, HidesTheLatencyOfTheNetwork) {
   Machine machine = load_machine("mist");
