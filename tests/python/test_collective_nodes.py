@@ -100,27 +100,49 @@ def test_what_is_prepared_says_that_nothing_is_predicted(context: polypath.Conte
         }  # fmt: skip
 
 
-NOT_AMONG_NODES: dict[str, Callable[[Collectives, Any], None]] = {
-    "blocks of different lengths": lambda own, tensor: own.all_to_all_v(
-        tensor, np.full((RANKS, RANKS), PART // RANKS), tensor, dtype="float32"
-    ),
-    "one rank to another": lambda own, tensor: own.send_receive(tensor, 0, 3, dtype="float32"),
-}
+def test_blocks_may_have_different_lengths(context: polypath.Context) -> None:
+    counts = [[(3 * i + j * j) % 5 for j in range(RANKS)] for i in range(RANKS)]
+    inputs = [numbers(rank, sum(counts[rank])) for rank in range(RANKS)]
+    begins = [np.cumsum([0, *row]) for row in counts]  # of what each rank gives each rank
+
+    def call(own: Collectives) -> np.ndarray:
+        source = buffer_of(context, own.gpu, inputs[own.rank])
+        gets = sum(row[own.rank] for row in counts)
+        target = buffer_of(context, own.gpu, np.zeros(gets, np.float32))
+        own.all_to_all_v(source, counts, target, dtype="float32")
+        return contents(target)
+
+    for rank, found in enumerate(among_nodes(context, call)):
+        parts = [inputs[i][begins[i][rank] : begins[i][rank + 1]] for i in range(RANKS)]
+        assert np.array_equal(found, np.concatenate(parts))
 
 
-@pytest.mark.parametrize("what", NOT_AMONG_NODES)
-def test_what_there_is_not_says_so(context: polypath.Context, what: str) -> None:
-    def call(own: Collectives) -> None:
-        tensor = buffer_of(context, own.gpu, numbers(own.rank, PART))
-        with pytest.raises(polypath.Error, match="there is no alltoallv among nodes"):
-            NOT_AMONG_NODES[what](own, tensor)
+def test_one_rank_sends_another_one_its_tensor(context: polypath.Context) -> None:
+    def call(own: Collectives) -> np.ndarray:
+        buffer = buffer_of(context, own.gpu, numbers(own.rank, PART))
+        own.send_receive(buffer, source=3, destination=0, dtype="float32")
+        return contents(buffer)
 
-    among_nodes(context, call)
+    for rank, found in enumerate(among_nodes(context, call)):
+        assert np.array_equal(found, numbers(3 if rank == 0 else rank, PART))
+
+
+def test_an_all_to_all_wants_ranks_that_are_numbered_by_node(context: polypath.Context) -> None:
+    meeting = polypath.Meeting(RANKS)
+
+    def be(rank: int) -> None:
+        node = str(rank % NODES)
+        with Collectives.from_threads(meeting, rank, rank, context=context, node=node) as own:
+            tensor = buffer_of(context, own.gpu, numbers(rank, RANKS))
+            with pytest.raises(polypath.Error, match="Number the ranks node by node"):
+                own.all_to_all(tensor, dtype="float32")
+
+    on_threads(RANKS, be)
 
 
 def test_nodes_with_different_numbers_of_ranks_are_refused(context: polypath.Context) -> None:
     with pytest.raises(polypath.Error, match="The nodes have different numbers of ranks"):
-        among_nodes(context, lambda own: None, locals_=3)
+        among_nodes(context, Collectives.barrier, locals_=3)
 
 
 def test_a_host_that_there_is_not_is_named_at_all_ranks(
@@ -205,8 +227,10 @@ def ended(folder: Path, size: int, end: str) -> list[tuple[int, str, str]]:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", PROGRAM, str(rank), str(size), str(folder / "job"), end],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         for rank in range(size)
     ]
     try:

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
