@@ -327,13 +327,15 @@ def test_ranks_have_the_gpus_that_they_name(context: polypath.Context) -> None:
     assert on_threads(2, be) == [("gpu3", 3), ("gpu1", 3)]
 
 
-def test_the_example_sums_and_gathers() -> None:
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_the_example_sums_and_gathers(nodes: int) -> None:
     said = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "collectives.py")],
+        [sys.executable, str(ROOT / "examples" / "collectives.py"), str(nodes)],
         capture_output=True, text=True, check=True, timeout=100,
         env={key: value for key, value in os.environ.items() if key != "LOCAL_RANK"},
     ).stdout  # fmt: skip
 
     assert said.splitlines() == [
-        f"rank {rank}: the sum is 6.0, rank 0 had 1.0" for rank in range(3)
+        f"rank {rank} on node {rank * nodes // 4} of {nodes}: the sum is 10.0, rank 0 had 1.0"
+        for rank in range(4)
     ]
