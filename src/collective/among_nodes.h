@@ -49,6 +49,7 @@ class NodeRank {
   }
   [[nodiscard]] int node_of(int rank) const { return nodes_.of(rank); }
   [[nodiscard]] int local_of(int rank) const { return nodes_.local_rank(rank); }
+  [[nodiscard]] const std::vector<int>& node_ranks() const { return nodes_.ranks_on(node()); }
   /// The ranks of other nodes that are there what this one is here.
   [[nodiscard]] const std::vector<int>& equals() const { return equals_; }
   /// Null if the node has one rank.

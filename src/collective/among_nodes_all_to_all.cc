@@ -85,11 +85,11 @@ class AllToAllAmongNodes final : public AmongNodes {
   [[nodiscard]] std::vector<std::uint64_t> counts_in_node() const {
     std::vector<std::uint64_t> counts;
     if (call_.counts.empty()) return counts;
-    for (int from = 0; from < rank_.locals(); ++from)
-      for (int to = 0; to < rank_.locals(); ++to) {
-        const int row = rank_.rank_at(rank_.node(), from), column = rank_.rank_at(rank_.node(), to);
-        counts.push_back(call_.counts[static_cast<std::size_t>(row * rank_.size() + column)]);
-      }
+    const auto size = static_cast<std::size_t>(rank_.size());
+    for (const int from : rank_.node_ranks())
+      for (const int to : rank_.node_ranks())
+        counts.push_back(
+            call_.counts[static_cast<std::size_t>(from) * size + static_cast<std::size_t>(to)]);
     return counts;
   }
 
