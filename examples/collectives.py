@@ -1,12 +1,15 @@
 """All GPUs sum what each of them has, and gather it.
 
 torchrun --nproc-per-node 2 examples/collectives.py    one process per GPU of this computer
-python examples/collectives.py                         three threads on a simulated machine
+torchrun --nnodes 2 ... examples/collectives.py        of several computers, as many of each
+python examples/collectives.py                         four threads on a simulated machine
+python examples/collectives.py 2                       the same, told that they are on two nodes
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 
 import numpy as np
@@ -31,20 +34,24 @@ def on_gpus() -> None:
     dist.destroy_process_group()
 
 
-def simulated(size: int = 3) -> None:
-    """Be all ranks, as threads."""
+def simulated(nodes: int, size: int = 4) -> None:
+    """Be all ranks, as threads; those of different nodes send messages over TCP."""
     machine, meeting = polypath.Context("h200x4"), polypath.Meeting(size)
     said = [""] * size
 
     def be(rank: int) -> None:
-        with polypath.Collectives.from_threads(meeting, rank, context=machine) as ranks:
+        node = str(rank * nodes // size)
+        with polypath.Collectives.from_threads(
+            meeting, rank, rank, context=machine, node=node
+        ) as ranks:
             mine = machine.allocate(ranks.gpu, 4 * COUNT)
             everybodys = machine.allocate(ranks.gpu, 4 * COUNT * size)
             mine.numpy().view(np.float32)[:] = rank + 1
             ranks.all_gather(mine, everybodys, dtype="float32")
             ranks.all_reduce(mine, dtype="float32")
             summed, first = (each.numpy().view(np.float32)[0] for each in (mine, everybodys))
-            said[rank] = f"rank {rank}: the sum is {summed}, rank 0 had {first}"
+            where = f"rank {rank} on node {node} of {ranks.nodes}"
+            said[rank] = f"{where}: the sum is {summed}, rank 0 had {first}"
 
     threads = [threading.Thread(target=be, args=(rank,)) for rank in range(size)]
     for thread in threads:
@@ -55,4 +62,4 @@ def simulated(size: int = 3) -> None:
 
 
 if __name__ == "__main__":
-    on_gpus() if "LOCAL_RANK" in os.environ else simulated()
+    on_gpus() if "LOCAL_RANK" in os.environ else simulated(int(sys.argv[1]) if sys.argv[1:] else 1)

@@ -260,27 +260,38 @@ class Meeting:
     def size(self) -> int:
         """How many ranks meet."""
 
+class RankPlace:
+    """Where a rank is; what is empty is found."""
+
+    def __init__(self, gpu: str = '', node: str = '', host: str = '') -> None:
+        """
+        A GPU's name, what its node is called, by which host other nodes reach it.
+        """
+
 class CollectiveRank:
     """One rank's end of collectives; polypath.Collectives is over it."""
 
     @staticmethod
-    def by_file(context: Context, gpu: str, folder: str, rank: int, size: int, timeout: float | None = None) -> CollectiveRank:
+    def by_file(context: Context, place: RankPlace, folder: str, rank: int, size: int, timeout: float | None = None) -> CollectiveRank:
         """
         Join ranks that share a folder; `timeout` seconds are for the others to come.
         """
 
     @staticmethod
-    def by_address(context: Context, gpu: str, address: str, rank: int, size: int, timeout: float | None = None) -> CollectiveRank:
+    def by_address(context: Context, place: RankPlace, address: str, rank: int, size: int, timeout: float | None = None) -> CollectiveRank:
         """Join ranks by TCP, of which rank 0 listens at HOST:PORT."""
 
     @staticmethod
-    def by_threads(context: Context, gpu: str, meeting: Meeting, rank: int) -> CollectiveRank:
+    def by_threads(context: Context, place: RankPlace, meeting: Meeting, rank: int) -> CollectiveRank:
         """Join ranks that are threads of this process."""
 
     @staticmethod
-    def by_function(context: Context, gpu: str, all_gather: Callable[[bytes], Iterable[bytes]], rank: int, size: int) -> CollectiveRank:
+    def by_function(context: Context, place: RankPlace, all_gather: Callable[[bytes], Iterable[bytes]], split: Callable[[int, int, list[int]], Callable[[bytes], Iterable[bytes]]], rank: int, size: int) -> CollectiveRank:
         """
         Join ranks by a function that gives the bytes of all for each rank's own.
+
+        `split` gives such a function for the ranks of a node: of its number, of this rank's number there
+        and of the ranks that are its members. All ranks call it, if there are several nodes.
         """
 
     def run(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool, stream: int | Stream) -> None:
@@ -307,6 +318,9 @@ class CollectiveRank:
         Wait until all ranks are here, or let a stream wait for those of all ranks.
         """
 
+    def await_messages(self) -> None:
+        """Wait for all ranks, and until no message between nodes is under way."""
+
     def close(self) -> None:
         """End this rank when its work is done and all other ranks end, too."""
 
@@ -322,6 +336,10 @@ class CollectiveRank:
     @property
     def size(self) -> int:
         """How many ranks there are."""
+
+    @property
+    def nodes(self) -> int:
+        """On how many nodes they are."""
 
     @property
     def gpu(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib
 import os
 import sys
 import weakref
@@ -20,12 +19,12 @@ from polypath.collective_checks import (
     counts_of,
     message_arguments,
 )
-from polypath.devices import CURRENT, gpu_of_device
 from polypath.element_types import size_of
 from polypath.frameworks import framework_of
 from polypath.memory import Elements, Framework
 from polypath.messages import message
 from polypath.process_context import process_context
+from polypath.rank_meeting import Rounds, rank_place, rounds_of_mpi, rounds_of_torch
 from polypath.streams import GpuStream, StreamHandle, given_stream
 
 MOST_KNOWN = 4096  # calls that need no second check
@@ -36,13 +35,14 @@ _open: weakref.WeakSet[Collectives] = weakref.WeakSet()
 class Collectives:
     """One rank of several whose GPUs reduce and exchange together, each a process or a thread.
 
-    All ranks make the same calls in the same order; where they differ, all raise an error that
-    says who differs. A call is enqueued and returns at once, but for the first one of its kind and
-    size, which waits for all ranks; a captured stream takes calls that have been made or prepared
-    before. Tensors are contiguous, on this rank's GPU, of PyTorch or CuPy, polypath.Buffer, or
-    anything with `__cuda_array_interface__`. Elements are float16, bfloat16, float32, float64 or
-    integers of 8 to 64 bits; `dtype` names the type where the memory does not say it (Buffer).
-    `op` is "sum", "product", "min", "max" or "average". All ranks get the same bits, in every run.
+    Ranks of several nodes send messages over TCP; each node has as many of them. All ranks make the
+    same calls in the same order; where they differ, all raise an error that says who differs. A
+    call is enqueued and returns at once, but for the first one of its kind and size, which waits
+    for all ranks; a captured stream takes calls that have been made or prepared before. Tensors are
+    contiguous, on this rank's GPU, of PyTorch or CuPy, polypath.Buffer, or anything with
+    `__cuda_array_interface__`. Elements are float16, bfloat16, float32, float64 or integers of 8 to
+    64 bits; `dtype` names the type where the memory does not say it (Buffer). `op` is "sum",
+    "product", "min", "max" or "average". All ranks get the same bits, in every run.
 
     Stream order: on `stream`, a handle or a stream of PyTorch or CuPy; None stands for the
     framework's current stream of this GPU. A Buffer without a stream waits until all is done.
@@ -64,70 +64,74 @@ class Collectives:
     @classmethod
     def from_file(
         cls, folder: Any, rank: int, size: int, gpu: Any = None, *,
-        context: Context | None = None, timeout: float | None = None,
+        context: Context | None = None, timeout: float | None = None, node: str = "",
+        host: str = "",
     ) -> Collectives:  # fmt: skip
         """Join the ranks that give the same folder, which all of them can write to.
 
         `gpu` is this rank's, as a number or a name; None: the current device of PyTorch or CuPy,
-        else the one of the rank's number. `context` is for simulated machines. Waits for all ranks
-        for `timeout` seconds (POLYPATH_COMMUNICATOR_TIMEOUT); the error names those that are
-        missing.
+        else the one of the rank's number on its node. `context` is for simulated machines. Waits
+        for all ranks for `timeout` seconds (POLYPATH_COMMUNICATOR_TIMEOUT); the error names those
+        that are missing. `node` is what this rank's node is called, where the ranks that share
+        memory are not those of a node: to try several on one computer. `host` is the name or
+        address by which ranks of other nodes reach this one; without it an address is taken in
+        whose network all nodes are.
         """
         used = context or process_context()
-        place = _place(gpu, rank, used)
+        place = rank_place(gpu, used, node, host)
         return cls(CollectiveRank.by_file(used, place, str(folder), rank, size, timeout), used)
 
     @classmethod
     def from_address(
         cls, address: str, rank: int, size: int, gpu: Any = None, *,
-        context: Context | None = None, timeout: float | None = None,
+        context: Context | None = None, timeout: float | None = None, node: str = "",
+        host: str = "",
     ) -> Collectives:  # fmt: skip
         """Join the ranks that give the same "host:port", where rank 0 listens; else as from_file.
 
         Nothing is encrypted, and who knows the address may join.
         """
         used = context or process_context()
-        place = _place(gpu, rank, used)
+        place = rank_place(gpu, used, node, host)
         return cls(CollectiveRank.by_address(used, place, address, rank, size, timeout), used)
 
     @classmethod
     def from_torch(
-        cls, group: Any = None, gpu: Any = None, *, context: Context | None = None
-    ) -> Collectives:
+        cls, group: Any = None, gpu: Any = None, *, context: Context | None = None,
+        node: str = "", host: str = "",
+    ) -> Collectives:  # fmt: skip
         """Join the ranks of a group of torch.distributed, by default of the default group.
 
-        The group is used when they meet and when a first call is prepared, for some hundred bytes.
+        The group is used when they meet and when a first call is prepared, for some hundred bytes;
+        of several nodes each gets a group of its own. Else as from_file.
         """
-        distributed = importlib.import_module("torch.distributed")
-        size: int = distributed.get_world_size(group)
-
-        def all_gather(mine: bytes) -> list[bytes]:
-            everybodys: list[Any] = [None] * size
-            distributed.all_gather_object(everybodys, mine, group=group)
-            return everybodys
-
-        return cls._by_function(all_gather, distributed.get_rank(group), size, gpu, context)
+        return cls._by_rounds(rounds_of_torch(group), gpu, context, node, host)
 
     @classmethod
-    def from_mpi(cls, comm: Any, gpu: Any = None, *, context: Context | None = None) -> Collectives:
+    def from_mpi(
+        cls, comm: Any, gpu: Any = None, *, context: Context | None = None, node: str = "",
+        host: str = "",
+    ) -> Collectives:  # fmt: skip
         """Join the ranks of a communicator of mpi4py; else as from_torch."""
-        return cls._by_function(comm.allgather, comm.Get_rank(), comm.Get_size(), gpu, context)
+        return cls._by_rounds(rounds_of_mpi(comm), gpu, context, node, host)
 
     @classmethod
     def from_threads(
-        cls, meeting: Meeting, rank: int, gpu: Any = None, *, context: Context | None = None
-    ) -> Collectives:
+        cls, meeting: Meeting, rank: int, gpu: Any = None, *, context: Context | None = None,
+        node: str = "",
+    ) -> Collectives:  # fmt: skip
         """Join the ranks that are threads of this process, by one polypath.Meeting for all."""
         used = context or process_context()
-        return cls(CollectiveRank.by_threads(used, _place(gpu, rank, used), meeting, rank), used)
+        place = rank_place(gpu, used, node)
+        return cls(CollectiveRank.by_threads(used, place, meeting, rank), used)
 
     @classmethod
-    def _by_function(
-        cls, all_gather: Any, rank: int, size: int, gpu: Any, context: Context | None
+    def _by_rounds(
+        cls, rounds: Rounds, gpu: Any, context: Context | None, node: str, host: str
     ) -> Collectives:
         used = context or process_context()
-        place = _place(gpu, rank, used)
-        return cls(CollectiveRank.by_function(used, place, all_gather, rank, size), used)
+        place = rank_place(gpu, used, node, host)
+        return cls(CollectiveRank.by_function(used, place, *rounds), used)
 
     @property
     def rank(self) -> int:
@@ -138,6 +142,11 @@ class Collectives:
     def size(self) -> int:
         """How many ranks there are."""
         return self._member.size
+
+    @property
+    def nodes(self) -> int:
+        """On how many nodes the ranks are."""
+        return self._rank.nodes
 
     @property
     def gpu(self) -> str:
@@ -236,7 +245,8 @@ class Collectives:
         "alltoallv" or "broadcast"; `elements` counts what one rank gives of allgather, gets of
         reducescatter, and gives each other rank of alltoall; of alltoallv it is 1, and `counts`
         say the rest. Waits for all ranks, if such a call is the first.
-        The answer has algorithm, executor, piece_bytes, several_paths and predicted_seconds.
+        The answer has algorithm, executor, piece_bytes, several_paths and predicted_seconds, which
+        is None among nodes: nothing is predicted there.
         """
         where = addresses_like(collective, elements * size_of(dtype), in_place, self.rank)
         blocks = counts_of(counts, self.size) if counts else ()
@@ -254,7 +264,12 @@ class Collectives:
         With a stream nobody waits but that stream: what follows in it comes after all that was in
         the other ranks' streams before their barrier.
         """
-        self._rank.barrier(None if stream is None else self._named(stream).handle)
+        if stream is not None:
+            self._rank.barrier(self._named(stream).handle)
+        elif self._context.simulated:
+            self._rank.await_messages()  # a simulated stream ends only if nothing is to come yet
+        else:
+            self._rank.barrier()
 
     def close(self) -> None:
         """End this rank, when its streams are done and all other ranks end theirs, too."""
@@ -336,21 +351,6 @@ class Collectives:
         for framework, thing in ends:
             if thing is not None:
                 framework.note_use(framework.memory(thing), self._named(stream))
-
-
-def _place(gpu: Any, rank: int, context: Context) -> str:
-    """Return the name of this rank's GPU."""
-    number = CURRENT if gpu is None else gpu_of_device(gpu)
-    if number == CURRENT:
-        number = rank if context.simulated else _current_gpu(rank)
-    return "host" if number is None else f"gpu{number}"
-
-
-def _current_gpu(rank: int) -> int:
-    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
-    if torch is not None and torch.cuda.is_available():
-        return int(torch.cuda.current_device())
-    return rank if cupy is None else int(cupy.cuda.Device().id)
 
 
 def _leave() -> None:

@@ -104,9 +104,14 @@ Reduction AmongNodes::in_node() const {
   return reduction;
 }
 
+void AmongNodes::copy(Address to, Address from, Bytes bytes) const {
+  if (!only_prepares_) rank_.copy(to, from, bytes, stream_);
+}
+
 void AmongNodes::inside(CollectiveCall call) {
   call.reduction = in_node();
-  rank_.inside()->run(call, stream_);
+  if (only_prepares_) rank_.inside()->prepare(call);
+  else rank_.inside()->run(call, stream_);
 }
 
 namespace {
@@ -147,12 +152,11 @@ std::unique_ptr<AmongNodes> among_nodes(NodeRank& rank, const CollectiveCall& ca
     case Collective::reduce: return reduce_among_nodes(rank, call, stream, network);
     case Collective::all_gather: return all_gather_among_nodes(rank, call, stream, network);
     case Collective::broadcast: return broadcast_among_nodes(rank, call, stream, network);
-    case Collective::all_to_all: return all_to_all_among_nodes(rank, call, stream, network);
-    case Collective::all_to_all_v: break;
+    case Collective::all_to_all:
+    case Collective::all_to_all_v: return all_to_all_among_nodes(rank, call, stream, network);
   }
-  fail(ErrorCode::unsupported, fmt::format("there is no {} among nodes", name_of(call.collective)),
-       fmt::format("the ranks are on {} nodes", rank.nodes()),
-       "Use alltoall, or a communicator of the ranks of one node (split).");
+  fail(ErrorCode::internal, "a collective has no way among nodes",
+       fmt::format("its number is {}", static_cast<int>(call.collective)));
 }
 
 }  // namespace polypath

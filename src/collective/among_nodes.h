@@ -49,6 +49,7 @@ class NodeRank {
   }
   [[nodiscard]] int node_of(int rank) const { return nodes_.of(rank); }
   [[nodiscard]] int local_of(int rank) const { return nodes_.local_rank(rank); }
+  [[nodiscard]] const std::vector<int>& node_ranks() const { return nodes_.ranks_on(node()); }
   /// The ranks of other nodes that are there what this one is here.
   [[nodiscard]] const std::vector<int>& equals() const { return equals_; }
   /// Null if the node has one rank.
@@ -92,6 +93,9 @@ class AmongNodes {
   AmongNodes& operator=(const AmongNodes&) = delete;
   virtual ~AmongNodes() = default;
 
+  /// From now on the steps in the node enqueue nothing: they make what such steps need.
+  void only_prepare() { only_prepares_ = true; }
+
   [[nodiscard]] virtual int pieces() const = 0;
   virtual void before(int) {}
   virtual NodeMessages first(int piece) = 0;
@@ -111,16 +115,21 @@ class AmongNodes {
   }
   /// Of sums, which are divided when all are added up.
   [[nodiscard]] Reduction in_node() const;
-  /// Done by the ranks of the node; elements of the type of the call.
+  /// In the caller's stream: a copy, and what the ranks of the node do, with elements of the type
+  /// of the call.
+  void copy(Address to, Address from, Bytes bytes) const;
   void inside(CollectiveCall call);
 
   NodeRank& rank_;
   const CollectiveCall& call_;
   StreamHandle stream_;
   StreamHandle network_;
+
+ private:
+  bool only_prepares_ = false;
 };
 
-/// A call as its steps. Error (unsupported) for what there is not among nodes.
+/// A call as its steps. Error (unsupported) for what there is not among nodes in the ranks' order.
 using MakeAmongNodes = std::unique_ptr<AmongNodes>(NodeRank& rank, const CollectiveCall& call,
                                                    StreamHandle stream, StreamHandle network);
 MakeAmongNodes among_nodes;

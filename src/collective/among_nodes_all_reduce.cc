@@ -28,7 +28,7 @@ class AllReduceAmongNodes final : public AmongNodes {
   void before(int piece) override {
     const Part part = part_of(part_, piece, pieces_, element());
     const Address at = work(piece);
-    if (!rank_.inside()) return rank_.copy(at, call_.input + part.offset, part.bytes, stream_);
+    if (!rank_.inside()) return copy(at, call_.input + part.offset, part.bytes);
     if (part.bytes.value > 0)
       inside({.collective = Collective::reduce_scatter,
               .elements = elements_of(part),
@@ -82,8 +82,7 @@ class AllReduceAmongNodes final : public AmongNodes {
               .elements = elements_of(part),
               .input = work(piece),
               .output = call_.output + part.offset * locals_});
-    rank_.copy(call_.output + part_.bytes * locals_, work(piece) + part.bytes, rest_of(piece),
-               stream_);
+    copy(call_.output + part_.bytes * locals_, work(piece) + part.bytes, rest_of(piece));
   }
 
  private:

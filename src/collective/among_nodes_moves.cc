@@ -1,14 +1,9 @@
-// What only moves, among nodes. N nodes of m ranks; a rank has E elements, n = N·m.
+// What all ranks shall have, among nodes. N nodes of m ranks; a rank has E elements.
 //
 //   all_gather   equal ranks of all nodes give each other theirs, E; then those of a node gather
 //   all broadcast    the root gives them to its equals, E each; each spreads them in its node
-//   all_to_all   every rank gives those of other nodes theirs, (n−m)·E; those of a node by
-//   themselves
-
-#include <fmt/format.h>
 
 #include "collective/among_nodes.h"
-#include "core/error.h"
 
 namespace polypath {
 namespace {
@@ -24,8 +19,7 @@ class AllGatherAmongNodes final : public AmongNodes {
 
   void before(int piece) override {
     const Part part = piece_of(piece, pieces_);
-    rank_.copy(block_in(rank_.work(piece), part, rank_.node()), call_.input + part.offset,
-               part.bytes, stream_);
+    copy(block_in(rank_.work(piece), part, rank_.node()), call_.input + part.offset, part.bytes);
   }
 
   NodeMessages first(int piece) override {
@@ -52,8 +46,8 @@ class AllGatherAmongNodes final : public AmongNodes {
     for (int local = 0; local < rank_.locals(); ++local)
       for (int node = 0; node < nodes; ++node) {
         const auto of = static_cast<std::uint64_t>(rank_.rank_at(node, local));
-        rank_.copy(call_.output + whole().bytes * of + part.offset,
-                   block_in(gathered, part, local * nodes + node), part.bytes, stream_);
+        copy(call_.output + whole().bytes * of + part.offset,
+             block_in(gathered, part, local * nodes + node), part.bytes);
       }
   }
 
@@ -93,59 +87,11 @@ class BroadcastAmongNodes final : public AmongNodes {
               .elements = part.bytes.value / element().value,
               .input = given,
               .output = output});
-    else if (output.value != 0) rank_.copy(output, given, part.bytes, stream_);
+    else if (output.value != 0) copy(output, given, part.bytes);
   }
 
  private:
   [[nodiscard]] bool is_root() const { return rank_.rank() == call_.root; }
-
-  int pieces_;
-};
-
-class AllToAllAmongNodes final : public AmongNodes {
- public:
-  AllToAllAmongNodes(NodeRank& rank, const CollectiveCall& call, StreamHandle stream,
-                     StreamHandle network)
-      : AmongNodes(rank, call, stream, network), pieces_(pieces_of_whole(rank.size())) {
-    check_order();
-  }
-
-  [[nodiscard]] int pieces() const override { return pieces_; }
-
-  void before(int piece) override {
-    if (piece > 0) return;
-    const Bytes first = whole().bytes * static_cast<std::uint64_t>(rank_.rank_at(rank_.node(), 0));
-    if (rank_.inside())
-      inside({.collective = Collective::all_to_all,
-              .elements = call_.elements,
-              .input = call_.input + first,
-              .output = call_.output + first});
-    else rank_.copy(call_.output + first, call_.input + first, whole().bytes, stream_);
-  }
-
-  NodeMessages first(int piece) override {
-    const Part part = piece_of(piece, pieces_);
-    NodeMessages messages;
-    for (int other = 0; other < rank_.size(); ++other) {
-      if (rank_.node_of(other) == rank_.node()) continue;
-      const Bytes at = whole().bytes * static_cast<std::uint64_t>(other) + part.offset;
-      messages.given.push_back({{other}, call_.input + at, part.bytes});
-      messages.taken.push_back({other, call_.output + at, part.bytes});
-    }
-    return messages;
-  }
-
- private:
-  // What ranks of a node send each other lies side by side only then.
-  void check_order() const {
-    const int first = rank_.rank_at(rank_.node(), 0);
-    for (int local = 0; local < rank_.locals(); ++local)
-      if (rank_.rank_at(rank_.node(), local) != first + local)
-        fail(ErrorCode::unsupported, "alltoall among nodes whose ranks take turns",
-             fmt::format("node {} has rank {}, and its next one is {}", rank_.node(),
-                         first + local - 1, rank_.rank_at(rank_.node(), local)),
-             "Number the ranks node by node.");
-  }
 
   int pieces_;
 };
@@ -160,11 +106,6 @@ std::unique_ptr<AmongNodes> all_gather_among_nodes(NodeRank& rank, const Collect
 std::unique_ptr<AmongNodes> broadcast_among_nodes(NodeRank& rank, const CollectiveCall& call,
                                                   StreamHandle stream, StreamHandle network) {
   return std::make_unique<BroadcastAmongNodes>(rank, call, stream, network);
-}
-
-std::unique_ptr<AmongNodes> all_to_all_among_nodes(NodeRank& rank, const CollectiveCall& call,
-                                                   StreamHandle stream, StreamHandle network) {
-  return std::make_unique<AllToAllAmongNodes>(rank, call, stream, network);
 }
 
 }  // namespace polypath

@@ -24,8 +24,8 @@ class ReduceScatterAmongNodes final : public AmongNodes {
     for (int local = 0; local < rank_.locals(); ++local)
       for (int node = 0; node < nodes; ++node) {
         const auto of = static_cast<std::uint64_t>(rank_.rank_at(node, local));
-        rank_.copy(part_for(packed, part, local * nodes + node),
-                   call_.input + whole().bytes * of + part.offset, part.bytes, stream_);
+        copy(part_for(packed, part, local * nodes + node),
+             call_.input + whole().bytes * of + part.offset, part.bytes);
       }
     if (!rank_.inside()) return;
     inside({.collective = Collective::reduce_scatter,
@@ -54,7 +54,7 @@ class ReduceScatterAmongNodes final : public AmongNodes {
 
   void after(int piece) override {
     const Part part = piece_of(piece, pieces_);
-    rank_.copy(call_.output + part.offset, own(piece, part), part.bytes, stream_);
+    copy(call_.output + part.offset, own(piece, part), part.bytes);
   }
 
  private:
@@ -78,8 +78,7 @@ class ReduceAmongNodes final : public AmongNodes {
 
   void before(int piece) override {
     const Part part = piece_of(piece, pieces_);
-    if (!rank_.inside())
-      return rank_.copy(rank_.work(piece), call_.input + part.offset, part.bytes, stream_);
+    if (!rank_.inside()) return copy(rank_.work(piece), call_.input + part.offset, part.bytes);
     inside({.collective = Collective::reduce,
             .root = rank_.local_of(call_.root),
             .elements = part.bytes.value / element().value,
@@ -108,7 +107,7 @@ class ReduceAmongNodes final : public AmongNodes {
 
   void after(int piece) override {
     const Part part = piece_of(piece, pieces_);
-    if (is_root()) rank_.copy(call_.output + part.offset, rank_.work(piece), part.bytes, stream_);
+    if (is_root()) copy(call_.output + part.offset, rank_.work(piece), part.bytes);
   }
 
  private:

@@ -39,18 +39,43 @@ void NodesCollectives::check_call(const CollectiveCall& call) const {
          fmt::format("there is no {} of {}", name_of(call.reduction.operation),
                      name_of(call.reduction.type)),
          "averages of whole numbers are not whole", "Use sum, and divide.");
+  if (call.collective == Collective::all_to_all_v) return check_blocks(call);
   const bool is_root = rank() == call.root;
   const bool needs_input = call.collective != Collective::broadcast || is_root;
   const bool needs_output =
       !has_root(call.collective) || (call.collective == Collective::reduce) == is_root;
+  check_memory(call, needs_input, needs_output);
+}
+
+// Who has nothing to give or to get has no memory.
+void NodesCollectives::check_blocks(const CollectiveCall& call) const {
+  const CollectiveRequest all{.collective = call.collective,
+                              .ranks = std::vector<PlaceId>(static_cast<std::size_t>(size())),
+                              .elements = call.elements,
+                              .reduction = call.reduction,
+                              .in_place = call.in_place,
+                              .counts = call.counts};
+  check_counts(all);
+  check_memory(call, input_bytes(all, rank()).value > 0, output_bytes(all, rank()).value > 0);
+}
+
+void NodesCollectives::check_memory(const CollectiveCall& call, bool needs_input,
+                                    bool needs_output) {
   if ((needs_input && call.input.value == 0) || (needs_output && call.output.value == 0))
-    fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name),
+    fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name_of(call.collective)),
          "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
 }
 
 void NodesCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   check_call(call);
   enqueue(record_of(call), *among_nodes(*rank_, call, stream, network_), stream);
+}
+
+void NodesCollectives::prepare(const CollectiveCall& call) {
+  check_call(call);
+  const auto steps = among_nodes(*rank_, call, network_, network_);
+  steps->only_prepare();
+  for (int piece = 0; piece < steps->pieces(); ++piece) steps->before(piece), steps->after(piece);
 }
 
 void NodesCollectives::barrier(StreamHandle stream) {
@@ -69,8 +94,9 @@ void NodesCollectives::enqueue(const CallRecord& record, AmongNodes& call, Strea
   try {
     proxy.begin(record, rank_->equals());
     issue(call, stream);
+    last_call_ = proxy.end();
     communicator_->watch(number,
-                         [&proxy, last = proxy.end()] { return proxy.calls_over() >= last; });
+                         [&proxy, last = last_call_] { return proxy.calls_over() >= last; });
   } catch (const Error& error) {
     communicator_->check();
     communicator_->abort(error.what(), error.code());

@@ -24,6 +24,12 @@ constexpr Seconds kUntilDoneInNode{1};
 constexpr Seconds kPatience{10};
 constexpr std::chrono::microseconds kBetweenLooks{50};
 
+// A guess; and an assumption, so that their memory stays small: a rank has up to 11 pieces on its
+// GPU, and 8 in pinned memory.
+constexpr Bytes kUnknownPiece = 1_MiB;
+constexpr Bytes kLargestPiece = 16_MiB;
+constexpr double kLatencyShare = 0.03;  // what of a piece's time may go to it: an assumption
+
 void check_nodes(const Communicator& communicator, const Transport& transport) {
   const Nodes& nodes = communicator.nodes();
   if (nodes.count() < 2)
@@ -44,6 +50,15 @@ void check_nodes(const Communicator& communicator, const Transport& transport) {
 }
 
 }  // namespace
+
+Bytes piece_between_nodes(const Machine& machine) {
+  if (!machine.network) return kUnknownPiece;
+  const double least =
+      machine.network->latency.value * machine.network->bandwidth.value / kLatencyShare;
+  Bytes piece = 1_KiB;
+  while (piece < kLargestPiece && static_cast<double>(piece.value) < least) piece = piece * 2;
+  return piece;
+}
 
 NodesCollectives::NodesCollectives(Driver& driver, const Machine& machine, const Settings& settings,
                                    PlaceId gpu, std::unique_ptr<Communicator> communicator,
@@ -131,6 +146,14 @@ void NodesCollectives::wait_for_end() noexcept {
 }
 
 bool NodesCollectives::is_done() { return !last_stream_ || driver_.is_done(end_); }
+
+void NodesCollectives::await_messages() {
+  while (exchange_->proxy().calls_over() < last_call_) {
+    communicator_->check();
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  barrier();
+}
 
 void NodesCollectives::choose_from(const CollectiveOptions& options) {
   if (inside_) inside_->choose_from(options);

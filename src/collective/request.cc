@@ -100,27 +100,6 @@ bool are_symmetric(const CollectiveRequest& request) {
 // More elements than that in one block are a mistake, and would not be counted rightly.
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 
-void check_counts(const CollectiveRequest& request) {
-  const auto& counts = request.counts;
-  const bool has_counts = request.collective == Collective::all_to_all_v;
-  if (!has_counts && !counts.empty())
-    reject_counts(fmt::format("{} has no counts", name_of(request.collective)),
-                  "its parts are all as large");
-  if (counts.empty()) return;
-  const std::size_t pairs = request.ranks.size() * request.ranks.size();
-  if (counts.size() != pairs)
-    reject_counts(fmt::format("{} counts cannot be used", counts.size()),
-                  fmt::format("{} ranks have {} pairs", request.size(), pairs));
-  const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
-  if (most == 0) reject_counts("counts that are all 0 cannot be planned", "there is nothing to do");
-  if (request.elements > kMostElements / most)
-    reject_counts(fmt::format("{} times {} elements are too many", most, request.elements),
-                  fmt::format("at most {} go from one rank to another", kMostElements));
-  if (request.in_place && !are_symmetric(request))
-    reject_counts("counts that differ both ways cannot be used in place",
-                  "what arrives takes the room of what is sent");
-}
-
 void check_rank(const Machine& machine, const CollectiveRequest& request, std::size_t rank) {
   const PlaceId place = request.ranks[rank];
   const bool known = place.valid() && place.index() < machine.places.size();
@@ -254,6 +233,27 @@ double bus_factor(const CollectiveRequest& request) {
     case Collective::all_to_all: break;
   }
   return others / all;
+}
+
+void check_counts(const CollectiveRequest& request) {
+  const auto& counts = request.counts;
+  const bool has_counts = request.collective == Collective::all_to_all_v;
+  if (!has_counts && !counts.empty())
+    reject_counts(fmt::format("{} has no counts", name_of(request.collective)),
+                  "its parts are all as large");
+  if (counts.empty()) return;
+  const std::size_t pairs = request.ranks.size() * request.ranks.size();
+  if (counts.size() != pairs)
+    reject_counts(fmt::format("{} counts cannot be used", counts.size()),
+                  fmt::format("{} ranks have {} pairs", request.size(), pairs));
+  const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
+  if (most == 0) reject_counts("counts that are all 0 cannot be planned", "there is nothing to do");
+  if (request.elements > kMostElements / most)
+    reject_counts(fmt::format("{} times {} elements are too many", most, request.elements),
+                  fmt::format("at most {} go from one rank to another", kMostElements));
+  if (request.in_place && !are_symmetric(request))
+    reject_counts("counts that differ both ways cannot be used in place",
+                  "what arrives takes the room of what is sent");
 }
 
 void check(const Machine& machine, const CollectiveRequest& request) {

@@ -97,9 +97,12 @@ CollectiveRequest with_message(CollectiveRequest like, Bytes message);
 /// what the busiest rank sends to others or gets from them.
 double bus_factor(const CollectiveRequest& request);
 
+/// Error (invalid_argument) for counts that are not n·n, all 0, too large, or in place not
+/// symmetric.
+void check_counts(const CollectiveRequest& request);
 /// Error (invalid_argument) for what nobody can do: no elements, fewer than two ranks, one that is
 /// no GPU or there twice, a root that is no rank, a GPU without a hop to another one, an average of
-/// whole numbers, counts that are not n·n, all 0, too large, or in place not symmetric.
+/// whole numbers, counts as check_counts.
 void check(const Machine& machine, const CollectiveRequest& request);
 
 }  // namespace polypath

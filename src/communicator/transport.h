@@ -18,6 +18,8 @@
 
 namespace polypath {
 
+class Communicator;
+
 /// A message that was started; counted from 1 on each rank.
 using MessageNumber = std::uint64_t;
 
@@ -72,5 +74,11 @@ class Transport {
 /// those that do not come; invalid_argument for a host that there is not.
 std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::string& host,
                                             Seconds timeout);
+
+/// The same among the ranks of a communicator, within its timeout. Without a `host` it is found:
+/// own_addresses.h says how. Errors also: invalid_argument, at all ranks, which names one that
+/// cannot be reached by its host, or has none.
+std::unique_ptr<Transport> transport_by_tcp(Communicator& communicator,
+                                            const std::string& host = {});
 
 }  // namespace polypath

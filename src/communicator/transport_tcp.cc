@@ -21,6 +21,7 @@ namespace polypath {
 namespace {
 
 constexpr int kLongestPause = 5;  // milliseconds
+constexpr const char* kClosed = "the connection to it is closed";
 
 struct Header {
   std::uint32_t tag = 0;
@@ -51,7 +52,8 @@ struct Peer {
   Descriptor socket;
   std::deque<Sent> sending;
   std::deque<Wanted> receiving;
-  std::string problem;  ///< why nothing comes or goes any more
+  bool takes_nothing = false;  ///< the connection is closed; what came before may be unread
+  std::string problem;         ///< why nothing comes or goes any more
 };
 
 template <class Value>
@@ -138,6 +140,17 @@ class TcpTransport final : public Transport {
     while (!peer.sending.empty() && go_on(peer, peer.sending.front())) end(peer.sending);
     while (peer.problem.empty() && !peer.receiving.empty() && go_on(peer, peer.receiving.front()))
       end(peer.receiving);
+    if (peer.takes_nothing && peer.problem.empty()) peer.problem = last_words_of(peer);
+  }
+
+  // What is sent to a rank that has given up finds the connection closed, before anybody has read
+  // why. In the middle of a message there is none.
+  static std::string last_words_of(const Peer& peer) {
+    if (!peer.receiving.empty() && peer.receiving.front().done > 0) return kClosed;
+    Header come;
+    const auto into = std::as_writable_bytes(std::span(&come, 1));
+    const bool is_whole = receive_some(peer.socket, into).bytes == sizeof come;
+    return is_whole && come.is_farewell != 0 ? farewell_of(peer, come.bytes) : kClosed;
   }
 
   template <class Message>
@@ -153,7 +166,7 @@ class TcpTransport final : public Transport {
       const auto from = in_header ? bytes_of(message.header).subspan(message.done)
                                   : message.bytes.subspan(message.done - sizeof(Header));
       const Moved moved = send_some(peer.socket, from, in_header && !message.bytes.empty());
-      if (moved.gone) peer.problem = "the connection to it is closed";
+      if (moved.gone) peer.takes_nothing = true;
       if (moved.bytes == 0) return false;
       message.done += moved.bytes;
     }
@@ -167,7 +180,7 @@ class TcpTransport final : public Transport {
       const auto into = in_header ? header.subspan(message.done)
                                   : message.bytes.subspan(message.done - sizeof(Header));
       const Moved moved = receive_some(peer.socket, into);
-      if (moved.gone) peer.problem = "the connection to it is closed";
+      if (moved.gone) peer.problem = kClosed;
       if (moved.bytes == 0) return false;
       message.done += moved.bytes;
       if (in_header && message.done == sizeof(Header) && !is_wanted(peer, message)) return false;

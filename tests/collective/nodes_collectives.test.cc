@@ -37,6 +37,41 @@ TEST_F(RanksOfNodes, AreRightWhateverIsCalled) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
+// Of n ranks c_ij = (i·i + j·j + i·j) mod 5, the same both ways: some are 0, and all of one pair.
+TEST_F(RanksOfNodes, GiveEachOtherBlocksOfDifferentLengths) {
+  piece_ = 1_KiB;
+
+  for (const Layout layout : kLayouts) {
+    std::vector<CollectiveRequest> requests;
+    for (const std::uint64_t elements : {1, 301})
+      for (const bool in_place : {false, true}) {
+        CollectiveRequest request = request_of(layout, elements);
+        request.collective = Collective::all_to_all_v;
+        request.in_place = in_place;
+        for (int i = 0; i < layout.size(); ++i)
+          for (int j = 0; j < layout.size(); ++j)
+            request.counts.push_back(static_cast<std::uint64_t>((i * i + j * j + i * j) % 5));
+        requests.push_back(std::move(request));
+      }
+    expect_right(layout, requests);
+  }
+
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+}
+
+// Within a node, to another one, and back; nobody else has memory.
+TEST_F(RanksOfNodes, SendOneAnotherWhatNobodyElseHas) {
+  const Layout layout{2, 2};
+  piece_ = 1_KiB;
+  std::vector<CollectiveRequest> requests;
+  for (const auto& [from, to] : {std::pair(0, 1), std::pair(1, 2), std::pair(3, 0)})
+    requests.push_back(send_receive(request_of(layout, 1003), from, to));
+
+  expect_right(layout, requests);
+
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+}
+
 // Fewer elements than ranks, odd counts, and several pieces of which the last one is smaller.
 TEST_F(RanksOfNodes, AreRightWhateverTheirNumberAndTheSize) {
   piece_ = 4_KiB;

@@ -34,8 +34,7 @@ TEST_F(RanksOfNodes, ThatCallSomethingElseAreAnErrorThatSaysWho) {
 // By a ring of copies: a simulated kernel that waits for messages never ends without them.
 TEST_F(RanksOfNodes, WithoutOneOfThemEndInAnErrorThatNamesIt) {
   const Layout layout{2, 2};
-  piece_ = 8_MiB;
-  const CollectiveRequest request = request_of(layout, 3'000'000);
+  const CollectiveRequest request = request_of(layout, 300'000);
   RankBuffers buffers(driver_, request);
   buffers.fill();
   std::vector<std::string> said(4);

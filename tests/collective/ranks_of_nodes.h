@@ -73,6 +73,7 @@ class RanksOfNodes : public testing::Test {
                         .elements = request.elements,
                         .input = memory,
                         .output = memory,
+                        .counts = request.counts,
                         .in_place = request.in_place};
     const Bytes own = request.part() * static_cast<std::uint64_t>(rank);
     if (!request.in_place) call.output = buffers.addresses()[number + request.ranks.size()];

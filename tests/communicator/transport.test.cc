@@ -57,6 +57,30 @@ Message receive_and_wait(Transport& transport, int from, std::uint32_t tag, std:
   return bytes;
 }
 
+// What is sent to a rank that has given up resets the connection; its reason came before that.
+TEST(TcpTransport, TellsWhySomebodyHasGivenUpToWhoOnlySends) {
+  const Message bytes = contents(64, 1);
+  std::string said;
+  std::atomic<bool> is_over{false};
+
+  const auto errors = with_transports(2, [&](Transport& transport) {
+    if (transport.rank() == 1) {
+      transport.abort("no more gradients");
+      while (!is_over) std::this_thread::yield();
+      return;
+    }
+    while (said.empty()) try {
+        transport.wait(transport.send(1, 0, bytes), kLong);
+      } catch (const Error& error) {
+        said = error.what();
+      }
+    is_over = true;
+  });
+
+  expect_no_errors(errors);
+  EXPECT_THAT(said, HasSubstr("it has given up: no more gradients"));
+}
+
 TEST(TcpTransport, CarriesMessagesOfAnySizeInOrder) {
   const std::vector<std::size_t> sizes = {1, 0, 4096, 7, 3'000'001, 0, 65'536};
 

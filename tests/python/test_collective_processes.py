@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import polypath
+import pytest
 
 STANDIN = Path(polypath.__file__).parent / "standin"
 LONGEST = 100  # seconds
@@ -20,6 +21,7 @@ import polypath
 
 COUNT = 1 << 14
 rank, size, folder, end = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+node = str(rank * int(sys.argv[5]) // size)
 machine = polypath.Context()
 assert not machine.simulated
 
@@ -30,7 +32,10 @@ def host(contents):
     return buffer
 
 
-with polypath.Collectives.from_file(folder, rank, size, rank, context=machine) as ranks:
+with polypath.Collectives.from_file(
+    folder, rank, size, rank, context=machine, node=node
+) as ranks:
+    assert ranks.nodes == int(sys.argv[5])
     ranks.choose_from(["exchange"])
     stream = machine.stream(ranks.gpu)
     given, taken = host(np.arange(COUNT) + COUNT * rank), host(np.zeros(COUNT * size))
@@ -55,7 +60,7 @@ print("right")
 """
 
 
-def ended(folder: Path, size: int, end: str) -> list[tuple[int, str, str]]:
+def ended(folder: Path, size: int, end: str, nodes: int = 1) -> list[tuple[int, str, str]]:
     """Run all ranks; return the status, output and errors of each."""
     environment = {
         **os.environ, "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
@@ -64,7 +69,7 @@ def ended(folder: Path, size: int, end: str) -> list[tuple[int, str, str]]:
     }  # fmt: skip
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(rank), str(size), str(folder / "job"), end],
+            [sys.executable, "-c", PROGRAM, *map(str, (rank, size, folder / "job", end, nodes))],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -80,13 +85,15 @@ def ended(folder: Path, size: int, end: str) -> list[tuple[int, str, str]]:
     return [(process.returncode, *each) for process, each in zip(processes, said)]
 
 
-def test_processes_gather_what_each_of_them_has(tmp_path: Path) -> None:
-    for status, output, errors in ended(tmp_path, 3, "well"):
+@pytest.mark.parametrize(("size", "nodes"), [(3, 1), (2, 2), (4, 2)])
+def test_processes_gather_what_each_of_them_has(tmp_path: Path, size: int, nodes: int) -> None:
+    for status, output, errors in ended(tmp_path, size, "well", nodes):
         assert (status, output) == (0, "right\n"), errors
 
 
-def test_a_process_that_ends_by_an_error_is_named_by_the_other(tmp_path: Path) -> None:
-    (status, output, errors), (failed, _, why) = ended(tmp_path, 2, "error")
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_process_that_ends_by_an_error_is_named_by_the_other(tmp_path: Path, nodes: int) -> None:
+    (status, output, errors), (failed, _, why) = ended(tmp_path, 2, "error", nodes)
 
     assert failed == 1
     assert "no more gradients" in why

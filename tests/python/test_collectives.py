@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import polypath
 import pytest
 from fake_frameworks import Cupy, Torch, TorchStream
 from polypath import Collectives
+from rank_tables import FakeComm, Table, fake_distributed
 from rank_threads import among_ranks, buffer_of, numbers, on_threads
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -294,39 +294,6 @@ def test_ranks_meet_by_an_address(context: polypath.Context) -> None:
     assert on_threads(2, be) == [3, 3]
 
 
-class FakeComm:
-    """As a communicator of mpi4py, or a group of torch.distributed, for threads."""
-
-    def __init__(self, meeting: Any, rank: int) -> None:
-        self.meeting, self.rank = meeting, rank
-
-    def Get_rank(self) -> int:  # noqa: N802
-        return self.rank
-
-    def Get_size(self) -> int:  # noqa: N802
-        return self.meeting.size
-
-    def allgather(self, mine: bytes) -> list[bytes]:
-        return self.meeting.agree(self.rank, mine)
-
-
-class Table:
-    """Where threads tell each other something."""
-
-    def __init__(self, size: int) -> None:
-        import threading
-
-        self.size, self.told = size, [None] * size
-        self.barrier = threading.Barrier(size)
-
-    def agree(self, rank: int, mine: Any) -> list[Any]:
-        self.told[rank] = mine
-        self.barrier.wait(30)
-        everybodys = list(self.told)
-        self.barrier.wait(30)
-        return everybodys
-
-
 def test_ranks_meet_by_mpi4py(context: polypath.Context) -> None:
     table = Table(2)
 
@@ -342,14 +309,7 @@ def test_ranks_meet_by_torch_distributed(
 ) -> None:
     table = Table(2)
 
-    def all_gather_object(everybodys: list[Any], mine: Any, group: FakeComm) -> None:
-        everybodys[:] = group.allgather(mine)
-
-    distributed = types.SimpleNamespace(
-        get_rank=FakeComm.Get_rank, get_world_size=FakeComm.Get_size,
-        all_gather_object=all_gather_object,
-    )  # fmt: skip
-    monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
+    monkeypatch.setitem(sys.modules, "torch.distributed", fake_distributed(table))
 
     def be(rank: int) -> float:
         return sums_of(context, Collectives.from_torch(FakeComm(table, rank), context=context))
@@ -367,13 +327,15 @@ def test_ranks_have_the_gpus_that_they_name(context: polypath.Context) -> None:
     assert on_threads(2, be) == [("gpu3", 3), ("gpu1", 3)]
 
 
-def test_the_example_sums_and_gathers() -> None:
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_the_example_sums_and_gathers(nodes: int) -> None:
     said = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "collectives.py")],
+        [sys.executable, str(ROOT / "examples" / "collectives.py"), str(nodes)],
         capture_output=True, text=True, check=True, timeout=100,
         env={key: value for key, value in os.environ.items() if key != "LOCAL_RANK"},
     ).stdout  # fmt: skip
 
     assert said.splitlines() == [
-        f"rank {rank}: the sum is 6.0, rank 0 had 1.0" for rank in range(3)
+        f"rank {rank} on node {rank * nodes // 4} of {nodes}: the sum is 10.0, rank 0 had 1.0"
+        for rank in range(4)
     ]

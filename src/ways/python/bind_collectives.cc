@@ -21,26 +21,26 @@ Seconds timeout_of(const Context& context, std::optional<double> timeout) {
   return Seconds{timeout.value_or(context.opened().settings().communicator_timeout)};
 }
 
-RankPointer by_file(const Holder& holder, const std::string& gpu, const std::string& folder,
+RankPointer by_file(const Holder& holder, const RankPlace& place, const std::string& folder,
                     int rank, int size, std::optional<double> timeout) {
   const ContextPointer context = holder.context();
   const nb::gil_scoped_release unlocked;
   return std::make_unique<CollectiveRank>(
-      context, gpu, bootstrap_by_file(folder, rank, size, timeout_of(*context, timeout)));
+      context, place, bootstrap_by_file(folder, rank, size, timeout_of(*context, timeout)));
 }
 
-RankPointer by_address(const Holder& holder, const std::string& gpu, const std::string& address,
+RankPointer by_address(const Holder& holder, const RankPlace& place, const std::string& address,
                        int rank, int size, std::optional<double> timeout) {
   const ContextPointer context = holder.context();
   const nb::gil_scoped_release unlocked;
   return std::make_unique<CollectiveRank>(
-      context, gpu, bootstrap_by_address(address, rank, size, timeout_of(*context, timeout)));
+      context, place, bootstrap_by_address(address, rank, size, timeout_of(*context, timeout)));
 }
 
-RankPointer by_threads(const Holder& holder, const std::string& gpu, Meeting& meeting, int rank) {
+RankPointer by_threads(const Holder& holder, const RankPlace& place, Meeting& meeting, int rank) {
   const ContextPointer context = holder.context();
   const nb::gil_scoped_release unlocked;
-  return std::make_unique<CollectiveRank>(context, gpu, meeting.enter(rank));
+  return std::make_unique<CollectiveRank>(context, place, meeting.enter(rank));
 }
 
 // The last one to use it may be a thread without the interpreter's lock.
@@ -51,16 +51,14 @@ std::shared_ptr<nb::object> shared(nb::object object) {
           }};
 }
 
+using Function = std::shared_ptr<nb::object>;
+
 // What Python raises becomes an error of the round, in its own words.
-std::vector<Blob> ask(const nb::object& function, const Blob& mine) {
+template <class Call>
+auto ask_python(Call call) {
   const nb::gil_scoped_acquire locked;
   try {
-    std::vector<Blob> all;
-    for (nb::handle each : function(nb::bytes(mine.data(), mine.size()))) {
-      const auto given = nb::cast<nb::bytes>(each);
-      all.emplace_back(static_cast<const char*>(given.data()), given.size());
-    }
-    return all;
+    return call();
   } catch (const nb::python_error& error) {
     fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
          error.what(), "Correct the function that was given for it.");
@@ -70,16 +68,43 @@ std::vector<Blob> ask(const nb::object& function, const Blob& mine) {
   }
 }
 
-RankPointer by_function(const Holder& holder, const std::string& gpu, nb::object all_gather,
-                        int rank, int size) {
-  const ContextPointer context = holder.context();
-  const auto function = shared(std::move(all_gather));
-  const nb::gil_scoped_release unlocked;
-  BootstrapFunctions functions{
-      .all_gather = [function](const Blob& mine, Seconds) { return ask(*function, mine); },
+std::vector<Blob> gathered(const nb::object& function, const Blob& mine) {
+  return ask_python([&] {
+    std::vector<Blob> all;
+    for (nb::handle each : function(nb::bytes(mine.data(), mine.size()))) {
+      const auto given = nb::cast<nb::bytes>(each);
+      all.emplace_back(static_cast<const char*>(given.data()), given.size());
+    }
+    return all;
+  });
+}
+
+BootstrapFunctions rounds_by(const Function& all_gather) {
+  return {
+      .all_gather = [all_gather](const Blob& mine, Seconds) { return gathered(*all_gather, mine); },
       .split = {}};
-  return std::make_unique<CollectiveRank>(context, gpu,
-                                          bootstrap_by_functions(std::move(functions), rank, size));
+}
+
+// Ranks are divided by nodes, and a node is not divided: once is enough, and nobody is left out.
+BootstrapFunctions functions_by(const Function& all_gather, const Function& split) {
+  BootstrapFunctions functions = rounds_by(all_gather);
+  functions.split = [split](const Subgroup& group) {
+    return rounds_by(ask_python([&] {
+      nb::list members;
+      for (const int member : group.members) members.append(member);
+      return shared((*split)(group.color, group.rank, members));
+    }));
+  };
+  return functions;
+}
+
+RankPointer by_function(const Holder& holder, const RankPlace& place, nb::object all_gather,
+                        nb::object split, int rank, int size) {
+  const ContextPointer context = holder.context();
+  const Function gather = shared(std::move(all_gather)), divide = shared(std::move(split));
+  const nb::gil_scoped_release unlocked;
+  return std::make_unique<CollectiveRank>(
+      context, place, bootstrap_by_functions(functions_by(gather, divide), rank, size));
 }
 
 using Counts = std::vector<std::uint64_t>;
@@ -112,20 +137,36 @@ void barrier(CollectiveRank& rank, const nb::object& stream) {
 }
 
 void bind_meetings(nb::class_<CollectiveRank>& rank) {
-  rank.def_static("by_file", &by_file, "context"_a, "gpu"_a, "folder"_a, "rank"_a, "size"_a,
+  rank.def_static("by_file", &by_file, "context"_a, "place"_a, "folder"_a, "rank"_a, "size"_a,
                   "timeout"_a = nb::none(),
                   "Join ranks that share a folder; `timeout` seconds are for the others to come.")
-      .def_static("by_address", &by_address, "context"_a, "gpu"_a, "address"_a, "rank"_a, "size"_a,
-                  "timeout"_a = nb::none(),
+      .def_static("by_address", &by_address, "context"_a, "place"_a, "address"_a, "rank"_a,
+                  "size"_a, "timeout"_a = nb::none(),
                   "Join ranks by TCP, of which rank 0 listens at HOST:PORT.")
-      .def_static("by_threads", &by_threads, "context"_a, "gpu"_a, "meeting"_a, "rank"_a,
+      .def_static("by_threads", &by_threads, "context"_a, "place"_a, "meeting"_a, "rank"_a,
                   "Join ranks that are threads of this process.")
-      .def_static("by_function", &by_function, "context"_a, "gpu"_a, "all_gather"_a, "rank"_a,
-                  "size"_a,
-                  nb::sig("def by_function(context: Context, gpu: str, all_gather: "
+      .def_static("by_function", &by_function, "context"_a, "place"_a, "all_gather"_a, "split"_a,
+                  "rank"_a, "size"_a,
+                  nb::sig("def by_function(context: Context, place: RankPlace, all_gather: "
                           "collections.abc.Callable[[bytes], collections.abc.Iterable[bytes]], "
+                          "split: collections.abc.Callable[[int, int, list[int]], "
+                          "collections.abc.Callable[[bytes], collections.abc.Iterable[bytes]]], "
                           "rank: int, size: int) -> CollectiveRank"),
-                  "Join ranks by a function that gives the bytes of all for each rank's own.");
+                  R"(Join ranks by a function that gives the bytes of all for each rank's own.
+
+`split` gives such a function for the ranks of a node: of its number, of this rank's number there
+and of the ranks that are its members. All ranks call it, if there are several nodes.)");
+}
+
+void bind_place(nb::module_& module) {
+  nb::class_<RankPlace>(module, "RankPlace", "Where a rank is; what is empty is found.")
+      .def(
+          "__init__",
+          [](RankPlace* place, std::string gpu, std::string node, std::string host) {
+            new (place) RankPlace{std::move(gpu), std::move(node), std::move(host)};
+          },
+          "gpu"_a = "", "node"_a = "", "host"_a = "",
+          "A GPU's name, what its node is called, by which host other nodes reach it.");
 }
 
 void bind_calls(nb::class_<CollectiveRank>& rank) {
@@ -154,6 +195,8 @@ alone has counts, says so.)")
       .def("barrier", &barrier, "stream"_a = nb::none(),
            nb::sig("def barrier(self, stream: int | Stream | None = None) -> None"),
            "Wait until all ranks are here, or let a stream wait for those of all ranks.")
+      .def("await_messages", &CollectiveRank::await_messages,
+           "Wait for all ranks, and until no message between nodes is under way.")
       .def("close", &CollectiveRank::close,
            "End this rank when its work is done and all other ranks end, too.")
       .def("abandon", &CollectiveRank::abandon, "why"_a,
@@ -166,12 +209,14 @@ void bind_collectives(nb::module_& module) {
   nb::class_<Meeting>(module, "Meeting", "Where ranks that are threads of one process meet.")
       .def(nb::init<int>(), "size"_a)
       .def_prop_ro("size", &Meeting::size, "How many ranks meet.");
+  bind_place(module);
   nb::class_<CollectiveRank> rank(
       module, "CollectiveRank", "One rank's end of collectives; polypath.Collectives is over it.");
   bind_meetings(rank);
   bind_calls(rank);
   rank.def_prop_ro("rank", &CollectiveRank::rank, "This rank.")
       .def_prop_ro("size", &CollectiveRank::size, "How many ranks there are.")
+      .def_prop_ro("nodes", &CollectiveRank::nodes, "On how many nodes they are.")
       .def_prop_ro("gpu", &CollectiveRank::gpu, "This rank's GPU.");
 }
 

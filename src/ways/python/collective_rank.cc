@@ -1,5 +1,6 @@
 #include "ways/python/collective_rank.h"
 
+#include <nanobind/stl/string.h>
 #include <unistd.h>
 
 #include <utility>
@@ -23,14 +24,14 @@ CollectiveCall call_of(const CollectiveArgument& argument) {
           .in_place = argument.in_place};
 }
 
-std::unique_ptr<RankCollectives> join(const Context& context, const std::string& gpu,
-                                      std::unique_ptr<Bootstrap> bootstrap) {
+std::unique_ptr<Collectives> join(const Context& context, const RankPlace& place,
+                                  std::unique_ptr<Bootstrap> bootstrap) {
   const OpenMachine& opened = context.opened();
-  auto communicator =
-      std::make_unique<Communicator>(std::move(bootstrap), communicator_options(opened.settings()));
-  return std::make_unique<RankCollectives>(opened.driver(), opened.machine(), opened.settings(),
-                                           opened.machine().find_place(gpu),
-                                           std::move(communicator));
+  CommunicatorOptions options = communicator_options(opened.settings());
+  options.node = place.node;
+  auto communicator = std::make_unique<Communicator>(std::move(bootstrap), options);
+  return std::make_unique<Collectives>(opened.driver(), opened.machine(), opened.settings(),
+                                       place.gpu, std::move(communicator), place.host);
 }
 
 }  // namespace
@@ -51,14 +52,15 @@ std::unique_ptr<Bootstrap> Meeting::enter(int rank) {
        "each rank of a meeting comes once", "Give each thread a rank of its own.");
 }
 
-CollectiveRank::CollectiveRank(ContextPointer context, const std::string& gpu,
+CollectiveRank::CollectiveRank(ContextPointer context, const RankPlace& place,
                                std::unique_ptr<Bootstrap> bootstrap)
     : context_(std::move(context)),
-      gpu_(gpu),
-      rank_(bootstrap->rank()),
-      size_(bootstrap->size()),
       process_(getpid()),
-      ranks_(join(*context_, gpu, std::move(bootstrap))) {}
+      ranks_(join(*context_, place, std::move(bootstrap))),
+      gpu_(ranks_->gpu()),
+      rank_(ranks_->rank()),
+      size_(ranks_->size()),
+      nodes_(ranks_->nodes()) {}
 
 CollectiveRank::~CollectiveRank() {
   const nb::gil_scoped_release unlocked;  // it waits for what is queued
@@ -66,7 +68,7 @@ CollectiveRank::~CollectiveRank() {
   else (void)ranks_.release();
 }
 
-RankCollectives& CollectiveRank::ranks() const {
+Collectives& CollectiveRank::ranks() const {
   if (ranks_) return *ranks_;
   fail(ErrorCode::invalid_argument, "the collectives are closed",
        "close() or the end of 'with' closes them", "Make others.");
@@ -88,18 +90,19 @@ void CollectiveRank::prepare(const CollectiveArgument& argument) {
 }
 
 nb::dict CollectiveRank::chosen(const CollectiveArgument& argument) {
-  CollectiveDraft draft;
+  ChosenWay chosen;
   {
     const nb::gil_scoped_release unlocked;
     const std::scoped_lock lock(mutex_);
-    draft = ranks().chosen(call_of(argument));
+    chosen = ranks().chosen(call_of(argument));
   }
   nb::dict result;
-  result["algorithm"] = draft.algorithm->name;
-  result["executor"] = name_of(draft.executor);
-  result["piece_bytes"] = draft.tuning.piece.value;
-  result["several_paths"] = draft.tuning.several_paths;
-  result["predicted_seconds"] = draft.predicted.value;
+  result["algorithm"] = chosen.algorithm;
+  result["executor"] = name_of(chosen.executor);
+  result["piece_bytes"] = chosen.piece.value;
+  result["several_paths"] = chosen.several_paths;
+  if (chosen.predicted) result["predicted_seconds"] = chosen.predicted->value;
+  else result["predicted_seconds"] = nb::none();
   return result;
 }
 
@@ -121,6 +124,12 @@ void CollectiveRank::barrier(nb::handle stream) {
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
   ranks().barrier(handle);
+}
+
+void CollectiveRank::await_messages() {
+  const nb::gil_scoped_release unlocked;
+  const std::scoped_lock lock(mutex_);
+  ranks().await_messages();
 }
 
 void CollectiveRank::close() {

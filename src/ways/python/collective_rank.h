@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collective/rank_collectives.h"
+#include "collective/collectives.h"
 #include "ways/python/buffer.h"
 
 namespace polypath::python {
@@ -25,6 +25,13 @@ struct CollectiveArgument {
   std::uintptr_t output = 0;
   std::vector<std::uint64_t> counts = {};  ///< of alltoallv
   bool in_place = false;                   ///< of it, too
+};
+
+/// Where a rank is, where that has to be said.
+struct RankPlace {
+  std::string gpu;   ///< "gpu0"; empty: the one of its number among the ranks of its node
+  std::string node;  ///< what its node is called; empty: found
+  std::string host;  ///< by which other nodes reach it; empty: found
 };
 
 /// Where ranks that are threads of one process find one another.
@@ -45,7 +52,7 @@ class Meeting {
 class CollectiveRank {
  public:
   /// Waits for all ranks.
-  CollectiveRank(ContextPointer context, const std::string& gpu,
+  CollectiveRank(ContextPointer context, const RankPlace& place,
                  std::unique_ptr<Bootstrap> bootstrap);
   CollectiveRank(const CollectiveRank&) = delete;
   CollectiveRank& operator=(const CollectiveRank&) = delete;
@@ -59,6 +66,8 @@ class CollectiveRank {
   void barrier();
   /// Of what is in streams.
   void barrier(nanobind::handle stream);
+  /// As barrier(), and until no message between nodes is under way.
+  void await_messages();
   /// Waits for what is queued and for all other ranks to end theirs.
   void close();
   /// Ends this rank without waiting for others: their calls fail and say why.
@@ -66,19 +75,22 @@ class CollectiveRank {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] const std::string& gpu() const { return gpu_; }
 
  private:
   /// Error (invalid_argument) after close(). The mutex is held.
-  [[nodiscard]] RankCollectives& ranks() const;
+  [[nodiscard]] Collectives& ranks() const;
 
   ContextPointer context_;
+  int process_;  ///< that made it: a forked child must not touch what is the parent's
+  std::mutex mutex_;
+  std::unique_ptr<Collectives> ranks_;
+  // As they were, after close() too.
   std::string gpu_;
   int rank_;
   int size_;
-  int process_;  ///< that made it: a forked child must not touch what is the parent's
-  std::mutex mutex_;
-  std::unique_ptr<RankCollectives> ranks_;
+  int nodes_;
 };
 
 }  // namespace polypath::python
