@@ -63,9 +63,9 @@ def solved_part(stencil: ctypes.CDLL, grid: Grid, part: Part, steps: int) -> Val
 @pytest.mark.parametrize(
     ("width", "rows", "steps"),
     [
-        (2**22, 8, 20),  # 2^22 * 28 * 20 = 2.3e9, at most 2^32 = 4.3e9
-        (2**24, 8, 12),  # 2^24 * 20 * 12 = 4.03e9; 21 * 13 would be 4.58e9
-        (2**26, 8, 4),  # 2^26 * 12 * 4 = 3.2e9; 13 * 5 would be 4.36e9
+        (2**19, 8, 20),  # 2^19 * 28 * 20 = 2.9e8, at most 2^29 = 5.4e8
+        (2**22, 8, 8),  # 2^22 * 16 * 8 = 2^29; 17 * 9 would be 6.4e8
+        (2**23, 8, 4),  # 2^23 * 12 * 4 = 4.0e8; 13 * 5 would be 5.5e8
         (2**28, 8, 4),  # at least
     ],
 )
