@@ -98,16 +98,15 @@ std::string jacobi_bench_report(const std::string& json, const Progress& progres
     list.push_back(result_object(result));
   const PlaceId gpu = opened.machine().places_of(PlaceKind::gpu).front();
   const BytesPerSecond memory = memory_bandwidth(opened.machine().place(gpu));
-  return Json{
-      {"schema", "polypath.bench/1"},
-      {"machine", opened.machine().name},
-      {"driver", opened.driver().name()},
-      {"operation", "jacobi"},
-      {"host", {{"simulated", opened.simulated()}}},
-      {"iterations", bench.iterations},
-      {"kernel_efficiency", bench.efficiency},
-      {"memory_bytes_per_second", memory.value},
-      {"results", list}}
+  return Json{{"schema", "polypath.bench/1"},
+              {"machine", opened.machine().name},
+              {"driver", opened.driver().name()},
+              {"operation", "jacobi"},
+              {"host", {{"simulated", opened.simulated()}}},
+              {"iterations", bench.iterations},
+              {"kernel_efficiency", bench.efficiency},
+              {"memory_bytes_per_second", memory.value},
+              {"results", list}}
       .dump(kIndent);
 }
 
