@@ -39,19 +39,18 @@ Json number_or_null(double number) { return std::isnan(number) ? Json() : Json(n
 
 Json result_object(const Machine& machine, const Result& result) {
   const double moved = result.bytes.real() * result.copies;
-  Json object = {
-      {"bytes", result.bytes.value},
-      {"window", result.window},
-      {"source", machine.place(result.source).name},
-      {"destination", machine.place(result.destination).name},
-      {"paths", paths_of(is_one_native_copy(result) ? nullptr : result.plan.get())},
-      {"executor", result.by_windows ? "windows" : name_of(result.executor)},
-      {"seconds", result.seconds.value},
-      {"bytes_per_second", moved / result.seconds.value},
-      {"native_bytes_per_second", moved / result.native_seconds.value},
-      {"speedup", result.native_seconds / result.seconds},
-      {"predicted_seconds", number_or_null(result.predicted.value)},
-      {"verified", result.verified}};
+  Json object = {{"bytes", result.bytes.value},
+                 {"window", result.window},
+                 {"source", machine.place(result.source).name},
+                 {"destination", machine.place(result.destination).name},
+                 {"paths", paths_of(is_one_native_copy(result) ? nullptr : result.plan.get())},
+                 {"executor", result.by_windows ? "windows" : name_of(result.executor)},
+                 {"seconds", result.seconds.value},
+                 {"bytes_per_second", moved / result.seconds.value},
+                 {"native_bytes_per_second", moved / result.native_seconds.value},
+                 {"speedup", result.native_seconds / result.seconds},
+                 {"predicted_seconds", number_or_null(result.predicted.value)},
+                 {"verified", result.verified}};
   if (result.pieces > 1) object["pieces"] = result.pieces;
   add_repetitions(object, result.repetitions);
   return object;

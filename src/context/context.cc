@@ -29,7 +29,8 @@ Context::Context(OpenMachine opened)
       engine_(new Engine(opened_.make_engine())) {}
 
 Context::~Context() {
-  if (opened_.settings().statistics.wanted) fmt::print(stderr, "{}", describe(engine_->statistics()));
+  if (opened_.settings().statistics.wanted)
+    fmt::print(stderr, "{}", describe(engine_->statistics()));
   try {
     for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
     engine_.reset();
