@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
+#include <set>
 
 namespace polypath::test {
 namespace {
@@ -85,43 +88,56 @@ TEST(Dependences, NameTheLastReaderOfEachQueue) {
   EXPECT_THAT(dependences.add(3, std::vector{writes(0, 7_B, 1_B)}), ElementsAre(3, 2));
 }
 
-// Two nodes conflict if one of them writes a byte that the other one uses. Then the later one comes
-// after the earlier one over names and queues; else it need not.
-TEST(Dependences, OrderWhateverConflictsOnRandomMemory) {
-  std::mt19937 random(7);
-  const auto below = [&](int bound) { return static_cast<int>(random() % bound); };
-  for (int round = 0; round < 20; ++round) {
-    Dependences dependences;
-    std::vector<MemoryUse> uses;
-    std::vector<int> queues;
-    std::vector<std::vector<bool>> after;
-    for (int node = 0; node < 60; ++node) {
-      const Bytes begin{static_cast<std::uint64_t>(below(20))};
-      const Bytes size{static_cast<std::uint64_t>(below(8))};
-      uses.push_back(below(2) == 0 ? reads(0, begin, size) : writes(0, begin, size));
-      queues.push_back(below(4));
+// Two nodes conflict if one of them writes a byte that the other one uses.
+bool conflict(const MemoryUse& a, const MemoryUse& b) {
+  const Bytes begin = std::max(a.slice.offset, b.slice.offset);
+  const Bytes end = std::min(a.slice.offset + a.bytes, b.slice.offset + b.bytes);
+  return begin < end && (a.writes || b.writes);
+}
 
-      const std::vector<int> named = dependences.add(queues.back(), std::vector{uses.back()});
-
-      std::vector<bool> mine(60);
-      const auto come_after = [&](int earlier) {
-        for (int i = 0; i < earlier; ++i) mine[i] = mine[i] || after[earlier][i];
-        mine[earlier] = true;
-      };
-      for (const int earlier : named) come_after(earlier);
-      for (int i = 0; i < node; ++i)
-        if (queues[i] == queues[node]) come_after(i);
-      for (int i = 0; i < node; ++i) {
-        const bool shared = uses[i].slice.offset < begin + size &&
-                            begin < uses[i].slice.offset + uses[i].bytes && size.value > 0 &&
-                            uses[i].bytes.value > 0;
-        if (shared && (uses[i].writes || uses[node].writes)) {
-          EXPECT_TRUE(mine[i]) << i << " before " << node;
-        }
-      }
-      after.push_back(mine);
-    }
+// Random uses of 28 bytes by four queues, and after which nodes each of them comes: those that are
+// named, the last one of its queue, and all that these come after.
+struct RandomUses {
+  void add(std::mt19937& random) {
+    const auto below = [&](std::uint64_t bound) { return random() % bound; };
+    const Bytes begin{below(20)}, size{below(8)};
+    uses.push_back(below(2) == 0 ? reads(0, begin, size) : writes(0, begin, size));
+    const auto queue = static_cast<int>(below(4));
+    std::set<int> earlier;
+    for (const int named : dependences.add(queue, std::vector{uses.back()}))
+      comes_after(named, earlier);
+    if (last.contains(queue)) comes_after(last[queue], earlier);
+    last[queue] = static_cast<int>(after.size());
+    after.push_back(std::move(earlier));
   }
+
+  void comes_after(int node, std::set<int>& earlier) const {
+    const std::set<int>& before = after[static_cast<std::size_t>(node)];
+    earlier.insert(node);
+    earlier.insert(before.begin(), before.end());
+  }
+
+  Dependences dependences;
+  std::vector<MemoryUse> uses;
+  std::vector<std::set<int>> after;
+  std::map<int, int> last;  ///< by queue
+};
+
+class RandomDependences : public testing::TestWithParam<unsigned> {};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomDependences, testing::Range(0U, 20U));
+
+TEST_P(RandomDependences, OrderWhateverConflicts) {
+  std::mt19937 random(GetParam());
+  RandomUses nodes;
+  for (int node = 0; node < 60; ++node) nodes.add(random);
+
+  for (std::size_t later = 0; later < nodes.uses.size(); ++later)
+    for (std::size_t earlier = 0; earlier < later; ++earlier)
+      if (conflict(nodes.uses[earlier], nodes.uses[later])) {
+        EXPECT_TRUE(nodes.after[later].contains(static_cast<int>(earlier)))
+            << earlier << " before " << later;
+      }
 }
 
 }  // namespace

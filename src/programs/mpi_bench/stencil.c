@@ -6,7 +6,7 @@ enum {
   LEAST_STEPS = 4, /* each of a solver's two arrays is received into twice */
 };
 
-/* Half a second of a CPU: all sizes are compared twice in each of several rounds. */
+/* All sizes are compared twice in each of several rounds. */
 static const double MOST_ELEMENTS = 536870912.0;
 
 /* A part and what it depends on: it begins `above` rows and `before` columns after the wider one.
