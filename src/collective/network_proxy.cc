@@ -18,18 +18,18 @@ std::span<std::byte> memory_of(Value& value) {
 
 }  // namespace
 
-NetworkProxy::NetworkProxy(Driver& driver, PlaceId gpu, int slots, Group group)
+NetworkProxy::NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots, Group group)
     : driver_(driver),
       gpu_(gpu),
+      host_(host),
       group_(std::move(group)),
-      stream_(driver.create_stream(gpu)),
+      words_(driver.allocate(host, kFlagBytes * static_cast<std::uint64_t>(slots))),
       numbers_(static_cast<std::size_t>(slots)) {
   try {
-    words_ = driver_.allocate_zeros(gpu, kFlagBytes * static_cast<std::uint64_t>(slots));
+    for (int slot = 0; slot < slots; ++slot) driver_.signal(word(slot), host_, 0);
     thread_ = std::thread([this] { run(); });
   } catch (...) {
-    if (words_.value != 0) quietly([&] { driver_.free(words_); });
-    quietly([&] { driver_.destroy_stream(stream_); });
+    quietly([&] { driver_.free(words_); });
     throw;
   }
 }
@@ -41,10 +41,8 @@ NetworkProxy::~NetworkProxy() {
   }
   changed_.notify_one();
   thread_.join();
-  quietly([&] { driver_.synchronize(stream_); });
   for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
   quietly([&] { driver_.free(words_); });
-  quietly([&] { driver_.destroy_stream(stream_); });
 }
 
 Address NetworkProxy::word(int slot) const {
@@ -80,7 +78,7 @@ void NetworkProxy::start(int slot, Exchange exchange, StreamHandle stream) {
 }
 
 void NetworkProxy::finish(int slot, StreamHandle stream) {
-  driver_.wait_value(stream, word(slot), gpu_, numbers_[static_cast<std::size_t>(slot)]);
+  driver_.wait_value(stream, word(slot), host_, numbers_[static_cast<std::size_t>(slot)]);
 }
 
 void NetworkProxy::abort(const std::string& why) {

@@ -8,8 +8,9 @@
 // The program's threads wait for nothing. Exchanges start, and end, in the order in which they were
 // asked for, which is the same at all ranks: the k-th message that a rank sends to another one is
 // the k-th that is received there. An exchange has a slot, and its slot a word that gets the number
-// of the exchange; the next exchange of a slot is asked for after the word of this one is awaited
-// in the same stream, so that no number is replaced before it has been seen.
+// of the exchange. The proxy's thread writes it itself, so that no stream holds it up. The next
+// exchange of a slot is asked for after the word of this one is awaited in the same stream, so that
+// no number is replaced before it has been seen.
 //
 // After an error no message goes any more, and an exchange is over as soon as it is ready: what
 // waits on the GPU goes on, with contents that are not defined, and the others learn of it because
@@ -62,8 +63,8 @@ class NetworkProxy {
     std::function<void(const Error&)> on_problem;
   };
 
-  /// For a rank whose GPU is `gpu`. Errors of the driver.
-  NetworkProxy(Driver& driver, PlaceId gpu, int slots, Group group);
+  /// For a rank of a GPU, with words in the memory of a host near it. Errors of the driver.
+  NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots, Group group);
   NetworkProxy(const NetworkProxy&) = delete;
   NetworkProxy& operator=(const NetworkProxy&) = delete;
   /// Waits for what is asked for, some seconds at most.
@@ -128,9 +129,8 @@ class NetworkProxy {
   void note(const Error& problem) noexcept;
 
   Driver& driver_;
-  PlaceId gpu_;
+  PlaceId gpu_, host_;
   Group group_;
-  StreamHandle stream_;  ///< for the words
   Address words_;
   std::vector<std::uint32_t> numbers_;  ///< of the slots' last exchanges
   std::string call_;                    ///< the latest one, in words

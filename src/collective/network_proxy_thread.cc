@@ -117,7 +117,7 @@ void NetworkProxy::end(Task& task) {
   if (task.is_last) ++calls_over_;
   if (task.slot < 0) return;
   (void)attempt([&] {
-    driver_.write_value(stream_, word(task.slot), gpu_, task.number);
+    driver_.signal(word(task.slot), host_, task.number);
     return true;
   });
 }

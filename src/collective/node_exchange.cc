@@ -27,7 +27,7 @@ NodeExchange::NodeExchange(Driver& driver, const Machine& machine, PlaceId gpu, 
       host_(machine.nearest_host(gpu)),
       slot_(slot),
       memory_(driver, host_, slot * (2 * static_cast<std::uint64_t>(kSlots))),
-      proxy_(driver, gpu, kSlots, std::move(group)) {
+      proxy_(driver, gpu, host_, kSlots, std::move(group)) {
   for (std::uint64_t number = 0; number < kSlots; ++number)
     slots_.push_back({.out = memory_.address + slot * (2 * number),
                       .in = memory_.address + slot * (2 * number + 1),

@@ -58,6 +58,8 @@ void Driver::wait_value(StreamHandle, Address, PlaceId, std::uint32_t) {
   fail_without_flags(name());
 }
 
+void Driver::signal(Address, PlaceId, std::uint32_t) { fail_without_flags(name()); }
+
 ExportedMemory Driver::export_memory(Address) { fail_without_sharing(name()); }
 
 Address Driver::import_memory(const ExportedMemory&, PlaceId) { fail_without_sharing(name()); }

@@ -72,6 +72,9 @@ class ForwardingDriver : public Driver {
                   std::uint32_t value) override {
     real_.wait_value(stream, address, place, value);
   }
+  void signal(Address address, PlaceId host, std::uint32_t value) override {
+    real_.signal(address, host, value);
+  }
   ExportedMemory export_memory(Address address) override { return real_.export_memory(address); }
   Address import_memory(const ExportedMemory& memory, PlaceId gpu) override {
     return real_.import_memory(memory, gpu);

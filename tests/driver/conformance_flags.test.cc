@@ -58,6 +58,41 @@ TEST_P(DriverFlags, AGpuWritesFlagsOfAnother) {
   EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
 }
 
+// The stream of the wait holds nobody up who writes in no stream.
+TEST_P(DriverFlags, AThreadSignalsWhatAStreamWaitsFor) {
+  const Contents sent = pattern(kLarge, 1);
+  const Address source = allocate(host(), sent), middle = allocate(gpu(), Bytes{kLarge});
+  const Address destination = allocate(host(), Bytes{kLarge}), flag = allocate(host(), word(0));
+  const StreamHandle writer = stream(gpu()), reader = stream(gpu());
+
+  driver().wait_value(reader, flag, host(), 1);
+  copy(destination, middle, kLarge, reader);
+  copy(middle, source, kLarge, writer);
+  driver().synchronize(writer);
+  driver().signal(flag, host(), 1);
+
+  EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
+  EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
+}
+
+// More streams wait than a GPU has channels: no stream of its own could be sure to get through.
+TEST_P(DriverFlags, AThreadSignalsHoweverManyStreamsWait) {
+  constexpr int kStreams = 64;
+  const Address flag = allocate(host(), word(0));
+
+  for (int i = 0; i < kStreams; ++i) driver().wait_value(stream(gpu()), flag, host(), 1);
+  driver().signal(flag, host(), 1);
+
+  EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
+}
+
+TEST_P(DriverFlags, AThreadSignalsInPinnedMemoryOnly) {
+  const Address at_gpu = allocate(gpu(), word(0)), flag = allocate(host(), Bytes{64});
+
+  EXPECT_THROW(driver().signal(at_gpu, gpu(), 1), Error);
+  EXPECT_THROW(driver().signal(flag + 2_B, host(), 1), Error);
+}
+
 TEST_P(DriverFlags, AValueThatIsThereIsNotWaitedFor) {
   const Address flag = allocate(gpu(), word(7));
   const StreamHandle queue = stream(gpu());

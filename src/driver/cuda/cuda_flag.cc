@@ -1,5 +1,9 @@
 #include "driver/cuda/cuda_flag.h"
 
+#include <fmt/format.h>
+
+#include <atomic>
+
 #include "core/error.h"
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
@@ -35,6 +39,16 @@ void CudaDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
   const Current current(context_of(stream.value));
   check_flags(cuda_.wait_value(pointer_of(stream), word.value, value, kWaitEqual),
               "cuStreamWaitValue32");
+}
+
+// What GPUs read over PCIe is what the caches of the CPUs have.
+void CudaDriver::signal(Address address, PlaceId host, std::uint32_t value) {
+  if (is_gpu(host) || address.value % sizeof value != 0)
+    fail(ErrorCode::invalid_argument, fmt::format("0x{:x} cannot be signalled", address.value),
+         "a thread writes words of 4 bytes in pinned memory, at multiples of that",
+         "Write it in a stream, or correct the address.");
+  auto& word = *reinterpret_cast<std::uint32_t*>(address.value);
+  std::atomic_ref(word).store(value, std::memory_order_release);
 }
 
 }  // namespace polypath::cuda

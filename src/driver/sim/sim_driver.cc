@@ -33,6 +33,7 @@ SimDriver::SimDriver(Machine machine, Options options)
   const auto gpus = machine_.places_of(PlaceKind::gpu);
   streams_[StreamHandle{}] = {gpus.empty() ? PlaceId{} : gpus.front(), nullptr,
                               races_.add_thread()};
+  signals_.thread = races_.add_thread();
 }
 
 SimDriver::~SimDriver() { fluid_.drain(); }

@@ -77,6 +77,7 @@ class SimDriver final : public Driver {
                    std::uint32_t value) override;
   void wait_value(StreamHandle stream, Address address, PlaceId place,
                   std::uint32_t value) override;
+  void signal(Address address, PlaceId host, std::uint32_t value) override;
   ExportedMemory export_memory(Address address) override;
   Address import_memory(const ExportedMemory& memory, PlaceId gpu) override;
   void release_import(Address address) override;
@@ -187,7 +188,7 @@ class SimDriver final : public Driver {
   void check_kernel(const KernelRequest& request) const;
   [[nodiscard]] std::vector<Traffic> traffic_of(const KernelRequest& request) const;
   void check_node(const GraphNode& node) const;
-  void check_flag(const FlagRequest& request) const;
+  void check_flag(Address address, PlaceId place) const;
   [[nodiscard]] FlagRequest flag_request(StreamHandle stream, Address address, PlaceId place,
                                          std::uint32_t value);
   MomentPointer note_write(std::size_t thread);
@@ -258,6 +259,7 @@ class SimDriver final : public Driver {
   std::map<Address, int> imports_;
   Faults faults_;
   std::map<StreamHandle, Stream> streams_;
+  Stream signals_;  ///< of the threads
   std::map<EventHandle, Event> events_;
   std::map<GraphHandle, std::unique_ptr<Graph>> graphs_;
   std::map<KernelHandle, LoadedKernel> kernels_;

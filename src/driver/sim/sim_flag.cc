@@ -12,20 +12,17 @@
 
 namespace polypath::sim {
 
-void SimDriver::check_flag(const FlagRequest& request) const {
-  if (request.address.value % sizeof(std::uint32_t) != 0)
-    fail(ErrorCode::invalid_argument, fmt::format("0x{:x} cannot be a flag", request.address.value),
+void SimDriver::check_flag(Address address, PlaceId place) const {
+  if (address.value % sizeof(std::uint32_t) != 0)
+    fail(ErrorCode::invalid_argument, fmt::format("0x{:x} cannot be a flag", address.value),
          "flags have 4 bytes, and lie at multiples of that", "Correct the address.");
-  check_gpu(request.gpu);
-  (void)memory_.check(request.address, kFlagBytes, request.place, "flag");
+  (void)memory_.check(address, kFlagBytes, place, "flag");
 }
 
 FlagRequest SimDriver::flag_request(StreamHandle stream, Address address, PlaceId place,
                                     std::uint32_t value) {
-  FlagRequest request{
-      .address = address, .place = place, .gpu = stream_of(stream).gpu, .value = value};
-  check_flag(request);
-  return request;
+  check_flag(address, place);
+  return {.address = address, .place = place, .gpu = stream_of(stream).gpu, .value = value};
 }
 
 void SimDriver::write_value(StreamHandle stream, Address address, PlaceId place,
@@ -50,6 +47,18 @@ void SimDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
   spend(machine_.driver.flag_call);
   append(make_wait(request, note_wait(target.thread)), target);
   target.waited = true;
+}
+
+// A call of no driver, so it costs the thread nothing.
+void SimDriver::signal(Address address, PlaceId host, std::uint32_t value) {
+  const std::scoped_lock lock(mutex_);
+  check_flag(address, host);
+  if (machine_.place(host).kind != PlaceKind::host)
+    fail(ErrorCode::invalid_argument, fmt::format("0x{:x} cannot be signalled", address.value),
+         "a thread writes words in the pinned memory of a host", "Write it in a stream.");
+  issue_at(host);
+  const FlagRequest request{.address = address, .place = host, .gpu = {}, .value = value};
+  append(make_write(request, note_write(signals_.thread), machine_.driver.flag_latency), signals_);
 }
 
 MomentPointer SimDriver::note_write(std::size_t thread) {

@@ -82,8 +82,10 @@ GraphHandle SimDriver::instantiate(const std::vector<GraphNode>& nodes) {
 }
 
 void SimDriver::check_node(const GraphNode& node) const {
-  if (node.flag) check_flag(*node.flag);
-  else if (node.kernel) check_kernel(*node.kernel);
+  if (node.flag) {
+    check_gpu(node.flag->gpu);
+    check_flag(node.flag->address, node.flag->place);
+  } else if (node.kernel) check_kernel(*node.kernel);
   else if (node.reduction) check_reduction(node.copy, *node.reduction);
   else check_copy(node.copy);
 }
