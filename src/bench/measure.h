@@ -25,6 +25,8 @@ struct Request {
   PlanOptions options;
   Settings settings;
   bool verify = true;
+  /// For the simulated memories when bytes move; none: half of what this computer has free.
+  std::optional<Bytes> room = std::nullopt;
   int repeats = 20;  ///< timed runs on real GPUs; simulated time repeats exactly
 };
 
@@ -42,12 +44,14 @@ struct Result {
   std::size_t pieces = 1;   ///< of each lane
   double copies = 1;  ///< copies of `bytes` that `seconds` stands for: lanes × pieces × window
   bool verified = false;
+  Bytes verified_bytes = {};  ///< of the copies that were; 0 if none was
   Repetitions repetitions = {};  ///< on real GPUs
 };
 
 /// Measures `request` at one size, on the machine afresh. Timing runs move no bytes; then the same
 /// operation runs again with bytes and race checks, which is what `verified` means: every byte
-/// compared, no violation, nothing leaked. Simulated time repeats exactly, so the median is any of
+/// compared, no violation, nothing leaked; with the largest half, quarter, … of the size for whose
+/// buffers there is room. Simulated time repeats exactly, so the median is any of
 /// the runs.
 Result measure(const OpenMachine& opened, const Operation& operation, const Request& request,
                Bytes bytes);

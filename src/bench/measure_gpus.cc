@@ -73,6 +73,7 @@ Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
   result.predicted =
       prediction(opened.machine(), operation, request, bytes, operation_run.results());
   if (result.verified) result.verified = verified_again(operation_run, request);
+  if (request.verify) result.verified_bytes = bytes;
   if (operation.in_turn) halve(result);
   return result;
 }

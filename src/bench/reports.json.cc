@@ -50,7 +50,8 @@ Json result_object(const Machine& machine, const Result& result) {
                  {"native_bytes_per_second", moved / result.native_seconds.value},
                  {"speedup", result.native_seconds / result.seconds},
                  {"predicted_seconds", number_or_null(result.predicted.value)},
-                 {"verified", result.verified}};
+                 {"verified", result.verified},
+                 {"verified_bytes", result.verified_bytes.value}};
   if (result.pieces > 1) object["pieces"] = result.pieces;
   add_repetitions(object, result.repetitions);
   return object;

@@ -102,6 +102,7 @@ def _bench(**more: Any) -> dict[str, Any]:
                 speedup={"type": "number", "exclusiveMinimum": 0},
                 predicted_seconds=TIME,
                 verified={"type": "boolean"},
+                verified_bytes=COUNT,
                 **more,
             )
         ),
