@@ -41,22 +41,22 @@ def collective_plan(
     `counts`[i * ranks + j], else all are as large. `nodes` simulates so many of the machine, joined
     by its network; the ranks are then all GPUs of all of them.
     """
-    request = _collective(
-        collective,
-        machine,
-        ranks,
-        algorithms,
-        element_type,
-        reduction,
-        root,
-        in_place,
-        executor,
-        paths,
-        any_order,
-        nodes,
-        None if counts is None else numbers(counts),
+    request = _request(
+        collective=collective,
+        machine=machine,
+        ranks=ranks,
+        algorithms=algorithms,
+        type=element_type,
+        reduction=reduction,
+        root=root,
+        in_place=in_place,
+        executor=executor,
+        paths=paths,
+        any_order=any_order,
+        nodes=nodes,
+        counts=counts,
+        sizes=[nbytes],
     )
-    request["sizes"] = [operator.index(nbytes)]
     return dictionary(_core.collective_plan(request_text(request)))
 
 
@@ -85,51 +85,39 @@ def collective_bench(
     algorithm, in their order. With `verify` every element of every rank is compared with float64
     on the host. Error (unsupported) on real GPUs.
     """
-    request = _collective(
-        collective,
-        machine,
-        ranks,
-        algorithms,
-        element_type,
-        reduction,
-        root,
-        in_place,
-        executor,
-        paths,
-        any_order,
-        nodes,
-        None if counts is None else numbers(counts),
+    request = _request(
+        collective=collective,
+        machine=machine,
+        ranks=ranks,
+        algorithms=algorithms,
+        type=element_type,
+        reduction=reduction,
+        root=root,
+        in_place=in_place,
+        executor=executor,
+        paths=paths,
+        any_order=any_order,
+        nodes=nodes,
+        counts=counts,
+        sizes=sizes,
+        verify=verify,
     )
-    request.update({"sizes": numbers(sizes), "verify": verify})
     return dictionary(_core.collective_bench(request_text(request), progress))
 
 
-_OF_COLLECTIVES = (
-    "type",
-    "reduction",
-    "root",
-    "in_place",
-    "executor",
-    "paths",
-    "any_order",
-    "nodes",
-    "counts",
-)
-
-
-def _collective(
-    collective: str,
-    machine: str,
+def _request(
+    *,
     ranks: int | None,
     algorithms: Sequence[str] | None,
-    *others: Any,
+    counts: Sequence[int] | None,
+    sizes: Sequence[int],
+    **fixed: Any,
 ) -> Report:
-    """Return the part of a request that says which collective, and what of it is fixed."""
-    named = zip(_OF_COLLECTIVES, others)
+    """Return a request: numbers and names of any kind as JSON has them, the rest as it is."""
     return {
-        "collective": collective,
-        "machine": machine,
+        **fixed,
         "ranks": None if ranks is None else operator.index(ranks),
         "algorithms": None if algorithms is None else list(algorithms),
-        **dict(named),
+        "counts": None if counts is None else numbers(counts),
+        "sizes": numbers(sizes),
     }

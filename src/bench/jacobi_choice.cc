@@ -7,8 +7,6 @@
 namespace polypath::bench {
 namespace {
 
-constexpr double kWorthIt = 1.1;
-
 class Choice {
  public:
   Choice(const OpenMachine& opened, const JacobiGrid& grid, double efficiency)
@@ -21,9 +19,10 @@ class Choice {
     const PlaceId gpu = grid_.gpus.front();
     const Seconds kernel = kernel_of(machine(), grid_, efficiency_, 0, 0, 1, grid_.rows).duration;
     const double n = grid_.size();
-    return kWorthIt *
-               std::max(n * together, kernel + machine().wait_latency(gpu, gpu) + all_at_once()) <
-           std::max(n * in_turn, kernel + 2 * slowest_alone());
+    const Seconds one_after_another = std::max(n * in_turn, kernel + 2 * slowest_alone());
+    const Seconds at_once =
+        std::max(n * together, kernel + machine().wait_latency(gpu, gpu) + all_at_once());
+    return at_once + machine().driver.least_gain_one_thread < one_after_another;
   }
 
  private:

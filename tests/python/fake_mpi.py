@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+from polypath import install
+
 SHEBANG = f"#!{sys.executable} -S\n"
 
 MPICC = """
@@ -137,3 +140,20 @@ def make_fake_mpi(folder: Path) -> FakeMpi:
     mpi.say_version("mpirun (Open MPI) 5.0.11\n")
     mpi.plan(native=[2.0] * 9, planned=[1.0] * 9)
     return mpi
+
+
+def install_fake_mpi(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMpi:
+    """Put an MPI on the PATH, with an empty cache and a package that has everything."""
+    fake = make_fake_mpi(folder / "mpi" / "bin")
+    package = folder / "package"
+    for file in ("lib/libpolypath_preload.so", "standin/libcuda.so.1", "jacobi.fatbin"):
+        (package / file).parent.mkdir(parents=True, exist_ok=True)
+        (package / file).touch()
+    monkeypatch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    for variable in ("LD_PRELOAD", "LD_LIBRARY_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(install, "library_dir", lambda: package / "lib")
+    monkeypatch.setattr(install, "stand_in_dir", lambda: package / "standin")
+    monkeypatch.setattr(install, "kernel_image", lambda name: package / f"{name}.fatbin")
+    return fake

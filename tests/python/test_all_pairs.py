@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import bench_schemas
 import jsonschema
 import numpy as np
 import pytest
-import result_schemas
 from cli_runner import assert_refused, polypath, succeed
 from matplotlib.cm import ScalarMappable
 from polypath import reports
@@ -35,7 +35,7 @@ def measured(*results: tuple[str, str, int, float]) -> dict[str, Any]:
 def test_there_is_one_result_per_size_and_ordered_pair() -> None:
     bench = reports.bench("put", "all", "all", (MIB, 4 * MIB), machine="beluga", verify=False)
 
-    jsonschema.validate(bench, result_schemas.BENCH_ALL_PAIRS)
+    jsonschema.validate(bench, bench_schemas.BENCH_ALL_PAIRS)
     found = [(r["bytes"], r["source"], r["destination"]) for r in bench["results"]]
     gpus = [f"gpu{k}" for k in range(4)]
     assert found == [(n, a, b) for n in (MIB, 4 * MIB) for a in gpus for b in gpus if a != b]

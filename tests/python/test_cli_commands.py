@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import bench_schemas
 import jsonschema
 import pytest
 import result_schemas
@@ -36,7 +37,7 @@ def test_bench_put_with_paths_and_graphs():
         "--paths", "direct,gpu2,gpu3,host", "--executor", "graph", "--json", "-",
     ).json()  # fmt: skip
 
-    check(bench, result_schemas.BENCH)
+    check(bench, bench_schemas.BENCH)
     assert [result["bytes"] for result in bench["results"]] == [MIB << i for i in range(7)]
     assert all(result["verified"] for result in bench["results"])
     assert {path["via"] for path in bench["results"][-1]["paths"]} == {
@@ -52,7 +53,7 @@ def test_bench_from_the_host_with_a_picture(tmp_path: Path):
         "--json", "-", "--plot", picture,
     )  # fmt: skip
 
-    check(run.json(), result_schemas.BENCH)
+    check(run.json(), bench_schemas.BENCH)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert run.json()["results"][-1]["speedup"] > 2
 
@@ -63,7 +64,7 @@ def test_bench_both_ways_with_a_window():
         "--sizes", "1M:16M", "--json", "-",
     ).json()  # fmt: skip
 
-    check(bench, result_schemas.BENCH)
+    check(bench, bench_schemas.BENCH)
     assert all(result["window"] == 16 and result["verified"] for result in bench["results"])
 
 
@@ -133,7 +134,7 @@ def test_a_simulated_trace_names_what_moves_and_begins_at_zero(tmp_path: Path):
 def test_every_operation_has_default_places(operation: str):
     run = succeed("bench", operation, "--machine", "beluga", "--sizes", "64K,4M", "--json", "-")
 
-    check(run.json(), result_schemas.BENCH)
+    check(run.json(), bench_schemas.BENCH)
     assert all(result["verified"] for result in run.json()["results"])
 
 
@@ -144,7 +145,7 @@ def test_many_blocks_use_the_links_of_other_gpus():
     )  # fmt: skip
 
     results = run.json()["results"]
-    check(run.json(), result_schemas.BENCH_MANY)
+    check(run.json(), bench_schemas.BENCH_MANY)
     assert all(result["verified"] and result["speedup"] >= 1.5 for result in results)
     assert [result["pieces"] for result in results] == [512, 512]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from result_schemas import BENCH_COLLECTIVES
+from bench_schemas import BENCH_COLLECTIVES
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from result_schemas import BENCH
+from bench_schemas import BENCH
 
 ROOT = Path(__file__).resolve().parents[2]
 

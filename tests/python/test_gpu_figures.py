@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from result_schemas import BENCH
+from bench_schemas import BENCH
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

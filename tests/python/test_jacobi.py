@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import bench_schemas
 import jsonschema
 import numpy as np
 import pytest
-import result_schemas
 from cli_runner import succeed
 from polypath import reports
 
@@ -56,7 +56,7 @@ def test_the_document_is_as_promised() -> None:
     bench = succeed("bench", "jacobi", "--machine", "beluga", "--sizes", "64K,1M", "--json", "-")
 
     document = bench.json()
-    jsonschema.Draft202012Validator(result_schemas.BENCH_JACOBI).validate(document)
+    jsonschema.Draft202012Validator(bench_schemas.BENCH_JACOBI).validate(document)
     executors = [result["executor"] for result in document["results"]]
     assert executors == ["native", "stream", "graph", "program"] * 2
     assert document["memory_bytes_per_second"] == 900e9  # a V100's

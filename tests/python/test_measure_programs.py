@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import bench_schemas
 import jsonschema
 import pytest
 import result_schemas
@@ -225,5 +226,5 @@ def test_mpi_runs_on_the_stand_in(tmp_path: Path) -> None:
         "device",
     ]
     for document in documents:
-        jsonschema.Draft202012Validator(result_schemas.BENCH_MPI).validate(document)
+        jsonschema.Draft202012Validator(bench_schemas.BENCH_MPI).validate(document)
         assert all(row["verified"] and row["native_verified"] for row in document["results"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import bench_schemas
 import jsonschema
 import pytest
-import result_schemas
 from cli_runner import Run, assert_refused, polypath, succeed
-from fake_mpi import FakeMpi, make_fake_mpi
-from polypath import install
+from fake_mpi import FakeMpi, install_fake_mpi
 from polypath.cli.mpi import ranks
 
 KIB = 1024
@@ -18,20 +17,7 @@ KIB = 1024
 
 @pytest.fixture
 def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMpi:
-    """An MPI on the PATH, an empty cache, and a package that has everything."""
-    fake = make_fake_mpi(tmp_path / "mpi" / "bin")
-    package = tmp_path / "package"
-    for file in ("lib/libpolypath_preload.so", "standin/libcuda.so.1", "jacobi.fatbin"):
-        (package / file).parent.mkdir(parents=True, exist_ok=True)
-        (package / file).touch()
-    monkeypatch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for variable in ("LD_PRELOAD", "LD_LIBRARY_PATH"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(install, "library_dir", lambda: package / "lib")
-    monkeypatch.setattr(install, "stand_in_dir", lambda: package / "standin")
-    monkeypatch.setattr(install, "kernel_image", lambda name: package / f"{name}.fatbin")
-    return fake
+    return install_fake_mpi(tmp_path, monkeypatch)
 
 
 def bench(*arguments: object) -> Run:
@@ -87,7 +73,7 @@ def test_every_operation_window_and_size_has_a_result_of_the_stated_schema() -> 
         "--operations", "latency,bw,ring", "--sizes", "1K,4K", "--window", "1,8"
     ).json()
 
-    jsonschema.Draft202012Validator(result_schemas.BENCH_MPI).validate(document)
+    jsonschema.Draft202012Validator(bench_schemas.BENCH_MPI).validate(document)
     assert [(r["operation"], r["window"], r["bytes"]) for r in document["results"]] == [
         ("latency", 1, 1 * KIB), ("latency", 1, 4 * KIB),
         ("bw", 1, 1 * KIB), ("bw", 1, 4 * KIB), ("bw", 8, 1 * KIB), ("bw", 8, 4 * KIB),
@@ -172,7 +158,7 @@ def test_the_memory_of_each_side_is_chosen(
     assert document["driver"] == driver
     words = mpi.starts()[0]["words"]
     assert words[words.index("--buffers") + 1] == places[0]
-    jsonschema.Draft202012Validator(result_schemas.BENCH_MPI).validate(document)
+    jsonschema.Draft202012Validator(bench_schemas.BENCH_MPI).validate(document)
 
 
 @pytest.mark.parametrize(
@@ -284,71 +270,6 @@ def test_what_the_ranks_say_is_passed_on_once_but_statistics_as_often_as_they_co
 
     assert run.stderr.count("hm") == 2  # once with and once without Polypath
     assert run.stderr.splitlines().count(table) == 4
-
-
-@pytest.mark.parametrize(
-    ("options", "kernel"),
-    [
-        ((), "gpu"),
-        (("--buffers", "managed"), "gpu"),
-        (("--buffers", "pinned"), "host"),
-        (("--buffers", "host"), "host"),
-        (("--driver", "stand-in"), "host"),  # it runs no kernels
-    ],
-)
-def test_a_solver_computes_where_its_memory_is(
-    mpi: FakeMpi, tmp_path: Path, options: tuple[str, ...], kernel: str
-) -> None:
-    document = bench("--operations", "jacobi", "--sizes", "64K,1M", *options).json()
-
-    jsonschema.Draft202012Validator(result_schemas.BENCH_MPI).validate(document)
-    for result in document["results"]:
-        assert (result["kernel"], result["rows"], result["window"]) == (kernel, 8, 2)
-        assert result["verified"] and result["verified_iterations"] == 20
-    image = str(tmp_path / "package" / "jacobi.fatbin")
-    assert [image in start["words"] for start in mpi.starts()] == [
-        kernel == "gpu" for _ in mpi.starts()
-    ]
-
-
-def test_without_a_cuda_compiler_the_host_computes(mpi: FakeMpi, tmp_path: Path) -> None:
-    (tmp_path / "package" / "jacobi.fatbin").unlink()
-
-    (result,) = bench(
-        "--operations", "jacobi", "--sizes", "1M", "--rows", "3", "--repeats", "2"
-    ).json()["results"]  # fmt: skip
-
-    assert (result["kernel"], result["rows"]) == ("host", 3)
-    assert all("--image" not in start["words"] for start in mpi.starts())
-
-
-def test_the_speedup_of_a_solver_is_that_of_its_iterations(mpi: FakeMpi) -> None:
-    mpi.plan(native=[3.0, 2.0, 8.0], planned=[1.0, 2.0, 4.0])
-
-    (result,) = bench(
-        "--operations", "jacobi", "--sizes", "1M", "--repeats", "3"
-    ).json()["results"]  # fmt: skip
-
-    assert (result["seconds"], result["native_seconds"]) == (2.0, 3.0)
-    assert (result["speedup"], result["speedups"]) == (2.0, [3.0, 1.0, 2.0])
-    assert result["spread"]["seconds"]["maximum"] == 4.0
-
-
-@pytest.mark.usefixtures("mpi")
-def test_a_solver_has_a_table_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-
-    text = succeed("mpi", "--operations", "bw,jacobi", "--sizes", "1M", "--repeats", "2").stdout
-
-    heads = [line.split() for line in text.splitlines() if line.startswith("operation")]
-    assert heads[1] == [
-        "operation", "halo", "iteration", "native", "speed-up", "range", "kernel", "verified"
-    ]  # fmt: skip
-    rows = [line.split() for line in text.splitlines() if line.startswith("jacobi  ")]
-    assert rows == [
-        ["jacobi", "1", "MiB", "1.000", "s", "2.000", "s", "2.00x", "2.00-2.00", "gpu", "yes"]
-    ]
-    assert "8 rows of each rank are computed on GPUs" in " ".join(text.split())
 
 
 REFUSED = [

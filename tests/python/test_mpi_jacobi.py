@@ -83,6 +83,15 @@ def test_every_rank_has_the_serial_solvers_rows(program: Path, ranks: int, rows:
     assert_solved(ended, ranks, SIZES, rows, "host")
 
 
+def test_large_halos_say_after_how_few_iterations_they_are_compared(program: Path) -> None:
+    ended = run(program, 2, *ON_HOST, "--sizes", "64K,2M")
+
+    assert [result["verified_iterations"] for result in ended.results] == [20, 8]
+    assert all(result["verified"] for result in ended.results)
+    # Twice 2 ranks with 8 rows and 2 halos, each of the whole 2 MiB.
+    assert ended.results[1]["compared_bytes"] == 2 * 2 * 10 * 2**21
+
+
 @pytest.mark.parametrize(("ranks", "rows"), [(2, 8), (3, 2)])
 def test_the_kernel_solves_the_same(program: Path, gpu: Path, ranks: int, rows: int) -> None:
     sizes = ",".join(map(str, SIZES))

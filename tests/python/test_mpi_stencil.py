@@ -12,6 +12,9 @@ from polypath import install
 
 Values = npt.NDArray[np.float32]
 
+LEAST, MOST = 4, 20  # steps
+MOST_ELEMENTS = 2**26
+
 
 class Grid(ctypes.Structure):
     _fields_ = [("width", ctypes.c_size_t), ("rows", ctypes.c_size_t)]
@@ -31,6 +34,7 @@ def stencil(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library.scratch_floats.argtypes = [Part, size]
     library.scratch_floats.restype = size
     library.affordable_steps.argtypes = [size, size]
+    library.affordable_steps.restype = size
     library.solve_part.argtypes = [Grid, Part, size, floats, ctypes.POINTER(size)]
     library.solve_part.restype = floats
     return library
@@ -63,9 +67,10 @@ def solved_part(stencil: ctypes.CDLL, grid: Grid, part: Part, steps: int) -> Val
 @pytest.mark.parametrize(
     ("width", "rows", "steps"),
     [
-        (2**19, 8, 20),  # 2^19 * 28 * 20 = 2.9e8, at most 2^29 = 5.4e8
-        (2**22, 8, 8),  # 2^22 * 16 * 8 = 2^29; 17 * 9 would be 6.4e8
-        (2**23, 8, 4),  # 2^23 * 12 * 4 = 4.0e8; 13 * 5 would be 5.5e8
+        (2**16, 8, 20),  # 2^16 * 28 * 20 = 3.7e7, at most 2^26 = 6.7e7
+        (2**18, 8, 12),  # 2^18 * 20 * 12 = 6.3e7; 21 * 13 would be 7.2e7
+        (2**19, 8, 8),  # 2^19 * 16 * 8 = 2^26; 17 * 9 would be 8.0e7
+        (2**20, 8, 4),  # 2^20 * 12 * 4 = 5.0e7; 13 * 5 would be 6.8e7
         (2**28, 8, 4),  # at least
     ],
 )
@@ -73,6 +78,21 @@ def test_large_grids_are_compared_after_fewer_steps(
     stencil: ctypes.CDLL, width: int, rows: int, steps: int
 ) -> None:
     assert stencil.affordable_steps(width, rows) == steps
+
+
+@pytest.mark.parametrize("rows", [1, 8, 100, 1024])
+@pytest.mark.parametrize("width", [2**power for power in range(2, 30)])
+def test_as_many_steps_are_compared_as_the_bound_allows(
+    stencil: ctypes.CDLL, width: int, rows: int
+) -> None:
+    def elements(steps: int) -> int:
+        return width * (rows + steps) * steps
+
+    steps = stencil.affordable_steps(width, rows)
+
+    assert steps == LEAST or elements(steps) <= MOST_ELEMENTS
+    assert steps == MOST or elements(steps + 1) > MOST_ELEMENTS
+    assert LEAST <= steps <= MOST
 
 
 PARTS = [
@@ -86,6 +106,7 @@ PARTS = [
     (64, 16, Part(15, 3, 4, 8), 20),  # over the ring's end; columns fewer than steps before it
     (4, 2, Part(1, 1, 0, 4), 20),  # the ring goes round many times
     (32, 5, Part(2, 3, 8, 16), 0),
+    (4000, 2000, Part(1990, 9, 1000, 2999), 0),  # the first values' longest period is 1009 * 13
 ]
 
 

@@ -6,6 +6,7 @@ import inspect
 from pathlib import Path
 from typing import Any, Callable
 
+import bench_schemas
 import jsonschema
 import numpy as np
 import polypath
@@ -72,7 +73,7 @@ def test_a_benchmark_has_one_result_per_size_and_tells_its_progress() -> None:
         progress=lambda done, total: steps.append((done, total)),
     )  # fmt: skip
 
-    jsonschema.validate(bench, result_schemas.BENCH)
+    jsonschema.validate(bench, bench_schemas.BENCH)
     assert [result["bytes"] for result in bench["results"]] == [MIB, 4 * MIB]
     assert {path["via"] for path in bench["results"][1]["paths"]} == {"direct", "gpu2"}
     assert steps and steps[-1][0] == steps[-1][1]

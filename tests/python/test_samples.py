@@ -7,10 +7,10 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import bench_schemas
 import jsonschema
 import polypath
 import pytest
-import result_schemas
 from matplotlib.collections import LineCollection
 from polypath import reports
 from polypath.cli import provenance
@@ -66,7 +66,7 @@ def test_runs_on_a_driver_are_kept(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    jsonschema.validate(report, result_schemas.BENCH_ON_GPUS)
+    jsonschema.validate(report, bench_schemas.BENCH_ON_GPUS)
     for one in report["results"]:
         samples, spread = one["samples"], one["spread"]
         assert samples["runs"] >= 20

@@ -17,6 +17,17 @@ void begin_check(const Exchange* exchange) {
   MPI_Barrier(exchange->ranks);
 }
 
+Checked sum_of(Checked a, Checked b) {
+  return (Checked){a.compared + b.compared, a.wrong + b.wrong};
+}
+
+Checked checked_by_all(const Exchange* exchange, size_t compared, size_t wrong) {
+  const double mine[2] = {(double)compared, (double)wrong};
+  double all[2];
+  MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, exchange->ranks);
+  return (Checked){all[0], all[1]};
+}
+
 static void complain(const Operation* operation, const Exchange* exchange, Verdict verdict) {
   const int outside = verdict.buffer < 0 || verdict.offset >= (size_t)exchange->bytes;
   fprintf(stderr,
@@ -31,14 +42,10 @@ static void complain(const Operation* operation, const Exchange* exchange, Verdi
 
 Checked end_check(const Operation* operation, Exchange* exchange) {
   Verdict verdict = {.buffer = -1};
-  double mine[2], all[2];
   MPI_Barrier(exchange->ranks);
   if (operation->make_visible != NULL) operation->make_visible(exchange);
   if (exchange->receives_from != NOBODY)
     verdict = compare_region(&exchange->in, latest, exchange->receives_from);
   if (verdict.wrong > 0) complain(operation, exchange, verdict);
-  mine[0] = (double)verdict.compared;
-  mine[1] = (double)verdict.wrong;
-  MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, exchange->ranks);
-  return (Checked){all[0], all[1]};
+  return checked_by_all(exchange, verdict.compared, verdict.wrong);
 }

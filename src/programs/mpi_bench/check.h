@@ -9,6 +9,12 @@ typedef struct {
   double wrong;
 } Checked;
 
+/* Of two checks after one another. */
+Checked sum_of(Checked a, Checked b);
+
+/* Of all ranks of the exchange, of which this one compared so many bytes. Every rank calls it. */
+Checked checked_by_all(const Exchange* exchange, size_t compared, size_t wrong);
+
 /* Before exchanges: gives every buffer new bytes and poisons every destination, the gaps around
    buffers included. All ranks of the exchange call it together, as they do the next. */
 void begin_check(const Exchange* exchange);

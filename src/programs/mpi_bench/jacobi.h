@@ -53,12 +53,12 @@ const char* jacobi_kernel_name(const Jacobi* jacobi);
 unsigned char* jacobi_row(const Jacobi* jacobi, int array, size_t row);
 
 /* How many iterations from the first values on are compared: at most 20, and fewer of large grids,
-   whose serial solution would take minutes. */
+   whose serial solution would take longer than what is measured. */
 int checked_iterations(const Jacobi* jacobi);
 
-/* Starts over, iterates so often, and compares each of this rank's elements, halos included,
-   with the serial solver's, bit by bit; an element that differs is four wrong bytes, and stderr
-   says where. Every rank calls it together and gets the same result. */
-Checked check_jacobi(Exchange* exchange, int iterations);
+/* Starts over, makes the checked iterations, and compares each of this rank's elements, halos
+   included, with the serial solver's, bit by bit; an element that differs is four wrong bytes, and
+   stderr says where. Every rank calls it together and gets the same result. */
+Checked check_jacobi(Exchange* exchange);
 
 #endif

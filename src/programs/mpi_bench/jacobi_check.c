@@ -12,38 +12,35 @@ enum {
 };
 
 int checked_iterations(const Jacobi* jacobi) {
-  return affordable_steps(jacobi->grid.width, jacobi->rows);
+  return (int)affordable_steps(jacobi->grid.width, jacobi->rows);
 }
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 static void write_first_row(const Jacobi* jacobi, size_t row) {
-  float values[COLUMNS];
-  const size_t width = jacobi->grid.width;
+  const size_t piece = STAGING_BYTES / sizeof(float), width = jacobi->grid.width;
   const size_t of_ring = (jacobi->first + jacobi->grid.rows + row - 1) % jacobi->grid.rows;
-  for (size_t column = 0; column < width; column += COLUMNS) {
-    const size_t count = smaller(COLUMNS, width - column);
-    for (size_t i = 0; i < count; ++i) values[i] = first_value(of_ring, column + i);
-    copy_all_in(jacobi->memory, jacobi_row(jacobi, 0, row) + column * sizeof(float), values,
-                count * sizeof(float));
+  float* const values = (float*)jacobi->memory->staging;
+  for (size_t column = 0; column < width; column += piece) {
+    const size_t count = smaller(piece, width - column);
+    write_first_values(values, of_ring, column, count);
+    copy_in(jacobi->memory, jacobi_row(jacobi, 0, row) + column * sizeof(float), values,
+            count * sizeof(float));
   }
 }
 
 /* No value of a solution is the other array's poison, and none of it may be left. */
-static void poison_row(const Jacobi* jacobi, size_t row) {
-  unsigned char poison[COLUMNS];
-  const size_t bytes = jacobi->grid.width * sizeof(float);
-  memset(poison, POISON, sizeof poison);
-  for (size_t at = 0; at < bytes; at += sizeof poison)
-    copy_all_in(jacobi->memory, jacobi_row(jacobi, 1, row) + at, poison,
-                smaller(sizeof poison, bytes - at));
+static void poison_other_array(const Jacobi* jacobi) {
+  unsigned char* const poison = memset(jacobi->memory->staging, POISON, STAGING_BYTES);
+  const size_t bytes = (jacobi->rows + 2) * jacobi->grid.width * sizeof(float);
+  for (size_t at = 0; at < bytes; at += STAGING_BYTES)
+    copy_in(jacobi->memory, jacobi_row(jacobi, 1, 0) + at, poison,
+            smaller(STAGING_BYTES, bytes - at));
 }
 
 void start_over(Jacobi* jacobi) {
-  for (size_t row = 0; row < jacobi->rows + 2; ++row) {
-    write_first_row(jacobi, row);
-    poison_row(jacobi, row);
-  }
+  poison_other_array(jacobi);
+  for (size_t row = 0; row < jacobi->rows + 2; ++row) write_first_row(jacobi, row);
   finish_copies(jacobi->memory);
   jacobi->latest = 0;
 }
@@ -102,16 +99,14 @@ static void complain(const Exchange* e, int iterations, Compared compared) {
   fflush(stderr);
 }
 
-Checked check_jacobi(Exchange* exchange, int iterations) {
+Checked check_jacobi(Exchange* exchange) {
   Jacobi* const jacobi = exchange->solver;
+  const int iterations = checked_iterations(jacobi);
   Compared compared;
-  double mine[2], all[2];
   start_over(jacobi);
   for (int i = 0; i < iterations; ++i) iterate_jacobi(exchange);
   compared = compare(jacobi, iterations);
   if (compared.wrong > 0) complain(exchange, iterations, compared);
-  mine[0] = (double)compared.compared * sizeof(float);
-  mine[1] = (double)compared.wrong * sizeof(float);
-  MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, exchange->ranks);
-  return (Checked){all[0], all[1]};
+  return checked_by_all(exchange, compared.compared * sizeof(float),
+                        compared.wrong * sizeof(float));
 }

@@ -11,15 +11,8 @@ typedef struct {
   const JacobiKernel* kernel; /* NULL: the host computes */
 } Setting;
 
-static int largest(const Options* options) {
-  int result = 0;
-  for (int i = 0; i < options->size_count; ++i)
-    if (options->sizes[i] > result) result = options->sizes[i];
-  return result;
-}
-
-static size_t bytes_for(const Options* options, int halo) {
-  return jacobi_bytes((size_t)halo, (size_t)options->rows);
+static size_t largest_bytes(const Options* options) {
+  return jacobi_bytes((size_t)largest_size(options), (size_t)options->rows);
 }
 
 static Exchange exchange_of(int halo, MPI_Request* requests) {
@@ -41,42 +34,46 @@ static bool kernel_runs(const Options* options, const Memory* memory) {
          (memory->kind == MEMORY_DEVICE || memory->kind == MEMORY_MANAGED);
 }
 
-static void check_into(Exchange* exchange, Checked* sum) {
-  const Checked checked = check_jacobi(exchange, checked_iterations(exchange->solver));
-  *sum = (Checked){sum->compared + checked.compared, sum->wrong + checked.wrong};
+/* What is done with one solver. Returns how many bytes were wrong. */
+typedef double (*Work)(const Setting* of, Exchange* exchange);
+
+static double warm_up_solver(const Setting* of, Exchange* exchange) {
+  warm_up(of->operation, exchange, of->options->effort.warm_up_seconds);
+  return 0;
 }
 
-static double measure_size(const Setting* of, Exchange* exchange) {
-  const bool check = of->options->check;
-  Checked checked = {0, 0};
-  Timing timing;
-  if (check) check_into(exchange, &checked);
-  timing = measure(of->operation, exchange, of->options->effort);
-  if (check) check_into(exchange, &checked);
-  if (exchange->rank == 0) report_jacobi(of->operation, exchange, timing, check ? &checked : NULL);
-  return checked.wrong;
+static double measure_unchecked(const Setting* of, Exchange* exchange) {
+  const Timing timing = measure(of->operation, exchange, of->options->effort);
+  if (exchange->rank == 0) report_jacobi(of->operation, exchange, timing, NULL);
+  return 0;
 }
 
-/* With one solver on this memory: all sizes, or what comes before them. */
-static double run_size(const Setting* of, void* base, int halo, bool warm) {
+static double measure_checked(const Setting* of, Exchange* exchange) {
+  const Checked before = check_jacobi(exchange);
+  const Timing timing = measure(of->operation, exchange, of->options->effort);
+  const Checked both = sum_of(before, check_jacobi(exchange));
+  if (exchange->rank == 0) report_jacobi(of->operation, exchange, timing, &both);
+  return both.wrong;
+}
+
+static double with_solver(const Setting* of, void* base, int halo, Work work) {
   MPI_Request requests[2 * HALOS];
   Exchange exchange = exchange_of(halo, requests);
   Jacobi jacobi = open_jacobi(&exchange, of->memory, base, (size_t)of->options->rows, of->kernel);
-  double wrong = 0;
+  double wrong;
   exchange.solver = &jacobi;
-  if (warm) wrong = measure_size(of, &exchange);
-  else warm_up(of->operation, &exchange, of->options->effort.warm_up_seconds);
+  wrong = work(of, &exchange);
   close_jacobi(&jacobi);
   return wrong;
 }
 
 static double run_sizes(const Setting* of) {
   const Options* const options = of->options;
-  void* const base = allocate(of->memory, bytes_for(options, largest(options)));
-  double wrong = 0;
-  run_size(of, base, largest(options), false);
+  void* const base = allocate(of->memory, largest_bytes(options));
+  double wrong = with_solver(of, base, largest_size(options), warm_up_solver);
   for (int i = 0; i < options->size_count; ++i)
-    wrong += run_size(of, base, options->sizes[i], true);
+    wrong += with_solver(of, base, options->sizes[i],
+                         options->check ? measure_checked : measure_unchecked);
   release(of->memory, base);
   return wrong;
 }
@@ -92,5 +89,5 @@ double run_jacobi(const Operation* operation, const Options* options, const Memo
 }
 
 void try_jacobi(const Options* options, const Memory* memory) {
-  release(memory, allocate(memory, bytes_for(options, largest(options))));
+  release(memory, allocate(memory, largest_bytes(options)));
 }

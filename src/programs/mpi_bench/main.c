@@ -19,13 +19,6 @@ typedef struct {
   double wrong_bytes;
 } Run;
 
-static int greatest(const int* values, int count) {
-  int result = values[0];
-  for (int i = 1; i < count; ++i)
-    if (values[i] > result) result = values[i];
-  return result;
-}
-
 static int rank_on_node(void) {
   MPI_Comm node;
   int rank = 0;
@@ -43,10 +36,6 @@ static MPI_Comm first_two_ranks(void) {
   return two;
 }
 
-static Checked plus(Checked a, Checked b) {
-  return (Checked){a.compared + b.compared, a.wrong + b.wrong};
-}
-
 /* Checked are the first exchange ever, what the timed ones left behind, and one more after them,
    when everything is warm. */
 static Timing measure_checked(const Operation* operation, Exchange* exchange, Effort effort,
@@ -57,10 +46,10 @@ static Timing measure_checked(const Operation* operation, Exchange* exchange, Ef
   *checked = end_check(operation, exchange);
   begin_check(exchange);
   timing = measure(operation, exchange, effort);
-  *checked = plus(*checked, end_check(operation, exchange));
+  *checked = sum_of(*checked, end_check(operation, exchange));
   begin_check(exchange);
   operation->once(exchange);
-  *checked = plus(*checked, end_check(operation, exchange));
+  *checked = sum_of(*checked, end_check(operation, exchange));
   return timing;
 }
 
@@ -98,8 +87,7 @@ typedef struct {
 } Buffers;
 
 static Buffers allocate_buffers(const Run* run, int count) {
-  const int largest = greatest(run->options.sizes, run->options.size_count);
-  const size_t bytes = region_bytes((size_t)largest, count);
+  const size_t bytes = region_bytes((size_t)largest_size(&run->options), count);
   void* const out = allocate(&run->sent_from, bytes);
   return (Buffers){out, allocate(&run->received_into, bytes)};
 }
@@ -122,8 +110,7 @@ static Exchange exchange_over(const Run* run, const Operation* operation, Buffer
 static void warm_up_operation(const Run* run, const Operation* operation, Buffers buffers,
                               int window) {
   const Options* const options = &run->options;
-  const int largest = greatest(options->sizes, options->size_count);
-  Exchange exchange = exchange_over(run, operation, buffers, largest, window);
+  Exchange exchange = exchange_over(run, operation, buffers, largest_size(options), window);
   if (operation->begin != NULL) operation->begin(&exchange);
   warm_up(operation, &exchange, options->effort.warm_up_seconds);
   if (operation->end != NULL) operation->end(&exchange);
@@ -159,7 +146,7 @@ static void run_operation(Run* run, const Operation* operation) {
 
 /* The most buffers that any operation wants. */
 static int greatest_count(const Options* options) {
-  const int window = greatest(options->windows, options->window_count);
+  const int window = largest_window(options);
   int most = 1;
   for (int i = 0; i < options->operation_count; ++i) {
     const Operation* const operation = options->operations[i];

@@ -230,3 +230,16 @@ Options read_options(int count, char** arguments, int ranks) {
   check_solver(&options);
   return options;
 }
+
+static int largest(const int* values, int count) {
+  int result = values[0];
+  for (int i = 1; i < count; ++i)
+    if (values[i] > result) result = values[i];
+  return result;
+}
+
+int largest_size(const Options* options) { return largest(options->sizes, options->size_count); }
+
+int largest_window(const Options* options) {
+  return largest(options->windows, options->window_count);
+}

@@ -29,4 +29,8 @@ typedef struct {
    prints the help and ends all ranks where that is asked for. */
 Options read_options(int count, char** arguments, int ranks);
 
+/* The largest of the sizes, and of the windows, that are asked for. */
+int largest_size(const Options* options);
+int largest_window(const Options* options);
+
 #endif

@@ -2,12 +2,18 @@
 
 enum {
   PRIME = 1009,
-  MOST_STEPS = 20,
-  LEAST_STEPS = 4, /* each of a solver's two arrays is received into twice */
+  TURN = 13,
+  RUN = 4 * TURN,        /* numbers made at a time, as vectors are long */
+  ON = 71 * RUN % PRIME, /* what a number grows by from one run to the next */
 };
 
-/* All sizes are compared twice in each of several rounds. */
-static const double MOST_ELEMENTS = 536870912.0;
+enum {
+  MOST_STEPS = 20,
+  LEAST_STEPS = 4,         /* each of a solver's two arrays is received into twice */
+  MOST_ELEMENTS = 1 << 26, /* of all steps: a check is to take less than what it is a check of */
+};
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* A part and what it depends on: it begins `above` rows and `before` columns after the wider one.
  */
@@ -16,14 +22,27 @@ typedef struct {
   size_t above, before;
 } Wider;
 
-float first_value(size_t row, size_t column) {
-  return (float)((row * 131 + column * 71 + row * column % 13) % PRIME) / (float)PRIME;
+static int first_number(size_t row, size_t column) {
+  return (int)((row * 131 + column * 71 + row * column % TURN) % PRIME);
 }
 
-int affordable_steps(size_t width, size_t rows) {
-  int steps = MOST_STEPS;
-  while (steps > LEAST_STEPS && (double)width * ((double)rows + steps) * steps > MOST_ELEMENTS)
-    --steps;
+/* Without the divisions of first_number: RUN is a multiple of TURN, so that of the three terms only
+   the second one changes from one run to the next. */
+void write_first_values(float* to, size_t row, size_t column, size_t count) {
+  int numbers[RUN];
+  for (size_t i = 0; i < RUN; ++i) numbers[i] = first_number(row, column + i);
+  for (size_t done = 0; done < count; done += RUN) {
+    const size_t made = smaller(RUN, count - done);
+    for (size_t i = 0; i < made; ++i) {
+      to[done + i] = (float)numbers[i] / (float)PRIME;
+      numbers[i] += numbers[i] < PRIME - ON ? ON : ON - PRIME;
+    }
+  }
+}
+
+size_t affordable_steps(size_t width, size_t rows) {
+  size_t steps = MOST_STEPS;
+  while (steps > LEAST_STEPS && width * (rows + steps) * steps > MOST_ELEMENTS) --steps;
   return steps;
 }
 
@@ -38,8 +57,6 @@ void step_row(float* to, const float* above, const float* here, const float* bel
   step_elements(to, above, here, below, width);
   to[width - 1] = here[width - 1];
 }
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Rows go on around the ring, as often as it takes; columns end at the grid's. */
 static Wider widen(size_t width, size_t ring, Part part, size_t steps) {
@@ -60,11 +77,10 @@ size_t scratch_floats(Part part, size_t steps) {
   return 2 * (part.rows + 2 * steps) * (part.columns + 2 * steps);
 }
 
-static void write_first_values(Grid grid, Wider wider, float* values) {
+static void start_part(Grid grid, Wider wider, float* values) {
   for (size_t row = 0; row < wider.rows; ++row)
-    for (size_t c = 0; c < wider.columns; ++c)
-      values[row * wider.columns + c] =
-          first_value((wider.row + row) % grid.rows, wider.column + c);
+    write_first_values(values + row * wider.columns, (wider.row + row) % grid.rows, wider.column,
+                       wider.columns);
 }
 
 /* Of the rows whose neighbours are right: the first and the last one of them have none. */
@@ -79,7 +95,7 @@ const float* solve_part(Grid grid, Part part, size_t steps, float* scratch, size
   const Wider wider = widen(grid.width, grid.rows, part, steps);
   float* from = scratch;
   float* to = scratch + wider.rows * wider.columns;
-  write_first_values(grid, wider, from);
+  start_part(grid, wider, from);
   for (size_t step = 1; step <= steps; ++step) {
     float* const made = to;
     step_rows(from, to, step, wider.rows - step, wider.columns);

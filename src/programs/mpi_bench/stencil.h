@@ -25,17 +25,19 @@ typedef struct {
   size_t column, columns; /* within the width */
 } Part;
 
-/* The value that an element has at first: numbers in [0, 1) without a pattern that an exchange of
-   wrong rows would keep. */
-float first_value(size_t row, size_t column);
+/* The first values of `count` elements of a row from this column on:
+
+     a(r, c) = ((131 r + 71 c + r c mod 13) mod 1009) / 1009
+
+   which are in [0, 1) and have no pattern that an exchange of wrong rows would keep. */
+void write_first_values(float* to, size_t row, size_t column, size_t count);
 
 /* One step of a whole row; the four rows have `width` elements, at least two. */
 void step_row(float* to, const float* above, const float* here, const float* below, size_t width);
 
-/* After how many steps so many rows are compared with solve_part's: 20, or as many as make 2^32
-   elements, which is some seconds' work of a core; at least 4. Its n steps make about
-   width * (rows + n) * n elements. */
-int affordable_steps(size_t width, size_t rows);
+/* After how many steps so many rows are compared with solve_part's: 20, or as many as make 2^26
+   elements; at least 4. Its n steps make about width * (rows + n) * n elements. */
+size_t affordable_steps(size_t width, size_t rows);
 
 /* How many floats solve_part works on. */
 size_t scratch_floats(Part part, size_t steps);

@@ -22,7 +22,7 @@ def document_of(request: Request, stack: Stack, rounds: list[Round]) -> Document
     """Return what the rounds measured."""
     start = rounds[0].planned.start
     results = [_result(request, rounds, index) for index in range(request.points)]
-    processor = _processor()
+    processor = processor_name()
     return {
         "schema": "polypath.bench/1",
         "machine": start.get("gpu") or processor,
@@ -62,7 +62,8 @@ def _host(request: Request, start: Document, processor: str) -> Document:
     return host
 
 
-def _processor() -> str:
+def processor_name() -> str:
+    """Return what the system calls this computer's processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -75,9 +76,10 @@ def _result(request: Request, rounds: list[Round], index: int) -> Document:
     """Return one measurement: medians over the rounds, and the ratios within them."""
     planned = [one.planned.results[index] for one in rounds]
     native = [one.native.results[index] for one in rounds]
-    seconds = statistics.median(result["seconds"] for result in planned)
-    native_seconds = statistics.median(result["seconds"] for result in native)
-    ratios = [before["seconds"] / after["seconds"] for before, after in zip(native, planned)]
+    runs = _runs(planned, native)
+    seconds, native_seconds, speedup = (
+        runs["spread"][name]["median"] for name in ("seconds", "native_seconds", "speedup")
+    )
     first = planned[0]
     moved = first["bytes_per_second"] * first["seconds"]  # bytes in one of these times
     return {
@@ -91,10 +93,10 @@ def _result(request: Request, rounds: list[Round], index: int) -> Document:
         "bytes_per_second": moved / seconds,
         "native_bytes_per_second": moved / native_seconds,
         "messages_per_second": moved / first["bytes"] / seconds,
-        "speedup": statistics.median(ratios),
-        "speedups": ratios,
+        "speedup": speedup,
+        "speedups": _ratios(planned, native),
         "predicted_seconds": None,
-        **_runs(planned, native),
+        **runs,
         "iterations": first["iterations"],
         "compared_bytes": int(sum(result["compared_bytes"] for result in planned)),
         "wrong_bytes": int(sum(result["wrong_bytes"] for result in planned)),
@@ -108,7 +110,6 @@ def _runs(planned: list[Document], native: list[Document]) -> Document:
     """Return the rounds one by one, and how far they lie apart."""
     seconds = [result["seconds"] for result in planned]
     native_seconds = [result["seconds"] for result in native]
-    ratios = [before / after for before, after in zip(native_seconds, seconds)]
     return {
         "samples": {
             "runs": len(seconds),
@@ -119,9 +120,14 @@ def _runs(planned: list[Document], native: list[Document]) -> Document:
         "spread": {
             "seconds": _spread(seconds),
             "native_seconds": _spread(native_seconds),
-            "speedup": _spread(ratios),
+            "speedup": _spread(_ratios(planned, native)),
         },
     }
+
+
+def _ratios(planned: list[Document], native: list[Document]) -> list[float]:
+    """Return the speed-up of each round."""
+    return [before["seconds"] / after["seconds"] for before, after in zip(native, planned)]
 
 
 def _spread(values: list[float]) -> Document:
