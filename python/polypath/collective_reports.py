@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polypath import _core
-from polypath.report_texts import Progress, Report, dictionary, numbers, request_text
+from polypath.report_texts import Progress, Report, dictionary, names, numbers, request_text
 
 
 def collective_plan(
@@ -117,7 +117,7 @@ def _request(
     return {
         **fixed,
         "ranks": None if ranks is None else operator.index(ranks),
-        "algorithms": None if algorithms is None else list(algorithms),
+        "algorithms": names("algorithms", algorithms),
         "counts": None if counts is None else numbers(counts),
         "sizes": numbers(sizes),
     }

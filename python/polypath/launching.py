@@ -93,7 +93,7 @@ def plan_launch(
     around = dict(os.environ if environment is None else environment)
     program = find_program(command[0], around.get("PATH"))
     if program is None:
-        raise _no_program(command[0], around.get("PATH"))
+        raise refusal(command[0], around.get("PATH"))
     if shutil.which(command[0], path=around.get("PATH")) is None:
         command = [program, *command[1:]]
     if launcher is None and is_launcher(program):
@@ -105,8 +105,11 @@ def plan_launch(
     return Launch(tuple(arguments), own, way, why, (*(notes if way == "plugin" else ()), *more))
 
 
-def _no_program(name: str, path: str | None) -> LaunchError:
-    """Return why there is nothing to run, with the exit status that shells have for it."""
+def refusal(name: str, path: str | None = None) -> LaunchError:
+    """Return why there is nothing to run, with the exit status that shells have for it.
+
+    Without ``path``, this process's PATH counts.
+    """
     problem, file = f"'{name}' cannot be run", Path(name)
     if "/" in name and file.is_dir():
         return LaunchError(problem, "it is a folder", "Name a program in it.", NOT_EXECUTABLE)

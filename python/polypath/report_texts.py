@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
 from polypath import _core, messages
@@ -16,6 +16,33 @@ Progress = Callable[[int, int], None]
 def numbers(sizes: Sequence[int]) -> list[int]:
     """Return whole numbers of any kind as those that JSON has."""
     return [operator.index(size) for size in sizes]
+
+
+def names(what: str, listed: Sequence[str] | None) -> list[str] | None:
+    """Return a list of names, if there is one; a text would be taken for a list of its letters."""
+    if isinstance(listed, str):
+        why = "a text is one name"
+        raise TypeError(messages.message(f"{what} {listed!r} is no list", why, "Put it in one."))
+    return None if listed is None else list(listed)
+
+
+def rows(what: str, fields: tuple[str, ...], things: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return each of the things as a tuple of these fields; raise TypeError where one is none.
+
+    The message says which: Python's own "not enough values to unpack" does not.
+    """
+    checked = []
+    for number, thing in enumerate(things):
+        if isinstance(thing, str) or not isinstance(thing, Sequence) or len(thing) != len(fields):
+            raise TypeError(
+                messages.message(
+                    f"{what} {number} is {thing!r}",
+                    f"each is ({', '.join(fields)})",
+                    "Correct it.",
+                )
+            )
+        checked.append(tuple(thing))
+    return checked
 
 
 def request_text(request: Report) -> str:

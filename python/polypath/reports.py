@@ -82,7 +82,9 @@ def joint_plan(
     request = {
         "transfers": [
             {"source": source, "destination": destination, "bytes": operator.index(nbytes)}
-            for source, destination, nbytes in transfers
+            for source, destination, nbytes in report_texts.rows(
+                "transfer", ("source", "destination", "nbytes"), transfers
+            )
         ],
         "machine": machine,
         "executor": executor,
@@ -201,8 +203,8 @@ def jacobi_bench(
         "sizes": report_texts.numbers(sizes),
         "rows": operator.index(rows),
         "iterations": operator.index(iterations),
-        "executors": list(executors),
-        "paths": list(paths),
+        "executors": report_texts.names("executors", executors),
+        "paths": report_texts.names("paths", paths),
         "kernel_efficiency": kernel_efficiency,
         "verify": verify,
         "values": values,
@@ -229,7 +231,7 @@ def tune(
         "sizes": report_texts.numbers(sizes),
         "pairs": None if pairs is None else [list(pair) for pair in pairs],
         "machine": machine,
-        "executors": None if executors is None else list(executors),
+        "executors": report_texts.names("executors", executors),
     }
     return report_texts.dictionary(_core.tune(report_texts.request_text(request), progress))
 
@@ -272,7 +274,7 @@ def _choices(
     return {
         "machine": machine,
         "executor": executor,
-        "paths": None if paths is None else list(paths),
+        "paths": report_texts.names("paths", paths),
         "shares": None if shares is None else dict(shares),
         "chunks": None if chunks is None else dict(chunks),
     }

@@ -72,3 +72,13 @@ def test_shells_complete_the_names_of_commands():
     )
 
     assert ended.stdout.split() == ["doctor"]
+
+
+def test_a_machine_that_there_is_not_is_a_finding(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POLYPATH_MACHINE", "belug")
+
+    run = polypath("doctor", "--json", "-")
+
+    assert run.status == 1
+    assert states(run.json())["machine"] == "missing"
+    assert "Did you mean beluga?" in run.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -277,6 +278,13 @@ REFUSED = [
     (("--operations", "jacobi", "--buffers", "host,device"), "two kinds"),
     (("--operations", "jacobi", "--rows", "0"), "0 rows"),
     (("--operations", "bw", "--rows", "8"), "--rows"),
+    (("--operations", "latency", "--window", "4"), "latency has one message"),
+    (("--operations", "latency", "--buffer-per-message"), "--buffer-per-message"),
+    (("--mpirun", "/tmp"), "it is a folder"),
+    (("--mpicc", "/tmp"), "it is a folder"),
+    (("--mpicc", "/etc/passwd"), "not executable"),
+    (("--mpicc", shutil.which("true") or "true"), "has written no program"),
+    (("--json", "x.png", "--plot", "x.png"), "--json and --plot"),
     (("--ranks", "1"), "ranks"),
     (("--ranks", "3", "--operations", "mbw"), "pairs"),
     (("--operations", "bww"), "Did you mean bw?"),

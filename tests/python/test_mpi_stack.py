@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from fake_mpi import FakeMpi, make_fake_mpi
 from polypath import install
+from polypath.cli import caches
 from polypath.cli.errors import UserError
-from polypath.cli.mpi import program
 from polypath.cli.mpi.launch import Launch, native_launch, with_polypath
 from polypath.cli.mpi.program import compiled_program
 from polypath.cli.mpi.stack import find_stack
@@ -100,11 +100,11 @@ def test_a_relative_cache_folder_is_ignored(
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    assert program.cache_folder() == tmp_path / ".cache"
+    assert caches.cache_folder("this") == tmp_path / ".cache" / "polypath"
 
     monkeypatch.setenv("HOME", "")
     with pytest.raises(UserError, match="XDG_CACHE_HOME"):
-        program.cache_folder()
+        caches.cache_folder("this")
 
 
 # The stack

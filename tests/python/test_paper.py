@@ -122,7 +122,10 @@ def test_an_unknown_experiment_gets_a_suggestion() -> None:
 def test_real_without_gpus_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLYPATH_MACHINE", "beluga")
 
-    assert_refused(polypath("paper", "--real"))
+    run = polypath("paper", "--real")
+
+    assert_refused(run)
+    assert "(POLYPATH_MACHINE names a simulated machine)" in run.stderr
 
 
 def test_every_experiment_is_known_to_the_help() -> None:

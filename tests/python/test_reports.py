@@ -158,6 +158,31 @@ def test_what_is_no_number_is_a_type_error() -> None:
         reports.plan("gpu0", "gpu1", object(), machine="beluga")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: reports.plan("gpu0", "gpu1", 1, paths="direct"), "paths 'direct' is no list"),
+        (lambda: reports.tune([1 << 20], executors="graph"), "executors 'graph' is no list"),
+        (lambda: reports.jacobi_bench([1 << 20], paths="two"), "paths 'two' is no list"),
+        (
+            lambda: reports.collective_plan("allreduce", 1 << 20, algorithms="ring"),
+            "algorithms 'ring' is no list",
+        ),
+        (lambda: reports.joint_plan("gpu0:gpu1:1M"), "transfer 0 is 'g'"),
+        (
+            lambda: reports.joint_plan([("gpu0", "gpu1", 1), ("gpu1", "gpu2")]),
+            r"transfer 1 is \('gpu1', 'gpu2'\) \(each is \(source, destination, nbytes\)\)",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_text_is_no_list_and_each_transfer_has_three_parts(
+    ask: Callable[[], Any], words: str
+) -> None:
+    with pytest.raises(TypeError, match=words):
+        ask()
+
+
 def test_sizes_of_numpy_are_numbers() -> None:
     sizes = np.array([MIB, 2 * MIB])
 

@@ -123,3 +123,26 @@ def test_a_traced_program_keeps_its_exit_status(tmp_path: Path):
     assert "no copy of the program" in run.stderr
     assert json.loads(output.read_text())["traceEvents"] == []
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+
+
+@pytest.mark.parametrize(
+    ("program", "status"), [("no-such-program", 127), ("/tmp", 126), ("/etc/passwd", 126)]
+)
+def test_what_cannot_be_run_ends_as_in_shells(program: str, status: int, tmp_path: Path):
+    run = command("trace", "--output", tmp_path / "trace.json", "--", program)
+
+    assert run.status == status
+    assert run.stdout == "" and run.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_the_system_does_not_run_leaves_no_trace(tmp_path: Path):
+    script = tmp_path / "script"
+    script.write_text("true\n")  # without a first line that says what runs it
+    script.chmod(0o755)
+
+    run = command("trace", "--output", tmp_path / "trace.json", "--", script)
+
+    assert run.status == 126
+    assert "first line" in run.stderr and "no copy" not in run.stderr
+    assert list(tmp_path.iterdir()) == [script]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,8 @@ def without_gpus() -> Any:
         ((), without_gpus(), "PyTorch sees 0 GPUs"),
         (("host", "gpu7"), without_gpus(), "gpu7"),
         (("gpu0", "gpu1"), None, "between the host and one GPU"),
+        (("cuda:1", "host"), None, "Did you mean gpu1 host?"),
+        (("host", "gpu01"), None, "from host to gpu01"),
         (("host",), None, "'host' has no destination"),
         (("--machine", "beluga"), None, "--machine"),
         (("--json", "no/such/folder/x.json"), None, "no/such/folder"),
@@ -141,14 +144,21 @@ def test_what_cannot_be_measured_is_refused_in_one_line(
     assert words in run.stderr
 
 
-def test_the_whole_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(monkeypatch: pytest.MonkeyPatch, free: int = 64 << 30) -> FakeTorch:
+    """Put a PyTorch in place that has one GPU with so many bytes free."""
     torch = FakeTorch()
     torch.__version__, torch.version = "2", types.SimpleNamespace(cuda="13")  # type: ignore[attr-defined]
     torch.cuda.is_available, torch.cuda.device_count = lambda: True, lambda: 1
     torch.cuda.get_device_name = lambda _: "GPU of a test"
     torch.cuda.OutOfMemoryError = MemoryError
+    torch.cuda.mem_get_info = lambda _: (free, 80 << 30)
     monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
     monkeypatch.setattr(polypath, "copy", lambda destination, source: destination.copy_(source))
+    return torch
+
+
+def test_the_whole_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = installed(monkeypatch)
 
     run = run_polypath("weights", "--total", "1M", "--repeats", 1, "--json", "-")
 
@@ -156,3 +166,39 @@ def test_the_whole_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.json()["schema"] == "polypath.bench/1" and len(run.json()["results"]) == 4
     assert "GPU of a test" in run.stderr and "pageable" in run.stderr
     assert importlib.import_module("torch") is torch
+
+
+def test_more_than_a_gpu_has_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = installed(monkeypatch, free=1 << 30)
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: pytest.fail("made for nothing"))
+
+    run = run_polypath("weights", "--total", "8000T")
+
+    assert_refused(run)
+    assert "GPU 0 has 1 GiB free" in run.stderr
+
+
+def test_more_than_the_host_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def empty(*_: Any, **__: Any) -> None:
+        raise RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be ...")
+
+    torch = installed(monkeypatch)
+    monkeypatch.setattr(torch, "empty", empty)
+
+    run = run_polypath("weights", "--total", "1M")
+
+    assert_refused(run)
+    assert "CUDA error: out of memory) Ask for less" in run.stderr
+
+
+def test_a_pytorch_that_cannot_be_loaded_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "torch.py").write_text("raise OSError('libcudart.so.13: no such file')")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    run = run_polypath("weights")
+
+    assert_refused(run)
+    assert "libcudart.so.13" in run.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ from polypath.cli.statuses import INTERRUPTED
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default the one of this process; return the exit status."""
+    _stand_in_for_closed_streams()
     _tolerate_narrow_encodings()
     try:
         # Here, not above: an interrupt while modules are loaded is one like any other.
@@ -18,6 +20,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_app(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Open what was closed before the start: what is written to stdout fails, to stderr is lost."""
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.open(os.devnull, os.O_WRONLY), "w")  # noqa: PTH123, SIM115
 
 
 def _tolerate_narrow_encodings() -> None:

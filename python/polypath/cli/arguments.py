@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Callable, TypeVar
 
 from polypath.cli.errors import UserError, did_you_mean
@@ -21,10 +22,48 @@ def overrides(
     if paths is not None:
         request["paths"] = names("paths", paths)
     if shares is not None:
-        request["shares"] = _pairs("share", shares, _share, "direct=0.9,host=0.1")
+        form = "each is PATH=NUMBER, from 0 to 1"
+        request["shares"] = _pairs("share", shares, _share, form, "direct=0.9,host=0.1")
     if chunks is not None:
-        request["chunks"] = _pairs("chunk count", chunks, _count, "host=8,gpu2=4")
+        form = "each is PATH=NUMBER, a count from 1 on"
+        request["chunks"] = _pairs("chunk count", chunks, _count, form, "host=8,gpu2=4")
+    _refuse_native_parts(request)
+    _refuse_other_paths(request)
     return request
+
+
+def _refuse_native_parts(request: dict[str, Any]) -> None:
+    """Refuse what a native copy has not: it is one copy over the direct path."""
+    if request["executor"] != "native":
+        return
+    for name in ("paths", "shares", "chunks"):
+        if name in request and [*request[name]] != ["direct"]:
+            raise UserError(
+                f"option --{name} cannot be used with --executor native",
+                "a native copy is one copy, over no other path",
+                "Leave one of them out.",
+            )
+
+
+def _refuse_other_paths(request: dict[str, Any]) -> None:
+    """Refuse shares and chunk counts of a path that --paths or --shares leave out."""
+    for among, what in (("paths", "shares"), ("paths", "chunks"), ("shares", "chunks")):
+        others = [via for via in request.get(what, ()) if not _is_among(via, request.get(among))]
+        if others:
+            raise UserError(
+                f"--{what} of path '{others[0]}' cannot be used",
+                f"--{among} has {', '.join(request[among])}",
+                "Add it there, or leave it out here.",
+            )
+
+
+def _is_among(via: str, paths: Iterable[str] | None) -> bool:
+    """Return whether a path is one of these, if there are any; `host` may be any host's."""
+    if paths is None or via in paths:
+        return True
+    return via.startswith("host") and any(
+        other.startswith("host") and "host" in (via, other) for other in paths
+    )
 
 
 def joint_choices(executor: str, issuers: str) -> dict[str, str]:
@@ -104,7 +143,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def _pairs(
-    what: str, text: str, read: Callable[[str], _Number], example: str
+    what: str, text: str, read: Callable[[str], _Number], form: str, example: str
 ) -> dict[str, _Number]:
     pairs: dict[str, _Number] = {}
     for part in text.split(","):
@@ -116,7 +155,7 @@ def _pairs(
         if not name or number is None:
             raise UserError(
                 f"{what} '{part}' cannot be read",
-                "each is PATH=NUMBER, a count from 1 on",
+                form,
                 f"Write for example {example}.",
             )
         if name in pairs:

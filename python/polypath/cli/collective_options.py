@@ -78,13 +78,25 @@ def collective_options(
     }
 
 
+# The operations that an option is for; the others are for all.
+OWN_OPTIONS = {
+    "--reduction": ("allreduce", "reduce", "reducescatter"),
+    "--root": ("reduce", "broadcast"),
+    "--counts": ("alltoallv",),
+}
+
+
 def collective_choices(
+    operation: str,
     executor: str,
     paths: Optional[str],
     gpus: Optional[int],
     options: Dict[str, Any],  # noqa: UP006
 ) -> Dict[str, Any]:  # noqa: UP006
     """Return the part of a request for a collective that fixes what is otherwise chosen."""
+    for option, operations in OWN_OPTIONS.items():
+        if operation not in operations:
+            refuse({option: options.get(option)}, f"it is for {', '.join(operations)}")
     given = {name: value for name, value in options.items() if value is not None}
     names_of = {"--type": "element_type", "--in-place": "in_place", "--any-order": "any_order"}
     request = {names_of.get(name, name[2:]): value for name, value in given.items()}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polypath import Error, _core, reports
+from polypath.cli.errors import with_suggestion
 from polypath.cli.output import Document
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
 from polypath.install import preload_library, ucx_plugin_dir
@@ -34,8 +35,15 @@ def diagnose() -> list[Finding]:
     findings = [settings, _library(), _ucx()]
     if settings.state != "ok":  # nothing can be opened with them
         return findings
+    try:
+        return [*findings, *_machine()]
+    except Error as error:  # such as a machine's name that there is not
+        return [*findings, Finding("machine", "missing", with_suggestion(str(error)))]
+
+
+def _machine() -> list[Finding]:
     real, note = _core.chosen()
-    findings.append(_gpus(real))
+    findings = [_gpus(real)]
     if real:
         findings.append(_calibration(note))
     return [*findings, _transfer(real)]

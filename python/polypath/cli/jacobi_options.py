@@ -5,10 +5,14 @@ from typing import Annotated, Any, Dict, List, Optional  # noqa: UP035
 
 import typer
 
-from polypath.cli.arguments import choice, names
+from polypath.cli.arguments import check_range, choice, names
+from polypath.cli.errors import UserError
+from polypath.cli.sizes import parse_sizes
 
 WAYS = ("native", "stream", "graph", "program")
 PATHS = ("auto", "direct", "two", "three")
+MOST_ROWS, MOST_GPUS = 1 << 20, 64
+WORD = 16  # bytes, of which a row is a multiple
 SIZES = "1M:256M"  # of a halo, unless others are named
 
 RowsOption = Annotated[
@@ -54,9 +58,24 @@ def jacobi_choices(
         request["executors"] = [executor]
     if paths is not None:
         request["paths"] = _choices(paths)
+    check_range("--rows", options["--rows"], 1, MOST_ROWS)
+    check_range("--gpus", gpus, 2, MOST_GPUS)
     if gpus is not None:
         request["gpus"] = gpus
     return request
+
+
+def parse_halos(text: str) -> List[int]:  # noqa: UP006
+    """Return the sizes of halos, in bytes, of a list as --sizes takes it."""
+    halos = parse_sizes(text)
+    wrong = next((size for size in halos if size % WORD), None)
+    if wrong is not None:
+        raise UserError(
+            f"a halo of {wrong} bytes cannot be had",
+            f"rows are whole words of {WORD} bytes",
+            f"Round it to a multiple of {WORD}.",
+        )
+    return halos
 
 
 def _choices(paths: str) -> List[str]:  # noqa: UP006

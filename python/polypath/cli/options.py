@@ -61,7 +61,15 @@ IssuersOption = Annotated[
 ]
 GpusOption = Annotated[
     Optional[int],
-    typer.Option("--gpus", metavar="COUNT", min=1, help="A pattern's first GPUs only."),
+    typer.Option(
+        "--gpus", metavar="COUNT", min=1, help="Of a pattern or collective: the first GPUs only."
+    ),
+]
+FirstGpusOption = Annotated[
+    Optional[int],
+    typer.Option(
+        "--gpus", metavar="COUNT", min=1, help="Of a collective or jacobi: the first GPUs only."
+    ),
 ]
 ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Of several transfers: why each path is in or out.")
@@ -86,7 +94,8 @@ PlotOption = Annotated[
     Optional[str], typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
 ]
 WindowOption = Annotated[
-    int, typer.Option("--window", metavar="COUNT", help="Copies in flight at a time.")
+    Optional[int],
+    typer.Option("--window", metavar="COUNT", help="Copies in flight at a time. Default: 1."),
 ]
 PiecesOption = Annotated[
     Optional[int],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -14,27 +15,37 @@ from typing import Any, Callable
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from polypath.cli.errors import UserError
+from polypath.cli.errors import UserError, WriteError
 
 Document = dict[str, Any]
 STDOUT = "-"
+LEAST_WIDTH = 40  # columns: in fewer there is a letter a line, or nothing
 
 
 def console_for(json_target: str | None) -> Console:
     """Return the console of the tables: stdout, or stderr where JSON takes stdout."""
-    return Console(stderr=json_target == STDOUT, highlight=False, markup=False, emoji=False)
+    console = Console(stderr=json_target == STDOUT, highlight=False, markup=False, emoji=False)
+    if console.width < LEAST_WIDTH:
+        console.width = LEAST_WIDTH
+    return console
 
 
 def notice(text: str) -> None:
-    """Print one line about the run to stderr."""
-    print(f"polypath: {text}", file=sys.stderr)
+    """Print one line about the run to stderr, if that takes it."""
+    with contextlib.suppress(OSError):
+        print(f"polypath: {text}", file=sys.stderr)
 
 
 def write_json(document: Document, target: str | None) -> None:
     """Write a document to a file or, for "-", to stdout; do nothing without a target."""
+    if target is not None:
+        write_text(json.dumps(document, indent=1) + "\n", target)
+
+
+def write_text(text: str, target: str | None) -> None:
+    """Write a text to a file or, for "-", to stdout; do nothing without a target."""
     if target is None:
         return
-    text = json.dumps(document, indent=1) + "\n"
     if target == STDOUT:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -48,37 +59,54 @@ def check_writable(target: str | None) -> None:
         return
     path = Path(target)
     with _refusal(target):
+        if not target:
+            raise FileNotFoundError(None, "its name is empty")
         if path.is_dir():
             raise IsADirectoryError(None, "it is a folder")
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(None, "this user may not write it")
         if not path.parent.is_dir():
             raise FileNotFoundError(None, f"there is no folder {path.parent}")
-        if _is_replaceable(path) and not os.access(path.resolve().parent, os.W_OK | os.X_OK):
-            raise PermissionError(None, f"this user may not write to {path.resolve().parent}")
+        if _is_replaceable(path):
+            _check_folder(path.resolve().parent)
 
 
-def check_different(json_target: str | None, output: str | None) -> None:
-    """Refuse to write what --json and --output ask for to one and the same place."""
-    if output is None or json_target is None:
-        return
-    where = "stdout" if output == STDOUT else f"'{output}'"
-    if output == json_target or _are_one_file(output, json_target):
-        raise UserError(
-            f"--json and --output cannot both go to {where}",
-            "each is a document of its own",
-            "Name two files.",
-        )
+def _check_folder(folder: Path) -> None:
+    """Make a file there and remove it: rights alone do not tell of all that may be in the way."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(None, f"this user may not write to {folder}")
+    handle, temporary = tempfile.mkstemp(prefix=".polypath-", dir=folder)
+    os.close(handle)
+    Path(temporary).unlink()
+
+
+def check_different(**targets: str | None) -> None:
+    """Refuse to write what two options ask for to one and the same place, by the options' names."""
+    named = [(f"--{name}", target) for name, target in targets.items() if target is not None]
+    for (first, one), (second, other) in itertools.combinations(named, 2):
+        if one == other or _are_one_file(one, other):
+            where = "stdout" if other == STDOUT else f"'{other}'"
+            raise UserError(
+                f"{first} and {second} cannot both go to {where}",
+                "each is a document of its own",
+                "Name two files.",
+            )
 
 
 def _are_one_file(one: str, other: str) -> bool:
-    return STDOUT not in (one, other) and Path(one).resolve() == Path(other).resolve()
+    """Return whether these name one file; a device such as /dev/null takes any number."""
+    paths = Path(one), Path(other)
+    return (
+        STDOUT not in (one, other)
+        and paths[0].resolve() == paths[1].resolve()
+        and _is_replaceable(paths[0])
+    )
 
 
 def write_file(target: str, content: bytes) -> None:
     """Write a file completely or not at all; a device or pipe is written to as it is."""
     path = Path(target)
-    with _refusal(target):
+    with _refusal(target, WriteError, "See its folder and its free space, or name another file."):
         if _is_replaceable(path):
             _replace(path.resolve(), content)
         else:
@@ -109,14 +137,16 @@ def _umask() -> int:
 
 
 @contextlib.contextmanager
-def _refusal(target: str) -> Iterator[None]:
+def _refusal(
+    target: str,
+    kind: type[UserError] = UserError,
+    remedy: str = "Name a file in a folder you may write to.",
+) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise UserError(
-            f"file '{target}' cannot be written", why, "Name a file in a folder you may write to."
-        ) from None
+        raise kind(f"file '{target}' cannot be written", why, remedy) from None
 
 
 @contextlib.contextmanager

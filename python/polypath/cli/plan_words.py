@@ -63,6 +63,8 @@ def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
             FORMS,
             "Write every transfer as SRC:DST:SIZE.",
         )
+    if len(words) > 2 and words[0] in (*_core.patterns(), *_core.collectives()):
+        raise UserError(f"the request has '{words[2]}' left over", FORMS, "Write one of them.")
     if len(words) > 3:
         raise UserError(f"the request has '{words[3]}' left over", FORMS, "Write one of them.")
     if len(words) == 3:
@@ -107,8 +109,8 @@ def _pattern(name: str, size: str | None = None) -> Pattern:
     names = [*_core.patterns(), *_core.collectives()]
     if name in names and size is None:
         raise UserError(
-            f"pattern '{name}' has no SIZE",
-            "each of its transfers needs one",
+            f"'{name}' has no SIZE",
+            "each pattern and collective needs one",
             f"Write for example {name} 64M.",
         )
     if name not in names and (size is None or not _is_size(size)):

@@ -102,8 +102,8 @@ def rest_text(report: Document) -> str:
     rest = len(report["processes"]) - len(_in_use(report))
     if not report["processes"]:
         return (
-            "No process has reported: the library was not loaded, or all were killed. "
-            "'polypath doctor' looks at the library."
+            "No process has reported: the library was not loaded, or all were killed or ended by "
+            "_exit, as some shells do. 'polypath doctor' looks at the library."
         )
     if not rest:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -25,11 +26,14 @@ def run_app(arguments: Sequence[str] | None) -> int:
         _discard_stdout()
         return RUN_ERROR
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None:
+            _discard_stdout()
         line, status = describe(error)
         notice(line)
     return status if isinstance(status, int) else 0
 
 
 def _discard_stdout() -> None:
-    """Keep the interpreter from complaining about a closed pipe when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Keep the interpreter from complaining about what stdout does not take when it ends."""
+    with contextlib.suppress(OSError):  # of a stream that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

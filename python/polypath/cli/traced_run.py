@@ -11,44 +11,45 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from polypath.cli.errors import UserError
-from polypath.cli.output import notice
-from polypath.launching import LaunchError, plan_launch
+from polypath.cli.launches import launch_of, say_not_run
+from polypath.launching import NOT_EXECUTABLE, Launch
 
 Event = dict[str, Any]
-# As shells have it.
-NOT_EXECUTABLE = 126
-ENDED_BY_SIGNAL = 128
+ENDED_BY_SIGNAL = 128  # as shells have it
 _MICROSECONDS_PER_NANOSECOND = 1e-3
 
 
-def trace_program(command: Sequence[str], how: str, folder: Path) -> tuple[int, dict[str, Any]]:
+def trace_program(
+    command: Sequence[str], how: str, folder: Path
+) -> tuple[int, dict[str, Any] | None]:
     """Run ``command`` and return its exit status and the trace of all its processes.
+
+    There is no trace of what cannot be run; the status is the one that shells have for it.
 
     ``folder`` is where their files lie meanwhile: one that all of its computers share.
     """
     parts = Path(tempfile.mkdtemp(prefix=".polypath-trace-", dir=folder.resolve()))
     try:
-        status = _run(command, how, parts)
+        launch = launch_of(command, how, _traced(parts), quiet=False)
+        status = _run(launch, _traced(parts))
+        if status is None:
+            return NOT_EXECUTABLE, None
         return status, merged(events_of(path) for path in sorted(parts.glob("*.json")))
     finally:
         shutil.rmtree(parts, ignore_errors=True)
 
 
-def _run(command: Sequence[str], how: str, parts: Path) -> int:
-    traced = {**os.environ, "POLYPATH_TRACE": str(parts / "%h-%p.json")}
+def _traced(parts: Path) -> dict[str, str]:
+    return {**os.environ, "POLYPATH_TRACE": str(parts / "%h-%p.json")}
+
+
+def _run(launch: Launch, around: dict[str, str]) -> int | None:
+    """Run to the end and return the exit status as shells have it; none if it cannot be run."""
     try:
-        launch = plan_launch(command, how, traced)
-    except LaunchError as error:
-        raise UserError(error.problem, error.why, error.remedy) from None
-    notice(f"by {launch.way}: {launch.why}")
-    for note in launch.notes:
-        notice(note)
-    try:
-        status = _wait_for(launch.arguments, {**traced, **launch.environment})
+        status = _wait_for(launch.arguments, {**around, **launch.environment})
     except OSError as error:
-        notice(f"'{launch.arguments[0]}' cannot be run ({error.strerror})")
-        return NOT_EXECUTABLE
+        say_not_run(launch, error)
+        return None
     return status if status >= 0 else ENDED_BY_SIGNAL - status
 
 

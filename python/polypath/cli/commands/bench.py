@@ -31,13 +31,14 @@ from polypath.cli.jacobi_options import (
     RowsOption,
     jacobi_choices,
     jacobi_options,
+    parse_halos,
 )
 from polypath.cli.jacobi_tables import show_jacobi_bench
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
     ExecutorOption,
-    GpusOption,
+    FirstGpusOption,
     JsonOption,
     MachineOption,
     OptionalDestination,
@@ -52,7 +53,6 @@ from polypath.cli.options import (
 )
 from polypath.cli.output import (
     Document,
-    check_writable,
     console_for,
     notice,
     progress_bar,
@@ -60,7 +60,7 @@ from polypath.cli.output import (
 )
 from polypath.cli.pair_matrix import show_all_pairs
 from polypath.cli.plan_words import is_collective
-from polypath.cli.plots import check_picture, write_curves, write_jacobi_curves
+from polypath.cli.plots import check_results, write_curves, write_jacobi_curves
 from polypath.cli.provenance import scatter_text
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.statuses import RUN_ERROR
@@ -108,7 +108,7 @@ def bench(
     destination: OptionalDestination = None,
     machine: MachineOption = None,
     sizes: SizesOption = SIZES,
-    window: WindowOption = 1,
+    window: WindowOption = None,
     pieces: PiecesOption = None,
     executor: ExecutorOption = "auto",
     paths: PathsOption = None,
@@ -121,7 +121,7 @@ def bench(
     in_place: InPlaceOption = None,
     any_order: AnyOrderOption = None,
     nodes: NodesOption = None,
-    gpus: GpusOption = None,
+    gpus: FirstGpusOption = None,
     rows: RowsOption = None,
     iterations: IterationsOption = None,
     kernel_efficiency: KernelEfficiencyOption = None,
@@ -130,25 +130,25 @@ def bench(
     verify: VerifyOption = True,
 ) -> None:
     """Measure an operation over a range of sizes, beside the same with native copies."""
-    check_writable(json_target)
-    check_picture(plot)
+    check_results(json_target, plot)
     chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)
     of_jacobi = jacobi_options(rows, iterations, kernel_efficiency)
     if operation == JACOBI:
         refuse(chosen, "it is for collectives")
-        _refuse_options_of_copies(source, pieces, shares, chunks)
+        _refuse_options_of_copies(source, pieces, shares, chunks, window)
         choices = jacobi_choices(executor, paths, gpus, of_jacobi) | {"verify": verify}
         bench_jacobi(sizes, machine, json_target, plot, choices)
         return
     refuse(of_jacobi, "it is for jacobi")
     if is_collective(operation, algorithms is not None):
-        _refuse_options_of_copies(source, pieces, shares, chunks, plot)
-        choices = collective_choices(executor, paths, gpus, chosen) | {"verify": verify}
+        _refuse_options_of_copies(source, pieces, shares, chunks, window, plot)
+        choices = collective_choices(operation, executor, paths, gpus, chosen) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
-    _check_copies(operation, source, window, pieces, {**chosen, "--gpus": gpus})
+    refuse(chosen, "it is for collectives")
+    _check_copies(operation, source, window, pieces, gpus)
     ends = pair_or_all(source, destination) or default_places(operation)
-    how = {"window": window, "pieces": pieces, "verify": verify}
+    how = {"window": 1 if window is None else window, "pieces": pieces, "verify": verify}
     how |= overrides(executor, paths, shares, chunks)
     bench_copies(operation, ends, sizes, machine, json_target, plot, how)
 
@@ -182,14 +182,14 @@ def _show_and_check(document: Document, json_target: str | None, verify: bool) -
 
 
 def _refuse_options_of_copies(*values: Any) -> None:
-    names = ("SRC", "--pieces", "--shares", "--chunks", "--plot")
+    names = ("SRC", "--pieces", "--shares", "--chunks", "--window", "--plot")
     refuse(dict(zip(names, values)), "it is for copies")
 
 
 def _check_copies(
-    operation: str, source: str | None, window: int, pieces: int | None, others: Document
+    operation: str, source: str | None, window: int | None, pieces: int | None, gpus: int | None
 ) -> None:
-    refuse(others, "it is for collectives")
+    refuse({"--gpus": gpus}, "it is for collectives and jacobi")
     check_range("--window", window, 1, MOST_IN_FLIGHT)
     check_range("--pieces", pieces, 1, MOST_PIECES)
     if source is not None and operation in OVER_ALL_GPUS:
@@ -224,7 +224,7 @@ def bench_jacobi(
 ) -> None:
     """Measure a Jacobi solver, write it, draw it and show it."""
     choice = choose_machine(machine)
-    halos = parse_sizes(SIZES_OF_HALOS if sizes == SIZES else sizes)
+    halos = parse_halos(SIZES_OF_HALOS if sizes == SIZES else sizes)
     with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
         document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
     write_json(document, json_target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from polypath import reports
+from polypath.cli.caches import cache_folder, check_cache_folder
 from polypath.cli.calibration_tables import calibration_table, missing_text
 from polypath.cli.machine_choice import named_machine
 from polypath.cli.options import CalibratedOption, JsonOption, PlotOption, SubjectOption
@@ -30,9 +31,11 @@ def calibrate(
     """Measure every number of a machine, and show it beside the nominal one."""
     check_writable(json_target)
     check_writable(output)
-    check_different(json_target, output)
     check_picture(plot)
+    check_different(json=json_target, output=output, plot=plot)
     name = named_machine(machine)
+    # Before minutes of measuring, whose result would have nowhere to go.
+    check_cache_folder("no calibration can be kept", cache_folder("calibrations"))
     with progress_bar(f"calibrate {name or 'this computer'}") as progress:
         document = reports.calibrate(name, progress=progress)
     calibrated = document.pop("calibrated")

@@ -117,5 +117,5 @@ polypath machines
 polypath info --machine beluga --plot beluga.png
 polypath plan gpu0 gpu1 64M --machine beluga --plot plan.png
 polypath bench h2d --machine h200x4 --sizes 1M:1G --plot h2d.png
-polypath bench put --machine h200x4 --paths direct,gpu2,gpu3  # a path that hurts
+polypath bench put --machine h200x4 --paths direct,gpu2,gpu3  # slower
 polypath trace gpu0 gpu1 64M --machine beluga --output trace.json"""

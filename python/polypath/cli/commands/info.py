@@ -21,8 +21,8 @@ from polypath.cli.machine_tables import (
     resources_table,
 )
 from polypath.cli.options import JsonOption, MachineOption, PlotOption
-from polypath.cli.output import Document, check_writable, console_for, write_json
-from polypath.cli.plots import check_picture, write_machine
+from polypath.cli.output import Document, console_for, write_json
+from polypath.cli.plots import check_results, write_machine
 from polypath.cli.tables import heading, settings_table
 
 
@@ -35,8 +35,7 @@ def info(
     plot: PlotOption = None,
 ) -> None:
     """Show a machine: places, hops, what copies share, driver calls and the driver."""
-    check_writable(json_target)
-    check_picture(plot)
+    check_results(json_target, plot)
     if settings:
         refuse({"--machine": machine, "--plot": plot}, "--settings are of no machine")
         _show_settings(json_target)

@@ -33,13 +33,12 @@ from polypath.cli.mpi.tables import show_mpi
 from polypath.cli.options import JsonOption, PlotOption
 from polypath.cli.output import (
     Document,
-    check_writable,
     console_for,
     notice,
     progress_bar,
     write_json,
 )
-from polypath.cli.plots import check_picture, write_mpi_curves
+from polypath.cli.plots import check_results, write_mpi_curves
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.units import size_text
 
@@ -50,7 +49,7 @@ def mpi(
     ranks: RanksOption = 2,
     operations: OperationsOption = "latency,bw,bibw",
     sizes: MessageSizesOption = "64K:64M",
-    window: WindowsOption = "1,4,16",
+    window: WindowsOption = None,
     buffers: BuffersOption = "device",
     buffer_per_message: BufferPerMessageOption = False,
     rows: SolverRowsOption = None,
@@ -64,8 +63,7 @@ def mpi(
     plot: PlotOption = None,
 ) -> None:
     """Measure MPI messages between ranks, beside the same without Polypath."""
-    check_writable(json_target)
-    check_picture(plot)
+    check_results(json_target, plot)
     request = make_request(
         ranks=ranks,
         operations=operations,

@@ -6,13 +6,16 @@ from typing import Annotated, List, Optional  # noqa: UP035
 
 import typer
 
+from polypath.cli.errors import UserError
 from polypath.cli.options import JsonOption
 from polypath.cli.output import (
+    STDOUT,
+    check_different,
     check_writable,
     console_for,
     progress_bar,
-    write_file,
     write_json,
+    write_text,
 )
 from polypath.cli.papers import real as real_gpus
 from polypath.cli.papers.document import document_of
@@ -28,7 +31,9 @@ Names = Annotated[
 ]
 HtmlOption = Annotated[
     Optional[str],
-    typer.Option("--html", metavar="FILE", help="Write a report with plots, one file."),
+    typer.Option(
+        "--html", metavar="FILE", help="Write a report with plots, one file; - for stdout."
+    ),
 ]
 RealOption = Annotated[bool, typer.Option("--real", help="Measure what the GPUs here allow.")]
 
@@ -42,15 +47,25 @@ def paper(
     """Set what the papers state beside what comes out here, and say why it differs."""
     check_writable(json_target)
     check_writable(html)
+    check_different(json=json_target, html=html)
     experiments = chosen(names or [])
     if real:
+        _refuse_names(names)
         real_gpus.check_gpus()
         experiments = (REAL,)
     document = document_of(real, _run(experiments))
     write_json(document, json_target)
-    if html:
-        write_file(html, page_of(document).encode())
-    show(console_for(json_target), document)
+    write_text(page_of(document) if html else "", html)
+    show(console_for(STDOUT if STDOUT in (json_target, html) else None), document)
+
+
+def _refuse_names(names: Optional[List[str]]) -> None:  # noqa: UP006
+    if names:
+        raise UserError(
+            f"experiment '{names[0]}' cannot be measured with --real",
+            "on GPUs there is one set of measurements",
+            "Leave out the name, or --real.",
+        )
 
 
 def _run(experiments: tuple[Experiment, ...]) -> list[tuple[str, str, Outcome]]:

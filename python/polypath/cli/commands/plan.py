@@ -38,7 +38,7 @@ from polypath.cli.options import (
     PlotOption,
     SharesOption,
 )
-from polypath.cli.output import Document, check_writable, console_for, write_json
+from polypath.cli.output import Document, console_for, write_json
 from polypath.cli.plan_words import (
     Collective,
     OneTransfer,
@@ -46,7 +46,7 @@ from polypath.cli.plan_words import (
     SeveralTransfers,
     read_words,
 )
-from polypath.cli.plots import check_picture, write_timeline
+from polypath.cli.plots import check_results, write_timeline
 from polypath.cli.sentences import Sentence
 from polypath.cli.tables import heading, paths_table, reasons_grid
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
@@ -80,23 +80,23 @@ def plan(
     Several are planned together, to start at the same time: each SRC:DST:SIZE, or a pattern. Of a
     collective it is which algorithm does it, and why.
     """
-    check_writable(json_target)
-    check_picture(plot)
+    check_results(json_target, plot)
     wanted = read_words(words, by_algorithms=algorithms is not None)
     choice = choose_machine(machine)
     of_collectives = collective_options(
         algorithms, element, reduction, root, in_place, any_order, nodes, counts
     )
     of_one = {"--shares": shares, "--chunks": chunks, "--plot": plot}
+    of_several = {"--issuers": issuers, "--explain": explain or None}
     show: Callable[[Console, Document], None]
     if isinstance(wanted, Collective):
-        refuse({**of_one, "--issuers": issuers}, "it is for transfers")
-        fixed = collective_choices(executor, paths, gpus, of_collectives)
+        refuse({**of_one, **of_several}, "it is for transfers")
+        fixed = collective_choices(wanted.name, executor, paths, gpus, of_collectives)
         document = reports.collective_plan(wanted.name, wanted.nbytes, machine=choice.name, **fixed)
         show = show_collective_plan
     elif isinstance(wanted, OneTransfer):
         refuse(of_collectives, FOR_COLLECTIVES)
-        refuse({"--issuers": issuers, "--gpus": gpus}, "it is for several transfers")
+        refuse({**of_several, "--gpus": gpus}, "it is for several transfers")
         document = _plan_of_one(wanted, choice.name, overrides(executor, paths, shares, chunks))
         show = partial(show_plan, simulated=choice.name != "")
     else:

@@ -7,8 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
-from polypath.cli.errors import UserError
-from polypath.cli.output import STDOUT, check_writable, console_for, notice, write_json
+from polypath.cli.collective_options import refuse
+from polypath.cli.launches import launch_of, say_not_run
+from polypath.cli.output import STDOUT, check_writable, console_for, write_json
 from polypath.cli.run_report import (
     report_folder,
     report_of,
@@ -17,7 +18,7 @@ from polypath.cli.run_report import (
     run_to_the_end,
 )
 from polypath.cli.sentences import Sentence
-from polypath.launching import NOT_EXECUTABLE, WAYS, Launch, LaunchError, plan_launch
+from polypath.launching import NOT_EXECUTABLE, WAYS, Launch
 
 
 def run(
@@ -42,8 +43,10 @@ def run(
 ) -> None:
     """Run an unchanged program, its large copies over every path that helps."""
     check_writable(report)
-    if report is None or dry_run:
-        launch = _launch(command, how, dict(os.environ), quiet)
+    if dry_run:
+        refuse({"--report": report}, "--dry-run runs nothing")
+    if report is None:
+        launch = launch_of(command, how, dict(os.environ), quiet)
         if dry_run:
             print(launch.shell_line())
             return
@@ -52,28 +55,15 @@ def run(
         raise typer.Exit(_run_and_report(command, how, report, quiet))
 
 
-def _launch(command: list[str], how: str, around: dict[str, str], quiet: bool) -> Launch:
-    try:
-        launch = plan_launch(command, how, around)
-    except LaunchError as error:
-        if error.shell_status is None:
-            raise UserError(error.problem, error.why, error.remedy) from None
-        notice(str(error))
-        raise typer.Exit(error.shell_status) from None
-    for line in () if quiet else (f"by {launch.way}: {launch.why}", *launch.notes):
-        notice(line)
-    return launch
-
-
 def _run_and_report(command: list[str], how: str, target: str, quiet: bool) -> int:
     """Run the command, and write what became of the copies of all its processes."""
     with report_folder(target) as folder:
         around = {**os.environ, "POLYPATH_STATS": folder}
-        launch = _launch(command, how, around, quiet)
+        launch = launch_of(command, how, around, quiet)
         try:
             status = run_to_the_end(launch, around)
         except OSError as error:
-            _say_not_run(launch, error)
+            say_not_run(launch, error)
             return NOT_EXECUTABLE
         document = report_of(launch, status, folder)
     write_json(document, target)
@@ -92,12 +82,5 @@ def _become(launch: Launch) -> None:
     try:
         os.execvpe(launch.arguments[0], launch.arguments, {**os.environ, **launch.environment})
     except OSError as error:
-        _say_not_run(launch, error)
+        say_not_run(launch, error)
         raise typer.Exit(NOT_EXECUTABLE) from None
-
-
-def _say_not_run(launch: Launch, error: OSError) -> None:
-    notice(
-        f"'{launch.arguments[0]}' cannot be run ({error.strerror}) "
-        "Name a program, or a script whose first line says what runs it."
-    )

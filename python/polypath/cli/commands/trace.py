@@ -9,6 +9,7 @@ from typer.core import TyperCommand
 
 from polypath import parse_bytes, reports
 from polypath.cli.arguments import overrides
+from polypath.cli.collective_options import refuse
 from polypath.cli.errors import UserError
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
@@ -65,6 +66,7 @@ def trace(
         _refuse_both(transfer, machine, executor, paths, shares, chunks)
         raise typer.Exit(_trace_program(program, how, output))
     source, destination, size = _transfer(transfer)
+    refuse({"--how": None if how == "auto" else how}, "it is for a program, after '--'")
     choice = choose_machine(machine)
     fixed = overrides(executor, paths, shares, chunks)
     document = reports.trace(source, destination, parse_bytes(size), machine=choice.name, **fixed)
@@ -78,8 +80,9 @@ def trace(
 def _transfer(words: Optional[list[str]]) -> list[str]:
     if words is not None and len(words) == len(("source", "destination", "size")):
         return words
+    written = " ".join(words or ())
     raise UserError(
-        "there is nothing to trace",
+        f"'{written}' cannot be traced" if written else "there is nothing to trace",
         "it takes SRC DST SIZE, or a program after '--'",
         "Try 'polypath trace gpu0 gpu1 64M --output trace.json'.",
     )
@@ -105,6 +108,8 @@ def _trace_program(program: list[str], how: str, output: str) -> int:
         raise UserError("there is no program", "nothing follows '--'", "Name one.")
     folder = Path.cwd() if output == STDOUT else Path(output).parent
     status, document = trace_program(program, how, folder)
+    if document is None:  # it has not been run
+        return status
     write_json(document, output)
     if not _copies(document):
         notice("no copy of the program was large enough to be looked at, or it used no GPU.")
@@ -123,5 +128,6 @@ def _say_where(document: dict[str, Any], output: str, what: str) -> None:
     if output == STDOUT:
         return
     console = console_for(None)
-    console.print(f"{len(_copies(document))} copies are in {output}, {what}.")
+    count = len(_copies(document))
+    console.print(f"{count} {'copy is' if count == 1 else 'copies are'} in {output}, {what}.")
     console.print("Open it at https://ui.perfetto.dev, 'Open trace file'.")

@@ -46,7 +46,7 @@ def tune(
     """Search all static plans exhaustively, and set the best beside the automatic plan."""
     check_writable(json_target)
     check_writable(output)
-    check_different(json_target, output)
+    check_different(json=json_target, output=output)
     choice = choose_machine(machine)
     named, places = executors(executor), pair(source, destination)
     with progress_bar(f"tune {choice.name}") as progress:

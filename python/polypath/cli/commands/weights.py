@@ -13,7 +13,7 @@ from rich.table import Table
 from polypath import parse_bytes
 from polypath.cli.arguments import pair
 from polypath.cli.commands.bench import check_verified
-from polypath.cli.errors import UserError
+from polypath.cli.errors import UserError, meant_place
 from polypath.cli.options import JsonOption, OptionalDestination, OptionalSource
 from polypath.cli.output import (
     Document,
@@ -74,16 +74,17 @@ def _check_repeats(repeats: int) -> None:
 
 
 def _document(torch: Any, gpu: int, nbytes: int, repeats: int) -> Document:
+    _check_fits(torch, gpu, nbytes)
     name = torch.cuda.get_device_name(gpu)
     try:
         with progress_bar(f"weights on {name}") as progress:
             results = measure_weights(torch, gpu, nbytes, repeats, progress)
     except torch.cuda.OutOfMemoryError:
-        raise UserError(
-            f"{size_text(nbytes)} of weights do not fit",
-            f"GPU {gpu} has {size_text(torch.cuda.mem_get_info(gpu)[0])} free",
-            "Ask for less with --total.",
-        ) from None
+        raise _too_large(nbytes, _free_text(torch, gpu)) from None
+    except RuntimeError as error:  # what PyTorch raises where the host has too little
+        if "memory" not in str(error):
+            raise
+        raise _too_large(nbytes, f"PyTorch says: {str(error).splitlines()[0]}") from None
     return {
         "schema": "polypath.bench/1",
         "machine": name,
@@ -92,6 +93,22 @@ def _document(torch: Any, gpu: int, nbytes: int, repeats: int) -> Document:
         "host": {"simulated": False, "torch": torch.__version__, "cuda": torch.version.cuda},
         "results": results,
     }
+
+
+def _check_fits(torch: Any, gpu: int, nbytes: int) -> None:
+    """Refuse what a GPU's free memory cannot hold, before its tensors are listed and made."""
+    if nbytes > torch.cuda.mem_get_info(gpu)[0]:
+        raise _too_large(nbytes, _free_text(torch, gpu))
+
+
+def _free_text(torch: Any, gpu: int) -> str:
+    return f"GPU {gpu} has {size_text(torch.cuda.mem_get_info(gpu)[0])} free"
+
+
+def _too_large(nbytes: int, why: str) -> UserError:
+    return UserError(
+        f"{size_text(nbytes)} of weights do not fit", why, "Ask for less with --total."
+    )
 
 
 def _total(text: str) -> int:
@@ -107,26 +124,38 @@ def _total(text: str) -> int:
 
 def _gpu(places: tuple[str, str]) -> int:
     """Return the number of the one GPU among two places."""
-    gpus = [place for place in places if re.fullmatch(r"gpu\d+", place)]
-    hosts = [place for place in places if re.fullmatch(r"host\d*", place)]
-    if len(gpus) == len(hosts) == 1:
-        return int(gpus[0][3:])
+    gpu = _gpu_among(places)
+    if gpu is not None:
+        return gpu
+    meant = tuple(meant_place(place) for place in places)
+    suggested = f" Did you mean {' '.join(meant)}?" if _gpu_among(meant) is not None else ""
     raise UserError(
         f"weights cannot move from {places[0]} to {places[1]}",
         "they move between the host and one GPU, both ways",
-        "Write for example: polypath weights host gpu1.",
+        f"Write for example: polypath weights host gpu1.{suggested}",
     )
 
 
-def _torch(gpu: int) -> Any:
+def _gpu_among(places: tuple[str, ...]) -> int | None:
+    gpus = [place for place in places if re.fullmatch(r"gpu(0|[1-9]\d{0,3})", place, re.ASCII)]
+    hosts = [place for place in places if re.fullmatch(r"host\d*", place, re.ASCII)]
+    return int(gpus[0].removeprefix("gpu")) if len(gpus) == len(hosts) == 1 else None
+
+
+def _loaded_torch() -> Any:
+    problem, remedy = "weights cannot be moved", "Install it: pip install torch."
     try:
-        torch = importlib.import_module("torch")
-    except ImportError:
-        raise UserError(
-            "weights cannot be moved",
-            "PyTorch is not installed here, and they are its tensors",
-            "Install it: pip install torch.",
-        ) from None
+        return importlib.import_module("torch")
+    except (ImportError, OSError) as error:
+        if getattr(error, "name", None) in ("torch", None) and isinstance(error, ImportError):
+            why = "PyTorch is not installed here, and they are its tensors"
+            raise UserError(problem, why, remedy) from None
+        why = f"PyTorch cannot be loaded: {error}"
+        raise UserError(problem, why, "Install it anew: pip install torch.") from None
+
+
+def _torch(gpu: int) -> Any:
+    torch = _loaded_torch()
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if gpu < gpus:
         return torch

@@ -13,6 +13,7 @@ from polypath.cli.mpi.request import (
     REPEATS,
     ROWS,
     SOLVER,
+    WINDOWS,
 )
 
 RanksOption = Annotated[int, typer.Option("--ranks", metavar="COUNT", help="Processes.")]
@@ -23,7 +24,10 @@ MessageSizesOption = Annotated[
     str, typer.Option("--sizes", metavar="LIST", help="Comma list of sizes and FIRST:LAST.")
 ]
 WindowsOption = Annotated[
-    str, typer.Option("--window", metavar="LIST", help="Messages in flight at a time.")
+    Optional[str],
+    typer.Option(
+        "--window", metavar="LIST", help=f"Messages in flight at a time. Default: {WINDOWS}."
+    ),
 ]
 BuffersOption = Annotated[
     str,

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from polypath import install
+from polypath.cli.caches import cache_folder, check_cache_folder
 from polypath.cli.errors import UserError
 
 NAME = "polypath_mpi_bench"
@@ -23,26 +24,11 @@ LIBRARIES = ("-ldl",)
 
 def compiled_program(compiler: Path) -> Path:
     """Return the program for the MPI of this compiler wrapper, compiled if it was not before."""
-    folder = cache_folder() / "polypath"
+    folder = cache_folder("the compiled MPI program")
     program = folder / f"{NAME}-{_identity(compiler)}"
     if not os.access(program, os.X_OK):
         _compile(compiler, program)
     return program
-
-
-def cache_folder() -> Path:
-    """Return where this user's caches are, as the XDG base directory specification has it."""
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if chosen.is_absolute():
-        return chosen
-    home = Path(os.environ.get("HOME", ""))
-    if home.is_absolute():
-        return home / ".cache"
-    raise UserError(
-        "there is no folder for the compiled MPI program",
-        "neither XDG_CACHE_HOME nor HOME is an absolute path",
-        "Set one of them.",
-    )
 
 
 def source_files() -> list[Path]:
@@ -75,31 +61,19 @@ def _header(compiler: Path) -> str:
 
 
 def _compile(compiler: Path, program: Path) -> None:
-    _make_folder(program.parent)
+    check_cache_folder("the MPI program cannot be compiled", program.parent)
     sources = [str(file) for file in source_files() if file.suffix == ".c"]
     # Under another name first: two may compile at once, and one may be interrupted.
     handle, temporary = tempfile.mkstemp(prefix=f".{NAME}.", dir=program.parent)
     os.close(handle)
     try:
         _run(compiler, [*FLAGS, *sources, "-o", temporary, *LIBRARIES], "")
+        if Path(temporary).stat().st_size == 0:
+            raise _failure(f"{compiler} has written no program")
         Path(temporary).chmod(0o755)
         Path(temporary).replace(program)
     finally:
         Path(temporary).unlink(missing_ok=True)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        writable = os.access(folder, os.W_OK | os.X_OK)
-    except OSError:
-        writable = False
-    if not writable:
-        raise UserError(
-            "the MPI program cannot be compiled",
-            f"this user may not write to {folder}",
-            "Set XDG_CACHE_HOME to a folder that you may write to.",
-        )
 
 
 def _run(compiler: Path, arguments: list[str], text: str) -> str:
@@ -108,9 +82,10 @@ def _run(compiler: Path, arguments: list[str], text: str) -> str:
             [str(compiler), *arguments], input=text, capture_output=True, text=True, check=False
         )
     except OSError as error:
-        raise _failure(compiler, error.strerror or str(error)) from None
+        raise _failure(f"{compiler}: {error.strerror or error}") from None
     if run.returncode != 0:
-        raise _failure(compiler, _first_error(run.stderr) or f"status {run.returncode}")
+        why = _first_error(run.stderr) or f"status {run.returncode}"
+        raise _failure(f"{compiler} says: {why}")
     return run.stdout
 
 
@@ -120,9 +95,9 @@ def _first_error(messages: str) -> str:
     return (errors or lines or [""])[0]
 
 
-def _failure(compiler: Path, why: str) -> UserError:
+def _failure(why: str) -> UserError:
     return UserError(
         "the MPI program cannot be compiled",
-        f"{compiler} says: {why}",
+        why,
         "Check that this wrapper compiles, or name another with --mpicc.",
     )

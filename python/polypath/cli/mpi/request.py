@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from polypath import install
 from polypath.cli.errors import UserError, did_you_mean
@@ -27,6 +28,7 @@ HALO_STEP = 16  # bytes: a solver's rows are whole words of its kernel
 OF_KERNELS = ("device", "managed")  # memory that a solver's kernel computes in
 MEMORIES = ("device", "host", "pinned", "managed")  # host is pageable, as malloc gives it
 DRIVERS = ("cuda", "stand-in")
+WINDOWS = "1,4,16"  # unless others are named
 ROWS = 8  # of each rank of a solver by default
 REPEATS = 5  # rounds by default; on the stand-in driver, whose times mean nothing, one
 
@@ -103,7 +105,7 @@ def make_request(
     ranks: int,
     operations: str,
     sizes: str,
-    windows: str,
+    windows: str | None,
     buffers: str,
     buffer_per_message: bool,
     check: bool,
@@ -125,6 +127,7 @@ def make_request(
         )
     sent_from, received_into = _memories(buffers)
     names = _operations(operations, ranks)
+    _check_windows(names, {"--window": windows, "--buffer-per-message": buffer_per_message})
     numbers = _numbers("sizes", sizes, MOST_BYTES, "MPI counts bytes in a C int")
     if rows is not None:
         _in_range("rows", rows, 1, MOST_ROWS)
@@ -133,7 +136,7 @@ def make_request(
         ranks=ranks,
         operations=names,
         sizes=numbers,
-        windows=_numbers("windows", windows, MOST_WINDOW, "that many messages are enough"),
+        windows=_windows(WINDOWS if windows is None else windows),
         sent_from=sent_from,
         received_into=received_into,
         buffer_per_message=buffer_per_message,
@@ -211,6 +214,19 @@ def _operations(text: str, ranks: int) -> tuple[str, ...]:
     return names
 
 
+def _check_windows(names: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Refuse what is about several messages at a time, where each operation has one."""
+    several = any(OPERATIONS[name] for name in names)
+    for option, value in options.items():
+        if value and not several:
+            raise UserError(
+                f"{option} cannot be used",
+                f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} one message at a "
+                "time",
+                "Leave it out, or ask for bw or another operation with windows.",
+            )
+
+
 def _check_solver(
     names: tuple[str, ...], sizes: tuple[int, ...], one_kind: bool, rows: int | None
 ) -> None:
@@ -235,6 +251,10 @@ def _check_solver(
             f"its rows are whole words of {HALO_STEP} bytes",
             f"Round it to a multiple of {HALO_STEP}.",
         )
+
+
+def _windows(text: str) -> tuple[int, ...]:
+    return _numbers("windows", text, MOST_WINDOW, "so many messages are in flight at most")
 
 
 def _numbers(what: str, text: str, most: int, why: str) -> tuple[int, ...]:

@@ -87,7 +87,10 @@ def _failure(outcome: Outcome, points: int) -> str:
     if outcome.hung:
         return f"they gave no result for {outcome.silence:.0f} s and were ended"
     if not outcome.complete:
-        return outcome.own_message() or f"the launcher ended with status {outcome.status}"
+        return outcome.own_message() or (
+            f"the launcher ended with status {outcome.status} before all was measured "
+            "(--mpirun and --mpicc must be of one MPI)"
+        )
     if outcome.status != 0 and outcome.wrong_bytes == 0:
         return f"they measured everything, but then ended with status {outcome.status}"
     if len(outcome.results) != points:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polypath.cli.errors import UserError
-from polypath.launching import LauncherFamily, answer_of, find_program, launcher_family
+from polypath.launching import LauncherFamily, answer_of, find_program, launcher_family, refusal
 
 LAUNCHERS = ("mpirun", "mpiexec")
 
@@ -88,7 +88,7 @@ def _resolved(name: str) -> Path:
         return Path(path).absolute()
     raise UserError(
         f"'{name}' cannot be started",
-        "there is no such program on the PATH",
+        refusal(name).why,
         "Name the launcher of your MPI with --mpirun.",
     )
 
@@ -100,9 +100,15 @@ def _find_compiler(launcher: Path, named: str | None) -> Path:
     path = find_program(named if named is not None else "mpicc")
     if path is not None:
         return Path(path).absolute()
+    if named is not None:
+        raise UserError(
+            f"'{named}' cannot compile the MPI program",
+            refusal(named).why,
+            "Name the compiler wrapper of your MPI with --mpicc.",
+        )
     raise UserError(
         "the MPI program cannot be compiled",
-        f"there is no {named or 'mpicc'}, and every MPI needs a program of its own",
+        "there is no mpicc, and every MPI needs a program of its own",
         "Install the development files of your MPI, or name its compiler wrapper with --mpicc.",
     )
 

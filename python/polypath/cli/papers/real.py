@@ -30,7 +30,9 @@ def check_gpus() -> None:
     if not real:
         raise UserError(
             "nothing real can be measured here",
-            note or "a simulated machine is chosen by POLYPATH_MACHINE",
+            "there is no GPU to drive here"
+            if note
+            else "POLYPATH_MACHINE names a simulated machine",
             "Run it on a computer with two GPUs, or leave --real out.",
         )
     gpus = [place for place in reports.machine()["places"] if place["kind"] == "gpu"]

@@ -6,7 +6,7 @@ import logging
 from pathlib import PurePath
 
 from polypath.cli.errors import UserError
-from polypath.cli.output import Document, check_writable, write_file
+from polypath.cli.output import Document, check_different, check_writable, write_file
 
 # It warns of a home that it cannot write to, and of the fonts that it looks for the first time.
 logging.getLogger("matplotlib").setLevel(logging.ERROR)
@@ -25,6 +25,13 @@ def check_picture(target: str | None) -> None:
             "End its name with one of them.",
         )
     check_writable(target)
+
+
+def check_results(json_target: str | None, plot: str | None) -> None:
+    """Refuse what --json and --plot name if it cannot be written, before any work is done."""
+    check_writable(json_target)
+    check_picture(plot)
+    check_different(json=json_target, plot=plot)
 
 
 def write_machine(machine: Document, target: str | None, simulated: bool) -> None:

@@ -1,0 +1,41 @@
+"""The folder of what is kept for a user: calibrations, and compiled programs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from polypath.cli.errors import UserError
+
+
+def cache_folder(purpose: str) -> Path:
+    """Return this user's folder for Polypath, as the XDG base directory specification has it.
+
+    Raises UserError, with the purpose in its words, where no variable says where it is.
+    """
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if chosen.is_absolute():
+        return chosen / "polypath"
+    home = Path(os.environ.get("HOME", ""))
+    if home.is_absolute():
+        return home / ".cache" / "polypath"
+    raise UserError(
+        f"there is no folder for {purpose}",
+        "neither XDG_CACHE_HOME nor HOME is an absolute path",
+        "Set one of them.",
+    )
+
+
+def check_cache_folder(problem: str, folder: Path) -> None:
+    """Make the folder, and refuse one that cannot be written; the problem is what that prevents."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError:
+        raise UserError(
+            problem,
+            f"this user may not write to {folder}",
+            "Set XDG_CACHE_HOME to a folder that you may write to.",
+        ) from None

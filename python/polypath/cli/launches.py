@@ -1,0 +1,35 @@
+"""How commands start a program, and what they say where it cannot be started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from polypath.cli.arguments import choice
+from polypath.cli.errors import UserError
+from polypath.cli.output import notice
+from polypath.launching import WAYS, Launch, LaunchError, plan_launch
+
+
+def launch_of(command: Sequence[str], how: str, around: dict[str, str], quiet: bool) -> Launch:
+    """Return how to start a command, and say so; end as shells do where there is no program."""
+    choice("way", how, WAYS)
+    try:
+        launch = plan_launch(command, how, around)
+    except LaunchError as error:
+        if error.shell_status is None:
+            raise UserError(error.problem, error.why, error.remedy) from None
+        notice(str(error))
+        raise typer.Exit(error.shell_status) from None
+    for line in () if quiet else (f"by {launch.way}: {launch.why}", *launch.notes):
+        notice(line)
+    return launch
+
+
+def say_not_run(launch: Launch, error: OSError) -> None:
+    """Say why the system does not run a program that there is."""
+    notice(
+        f"'{launch.arguments[0]}' cannot be run ({error.strerror}) "
+        "Name a program, or a script whose first line says what runs it."
+    )

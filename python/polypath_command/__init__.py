@@ -1,0 +1,18 @@
+"""Where the command `polypath` starts.
+
+It is a package of its own, because Ctrl-C may come while Python loads the package that does it.
+"""
+
+from __future__ import annotations
+
+_INTERRUPTED = 130  # as shells have it; here nothing of polypath is loaded yet
+
+
+def main() -> int:
+    """Load the command line and run it; return the exit status."""
+    try:
+        from polypath.cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
