@@ -158,8 +158,9 @@ def bench(
     the order of `sizes`, with `window` copies (1 to 1024) in flight at a time. `pieces` (1 to
     65536, 512 if left out) is for the operation "many": so many copies of each size are asked for
     together. With `verify` every byte of every destination is compared, of `verified_bytes` if the
-    simulated memories would be too large; without, no result is `verified`. With "all" as source and destination there is one result per size and ordered pair
-    of places that "put", "bw", "bibw", "latency", "h2d" or "d2h" can run between.
+    simulated memories would be too large; without, no result is `verified`. With "all" as source
+    and destination there is one result per size and ordered pair of places that "put", "bw",
+    "bibw", "latency", "h2d" or "d2h" can run between.
     """
     request = {
         "operation": operation,

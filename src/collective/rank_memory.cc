@@ -123,21 +123,16 @@ Address RankMemory::make_flags() {
   return flags;
 }
 
-// Flags of GPUs on a stream that nothing else is in, so that it does not wait for what waits for
-// them.
+// In no stream: it would wait behind what waits for the flags.
 void RankMemory::set_flags() {
   std::vector<Address> mailboxes;
   {
     const std::scoped_lock lock(mutex_);
     mailboxes = own_mailboxes_;
   }
-  for (Bytes offset; offset < flag_bytes(); offset += kFlagBytes) {
-    if (flags_at() != gpu()) driver_.signal(flags_ + offset, flags_at(), 1);
-    else driver_.write_value(stream_, flags_ + offset, gpu(), 1);
-  }
-  for (const Address mailbox : mailboxes)
-    driver_.write_value(stream_, mailbox + Bytes{kMailAbandoned}, gpu(), 1);
-  driver_.synchronize(stream_);
+  for (Bytes offset; offset < flag_bytes(); offset += kFlagBytes)
+    driver_.signal(flags_ + offset, flags_at(), 1);
+  for (const Address mailbox : mailboxes) driver_.signal(mailbox + Bytes{kMailAbandoned}, gpu(), 1);
 }
 
 void RankMemory::exchange(const std::vector<Address>& own) {

@@ -242,11 +242,12 @@ class Driver {
   /// What follows in the stream starts once the word is `value`. Whoever is to write it must not
   /// need anything that is put into streams later than this.
   virtual void wait_value(StreamHandle stream, Address address, PlaceId place, std::uint32_t value);
-  /// Writes a word of 32 bits in the pinned memory of a host, now and in no stream: whoever sees it
-  /// sees what the calling thread wrote before. Streams share the channels of a GPU, so that a
-  /// write in one may come no sooner than what another one waits for; this one always comes. Errors
-  /// as of write_value, and (invalid_argument) for other memory.
-  virtual void signal(Address address, PlaceId host, std::uint32_t value);
+  /// Writes a word of 32 bits at a place, now and in no stream: whoever sees it sees what the
+  /// calling thread wrote before. Streams share the channels of a GPU, so that a write in one may
+  /// come no sooner than what another one waits for; this one always comes. In a host's memory it
+  /// is a store of the thread; for a GPU's first one CUDA needs a tenth of a second and half a GB
+  /// there. Errors as of write_value.
+  virtual void signal(Address address, PlaceId place, std::uint32_t value);
 
   /// What another process needs to reach the allocation that the address lies in, from there on.
   /// Error (unsupported) for memory that cannot be shared; allocate_shareable() returns none such.

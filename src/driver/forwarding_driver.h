@@ -72,8 +72,8 @@ class ForwardingDriver : public Driver {
                   std::uint32_t value) override {
     real_.wait_value(stream, address, place, value);
   }
-  void signal(Address address, PlaceId host, std::uint32_t value) override {
-    real_.signal(address, host, value);
+  void signal(Address address, PlaceId place, std::uint32_t value) override {
+    real_.signal(address, place, value);
   }
   ExportedMemory export_memory(Address address) override { return real_.export_memory(address); }
   Address import_memory(const ExportedMemory& memory, PlaceId gpu) override {

@@ -45,8 +45,11 @@ void MachineReader::read_hop_entry(const JsonField& field) {
   Hop hop;
   if (!absent) hop.latency = duration(field.at("latency"));
   if (!absent) hop.bandwidth = rate(field.at("bandwidth"));
-  const auto destinations = places_at(field.at("to"));
-  for (const PlaceId from : places_at(field.at("from"))) {
+  const auto sources = places_at(field.at("from")), destinations = places_at(field.at("to"));
+  const bool is_circle = sources.size() == 1 && sources == destinations;
+  if (is_circle && field.at("from").text(kLongestName) == name(sources[0]))
+    field.reject(fmt::format("joins {0} to {0}", name(sources[0])), "a copy there needs no path");
+  for (const PlaceId from : sources) {
     for (const PlaceId to : destinations) {
       if (from == to) continue;
       if (++expansions_ > kMostExpansions)

@@ -75,22 +75,26 @@ TEST_P(DriverFlags, AThreadSignalsWhatAStreamWaitsFor) {
   EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
 }
 
-// More streams wait than a GPU has channels: no stream of its own could be sure to get through.
+// More streams wait than a GPU has channels: no stream of theirs could be sure to get through.
 TEST_P(DriverFlags, AThreadSignalsHoweverManyStreamsWait) {
   constexpr int kStreams = 64;
-  const Address flag = allocate(host(), word(0));
+  for (const PlaceId place : {host(), gpu()}) {
+    const Address flag = allocate(place, word(0));
+    std::vector<StreamHandle> waiting;
+    for (int i = 0; i < kStreams; ++i) waiting.push_back(stream(gpu()));
 
-  for (int i = 0; i < kStreams; ++i) driver().wait_value(stream(gpu()), flag, host(), 1);
-  driver().signal(flag, host(), 1);
+    for (const StreamHandle each : waiting) driver().wait_value(each, flag, place, 1);
+    driver().signal(flag, place, 1);
 
-  EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
+    EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
+  }
 }
 
-TEST_P(DriverFlags, AThreadSignalsInPinnedMemoryOnly) {
-  const Address at_gpu = allocate(gpu(), word(0)), flag = allocate(host(), Bytes{64});
+TEST_P(DriverFlags, SignalsAreAligned) {
+  const Address at_host = allocate(host(), Bytes{64}), at_gpu = allocate(gpu(), Bytes{64});
 
-  EXPECT_THROW(driver().signal(at_gpu, gpu(), 1), Error);
-  EXPECT_THROW(driver().signal(flag + 2_B, host(), 1), Error);
+  EXPECT_THROW(driver().signal(at_host + 2_B, host(), 1), Error);
+  EXPECT_THROW(driver().signal(at_gpu + 2_B, gpu(), 1), Error);
 }
 
 TEST_P(DriverFlags, AValueThatIsThereIsNotWaitedFor) {

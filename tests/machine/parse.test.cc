@@ -172,6 +172,15 @@ TEST(ParseMachine, PointsAtTheOffendingField) {
         << spoiled.pointer;
 }
 
+// A pattern stands for the pairs of different places.
+TEST(ParseMachine, RefusesAHopFromAPlaceToItself) {
+  json file = with_costs(sound());
+  file["hops"][0]["from"] = "gpu0", file["hops"][0]["to"] = "gpu0";
+
+  EXPECT_THAT(complaint_about(file.dump()),
+              HasSubstr("/hops/0 joins gpu0 to gpu0 (a copy there needs no path)"));
+}
+
 TEST(ParseMachine, NamesTheFileWhereAllOfItIsMeant) {
   EXPECT_THAT(complaint("/description", nullptr), HasSubstr("mine.json has no 'description'"));
   EXPECT_THAT(complaint_about("[1, 2]"), HasSubstr("mine.json is of type array"));

@@ -26,6 +26,7 @@
   X(context_retain, cuDevicePrimaryCtxRetain, 7000, (ContextPointer*, Device))                     \
   X(context_release, cuDevicePrimaryCtxRelease_v2, 11000, (Device))                                \
   X(context_current, cuCtxGetCurrent, 4000, (ContextPointer*))                                     \
+  X(context_create, cuCtxCreate_v2, 3020, (ContextPointer*, unsigned, Device))                     \
   X(context_id, cuCtxGetId, 12000, (ContextPointer, unsigned long long*))                          \
   X(context_device, cuCtxGetDevice, 2000, (Device*))                                               \
   X(context_push, cuCtxPushCurrent_v2, 4000, (ContextPointer))                                     \

@@ -76,7 +76,7 @@ class CudaDriver final : public Driver {
                    std::uint32_t value) override;
   void wait_value(StreamHandle stream, Address address, PlaceId place,
                   std::uint32_t value) override;
-  void signal(Address address, PlaceId host, std::uint32_t value) override;
+  void signal(Address address, PlaceId place, std::uint32_t value) override;
   ExportedMemory export_memory(Address address) override;
   Address import_memory(const ExportedMemory& memory, PlaceId gpu) override;
   void release_import(Address address) override;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
+#include "driver/cuda/signal_contexts.h"
 
 namespace polypath::cuda {
 
@@ -42,11 +43,12 @@ void CudaDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
 }
 
 // What GPUs read over PCIe is what the caches of the CPUs have.
-void CudaDriver::signal(Address address, PlaceId host, std::uint32_t value) {
-  if (is_gpu(host) || address.value % sizeof value != 0)
-    fail(ErrorCode::invalid_argument, fmt::format("0x{:x} cannot be signalled", address.value),
-         "a thread writes words of 4 bytes in pinned memory, at multiples of that",
-         "Write it in a stream, or correct the address.");
+void CudaDriver::signal(Address address, PlaceId place, std::uint32_t value) {
+  if (address.value % sizeof value != 0)
+    fail(ErrorCode::invalid_argument, fmt::format("0x{:x} cannot be a flag", address.value),
+         "flags have 4 bytes, and lie at multiples of that", "Correct the address.");
+  if (is_gpu(place))
+    return SignalContexts::of_process().write(ordinal(place), address.value, value);
   auto& word = *reinterpret_cast<std::uint32_t*>(address.value);
   std::atomic_ref(word).store(value, std::memory_order_release);
 }

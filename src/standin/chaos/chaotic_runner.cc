@@ -51,9 +51,9 @@ void ChaoticRunner::free(Address base) {
                                     machine_.place(block->info().place).name));
 }
 
-StreamHandle ChaoticRunner::create_stream(PlaceId gpu, bool own) {
+StreamHandle ChaoticRunner::create_stream(PlaceId gpu, ContextPointer context) {
   const StreamHandle stream{next_handle_++};
-  queues_[stream] = scheduler_.create_queue(gpu, own);
+  queues_[stream] = scheduler_.create_queue(gpu, context);
   return stream;
 }
 

@@ -19,7 +19,7 @@ class ChaoticRunner final : public Runner {
   }
   void free(Address base) override;
 
-  StreamHandle create_stream(PlaceId gpu, bool own) override;
+  StreamHandle create_stream(PlaceId gpu, ContextPointer context) override;
   void destroy_stream(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override { events_.erase(event); }

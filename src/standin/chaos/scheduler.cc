@@ -35,21 +35,21 @@ class FunctionJob final : public Job {
 Scheduler::Scheduler(std::uint64_t seed, Limits limits)
     : choices_(seed), steps_(~seed), limits_(limits), thread_([this] { run(); }) {}
 
-QueuePointer Scheduler::create_queue(PlaceId gpu, bool shares_channel) {
+QueuePointer Scheduler::create_queue(PlaceId gpu, ContextPointer context) {
   const std::scoped_lock lock(mutex_);
   auto queue = std::make_shared<Queue>();
   queue->gpu = gpu;
   queue->priority = choices_.below(UINT64_MAX);
-  queue->channel = shares_channel ? next_channel(gpu) : std::make_shared<Channel>();
+  queue->channel = context != nullptr ? next_channel(context) : std::make_shared<Channel>();
   queues_.push_back(queue);
   return queue;
 }
 
-const std::shared_ptr<Channel>& Scheduler::next_channel(PlaceId gpu) {
-  std::vector<std::shared_ptr<Channel>>& channels = channels_[gpu];
+const std::shared_ptr<Channel>& Scheduler::next_channel(ContextPointer context) {
+  std::vector<std::shared_ptr<Channel>>& channels = channels_[context];
   while (channels.size() < static_cast<std::size_t>(limits_.channels))
     channels.push_back(std::make_shared<Channel>());
-  return channels[turns_[gpu]++ % channels.size()];
+  return channels[turns_[context]++ % channels.size()];
 }
 
 void Scheduler::close(const QueuePointer& queue) {

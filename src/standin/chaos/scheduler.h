@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "standin/abi.h"
 #include "standin/chaos/host_thread.h"
 #include "standin/chaos/queue.h"
 
@@ -18,7 +19,7 @@ namespace polypath::standin::chaos {
 
 class Scheduler {
  public:
-  /// Each GPU has that many channels of that many slots, which its streams get by turns.
+  /// Each context has that many channels of that many slots, which its streams get by turns.
   struct Limits {
     int slots;
     int channels;
@@ -28,8 +29,8 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// With a channel of its own, or the GPU's next one.
-  QueuePointer create_queue(PlaceId gpu, bool shares_channel);
+  /// With the context's next channel; of no context with a channel of its own.
+  QueuePointer create_queue(PlaceId gpu, ContextPointer context);
   /// What is in the queue runs to its end.
   void close(const QueuePointer& queue);
   /// Puts an entry behind those of the queue and after those joined to it.
@@ -62,7 +63,7 @@ class Scheduler {
   };
 
   void run();
-  const std::shared_ptr<Channel>& next_channel(PlaceId gpu);
+  const std::shared_ptr<Channel>& next_channel(ContextPointer context);
   [[nodiscard]] bool fits(const Queue& queue, int slots) const;
   void hold_up(const Queue& own, Entry& entry);
   void draw_priorities();
@@ -79,8 +80,8 @@ class Scheduler {
   Chance choices_;                    ///< made under the lock
   Chance steps_;                      ///< for the steps of jobs
   Limits limits_;
-  std::map<PlaceId, std::vector<std::shared_ptr<Channel>>> channels_;
-  std::map<PlaceId, std::size_t> turns_;  ///< how many streams have got one
+  std::map<ContextPointer, std::vector<std::shared_ptr<Channel>>> channels_;
+  std::map<ContextPointer, std::size_t> turns_;  ///< how many streams have got one
   std::list<QueuePointer> queues_;
   std::uint64_t picks_left_ = 0;  ///< until priorities are drawn anew
   bool stopped_ = false;

@@ -6,9 +6,13 @@ namespace polypath::standin {
 namespace {
 
 Result create(const char* name, StreamPointer* where, unsigned flags, int priority) {
-  return enter(name, [&](Process& process) {
+  return enter_unlocked(name, [&](Process& process) {
     if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
-    *where = process.streams.create(process.contexts.current(), flags, priority).handle;
+    under_lock(process,
+               [](Process& locked) { return locked.streams.make_room(locked.contexts.current()); });
+    under_lock(process, [&](Process& locked) {
+      *where = locked.streams.create(locked.contexts.current(), flags, priority).handle;
+    });
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "driver/sim/memory.h"
 #include "machine/machine.h"
+#include "standin/abi.h"
 #include "standin/facts/settings.h"
 #include "standin/state/work.h"
 
@@ -37,8 +38,8 @@ class Runner {
   virtual void free(Address base) = 0;
 
   // Streams and events
-  /// `own` streams are the program's, others are default streams.
-  virtual StreamHandle create_stream(PlaceId gpu, bool own) = 0;
+  /// Of a context; of none: a default stream.
+  virtual StreamHandle create_stream(PlaceId gpu, ContextPointer context) = 0;
   /// Does not wait: what is queued runs to its end.
   virtual void destroy_stream(StreamHandle stream) = 0;
   virtual EventHandle create_event(PlaceId gpu) = 0;

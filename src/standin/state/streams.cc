@@ -1,9 +1,19 @@
 #include "standin/state/streams.h"
 
+#include <algorithm>
+#include <array>
+
 namespace polypath::standin {
 namespace {
 
 bool belongs(const Stream& stream, ContextPointer context) { return stream.context == context; }
+
+constexpr std::array<std::size_t, 5> kRoom{35, 78, 163, 291, 416};
+
+std::size_t room_for(std::size_t streams) {
+  const auto* const room = std::lower_bound(kRoom.begin(), kRoom.end(), streams);
+  return room == kRoom.end() ? streams : *room;
+}
 
 }  // namespace
 
@@ -18,8 +28,18 @@ Stream& Streams::add(ContextPointer context, StreamHandle work, unsigned flags) 
   return stream;
 }
 
+Waiting Streams::make_room(const Context& context) {
+  std::size_t& room = room_.try_emplace(context.id, kRoom.front()).first->second;
+  std::size_t wanted = 1;
+  for (const auto& [handle, stream] : streams_.all())
+    if (stream->context == context.handle && !stream->legacy) ++wanted;
+  if (wanted <= room) return {};
+  room = room_for(wanted);
+  return runner_.finish_gpu(context.gpu);
+}
+
 Stream& Streams::create(const Context& context, unsigned flags, int priority) {
-  Stream& stream = add(context.handle, runner_.create_stream(context.gpu, true), flags);
+  Stream& stream = add(context.handle, runner_.create_stream(context.gpu, context.handle), flags);
   stream.priority = priority;
   return stream;
 }
@@ -42,7 +62,7 @@ Stream& Streams::default_stream(const Context& context, DefaultStream which) {
   StreamPointer& known =
       legacy ? legacy_[context.handle] : per_thread_[{context.handle, std::this_thread::get_id()}];
   if (known != nullptr) return streams_.find(known);
-  Stream& made = add(context.handle, runner_.create_stream(context.gpu, false), 0);
+  Stream& made = add(context.handle, runner_.create_stream(context.gpu, nullptr), 0);
   made.legacy = legacy;
   known = made.handle;
   return made;

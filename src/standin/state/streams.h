@@ -45,6 +45,10 @@ class Streams {
   Streams(Runner& runner, Contexts& contexts, bool chaotic)
       : runner_(runner), contexts_(contexts), streams_(1, chaotic), events_(2, chaotic) {}
 
+  /// What making one more stream of the context waits for. H200s with driver 580 have room for so
+  /// many at once; to get more room they wait for all work of the GPU, whoever is to let it go on,
+  /// and hold up other calls meanwhile (results/h200x1/held_streams.json).
+  [[nodiscard]] Waiting make_room(const Context& context);
   Stream& create(const Context& context, unsigned flags, int priority);
   void destroy(StreamPointer stream);
   /// The stream that the program means; default streams are the current context's, made when first
@@ -105,6 +109,7 @@ class Streams {
   std::map<ContextPointer, StreamPointer> legacy_;
   std::map<std::pair<ContextPointer, std::thread::id>, StreamPointer> per_thread_;
   std::map<std::pair<StreamPointer, StreamPointer>, std::uint64_t> joined_;
+  std::map<std::uint64_t, std::size_t> room_;  ///< for streams, by context
 };
 
 }  // namespace polypath::standin

@@ -41,11 +41,12 @@ void note_reset(Device gpu) {
 // How often the program holds the primary contexts, as far as it has been seen to take them.
 class Holds {
  public:
-  void retained(Device gpu, ContextPointer context) {
+  /// True for the first one.
+  bool retained(Device gpu, ContextPointer context) {
     const std::scoped_lock lock(mutex_);
     Hold& hold = holds_[gpu];
     hold.context = context;
-    ++hold.count;
+    return ++hold.count == 1;
   }
   // For the program the context ends with its last hold.
   void released(Device gpu) {
@@ -72,6 +73,11 @@ Holds& holds() {
   return of_process;
 }
 
+// While nothing of the program can be in the context yet.
+void make_room_in(ContextPointer context) {
+  if (cuda::DriverLibrary::get().problem.empty()) cuda::make_room_for_streams(context);
+}
+
 Result released(Result result, Device gpu) {
   if (result == cuda::kSuccess) holds().released(gpu);
   return result;
@@ -81,7 +87,7 @@ Result released(Result result, Device gpu) {
 
 Result cuDevicePrimaryCtxRetain(ContextPointer* context, Device gpu) {
   const Result result = real().cuDevicePrimaryCtxRetain(context, gpu);
-  if (result == cuda::kSuccess) holds().retained(gpu, *context);
+  if (result == cuda::kSuccess && holds().retained(gpu, *context)) make_room_in(*context);
   return result;
 }
 

@@ -120,6 +120,7 @@ constexpr Case kCases[] = {
     {"hold", "copies_by_value", kChaos, "bytes=4M"},
     {"hold", "first_copies", kChaos, "bytes=4M", "", false},
     {"hold", "many_streams", kChaos, "bytes=4M", "", false},
+    {"hold", "new_streams", kChaos, "bytes=4M"},
     {"hold", "pageable", kChaos, "bytes=4M", "", false},
     {"imports", "own_context", kVirtual, "bytes=16M"},
     {"imports", "primary_context", kVirtual, "bytes=16M"},

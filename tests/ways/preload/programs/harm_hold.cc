@@ -175,6 +175,26 @@ void pageable() {
   }
 }
 
+// Streams of ours are streams of the program's context, which has room for 35 before making one
+// more waits for all that is held. This program has fewer.
+void new_streams() {
+  constexpr int kBefore = 16, kMeanwhile = 16;
+  use(0);
+  Lane held(1);
+  warm_up(held);
+  for (int i = 0; i < kBefore; ++i) (void)stream_on(0);
+  Hold hold(usual_hold());
+  hold.in(held.stream());
+  const bool blocked = blocks(hold, [&] {
+    held.copy(Way::in);
+    for (int i = 0; i < kMeanwhile; ++i) (void)stream_on(0);
+  });
+  hold.release();
+  CHECK(cuStreamSynchronize(held.stream()));
+  say_blocked("new streams", blocked);
+  say_bytes("new streams", held.wrong(Way::in));
+}
+
 const Scenarios kScenarios = {
     {"copies_by_value", {1, copies_by_value}},
     {"copies_by_function", {1, copies_by_function}},
@@ -184,6 +204,7 @@ const Scenarios kScenarios = {
     {"calls_elsewhere_in", {2, calls_elsewhere_in}},
     {"calls_elsewhere_out", {2, calls_elsewhere_out}},
     {"calls_elsewhere_by_function", {2, calls_elsewhere_by_function}},
+    {"new_streams", {1, new_streams}},
     {"pageable", {1, pageable}},
 };
 
