@@ -1,13 +1,13 @@
 #include "bench/collectives.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
 
 #include "bench/collective_memory.h"
+#include "bench/room.h"
 #include "collective/mail.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -102,10 +102,7 @@ Bytes memory_of(const CollectiveRequest& request) {
 }
 
 // What verifying takes beside the ranks' own memory is several times as much.
-Bytes part_of_this_computer() {
-  return {static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-          static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 16};
-}
+Bytes part_of_this_computer() { return {memory_of_this_computer().value / 16}; }
 
 // GPUs have room for what they are asked for.
 CollectiveRequest that_fits(const OpenMachine& opened, CollectiveRequest request, Bytes room) {

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <limits>
 
 #include "bench/measure_gpus.h"
 #include "bench/pieces.h"
+#include "bench/room.h"
 #include "bench/steadiness.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
 
 namespace polypath::bench {
@@ -63,15 +61,6 @@ std::vector<Prediction> predict_together(const Predictor& predictor, const Opera
                                          const std::vector<TransferShape>& shapes, int slots) {
   if (!operation.together) return predictor.predict_well(shapes, slots);
   return predictor.replay(shapes, slots, starts_of(predictor, shapes, slots));
-}
-
-// What the system can give without swapping; no bound if it does not tell.
-Bytes available_memory() {
-  constexpr std::string_view kField = "MemAvailable:";
-  const std::string text = read_file("/proc/meminfo", 65536).value_or("");
-  const std::size_t at = text.find(kField);
-  if (at == std::string::npos) return {std::numeric_limits<std::uint64_t>::max()};
-  return 1_KiB * std::strtoull(text.c_str() + at + kField.size(), nullptr, 10);
 }
 
 // Verification touches every byte of every buffer: sources and destinations.
@@ -181,7 +170,7 @@ Result measure(const OpenMachine& opened, const Operation& operation, const Requ
   result.copies = copies_in(operation, request.window);
   if (operation.in_turn) halve(result);
   if (!request.verify) return result;
-  const Bytes room = request.room.value_or(Bytes{available_memory().value / 2});
+  const Bytes room = request.room.value_or(Bytes{free_memory().value / 2});
   result.verified_bytes = that_fits(operation, bytes, room);
   result.verified = verified_run(opened, operation, request, result.verified_bytes);
   return result;

@@ -44,7 +44,7 @@ struct Result {
   std::size_t pieces = 1;   ///< of each lane
   double copies = 1;  ///< copies of `bytes` that `seconds` stands for: lanes × pieces × window
   bool verified = false;
-  Bytes verified_bytes = {};  ///< of the copies that were; 0 if none was
+  Bytes verified_bytes = {};     ///< of the copies that were; 0 if none was
   Repetitions repetitions = {};  ///< on real GPUs
 };
 

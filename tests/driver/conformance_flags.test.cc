@@ -1,5 +1,5 @@
-// The conformance suite of conformance.h: words that streams and graphs write and wait for, and
-// memory that is handed out.
+// The conformance suite of conformance.h: words that streams, graphs and threads write, and streams
+// and graphs wait for.
 
 #include "core/error.h"
 #include "driver/conformance.h"
@@ -151,49 +151,6 @@ TEST_P(DriverFlags, NodesWithFlagsCannotBeUpdated) {
   const GraphHandle awaits = graph({{.copy = {}, .after = {}, .flag = awaited(flag, gpu())}});
 
   EXPECT_THROW(driver().update_node(awaits, 0, flag, flag), Error);
-}
-
-TEST_P(DriverConformance, MemoryThatWasHandedOutIsTheSame) {
-  const Contents sent = pattern(kSmall, 1);
-  const Address source = allocate(gpu(), sent), destination = allocate(host(), Bytes{kSmall});
-  constexpr std::size_t kOffset = 256;
-
-  const ExportedMemory exported = driver().export_memory(source + Bytes{kOffset});
-  const Address imported = driver().import_memory(exported, gpu());
-  copy(destination, imported, kSmall - kOffset, stream(gpu()));
-
-  EXPECT_TRUE(same_bytes(read(destination, kSmall - kOffset),
-                         Contents(sent.begin() + kOffset, sent.end())));
-  driver().release_import(imported);
-  EXPECT_THROW(driver().release_import(imported), Error);
-}
-
-// One process: what it has exported it finds at the address where it has it.
-TEST_P(DriverConformance, PinnedMemoryCanBeHandedOut) {
-  const Contents sent = pattern(kLarge, 1);
-  constexpr std::size_t kOffset = 4096;
-  const Address memory = driver().allocate_shareable(host(), Bytes{kLarge});
-  const Address source = allocate(gpu(), sent), middle = allocate(peer(), Bytes{kLarge});
-  const Address destination = allocate(host(), Bytes{kLarge});
-  const StreamHandle writer = stream(gpu()), reader = stream(peer());
-  const EventHandle written = event(gpu());
-
-  const Address imported =
-      driver().import_memory(driver().export_memory(memory + Bytes{kOffset}), peer());
-  copy(memory, source, kLarge, writer);
-  driver().record(written, writer);
-  driver().wait(reader, written);
-  copy(middle, imported, kLarge - kOffset, reader);
-  copy(destination, middle, kLarge - kOffset, reader);
-
-  EXPECT_TRUE(same_bytes(read(destination, kLarge - kOffset),
-                         Contents(sent.begin() + kOffset, sent.end())));
-  driver().release_import(imported);
-  driver().free(memory);
-}
-
-TEST_P(DriverConformance, BytesThatNameNoMemoryAreRefused) {
-  EXPECT_THROW((void)driver().import_memory({std::byte{1}}, gpu()), Error);
 }
 
 TEST_P(DriverArguments, AFlagIsAligned) {

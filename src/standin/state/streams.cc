@@ -1,19 +1,9 @@
 #include "standin/state/streams.h"
 
-#include <algorithm>
-#include <array>
-
 namespace polypath::standin {
 namespace {
 
 bool belongs(const Stream& stream, ContextPointer context) { return stream.context == context; }
-
-constexpr std::array<std::size_t, 5> kRoom{35, 78, 163, 291, 416};
-
-std::size_t room_for(std::size_t streams) {
-  const auto* const room = std::lower_bound(kRoom.begin(), kRoom.end(), streams);
-  return room == kRoom.end() ? streams : *room;
-}
 
 }  // namespace
 
@@ -26,16 +16,6 @@ Stream& Streams::add(ContextPointer context, StreamHandle work, unsigned flags) 
   stream.work = work;
   stream.handle = streams_.add(std::move(made));
   return stream;
-}
-
-Waiting Streams::make_room(const Context& context) {
-  std::size_t& room = room_.try_emplace(context.id, kRoom.front()).first->second;
-  std::size_t wanted = 1;
-  for (const auto& [handle, stream] : streams_.all())
-    if (stream->context == context.handle && !stream->legacy) ++wanted;
-  if (wanted <= room) return {};
-  room = room_for(wanted);
-  return runner_.finish_gpu(context.gpu);
 }
 
 Stream& Streams::create(const Context& context, unsigned flags, int priority) {
