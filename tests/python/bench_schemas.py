@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from schema_parts import COUNT, EXECUTOR, RATE, SHARE, TEXT, TIME, VIA, Schema, list_of, record
+from schema_parts import (
+    COUNT,
+    EXECUTOR,
+    RATE,
+    SHARE,
+    TEXT,
+    TIME,
+    VIA,
+    Schema,
+    list_of,
+    optional,
+    record,
+)
 
 QUARTILES = record(
     minimum=TIME, lower_quartile=TIME, median=TIME, upper_quartile=TIME, maximum=TIME
@@ -21,30 +33,29 @@ RUNS: dict[str, Schema] = {
 
 
 def _bench(**more: Any) -> dict[str, Any]:
+    result = record(
+        bytes=COUNT,
+        window={"type": "integer", "minimum": 1},
+        source=TEXT,
+        destination=TEXT,
+        paths=list_of(record(via=VIA, share=SHARE, chunks=COUNT)),
+        executor=EXECUTOR,
+        seconds=TIME,
+        bytes_per_second=RATE,
+        native_bytes_per_second=RATE,
+        speedup={"type": "number", "exclusiveMinimum": 0},
+        predicted_seconds=TIME,
+        verified={"type": "boolean"},
+        verified_bytes=COUNT,
+        **more,
+    )
     return record(
         schema={"const": "polypath.bench/1"},
         machine=TEXT,
         driver={"enum": ["sim", "cuda"]},
         operation=TEXT,
         host={"type": "object"},
-        results=list_of(
-            record(
-                bytes=COUNT,
-                window={"type": "integer", "minimum": 1},
-                source=TEXT,
-                destination=TEXT,
-                paths=list_of(record(via=VIA, share=SHARE, chunks=COUNT)),
-                executor=EXECUTOR,
-                seconds=TIME,
-                bytes_per_second=RATE,
-                native_bytes_per_second=RATE,
-                speedup={"type": "number", "exclusiveMinimum": 0},
-                predicted_seconds=TIME,
-                verified={"type": "boolean"},
-                verified_bytes=COUNT,
-                **more,
-            )
-        ),
+        results=list_of(optional(result, "verified_bytes")),
     )
 
 

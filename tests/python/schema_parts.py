@@ -19,5 +19,10 @@ def record(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+def optional(schema: Schema, *names: str) -> Schema:
+    """Return a record that may lack these: files that are older than them."""
+    return {**schema, "required": [name for name in schema["required"] if name not in names]}
+
+
 def list_of(items: Schema, least: int = 1) -> Schema:
     return {"type": "array", "items": items, "minItems": least}

@@ -20,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_app(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+    finally:
+        _forget_lost_messages()
 
 
 def _stand_in_for_closed_streams() -> None:
@@ -28,6 +30,14 @@ def _stand_in_for_closed_streams() -> None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: PTH123, SIM115
     if sys.stderr is None:
         sys.stderr = open(os.open(os.devnull, os.O_WRONLY), "w")  # noqa: PTH123, SIM115
+
+
+def _forget_lost_messages() -> None:
+    """Keep Python from ending with status 120 for messages that stderr does not take."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
 
 
 def _tolerate_narrow_encodings() -> None:

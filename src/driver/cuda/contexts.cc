@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/quietly.h"
 #include "driver/cuda/peer_access.h"
+#include "driver/cuda/stream_room.h"
 
 namespace polypath::cuda {
 
@@ -70,7 +70,7 @@ void Contexts::retain(int gpu) {
   const bool is_new = !is_active(gpu);
   ContextPointer context = nullptr;
   check(cuda_.context_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
-  if (is_new) make_room_for_streams(context);
+  if (is_new) StreamRoom::of_process().make(context);
   ids_[static_cast<std::size_t>(gpu)].store(id_of(context));
   slot.store(context, std::memory_order_release);
 }
@@ -80,24 +80,6 @@ bool Contexts::are_alive() const {
     if (const ContextPointer context = contexts_[gpu].load(std::memory_order_acquire))
       if (id_of(context) != ids_[gpu].load()) return false;
   return true;
-}
-
-// Room is for 35 streams, then for 78, 163, … (H200, driver 580,
-// results/h200x1/held_streams.json). With that many more than ours can be the program has no less
-// than it would have alone. Each takes half a MB of the GPU's memory, and its place is the next
-// one's.
-void make_room_for_streams(ContextPointer context) noexcept {
-  constexpr std::size_t kStreams = 40;
-  const Functions& cuda = DriverLibrary::get().functions;
-  quietly([&] {
-    const RelaxedCapture relaxed;
-    const Current current(context);
-    std::array<StreamPointer, kStreams> streams{};
-    for (StreamPointer& stream : streams)
-      if (cuda.stream_create(&stream, kStreamNonBlocking) != kSuccess) break;
-    for (const StreamPointer stream : streams)
-      if (stream != nullptr) cuda.stream_destroy(stream);
-  });
 }
 
 std::uint64_t id_of(ContextPointer context) {

@@ -62,12 +62,6 @@ class Contexts {
 /// made again the pointer that it had. 0 if it is none any more, or the driver cannot say.
 std::uint64_t id_of(ContextPointer context);
 
-/// Call for a context that is new, in which nothing waits. CUDA has room for so many streams of a
-/// context, and to get more it waits for all that is queued there and holds up other calls
-/// meanwhile; so ours would make the program's wait, or the other way round. Whatever goes wrong is
-/// of no matter: then room is made when it is needed.
-void make_room_for_streams(ContextPointer context) noexcept;
-
 /// True if the process uses the GPU's primary context, whoever made it.
 bool is_active(Device gpu);
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/quietly.h"
 #include "driver/cuda/handles.h"
+#include "driver/cuda/stream_room.h"
 
 namespace polypath::cuda {
 namespace {
@@ -40,7 +41,8 @@ CudaDriver::~CudaDriver() {
   for (const auto& [gpu, kernel] : reduce_kernels_)
     if (kernel.value != 0) quietly([&, loaded = kernel] { unload_kernel(loaded); });
   for (const auto& [gpu, streams] : spare_streams_)
-    for (const StreamPointer stream : streams) cuda_.stream_destroy(stream);
+    for (const StreamPointer stream : streams)
+      quietly([&, owner = gpu] { StreamRoom::of_process().give(contexts_.of(owner), stream); });
   for (const auto& [kind, address] : spare_staging_) allocations_[address] = kind.first;
   staging_.clear();
   while (!allocations_.empty()) {
@@ -117,10 +119,12 @@ StreamHandle CudaDriver::create_stream(PlaceId gpu) {
 }
 
 void CudaDriver::make_streams(int gpu) {
-  const Current current(contexts_.of(gpu));
+  const ContextPointer context = contexts_.of(gpu);
+  const Current current(context);
   for (int i = 0; i < kStreamGroup; ++i) {
-    StreamPointer stream = nullptr;
-    check(cuda_.stream_create(&stream, kStreamNonBlocking), "cuStreamCreate");
+    StreamPointer stream = StreamRoom::of_process().take(context);
+    if (stream == nullptr)
+      check(cuda_.stream_create(&stream, kStreamNonBlocking), "cuStreamCreate");
     spare_streams_[gpu].push_back(stream);
   }
 }

@@ -49,11 +49,13 @@ void SimDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
   target.waited = true;
 }
 
-// It costs the thread nothing: a store, or for who gives up.
+// Taken to cost the thread what it costs to put a write into a stream; a store costs less. Who gives
+// up signals until some time has passed.
 void SimDriver::signal(Address address, PlaceId place, std::uint32_t value) {
   const std::scoped_lock lock(mutex_);
   check_flag(address, place);
   issue_at(place);
+  spend(machine_.driver.flag_call);
   const FlagRequest request{.address = address, .place = place, .gpu = {}, .value = value};
   append(make_write(request, note_write(signals_.thread), machine_.driver.flag_latency), signals_);
 }

@@ -22,8 +22,10 @@ Allocation allocation(Process& process, MemoryOrigin origin, std::size_t bytes, 
 
 DevicePointer allocate_device(Process& process, std::size_t bytes) {
   Allocation memory = allocation(process, MemoryOrigin::device, bytes, 0);
-  if (process.used(memory.ordinal) + memory.size > process.settings.memory)
+  if (process.used(memory.ordinal) + memory.size > process.settings.memory) {
+    process.collect(process.contexts.current().gpu);
     refuse(kOutOfMemory, "the GPU has no room left (STANDIN_MEMORY)");
+  }
   memory.segment = Segment::create(memory.size);
   const PlaceId place = process.contexts.current().gpu;
   return process.allocations.add_device(place, std::move(memory)).value;

@@ -22,8 +22,10 @@ void create(Process& process, std::uint64_t* handle, std::size_t size,
   if (wanted->type != kPinnedOnDevice) refuse(kInvalidValue, "there is no such type of memory");
   const int device = device_of(wanted->location);
   (void)process.contexts.gpu(device);
-  if (process.used(device) + Bytes{size} > process.settings.memory)
+  if (process.used(device) + Bytes{size} > process.settings.memory) {
+    process.collect(process.contexts.gpu(device).place);
     refuse(kOutOfMemory, "the GPU has no room left (STANDIN_MEMORY)");
+  }
   *handle = process.virtual_memory.create(device, {size});
 }
 

@@ -31,6 +31,10 @@ Process::Process(const StandInSettings& chosen)
       contexts.gpus().empty() ? hosts.front() : machine.nearest_host(contexts.gpus().front().place);
 }
 
+void Process::collect(PlaceId gpu) {
+  if (Waiting waiting = streams.collect(gpu)) throw Blocked{std::move(waiting)};
+}
+
 Stream& Process::stream(StreamArgument argument, WorkKind kind) {
   Stream& found = streams.find(argument);
   if (found.capturing.active()) return found;

@@ -35,6 +35,8 @@ class Process {
   [[nodiscard]] Bytes used(Device device) const;
   /// Refuses (capture unsupported) what could disturb a capture, as CUDA does.
   void check_no_capture() const;
+  /// Call when memory of the GPU has run out: blocks while what could be of use is in use.
+  void collect(PlaceId gpu);
   /// Gives up a context and everything in it; its work has finished.
   void destroy(const Context& context);
 

@@ -27,4 +27,8 @@ Waiting Streams::make_room(const Context& context) {
   return runner_.finish_gpu(context.gpu);
 }
 
+Waiting Streams::collect(PlaceId gpu) {
+  return left_behind_.erase(gpu) > 0 ? runner_.finish_gpu(gpu) : Waiting{};
+}
+
 }  // namespace polypath::standin

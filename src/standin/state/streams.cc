@@ -34,6 +34,7 @@ void Streams::give_up(const Stream& stream) {
 void Streams::destroy(StreamPointer pointer) {
   const auto stream = streams_.take(pointer);
   if (stream->capturing.active()) stream->capturing.capture->invalid = true;
+  if (contexts_.is_alive(stream->context)) left_behind_.insert(contexts_.find(stream->context).gpu);
   give_up(*stream);
 }
 

@@ -49,6 +49,10 @@ class Streams {
   /// many at once; to get more room they wait for all work of the GPU, whoever is to let it go on,
   /// and hold up other calls meanwhile (results/h200x1/held_streams.json).
   [[nodiscard]] Waiting make_room(const Context& context);
+  /// What an allocation that finds no room on the GPU waits for: all that is queued there, if
+  /// streams were destroyed since the last time, for what they have left behind (H200,
+  /// results/h200x1/full_memory.json).
+  [[nodiscard]] Waiting collect(PlaceId gpu);
   Stream& create(const Context& context, unsigned flags, int priority);
   void destroy(StreamPointer stream);
   /// The stream that the program means; default streams are the current context's, made when first
@@ -110,6 +114,7 @@ class Streams {
   std::map<std::pair<ContextPointer, std::thread::id>, StreamPointer> per_thread_;
   std::map<std::pair<StreamPointer, StreamPointer>, std::uint64_t> joined_;
   std::map<std::uint64_t, std::size_t> room_;  ///< for streams, by context
+  std::set<PlaceId> left_behind_;              ///< GPUs of which streams were destroyed
 };
 
 }  // namespace polypath::standin

@@ -6,6 +6,7 @@
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
 #include "driver/cuda/peer_access.h"
+#include "driver/cuda/stream_room.h"
 #include "ways/preload/interposer.h"
 #include "ways/preload/real_driver.h"
 #include "ways/preload/shared_memory.h"
@@ -75,7 +76,7 @@ Holds& holds() {
 
 // While nothing of the program can be in the context yet.
 void make_room_in(ContextPointer context) {
-  if (cuda::DriverLibrary::get().problem.empty()) cuda::make_room_for_streams(context);
+  if (cuda::DriverLibrary::get().problem.empty()) cuda::StreamRoom::of_process().make(context);
 }
 
 Result released(Result result, Device gpu) {

@@ -1,0 +1,66 @@
+#include "driver/cuda/stream_room.h"
+
+#include <utility>
+
+#include "core/quietly.h"
+#include "driver/cuda/contexts.h"
+#include "driver/cuda/cuda_api.h"
+
+namespace polypath::cuda {
+namespace {
+
+// Those of a lane for each of 8 GPUs, times the lanes that there may be, are fewer.
+constexpr int kStreams = 40;
+
+std::vector<StreamPointer> made_in(ContextPointer context) {
+  const RelaxedCapture relaxed;
+  const Current current(context);
+  std::vector<StreamPointer> streams;
+  streams.reserve(kStreams);
+  StreamPointer stream = nullptr;
+  while (streams.size() < kStreams &&
+         DriverLibrary::get().functions.stream_create(&stream, kStreamNonBlocking) == kSuccess)
+    streams.push_back(stream);
+  return streams;
+}
+
+}  // namespace
+
+StreamRoom& StreamRoom::of_process() {
+  static auto& room = *new StreamRoom;
+  return room;
+}
+
+// Drivers before CUDA 12 do not number contexts: nothing tells whose a stream was.
+void StreamRoom::make(ContextPointer context) noexcept {
+  quietly([&] {
+    const std::uint64_t id = id_of(context);
+    if (id == 0) return;
+    Streams made{id, made_in(context)};
+    const std::scoped_lock lock(mutex_);
+    streams_[context] = std::move(made);
+  });
+}
+
+// A context that is made again may have the pointer of one that is gone with its streams.
+StreamRoom::Streams& StreamRoom::of(ContextPointer context) {
+  Streams& known = streams_[context];
+  if (const std::uint64_t id = id_of(context); known.context_id != id) known = {id, {}};
+  return known;
+}
+
+StreamPointer StreamRoom::take(ContextPointer context) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<StreamPointer>& spare = of(context).spare;
+  if (spare.empty()) return nullptr;
+  const StreamPointer stream = spare.back();
+  spare.pop_back();
+  return stream;
+}
+
+void StreamRoom::give(ContextPointer context, StreamPointer stream) {
+  const std::scoped_lock lock(mutex_);
+  if (Streams& known = of(context); known.context_id != 0) known.spare.push_back(stream);
+}
+
+}  // namespace polypath::cuda
