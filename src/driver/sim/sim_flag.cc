@@ -49,8 +49,8 @@ void SimDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
   target.waited = true;
 }
 
-// Taken to cost the thread what it costs to put a write into a stream; a store costs less. Who gives
-// up signals until some time has passed.
+// Taken to cost the thread what it costs to put a write into a stream; a store costs less. Who
+// gives up signals until some time has passed.
 void SimDriver::signal(Address address, PlaceId place, std::uint32_t value) {
   const std::scoped_lock lock(mutex_);
   check_flag(address, place);
