@@ -36,10 +36,11 @@ def collective_plan(
     the GPUs has in it. `ranks` are the first so many GPUs, else all. Without `algorithms` all
     compete. `executor` is "auto", "stream" or "graph"; messages go over "one" path or "several",
     with "auto" whichever is faster. Where rounding depends on the order, those that compete keep to
-    the order of the ranks, and have the same bits at every size; with `any_order`, and where they
-    are named, so may others. Of "alltoallv" the part for rank j of rank i is in proportion to
-    `counts`[i * ranks + j], else all are as large. `nodes` simulates so many of the machine, joined
-    by its network; the ranks are then all GPUs of all of them.
+    one, and have the same bits at every size: that of the ranks, on several nodes that of the ranks
+    of each and then of the nodes; with `any_order`, and where they are named, so may others. Of
+    "alltoallv" the part for rank j of rank i is in proportion to `counts`[i * ranks + j], else all
+    are as large. `nodes` simulates so many of the machine, joined by its network; the ranks are
+    then all GPUs of all of them.
     """
     request = _request(
         collective=collective,

@@ -51,8 +51,7 @@ struct Result {
 /// Measures `request` at one size, on the machine afresh. Timing runs move no bytes; then the same
 /// operation runs again with bytes and race checks, which is what `verified` means: every byte
 /// compared, no violation, nothing leaked; with the largest half, quarter, … of the size for whose
-/// buffers there is room. Simulated time repeats exactly, so the median is any of
-/// the runs.
+/// buffers there is room. Simulated time repeats exactly, so the median is any of the runs.
 Result measure(const OpenMachine& opened, const Operation& operation, const Request& request,
                Bytes bytes);
 

@@ -1,8 +1,8 @@
 #pragma once
 // The algorithms, by name. Each is a builder of programs in a file of its own. All have the same
 // bits on every rank, because each element is reduced in one order, in one place, or in places that
-// do the same; which order, each says. Those that keep to the order of the ranks have the same bits
-// as each other.
+// do the same; which order, each says. Those that keep to the fixed order have the same bits as
+// each other.
 
 #include <string>
 #include <string_view>
@@ -14,6 +14,12 @@ namespace polypath {
 
 /// ((x0 ∘ x1) ∘ x2) ∘ …
 inline constexpr const char* kRankOrder = "0, 1, 2, ...";
+/// The same in each node, and then of the nodes' results.
+inline constexpr const char* kNodeOrder = "in each node 0, 1, 2, ...; then the nodes 0, 1, 2, ...";
+/// The one that a request's values are reduced in where the order matters and the caller does not
+/// care: that of the nodes for all_reduce and reduce_scatter of several with as many ranks each,
+/// else that of the ranks. They are the same where nodes have one rank each.
+const char* fixed_order(const Machine& machine, const CollectiveRequest& request);
 
 struct Algorithm {
   const char* name;
@@ -28,9 +34,8 @@ struct Algorithm {
   bool is_kernel = false;  ///< it needs more than the reductions of a driver
 
   [[nodiscard]] bool does(Collective collective) const;
-  /// True if it has the bits that a request's values have when they are reduced in the order of the
-  /// ranks.
-  [[nodiscard]] bool keeps_rank_order(const CollectiveRequest& request) const;
+  /// True if it has the bits that a request's values have when they are reduced in the fixed order.
+  [[nodiscard]] bool keeps_order(const Machine& machine, const CollectiveRequest& request) const;
   [[nodiscard]] bool does(const Machine& machine, const CollectiveRequest& request) const {
     return does(request.collective) && (can == nullptr || can(machine, request));
   }
@@ -61,5 +66,6 @@ Algorithm oneshot_copies();
 Algorithm host();
 Algorithm host_oneshot();
 Algorithm across_nodes();
+Algorithm leaders();
 
 }  // namespace polypath

@@ -20,7 +20,7 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
   if (!found.empty()) return found;
   for (const Algorithm& each : algorithms())
     if (each.does(machine, request) && (options.kernels || !each.is_kernel) &&
-        (options.any_order || each.keeps_rank_order(request)))
+        (options.any_order || each.keeps_order(machine, request)))
       found.push_back(&each);
   return found;
 }

@@ -27,9 +27,9 @@ struct CollectiveOptions {
   PathChoice paths = PathChoice::any;
   std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
   bool private_memory = false;               ///< as in Tuning
-  /// Algorithms that reduce in another order than that of the ranks may be chosen: sums and
-  /// products of floating-point numbers then have bits that depend on the size and the machine.
-  /// Those that are named may always be.
+  /// Algorithms that reduce in another order than the fixed one may be chosen: sums and products of
+  /// floating-point numbers then have bits that depend on the size and the machine. Those that are
+  /// named may always be.
   bool any_order = false;
   bool kernels = true;  ///< those that are all kernel may be used
 };

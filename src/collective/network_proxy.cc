@@ -23,10 +23,9 @@ NetworkProxy::NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots,
       gpu_(gpu),
       host_(host),
       group_(std::move(group)),
-      words_(driver.allocate(host, kFlagBytes * static_cast<std::uint64_t>(slots))),
+      words_(driver.allocate_zeros(host, kFlagBytes * static_cast<std::uint64_t>(slots))),
       numbers_(static_cast<std::size_t>(slots)) {
   try {
-    for (int slot = 0; slot < slots; ++slot) driver_.signal(word(slot), host_, 0);
     thread_ = std::thread([this] { run(); });
   } catch (...) {
     quietly([&] { driver_.free(words_); });

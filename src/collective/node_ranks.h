@@ -2,6 +2,7 @@
 // The ranks of several nodes, and what the parts of the algorithm `nodes` have in common
 // (nodes.cc). Internal to src/collective.
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -10,9 +11,11 @@
 
 namespace polypath {
 
-/// Ranks by node, in their order.
+/// Ranks by node, in their order; the nodes in that of their first ranks.
 std::vector<std::vector<int>> ranks_by_node(const Machine& machine,
                                             const CollectiveRequest& request);
+/// True if there are several nodes, with as many ranks each.
+bool nodes_are_alike(const Machine& machine, const CollectiveRequest& request);
 
 void compose_all_gather_of_nodes(Composer& composer);
 void compose_broadcast_of_nodes(Composer& composer);
@@ -54,6 +57,19 @@ class Nodes {
       operands.push_back({at, true});
     }
     return operands;
+  }
+
+  // By node, where its sum is that a rank has been sent; all may change.
+  using Sums = std::map<int, Slice>;
+  // Of one of them for each rank, that of rank `local` of a node.
+  Sums& sums_of(std::vector<Sums>& sums, int node, int local) const {
+    return sums[static_cast<std::size_t>(rank(node, local))];
+  }
+  // In the order of the nodes, in `result`, which is one of them.
+  void add_up(const Sums& sums, Bytes bytes, Slice result) const {
+    std::vector<Operand> operands;
+    for (const auto& [node, at] : sums) operands.push_back({at, true});
+    fold(composer_, operands, bytes, Turn::last, result);
   }
 
   Composer& composer_;

@@ -14,34 +14,13 @@
 //                   node, each of which gives it to all its ranks: the message, once.
 //
 // Pieces go through these steps one after another, so that the network is never idle but at the
-// start and at the end. Sums of nodes are added up, which is not the order of the ranks: `chain`
-// keeps to that, at 2 instead of 2(N−1)/N of the message.
-
-#include <algorithm>
-#include <map>
+// start and at the end. Values are added up in the order of the nodes (kNodeOrder).
 
 #include "collective/node_ranks.h"
 
 namespace polypath {
 
-std::vector<std::vector<int>> ranks_by_node(const Machine& machine,
-                                            const CollectiveRequest& request) {
-  std::map<int, std::vector<int>> ranks;
-  for (int rank = 0; rank < request.size(); ++rank)
-    ranks[machine.place(request.ranks[static_cast<std::size_t>(rank)]).node].push_back(rank);
-  std::vector<std::vector<int>> nodes;
-  for (auto& [node, its] : ranks) nodes.push_back(std::move(its));
-  return nodes;
-}
-
 namespace {
-
-bool are_alike(const Machine& machine, const CollectiveRequest& request) {
-  const auto nodes = ranks_by_node(machine, request);
-  return nodes.size() > 1 && std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
-           return node.size() == nodes.front().size();
-         });
-}
 
 class AllReduceOfNodes : Nodes {
  public:
@@ -97,23 +76,27 @@ class AllReduceOfNodes : Nodes {
 
   // Everybody sends at any time, and everybody receives.
   void reduce_between_nodes(int piece) {
+    std::vector<Sums> sums(static_cast<std::size_t>(composer_.ranks()));
+    for (int node = 0; node < nodes_; ++node)
+      for (int local = 0; local < local_; ++local)
+        sums_of(sums, node, local)[node] = output(node, local, share_of(local, piece, node));
     for (int distance = 1; distance < nodes_; ++distance) {
       std::vector<Message> messages;
-      std::vector<Slice> sums;
       for (int node = 0; node < nodes_; ++node)
         for (int local = 0; local < local_; ++local) {
-          const Part share = share_of(local, piece, node + distance);
+          const int to = (node + distance) % nodes_;
+          const Part share = share_of(local, piece, to);
           if (share.bytes.value == 0) continue;
-          const int from = rank(node, local), to = rank(node + distance, local);
-          messages.push_back(
-              {output(node, local, share), composer_.slot(from, to, share.bytes), share.bytes});
-          sums.push_back(output(node + distance, local, share));
+          const Slice at = composer_.slot(rank(node, local), rank(to, local), share.bytes);
+          messages.push_back({output(node, local, share), at, share.bytes});
+          sums_of(sums, to, local)[node] = at;
         }
-      composer_.send(messages);
-      for (std::size_t i = 0; i < messages.size(); ++i)
-        composer_.reduce(sums[i], messages[i].to, messages[i].bytes,
-                         last_if(distance == nodes_ - 1));
+      composer_.send(std::move(messages));
     }
+    for (int node = 0; node < nodes_; ++node)
+      for (int local = 0; local < local_; ++local)
+        if (const Part share = share_of(local, piece, node); share.bytes.value > 0)
+          add_up(sums_of(sums, node, local), share.bytes, output(node, local, share));
   }
 
   void give_between_nodes(int piece) {
@@ -144,7 +127,7 @@ class AllReduceOfNodes : Nodes {
 };
 
 // Each item is a piece of what all nodes shall have that are so far away, so that all adapters are
-// busy; that of the own node first, to which the others' are added.
+// busy; that of the own node first, and with the last one all are added up.
 class ReduceScatterOfNodes : Nodes {
  public:
   explicit ReduceScatterOfNodes(Composer& composer)
@@ -153,6 +136,8 @@ class ReduceScatterOfNodes : Nodes {
   void compose() {
     keep_own();
     sums_.resize(static_cast<std::size_t>(pieces_) * static_cast<std::size_t>(nodes_));
+    arrived_.resize(static_cast<std::size_t>(pieces_));
+    for (auto& each : arrived_) each.resize(static_cast<std::size_t>(composer_.ranks()));
     const std::vector<std::function<void(int)>> steps = {
         [this](int item) { reduce_in_nodes(item); },
         [this](int item) { reduce_between_nodes(item); }};
@@ -208,25 +193,29 @@ class ReduceScatterOfNodes : Nodes {
   void reduce_between_nodes(int item) {
     const Part piece = piece_of(item);
     const int distance = distance_of(item);
-    if (distance == 0) return;
+    auto& arrived = arrived_[static_cast<std::size_t>(item / nodes_)];
     std::vector<Message> messages;
     for (int node = 0; node < nodes_; ++node)
       for (int local = 0; local < local_; ++local) {
         const int from = rank(node, local), to = rank(node + distance, local);
-        messages.push_back({sums_[static_cast<std::size_t>(item)][messages.size()],
-                            composer_.slot(from, to, piece.bytes), piece.bytes});
+        const Slice at = distance == 0 ? composer_.output(to, piece.offset)
+                                       : composer_.slot(from, to, piece.bytes);
+        sums_of(arrived, node + distance, local)[node] = at;
+        if (distance > 0)
+          messages.push_back(
+              {sums_[static_cast<std::size_t>(item)][messages.size()], at, piece.bytes});
       }
-    composer_.send(messages);
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      const int number = static_cast<int>(i);
-      const int to = rank(number / local_ + distance, number % local_);
-      composer_.reduce(composer_.output(to, piece.offset), messages[i].to, piece.bytes,
-                       last_if(distance == nodes_ - 1));
-    }
+    composer_.send(std::move(messages));
+    if (distance < nodes_ - 1) return;
+    for (int node = 0; node < nodes_; ++node)
+      for (int local = 0; local < local_; ++local)
+        add_up(sums_of(arrived, node, local), piece.bytes,
+               composer_.output(rank(node, local), piece.offset));
   }
 
   int pieces_;
-  std::vector<std::vector<Slice>> sums_;  // by item, of each rank
+  std::vector<std::vector<Slice>> sums_;    // by item, of each rank
+  std::vector<std::vector<Sums>> arrived_;  // by piece, at each rank
 };
 
 void compose_nodes(Composer& composer) {
@@ -241,15 +230,14 @@ void compose_nodes(Composer& composer) {
 }  // namespace
 
 Algorithm across_nodes() {
-  return {
-      .name = "nodes",
-      .sentence = "each node reduces, equal ranks of all nodes exchange, each node spreads it",
-      .order = "in each node in rank order; then the nodes' sums, from the part's node downwards",
-      .collectives = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                      Collective::broadcast},
-      .compose = compose_nodes,
-      .can = are_alike,
-      .why_not = "it needs several nodes, with as many ranks each"};
+  return {.name = "nodes",
+          .sentence = "each node reduces, equal ranks of all nodes exchange, each node spreads it",
+          .order = kNodeOrder,
+          .collectives = {Collective::all_reduce, Collective::reduce_scatter,
+                          Collective::all_gather, Collective::broadcast},
+          .compose = compose_nodes,
+          .can = nodes_are_alike,
+          .why_not = "it needs several nodes, with as many ranks each"};
 }
 
 }  // namespace polypath

@@ -67,10 +67,9 @@ RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
       rank_(rank),
       sizes_(sizes),
       all_gather_(std::move(all_gather)),
-      stream_(driver.create_stream(gpu())),
       handed_(ranks_.size()) {
   try {
-    flags_ = make_flags();
+    flags_ = make_zeros(flags_at(), flag_bytes());
     exchange({flags_});
   } catch (...) {
     give_back();
@@ -83,7 +82,6 @@ RankMemory::~RankMemory() { give_back(); }
 void RankMemory::give_back() noexcept {
   for (const auto& each : opened_) quietly([&] { driver_.release_import(each.second); });
   for (const Address address : own_) quietly([&] { driver_.free(address); });
-  quietly([&] { driver_.destroy_stream(stream_); });
 }
 
 Bytes RankMemory::flag_bytes() const {
@@ -96,31 +94,10 @@ Address RankMemory::make(PlaceId place, Bytes bytes) {
   return own_.back();
 }
 
-Address RankMemory::make_zeros(Bytes bytes) {
+Address RankMemory::make_zeros(PlaceId place, Bytes bytes) {
   own_.reserve(own_.size() + 1);
-  own_.push_back(driver_.allocate_zeros(gpu(), bytes));
+  own_.push_back(driver_.allocate_zeros(place, bytes));
   return own_.back();
-}
-
-// Those in the host's memory get their zeros from the GPU's, before anybody is told of them.
-Address RankMemory::make_flags() {
-  if (flags_at() == gpu()) return make_zeros(flag_bytes());
-  const Address flags = make(flags_at(), flag_bytes());
-  const Address zeros = driver_.allocate_zeros(gpu(), flag_bytes());
-  try {
-    driver_.copy({.destination = flags,
-                  .destination_place = flags_at(),
-                  .source = zeros,
-                  .source_place = gpu(),
-                  .bytes = flag_bytes()},
-                 stream_);
-    driver_.synchronize(stream_);
-  } catch (...) {
-    quietly([&] { driver_.free(zeros); });
-    throw;
-  }
-  driver_.free(zeros);
-  return flags;
 }
 
 // In no stream: it would wait behind what waits for the flags.
@@ -173,7 +150,7 @@ void RankMemory::place_slots(const Machine& machine, const std::vector<ScratchUs
 
 void RankMemory::place_mailboxes(const RankPart& part) {
   if (part.mailbox.value == 0 || mailboxes_.contains(part.mailbox)) return;
-  const Address mailbox = make_zeros(part.mailbox);
+  const Address mailbox = make_zeros(gpu(), part.mailbox);
   for (const auto& handed : handed_) mailboxes_[part.mailbox].push_back(handed.size());
   {
     const std::scoped_lock lock(mutex_);

@@ -45,7 +45,7 @@ class RankMemory {
   /// This rank's flags, and how much memory they take.
   [[nodiscard]] Address flags() const { return flags_; }
   [[nodiscard]] Bytes flag_bytes() const;
-  /// Sets every flag of this rank, whoever it waits for, on a stream of its own. Any thread may.
+  /// Sets every flag of this rank, whoever it waits for, in no stream. Any thread may.
   void set_flags();
 
  private:
@@ -58,8 +58,7 @@ class RankMemory {
 
   [[nodiscard]] PlaceId gpu() const { return ranks_[static_cast<std::size_t>(rank_)]; }
   [[nodiscard]] Address make(PlaceId place, Bytes bytes);
-  [[nodiscard]] Address make_zeros(Bytes bytes);
-  [[nodiscard]] Address make_flags();
+  [[nodiscard]] Address make_zeros(PlaceId place, Bytes bytes);
   [[nodiscard]] PlaceId flags_at() const { return sizes_.flags.valid() ? sizes_.flags : gpu(); }
   void exchange(const std::vector<Address>& own);
   void place_mailboxes(const RankPart& part);
@@ -73,7 +72,6 @@ class RankMemory {
   int rank_;
   RankMemorySizes sizes_;
   AllGather all_gather_;
-  StreamHandle stream_;
   std::vector<Address> own_;                         ///< in the order of the exchanges
   Address flags_;                                    ///< the first of them
   std::vector<std::vector<ExportedMemory>> handed_;  ///< by rank; the first is its flags

@@ -158,8 +158,8 @@ class Driver {
 
   /// Memory of a place: device memory of a GPU, pinned memory of a host. Aligned to 512 bytes.
   virtual Address allocate(PlaceId place, Bytes bytes) = 0;
-  /// The same of a GPU, with nothing but zeros in it. Waits for that.
-  virtual Address allocate_zeros(PlaceId gpu, Bytes bytes) = 0;
+  /// As allocate_shareable(), with nothing but zeros in it. Waits for that.
+  virtual Address allocate_zeros(PlaceId place, Bytes bytes) = 0;
   /// The same for memory that other processes are to be given, too: export_memory() takes any that
   /// this returns. Error (unsupported) if the system has no such memory.
   virtual Address allocate_shareable(PlaceId place, Bytes bytes) { return allocate(place, bytes); }
@@ -246,7 +246,7 @@ class Driver {
   /// calling thread wrote before. Streams share the channels of a GPU, so that a write in one may
   /// come no sooner than what another one waits for; this one always comes. In a host's memory it
   /// is a store of the thread; for a GPU's first one CUDA needs a tenth of a second and half a GB
-  /// there. Errors as of write_value.
+  /// there. The memory is this process's own, not imported. Errors as of write_value.
   virtual void signal(Address address, PlaceId place, std::uint32_t value);
 
   /// What another process needs to reach the allocation that the address lies in, from there on.

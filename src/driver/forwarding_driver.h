@@ -13,8 +13,8 @@ class ForwardingDriver : public Driver {
   std::string name() const override { return real_.name(); }
   Seconds now() override { return real_.now(); }
   Address allocate(PlaceId place, Bytes bytes) override { return real_.allocate(place, bytes); }
-  Address allocate_zeros(PlaceId gpu, Bytes bytes) override {
-    return real_.allocate_zeros(gpu, bytes);
+  Address allocate_zeros(PlaceId place, Bytes bytes) override {
+    return real_.allocate_zeros(place, bytes);
   }
   Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override {
     return real_.allocate_staging(place, source, bytes);

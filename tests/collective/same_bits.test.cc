@@ -1,13 +1,16 @@
 // Reductions whose rounding depends on the order have the same bits on every rank, in every run, of
-// every size, by whatever is chosen: those of reduce_on_host in the order of the ranks.
+// every size, by whatever is chosen: those of reduce_on_host in the order of the ranks, or of the
+// ranks of each node and then of the nodes.
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "collective/choose.h"
 #include "machine/load_machine.h"
+#include "machine/nodes.h"
 #include "support/errors.h"
 #include "support/ranks.h"
 
@@ -16,9 +19,15 @@ namespace {
 
 using Values = std::vector<std::byte>;
 
-const char* const kMachines[] = {"beluga",      "cedar",    "mist",        "narval",
-                                 "h200x8",      "pcie4",    "nop2p4",      "synthetic:3",
-                                 "synthetic:7", "dgx-a100", "synthetic:11"};
+std::vector<Machine> machines() {
+  std::vector<Machine> machines;
+  for (const char* name : {"beluga", "cedar", "mist", "narval", "h200x8", "pcie4", "nop2p4",
+                           "synthetic:3", "synthetic:7", "dgx-a100", "synthetic:11"})
+    machines.push_back(load_machine(name));
+  for (const auto& [name, nodes] : {std::pair("mist", 2), {"cedar", 3}})
+    machines.push_back(machine_of_nodes(load_machine(name), nodes));
+  return machines;
+}
 
 // Of any fraction and either sign, of magnitudes between 2^-62 and 2: every order of adding them
 // rounds differently. Some are 0 or -0. Whole numbers of any value.
@@ -40,19 +49,44 @@ Values random_values(Random& random, ElementType type, Bytes bytes) {
   return values;
 }
 
-// x0 ∘ x1 ∘ …, of an average divided at last.
-Values in_order(const Reduction& reduction, const std::vector<Values>& values) {
+// x0 ∘ x1 ∘ …, of an average divided at last by `divisor`.
+Values in_order(const Reduction& reduction, const std::vector<Values>& values, int divisor) {
   Values result = values.front();
   Reduction step = reduction;
   for (std::size_t rank = 1; rank < values.size(); ++rank) {
     if (reduction.operation == ReduceOperator::average) {
       const bool is_last = rank + 1 == values.size();
       step.operation = is_last ? ReduceOperator::average : ReduceOperator::sum;
-      step.divisor = static_cast<int>(values.size());
+      step.divisor = divisor;
     }
     reduce_on_host(step, result.data(), values[rank].data(), {result.size()});
   }
   return result;
+}
+
+// Of each node, then of the nodes, in the order of their first ranks.
+Values in_node_order(const Machine& machine, const CollectiveRequest& request,
+                     const std::vector<Values>& values) {
+  std::vector<int> nodes;
+  std::map<int, std::vector<Values>> of_nodes;
+  for (int rank = 0; rank < request.size(); ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const int node = machine.place(request.ranks[at]).node;
+    if (!of_nodes.contains(node)) nodes.push_back(node);
+    of_nodes[node].push_back(values[at]);
+  }
+  Reduction in_node = request.reduction;
+  if (in_node.operation == ReduceOperator::average) in_node.operation = ReduceOperator::sum;
+  std::vector<Values> sums;
+  for (const int node : nodes) sums.push_back(in_order(in_node, of_nodes[node], 1));
+  return in_order(request.reduction, sums, request.size());
+}
+
+Values in_fixed_order(const Machine& machine, const CollectiveRequest& request,
+                      const std::vector<Values>& values) {
+  return std::string_view(fixed_order(machine, request)) == kNodeOrder
+             ? in_node_order(machine, request, values)
+             : in_order(request.reduction, values, request.size());
 }
 
 // One request with its values, which any program of it may be run on.
@@ -62,13 +96,13 @@ class Case {
       : ranks_(machine, request) {
     for (int rank = 0; rank < request.size(); ++rank)
       values_.push_back(random_values(random, request.reduction.type, input_bytes(request, rank)));
-    expected_ = in_order(request.reduction, values_);
+    expected_ = in_fixed_order(machine, request, values_);
   }
 
   [[nodiscard]] const std::vector<Values>& values() const { return values_; }
   [[nodiscard]] const Values& expected() const { return expected_; }
 
-  void expect_rank_order(const CollectiveProgram& program, const std::string& what) {
+  void expect_fixed_order(const CollectiveProgram& program, const std::string& what) {
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
       std::memcpy(reinterpret_cast<void*>(ranks_.buffers()[rank].value), values_[rank].data(),
                   values_[rank].size());
@@ -93,7 +127,8 @@ class Case {
 CollectiveRequest random_request(Random& random, const Machine& machine) {
   std::vector<PlaceId> gpus = machine.places_of(PlaceKind::gpu);
   for (std::size_t i = gpus.size(); i > 1; --i) std::swap(gpus[i - 1], gpus[random.index(i)]);
-  gpus.resize(static_cast<std::size_t>(random.integer(2, static_cast<int>(gpus.size()))));
+  if (machine.nodes() == 1 || random.chance(40))
+    gpus.resize(static_cast<std::size_t>(random.integer(2, static_cast<int>(gpus.size()))));
   CollectiveRequest request{.ranks = gpus};
   request.collective = random.pick(std::vector<Collective>{
       Collective::all_reduce, Collective::reduce, Collective::reduce_scatter});
@@ -114,8 +149,7 @@ std::string in_words(const CollectiveRequest& request, const Machine& machine) {
 
 TEST(SameBits, OfWhateverIsChosen) {
   Random random(41);
-  for (const char* name : kMachines) {
-    const Machine machine = load_machine(name);
+  for (const Machine& machine : machines()) {
     CollectivePlanner planner(machine, collective_settings());
     for (int number = 0; number < 4 && !testing::Test::HasFailure(); ++number) {
       const CollectiveRequest request = random_request(random, machine);
@@ -125,27 +159,26 @@ TEST(SameBits, OfWhateverIsChosen) {
         for (const Executor executor : {Executor::stream, Executor::graph}) {
           const CollectivePlan plan = planner.plan(
               request, {.executor = executor, .paths = paths, .private_memory = random.chance(30)});
-          with_values.expect_rank_order(*plan.program, plan.chosen().algorithm->name);
+          with_values.expect_fixed_order(*plan.program, plan.chosen().algorithm->name);
         }
     }
   }
 }
 
-TEST(SameBits, OfEveryAlgorithmInRankOrder) {
+TEST(SameBits, OfEveryAlgorithmInThatOrder) {
   Random random(42);
-  for (const char* name : kMachines) {
-    const Machine machine = load_machine(name);
+  for (const Machine& machine : machines()) {
     for (int number = 0; number < 8 && !testing::Test::HasFailure(); ++number) {
       const CollectiveRequest request = random_request(random, machine);
       SCOPED_TRACE(in_words(request, machine));
       Case with_values(random, machine, request);
       for (const Algorithm& each : algorithms()) {
-        if (!each.does(machine, request) || !each.keeps_rank_order(request)) continue;
+        if (!each.does(machine, request) || !each.keeps_order(machine, request)) continue;
         const Tuning tuning{.piece = {random.between(256, 32'768)},
                             .radix = random.integer(2, 8),
                             .private_memory = random.chance(30)};
-        with_values.expect_rank_order({build(each, machine, request, tuning), Executor::stream},
-                                      each.name);
+        with_values.expect_fixed_order({build(each, machine, request, tuning), Executor::stream},
+                                       each.name);
       }
     }
   }
@@ -158,23 +191,47 @@ TEST(SameBits, AreNotThoseOfAnotherOrder) {
   std::vector<Values> values;
   for (int rank = 0; rank < 4; ++rank) values.push_back(random_values(random, sum.type, 4000_B));
 
-  const Values in_rank_order = in_order(sum, values);
+  const Values in_rank_order = in_order(sum, values, 4);
+  const Machine machine = machine_of_nodes(load_machine("mist"), 2);
+  const auto gpus = machine.places_of(PlaceKind::gpu);
+  const CollectiveRequest of_nodes{.ranks = {gpus[0], gpus[1], gpus[4], gpus[5]}, .reduction = sum};
+  EXPECT_NE(in_node_order(machine, of_nodes, values), in_rank_order);
   std::reverse(values.begin(), values.end());
 
-  EXPECT_NE(in_order(sum, values), in_rank_order);
+  EXPECT_NE(in_order(sum, values, 4), in_rank_order);
 }
 
 TEST(SameBits, AreWhatTheDocumentedOrderSays) {
   for (const char* name : {"flat", "chain", "oneshot"})
     EXPECT_STREQ(find_algorithm(name).order, kRankOrder) << name;
-  const CollectiveRequest sum{.collective = Collective::all_reduce};
+  for (const char* name : {"nodes", "leaders"})
+    EXPECT_STREQ(find_algorithm(name).order, kNodeOrder) << name;
+  const Machine machine = load_machine("mist");
+  const CollectiveRequest sum{.collective = Collective::all_reduce,
+                              .ranks = machine.places_of(PlaceKind::gpu)};
   CollectiveRequest least = sum, gather = sum;
   least.reduction.operation = ReduceOperator::minimum;
   gather.collective = Collective::all_gather;
 
-  EXPECT_FALSE(find_algorithm("ring").keeps_rank_order(sum));
-  EXPECT_TRUE(find_algorithm("ring").keeps_rank_order(least));
-  EXPECT_TRUE(find_algorithm("ring").keeps_rank_order(gather));
+  EXPECT_FALSE(find_algorithm("ring").keeps_order(machine, sum));
+  EXPECT_TRUE(find_algorithm("ring").keeps_order(machine, least));
+  EXPECT_TRUE(find_algorithm("ring").keeps_order(machine, gather));
+}
+
+TEST(SameBits, AreOfAnotherOrderWhereNodesHaveSeveralRanks) {
+  const Machine machine = machine_of_nodes(load_machine("mist"), 2);
+  const auto gpus = machine.places_of(PlaceKind::gpu);
+  CollectiveRequest of_nodes{.collective = Collective::all_reduce, .ranks = gpus}, of_one, of_each;
+  of_one = of_each = of_nodes;
+  of_one.ranks = {gpus[0], gpus[1]};
+  of_each.ranks = {gpus[1], gpus[4]};
+
+  EXPECT_STREQ(fixed_order(machine, of_nodes), kNodeOrder);
+  EXPECT_STREQ(fixed_order(machine, of_one), kRankOrder);
+  EXPECT_FALSE(find_algorithm("chain").keeps_order(machine, of_nodes));
+  EXPECT_TRUE(find_algorithm("nodes").keeps_order(machine, of_nodes));
+  EXPECT_TRUE(find_algorithm("chain").keeps_order(machine, of_each));
+  EXPECT_TRUE(find_algorithm("nodes").keeps_order(machine, of_each));
 }
 
 }  // namespace

@@ -90,14 +90,17 @@ namespace {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverConformance);
 
 TEST_P(DriverConformance, ZerosAreAllThatIsInMemoryOfZeros) {
-  const Address before = allocate(gpu(), pattern(kLarge, 1));
-  driver().free(before);
-  std::erase(memory_, before);
+  for (const PlaceId place : {gpu(), host()}) {
+    const Address before = allocate(place, pattern(kLarge, 1));
+    driver().free(before);
+    std::erase(memory_, before);
 
-  const Address zeros = driver().allocate_zeros(gpu(), Bytes{kLarge});
-  memory_.push_back(zeros);
+    const Address zeros = driver().allocate_zeros(place, Bytes{kLarge});
+    memory_.push_back(zeros);
 
-  EXPECT_TRUE(same_bytes(read(zeros, kLarge), Contents(kLarge)));
+    EXPECT_TRUE(same_bytes(read(zeros, kLarge), Contents(kLarge)));
+    EXPECT_FALSE(driver().export_memory(zeros).empty());
+  }
 }
 
 TEST_P(DriverConformance, MemoryIsAlignedAndFoundByEveryAddressInIt) {

@@ -94,13 +94,14 @@ TEST_P(DriverConformance, AWaitTakesTheLatestRecord) {
 }
 
 TEST_P(DriverConformance, ARecordedEventBecomesDone) {
-  const Address source = allocate(gpu(), Bytes{kLarge});
-  const Address destination = allocate(peer(), Bytes{kLarge});
+  const std::uint64_t long_one = kLarge * 8;  // on a GPU a millisecond, to ask takes microseconds
+  const Address source = allocate(gpu(), Bytes{long_one});
+  const Address destination = allocate(host(), Bytes{long_one});
   const StreamHandle queue = stream(gpu());
   const EventHandle copied = event(gpu());
   const EventHandle unused = event(gpu());
 
-  copy(destination, source, kLarge, queue);
+  copy(destination, source, long_one, queue);
   driver().record(copied, queue);
 
   EXPECT_TRUE(driver().is_done(unused));

@@ -44,7 +44,7 @@ class CudaDriver final : public Driver {
   std::string name() const override { return "cuda"; }
   Seconds now() override;
   Address allocate(PlaceId place, Bytes bytes) override;
-  Address allocate_zeros(PlaceId gpu, Bytes bytes) override;
+  Address allocate_zeros(PlaceId place, Bytes bytes) override;
   Address allocate_shareable(PlaceId place, Bytes bytes) override;
   void free(Address address) override;
   Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "core/error.h"
@@ -29,11 +30,15 @@ Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
 }
 
 // In a stream that nothing else is in, so that nobody is waited for.
-Address CudaDriver::allocate_zeros(PlaceId gpu, Bytes bytes) {
-  const Address address = allocate(gpu, bytes);
-  const StreamHandle stream = create_stream(gpu);
+Address CudaDriver::allocate_zeros(PlaceId place, Bytes bytes) {
+  const Address address = allocate_shareable(place, bytes);
+  if (!is_gpu(place)) {
+    std::memset(reinterpret_cast<void*>(address.value), 0, bytes.value);
+    return address;
+  }
+  const StreamHandle stream = create_stream(place);
   const RelaxedCapture relaxed;
-  const Current current(contexts_.of(ordinal(gpu)));
+  const Current current(contexts_.of(ordinal(place)));
   const StreamPointer pointer = pointer_of(stream);
   Result result = cuda_.set_bytes(address.value, 0, bytes.value, pointer);
   if (result == kSuccess) result = cuda_.stream_synchronize(pointer);

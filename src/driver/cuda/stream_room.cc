@@ -1,7 +1,5 @@
 #include "driver/cuda/stream_room.h"
 
-#include <utility>
-
 #include "core/quietly.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
@@ -31,14 +29,20 @@ StreamRoom& StreamRoom::of_process() {
   return room;
 }
 
-// Drivers before CUDA 12 do not number contexts: nothing tells whose a stream was.
+// Drivers before CUDA 12 do not number contexts: nothing tells whose a stream was. One context is
+// new for the engine, which stages over its GPU, and later for the program: something may wait in
+// it by then.
 void StreamRoom::make(ContextPointer context) noexcept {
   quietly([&] {
     const std::uint64_t id = id_of(context);
     if (id == 0) return;
-    Streams made{id, made_in(context)};
-    const std::scoped_lock lock(mutex_);
-    streams_[context] = std::move(made);
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto known = streams_.find(context);
+      if (known != streams_.end() && known->second.context_id == id) return;
+      streams_[context] = {id, {}};
+    }
+    for (const StreamPointer stream : made_in(context)) give(context, stream);
   });
 }
 

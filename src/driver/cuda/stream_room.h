@@ -23,8 +23,9 @@ class StreamRoom {
   /// This process's, never destroyed.
   static StreamRoom& of_process();
 
-  /// Call for a context that is new, in which nothing waits. Each of its 40 streams takes half a MB
-  /// of the GPU's memory. What cannot be made is made when it is needed.
+  /// Call for a context that is new, in which nothing waits; nothing happens the second time. Each
+  /// of its 40 streams takes half a MB of the GPU's memory. What cannot be made is made when it is
+  /// needed.
   void make(ContextPointer context) noexcept;
   /// One of the context's streams, non-blocking; null if there is none.
   StreamPointer take(ContextPointer context);

@@ -52,7 +52,7 @@ class SimDriver final : public Driver {
   std::string name() const override { return "sim"; }
   Seconds now() override;
   Address allocate(PlaceId place, Bytes bytes) override;
-  Address allocate_zeros(PlaceId gpu, Bytes bytes) override;
+  Address allocate_zeros(PlaceId place, Bytes bytes) override;
   void free(Address address) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
   StreamHandle create_stream(PlaceId gpu) override;

@@ -43,8 +43,8 @@ Address SimDriver::allocate(PlaceId place, Bytes bytes) {
   return memory_.allocate(place, bytes);
 }
 
-Address SimDriver::allocate_zeros(PlaceId gpu, Bytes bytes) {
-  const Address address = allocate(gpu, bytes);
+Address SimDriver::allocate_zeros(PlaceId place, Bytes bytes) {
+  const Address address = allocate_shareable(place, bytes);
   if (options_.move_bytes) std::memset(bytes_at(address), 0, bytes.value);
   return address;
 }
