@@ -149,8 +149,8 @@ TEST_F(ControlBlocks, KeepTheLatestCalls) {
   EXPECT_TRUE(block.stamp_of(1, 11).is_same_call(Stamp::of(11, 0)));
 }
 
-// One writes and wraps the ring, the other reads: never a record of which a part is another's. The writer goes on until
-// enough was read: on a busy computer it can be done before the reader starts.
+// One writes and wraps the ring, the other reads: never a record of which a part is another's. The
+// writer goes on until enough was read: on a busy computer it can be done before the reader starts.
 TEST_F(ControlBlocks, NeverShowARecordThatIsHalfAnother) {
   constexpr CallNumber kFewest = 200 * ControlBlock::kCalls;
   constexpr int kEnough = 1000;
