@@ -43,6 +43,12 @@ def given_stream(stream: Any, gpu: int) -> GpuStream:
     return _stream_of_object(stream, gpu)
 
 
+def check_stream(stream: Any) -> None:
+    """Raise the errors of given_stream, for copies too that need no stream."""
+    if stream is not None:
+        given_stream(stream, gpu=0)
+
+
 def _stream_of_object(stream: Any, gpu: int) -> GpuStream:
     if hasattr(stream, "cuda_stream"):  # PyTorch's
         return GpuStream(stream.device.index, stream.cuda_stream, stream)

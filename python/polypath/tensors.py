@@ -14,7 +14,7 @@ from polypath.memory import Framework, Memory
 from polypath.messages import message
 from polypath.process_context import process_context
 from polypath.stream_order import StreamOrder, stream_order
-from polypath.streams import GpuStream
+from polypath.streams import GpuStream, check_stream
 
 
 def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = False) -> str:
@@ -30,11 +30,13 @@ def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = Fals
     receives if the host sends. It starts after what is there and ends before what comes next
     there, and the same holds for the current stream of the other GPU. It returns at once, except
     for pageable memory of the host: then when the source has been read, or when every byte of the
-    destination is there. Memory of NumPy that is pinned must stay as it is until then.
+    destination is there. Memory of NumPy that is pinned must stay as it is until then. A copy from
+    host to host is made by the CPU at once, in order with no stream.
 
     Errors: ValueError (sizes, layouts, read-only memory, gradients), TypeError (objects without
-    memory that can be read), polypath.Error (no usable GPU, unknown memory, the driver).
+    memory that can be read, no stream), polypath.Error (no usable GPU, unknown memory, the driver).
     """
+    check_stream(stream)
     target, origin = memory_of(destination), memory_of(source)
     check_ends(target, origin, bits)
     return _copy_ends(target, origin, stream)
@@ -54,6 +56,7 @@ def copy_many(
 
     Stream order and errors: as copy.
     """
+    check_stream(stream)
     ends = [(memory_of(target), memory_of(origin)) for target, origin in pairs]
     for target, origin in ends:
         check_ends(target, origin, bits)

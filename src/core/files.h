@@ -11,4 +11,8 @@ namespace polypath {
 /// The first `most` bytes of a file; nothing if it cannot be opened. Files of /proc and /sys too.
 std::optional<std::string> read_file(const std::string& path, std::size_t most);
 
+/// Why a file cannot be read whole, in words: it is missing, a folder, a pipe. Empty for a plain
+/// file, which this user may be allowed to read.
+std::string why_unreadable(const std::string& path);
+
 }  // namespace polypath

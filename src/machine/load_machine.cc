@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <filesystem>
 #include <iterator>
 
 #include "core/error.h"
@@ -27,17 +26,6 @@ Machine load_synthetic(std::string_view name) {
     fail(ErrorCode::invalid_argument, fmt::format("machine '{}' has no seed", name),
          "a synthetic machine is made from a whole number", "Write for example synthetic:7.");
   return synthetic_machine(seed);
-}
-
-// Empty for a plain file, which this user may be allowed to read.
-std::string why_unreadable(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code problem;
-  const fs::file_status status = fs::status(path, problem);
-  if (status.type() == fs::file_type::not_found) return "there is no such file";
-  if (status.type() == fs::file_type::none) return problem.message();
-  if (fs::is_directory(status)) return "it is a folder";
-  return fs::is_regular_file(status) ? "" : "it is no plain file: a pipe or a device may never end";
 }
 
 }  // namespace

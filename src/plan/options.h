@@ -87,6 +87,13 @@ struct PlanOptions {
   LeftOutRelays left_out;
 
   [[nodiscard]] bool forced() const { return !paths.empty() || !shares.empty(); }
+  /// The names of the forced paths; none if nothing is forced.
+  [[nodiscard]] std::vector<std::string> path_names() const {
+    if (shares.empty()) return paths;
+    std::vector<std::string> names;
+    for (const auto& [name, share] : shares) names.push_back(name);
+    return names;
+  }
   /// The caller says in words what the plan has to be, apart from its executor.
   [[nodiscard]] bool asks_for_paths() const { return forced() || !chunks.empty(); }
   auto operator<=>(const PlanOptions&) const = default;

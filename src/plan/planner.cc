@@ -76,6 +76,9 @@ void check_size(Bytes bytes) {
   if (bytes.value == 0)
     fail(ErrorCode::invalid_argument, "size is 0", "there is nothing to plan",
          "Give a size of at least one byte.");
+  if (bytes > kMostPlanned)
+    fail(ErrorCode::invalid_argument, fmt::format("size {} cannot be planned", bytes.value),
+         fmt::format("no memory holds more than {} bytes", kMostPlanned.value), "Correct it.");
 }
 
 bool allows(std::optional<Executor> choice, Executor executor) {
@@ -105,6 +108,7 @@ PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,
 
 PlanPointer Planner::make_plan(Request& request) {
   check_size(request.bytes);
+  check_chunks(request);
   request.paths = joining_paths(machine(), request.source, request.destination);
   request.smallest =
       smallest_planned(request.source, request.destination, request.bytes, *request.options);

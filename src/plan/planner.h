@@ -123,6 +123,7 @@ class Planner {
   [[nodiscard]] Draft with_shares(const Request& request, const Optimiser& optimiser,
                                   const std::map<std::string, double>& shares,
                                   const std::map<std::string, int>& chunks) const;
+  void check_chunks(const Request& request) const;
   void apply_chunks(const Request& request, Draft& draft) const;
 
   Settings settings_;

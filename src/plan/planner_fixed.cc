@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -119,15 +120,32 @@ void Planner::explain_split(const Prediction& prediction, Plan& plan) const {
   }
 }
 
-void Planner::apply_chunks(const Request& request, Draft& draft) const {
-  const Machine& machine = predictor_.machine();
-  for (const auto& [name, count] : request.options->chunks) {
-    const std::string resolved = resolve(machine, request.source, request.destination, name);
+// Before anything is planned: a plan that turns out to be one native copy has no chunks to count.
+void Planner::check_chunks(const Request& request) const {
+  const PlanOptions& options = *request.options;
+  for (const auto& [name, count] : options.chunks) {
     if (count < 1 || count > 1 << 20)
       fail(ErrorCode::invalid_argument,
            fmt::format("chunk count {}={} cannot be used", name, count),
            "a path carries at least one chunk", "Give a count from 1 to 1048576.");
-    if (resolved != "direct") (void)machine.find_place(resolved);
+    const auto same = [&](const std::string& other) {
+      return resolve(machine(), request.source, request.destination, other) ==
+             resolve(machine(), request.source, request.destination, name);
+    };
+    const std::string resolved = resolve(machine(), request.source, request.destination, name);
+    if (resolved != "direct") (void)machine().find_place(resolved);
+    if (options.forced() && std::ranges::none_of(options.path_names(), same))
+      fail(ErrorCode::invalid_argument,
+           fmt::format("chunk count of path '{}' cannot be used", name),
+           fmt::format("the plan has {}", fmt::join(options.path_names(), ", ")),
+           "Leave it out, or add the path.");
+  }
+}
+
+void Planner::apply_chunks(const Request& request, Draft& draft) const {
+  const Machine& machine = predictor_.machine();
+  for (const auto& [name, count] : request.options->chunks) {
+    const std::string resolved = resolve(machine, request.source, request.destination, name);
     for (PathDraft& part : draft.paths)
       if (name_of(machine, part.path) == resolved) part.chunks = count, part.taper = 0;
   }

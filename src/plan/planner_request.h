@@ -26,7 +26,10 @@ struct Planner::Request {
 /// All paths, the direct one first. Error (invalid_argument) if there is none.
 std::vector<Path> joining_paths(const Machine& machine, PlaceId source, PlaceId destination);
 
-/// Error (invalid_argument) for a size of nothing.
+/// More than any memory holds.
+inline constexpr Bytes kMostPlanned{std::uint64_t{1} << 50};
+
+/// Error (invalid_argument) for a size of nothing, and for more than kMostPlanned.
 void check_size(Bytes bytes);
 
 /// True if a plan that the caller leaves to `choice` may run like that.

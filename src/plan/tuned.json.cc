@@ -83,10 +83,11 @@ TunedTable parse_tuned(const std::string& text, const std::string& origin) {
 }
 
 TunedTable read_tuned(const std::string& path) {
-  const auto text = read_file(path, kMostBytes.value + 1);
+  const std::string why_not = why_unreadable(path);
+  const auto text = why_not.empty() ? read_file(path, kMostBytes.value + 1) : std::nullopt;
   if (!text)
-    fail(ErrorCode::invalid_setting, fmt::format("tuned file '{}' cannot be opened", path),
-         "there is no such file or it is not readable", "Correct POLYPATH_TUNED.");
+    fail(ErrorCode::invalid_setting, fmt::format("tuned file '{}' cannot be read", path),
+         why_not.empty() ? "this user may not read it" : why_not, "Correct POLYPATH_TUNED.");
   return parse_tuned(*text, path);
 }
 

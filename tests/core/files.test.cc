@@ -1,5 +1,6 @@
 #include "core/files.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,6 +25,13 @@ class Files : public testing::Test {
 TEST_F(Files, AreReadWhole) { EXPECT_EQ(read_file(path_, 100), "seven\nbytes"); }
 
 TEST_F(Files, AreReadUpToTheLimit) { EXPECT_EQ(read_file(path_, 7), "seven\nb"); }
+
+TEST_F(Files, ThatCannotBeReadSayWhy) {
+  EXPECT_EQ(why_unreadable(path_), "");
+  EXPECT_EQ(why_unreadable(path_ + "-not"), "there is no such file");
+  EXPECT_EQ(why_unreadable("/tmp"), "it is a folder");
+  EXPECT_THAT(why_unreadable("/dev/zero"), testing::HasSubstr("no plain file"));
+}
 
 TEST_F(Files, ThatAreNotThereAreNothing) { EXPECT_FALSE(read_file(path_ + "-not", 7)); }
 

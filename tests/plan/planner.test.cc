@@ -98,6 +98,29 @@ TEST(Planner, RefusesImpossibleChunkCounts) {
         "chunk count host=" + std::to_string(count), "1 to 1048576");
 }
 
+TEST(Planner, RefusesImpossibleChunkCountsOfCopiesThatStayNative) {
+  Rig rig("beluga");
+
+  expect_invalid_argument([&] { rig.plan(4_KiB, chunked({{"direct", 0}})); }, "direct=0");
+}
+
+TEST(Planner, RefusesChunksOfPathsThatAreNotAskedFor) {
+  Rig rig("beluga");
+  PlanOptions direct = chunked({{"host", 2}}), both = direct;
+  direct.paths = {"direct"};
+  both.paths = {"direct", "host0"};
+
+  expect_invalid_argument([&] { rig.plan(64_MiB, direct); }, "path 'host'", "has direct");
+  EXPECT_NO_THROW(rig.plan(64_MiB, both));
+}
+
+TEST(Planner, RefusesMoreThanAnyMemoryHolds) {
+  Rig rig("beluga");
+
+  expect_invalid_argument([&] { rig.plan(Bytes{std::uint64_t{1} << 62}); }, "4611686018427387904",
+                          "no memory");
+}
+
 TEST(Planner, RefusesChunksOfAnUnknownPlace) {
   Rig rig("beluga");
 

@@ -59,6 +59,19 @@ def test_what_is_no_stream_is_refused(torch: Torch, stream: Any, kind: type[Exce
         polypath.copy(torch.tensor(0, 64), torch.tensor(1, 64), stream)
 
 
+def test_streams_are_checked_where_the_host_copies() -> None:
+    source = np.ones(8)
+    destination = np.zeros(8)
+
+    for call in (
+        lambda: polypath.copy(destination, source, stream="x"),
+        lambda: polypath.copy_many([(destination, source)], stream="x"),
+    ):
+        with pytest.raises(TypeError, match="stream of type str cannot be used"):
+            call()
+    assert not destination.any()
+
+
 @pytest.mark.parametrize("device", ["meta", "cuda:x", "gpu", -1, True, "tpu:0", None])
 def test_what_is_no_device_is_refused(torch: Torch, device: Any) -> None:
     if device == "gpu":
