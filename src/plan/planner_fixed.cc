@@ -128,11 +128,10 @@ void Planner::check_chunks(const Request& request) const {
       fail(ErrorCode::invalid_argument,
            fmt::format("chunk count {}={} cannot be used", name, count),
            "a path carries at least one chunk", "Give a count from 1 to 1048576.");
-    const auto same = [&](const std::string& other) {
-      return resolve(machine(), request.source, request.destination, other) ==
-             resolve(machine(), request.source, request.destination, name);
-    };
     const std::string resolved = resolve(machine(), request.source, request.destination, name);
+    const auto same = [&](const std::string& other) {
+      return resolve(machine(), request.source, request.destination, other) == resolved;
+    };
     if (resolved != "direct") (void)machine().find_place(resolved);
     if (options.forced() && std::ranges::none_of(options.path_names(), same))
       fail(ErrorCode::invalid_argument,
