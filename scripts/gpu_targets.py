@@ -1,4 +1,4 @@
-"""What is measured on GPUs, the native call that each series stands beside, and its targets."""
+"""What is measured on GPUs, and the targets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ Json = dict[str, Any]
 
 @dataclass
 class Series:
-    """One benchmark: what is asked, under which environment, and the native call it is beside."""
+    """One benchmark: what is asked, and under which environment."""
 
     name: str
     request: Json
-    native: str
     environment: dict[str, str] = field(default_factory=dict)
 
     def command(self) -> str:
@@ -49,25 +48,14 @@ def request(operation: str, source: str, destination: str, sizes: list[int]) -> 
 
 
 SERIES = [
-    Series("put", request("put", "gpu0", "gpu1", SMALL + LARGE), "cuMemcpyDtoDAsync, peer access"),
-    Series("bibw", request("bibw", "gpu0", "gpu1", SMALL + LARGE), "two cuMemcpyDtoDAsync"),
-    Series("h2d", request("h2d", "host0", "gpu0", SMALL + LARGE), "cuMemcpyHtoDAsync, pinned"),
-    Series("d2h", request("d2h", "gpu0", "host0", SMALL + LARGE), "cuMemcpyDtoHAsync, pinned"),
+    Series("put", request("put", "gpu0", "gpu1", SMALL + LARGE)),
+    Series("bibw", request("bibw", "gpu0", "gpu1", SMALL + LARGE)),
+    Series("h2d", request("h2d", "host0", "gpu0", SMALL + LARGE)),
+    Series("d2h", request("d2h", "gpu0", "host0", SMALL + LARGE)),
+    Series("pageable_h2d", request("pageable", "host0", "gpu0", SMALL + LARGE)),
+    Series("pageable_d2h", request("pageable", "gpu0", "host0", SMALL + LARGE)),
     Series(
-        "pageable_h2d",
-        request("pageable", "host0", "gpu0", SMALL + LARGE),
-        "cuMemcpyHtoDAsync, malloc memory",
-    ),
-    Series(
-        "pageable_d2h",
-        request("pageable", "gpu0", "host0", SMALL + LARGE),
-        "cuMemcpyDtoHAsync, malloc memory",
-    ),
-    Series(
-        "put_without_peer_access",
-        request("put", "gpu0", "gpu1", SMALL + LARGE),
-        "cuMemcpyDtoDAsync, no peer access",
-        WITHOUT_PEERS,
+        "put_without_peer_access", request("put", "gpu0", "gpu1", SMALL + LARGE), WITHOUT_PEERS
     ),
 ]
 

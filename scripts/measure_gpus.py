@@ -72,7 +72,7 @@ def bench(machine: Machine) -> None:
     """Run every series on the GPUs."""
     for series in SERIES:
         if series.name in machine.series:
-            heading(f"{series.name} beside {series.native}")
+            heading(series.name)
             try:
                 bench_series(machine, series)
             except RuntimeError as error:
@@ -83,9 +83,9 @@ def bench(machine: Machine) -> None:
 def bench_series(machine: Machine, series: Series) -> None:
     """Measure, keep and print one series."""
     answer = machine.ask("bench", series.request, series.environment)
-    answer["native_call"] = series.native
     answer["command"] = series.command()
     machine.write(series.name, answer)
+    print(f"beside {answer['native_call']}")
     for row in answer["results"]:
         print(row_text(row))
         if not row["verified"]:

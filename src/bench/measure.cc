@@ -85,7 +85,8 @@ bool verified_run(const OpenMachine& opened, const Operation& operation, const R
   return operation_run.platform().violations().empty();
 }
 
-// One, or one of each pair.
+}  // namespace
+
 std::vector<Operation> operations_of(const Machine& machine, const Request& request) {
   if (request.source == kAllPairs && request.destination == kAllPairs)
     return operations_of_all_pairs(machine, request.operation);
@@ -95,8 +96,6 @@ std::vector<Operation> operations_of(const Machine& machine, const Request& requ
     operation.pieces = static_cast<std::size_t>(request.pieces.value_or(kPiecesUnlessSaid));
   return {operation};
 }
-
-}  // namespace
 
 double copies_in(const Operation& operation, int window) {
   return static_cast<double>(operation.lanes.size() * operation.pieces) * window;

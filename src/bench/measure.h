@@ -55,6 +55,9 @@ struct Result {
 Result measure(const OpenMachine& opened, const Operation& operation, const Request& request,
                Bytes bytes);
 
+/// What a request measures at each size: one operation, or one for each pair of places.
+std::vector<Operation> operations_of(const Machine& machine, const Request& request);
+
 /// All sizes of the request, in order; of each, all pairs where they are asked for.
 std::vector<Result> measure_all(const OpenMachine& opened, const Request& request,
                                 const Progress& progress);

@@ -76,6 +76,16 @@ bool can_run_between(const Machine& machine, const std::string& operation, Place
          (!goes_back(operation) || machine.find_hop(destination, source));
 }
 
+std::string native_call(const Machine& machine, const Lane& lane, bool pageable) {
+  const HopId hop = machine.find_hop(lane.source, lane.destination).value();
+  const HopKind kind = machine.hop(hop).kind;
+  if (kind == HopKind::driver_staged) return "cuMemcpyDtoDAsync, no peer access";
+  if (kind != HopKind::host) return "cuMemcpyDtoDAsync, peer access";
+  return fmt::format("{}, {}",
+                     is_host(machine, lane.source) ? "cuMemcpyHtoDAsync" : "cuMemcpyDtoHAsync",
+                     pageable ? "malloc memory" : "pinned");
+}
+
 }  // namespace
 
 void check_different(const Machine& machine, PlaceId source, PlaceId destination) {
@@ -137,6 +147,17 @@ std::vector<Operation> operations_of_all_pairs(const Machine& machine, const std
     fail(ErrorCode::invalid_argument, fmt::format("{} has no pair on {}", name, machine.name),
          "no copy leads between such places", "Choose another operation or machine.");
   return operations;
+}
+
+std::string native_calls(const Machine& machine, const std::vector<Operation>& operations) {
+  std::vector<std::string> calls;
+  for (const Operation& operation : operations)
+    for (const Lane& lane : operation.lanes) {
+      std::string call = native_call(machine, lane, operation.pageable);
+      if (std::find(calls.begin(), calls.end(), call) == calls.end())
+        calls.push_back(std::move(call));
+    }
+  return join(calls, "; ");
 }
 
 }  // namespace polypath::bench

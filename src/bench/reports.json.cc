@@ -117,6 +117,9 @@ std::string bench_report(const std::string& json, const Progress& progress) {
                  {"driver", opened.driver().name()},
                  {"operation", request.operation},
                  {"host", host_object(opened.simulated())}};
+  if (!opened.simulated())
+    report["native_call"] =
+        native_calls(opened.machine(), operations_of(opened.machine(), request));
   if (request.source == kAllPairs) report["all_pairs"] = true;
   report["results"] = std::move(list);
   return report.dump(kIndent);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -124,6 +125,20 @@ def test_what_is_not_predicted_is_shown_without_a_model_error(
 
     assert " - " in run.stdout
     assert picture.stat().st_size > 0
+
+
+def test_results_name_the_command_that_measures_them_again(tmp_path: Path):
+    target = tmp_path / "results.json"
+    succeed("bench", "bw", "gpu0", "gpu1", "--sizes=64K", "--json", target, "--machine", "beluga")
+    jacobi = succeed("bench", "jacobi", "--machine", "mist", "--sizes", "64K", "--json=-").json()
+    reduced = succeed("bench", "allreduce", "--sizes", "64K", "--json", "-").json()
+
+    measured = json.loads(target.read_text(encoding="utf-8"))
+
+    assert measured["command"] == "polypath bench bw gpu0 gpu1 --sizes=64K --machine beluga"
+    assert jacobi["command"] == "polypath bench jacobi --machine mist --sizes 64K"
+    assert reduced["command"] == "polypath bench allreduce --sizes 64K"
+    assert succeed(*shlex.split(measured["command"])[1:]).stderr == ""
 
 
 def test_without_verification_nothing_claims_to_be_verified():

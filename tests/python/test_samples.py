@@ -67,6 +67,7 @@ def test_runs_on_a_driver_are_kept(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     jsonschema.validate(report, bench_schemas.BENCH_ON_GPUS)
+    assert report["native_call"] == "cuMemcpyDtoDAsync, peer access"
     for one in report["results"]:
         samples, spread = one["samples"], one["spread"]
         assert samples["runs"] >= 20

@@ -23,6 +23,7 @@ from polypath.cli.collective_options import (
     refuse,
 )
 from polypath.cli.collective_tables import show_collective_bench
+from polypath.cli.command_line import add_command, remember_arguments
 from polypath.cli.errors import UserError, did_you_mean
 from polypath.cli.jacobi_options import SIZES as SIZES_OF_HALOS
 from polypath.cli.jacobi_options import (
@@ -97,6 +98,7 @@ class BenchCommand(TyperCommand):
         """Refuse the name of another command before its options are called unknown."""
         if args:
             _refuse_own_command(args[0])
+        remember_arguments(ctx, args)
         return super().parse_args(ctx, args)
 
 
@@ -169,6 +171,7 @@ def bench_copies(
         sizes = SIZES_OF_PAIRS if ends[0] == ALL_PAIRS else sizes
     numbers = parse_sizes(sizes)
     document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
+    add_command(document)
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
@@ -213,6 +216,7 @@ def bench_collective(
         document = reports.collective_bench(
             collective, sizes, machine=choice.name, progress=progress, **choices
         )
+    add_command(document)
     write_json(document, json_target)
     choice.announce()
     show_collective_bench(console_for(json_target), document)
@@ -227,6 +231,7 @@ def bench_jacobi(
     halos = parse_halos(SIZES_OF_HALOS if sizes == SIZES else sizes)
     with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
         document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
+    add_command(document)
     write_json(document, json_target)
     write_jacobi_curves(document, plot)
     choice.announce()
