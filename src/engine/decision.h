@@ -25,9 +25,10 @@ struct Decision {
   bool gives_way = false;     ///< native, because others leave no room
   bool joint = false;         ///< planned with others: by itself it might go another way
   bool learnt = false;        ///< native, because the last ones like it took less so, or to compare
-  bool until_graph = false;   ///< its plan will be a graph, once that pays
-  bool of_set = false;        ///< its part of the joint plan for what recurs with it
-  bool may_block = false;     ///< the driver's own copy may, so nobody may wait for it
+  bool compared = false;  ///< natively in pageable memory, to time that; may block, as windows do
+  bool until_graph = false;  ///< its plan will be a graph, once that pays
+  bool of_set = false;       ///< its part of the joint plan for what recurs with it
+  bool may_block = false;    ///< the driver's own copy may, so nobody may wait for it
   /// It is timed; null: it is not.
   std::shared_ptr<Measurement> measurement = nullptr;
 

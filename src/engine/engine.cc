@@ -33,6 +33,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
           std::min(settings.min_message.value_or(kNeverPlannedBelow), settings.pageable_min)),
       graph_wishes_(machine.costs, settings.graph_after,
                     static_cast<std::size_t>(settings.plan_cache)),
+      pageable_times_(static_cast<std::size_t>(settings.plan_cache)),
       pageable_(
           driver, machine_.driver, settings_,
           [this](const CopyCall& call, const CopyEnds& ends) { return send_window(call, ends); }),

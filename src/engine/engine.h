@@ -24,6 +24,7 @@
 #include "engine/load_tracker.h"
 #include "engine/loaded_kernels.h"
 #include "engine/pageable.h"
+#include "engine/pageable_times.h"
 #include "engine/plans.h"
 #include "engine/recent_natives.h"
 #include "engine/recent_parts.h"
@@ -174,6 +175,7 @@ class Engine {
   void learn_from(const Measurement& measurement, const Timing& timing);
   void disturb_measurements(const Decision& decision);
   [[nodiscard]] bool goes_by_windows(const CopyCall& call, const CopyEnds& ends);
+  void choose_windows(Decision& decision);
   [[nodiscard]] std::optional<Executor> choice_of(const PlanOptions& options) const;
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;
   [[nodiscard]] PlanPointer plan_for(const PlanRequest& request);
@@ -218,6 +220,9 @@ class Engine {
   void native_copy(const Decision& decision, NativeCopyBy maker);
   [[nodiscard]] CopyResult attempt(const Decision& decision);
   [[nodiscard]] CopyResult attempt_windows(const Decision& decision);
+  [[nodiscard]] Seconds last_window_in(const Decision& decision) const;
+  CopyResult native_for_comparison(const Decision& decision);
+  void note_pageable(const Decision& decision, PageableWay way, Seconds took);
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
@@ -269,6 +274,7 @@ class Engine {
   RecentParts recent_parts_;
   GraphWishes graph_wishes_;
   std::atomic<std::uint64_t> next_transfer_{1};
+  PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
   std::atomic<int> shortages_{0};              ///< how often room had to be made

@@ -116,7 +116,7 @@ Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends)
   decision.may_block = !ends.stay_where_they_are();
   decision.stays_native = decision.is_plain() && !decision.may_block;
   if (decision.may_block) {
-    if (goes_by_windows(call, ends) && !captured()) decision.means = Means::windows;
+    if (goes_by_windows(call, ends) && !captured()) choose_windows(decision);
   } else if (!decision.is_plain() && ends.source != ends.destination && !captured()) {
     choose_plan(decision);
   }

@@ -62,8 +62,9 @@ CopyResult Engine::enqueue_locked(const Decision& decision, NativeCopyBy maker) 
 // With pageable or managed memory at an end the driver may block, so that no lock is held.
 CopyResult Engine::enqueue_unpinned(const Decision& decision, NativeCopyBy maker) {
   try {
-    CopyResult result = attempt_windows(decision);
-    if (result.means == Means::native) native_copy(decision, maker);
+    CopyResult result =
+        decision.compared ? native_for_comparison(decision) : attempt_windows(decision);
+    if (result.means == Means::native && !result.made_here) native_copy(decision, maker);
     const std::scoped_lock lock(mutex_);
     note(decision, result);
     return result;

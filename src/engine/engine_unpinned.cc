@@ -13,6 +13,10 @@ Seconds gain_by_windows(const DriverBehaviour& driver, Bytes bytes, const CopyEn
   return bytes / (inward ? driver.windows_gain_in : driver.windows_gain_out);
 }
 
+TransferKind kind_of(const Decision& decision) {
+  return {decision.ends.source, decision.ends.destination, size_class(decision.call.bytes)};
+}
+
 // The setting scales all costs of preparing; its default stands for what was measured.
 Seconds windows_cost(const DriverBehaviour& driver, const Settings& settings) {
   return driver.windows_cost *
@@ -25,10 +29,46 @@ Seconds windows_cost(const DriverBehaviour& driver, const Settings& settings) {
 CopyResult Engine::attempt_windows(const Decision& decision) {
   if (decision.means != Means::windows) return {};
   if (!has_windows(decision)) return {.obstacle = Obstacle::preparing};
-  std::optional<CopyResult> done = pageable_.copy(decision.call, decision.ends);
+  std::optional<PageableCopies::Copied> done = pageable_.copy(decision.call, decision.ends);
   if (!done) return {.obstacle = Obstacle::failed};
-  done->means = Means::windows;
-  return *std::move(done);
+  note_pageable(decision, PageableWay::windows, done->took + last_window_in(decision));
+  done->last.means = Means::windows;
+  return std::move(done->last);
+}
+
+// Into a GPU the call returns while the last window is on its way; the driver leaves next to
+// nothing behind.
+Seconds Engine::last_window_in(const Decision& decision) const {
+  const CopyEnds& ends = decision.ends;
+  if (ends.source_kind != MemoryKind::pageable) return {};
+  const auto hop = machine_.find_hop(ends.source, ends.destination);
+  return hop ? pageable_.window_of(decision.call.bytes) / machine_.hop(*hop).bandwidth : Seconds{};
+}
+
+// The driver's own copy, where that is faster: see PageableTimes.
+void Engine::choose_windows(Decision& decision) {
+  decision.means = Means::windows;
+  const PlanOptions& options = decision.call.options;
+  if (!settings_.learn || choice_of(options) || options.asks_for_paths()) return;
+  const PageableTimes::Advice advice = pageable_times_.advise(kind_of(decision));
+  if (advice.way == PageableWay::windows) return;
+  decision.means = Means::native;
+  decision.learnt = true;
+  decision.compared = advice.timed;
+}
+
+// Made here although the caller would have, because it is timed.
+CopyResult Engine::native_for_comparison(const Decision& decision) {
+  pageable_.wait_for_earlier_work(decision.call);
+  const Seconds begin = driver_.now();
+  native_copy(decision, NativeCopyBy::engine);
+  note_pageable(decision, PageableWay::native, driver_.now() - begin);
+  return {.made_here = true};
+}
+
+void Engine::note_pageable(const Decision& decision, PageableWay way, Seconds took) {
+  const std::scoped_lock lock(mutex_);
+  pageable_times_.note(kind_of(decision), way, took);
 }
 
 // True if windows are there, or have been made in this call. What is made beside the driver's own

@@ -4,14 +4,10 @@
 #include <climits>
 #include <utility>
 
-#include "core/median.h"
-
 namespace polypath {
 namespace {
 
-constexpr int kWarmUp = 2;          // transfers that only make what they need
-constexpr std::size_t kEnough = 3;  // times for a median
-constexpr std::size_t kRemembered = 5;
+constexpr int kWarmUp = 2;       // transfers that only make what they need
 constexpr int kFirstPeriod = 2;  // one in so many is timed at first; or natively, in grave doubt
 constexpr int kGravePeriod = 4;  // and tries another split
 constexpr int kMildPeriod = 16;  // the same otherwise
@@ -31,19 +27,6 @@ constexpr double kChunkStep = 1.5;
 constexpr int kMostChunkSteps = 2;
 
 }  // namespace
-
-void Experience::Samples::add(Seconds time) {
-  if (times_.size() == kRemembered) times_.erase(times_.begin());
-  times_.push_back(time);
-}
-
-bool Experience::Samples::enough() const { return times_.size() >= kEnough; }
-
-Seconds Experience::Samples::median() const {
-  std::vector<double> values;
-  for (const Seconds time : times_) values.push_back(time.value);
-  return Seconds{polypath::median(std::move(values))};
-}
 
 Experience::Record& Experience::record_of(const TransferKind& kind) {
   Record* const record = records_.find(kind);
@@ -166,7 +149,7 @@ void Experience::level(Record& record, const Leveller& leveller) {
     record.levelled_took = took, record.levelled = record.tried;
   else record.damping *= kDamping;
   std::vector<Seconds> each;
-  for (const Samples& path : record.each) each.push_back(path.median());
+  for (const RecentTimes& path : record.each) each.push_back(path.median());
   const auto levelled = each.empty() ? std::nullopt : leveller(each, record.damping);
   const bool worth = levelled && levelled->expected < levelled->before * kWorthLevelling;
   if (worth && record.rounds++ < kMostLevellings)

@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/recent_times.h"
 #include "engine/stopwatch.h"
 #include "plan/levelled.h"
 #include "plan/lru_cache.h"
@@ -85,19 +86,6 @@ class Experience {
   void recall(const TransferKind& kind, const Learnt& learnt);
 
  private:
-  /// The last few times.
-  class Samples {
-   public:
-    void add(Seconds time);
-    void clear() { times_.clear(); }
-    [[nodiscard]] bool enough() const;
-    [[nodiscard]] bool empty() const { return times_.empty(); }
-    [[nodiscard]] Seconds median() const;
-
-   private:
-    std::vector<Seconds> times_;
-  };
-
   /// What the transfers of a kind are timed for.
   enum class Stage { as_planned, shares, levelled, more_chunks, fewer_chunks, settled };
   enum class Doubt { none, mild, grave };
@@ -107,9 +95,9 @@ class Experience {
     Learnt kept;  ///< when it was certain last; no transfers: never
     Stage stage = Stage::as_planned;
     Doubt doubt = Doubt::none;
-    bool was_doubted = false;   ///< ever
-    Samples paths, native;      ///< of the split that is tried, and natively
-    std::vector<Samples> each;  ///< by path, while shares are levelled
+    bool was_doubted = false;       ///< ever
+    RecentTimes paths, native;      ///< of the split that is tried, and natively
+    std::vector<RecentTimes> each;  ///< by path, while shares are levelled
     Split tried;
     int version = 0;                     ///< of it
     Seconds took = Seconds::infinity();  ///< with the best split, which is the known one

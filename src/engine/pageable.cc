@@ -88,13 +88,16 @@ void PageableCopies::wait_for_earlier_work(const CopyCall& call) {
   driver_.synchronize(earlier);
 }
 
-std::optional<CopyResult> PageableCopies::copy(const CopyCall& call, const CopyEnds& ends) {
+std::optional<PageableCopies::Copied> PageableCopies::copy(const CopyCall& call,
+                                                           const CopyEnds& ends) {
   try {
     if (!is_prepared(ends)) prepare(ends);
     // Before the lock, because what is in the stream may take long, or wait for another copy.
     wait_for_earlier_work(call);
     const std::scoped_lock lock(copying_);
-    return windowed(call, ends);
+    const Seconds begin = driver_.now();
+    CopyResult last = windowed(call, ends);
+    return Copied{std::move(last), driver_.now() - begin};
   } catch (const UnsettledError&) {
     throw;
   } catch (const Error& error) {

@@ -64,13 +64,21 @@ class PageableCopies {
   /// Waits for everything queued, then gives everything back.
   ~PageableCopies();
 
+  struct Copied {
+    CopyResult last;  ///< window
+    Seconds took;
+  };
+
   /// Copies between pageable memory and a GPU. Blocks as the driver's own copy does: until what is
   /// in the stream has finished and the source has been read; out of a GPU, until every byte is
   /// there. Work that is put into the stream later starts after the copy.
-  /// Returns how the last window went; none if a driver call failed and nothing of the copy is
-  /// queued any more (part of the destination may have been written). Error (driver): part of it is
-  /// queued and cannot be waited for.
-  std::optional<CopyResult> copy(const CopyCall& call, const CopyEnds& ends);
+  /// Returns how the last window went, and how long the copy took from when its turn had come; none
+  /// if a driver call failed and nothing of the copy is queued any more (part of the destination
+  /// may have been written). Error (driver): part of it is queued and cannot be waited for.
+  std::optional<Copied> copy(const CopyCall& call, const CopyEnds& ends);
+
+  /// Blocks until what is in the stream has finished.
+  void wait_for_earlier_work(const CopyCall& call);
 
   /// True if the CPUs that the caller may use are enough to be faster than the driver's own copy.
   [[nodiscard]] bool pays() const;
@@ -83,7 +91,6 @@ class PageableCopies {
   [[nodiscard]] Bytes window_of(Bytes bytes) const;
 
  private:
-  void wait_for_earlier_work(const CopyCall& call);
   CopyResult windowed(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] StreamHandle stream_on(PlaceId gpu) const;
   [[nodiscard]] PinnedWindows& windows_at(PlaceId host);

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-import click
+import typer
 
 from polypath.cli.output import Document
 
-ARGUMENTS = "polypath.arguments"  # where click's context keeps them
+ARGUMENTS = "polypath.arguments"  # where the context keeps them
 RESULTS = ("--json", "--plot")  # where results go is not part of what is measured
 
 
@@ -18,9 +18,8 @@ def remember_arguments(context: Any, arguments: list[str]) -> None:
     context.meta[ARGUMENTS] = list(arguments)
 
 
-def add_command(document: Document) -> None:
+def add_command(document: Document, context: typer.Context) -> None:
     """Put the command that runs into a document: its field `command`."""
-    context = click.get_current_context()
     words = ["polypath", str(context.info_name), *_what_is_measured(context.meta[ARGUMENTS])]
     document["command"] = shlex.join(words)
 

@@ -210,6 +210,7 @@ Outcome Session::carry_out(Question& question) {
 Outcome Session::leave(Question& question) {
   Decision& decision = question.decision;
   if (decision.measurement && !waits_for_nobody(question)) decision.measurement = nullptr;
+  if (decision.compared && !may_begin(question)) decision.compared = false;
   const CopyResult result = engine_.enqueue_or_leave(decision);
   if (result.made_here) {
     wait_if_blocking(question);

@@ -103,6 +103,7 @@ class BenchCommand(TyperCommand):
 
 
 def bench(
+    context: typer.Context,
     operation: Annotated[
         str, typer.Argument(metavar="OP", help=f"One of {', '.join(OPERATIONS)}.")
     ],
@@ -139,25 +140,25 @@ def bench(
         refuse(chosen, "it is for collectives")
         _refuse_options_of_copies(source, pieces, shares, chunks, window)
         choices = jacobi_choices(executor, paths, gpus, of_jacobi) | {"verify": verify}
-        bench_jacobi(sizes, machine, json_target, plot, choices)
+        bench_jacobi(context, sizes, machine, json_target, plot, choices)
         return
     refuse(of_jacobi, "it is for jacobi")
     if is_collective(operation, algorithms is not None):
         _refuse_options_of_copies(source, pieces, shares, chunks, window, plot)
         choices = collective_choices(operation, executor, paths, gpus, chosen) | {"verify": verify}
-        bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
+        bench_collective(context, operation, parse_sizes(sizes), machine, json_target, choices)
         return
     refuse(chosen, "it is for collectives")
     _check_copies(operation, source, window, pieces, gpus)
-    ends = pair_or_all(source, destination) or default_places(operation)
-    how = {"window": 1 if window is None else window, "pieces": pieces, "verify": verify}
-    how |= overrides(executor, paths, shares, chunks)
-    bench_copies(operation, ends, sizes, machine, json_target, plot, how)
+    how = overrides(executor, paths, shares, chunks)
+    how |= {"window": 1 if window is None else window, "pieces": pieces, "verify": verify}
+    bench_copies(context, operation, (source, destination), sizes, machine, json_target, plot, how)
 
 
 def bench_copies(
+    context: typer.Context,
     operation: str,
-    ends: tuple[str, str],
+    places: tuple[str | None, str | None],
     sizes: str,
     machine: str | None,
     json_target: str | None,
@@ -165,13 +166,14 @@ def bench_copies(
     how: Document,
 ) -> None:
     """Measure copies, write them, draw them and show them."""
+    ends = pair_or_all(*places) or default_places(operation)
     choice = choose_machine(machine)
     if sizes == SIZES:  # the default
         sizes = SIZES_OF_BLOCKS if operation == "many" else sizes
         sizes = SIZES_OF_PAIRS if ends[0] == ALL_PAIRS else sizes
     numbers = parse_sizes(sizes)
     document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
-    add_command(document)
+    add_command(document, context)
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
@@ -204,6 +206,7 @@ def _check_copies(
 
 
 def bench_collective(
+    context: typer.Context,
     collective: str,
     sizes: list[int],
     machine: str | None,
@@ -216,7 +219,7 @@ def bench_collective(
         document = reports.collective_bench(
             collective, sizes, machine=choice.name, progress=progress, **choices
         )
-    add_command(document)
+    add_command(document, context)
     write_json(document, json_target)
     choice.announce()
     show_collective_bench(console_for(json_target), document)
@@ -224,14 +227,19 @@ def bench_collective(
 
 
 def bench_jacobi(
-    sizes: str, machine: str | None, json_target: str | None, plot: str | None, choices: Document
+    context: typer.Context,
+    sizes: str,
+    machine: str | None,
+    json_target: str | None,
+    plot: str | None,
+    choices: Document,
 ) -> None:
     """Measure a Jacobi solver, write it, draw it and show it."""
     choice = choose_machine(machine)
     halos = parse_halos(SIZES_OF_HALOS if sizes == SIZES else sizes)
     with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
         document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
-    add_command(document)
+    add_command(document, context)
     write_json(document, json_target)
     write_jacobi_curves(document, plot)
     choice.announce()

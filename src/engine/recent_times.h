@@ -1,0 +1,25 @@
+#pragma once
+// The last few times that something took.
+
+#include <vector>
+
+#include "core/units.h"
+
+namespace polypath {
+
+class RecentTimes {
+ public:
+  /// Forgets the oldest one where there are many.
+  void add(Seconds time);
+  void clear() { times_.clear(); }
+  /// So many that the median says something.
+  [[nodiscard]] bool enough() const;
+  [[nodiscard]] bool empty() const { return times_.empty(); }
+  /// Not of none.
+  [[nodiscard]] Seconds median() const;
+
+ private:
+  std::vector<Seconds> times_;
+};
+
+}  // namespace polypath
