@@ -1,10 +1,13 @@
 #include "engine/pageable_times.h"
 
+#include <algorithm>
+
 namespace polypath {
 namespace {
 
-constexpr int kFirstPeriod = 2;  // one in so many goes natively at first
-constexpr int kTryPeriod = 128;  // and goes the other way, once that has been timed often enough
+constexpr int kFirstPeriod = 2;         // one in so many goes natively at first
+constexpr double kMostForTries = 0.01;  // of all copies' time, once both are known
+constexpr int kLeastPeriod = 16;
 constexpr int kTimedPeriod =
     8;  // one native copy in so many is timed where they are the faster way
 constexpr double kClearlyFaster = 0.97;
@@ -26,9 +29,18 @@ PageableTimes::Advice PageableTimes::advise(const TransferKind& kind) {
 bool PageableTimes::is_tried_otherwise(Record& record) {
   ++record.since_tried;
   if (!record.windows.enough()) return false;
-  if (record.since_tried < (record.native.enough() ? kTryPeriod : kFirstPeriod)) return false;
+  if (record.since_tried < try_period(record)) return false;
   record.since_tried = 0;
   return true;
+}
+
+// One in so many goes the other way: where that takes r times as long, p copies take p + r - 1
+// times what one does.
+int PageableTimes::try_period(const Record& record) {
+  if (!record.native.enough()) return kFirstPeriod;
+  const Seconds windows = record.windows.median(), native = record.native.median();
+  const double longer = std::max(windows / native, native / windows);
+  return std::max(kLeastPeriod, static_cast<int>(std::min((longer - 1) / kMostForTries, 1e6)));
 }
 
 void PageableTimes::note(const TransferKind& kind, PageableWay way, Seconds took) {

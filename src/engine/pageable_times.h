@@ -8,7 +8,8 @@
 //   1. The first one through windows only makes what it needs. Those that follow are all timed.
 //   2. After three times every other one goes natively, until there are three times of those.
 //   3. From then on the copies go the way with the smaller median of the last times, unless the
-//      other's is hardly larger; one in kTryPeriod goes the other way. To time a native copy takes
+//      other's is hardly larger. One in 16 goes the other way, or fewer where that takes much
+//      longer, so that tries take no more than one part in a hundred. To time a native copy takes
 //      waiting for what is before it, so that of those only some are.
 //
 // Arithmetic only, counted in copies; the engine does the measuring. Not thread-safe.
@@ -45,6 +46,7 @@ class PageableTimes {
 
   [[nodiscard]] Record& record_of(const TransferKind& kind);
   [[nodiscard]] static bool is_tried_otherwise(Record& record);
+  [[nodiscard]] static int try_period(const Record& record);
   static void choose(Record& record);
 
   LruCache<TransferKind, Record> records_;
