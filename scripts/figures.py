@@ -4,10 +4,9 @@
 scripts/figures.py           writes the tables of README.md and of docs, and docs/images
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
-What was measured on real GPUs is read from results/h200x1 and results/h200x4
-(scripts/measure_gpus.py), and from results/h200x2 (scripts/measure_programs.py,
-scripts/collective_rivals.py). Run it with the Python beside which the package is installed:
-.venv/bin/python after `make package`.
+What was measured on real GPUs is read from results/h200x1, h100x1, h200x2 and h200x4: by
+scripts/measure_gpus.py, scripts/measure_programs.py and scripts/collective_rivals.py. Run it with
+the Python beside which the package is installed: .venv/bin/python after `make package`.
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from paper import claims, pages
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = 120  # of a line of prose
 MEASURED = gpu_figures.Measurements(ROOT / "results" / "h200x4")
+TWO = gpu_figures.Measurements(ROOT / "results" / "h200x2")
+ONE_GPU = [ROOT / "results" / name for name in ("h200x1", "h100x1")]
 PROGRAMS = ROOT / "results" / "h200x2"
 
 
@@ -50,8 +51,9 @@ Beside the speed-ups that the papers state, under the paths that they used (the 
 # What stands between which markers of which document.
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("README.md", "measured"): lambda: gpu_figures.readme_block(MEASURED),
-    ("README.md", "one"): lambda: one_gpu_figures.one_gpu_block(ROOT / "results" / "h200x1"),
+    ("README.md", "one"): lambda: one_gpu_figures.one_gpu_block(ONE_GPU),
     ("README.md", "figures"): readme_block,
+    ("docs/performance.md", "two"): lambda: gpu_figures.summary_block(TWO),
     ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
     ("docs/performance.md", "figures"): simulated_figures.performance_block,
     ("docs/performance.md", "together"): joint_figures.together_block,

@@ -83,6 +83,26 @@ def readme_block(measurements: Measurements) -> str:
     return f"**Measured** on {hosts_text(list(series.values()))}:\n\n{table(head, rows)}"
 
 
+def summary_block(measurements: Measurements) -> str:
+    """Return the same with how far predictions are off."""
+    series = measurements.series()
+    errors = [f"`{name}` {error}" for name in series if (error := error_of_all(series[name]))]
+    return (
+        f"{readme_block(measurements)}\n\nAbove {size_text(PREDICTED_ABOVE)} predictions are off "
+        f"by this much on average: {', '.join(errors)}."
+    )
+
+
+def error_of_all(document: Document) -> str:
+    """Return how far the predictions of large messages are off; empty if there are none."""
+    errors = [
+        error
+        for result in document["results"]
+        if result["bytes"] > PREDICTED_ABOVE and (error := error_of(result)) is not None
+    ]
+    return mean_magnitude(errors) if errors else ""
+
+
 def error_of(result: Document) -> float | None:
     """Return how far the predicted time is off, or None where nothing is predicted."""
     predicted = result["predicted_seconds"]
@@ -113,15 +133,9 @@ def mean_magnitude(values: list[float]) -> str:
 
 def error_text(document: Document) -> str:
     """Return one sentence on the predictions of large messages; empty if there are none."""
-    errors = [
-        error
-        for result in document["results"]
-        if result["bytes"] > PREDICTED_ABOVE and (error := error_of(result)) is not None
-    ]
-    if not errors:
-        return ""
+    off = error_of_all(document)
     above = size_text(PREDICTED_ABOVE)
-    return f" Above {above} predictions are off by {mean_magnitude(errors)} on average."
+    return f" Above {above} predictions are off by {off} on average." if off else ""
 
 
 def series_section(name: str, document: Document) -> str:

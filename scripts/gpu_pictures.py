@@ -30,7 +30,7 @@ LINES_OF_SPEEDUPS = {
 LINES_OF_RATES = {
     "Polypath": "measured",
     "predicted": "by the model, from\nthe calibrated machine",
-    "native copy": "the driver's own, measured",
+    "native copy": "the driver's own,\nmeasured",
 }
 UNDER = 1.5  # the measured curve lies above lines of this order
 

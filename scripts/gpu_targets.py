@@ -54,9 +54,7 @@ SERIES = [
     Series("d2h", request("d2h", "gpu0", "host0", SMALL + LARGE)),
     Series("pageable_h2d", request("pageable", "host0", "gpu0", SMALL + LARGE)),
     Series("pageable_d2h", request("pageable", "gpu0", "host0", SMALL + LARGE)),
-    Series(
-        "put_without_peer_access", request("put", "gpu0", "gpu1", SMALL + LARGE), WITHOUT_PEERS
-    ),
+    Series("put_without_peer_access", request("put", "gpu0", "gpu1", SMALL + LARGE), WITHOUT_PEERS),
 ]
 
 TARGETS = [

@@ -27,7 +27,13 @@ PROGRAM = record(
     polypath=list_of(COPIES),
 )
 STORED = ROOT / "results" / "h200x1" / "pageable_program.json"
-HOST = {"simulated": True, "cores": 1, "processor": "CPU of a test", "date": "2026-01-02"}
+HOST = {
+    "simulated": True,
+    "cores": 1,
+    "processor": "CPU of a test",
+    "gpu": "NVIDIA X1 80GB",
+    "date": "2026-01-02",
+}
 
 
 class Clock:
@@ -100,4 +106,4 @@ def test_a_file_has_the_fields_of_the_stored_one_and_the_readme_reads_both() -> 
     fixed = ("schema", "bytes", "what", "command")
     assert list(made) == list(stored)
     assert [made[name] for name in fixed] == [stored[name] for name in fixed]
-    assert "9.0 GB/s natively, 45 to 45 GB/s" in one_gpu_figures.program_text(made)
+    assert "X1 9.0 and 45 GB/s, from 0.25 s" in one_gpu_figures.program_text(made)

@@ -18,6 +18,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 INK = "#222222"
 FAINT = "#dddddd"
 FOOTNOTE = "#555555"
+MARGIN = 0.15  # inches
 
 
 def colour_of(index: int) -> str:
@@ -37,7 +38,10 @@ def new_figure(width: float, height: float) -> Figure:
     matplotlib.rc("axes", axisbelow=True)
     matplotlib.rc("text", parse_math=False)  # a name may contain a dollar sign
     matplotlib.rc("svg", hashsalt="polypath")  # the same picture has the same bytes
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    # A margin: where text of an SVG is drawn in another font, it may be wider than it was here.
+    figure.set_layout_engine("constrained", w_pad=MARGIN, h_pad=MARGIN / 2)
+    return figure
 
 
 def footer(figure: Figure, text: str, handles: Sequence[Artist] = (), ncols: int = 3) -> None:
