@@ -2,6 +2,7 @@
 // more of them than are worth their calls.
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/optimiser.h"
 
@@ -31,7 +32,7 @@ void Optimiser::vary_chunks(Draft& draft) const {
       predict(trial, Effort::quick);
       if (trial.paths.size() != draft.paths.size()) return;
       equalise(trial, 1, Effort::quick);
-      if (cost_of(trial) < cost_of(best)) best = trial;
+      if (cost_of(trial) < cost_of(best)) best = std::move(trial);
     };
     for (const double factor : kFactors) consider(draft.paths[p].chunks * factor, 0);
     for (const int taper : {1, 2}) consider(best.paths[p].chunks, taper);
@@ -48,7 +49,7 @@ void Optimiser::scale_chunks(Draft& draft) const {
       if (taper >= 0) part.taper = taper;
     }
     equalise(trial, 2, Effort::replay);
-    if (cost_of(trial) < cost_of(draft)) draft = trial;
+    if (cost_of(trial) < cost_of(draft)) draft = std::move(trial);
   };
   for (const int taper : {0, 1, 2}) consider(1, taper);
   for (const double factor : {0.7, 1.4}) consider(factor, -1);

@@ -180,7 +180,7 @@ std::optional<MemoryInfo> CudaDriver::find_memory(Address address, MemoryAccess*
                               kPointerRangeStart, kPointerRangeSize, kPointerIsIpcCapable,
                               kPointerContext};
   std::array<void*, 7> data = {&type, &managed, &gpu, &begin, &size, &shareable, nullptr};
-  if (access != nullptr) data[6] = &access->context;
+  if (access != nullptr) data[6] = static_cast<void*>(&access->context);
   const Current current(contexts_.any());
   check(
       cuda_.pointer_attributes(access != nullptr ? 7 : 5, which.data(), data.data(), address.value),

@@ -23,7 +23,7 @@ std::string lower(std::string text) {
 // -1 in the file means that there is one node, or none is known.
 int numa_node_of(const std::string& bus_id) {
   const auto text = read_file("/sys/bus/pci/devices/" + bus_id + "/numa_node", 32);
-  return text ? std::max(std::atoi(text->c_str()), 0) : 0;
+  return text ? std::max(static_cast<int>(std::strtol(text->c_str(), nullptr, 10)), 0) : 0;
 }
 
 GpuFacts cuda_facts(const Functions& cuda, int gpu, int count) {

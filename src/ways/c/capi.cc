@@ -97,6 +97,7 @@ std::optional<polypath::Executor> choice_of(polypath_executor executor) {
     case POLYPATH_NATIVE: return polypath::Executor::native;
     case POLYPATH_STREAM: return polypath::Executor::stream;
     case POLYPATH_GRAPH: return polypath::Executor::graph;
+    default: break;  // the caller's language may not check it
   }
   fail(ErrorCode::invalid_argument, "executor " + std::to_string(executor) + " is unknown",
        "it is no value of polypath_executor", "Pass POLYPATH_AUTO.");

@@ -113,7 +113,9 @@ std::size_t replace_slots(const link_map& map, const Tables& tables, const ElfW(
 
 std::size_t replace_call_slots(void* library, Replacement replacement) noexcept {
   link_map* map = nullptr;
-  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return 0;
+  auto* const target = static_cast<void*>(&map);
+  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, target) != 0 || map == nullptr)
+    return 0;
   const Tables tables = tables_of(*map);
   if (tables.symbols == nullptr || tables.names == nullptr) return 0;
   return replace_slots(*map, tables, tables.calls, tables.calls_size, replacement) +

@@ -82,7 +82,7 @@ bool write(const Descriptor& folder, const ExportedMemory& memory) {
 bool is_stale(const Descriptor& folder, const std::string& name, const ProcessIdentity& self) {
   const std::string drafts = drafts_of(self.number_space);
   if (name.starts_with(drafts)) {
-    const long long writer = std::atoll(name.c_str() + drafts.size());
+    const long long writer = std::strtoll(name.c_str() + drafts.size(), nullptr, 10);
     return access(fmt::format("/proc/{}", writer).c_str(), F_OK) != 0;
   }
   if (!name.ends_with(".ipc")) return false;  // somebody else's
