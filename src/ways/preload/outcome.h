@@ -13,7 +13,7 @@
   X(streams, "over several paths, by streams")                                      \
   X(graphs, "over several paths, by a graph")                                       \
   X(windows, "through pinned windows")                                              \
-  X(compared, "one native copy, timed to be compared with several paths")           \
+  X(compared, "one native copy, timed to be compared")                              \
   X(small, "smaller than POLYPATH_MIN_MESSAGE")                                     \
   X(native, "one native copy is best")                                              \
   X(same_memory, "within one memory, or between host memories")                     \
