@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 Document = dict[str, Any]
@@ -22,6 +23,16 @@ def size_text(count: int) -> str:
         if count >= unit and count % unit == 0:
             return f"{count // unit} {name}"
     return f"{count} B"
+
+
+def with_short_sizes(command: str) -> str:
+    """Return a command whose sizes are as people write them: 64K, not 65536."""
+    return re.sub(r"\b\d{4,}\b", lambda size: _option_text(int(size.group())), command)
+
+
+def _option_text(count: int) -> str:
+    number, unit = size_text(count).split()
+    return number if unit == "B" else f"{number}{unit[0]}"
 
 
 def factor(result: Document) -> str:

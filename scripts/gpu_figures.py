@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from figure_text import Document, factor, percent, shares_text, size_text, table
+from figure_text import Document, factor, percent, shares_text, size_text, table, with_short_sizes
 
 SERIES = (
     "put", "bibw", "h2d", "d2h", "pageable_h2d", "pageable_d2h", "put_without_peer_access",
@@ -144,7 +144,8 @@ def series_section(name: str, document: Document) -> str:
         "size", "µs", "predicted µs", "error", "native GB/s", "GB/s", "speed-up", "runs as",
         "shares",
     ]  # fmt: skip
-    said = f"`{document['command']}`, beside {document['native_call']}.{error_text(document)}"
+    command = with_short_sizes(document["command"])
+    said = f"`{command}`, beside {document['native_call']}.{error_text(document)}"
     return f"#### {name}\n\n{said}\n\n{table(head, [series_row(r) for r in document['results']])}"
 
 

@@ -51,6 +51,7 @@ std::string describe(const CallRecord& call);
 std::vector<std::string> differences(const CallRecord& a, const CallRecord& b);
 
 /// A record as words, as it lies in shared memory.
+// NOLINTNEXTLINE(bugprone-sizeof-expression): that nothing is left over is checked below
 inline constexpr std::size_t kCallWords = sizeof(CallRecord) / sizeof(std::uint64_t);
 using CallWords = std::array<std::uint64_t, kCallWords>;
 static_assert(sizeof(CallWords) == sizeof(CallRecord));

@@ -166,7 +166,8 @@ class Engine {
   [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
   void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
-  [[nodiscard]] bool may_learn(const Decision& decision) const;
+  [[nodiscard]] static TransferKind kind_of(const Decision& decision);
+  [[nodiscard]] bool may_learn(const CopyCall& call) const;
   void heed_experience(Decision& decision);
   [[nodiscard]] PlanPointer take_split(const PlanPointer& plan, const Split& split);
   [[nodiscard]] bool go_natively(Decision& decision);

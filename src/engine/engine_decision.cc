@@ -137,7 +137,7 @@ Bytes Engine::plain_below(const CopyCall& call, const CopyEnds& ends) {
 void Engine::choose_plan(Decision& decision) {
   if (decision.call.cautious) plan_alone(decision);
   if (!decision.call.cautious || decision.means == Means::paths) plan_beside_others(decision);
-  if (decision.means == Means::paths && may_learn(decision)) heed_experience(decision);
+  if (decision.means == Means::paths && may_learn(decision.call)) heed_experience(decision);
 }
 
 // As the last one like it, if that went natively and nothing is in flight that could change it;

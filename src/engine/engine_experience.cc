@@ -24,16 +24,21 @@ bool is_alone(const Decision& decision) {
 
 }  // namespace
 
-bool Engine::may_learn(const Decision& decision) const {
-  const PlanOptions& options = decision.call.options;
-  return settings_.learn && !choice_of(options) && !options.asks_for_paths() && is_alone(decision);
+TransferKind Engine::kind_of(const Decision& decision) {
+  return {decision.ends.source, decision.ends.destination, size_class(decision.call.bytes)};
+}
+
+// Not from what the caller has chosen.
+bool Engine::may_learn(const CopyCall& call) const {
+  return settings_.learn && !choice_of(call.options) && !call.options.asks_for_paths();
 }
 
 // What a transfer that is planned over several paths is to do by what others took.
 void Engine::heed_experience(Decision& decision) {
+  if (!is_alone(decision)) return;
   const CopyCall& call = decision.call;
   read_measurements(*decision.time);
-  const TransferKind kind{decision.ends.source, decision.ends.destination, size_class(call.bytes)};
+  const TransferKind kind = kind_of(decision);
   const bool may_be_timed = measurements_.size() < kMostMeasurements;
   const Advice advice = experience_.advise(kind, *decision.plan, may_be_timed);
   const PlanPointer plan = take_split(decision.plan, advice.split);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/log.h"
+#include "core/quietly.h"
 #include "engine/engine.h"
 
 namespace polypath {
@@ -11,10 +12,6 @@ namespace {
 Seconds gain_by_windows(const DriverBehaviour& driver, Bytes bytes, const CopyEnds& ends) {
   const bool inward = ends.source_kind == MemoryKind::pageable;
   return bytes / (inward ? driver.windows_gain_in : driver.windows_gain_out);
-}
-
-TransferKind kind_of(const Decision& decision) {
-  return {decision.ends.source, decision.ends.destination, size_class(decision.call.bytes)};
 }
 
 // The setting scales all costs of preparing; its default stands for what was measured.
@@ -32,8 +29,8 @@ CopyResult Engine::attempt_windows(const Decision& decision) {
   std::optional<PageableCopies::Copied> done = pageable_.copy(decision.call, decision.ends);
   if (!done) return {.obstacle = Obstacle::failed};
   note_pageable(decision, PageableWay::windows, done->took + last_window_in(decision));
-  done->last.means = Means::windows;
-  return std::move(done->last);
+  done->last_window.means = Means::windows;
+  return std::move(done->last_window);
 }
 
 // Into a GPU the call returns while the last window is on its way; the driver leaves next to
@@ -48,8 +45,7 @@ Seconds Engine::last_window_in(const Decision& decision) const {
 // The driver's own copy, where that is faster: see PageableTimes.
 void Engine::choose_windows(Decision& decision) {
   decision.means = Means::windows;
-  const PlanOptions& options = decision.call.options;
-  if (!settings_.learn || choice_of(options) || options.asks_for_paths()) return;
+  if (!may_learn(decision.call)) return;
   const PageableTimes::Advice advice = pageable_times_.advise(kind_of(decision));
   if (advice.way == PageableWay::windows) return;
   decision.means = Means::native;
@@ -57,16 +53,19 @@ void Engine::choose_windows(Decision& decision) {
   decision.compared = advice.timed;
 }
 
-// Made here although the caller would have, because it is timed.
+// Made here although the caller would have, because it is timed; not where that cannot be done.
 CopyResult Engine::native_for_comparison(const Decision& decision) {
-  pageable_.wait_for_earlier_work(decision.call);
+  if (!quietly([&] { pageable_.wait_for_earlier_work(decision.call); }))
+    return {.obstacle = Obstacle::failed};
   const Seconds begin = driver_.now();
   native_copy(decision, NativeCopyBy::engine);
   note_pageable(decision, PageableWay::native, driver_.now() - begin);
   return {.made_here = true};
 }
 
+// Of copies whose way the caller has not chosen.
 void Engine::note_pageable(const Decision& decision, PageableWay way, Seconds took) {
+  if (!may_learn(decision.call)) return;
   const std::scoped_lock lock(mutex_);
   pageable_times_.note(kind_of(decision), way, took);
 }

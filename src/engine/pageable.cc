@@ -96,8 +96,8 @@ std::optional<PageableCopies::Copied> PageableCopies::copy(const CopyCall& call,
     wait_for_earlier_work(call);
     const std::scoped_lock lock(copying_);
     const Seconds begin = driver_.now();
-    CopyResult last = windowed(call, ends);
-    return Copied{std::move(last), driver_.now() - begin};
+    CopyResult last_window = windowed(call, ends);
+    return Copied{std::move(last_window), driver_.now() - begin};
   } catch (const UnsettledError&) {
     throw;
   } catch (const Error& error) {

@@ -65,16 +65,16 @@ class PageableCopies {
   ~PageableCopies();
 
   struct Copied {
-    CopyResult last;  ///< window
-    Seconds took;
+    CopyResult last_window;
+    Seconds took;  ///< from when its turn had come
   };
 
   /// Copies between pageable memory and a GPU. Blocks as the driver's own copy does: until what is
   /// in the stream has finished and the source has been read; out of a GPU, until every byte is
   /// there. Work that is put into the stream later starts after the copy.
-  /// Returns how the last window went, and how long the copy took from when its turn had come; none
-  /// if a driver call failed and nothing of the copy is queued any more (part of the destination
-  /// may have been written). Error (driver): part of it is queued and cannot be waited for.
+  /// Returns none if a driver call failed and nothing of the copy is queued any more (part of the
+  /// destination may have been written). Error (driver): part of it is queued and cannot be waited
+  /// for.
   std::optional<Copied> copy(const CopyCall& call, const CopyEnds& ends);
 
   /// Blocks until what is in the stream has finished.

@@ -8,8 +8,7 @@ namespace {
 constexpr int kFirstPeriod = 2;         // one in so many goes natively at first
 constexpr double kMostForTries = 0.01;  // of all copies' time, once both are known
 constexpr int kLeastPeriod = 16;
-constexpr int kTimedPeriod =
-    8;  // one native copy in so many is timed where they are the faster way
+constexpr int kTimedPeriod = 8;  // one native copy in so many, where that is the faster way
 constexpr double kClearlyFaster = 0.97;
 
 }  // namespace

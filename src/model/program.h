@@ -120,7 +120,7 @@ class Program {
  public:
   static constexpr int kCallersQueue = 0;
 
-  Program() : queues_(1), states_(1) {}
+  Program() : queues_(1), states_(1) {}  // NOLINT(modernize-use-equals-default)
 
   /// Returns its number. The caller's buffers come first.
   int add(ProgramBuffer buffer);

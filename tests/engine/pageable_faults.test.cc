@@ -43,6 +43,26 @@ class Subject final : public FaultSubject {
   }
 };
 
+// The same where the driver's own copy is faster: each copy that is made to fail is natively timed.
+class Compared final : public FaultSubject {
+ public:
+  explicit Compared(bool inward) : FaultSubject(fault_settings(), {}) {
+    use(buffer(inward), buffer(inward), buffer(!inward));
+  }
+
+ private:
+  Buffer& buffer(bool pageable) {
+    return pageable ? rig_.pageable_buffer(kSize) : rig_.buffer("gpu0", kSize);
+  }
+  // One that warms up and three that are timed, all through windows: the next one is compared.
+  void start() override {
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(transfer());
+  }
+  void after_next(const Statistics& before) override {
+    EXPECT_EQ(rig_.statistics().transfers, before.transfers + 1);
+  }
+};
+
 class PageableCall : public testing::TestWithParam<Situation> {
  protected:
   /// With each use of each kind of call in a first copy, or every `step`-th.
@@ -88,6 +108,32 @@ TEST_P(PageableCall, MayFailForGood) {
 
     EXPECT_EQ(success, call != Call::copy);
     subject_.expect_right(success);
+  });
+}
+
+// --- of a native copy that is timed ---
+
+class ComparedCall : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Copies, ComparedCall, testing::Bool(),
+                         [](const auto& of) { return of.param ? "in" : "out"; });
+
+// Only if the copy itself fails is that the caller's business.
+TEST_P(ComparedCall, MayFailOnce) {
+  Compared subject(GetParam());
+  subject.for_every_call([&](Call call, int uses) {
+    for (int nth = 1; nth <= uses; ++nth) {
+      SCOPED_TRACE(testing::Message() << "use " << nth << " of " << uses);
+      const std::uint64_t before = subject.rig().statistics().native;
+      subject.rig().driver().fail_nth(call, nth);
+
+      const bool success = subject.transfer();
+
+      EXPECT_EQ(success, call != Call::copy);
+      const Statistics counted = subject.rig().statistics();
+      EXPECT_EQ(counted.native + counted.fallbacks + counted.errors, before + 1);
+      subject.expect_right(success);
+    }
   });
 }
 
