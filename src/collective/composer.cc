@@ -22,6 +22,12 @@ std::vector<Bytes> divided(Bytes bytes, const std::vector<PathShare>& shares) {
   return parts;
 }
 
+// A rank that gives or gets nothing may have no memory for it.
+Access access(Slice slice, Bytes bytes, bool writes) {
+  if (bytes.value == 0) slice.offset = {};
+  return {.slice = slice, .bytes = bytes, .writes = writes};
+}
+
 }  // namespace
 
 Composer::Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
@@ -228,17 +234,21 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
                       .reduction = request_.reduction,
                       .rank = rank,
                       .ranks = ranks(),
-                      .box = mail_box(ranks())};
-  KernelCall call{.kernel = mail_kernel_number(gpu, mail.use),
-                  .gpu = gpu,
-                  .memory = {{from, bytes_read(part)}, {to, bytes_written(part), true}},
-                  .values = mail_values(part),
-                  .shape = mail_shape(mail.message),
-                  .duration = driver.mail_latency};
+                      .box = mail_box(ranks(), mail)};
+  const bool in_lines = mail.way == MailWay::lines;
+  KernelCall call{
+      .kernel = mail_kernel_number(gpu, mail.use, mail.way),
+      .gpu = gpu,
+      .memory = {access(from, bytes_read(part), false), access(to, bytes_written(part), true)},
+      .values = mail_values(part),
+      .shape = mail_shape(mail),
+      .duration = in_lines ? driver.mail_latency : driver.parcel_latency};
   const auto all = static_cast<std::uint64_t>(ranks());
   for (int other = 0; other < ranks(); ++other) {
-    const double moved = other == rank ? 0 : box_for(message_bytes(part, rank, other)).real();
-    const double slower = driver.kernel_efficiency / driver.mail_efficiency;
+    const Bytes sent = message_bytes(part, rank, other);
+    const double moved = other == rank ? 0 : bytes_on_links(sent, mail.way).real();
+    const double reached = in_lines ? driver.mail_efficiency : driver.parcel_efficiency;
+    const double slower = driver.kernel_efficiency / reached;
     call.memory.push_back({.slice = {*first_mailbox_ + other, {}},
                            .bytes = {mailbox_bytes(all, part.box.value)},
                            .writes = true,
@@ -251,10 +261,12 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
 void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
   (void)first_mailbox();
   const Part whole{{}, mail.message};
-  const int count = pieces_of(whole.bytes, mail_room(ranks()), request_.element());
+  const MailWay way = mail_way(machine_, request_.ranks, whole.bytes);
+  const int count = pieces_of(whole.bytes, mail_room(ranks(), way), request_.element());
   for (int number = 0; number < count; ++number, ++meetings_) {
     const Part piece = this->piece(whole, number, count);
     Mail sent = mail;
+    sent.way = way;
     sent.message = piece.bytes;
     sent.end = mail.end - std::min(mail.end, piece.offset);
     for (int rank = 0; rank < ranks(); ++rank) {

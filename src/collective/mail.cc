@@ -18,23 +18,50 @@ bool is_nvlink(const Machine& machine, HopId hop) {
 }
 
 MailUse use_of(int number) { return number % 2 == 0 ? MailUse::reduce : MailUse::store; }
+MailWay way_of(int number) { return number / 2 % 2 == 0 ? MailWay::lines : MailWay::parcels; }
+
+// Of messages to all ranks together.
+Bytes part_of(Bytes all, int ranks) { return {all.value / static_cast<std::uint64_t>(ranks)}; }
+constexpr Bytes kLines = 16_MiB, kFewParcels = 32_MiB, kParcels = 128_MiB;
 
 }  // namespace
 
-int mail_kernel_number(PlaceId gpu, MailUse use) {
-  return static_cast<int>(2 * gpu.index()) + (use == MailUse::reduce ? 0 : 1);
+int mail_kernel_number(PlaceId gpu, MailUse use, MailWay way) {
+  return static_cast<int>(4 * gpu.index()) + (way == MailWay::lines ? 0 : 2) +
+         (use == MailUse::reduce ? 0 : 1);
 }
 
-Bytes mail_room(int ranks) {
-  constexpr Bytes kOfAllRanks = 16_MiB;
-  return {kOfAllRanks.value / static_cast<std::uint64_t>(ranks)};
+Bytes mail_room(int ranks, MailWay way) {
+  return part_of(way == MailWay::lines ? kLines : kParcels, ranks);
 }
 
-Bytes mail_box(int ranks) { return box_for(mail_room(ranks)); }
+Bytes mail_box(int ranks, const Mail& mail) {
+  const bool few = mail.way == MailWay::parcels && mail.message <= part_of(kFewParcels, ranks);
+  return box_for(few ? part_of(kFewParcels, ranks) : mail_room(ranks, mail.way), mail.way);
+}
+
+Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes message,
+                  MailWay way) {
+  const DriverBehaviour& driver = machine.driver;
+  const bool in_lines = way == MailWay::lines;
+  const double reached = in_lines ? driver.mail_efficiency : driver.parcel_efficiency;
+  const auto hop = ranks.size() > 1 ? machine.find_hop(ranks[0], ranks[1]) : std::nullopt;
+  const Seconds latency = in_lines ? driver.mail_latency : driver.parcel_latency;
+  if (!hop) return latency;
+  const auto others = static_cast<double>(ranks.size() - 1);
+  return latency + Seconds{others * bytes_on_links(message, way).real() /
+                           (reached * machine.hop(*hop).bandwidth.value)};
+}
+
+MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
+  if (message > mail_room(static_cast<int>(ranks.size()), MailWay::lines)) return MailWay::parcels;
+  const auto time = [&](MailWay way) { return mail_time(machine, ranks, message, way); };
+  return time(MailWay::parcels) < time(MailWay::lines) ? MailWay::parcels : MailWay::lines;
+}
 
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
   if (ranks.size() > kMostMailRanks ||
-      message > mail_room(static_cast<int>(ranks.size())) * kMostMails)
+      message > mail_room(static_cast<int>(ranks.size()), MailWay::parcels) * kMostMails)
     return false;
   return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId from) {
     return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId to) {
@@ -58,7 +85,8 @@ void MailKernels::prepare(const Program& program) {
     if (node.operation != Operation::kernel) continue;
     const KernelCall& call = program.call_of(node);
     KernelHandle& kernel = handles_[static_cast<std::size_t>(call.kernel)];
-    if (kernel.value == 0) kernel = driver_.load_kernel(call.gpu, mail_kernel(use_of(call.kernel)));
+    if (kernel.value == 0)
+      kernel = driver_.load_kernel(call.gpu, mail_kernel(use_of(call.kernel), way_of(call.kernel)));
   }
 }
 

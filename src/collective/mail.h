@@ -14,16 +14,23 @@
 namespace polypath {
 
 /// Which kernel a call of a program is.
-int mail_kernel_number(PlaceId gpu, MailUse use);
+int mail_kernel_number(PlaceId gpu, MailUse use, MailWay way);
 
-/// The largest message that a kernel sends to each of so many ranks; and its box.
-Bytes mail_room(int ranks);
-Bytes mail_box(int ranks);
+/// The largest message that a kernel sends to each of so many ranks.
+Bytes mail_room(int ranks, MailWay way);
+/// The box of messages that are no larger: one of two sizes for parcels, so that there are no more
+/// than two mailboxes.
+Bytes mail_box(int ranks, const Mail& mail);
+/// Lines or parcels, whichever are over first by the machine's numbers.
+MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
+/// The same of a way: until messages to all other ranks are over, by the hop between the first two.
+Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes message,
+                  MailWay way);
 
 /// True if kernels of all these GPUs can exchange messages: each writes into the others' memory
 /// over NVLink, where lines arrive whole. Not more than kMostMails of them one after another.
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
-inline constexpr std::uint64_t kMostMails = 8;
+inline constexpr std::uint64_t kMostMails = 4;
 
 /// True if the driver can load them.
 bool has_mail_kernels(const Driver& driver);
@@ -32,7 +39,7 @@ bool has_mail_kernels(const Driver& driver);
 class MailKernels {
  public:
   MailKernels(Driver& driver, const Machine& machine)
-      : driver_(driver), handles_(2 * machine.places.size()) {}
+      : driver_(driver), handles_(4 * machine.places.size()) {}
   MailKernels(const MailKernels&) = delete;
   MailKernels& operator=(const MailKernels&) = delete;
   ~MailKernels();

@@ -12,6 +12,15 @@ namespace {
 
 // More do not gain anything on an H200 (results/h200x2/kernels.json).
 constexpr std::uint64_t kMostBlocks = 96;
+// 64 take 1.11 times as long as 132 for parcels (results/h100x2/parcels.json), and so many find
+// room at the same time on an H100 or H200. Parcels of 32 KiB are the best of 16 to 64.
+constexpr std::uint64_t kMostParcelBlocks = 128;
+constexpr std::uint64_t kMostOfParcel = 32 << 10;
+constexpr std::uint64_t kParcelAlignment = 256;
+
+std::uint64_t divided_up(std::uint64_t bytes, std::uint64_t parts) {
+  return (bytes + parts - 1) / parts;
+}
 
 // The same on the host: lines and flags are for who looks while they are written.
 class HostMail {
@@ -21,7 +30,7 @@ class HostMail {
     std::memcpy(&of_, values.data(), kMailValues * sizeof(std::uint64_t));
     std::uint32_t calls = 0;
     std::memcpy(&calls, mailbox(of_.rank) + kMailCalls, sizeof calls);
-    half_ = kMailBoxes + ((calls + 1) & 1) * of_.ranks * of_.box;
+    half_ = kMailBoxes + ((calls + 1) & 1) * (of_.ranks - 1) * of_.box;
   }
 
   void send() const {
@@ -57,7 +66,7 @@ class HostMail {
   }
   [[nodiscard]] std::byte* mailbox(std::uint64_t rank) const { return memory_[2 + rank]; }
   [[nodiscard]] std::byte* box(std::uint64_t at, std::uint64_t from) const {
-    return mailbox(at) + half_ + from * of_.box;
+    return mailbox(at) + half_ + box_number(at, from) * of_.box;
   }
   [[nodiscard]] const std::byte* input(std::uint64_t to) const {
     return memory_[0] + to * of_.send_stride;
@@ -89,10 +98,11 @@ Bytes stride_to(const MailCall& call, int message) {
 
 }  // namespace
 
-Kernel mail_kernel(MailUse use) {
-  const bool reduces = use == MailUse::reduce;
-  return {.name = reduces ? "exchange_and_reduce" : "exchange_and_store",
-          .image = std::string(kernel_image("mail")),
+Kernel mail_kernel(MailUse use, MailWay way) {
+  const bool reduces = use == MailUse::reduce, in_lines = way == MailWay::lines;
+  return {.name = std::string(in_lines ? "exchange" : "exchange_parcels") +
+                  (reduces ? "_and_reduce" : "_and_store"),
+          .image = std::string(kernel_image(in_lines ? "mail" : "parcels")),
           .on_host = send,
           .after_meeting = reduces ? reduce : store,
           .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
@@ -112,7 +122,8 @@ std::vector<std::uint64_t> mail_values(const MailCall& call) {
           mail.end.value,
           only(mail.sender),
           only(mail.receiver),
-          call.box.value};
+          call.box.value,
+          parcel_of(mail).value};
 }
 
 Bytes message_bytes(const MailCall& call, int from, int to) {
@@ -142,13 +153,31 @@ Bytes bytes_written(const MailCall& call) {
   return end;
 }
 
-LaunchShape mail_shape(Bytes message) {
+LaunchShape mail_shape(const Mail& mail) {
   constexpr std::uint64_t kLinesOfBlock = kMailThreads / kThreadsOfLine;
-  const std::uint64_t blocks = (lines_of(message.value) + kLinesOfBlock - 1) / kLinesOfBlock;
-  return {.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, kMostBlocks)),
+  const bool in_lines = mail.way == MailWay::lines;
+  const std::uint64_t blocks = in_lines ? divided_up(lines_of(mail.message.value), kLinesOfBlock)
+                                        : parcels_of(mail.message.value, parcel_of(mail).value);
+  const std::uint64_t most = in_lines ? kMostBlocks : kMostParcelBlocks;
+  return {.blocks = static_cast<unsigned>(std::min(blocks, most)),
           .threads_per_block = kMailThreads};
 }
 
-Bytes box_for(Bytes message) { return {box_bytes(message.value)}; }
+// Rounds of all blocks, and what is left of each for one block.
+Bytes parcel_of(const Mail& mail) {
+  if (mail.way == MailWay::lines) return {};
+  const std::uint64_t bytes = std::max<std::uint64_t>(mail.message.value, 1);
+  const std::uint64_t rounds = divided_up(bytes, kMostParcelBlocks * kMostOfParcel);
+  const std::uint64_t parcel = divided_up(bytes, kMostParcelBlocks * rounds);
+  return {divided_up(parcel, kParcelAlignment) * kParcelAlignment};
+}
+
+Bytes box_for(Bytes message, MailWay way) {
+  return {way == MailWay::lines ? box_bytes(message.value) : parcel_box_bytes(message.value)};
+}
+
+Bytes bytes_on_links(Bytes message, MailWay way) {
+  return way == MailWay::lines ? box_for(message) : message;
+}
 
 }  // namespace polypath

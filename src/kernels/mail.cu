@@ -1,9 +1,9 @@
 // Every rank sends a message to every rank, and reduces what arrives, in the order of the ranks, or
-// stores it side by side: see mailbox_layout.h. A thread has one line at a time: with two or four
-// the first arrives later, and nothing is gained where links are full anyway.
+// stores it side by side, in lines: see mailbox_layout.h. A thread has one line at a time: with two
+// or four the first arrives later, and nothing is gained where links are full anyway.
 
 #include "kernels/element.cuh"
-#include "kernels/mailbox_layout.h"
+#include "kernels/mailbox.cuh"
 #include "kernels/reduce_layout.h"
 
 namespace {
@@ -14,10 +14,11 @@ using polypath::kThreadsOfLine;
 using polypath::lines_of;
 using polypath::MailParameters;
 using polypath::message_bytes;
+using polypath::gpu::load_word;
+using polypath::gpu::store_word;
 
 constexpr unsigned kThreadsOfWarp = 32;
 constexpr unsigned kAllOfWarp = 0xffffffff;
-constexpr unsigned kPatience = 1 << 12;  // looks at a line between two at whether to go on
 constexpr std::uint64_t kMagic = std::uint64_t{0x706f6c79} << 32;
 
 // A thread's part of a line: 16 bytes, of the last one 8 and the flag.
@@ -39,33 +40,13 @@ __device__ Words load(const char* line) {
   return words;
 }
 
-// Eight bytes of memory, as many of them as there are before its end.
-__device__ std::uint64_t load_word(const char* from, std::uint64_t left) {
-  if (left >= 8 && reinterpret_cast<std::uintptr_t>(from) % 8 == 0)
-    return *reinterpret_cast<const std::uint64_t*>(from);
-  std::uint64_t word = 0;
-  for (int i = 0; i < 8; ++i)
-    if (i < left) word |= std::uint64_t{static_cast<unsigned char>(from[i])} << 8 * i;
-  return word;
-}
-__device__ void store_word(char* to, std::uint64_t left, std::uint64_t word) {
-  if (left >= 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
-    *reinterpret_cast<std::uint64_t*>(to) = word;
-    return;
-  }
-  for (int i = 0; i < 8; ++i)
-    if (i < left) to[i] = static_cast<char>(word >> 8 * i);
-}
-
 // One call as one thread sees it.
 class Mail {
  public:
   __device__ explicit Mail(const MailParameters& of) : of_(of) {
-    __shared__ std::uint32_t calls;
-    if (threadIdx.x == 0) calls = *head(polypath::kMailCalls) + 1;
-    __syncthreads();
+    const std::uint32_t calls = polypath::gpu::begin_call(of);
     flag_ = kMagic | calls;
-    half_ = polypath::kMailBoxes + (calls & 1) * of.ranks * of.box;
+    half_ = polypath::kMailBoxes + (calls & 1) * (of.ranks - 1) * of.box;
   }
 
   // Of what is 120 bytes from each line to the next.
@@ -90,47 +71,36 @@ class Mail {
   }
 
   __device__ void send(std::uint64_t to, std::uint64_t line, const Words& words) const {
-    store(line_in(of_.mailboxes[to], of_.rank, line), words);
+    store(line_in(to, of_.rank, line), words);
   }
   // All threads of a warp call it together; those without a line do not wait.
   [[nodiscard]] __device__ Words receive(std::uint64_t from, std::uint64_t line,
                                          bool has_line) const {
-    const char* const at = line_in(of_.mailboxes[of_.rank], from, line);
+    const char* const at = line_in(of_.rank, from, line);
     Words words{0, 0};
     for (unsigned looks = 1;; ++looks) {
       if (has_line) words = load(at);
       const bool arrived = !has_line || !has_flag() || words.second == flag_;
       if (__all_sync(kAllOfWarp, arrived)) return words;
-      if (looks % kPatience == 0 && __any_sync(kAllOfWarp, *head(polypath::kMailAbandoned) != 0))
+      if (looks % polypath::gpu::kPatience == 0 &&
+          __any_sync(kAllOfWarp, polypath::gpu::is_abandoned(of_)))
         return words;
     }
   }
 
-  // The last block to be done counts the call.
-  __device__ void finish() const {
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    auto* const finished = const_cast<std::uint32_t*>(head(polypath::kMailFinished));
-    __threadfence();
-    if (atomicAdd(finished, 1) != gridDim.x - 1) return;
-    *finished = 0;
-    __threadfence();
-    *head(polypath::kMailCalls) += 1;
-  }
+  __device__ void finish() const { polypath::gpu::finish_call(of_); }
 
  private:
-  [[nodiscard]] __device__ volatile std::uint32_t* head(std::uint64_t offset) const {
-    return reinterpret_cast<volatile std::uint32_t*>(of_.mailboxes[of_.rank] + offset);
-  }
   [[nodiscard]] static __device__ bool has_flag() {
     return threadIdx.x % kThreadsOfLine == kThreadsOfLine - 1;
   }
   [[nodiscard]] static __device__ std::uint64_t offset_in(std::uint64_t line) {
     return line * kLineMessage + threadIdx.x % kThreadsOfLine * sizeof(Words);
   }
-  [[nodiscard]] __device__ char* line_in(std::uint64_t mailbox, std::uint64_t sender,
+  [[nodiscard]] __device__ char* line_in(std::uint64_t at, std::uint64_t sender,
                                          std::uint64_t line) const {
-    return reinterpret_cast<char*>(mailbox) + half_ + sender * of_.box + line * kLineBytes +
+    return reinterpret_cast<char*>(of_.mailboxes[at]) + half_ +
+           polypath::box_number(at, sender) * of_.box + line * kLineBytes +
            threadIdx.x % kThreadsOfLine * sizeof(Words);
   }
 

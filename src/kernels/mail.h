@@ -3,8 +3,9 @@
 // which also reduces what arrives, in the order of the ranks, or stores it side by side. No memory
 // but the mailboxes has to be within reach of other GPUs.
 //
-// On two H200s under NVLink messages of b bytes take 3.7 us and b/(303 GB/s) more
-// (results/h200x2/kernels.json): a line of 128 bytes has 120 of the message.
+// In lines messages of b bytes take 3.7 us and b/(303 GB/s) more on two H200s under NVLink: a line
+// of 128 bytes has 120 of the message (results/h200x2/kernels.json). In parcels they take 7.7 us
+// and b/(359 GB/s) more on two H100s (results/h100x2/parcels.json).
 
 #include <cstdint>
 #include <optional>
@@ -20,13 +21,17 @@ namespace polypath {
 /// What happens to the messages that arrive.
 enum class MailUse { reduce, store };
 
+/// How messages go: see mailbox_layout.h.
+enum class MailWay { lines, parcels };
+
 /// Its memory is the input, the output, and the mailboxes of all ranks; without an image for GPUs
 /// if there was no CUDA compiler when this was built.
-Kernel mail_kernel(MailUse use);
+Kernel mail_kernel(MailUse use, MailWay way = MailWay::lines);
 
 /// What all ranks send in one call.
 struct Mail {
   MailUse use = MailUse::store;
+  MailWay way = MailWay::lines;
   Bytes message;              ///< the largest; no box is smaller
   Bytes stride;               ///< from one message to the next, where they are side by side
   Bytes end;                  ///< of the last one, from the first one's begin; it may be shorter
@@ -50,10 +55,14 @@ Bytes message_bytes(const MailCall& call, int from, int to);
 Bytes bytes_read(const MailCall& call);
 Bytes bytes_written(const MailCall& call);
 
-/// A group of eight threads per line, until so many blocks fill the links.
-LaunchShape mail_shape(Bytes message);
+/// A group of eight threads per line, or a block per parcel, until so many blocks fill the links.
+LaunchShape mail_shape(const Mail& mail);
 
-/// What a message takes of a box and of a link.
-Bytes box_for(Bytes message);
+/// The largest parcel of a message; 0 of one that goes in lines. All blocks have equally many.
+Bytes parcel_of(const Mail& mail);
+/// What a message takes of a box; of the links it takes no more than that.
+Bytes box_for(Bytes message, MailWay way = MailWay::lines);
+/// What a message takes of the links.
+Bytes bytes_on_links(Bytes message, MailWay way);
 
 }  // namespace polypath

@@ -2,15 +2,22 @@
 // What kernels of several GPUs that exchange messages share, and who launches them.
 //
 // A **mailbox** belongs to a rank and lies in its memory (model/kernel.h). After its head it has
-// two halves, used in turn, each with a box per sender; a box has lines of 128 bytes: 120 of the
-// message, then a flag, written by eight neighbouring threads with one instruction. A line has
-// arrived when its flag is that of the call: over NVLink the 128 bytes of such a store arrive
-// together. Flags are numbers of calls, counted on the GPU so that a graph may be launched again
-// and again; they come again after 2^32 calls.
+// two halves, used in turn, each with a box per sender. A message goes in one of two ways:
+//
+//   lines    128 bytes: 120 of the message, then a flag, written by eight neighbouring threads with
+//            one instruction. Over NVLink the bytes of such a store arrive together, so that nobody
+//            waits for anything but the line: the least latency, and 120/128 of the link at best.
+//   parcels  what a block sends at once; its flag lies apart and is written when the parcel has
+//            arrived. A block sends its next parcel before it takes in what came with the one
+//            before, so that the links do not wait for that.
+//
+// What has arrived has the flag of the call. Flags are numbers of calls, counted on the GPU so that
+// a graph may be launched again and again; they come again after 2^32 calls.
 //
 // A half may be written again when its reader is done with what was in it: who sends in call s + 2
 // has received all messages of call s + 1, whose senders were done with call s by then. So every
-// rank sends every other one at least a line in each call, be the message empty.
+// rank sends every other one at least a line or a parcel in each call, be the message empty. A
+// mailbox has messages of one way alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +34,7 @@ inline constexpr std::uint64_t kLineMessage = 120;  ///< bytes of it that are th
 enum MailHead : std::uint64_t {
   kMailCalls = 0,       ///< 32 bits: calls that are done
   kMailFinished = 4,    ///< 32 bits: blocks of the present one that are
+  kMailStarted = 8,     ///< 32 bits: blocks of it that have started, where they are counted
   kMailAbandoned = 64,  ///< 32 bits: not 0 once nobody is to wait any more
   kMailBells = 128,     ///< of simulated kernels: 2 x kMostMailRanks words of 32 bits
   kMailBoxes = 4096     ///< where the boxes begin
@@ -36,8 +44,18 @@ enum MailHead : std::uint64_t {
 constexpr std::uint64_t box_bytes(std::uint64_t message) {
   return (message + kLineMessage - 1) / kLineMessage * kLineBytes;
 }
+/// The same in parcels: their flags, then the message.
+inline constexpr std::uint64_t kParcelFlags = 16384;  ///< bytes of them: 4096 parcels at most
+inline constexpr std::uint64_t kMostParcels = kParcelFlags / sizeof(std::uint32_t);
+constexpr std::uint64_t parcel_box_bytes(std::uint64_t message) {
+  return kParcelFlags + (message + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
 constexpr std::uint64_t mailbox_bytes(std::uint64_t ranks, std::uint64_t box) {
-  return kMailBoxes + 2 * ranks * box;
+  return kMailBoxes + 2 * (ranks - 1) * box;
+}
+/// Which box of a half at rank `at` is a sender's: nobody sends to itself.
+POLYPATH_ON_BOTH constexpr std::uint64_t box_number(std::uint64_t at, std::uint64_t sender) {
+  return sender < at ? sender : sender - 1;
 }
 
 inline constexpr std::uint64_t kEveryRank = ~std::uint64_t{0};
@@ -56,10 +74,11 @@ struct MailParameters {
   std::uint64_t end;
   std::uint64_t sender, receiver;  ///< the only one, or kEveryRank
   std::uint64_t box;               ///< bytes of it
+  std::uint64_t parcel;            ///< bytes of it, a multiple of 16; 0: lines
   std::uint64_t input, output;
   std::uint64_t mailboxes[kMostMailRanks];
 };
-inline constexpr std::size_t kMailValues = 10;
+inline constexpr std::size_t kMailValues = 11;
 static_assert(sizeof(MailParameters) == (kMailValues + 2 + kMostMailRanks) * sizeof(std::uint64_t));
 
 /// What one rank sends another one, or itself.
@@ -74,6 +93,11 @@ POLYPATH_ON_BOTH constexpr std::uint64_t message_bytes(const MailParameters& of,
 /// At least one.
 POLYPATH_ON_BOTH constexpr std::uint64_t lines_of(std::uint64_t message) {
   return message == 0 ? 1 : (message + kLineMessage - 1) / kLineMessage;
+}
+
+/// At least one, and then as many as the message has.
+POLYPATH_ON_BOTH constexpr std::uint64_t parcels_of(std::uint64_t message, std::uint64_t parcel) {
+  return message == 0 ? 1 : (message + parcel - 1) / parcel;
 }
 
 inline constexpr unsigned kMailThreads = 512;  ///< of a block

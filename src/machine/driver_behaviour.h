@@ -64,6 +64,9 @@ struct DriverBehaviour {
   /// what hops take; and the part of a hop's bandwidth that its lines reach.
   Seconds mail_latency = 3.7_us;
   double mail_efficiency = 0.82;
+  /// The same of messages that go in parcels instead of lines.
+  Seconds parcel_latency = 7.7_us;
+  double parcel_efficiency = 0.91;
 
   /// What preparing costs more while the program allocates, where a context has to be made.
   double context_beside_allocations = 16;

@@ -48,6 +48,8 @@ const std::vector<DriverField>& driver_fields() {
       time("flag_latency", &D::flag_latency),
       time("mail_latency", &D::mail_latency),
       {"mail_efficiency", &D::mail_efficiency, 0.01, 1},
+      time("parcel_latency", &D::parcel_latency),
+      {"parcel_efficiency", &D::parcel_efficiency, 0.01, 1},
       {"context_beside_allocations", &D::context_beside_allocations, 1, 1000}};
   return fields;
 }

@@ -19,6 +19,7 @@ using Elements = std::vector<std::uint32_t>;
 
 constexpr std::size_t kElement = sizeof(std::uint32_t);
 constexpr std::size_t kCalls = 3;  // one more than mailboxes have halves
+constexpr unsigned kMostBlocks = 16;
 constexpr std::uint32_t kUntouched = 0xabababab;
 
 std::size_t elements_in(Bytes bytes) { return static_cast<std::size_t>(bytes.value) / kElement; }
@@ -87,9 +88,19 @@ void DriverMail::SetUp() {
   }
 }
 
-void DriverMail::expect_exchanged(const Mail& mail, int ranks, Bytes offset) {
-  const KernelHandle used = kernel(gpu(), mail_kernel(mail.use));
-  const Bytes box = box_for(mail.message),
+void DriverMail::expect_exchanged(Mail mail, int ranks, Bytes offset) {
+  for (const MailWay way : {MailWay::lines, MailWay::parcels}) {
+    mail.way = way;
+    expect_exchanged_so(mail, ranks, offset);
+  }
+}
+
+void DriverMail::expect_exchanged_so(const Mail& mail, int ranks, Bytes offset) {
+  const KernelHandle used = kernel(gpu(), mail_kernel(mail.use, mail.way));
+  // All ranks are on one GPU here, and those that run wait for those that do not.
+  LaunchShape shape = mail_shape(mail);
+  shape.blocks = std::min(shape.blocks, kMostBlocks);
+  const Bytes box = box_for(mail.message, mail.way),
               mailbox{mailbox_bytes(static_cast<std::uint64_t>(ranks), box.value)};
   std::vector<RankOnGpu> all;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -122,7 +133,7 @@ void DriverMail::expect_exchanged(const Mail& mail, int ranks, Bytes offset) {
                             .memory = {{own.inputs[call], gpu(), bytes_read(part)},
                                        {own.outputs[call], gpu(), bytes_written(part), true}},
                             .values = mail_values(part),
-                            .shape = mail_shape(mail.message),
+                            .shape = shape,
                             .duration = 5_us,
                             .meeting = Meeting{.rank = rank, .ranks = ranks, .mailboxes = 2}};
       for (const RankOnGpu& each : all)
@@ -136,7 +147,8 @@ void DriverMail::expect_exchanged(const Mail& mail, int ranks, Bytes offset) {
       const Contents expected = as_bytes(output_of(mail, ranks, rank, call));
       EXPECT_TRUE(same_bytes(read(own.outputs[call], expected.size()), expected))
           << "rank " << rank << " of " << ranks << ", call " << call << ", messages of "
-          << mail.message.value << " B";
+          << mail.message.value << " B"
+          << (mail.way == MailWay::lines ? " in lines" : " in parcels");
     }
 }
 
@@ -144,8 +156,9 @@ namespace {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverMail);
 
-// From one element to several lines for each thread; lines of 120 bytes have 30 elements.
-constexpr std::uint64_t kCounts[] = {1, 29, 30, 31, 1000, 100'003};
+// From one element to several lines for each thread, and several parcels for each block; lines of
+// 120 bytes have 30 elements, the smallest parcels 64.
+constexpr std::uint64_t kCounts[] = {1, 29, 30, 31, 64, 65, 1000, 100'003};
 
 TEST_P(DriverMail, EveryRankGetsTheSumOfWhatAllHave) {
   for (const std::uint64_t count : kCounts)

@@ -170,6 +170,8 @@ FOUND_OF_THE_DRIVER = {
     "flag_latency": "  until the other GPU has seen it",
     "mail_latency": "a kernel that exchanges messages takes",
     "mail_efficiency": "  part of a link that its lines reach",
+    "parcel_latency": "the same of messages in parcels",
+    "parcel_efficiency": "  part of a link that they reach",
     "context_beside_allocations": "preparing counts as much more beside allocations",
 }
 

@@ -1,0 +1,321 @@
+// The same as mail.cu in parcels, for messages that links are long busy with: see mailbox_layout.h.
+//
+// Of a block two warps send, one says what has been sent, one watches what comes, and the others
+// take that in. Senders wait for nobody: on two H100s 64 MiB to each other take 191 us if nobody
+// takes them in, 195 if it is done, and 250 if the same warps do one after the other
+// (results/h100x2/parcels.json).
+
+#include "kernels/element.cuh"
+#include "kernels/mailbox.cuh"
+#include "kernels/reduce_layout.h"
+
+namespace {
+
+using polypath::MailParameters;
+using polypath::message_bytes;
+using polypath::parcels_of;
+
+constexpr unsigned kThreadsOfWarp = 32;
+constexpr unsigned kSendingWarps = 2;
+constexpr unsigned kSending = kSendingWarps * kThreadsOfWarp;  // threads, as those that follow
+constexpr unsigned kSaying = kThreadsOfWarp;
+constexpr unsigned kWatching = kThreadsOfWarp;
+constexpr unsigned kTaking = polypath::kMailThreads - kSending - kSaying - kWatching;
+
+constexpr std::uint64_t kWord = sizeof(uint4);
+constexpr int kInFlight = 8;  // words of a thread
+
+// 16 bytes at any address, or as many of them as there are before the end. Few are: not inline.
+__noinline__ __device__ uint4 load_bytes(const char* from, std::uint64_t left) {
+  const std::uint64_t low = polypath::gpu::load_word(from, left);
+  const std::uint64_t high = left > 8 ? polypath::gpu::load_word(from + 8, left - 8) : 0;
+  return {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32), static_cast<unsigned>(high),
+          static_cast<unsigned>(high >> 32)};
+}
+__noinline__ __device__ void store_bytes(char* to, std::uint64_t left, uint4 word) {
+  polypath::gpu::store_word(to, left, std::uint64_t{word.y} << 32 | word.x);
+  if (left > 8) polypath::gpu::store_word(to + 8, left - 8, std::uint64_t{word.w} << 32 | word.z);
+}
+
+// Threads that do something together: how many, and which of them this one is.
+struct Team {
+  unsigned threads, own;
+};
+
+// Offsets of words of a parcel that one thread has at a time; those beyond its end are none.
+struct Words {
+  std::uint64_t at, end, step;
+
+  [[nodiscard]] __device__ std::uint64_t offset(int k) const {
+    return at + std::uint64_t(k) * step;
+  }
+  [[nodiscard]] __device__ bool has(int k) const { return offset(k) < end; }
+};
+
+// A message's bytes, of whoever's memory. Most words are whole and lie where they can be loaded and
+// stored at once; then nothing stands between one access and the next.
+struct Message {
+  char* begin;
+  std::uint64_t bytes;
+
+  __device__ void load(const Words& words, uint4 (&loaded)[kInFlight]) const {
+    if (is_simple(words)) {
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k)
+        if (words.has(k)) loaded[k] = *reinterpret_cast<const uint4*>(begin + words.offset(k));
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k)
+      if (words.has(k)) loaded[k] = load_bytes(begin + words.offset(k), bytes - words.offset(k));
+  }
+  __device__ void store(const Words& words, const uint4 (&stored)[kInFlight]) const {
+    if (is_simple(words)) {
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k)
+        if (words.has(k)) *reinterpret_cast<uint4*>(begin + words.offset(k)) = stored[k];
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k)
+      if (words.has(k)) store_bytes(begin + words.offset(k), bytes - words.offset(k), stored[k]);
+  }
+
+ private:
+  // Of the end of a message the last word may be a part.
+  [[nodiscard]] __device__ bool is_simple(const Words& words) const {
+    return words.end % kWord == 0 && reinterpret_cast<std::uintptr_t>(begin) % kWord == 0;
+  }
+};
+
+// What a team does with the words from `begin` to `end`, some at a time.
+template <class Do>
+__device__ void for_words(const Team& team, std::uint64_t begin, std::uint64_t end, Do what) {
+  const std::uint64_t step = team.threads * kWord;
+  for (std::uint64_t at = begin + team.own * kWord; at < end; at += kInFlight * step)
+    what(Words{at, end, step});
+}
+
+__device__ void move(const Team& team, std::uint64_t begin, std::uint64_t end, const Message& from,
+                     const Message& to) {
+  for_words(team, begin, end, [&](const Words& words) {
+    uint4 loaded[kInFlight];
+    from.load(words, loaded);
+    to.store(words, loaded);
+  });
+}
+
+// One call as one block sees it. Blocks are numbered as they start: the first ones of all ranks
+// wait for each other, and those that find no room for none of them.
+class Parcels {
+ public:
+  __device__ explicit Parcels(const MailParameters& of)
+      : of_(of),
+        call_(polypath::gpu::begin_call(of)),
+        block_(polypath::gpu::number_of_block(of)),
+        half_(polypath::kMailBoxes + (call_ & 1) * (of.ranks - 1) * of.box) {}
+
+  // `what(parcel, number)` for all that are this block's, the first one's number being 1. Each
+  // block has the same ones of all messages, so that whatever lies where they go has been sent.
+  template <class Do>
+  __device__ void for_all(Do what) const {
+    const std::uint64_t all = parcels_of(of_.bytes, of_.parcel);
+    unsigned number = 0;
+    for (std::uint64_t parcel = block_; parcel < all; parcel += gridDim.x) what(parcel, ++number);
+  }
+
+  [[nodiscard]] __device__ std::uint64_t begin(std::uint64_t parcel) const {
+    return parcel * of_.parcel;
+  }
+  [[nodiscard]] __device__ std::uint64_t end(std::uint64_t parcel, std::uint64_t bytes) const {
+    const std::uint64_t end = begin(parcel) + of_.parcel;
+    return end < bytes ? end : bytes;
+  }
+  // What has come from a rank; this one's own is where it always was.
+  [[nodiscard]] __device__ Message arrived(std::uint64_t from) const {
+    if (from == of_.rank) return input(of_.rank);
+    return {box(of_.rank, from) + polypath::kParcelFlags, message_bytes(of_, from, of_.rank)};
+  }
+
+  __device__ void send(const Team& team, std::uint64_t parcel) const {
+    for (std::uint64_t distance = 1; distance < of_.ranks; ++distance) {
+      const std::uint64_t to = (of_.rank + distance) % of_.ranks;
+      const Message message = input(to);
+      const Message there{box(to, of_.rank) + polypath::kParcelFlags, message.bytes};
+      move(team, begin(parcel), end(parcel, message.bytes), message, there);
+    }
+  }
+  // One thread for each rank. Its flag is seen after all that the thread has seen.
+  __device__ void say(unsigned own, std::uint64_t parcel) const {
+    const std::uint64_t to = (of_.rank + 1 + own) % of_.ranks;
+    if (own + 1 < of_.ranks && parcel < parcels_of(input(to).bytes, of_.parcel))
+      asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag(to, of_.rank, parcel)),
+                   "r"(call_)
+                   : "memory");
+  }
+  // One thread for each rank.
+  __device__ void watch(unsigned own, std::uint64_t parcel) const {
+    const std::uint64_t from = (of_.rank + 1 + own) % of_.ranks;
+    if (own + 1 < of_.ranks && parcel < parcels_of(message_bytes(of_, from, of_.rank), of_.parcel))
+      watch(flag(of_.rank, from, parcel));
+  }
+
+ private:
+  // Each look of an acquiring load would empty the cache: the last one is enough.
+  __device__ void watch(const std::uint32_t* flag) const {
+    std::uint32_t seen;
+    for (unsigned looks = 1;; ++looks) {
+      asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+      if (seen == call_) break;
+      if (looks % polypath::gpu::kPatience == 0 && polypath::gpu::is_abandoned(of_)) break;
+    }
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+  }
+  [[nodiscard]] __device__ Message input(std::uint64_t to) const {
+    return {reinterpret_cast<char*>(of_.input) + to * of_.send_stride,
+            message_bytes(of_, of_.rank, to)};
+  }
+  [[nodiscard]] __device__ char* box(std::uint64_t at, std::uint64_t sender) const {
+    return reinterpret_cast<char*>(of_.mailboxes[at]) + half_ +
+           polypath::box_number(at, sender) * of_.box;
+  }
+  [[nodiscard]] __device__ std::uint32_t* flag(std::uint64_t at, std::uint64_t sender,
+                                               std::uint64_t parcel) const {
+    return reinterpret_cast<std::uint32_t*>(box(at, sender)) + parcel;
+  }
+
+  const MailParameters& of_;
+  std::uint32_t call_, block_;
+  std::uint64_t half_;
+};
+
+// What warps of a block have done, in shared memory: whoever awaits it sees what they have seen.
+class Count {
+ public:
+  __device__ explicit Count(unsigned& count) : count_(count) {}
+
+  // Each warp for itself.
+  __device__ void note() const {
+    __syncwarp();
+    if (threadIdx.x % kThreadsOfWarp == 0)
+      asm volatile("red.release.cta.shared.add.u32 [%0], 1;" ::"r"(address()) : "memory");
+  }
+  __device__ void await(unsigned least) const {
+    unsigned seen;
+    do {
+      asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(address()) : "memory");
+    } while (seen < least);
+    __syncwarp();
+  }
+
+ private:
+  [[nodiscard]] __device__ unsigned address() const {
+    return static_cast<unsigned>(__cvta_generic_to_shared(&count_));
+  }
+
+  unsigned& count_;
+};
+
+// `take(team, parcel)` takes in what has arrived, after what this block sends of the same parcel:
+// in place the one is where the other goes.
+template <class Take>
+__device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
+  __shared__ unsigned counts[2];
+  if (threadIdx.x < 2) counts[threadIdx.x] = 0;
+  __syncthreads();
+  const Count sent(counts[0]), arrived(counts[1]);
+  if (threadIdx.x < kSending)
+    parcels.for_all([&](std::uint64_t parcel, unsigned) {
+      parcels.send({kSending, threadIdx.x}, parcel);
+      sent.note();
+    });
+  else if (threadIdx.x < kSending + kSaying)
+    parcels.for_all([&](std::uint64_t parcel, unsigned number) {
+      sent.await(number * kSendingWarps);
+      parcels.say(threadIdx.x - kSending, parcel);
+    });
+  else if (threadIdx.x < kSending + kSaying + kWatching)
+    parcels.for_all([&](std::uint64_t parcel, unsigned number) {
+      sent.await(number * kSendingWarps);
+      parcels.watch(threadIdx.x - kSending - kSaying, parcel);
+      arrived.note();
+    });
+  else
+    parcels.for_all([&](std::uint64_t parcel, unsigned number) {
+      arrived.await(number);
+      take(Team{kTaking, threadIdx.x - kSending - kSaying - kWatching}, parcel);
+    });
+  polypath::gpu::finish_call(of);
+}
+
+// One function for all types, so that there is not a copy of the loops for each of them.
+__noinline__ __device__ uint4 combine_any(polypath::gpu::ReductionCode reduction, uint4 a,
+                                          uint4 b) {
+  polypath::gpu::with_reducer(reduction, [&](auto reducer) { a = reducer.combine_all(a, b); });
+  return a;
+}
+
+// Sums of float32 are what most calls are.
+template <bool kSumOfFloats>
+__device__ uint4 combine(const polypath::gpu::ReductionCode& reduction, const uint4& a,
+                         const uint4& b) {
+  if constexpr (kSumOfFloats)
+    return polypath::gpu::Reducer<float, polypath::gpu::Sum>{}.combine_all(a, b);
+  else return combine_any(reduction, a, b);
+}
+
+// In the order of the ranks. Messages to one rank are equally long.
+template <bool kSumOfFloats>
+__device__ void reduce(const MailParameters& of, const Parcels& parcels, const Team& team,
+                       std::uint64_t parcel) {
+  const Message result{reinterpret_cast<char*>(of.output), message_bytes(of, of.rank, of.rank)};
+  for_words(team, parcels.begin(parcel), parcels.end(parcel, result.bytes),
+            [&](const Words& words) {
+              uint4 sum[kInFlight], other[kInFlight];
+              parcels.arrived(0).load(words, sum);
+              for (std::uint64_t from = 1; from < of.ranks; ++from) {
+                const bool is_last = from == of.ranks - 1;
+                const polypath::gpu::ReductionCode reduction{
+                    is_last ? of.reduction : polypath::before_last(of.reduction), of.ranks};
+                parcels.arrived(from).load(words, other);
+#pragma unroll
+                for (int k = 0; k < kInFlight; ++k)
+                  sum[k] = combine<kSumOfFloats>(reduction, sum[k], other[k]);
+              }
+              result.store(words, sum);
+            });
+}
+
+__device__ void store(const MailParameters& of, const Parcels& parcels, const Team& team,
+                      std::uint64_t parcel) {
+  for (std::uint64_t distance = 0; distance < of.ranks; ++distance) {
+    const std::uint64_t from = (of.rank + distance) % of.ranks;
+    const Message message = parcels.arrived(from);
+    const Message result{reinterpret_cast<char*>(of.output) + from * of.receive_stride,
+                         message.bytes};
+    if (result.begin != message.begin)
+      move(team, parcels.begin(parcel), parcels.end(parcel, message.bytes), message, result);
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+    exchange_parcels_and_store(const __grid_constant__ MailParameters of) {
+  const Parcels parcels(of);
+  exchange(of, parcels,
+           [&](const Team& team, std::uint64_t parcel) { store(of, parcels, team, parcel); });
+}
+
+extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+    exchange_parcels_and_reduce(const __grid_constant__ MailParameters of) {
+  const Parcels parcels(of);
+  if (of.reduction == 0)
+    exchange(of, parcels, [&](const Team& team, std::uint64_t parcel) {
+      reduce<true>(of, parcels, team, parcel);
+    });
+  else
+    exchange(of, parcels, [&](const Team& team, std::uint64_t parcel) {
+      reduce<false>(of, parcels, team, parcel);
+    });
+}
