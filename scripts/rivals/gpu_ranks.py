@@ -67,10 +67,14 @@ class GpuRanks(Ranks):
         """Wait until this rank's GPU is done; raise what went wrong there."""
         torch.cuda.synchronize()
 
+    def meet(self) -> None:
+        """Enqueue that this rank's GPU waits for all the others'."""
+        dist.all_reduce(self._flag)
+
     def start_lap(self, calls: int, call: Call, per_call: int) -> Callable[[], Lap]:
         """Enqueue calls in a row between events, after all GPUs have come to their start."""
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        dist.all_reduce(self._flag)
+        self.meet()
         begin.record()
         before = time.perf_counter()
         for _ in range(calls):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import astuple, dataclass, field
+from typing import Any, TypeVar
 
 from rivals.cases import Case
 from rivals.contender import Contender, Ready
 from rivals.ranks import Call, Lap, Ranks
 
 WARM_UPS = 3
+GRAPH = "graph"  # the mode of captured calls; in every other one each is a call
 
+AnyLap = TypeVar("AnyLap", bound=Lap)
 Say = Callable[[str], None]  # what is begun now, so that a hang has a name
 
 
@@ -44,10 +46,10 @@ def rotated(entries: list[Entry], turn: int) -> list[Entry]:
     return entries[first:] + entries[:first]
 
 
-def slowest(laps: Iterable[Lap]) -> Lap:
+def slowest(laps: Iterable[AnyLap]) -> AnyLap:
     """Return the time of all ranks together, which is that of the slowest."""
     laps = list(laps)
-    return Lap(max(lap.seconds for lap in laps), max(lap.host_seconds for lap in laps))
+    return type(laps[0])(*map(max, zip(*map(astuple, laps), strict=True)))
 
 
 def figures(entry: Entry, case: Case, ranks: int) -> dict[str, Any]:
@@ -82,14 +84,23 @@ class Turns:
                 self._time(entry)
         timed = [each for each in entries if not each.problem]
         return {
-            "entries": [figures(each, self._case, self._ranks.size) for each in timed],
+            "entries": [self._figures(each) for each in timed],
             "missing": [{"name": label, "error": why} for label, why in self._missing.items()],
         }
 
+    def _figures(self, entry: Entry) -> dict[str, Any]:
+        """Return what a result says of one contender."""
+        return figures(entry, self._case, self._ranks.size)
+
+    def _modes(self, contender: Contender) -> tuple[str, ...]:
+        """Return the modes in which it is measured."""
+        return contender.modes
+
     def _entries_of(self, contender: Contender) -> list[Entry]:
         modes = [
-            mode for mode in contender.modes if f"{contender.name} {mode}" not in self._missing
-        ]
+            mode for mode in self._modes(contender)
+            if f"{contender.name} {mode}" not in self._missing
+        ]  # fmt: skip
         if not contender.does(self._case) or not modes:
             return []
         ready = self._checked(f"{contender.name} {modes[0]}", lambda: contender.ready(self._case))
@@ -102,7 +113,7 @@ class Turns:
 
     def _entry(self, contender: Contender, mode: str, ready: Ready) -> Entry | None:
         label = f"{contender.name} {mode}"
-        if mode == "eager":
+        if mode != GRAPH:
             right = self._verified(label, ready, ready.call)
             return Entry(contender, mode, ready, ready.call, 1) if right else None
         one = self._checked(label, lambda: contender.capture(ready, 1))
@@ -150,16 +161,28 @@ class Turns:
         return True
 
     def _time(self, entry: Entry) -> None:
-        calls = max(self._case.calls // entry.per_call, 1)
+        """Add a lap to what the entry has."""
+        self._say(entry.label)
+        lap = self._calls(entry, self._case.calls)
+        if lap is not None:
+            entry.laps.append(lap)
+
+    def _calls(self, entry: Entry, calls: int) -> Lap | None:
+        """Return the slowest rank's time of one of so many calls; None if they failed."""
+        rows = max(calls // entry.per_call, 1)
 
         def start() -> Callable[[], Lap]:
             for _ in range(WARM_UPS if entry.per_call == 1 else 1):
                 entry.call()
-            return self._ranks.start_lap(calls, entry.call, entry.per_call)
+            return self._ranks.start_lap(rows, entry.call, entry.per_call)
 
-        self._say(entry.label)
+        return self._lap(entry, start)
+
+    def _lap(self, entry: Entry, start: Callable[[], Callable[[], AnyLap]]) -> AnyLap | None:
+        """Return the slowest rank's time of what is started; None if it failed at any rank."""
         finish, entry.problem = self._ranks.together(start)
         if entry.problem:
             self._lose(entry.label, entry.problem)
-            return
-        entry.laps.append(slowest(self._ranks.agree(finish())))
+            return None
+        laps: list[AnyLap] = self._ranks.agree(finish())
+        return slowest(laps)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 from rivals.cases import Case
 from rivals.contender import Contender
+from rivals.environment import environment
 from rivals.ranks import Ranks
 from rivals.turns import BrokenError, Turns
-
-# The environment of every rank: no multicast for anybody, and no network between processes.
-ENVIRONMENT = {
-    "NCCL_NVLS_ENABLE": "0",
-    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
-    "GLOO_SOCKET_IFNAME": "lo",
-    "NCCL_SOCKET_IFNAME": "lo",
-}
 
 
 @dataclass(frozen=True)
@@ -30,6 +24,9 @@ class Plan:
     algorithms: list[str]
     executor: str
     rivals: bool = True  # beside Polypath
+    nccl: str = ""  # the path of another NCCL than PyTorch's
+    without_peers: str = ""  # how NCCL goes without peer access (environment.py); "": with it
+    beside_product: bool = False
     absent: dict[str, str] = field(default_factory=dict)  # names of contenders: why
     skipped: dict[Case, dict[str, str]] = field(default_factory=dict)  # labels: why
 
@@ -54,7 +51,8 @@ def opened(contenders: list[Contender], ranks: Ranks, reports: Sender) -> list[C
     return able
 
 
-def measure(plan: Plan, contenders: list[Contender], ranks: Ranks, reports: Sender) -> None:
+def measure(plan: Plan, contenders: list[Contender], ranks: Ranks, reports: Sender,
+            turns: Callable[..., Turns] = Turns) -> None:  # fmt: skip
     """Measure all cases; rank 0's reports count."""
     wanted = [each for each in contenders if each.name not in plan.absent]
     able = opened(wanted, ranks, reports)
@@ -64,9 +62,8 @@ def measure(plan: Plan, contenders: list[Contender], ranks: Ranks, reports: Send
             reports.send(("begun", case, label))
 
         try:
-            measured = Turns(ranks, case, say, plan.skipped.get(case, {})).measure(
-                able, plan.rounds
-            )
+            skipped = plan.skipped.get(case, {})
+            measured = turns(ranks, case, say, skipped).measure(able, plan.rounds)
         except BrokenError as error:
             reports.send(("broken", case, str(error)))
             raise
@@ -85,16 +82,12 @@ class Silence:
 
 def on_gpu(rank: int, size: int, store: str, plan: Plan, reports: Sender) -> None:
     """Be one rank of processes with a GPU each."""
-    os.environ.update(ENVIRONMENT)
-    from rivals.gpu_contenders import Nccl, SymmetricMemory
-    from rivals.gpu_polypath import GpuPolypath
+    os.environ.update(environment(plan.without_peers))
+    from rivals.gpu_line_up import contenders_of
+    from rivals.gpu_product import beside_product
     from rivals.gpu_ranks import GpuRanks
 
     ranks = GpuRanks(rank, size, store)
-    contenders: list[Contender] = [
-        GpuPolypath(algorithm, plan.executor) for algorithm in plan.algorithms
-    ]
-    if plan.rivals:
-        contenders += [Nccl(), SymmetricMemory(1), SymmetricMemory(2)]
-    measure(plan, contenders, ranks, reports if rank == 0 else Silence())
+    turns = beside_product(ranks) if plan.beside_product else Turns
+    measure(plan, contenders_of(plan), ranks, reports if rank == 0 else Silence(), turns)
     os._exit(0)  # whatever a library does at the end, the results are there
