@@ -268,6 +268,16 @@ class RankPlace:
         A GPU's name, what its node is called, by which host other nodes reach it.
         """
 
+class CollectiveCall:
+    """What one rank asks for, and where its memory is; to be run often."""
+
+    def __init__(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool) -> None:
+        """
+        Read the names; the counts are those of request.h.
+
+        Equal addresses are in place; alltoallv, which alone has counts, says so.
+        """
+
 class CollectiveRank:
     """One rank's end of collectives; polypath.Collectives is over it."""
 
@@ -294,18 +304,15 @@ class CollectiveRank:
         and of the ranks that are its members. All ranks call it, if there are several nodes.
         """
 
-    def run(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool, stream: int | Stream) -> None:
+    def run(self, call: CollectiveCall, stream: int | Stream) -> None:
         """
-        Enqueue this rank's part of a collective; the counts are those of request.h.
-
-        The first of its kind and size waits for all ranks. Equal addresses are in place; alltoallv, which
-        alone has counts, says so.
+        Enqueue this rank's part. The first of its kind and size waits for all ranks.
         """
 
-    def prepare(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool) -> None:
+    def prepare(self, call: CollectiveCall) -> None:
         """Make what such calls need, and enqueue nothing. Waits for all ranks."""
 
-    def chosen(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool) -> dict[str, Any]:
+    def chosen(self, call: CollectiveCall) -> dict[str, Any]:
         """Return what was chosen for a call that has been prepared."""
 
     def choose_from(self, algorithms: Sequence[str], executor: str = 'auto') -> None:

@@ -6,26 +6,18 @@ import atexit
 import os
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from polypath._core import Buffer, CollectiveRank, Context, Meeting
-from polypath.collective_checks import (
-    Arguments,
-    Call,
-    Member,
-    addresses_like,
-    arguments_of,
-    counts_of,
-    message_arguments,
-)
+from polypath._core import Buffer, CollectiveCall, CollectiveRank, Context, Meeting
+from polypath.collective_calls import checked_call, checked_message
+from polypath.collective_checks import Call, Member, addresses_like, counts_of
 from polypath.element_types import size_of
 from polypath.frameworks import framework_of
-from polypath.memory import Elements, Framework
-from polypath.messages import message
+from polypath.memory import Framework
 from polypath.process_context import process_context
 from polypath.rank_meeting import Rounds, rank_place, rounds_of_mpi, rounds_of_torch
-from polypath.streams import GpuStream, StreamHandle, given_stream
+from polypath.streams import GpuStream, stream_of_rank
 
 MOST_KNOWN = 4096  # calls that need no second check
 
@@ -54,8 +46,9 @@ class Collectives:
     def __init__(self, rank: CollectiveRank, context: Context) -> None:
         """Use the from_... functions."""
         self._rank, self._context = rank, context
-        self._member = Member(rank.rank, rank.size, int(rank.gpu[3:]))
-        self._known: dict[tuple[Call, Elements, Elements | None], Arguments] = {}
+        self._gpu = int(rank.gpu[3:])
+        self._member = Member(rank.rank, rank.size, self._gpu)
+        self._known: dict[Hashable, CollectiveCall] = {}
         self._own_stream: Any = None
         _open.add(self)
 
@@ -160,7 +153,7 @@ class Collectives:
         dtype: str | None = None,
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors, element by element, for all ranks; None: in place."""
-        self._run(Call("allreduce", op, 0, dtype), tensor, output, stream)
+        self._run(("allreduce", op, 0, dtype, ()), tensor, output, stream)
 
     def reduce(
         self, tensor: Any, root: int = 0, output: Any = None, op: str = "sum", stream: Any = None,
@@ -168,7 +161,7 @@ class Collectives:
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors for the root; the output counts there only."""
         output = output if self.rank == root else None
-        self._run(Call("reduce", op, root, dtype), tensor, output, stream)
+        self._run(("reduce", op, root, dtype, ()), tensor, output, stream)
 
     def reduce_scatter(
         self, tensor: Any, output: Any = None, op: str = "sum", stream: Any = None, *,
@@ -178,7 +171,7 @@ class Collectives:
 
         None: in place, where the part lies in the tensor; the other parts stay as they are.
         """
-        self._run(Call("reducescatter", op, 0, dtype), tensor, output, stream)
+        self._run(("reducescatter", op, 0, dtype, ()), tensor, output, stream)
 
     def all_gather(
         self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
@@ -187,13 +180,13 @@ class Collectives:
 
         None: in place, where the tensor is the output and rank r's part of it is what it gives.
         """
-        self._run(Call("allgather", "sum", 0, dtype), tensor, output, stream)
+        self._run(("allgather", "sum", 0, dtype, ()), tensor, output, stream)
 
     def all_to_all(
         self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
     ) -> None:
         """Give part r of each rank's tensor to rank r; None: in place."""
-        self._run(Call("alltoall", "sum", 0, dtype), tensor, output, stream)
+        self._run(("alltoall", "sum", 0, dtype, ()), tensor, output, stream)
 
     def all_to_all_v(
         self, tensor: Any, counts: Sequence[Sequence[int]], output: Any = None, stream: Any = None,
@@ -205,8 +198,8 @@ class Collectives:
         what comes from rank 0, 1, ... in the output. In place `counts[i][j]` is
         `counts[j][i]`.
         """
-        call = Call("alltoallv", "sum", 0, dtype, counts_of(counts, self.size))
-        self._run(call, tensor, output, stream)
+        blocks = counts_of(counts, self.size)
+        self._run(("alltoallv", "sum", 0, dtype, blocks), tensor, output, stream)
 
     def send_receive(
         self, tensor: Any, source: int, destination: int, stream: Any = None, *,
@@ -217,13 +210,18 @@ class Collectives:
         The others' tensors only say how many elements there are, and of which type.
         """
         framework = framework_of(tensor)
-        elements = framework.elements(tensor, dtype)
-        framework.check_gradient(tensor)
-        arguments = message_arguments(source, destination, elements, dtype, self._member)
+        key = (source, destination, dtype, framework.known_by(tensor, dtype))
+        call = self._known.get(key)
+        if call is None:
+            call = checked_message(source, destination, tensor, dtype, self._member)
+            self._keep(key, call)
         if stream is None and isinstance(tensor, Buffer):
-            self._run_and_wait(arguments)
+            self._run_and_wait(call)
             return
-        self._rank.run(*arguments, self._handle(stream, framework, tensor))
+        handle = framework.current_handle(tensor, self._gpu) if stream is None else (
+            self._named(stream).handle
+        )  # fmt: skip
+        self._rank.run(call, handle)
         if self.rank == destination:
             framework.note_write(tensor)
         if stream is not None:
@@ -233,7 +231,7 @@ class Collectives:
         self, tensor: Any, root: int = 0, stream: Any = None, *, dtype: str | None = None
     ) -> None:
         """Give the root's tensor to all ranks, into theirs."""
-        self._run(Call("broadcast", "sum", root, dtype), tensor, None, stream)
+        self._run(("broadcast", "sum", root, dtype, ()), tensor, None, stream)
 
     def prepare(
         self, collective: str, elements: int, dtype: str, *, op: str = "sum", root: int = 0,
@@ -250,9 +248,9 @@ class Collectives:
         """
         where = addresses_like(collective, elements * size_of(dtype), in_place, self.rank)
         blocks = counts_of(counts, self.size) if counts else ()
-        call = (collective, dtype, op, root, elements, *where, blocks, in_place)
-        self._rank.prepare(*call)
-        return self._rank.chosen(*call)
+        call = CollectiveCall(collective, dtype, op, root, elements, *where, blocks, in_place)
+        self._rank.prepare(call)
+        return self._rank.chosen(call)
 
     def choose_from(self, algorithms: Iterable[str] = (), executor: str = "auto") -> None:
         """Allow these algorithms only; for measurements. The same at all ranks, before any call."""
@@ -293,56 +291,44 @@ class Collectives:
 
     # --- how it is done ---
 
-    def _run(self, call: Call, tensor: Any, output: Any, stream: Any) -> None:
-        framework = framework_of(tensor)
-        given, taken = framework.elements(tensor, call.dtype), None
-        framework.check_gradient(tensor)
-        target, into = framework, tensor
+    def _run(
+        self, what: tuple[str, str, int, str | None, tuple[int, ...]], tensor: Any, output: Any,
+        stream: Any,
+    ) -> None:  # fmt: skip
+        """Do what the fields of a Call say. What has been checked once is not checked again."""
+        framework = target = framework_of(tensor)
+        into, given, taken = tensor, framework.known_by(tensor, what[3]), None
         if output is not None:
             target, into = framework_of(output), output
-            taken = target.elements(output, call.dtype)
-            target.check_gradient(output)
-        arguments = self._arguments(call, given, taken)
-        if stream is None and isinstance(into, Buffer):
-            self._run_and_wait(arguments)
-            return
-        self._rank.run(*arguments, self._handle(stream, framework, tensor))
-        target.note_write(into)
-        if stream is not None:
+            taken = target.known_by(output, what[3])
+        key = (what, given, taken)
+        call = self._known.get(key)
+        if call is None:
+            call = checked_call(Call(*what), tensor, output, self._member)
+            self._keep(key, call)
+        if stream is None and not isinstance(into, Buffer):  # what is called again and again
+            self._rank.run(call, framework.current_handle(tensor, self._gpu))
+            target.note_write(into)
+        elif stream is None:
+            self._run_and_wait(call)
+        else:
+            self._rank.run(call, self._named(stream).handle)
+            target.note_write(into)
             self._note_use(stream, ((framework, tensor), (target, output)))
 
-    def _arguments(self, call: Call, given: Elements, taken: Elements | None) -> Arguments:
-        """Return the arguments of a call; what has been checked once is not checked again."""
-        key = (call, given, taken)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            known = self._known[key] = arguments_of(call, given, taken, self._member)
-        return known
-
-    def _handle(self, stream: Any, framework: Framework, tensor: Any) -> StreamHandle:
-        if stream is None:
-            return framework.current_handle(tensor, self._member.gpu)
-        return self._named(stream).handle
+    def _keep(self, key: Hashable, call: CollectiveCall) -> None:
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = call
 
     def _named(self, stream: Any) -> GpuStream:
-        named = given_stream(stream, self._member.gpu)
-        if named.gpu == self._member.gpu:
-            return named
-        raise ValueError(
-            message(
-                f"stream of gpu{named.gpu} cannot be used",
-                f"this rank's GPU is {self.gpu}",
-                "Pass a stream of that one.",
-            )
-        )
+        return stream_of_rank(stream, self._gpu)
 
-    def _run_and_wait(self, arguments: Arguments) -> None:
+    def _run_and_wait(self, call: CollectiveCall) -> None:
         """Use a stream of our own. A simulated one ends only if all ranks have enqueued theirs."""
         if self._own_stream is None:
             self._own_stream = self._context.stream(self.gpu)
-        self._rank.run(*arguments, self._own_stream)
+        self._rank.run(call, self._own_stream)
         if self._context.simulated:
             self.barrier()
         self._own_stream.synchronize()

@@ -43,6 +43,20 @@ def given_stream(stream: Any, gpu: int) -> GpuStream:
     return _stream_of_object(stream, gpu)
 
 
+def stream_of_rank(stream: Any, gpu: int) -> GpuStream:
+    """Return the stream that a caller names for a rank on a GPU. ValueError for another GPU's."""
+    named = given_stream(stream, gpu)
+    if named.gpu == gpu:
+        return named
+    raise ValueError(
+        message(
+            f"stream of gpu{named.gpu} cannot be used",
+            f"this rank's GPU is gpu{gpu}",
+            "Pass a stream of that one.",
+        )
+    )
+
+
 def check_stream(stream: Any) -> None:
     """Raise the errors of given_stream, for copies too that need no stream."""
     if stream is not None:

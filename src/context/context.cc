@@ -105,7 +105,11 @@ PlanPointer Context::plan(const std::string& source, const std::string& destinat
 }
 
 StreamHandle Context::foreign_stream(const std::string& gpu, std::uintptr_t stream) {
-  return driver_.foreign_stream(machine().find_place(gpu), stream);
+  return foreign_stream(machine().find_place(gpu), stream);
+}
+
+StreamHandle Context::foreign_stream(PlaceId gpu, std::uintptr_t stream) {
+  return driver_.foreign_stream(gpu, stream);
 }
 
 GpuStream Context::adopt_stream(std::uintptr_t stream) {

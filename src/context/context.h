@@ -56,6 +56,7 @@ class Context {
   /// A stream that the caller has from CUDA or a library on it, default streams included.
   /// Error (unsupported) on a simulated machine.
   [[nodiscard]] StreamHandle foreign_stream(const std::string& gpu, std::uintptr_t stream);
+  [[nodiscard]] StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream);
   /// What is at the address. Error (invalid_argument) if it is unknown.
   [[nodiscard]] MemoryInfo memory_at(Address address);
   /// Enqueues a copy on a stream of `gpu` that the context did not create.

@@ -1,5 +1,6 @@
 #include "engine/binding.h"
 
+#include <span>
 #include <utility>
 
 #include "core/error.h"
@@ -7,10 +8,9 @@
 namespace polypath {
 
 Binding::Binding(Hops& hops, const Transfer& transfer) : transfer_(&transfer) {
-  queues_.reserve(program().queues().size());
-  queues_.push_back(nullptr);
-  for (std::size_t queue = 1; queue < program().queues().size(); ++queue)
-    queues_.push_back(&hops.stream(program().queues()[queue]));
+  const auto others = std::span(program().queues()).subspan(1);
+  queues_.reserve(others.size());
+  for (const Queue& queue : others) queues_.push_back(&hops.stream(queue));
   rings_.reserve(program().rings().size());
   for (const Ring& ring : program().rings()) rings_.push_back(&hops.ring(ring.filled_over));
 }
@@ -55,6 +55,7 @@ KernelRequest Binding::kernel_of(const Node& node) const {
                         .duration = call.duration,
                         .label = {transfer_->id, node.path, node.chunk},
                         .meeting = call.meeting};
+  request.memory.reserve(call.memory.size());
   for (const Access& access : call.memory)
     request.memory.push_back({.address = address_of(access.slice, access.bytes),
                               .place = program().buffer(access.slice).place,

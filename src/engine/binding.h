@@ -19,7 +19,7 @@ class Binding {
   [[nodiscard]] StreamHandle stream(int queue) const;
   /// Of any other queue.
   [[nodiscard]] QueueStream& queue(int queue) const {
-    return *queues_[static_cast<std::size_t>(queue)];
+    return *queues_[static_cast<std::size_t>(queue) - 1];
   }
   /// By number in Program::rings.
   [[nodiscard]] StagingRing& ring(std::size_t number) const { return *rings_[number]; }
@@ -39,7 +39,7 @@ class Binding {
   [[nodiscard]] Address address_of(const Slice& slice, Bytes bytes) const;
 
   const Transfer* transfer_;
-  std::vector<QueueStream*> queues_;
+  std::vector<QueueStream*> queues_;  // from queue 1 on
   std::vector<StagingRing*> rings_;
 };
 

@@ -17,7 +17,7 @@ import numpy as np
 import polypath
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Device:
     """As torch.device."""
 
@@ -135,6 +135,7 @@ class TorchTensor:
     requires_grad: bool = False
     pinned: bool = False
     conjugated: bool = False
+    negated: bool = False
     layout: str = "strided"
     device: Device = field(init=False)
 
@@ -150,6 +151,8 @@ class TorchTensor:
         return f"torch.{self.array.dtype}"
 
     def data_ptr(self) -> int:
+        if self.layout != "strided":
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return int(self.array.__array_interface__["data"][0])
 
     def element_size(self) -> int:
@@ -168,7 +171,7 @@ class TorchTensor:
         return self.conjugated
 
     def is_neg(self) -> bool:
-        return False
+        return self.negated
 
     def is_inference(self) -> bool:
         return False

@@ -20,6 +20,7 @@ FRAMEWORKS: tuple[Framework, ...] = (PYTORCH, CUPY, NUMPY, ANYTHING)
 
 def framework_of(thing: Any) -> Framework:
     """Return the framework whose tensor this is, or the one for anything else."""
-    if PYTORCH.owns(thing):  # asked first, because its calls are the most frequent
+    # PyTorch is asked first, because its calls are the most frequent.
+    if type(thing) is PYTORCH.exact or PYTORCH.owns(thing):
         return PYTORCH
     return next(framework for framework in FRAMEWORKS if framework.owns(thing))

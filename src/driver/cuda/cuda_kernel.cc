@@ -33,13 +33,15 @@ void check_image(const Functions& cuda, Result result, const std::string& name, 
 
 // All of them are of 64 bits, so that they lie in CUDA's buffer as in an array, whether the kernel
 // declares them one by one or as one structure.
-KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest& request)
-    : words_(request.values) {
-  words_.reserve(std::max(kernel.parameters, words_.size() + request.memory.size()));
-  for (const KernelMemory& memory : request.memory) words_.push_back(memory.address.value);
-  words_.resize(std::max(kernel.parameters, words_.size()));
-  bytes_ = words_.size() * sizeof(std::uint64_t);
-  extra_ = {kParameterBuffer, words_.data(), kParameterBufferSize, &bytes_, kParametersEnd};
+KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest& request) {
+  const std::size_t words =
+      std::max(kernel.parameters, request.values.size() + request.memory.size());
+  if (words > few_.size()) many_.resize(words);
+  std::uint64_t* const first = many_.empty() ? few_.data() : many_.data();
+  std::uint64_t* next = std::copy(request.values.begin(), request.values.end(), first);
+  for (const KernelMemory& memory : request.memory) *next++ = memory.address.value;
+  bytes_ = words * sizeof(std::uint64_t);
+  extra_ = {kParameterBuffer, first, kParameterBufferSize, &bytes_, kParametersEnd};
   parameters_.function = kernel.function;
   parameters_.blocks[0] = request.shape.blocks;
   parameters_.threads_per_block[0] = request.shape.threads_per_block;
@@ -107,10 +109,11 @@ bool CudaDriver::kernels_reach(PlaceId gpu, Address address) {
 
 // GPUs reach each other's memory in contexts that are connected.
 void CudaDriver::connect_memory(const KernelRequest& request) {
+  const int own = ordinal(request.gpu);
   PlaceId last = request.gpu;
   for (const KernelMemory& memory : request.memory) {
     if (memory.place == last || !is_gpu(memory.place)) continue;
-    if (memory.place != request.gpu) contexts_.connect(ordinal(request.gpu), ordinal(memory.place));
+    contexts_.connect(own, ordinals_[memory.place.index()]);  // nothing to do of its own
     last = memory.place;
   }
 }

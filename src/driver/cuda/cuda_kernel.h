@@ -28,7 +28,8 @@ class KernelRun {
   [[nodiscard]] const KernelParameters& parameters() const { return parameters_; }
 
  private:
-  std::vector<std::uint64_t> words_;
+  std::array<std::uint64_t, 32> few_{};  // no memory is asked for where these are enough
+  std::vector<std::uint64_t> many_;
   std::size_t bytes_;
   std::array<void*, 5> extra_;
   KernelParameters parameters_;

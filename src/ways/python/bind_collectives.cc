@@ -107,28 +107,19 @@ RankPointer by_function(const Holder& holder, const RankPlace& place, nb::object
       context, place, bootstrap_by_functions(functions_by(gather, divide), rank, size));
 }
 
-using Counts = std::vector<std::uint64_t>;
-
-void run(CollectiveRank& rank, const std::string& collective, const std::string& type,
-         const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
-         std::uintptr_t output, Counts counts, bool in_place, const nb::object& stream) {
-  rank.run(
-      {collective, type, reduction, root, elements, input, output, std::move(counts), in_place},
-      stream);
-}
-
-void prepare(CollectiveRank& rank, const std::string& collective, const std::string& type,
-             const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
-             std::uintptr_t output, Counts counts, bool in_place) {
-  rank.prepare(
-      {collective, type, reduction, root, elements, input, output, std::move(counts), in_place});
-}
-
-nb::dict chosen(CollectiveRank& rank, const std::string& collective, const std::string& type,
-                const std::string& reduction, int root, std::uint64_t elements,
-                std::uintptr_t input, std::uintptr_t output, Counts counts, bool in_place) {
-  return rank.chosen(
-      {collective, type, reduction, root, elements, input, output, std::move(counts), in_place});
+// Names become what they stand for once, however often the call is made.
+void make_call(CollectiveCall* call, const std::string& collective, const std::string& type,
+               const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
+               std::uintptr_t output, std::vector<std::uint64_t> counts, bool in_place) {
+  new (call) CollectiveCall{.collective = parse_collective(collective),
+                            .reduction = {.operation = parse_reduce_operator(reduction),
+                                          .type = parse_element_type(type)},
+                            .root = root,
+                            .elements = elements,
+                            .input = {input},
+                            .output = {output},
+                            .counts = std::move(counts),
+                            .in_place = in_place};
 }
 
 void barrier(CollectiveRank& rank, const nb::object& stream) {
@@ -169,26 +160,24 @@ void bind_place(nb::module_& module) {
           "A GPU's name, what its node is called, by which host other nodes reach it.");
 }
 
-void bind_calls(nb::class_<CollectiveRank>& rank) {
-  rank.def("run", &run, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a, "input"_a,
-           "output"_a, "counts"_a, "in_place"_a, "stream"_a,
-           nb::sig("def run(self, collective: str, type: str, reduction: str, root: int, "
-                   "elements: int, input: int, output: int, "
-                   "counts: collections.abc.Sequence[int], in_place: bool, "
-                   "stream: int | Stream) -> None"),
-           R"(Enqueue this rank's part of a collective; the counts are those of request.h.
+void bind_call(nb::module_& module) {
+  nb::class_<CollectiveCall>(module, "CollectiveCall",
+                             "What one rank asks for, and where its memory is; to be run often.")
+      .def("__init__", &make_call, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
+           "input"_a, "output"_a, "counts"_a, "in_place"_a,
+           R"(Read the names; the counts are those of request.h.
 
-The first of its kind and size waits for all ranks. Equal addresses are in place; alltoallv, which
-alone has counts, says so.)")
-      .def("prepare", &prepare, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
-           "input"_a, "output"_a, "counts"_a, "in_place"_a,
+Equal addresses are in place; alltoallv, which alone has counts, says so.)");
+}
+
+void bind_calls(nb::class_<CollectiveRank>& rank) {
+  rank.def("run", &CollectiveRank::run, "call"_a, "stream"_a,
+           nb::sig("def run(self, call: CollectiveCall, stream: int | Stream) -> None"),
+           "Enqueue this rank's part. The first of its kind and size waits for all ranks.")
+      .def("prepare", &CollectiveRank::prepare, "call"_a,
            "Make what such calls need, and enqueue nothing. Waits for all ranks.")
-      .def("chosen", &chosen, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
-           "input"_a, "output"_a, "counts"_a, "in_place"_a,
-           nb::sig("def chosen(self, collective: str, type: str, reduction: str, root: int, "
-                   "elements: int, input: int, output: int, "
-                   "counts: collections.abc.Sequence[int], in_place: bool) "
-                   "-> dict[str, typing.Any]"),
+      .def("chosen", &CollectiveRank::chosen, "call"_a,
+           nb::sig("def chosen(self, call: CollectiveCall) -> dict[str, typing.Any]"),
            "Return what was chosen for a call that has been prepared.")
       .def("choose_from", &CollectiveRank::choose_from, "algorithms"_a, "executor"_a = "auto",
            "Allow these algorithms only. The same at all ranks, before the first call.")
@@ -210,6 +199,7 @@ void bind_collectives(nb::module_& module) {
       .def(nb::init<int>(), "size"_a)
       .def_prop_ro("size", &Meeting::size, "How many ranks meet.");
   bind_place(module);
+  bind_call(module);
   nb::class_<CollectiveRank> rank(
       module, "CollectiveRank", "One rank's end of collectives; polypath.Collectives is over it.");
   bind_meetings(rank);

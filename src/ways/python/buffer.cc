@@ -41,6 +41,21 @@ nb::object dictionary_of(const std::string& json) {
   return nb::module_::import_("json").attr("loads")(json.c_str());
 }
 
+template <class Gpu>
+StreamHandle handle_on(const ContextPointer& context, const Gpu& gpu, nb::handle stream) {
+  std::uintptr_t number = 0;
+  if (nb::try_cast(stream, number)) return context->foreign_stream(gpu, number);
+  if (nb::isinstance<Stream>(stream)) {
+    const auto& own = nb::cast<const Stream&>(stream);
+    if (own.context == context) return own.handle;
+    fail(ErrorCode::invalid_argument, "a stream belongs to another context",
+         "a context knows its own machine only", "Make it with this one.");
+  }
+  throw nb::type_error(
+      "the stream is neither a number nor a Stream (CUDA's handles are numbers from 0 on) Pass one "
+      "of them.");
+}
+
 }  // namespace
 
 Stream::Stream(ContextPointer used_context, const std::string& of_gpu, StreamHandle made)
@@ -75,17 +90,11 @@ nb::object OwnedBuffer::array(nb::handle self) {
 }
 
 StreamHandle handle_of(const ContextPointer& context, const std::string& gpu, nb::handle stream) {
-  std::uintptr_t number = 0;
-  if (nb::try_cast(stream, number)) return context->foreign_stream(gpu, number);
-  if (nb::isinstance<Stream>(stream)) {
-    const auto& own = nb::cast<const Stream&>(stream);
-    if (own.context == context) return own.handle;
-    fail(ErrorCode::invalid_argument, "a stream belongs to another context",
-         "a context knows its own machine only", "Make it with this one.");
-  }
-  throw nb::type_error(
-      "the stream is neither a number nor a Stream (CUDA's handles are numbers from 0 on) Pass one "
-      "of them.");
+  return handle_on(context, gpu, stream);
+}
+
+StreamHandle handle_of(const ContextPointer& context, PlaceId gpu, nb::handle stream) {
+  return handle_on(context, gpu, stream);
 }
 
 // In a forked child a context is left as it is: its threads and handles are not there.

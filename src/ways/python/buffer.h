@@ -47,6 +47,7 @@ struct OwnedBuffer {
 /// (invalid_argument) for one of another context, TypeError for anything else.
 StreamHandle handle_of(const ContextPointer& context, const std::string& gpu,
                        nanobind::handle stream);
+StreamHandle handle_of(const ContextPointer& context, PlaceId gpu, nanobind::handle stream);
 
 /// A GPU's name and one of its streams: a number that the program has from CUDA, or a Stream.
 using StreamArgument = std::pair<std::string, nanobind::object>;

@@ -12,18 +12,6 @@ namespace nb = nanobind;
 namespace polypath::python {
 namespace {
 
-CollectiveCall call_of(const CollectiveArgument& argument) {
-  return {.collective = parse_collective(argument.collective),
-          .reduction = {.operation = parse_reduce_operator(argument.reduction),
-                        .type = parse_element_type(argument.type)},
-          .root = argument.root,
-          .elements = argument.elements,
-          .input = {argument.input},
-          .output = {argument.output},
-          .counts = argument.counts,
-          .in_place = argument.in_place};
-}
-
 std::unique_ptr<Collectives> join(const Context& context, const RankPlace& place,
                                   std::unique_ptr<Bootstrap> bootstrap) {
   const OpenMachine& opened = context.opened();
@@ -58,6 +46,7 @@ CollectiveRank::CollectiveRank(ContextPointer context, const RankPlace& place,
       process_(getpid()),
       ranks_(join(*context_, place, std::move(bootstrap))),
       gpu_(ranks_->gpu()),
+      place_(context_->machine().find_place(gpu_)),
       rank_(ranks_->rank()),
       size_(ranks_->size()),
       nodes_(ranks_->nodes()) {}
@@ -76,25 +65,25 @@ Collectives& CollectiveRank::ranks() const {
 
 // The interpreter's lock is free before the mutex is asked for: who holds that may wait for ranks
 // whose functions are Python's.
-void CollectiveRank::run(const CollectiveArgument& argument, nb::handle stream) {
-  const StreamHandle handle = handle_of(context_, gpu_, stream);
+void CollectiveRank::run(const CollectiveCall& call, nb::handle stream) {
+  const StreamHandle handle = handle_of(context_, place_, stream);
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
-  ranks().run(call_of(argument), handle);
+  ranks().run(call, handle);
 }
 
-void CollectiveRank::prepare(const CollectiveArgument& argument) {
+void CollectiveRank::prepare(const CollectiveCall& call) {
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
-  ranks().prepare(call_of(argument));
+  ranks().prepare(call);
 }
 
-nb::dict CollectiveRank::chosen(const CollectiveArgument& argument) {
+nb::dict CollectiveRank::chosen(const CollectiveCall& call) {
   ChosenWay chosen;
   {
     const nb::gil_scoped_release unlocked;
     const std::scoped_lock lock(mutex_);
-    chosen = ranks().chosen(call_of(argument));
+    chosen = ranks().chosen(call);
   }
   nb::dict result;
   result["algorithm"] = chosen.algorithm;
@@ -120,7 +109,7 @@ void CollectiveRank::barrier() {
 }
 
 void CollectiveRank::barrier(nb::handle stream) {
-  const StreamHandle handle = handle_of(context_, gpu_, stream);
+  const StreamHandle handle = handle_of(context_, place_, stream);
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
   ranks().barrier(handle);

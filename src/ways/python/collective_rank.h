@@ -14,19 +14,6 @@
 
 namespace polypath::python {
 
-/// What is asked for, in names, and where this rank's memory is. Counts are those of request.h.
-struct CollectiveArgument {
-  std::string collective;
-  std::string type;
-  std::string reduction;
-  int root = 0;
-  std::uint64_t elements = 0;
-  std::uintptr_t input = 0;
-  std::uintptr_t output = 0;
-  std::vector<std::uint64_t> counts = {};  ///< of alltoallv
-  bool in_place = false;                   ///< of it, too
-};
-
 /// Where a rank is, where that has to be said.
 struct RankPlace {
   std::string gpu;   ///< "gpu0"; empty: the one of its number among the ranks of its node
@@ -58,10 +45,10 @@ class CollectiveRank {
   CollectiveRank& operator=(const CollectiveRank&) = delete;
   ~CollectiveRank();
 
-  void run(const CollectiveArgument& argument, nanobind::handle stream);
-  void prepare(const CollectiveArgument& argument);
+  void run(const CollectiveCall& call, nanobind::handle stream);
+  void prepare(const CollectiveCall& call);
   /// What was chosen for a call that has been prepared, as a dictionary.
-  nanobind::dict chosen(const CollectiveArgument& argument);
+  nanobind::dict chosen(const CollectiveCall& call);
   void choose_from(const std::vector<std::string>& algorithms, const std::string& executor);
   void barrier();
   /// Of what is in streams.
@@ -88,6 +75,7 @@ class CollectiveRank {
   std::unique_ptr<Collectives> ranks_;
   // As they were, after close() too.
   std::string gpu_;
+  PlaceId place_;  ///< of the GPU
   int rank_;
   int size_;
   int nodes_;
