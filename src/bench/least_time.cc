@@ -16,6 +16,11 @@ Seconds first_issue(const CallCosts& costs, Executor executor) {
   return costs.event_record + costs.copy;
 }
 
+// How long it takes what takes `lasting` at the capacity.
+Seconds with_burst(const Capacity& limit, Seconds lasting) {
+  return limit.credit > 0 ? Seconds{limit.time_of(lasting.value * limit.value)} : lasting;
+}
+
 }  // namespace
 
 LeastTime::LeastTime(const Machine& machine, std::vector<Path> paths, Bytes bytes,
@@ -101,9 +106,12 @@ Seconds LeastTime::of_resources(const Candidate& candidate) const {
     }
   }
   Seconds least;
-  for (const Busy& busy : resources)
-    if (busy.time.value > 0)
-      least = std::max(least, busy.span.before + busy.time + busy.span.after);
+  for (std::size_t r = 0; r < resources.size(); ++r) {
+    const Busy& busy = resources[r];
+    if (busy.time.value == 0) continue;
+    const Seconds time = with_burst(machine_.resources[r].rate_limit(), busy.time);
+    least = std::max(least, busy.span.before + time + busy.span.after);
+  }
   return calls_ + least;
 }
 

@@ -122,7 +122,8 @@ Seconds predict_operation(const Machine& machine, const Operation& operation, By
   std::vector<TransferShape> shapes;
   for (std::size_t lane = 0; lane < lanes.size(); ++lane)
     shapes.push_back(shape_of(machine, operation.lanes[lane], bytes, lanes[lane]));
-  const Predictor predictor(machine);
+  const Machine as_seen = by_threads(operation) ? held_up(machine) : machine;
+  const Predictor predictor(as_seen);
   if (operation.in_turn) {
     Seconds sum;
     for (const TransferShape& shape : shapes) sum += predictor.predict(shape, slots).time;

@@ -28,6 +28,11 @@ struct Operation {
   std::size_t pieces = 1;
 };
 
+/// True if each lane is a thread's that calls at the same time as the others'.
+[[nodiscard]] inline bool by_threads(const Operation& operation) {
+  return operation.lanes.size() > 1 && !operation.in_turn && !operation.together;
+}
+
 /// Names of all operations, in the order of the documentation.
 const std::vector<std::string>& operation_names();
 

@@ -116,15 +116,19 @@ Seconds OperationRun::run_driver(int window) {
 
 template <class Copy>
 Seconds OperationRun::time(int window, Copy copy) {
-  return platform_->real() && buffers_.size() > 1 && !operation_.in_turn
-             ? time_by_threads(window, copy)
-             : time_by_turns(window, copy);
+  const bool at_once = by_threads(operation_);
+  if (platform_->real() && at_once) return time_by_threads(window, copy);
+  platform_->lanes_at_once(at_once);
+  const Seconds time = time_by_turns(window, copy);
+  platform_->lanes_at_once(false);
+  return time;
 }
 
 // One thread calls for all lanes; on a simulated machine it plays each lane's own in turn.
 template <class Copy>
 Seconds OperationRun::time_by_turns(int window, Copy copy) {
   Driver& driver = platform_->driver();
+  platform_->rest();
   platform_->align_lanes();
   const Seconds start = driver.now();
   for (int i = 0; i < window; ++i)
@@ -169,6 +173,7 @@ Seconds OperationRun::time_by_threads(int window, Copy copy) {
 template <class CopyAll>
 Seconds OperationRun::time_together(int window, CopyAll copy_all) {
   Driver& driver = platform_->driver();
+  platform_->rest();
   const Seconds start = driver.now();
   for (int i = 0; i < window; ++i) copy_all(i == 0);
   for (const Buffers& buffers : buffers_) driver.synchronize(buffers.stream);

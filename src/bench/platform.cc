@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/burst_credit.h"
+
 namespace polypath::bench {
 namespace {
 
@@ -22,10 +24,14 @@ void write_pattern(unsigned char* data, Bytes bytes, std::uint64_t seed) {
 class SimulatedPlatform final : public Platform {
  public:
   explicit SimulatedPlatform(OpenMachine machine)
-      : Platform(std::move(machine)), driver_(*opened().simulator()) {}
+      : Platform(std::move(machine)),
+        driver_(*opened().simulator()),
+        rest_(rest_of(opened().machine())) {}
 
   void use_lane(std::size_t lane) override { driver_.use_host_thread(lane); }
   void align_lanes() override { driver_.align_host_threads(); }
+  void rest() override { driver_.pass_time(rest_); }
+  void lanes_at_once(bool several) override { driver_.hold_up_threads(several); }
   void fill(Address address, Bytes bytes, std::uint64_t seed) override {
     write_pattern(bytes_at(address), bytes, seed);
   }
@@ -37,6 +43,7 @@ class SimulatedPlatform final : public Platform {
 
  private:
   sim::SimDriver& driver_;
+  Seconds rest_;
 };
 
 // Device memory is filled and read in pieces through two pinned ones.

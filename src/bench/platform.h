@@ -28,6 +28,11 @@ class Platform {
   virtual void use_lane(std::size_t) {}
   /// All lanes' clocks meet.
   virtual void align_lanes() {}
+  /// Lanes are threads that call at the same time, or no longer; real ones need not be told.
+  virtual void lanes_at_once(bool) {}
+  /// Waits until what came before no longer counts: caches of host memory are empty again. Real
+  /// runs take turns with native ones, which leave them time enough.
+  virtual void rest() {}
   /// Fills the memory with bytes that follow from the seed; nothing queued may use it.
   virtual void fill(Address address, Bytes bytes, std::uint64_t seed) = 0;
   /// True if the two memories hold the same bytes.

@@ -27,11 +27,15 @@ struct CollectiveOptions {
   PathChoice paths = PathChoice::any;
   std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
   bool private_memory = false;               ///< as in Tuning
+  bool divided = false;  ///< among ranks that are processes or threads of their own
   /// Algorithms that reduce in another order than the fixed one may be chosen: sums and products of
   /// floating-point numbers then have bits that depend on the size and the machine. Those that are
   /// named may always be.
   bool any_order = false;
   bool kernels = true;  ///< those that are all kernel may be used
+  /// How long a rank waits for the others to come, where all have to open their memory; none: for a
+  /// quarter of what the call takes.
+  std::optional<Seconds> patience = std::nullopt;
 };
 
 /// The best that an algorithm can do.
@@ -83,6 +87,7 @@ class CollectivePlanner {
   Settings settings_;
   HopRates rates_;
   Routes routes_;
+  bool divided_ = false;  ///< the present one's option
 };
 
 }  // namespace polypath

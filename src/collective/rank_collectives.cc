@@ -20,6 +20,10 @@ namespace {
 
 constexpr Seconds kPatience{10};  // with what waits on the GPU, after an abort
 
+// With the other ranks' calls, as a part of what a call takes, and in all.
+constexpr double kPatientFor = 0.25;
+constexpr Seconds kMostPatience{1e-3};
+
 std::string said(const Machine& machine, PlaceId gpu) {
   return fmt::format("{}, {} places, {}", machine.name, machine.places.size(),
                      machine.place(gpu).name);
@@ -44,28 +48,9 @@ std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& a
   return ranks;
 }
 
-// What rank 0 says, as it lies in memory: all ranks are the same program on the same machine.
-struct Choice {
-  ShortName algorithm;
-  Tuning tuning;
-  Executor executor = Executor::stream;
-  Seconds predicted;
-  bool failed = false;
-  ErrorCode code = ErrorCode::internal;
-};
-static_assert(std::is_trivially_copyable_v<Choice>);
-
 [[noreturn]] void fail_to_capture() {
   fail(ErrorCode::unsupported, "a first call cannot be captured",
        "what it needs is made by all ranks together", "Prepare it, or run it once before.");
-}
-
-[[noreturn]] void fail_to_divide(const CollectiveRequest& request, const CollectiveDraft& draft) {
-  fail(ErrorCode::unsupported,
-       fmt::format("{} by '{}' cannot be done by ranks of their own", name_of(request.collective),
-                   draft.algorithm->name),
-       "it copies between GPUs that do not reach each other's memory, or needs too many flags",
-       "Name host, or another algorithm, or auto.");
 }
 
 }  // namespace
@@ -83,7 +68,8 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       planner_(machine, settings),
       routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
-                                     RankRun::Group{ranks_, rank(), exchange()})) {
+                                     RankRun::Group{ranks_, rank(), exchange()})),
+      open_(driver, gpu, rank(), communicator_->notices(), communicator_->offers()) {
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
@@ -202,39 +188,6 @@ void RankCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) 
 
 // --- what is done ---
 
-// Rank 0 decides. What keeps it from that is for all to know.
-Blob RankCollectives::proposal(const CollectiveRequest& request) {
-  if (rank() != 0) return {};
-  Choice choice;
-  std::string problem;
-  try {
-    const CollectiveDraft draft = planner_.plan(request, options_).chosen();
-    if (draft.predicted == Seconds::infinity()) fail_to_divide(request, draft);
-    choice = {.algorithm = draft.algorithm->name,
-              .tuning = draft.tuning,
-              .executor = draft.executor,
-              .predicted = draft.predicted};
-  } catch (const Error& error) {
-    choice.failed = true, choice.code = error.code();
-    problem = error.what();
-  }
-  return Blob(reinterpret_cast<const char*>(&choice), sizeof choice) + problem;
-}
-
-CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request) {
-  const Blob said = communicator_->all_gather(proposal(request)).front();
-  Choice choice;
-  if (said.size() < sizeof choice)
-    fail(ErrorCode::communicator, "what rank 0 has chosen cannot be read", "it ends too early",
-         "Let all ranks run the same version.");
-  std::memcpy(&choice, said.data(), sizeof choice);
-  if (choice.failed) throw Error(choice.code, said.substr(sizeof choice));
-  return {.algorithm = &find_algorithm(choice.algorithm.text()),
-          .tuning = choice.tuning,
-          .executor = choice.executor,
-          .predicted = choice.predicted};
-}
-
 // What fails at one rank the others would wait for. What fails because they have gone is their
 // error.
 template <class Action>
@@ -254,18 +207,6 @@ const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
   return ready_.emplace(kind, make_ready(kind)).first->second;
 }
 
-// Several paths are planned by each rank, with the numbers of its machine: those of another
-// calibration may give another program, whose flags nobody sets.
-void RankCollectives::check_agreed(const std::string& structure) {
-  const std::vector<Blob> all = communicator_->all_gather(structure);
-  const auto other =
-      std::find_if(all.begin(), all.end(), [&](const Blob& each) { return each != all.front(); });
-  if (other == all.end()) return;
-  fail(ErrorCode::invalid_argument, "the ranks would run different programs",
-       fmt::format("rank {} has planned another one than rank 0", other - all.begin()),
-       "Let all ranks use the same machine, with the same calibration and settings.");
-}
-
 void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind) const {
   const bool is_root = rank() == call.root;
   bool needs_input = call.collective != Collective::broadcast || is_root;
@@ -282,19 +223,6 @@ void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind)
        "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
 }
 
-RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
-  const CollectiveRequest request = request_of(kind);
-  Ready made{agreed(request), nullptr};
-  const Program whole =
-      build(*made.draft.algorithm, machine_, request, made.draft.tuning, &routes_);
-  check_agreed(structure_of(whole));
-  auto parts = project(machine_, whole, ranks_, RankRun::Group{}.flags_per_pair);
-  made.program = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
-                                               made.draft.executor);
-  run_->prepare(*made.program);
-  return made;
-}
-
 void RankCollectives::prepare(const CollectiveCall& call) {
   for_all([&] { (void)ready(kind_of(call)); });
 }
@@ -304,7 +232,8 @@ const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const
   if (found == ready_.end())
     fail(ErrorCode::invalid_argument, "nothing has been chosen for such a call",
          "it was never prepared", "Prepare or run it first.");
-  return found->second.draft;
+  const Ready& made = found->second;
+  return made.open.program ? made.open.draft : made.usual.draft;
 }
 
 // `enqueue` returns the number of its run.
@@ -316,16 +245,42 @@ void RankCollectives::enqueue(const CallRecord& record, bool captured, Enqueue e
   if (!captured) communicator_->watch(number, [this, run] { return run_->is_done(run); });
 }
 
+std::optional<std::vector<Address>> RankCollectives::open_buffers(const Ready& made,
+                                                                  std::vector<Address> own,
+                                                                  bool captured) {
+  const auto number = static_cast<std::size_t>(rank()), ranks = ranks_.size();
+  OpenMemory::Addresses mine{own[number]};
+  if (own.size() > ranks) mine[1] = own[ranks + number];
+  const Seconds usual = std::min(made.open.draft.predicted * kPatientFor, kMostPatience);
+  const Seconds patience = options_.patience.value_or(usual);
+  const auto all = open_.of_all(mine, patience, captured);
+  if (!all) return std::nullopt;
+  for (std::size_t each = 0; each < ranks; ++each) {
+    own[each] = (*all)[each][0];
+    if (own.size() > ranks) own[ranks + each] = (*all)[each][1];
+  }
+  return own;
+}
+
+std::uint64_t RankCollectives::put(const CollectiveCall& call, const Kind& kind,
+                                   StreamHandle stream, bool captured) {
+  const Ready& made = ready(kind);
+  copy_own(call, stream);
+  const std::vector<Address> own = buffers_of(call, kind);
+  const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
+  if (!all) return run_->run(*made.usual.program, own, stream, captured);
+  const std::uint64_t run = run_->run(*made.open.program, *all, stream, captured);
+  open_.note_use([this, run] { return run_->is_done(run); });
+  ++open_calls_;
+  return run;
+}
+
 void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Kind kind = kind_of(call);
   check_memory(call, kind);
   const bool captured = driver_.is_capturing(stream);
   if (captured && !ready_.contains(kind)) fail_to_capture();
-  enqueue(record_of(kind), captured, [&] {
-    const Ready& made = ready(kind);
-    copy_own(call, stream);
-    return run_->run(*made.program, buffers_of(call, kind), stream);
-  });
+  enqueue(record_of(kind), captured, [&] { return put(call, kind, stream, captured); });
 }
 
 const RankProgram& RankCollectives::barrier_program() {
@@ -342,7 +297,7 @@ void RankCollectives::barrier(StreamHandle stream) {
   const bool captured = driver_.is_capturing(stream);
   if (captured && !barrier_) fail_to_capture();
   enqueue({.operation = "barrier"}, captured,
-          [&] { return run_->run(barrier_program(), {}, stream); });
+          [&] { return run_->run(barrier_program(), {}, stream, captured); });
 }
 
 void RankCollectives::barrier() { (void)communicator_->all_gather({}); }

@@ -7,7 +7,9 @@
 //   watched
 //
 // Nobody's own memory has to be within reach of the others: what arrives for it goes through
-// scratch memory or mailboxes, which ranks exchange when a program first needs them.
+// scratch memory or mailboxes, which ranks exchange when a program first needs them. Calls of many
+// bytes have a second program, for when all ranks have opened theirs to each other (open_memory.h):
+// copies then go where they belong. Both give the same bits.
 
 #include <compare>
 #include <map>
@@ -16,6 +18,7 @@
 #include <thread>
 
 #include "collective/choose.h"
+#include "collective/open_memory.h"
 #include "collective/rank_run.h"
 #include "communicator/communicator.h"
 
@@ -67,6 +70,8 @@ class RankCollectives {
   void prepare(const CollectiveCall& call);
   /// What was chosen for a call that is prepared.
   [[nodiscard]] const CollectiveDraft& chosen(const CollectiveCall& call) const;
+  /// How many calls have been made in memory that all ranks have opened to each other.
+  [[nodiscard]] std::uint64_t open_calls() const { return open_calls_; }
   /// Of the threads that call it, not of streams.
   void barrier();
   /// What follows on `stream` comes after all that was in the other ranks' streams when they called
@@ -85,9 +90,14 @@ class RankCollectives {
     std::vector<std::uint64_t> counts;
     auto operator<=>(const Kind&) const = default;
   };
-  struct Ready {
+  struct Way {
     CollectiveDraft draft;
     std::unique_ptr<RankProgram> program;
+  };
+  struct Ready {
+    Way usual;
+    Way open =
+        {};  ///< in memory that all ranks have opened; without a program if that gains nothing
   };
 
   [[nodiscard]] AllGather exchange();
@@ -95,8 +105,12 @@ class RankCollectives {
   [[nodiscard]] Kind kind_of(const CollectiveCall& call) const;
   [[nodiscard]] CollectiveRequest request_of(const Kind& kind) const;
   [[nodiscard]] CallRecord record_of(const Kind& kind) const;
-  [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request);
-  [[nodiscard]] Blob proposal(const CollectiveRequest& request);
+  [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request,
+                                       const CollectiveOptions& options);
+  [[nodiscard]] Blob proposal(const CollectiveRequest& request, const CollectiveOptions& options);
+  [[nodiscard]] Way make_way(const CollectiveRequest& request, const CollectiveOptions& options);
+  [[nodiscard]] bool may_open(const CollectiveRequest& request) const;
+  [[nodiscard]] CollectiveOptions open_options(const CollectiveDraft& usual) const;
   const Ready& ready(const Kind& kind);
   [[nodiscard]] Ready make_ready(const Kind& kind);
   const RankProgram& barrier_program();
@@ -106,6 +120,13 @@ class RankCollectives {
   void for_all(Action action);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
+  /// The number of its run.
+  std::uint64_t put(const CollectiveCall& call, const Kind& kind, StreamHandle stream,
+                    bool captured);
+  /// All ranks' memories, if they are open; those of this rank alone are given.
+  [[nodiscard]] std::optional<std::vector<Address>> open_buffers(const Ready& made,
+                                                                 std::vector<Address> own,
+                                                                 bool captured);
   template <class Enqueue>
   void enqueue(const CallRecord& record, bool captured, Enqueue enqueue);
   void release_when_aborted();
@@ -119,6 +140,8 @@ class RankCollectives {
   CollectivePlanner planner_;
   Routes routes_;
   std::unique_ptr<RankRun> run_;
+  OpenMemory open_;
+  std::uint64_t open_calls_ = 0;
   std::map<Kind, Ready> ready_;
   std::unique_ptr<RankProgram> barrier_;
   std::thread release_;  ///< of what waits on the GPU after an abort

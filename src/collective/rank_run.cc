@@ -138,8 +138,7 @@ void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) 
 }
 
 std::uint64_t RankRun::run(const RankProgram& program, std::span<const Address> buffers,
-                           StreamHandle stream) {
-  const bool captured = driver_.is_capturing(stream);
+                           StreamHandle stream, bool captured) {
   const std::vector<Address> addresses = memory_.addresses(program.part, buffers);
   const Transfer transfer{.program = &program.part.program,
                           .structure = program.structure,

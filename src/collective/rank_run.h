@@ -64,7 +64,12 @@ class RankRun {
   /// Returns the number of the run. In a stream that is being captured it becomes part of the
   /// graph, and has none: 0.
   std::uint64_t run(const RankProgram& program, std::span<const Address> buffers,
-                    StreamHandle stream);
+                    StreamHandle stream) {
+    return run(program, buffers, stream, driver_.is_capturing(stream));
+  }
+  /// The same for who knows whether the stream is being captured.
+  std::uint64_t run(const RankProgram& program, std::span<const Address> buffers,
+                    StreamHandle stream, bool captured);
   /// True once a run is over, or so many others have been enqueued after it that nothing is known
   /// of it any more. May be called by other threads.
   [[nodiscard]] bool is_done(std::uint64_t run);

@@ -77,6 +77,9 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key,
   });
 }
 
+Offers Communicator::offers() const { return state_->offers(); }
+Notices Communicator::notices() const { return state_->notices(); }
+
 void Communicator::close() noexcept { state_->close(); }
 
 }  // namespace polypath

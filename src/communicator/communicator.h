@@ -74,6 +74,11 @@ class Communicator {
   /// Error if the communicator is aborted: for whoever waits.
   void check();
 
+  /// This rank's ends of what the ranks of its node share beside calls. Of each there is one, and
+  /// it must not outlive the communicator.
+  [[nodiscard]] Offers offers() const;
+  [[nodiscard]] Notices notices() const;
+
   /// What each rank gives, at every rank: for handles and the like. Waits for all ranks.
   std::vector<Blob> all_gather(const Blob& mine);
   /// Those of the same color in the order of their keys, then of their ranks, as MPI_Comm_split has

@@ -35,6 +35,8 @@ class CommunicatorState final : public Watched {
   void abort(ErrorCode code, const std::string& why);
   void check();
   void close();
+  [[nodiscard]] Offers offers() const { return block_.offers(local_); }
+  [[nodiscard]] Notices notices() const { return block_.notices(local_); }
   bool look() noexcept override;
 
  private:

@@ -48,7 +48,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share 
 std::size_t ControlBlock::bytes_for(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
   return sizeof(Header) + n * sizeof(Seat) +
-         kCalls * stamps_per_call(ranks) * sizeof(std::uint64_t) + n * kCalls * sizeof(Record);
+         kCalls * stamps_per_call(ranks) * sizeof(std::uint64_t) + n * kCalls * sizeof(Record) +
+         Offers::bytes_for(ranks) + Notices::bytes_for(ranks);
 }
 
 ControlBlock::ControlBlock(NamedMemory memory, int ranks)
@@ -133,6 +134,15 @@ std::optional<Abort> ControlBlock::aborted() const {
                  fmt::format("Local rank {} gave up (it ended before it could say why)", rank)};
   return Abort{rank, static_cast<ErrorCode>(record.code),
                std::string(record.why.data(), record.length)};
+}
+
+std::byte* ControlBlock::behind_records() const {
+  return reinterpret_cast<std::byte*>(&record_at(ranks_, kCalls));
+}
+
+Offers ControlBlock::offers(int rank) const { return {behind_records(), ranks_, rank}; }
+Notices ControlBlock::notices(int rank) const {
+  return {behind_records() + Offers::bytes_for(ranks_), ranks_, rank};
 }
 
 void ControlBlock::leave(int rank) { seat(rank).left.store(1, std::memory_order_release); }

@@ -12,6 +12,8 @@
 // ranks agree on (sequential consistency). So of two ranks that both write theirs and then look for
 // the other's, one at least sees the other's.
 //
+// Behind them lie offers and notices (offers.h, notices.h).
+//
 // Rings wrap: a rank may be many calls ahead of another. Whoever reads a stamp or a record sees by
 // the number in it whether it is still that of the call that was asked for.
 
@@ -23,6 +25,8 @@
 
 #include "communicator/call_record.h"
 #include "communicator/named_memory.h"
+#include "communicator/notices.h"
+#include "communicator/offers.h"
 #include "core/error.h"
 
 namespace polypath {
@@ -78,6 +82,10 @@ class ControlBlock {
   [[nodiscard]] bool is_aborted() const;
   [[nodiscard]] std::optional<Abort> aborted() const;
 
+  /// A rank's ends of what lies behind; of each there is one for all time.
+  [[nodiscard]] Offers offers(int rank) const;
+  [[nodiscard]] Notices notices(int rank) const;
+
   /// This rank makes no more calls.
   void leave(int rank);
   [[nodiscard]] bool has_left(int rank) const;
@@ -93,6 +101,7 @@ class ControlBlock {
   [[nodiscard]] Seat& seat(int rank) const;
   [[nodiscard]] std::atomic<std::uint64_t>& stamp_at(int rank, CallNumber call) const;
   [[nodiscard]] Record& record_at(int rank, CallNumber call) const;
+  [[nodiscard]] std::byte* behind_records() const;
 
   NamedMemory memory_;
   int ranks_;

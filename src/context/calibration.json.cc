@@ -48,6 +48,7 @@ class NumbersReader {
            double measured, double nominal, const Said& said);
   void add_hops();
   void add_resources();
+  void add_burst(std::size_t index, const Said& said);
   void add_places();
   void add_costs();
 
@@ -105,7 +106,19 @@ void NumbersReader::add_resources() {
     if (!std::isfinite(resource.capacity.value)) continue;
     add(resource.name, "capacity", "B/s", resource.capacity.value,
         nominal_.resources[i].capacity.value, said_of(entries, i, "capacity", resource.name));
+    add_burst(i, said_of(entries, i, "burst", resource.name));
   }
+}
+
+// Both numbers come from one measurement.
+void NumbersReader::add_burst(std::size_t index, const Said& said) {
+  const Resource& resource = measured_.resources[index];
+  const Resource& before = nominal_.resources[index];
+  if (resource.burst.size.value == 0) return;
+  const Said rate = said ? said->find("rate") : std::nullopt;
+  add(resource.name, "burst rate", "B/s", resource.burst.rate.value, before.rate_limit().peak(),
+      rate);
+  add(resource.name, "burst size", "B", resource.burst.size.real(), before.burst.size.real(), rate);
 }
 
 // All three latencies come from the measurement that found the first.
@@ -130,8 +143,9 @@ void NumbersReader::add_places() {
 void NumbersReader::add_costs() {
   const JsonField costs = document_.root().at("costs");
   for (const CostField& cost : cost_fields())
-    add(std::string(cost.name), "cost", "s", (measured_.costs.*cost.value).value,
-        (nominal_.costs.*cost.value).value, costs.at(cost.name));
+    if (!cost.optional || costs.has(cost.name))
+      add(std::string(cost.name), "cost", "s", (measured_.costs.*cost.value).value,
+          (nominal_.costs.*cost.value).value, costs.at(cost.name));
 }
 
 Json NumbersReader::numbers() {

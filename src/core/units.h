@@ -2,6 +2,7 @@
 // Quantities with units. The value of each is in SI base units (bytes, seconds, bytes per second);
 // only the products and quotients that mean something physically are defined.
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -58,9 +59,12 @@ constexpr BytesPerSecond operator""_GBps(unsigned long long n) {
   return {static_cast<double>(n) * 1e9};
 }
 /// What copies may claim of a resource: of a link or a memory bytes per second, of an engine the
-/// copies that it works on at once.
+/// copies that it works on at once. After a rest some take more for a while: by time t they have
+/// had at most min(burst·t, credit + value·t).
 struct Capacity {
   double value = 0;
+  double burst = 0;   ///< bytes per second while there is credit
+  double credit = 0;  ///< bytes; 0: there is no burst
 
   constexpr Capacity() = default;
   constexpr Capacity(BytesPerSecond rate) : value(rate.value) {}
@@ -70,6 +74,13 @@ struct Capacity {
     return capacity;
   }
   constexpr auto operator<=>(const Capacity&) const = default;
+  /// The most of it at a time.
+  [[nodiscard]] constexpr double peak() const { return credit > 0 ? burst : value; }
+  /// How long it takes at least for so much of it, from a rest on, in seconds.
+  [[nodiscard]] constexpr double time_of(double amount) const {
+    if (credit <= 0) return amount / value;
+    return std::max(amount / burst, (amount - credit) / value);
+  }
 };
 
 constexpr Seconds operator/(Bytes amount, BytesPerSecond rate) {

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+
 #include "core/error.h"
 
 namespace polypath {
@@ -13,6 +18,27 @@ namespace {
 }
 
 }  // namespace
+
+Seconds Driver::copy_by_threads(const std::vector<Enqueued>& copies) {
+  std::atomic<std::size_t> ready{0};
+  std::atomic<bool> started{false};
+  std::vector<std::future<Seconds>> threads;
+  for (const Enqueued& each : copies)
+    threads.push_back(std::async(std::launch::async, [&, each] {
+      ++ready;
+      while (!started) std::this_thread::yield();
+      copy(each.request, each.stream);
+      synchronize(each.stream);
+      return now();
+    }));
+  while (ready < threads.size()) std::this_thread::yield();
+  const Seconds start = now();
+  started = true;
+  for (const auto& thread : threads) thread.wait();
+  Seconds end = start;
+  for (auto& thread : threads) end = std::max(end, thread.get());
+  return end - start;
+}
 
 void Driver::reduce(const CopyRequest&, const Reduction&, StreamHandle) {
   fail_without_kernels("nothing can be reduced here", name());

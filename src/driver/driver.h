@@ -174,6 +174,12 @@ class Driver {
   }
   /// The allocation that contains `address`; none if the driver knows that nothing is there.
   [[nodiscard]] virtual std::optional<MemoryInfo> find_memory(Address address) = 0;
+  /// A number of the allocation that contains `address`, never given twice; 0 if there is none, or
+  /// the driver has no such numbers.
+  [[nodiscard]] virtual std::uint64_t memory_id(Address address) {
+    (void)address;
+    return 0;
+  }
 
   /// A stream of a GPU. Work on one stream runs in order.
   virtual StreamHandle create_stream(PlaceId gpu) = 0;
@@ -217,6 +223,15 @@ class Driver {
 
   /// Enqueues a copy. The ranges must not overlap.
   virtual void copy(const CopyRequest& request, StreamHandle stream) = 0;
+
+  /// A copy and its stream.
+  struct Enqueued {
+    CopyRequest request;
+    StreamHandle stream;
+  };
+  /// Threads that begin at the same time enqueue one copy each and wait for its stream. Returns how
+  /// long that takes until the last of them knows of its end.
+  [[nodiscard]] virtual Seconds copy_by_threads(const std::vector<Enqueued>& copies);
 
   /// Enqueues a reduction: destination = destination ∘ source, element by element. Both are memory
   /// of one GPU, the stream's, and whole elements. Error (unsupported) if the driver has no

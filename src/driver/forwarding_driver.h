@@ -26,6 +26,7 @@ class ForwardingDriver : public Driver {
   std::optional<MemoryInfo> find_memory(Address address) override {
     return real_.find_memory(address);
   }
+  std::uint64_t memory_id(Address address) override { return real_.memory_id(address); }
   StreamHandle create_stream(PlaceId gpu) override { return real_.create_stream(gpu); }
   void destroy_stream(StreamHandle stream) override { real_.destroy_stream(stream); }
   StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override {
@@ -46,6 +47,9 @@ class ForwardingDriver : public Driver {
   }
   void copy(const CopyRequest& request, StreamHandle stream) override {
     real_.copy(request, stream);
+  }
+  Seconds copy_by_threads(const std::vector<Enqueued>& copies) override {
+    return real_.copy_by_threads(copies);
   }
   void reduce(const CopyRequest& request, const Reduction& reduction,
               StreamHandle stream) override {

@@ -61,6 +61,14 @@ void check_places(const Machine& machine) {
   }
 }
 
+void check_burst(const Machine& machine, const Resource& resource) {
+  const Burst& burst = resource.burst;
+  if (burst.size.value == 0) return;
+  if (!std::isfinite(burst.rate.value) || !(burst.rate > resource.capacity))
+    fail_machine(machine, fmt::format("the burst of '{}' is no faster than it", resource.name),
+                 "a burst is what a resource carries above its capacity");
+}
+
 void check_resources(const Machine& machine) {
   std::set<std::string> names;
   for (const Resource& resource : machine.resources) {
@@ -70,6 +78,7 @@ void check_resources(const Machine& machine) {
     if (!(resource.capacity.value > 0) || resource.copies_at_once < 0)
       fail_machine(machine, fmt::format("resource '{}' has no capacity", resource.name),
                    "a copy that uses it would never end");
+    check_burst(machine, resource);
   }
 }
 
@@ -205,8 +214,22 @@ const std::vector<CostField>& cost_fields() {
                                   {"graph_launch_node", &CallCosts::graph_launch_node},
                                   {"graph_instantiate", &CallCosts::graph_instantiate},
                                   {"graph_instantiate_node", &CallCosts::graph_instantiate_node},
-                                  {"graph_update_node", &CallCosts::graph_update_node}};
+                                  {"graph_update_node", &CallCosts::graph_update_node},
+                                  {"threads_hold_up", &CallCosts::threads_hold_up, true}};
   return fields;
+}
+
+CallCosts held_up(CallCosts costs) {
+  for (Seconds CallCosts::*call :
+       {&CallCosts::copy, &CallCosts::event_record, &CallCosts::event_wait, &CallCosts::synchronize,
+        &CallCosts::graph_launch})
+    costs.*call += costs.threads_hold_up;
+  return costs;
+}
+
+Machine held_up(Machine machine) {
+  machine.costs = held_up(machine.costs);
+  return machine;
 }
 
 Seconds Machine::staging(HopId first, HopId second) const {
@@ -256,11 +279,8 @@ void validate(const Machine& machine) {
                                machine.place(hop.destination).name),
                    "an ordered pair has at most one");
   }
-  const CallCosts& costs = machine.costs;
-  for (const Seconds cost : {costs.copy, costs.event_record, costs.event_wait, costs.synchronize,
-                             costs.graph_launch, costs.graph_launch_node, costs.graph_instantiate,
-                             costs.graph_instantiate_node, costs.graph_update_node})
-    check_duration(machine, "a call cost", cost);
+  for (const CostField& cost : cost_fields())
+    check_duration(machine, "a call cost", machine.costs.*cost.value);
   check_driver(machine);
   check_nodes(machine);
   check_network(machine);

@@ -44,6 +44,14 @@ struct Place {
   int node = 0;
 };
 
+/// What a resource carries more after a rest, as a host memory does whose cache takes in what is
+/// written: so many bytes at a higher rate, less what flows off at the capacity meanwhile
+/// (model/burst_credit.h has the equation).
+struct Burst {
+  BytesPerSecond rate;
+  Bytes size;  ///< 0: there is no burst
+};
+
 /// Something that copies share.
 struct Resource {
   std::string name;  ///< "gpu0.egress"
@@ -52,6 +60,14 @@ struct Resource {
   BytesPerSecond capacity = BytesPerSecond::infinity();
   /// How many copies it works on at a time, the others waiting in order of readiness; 0 = any.
   int copies_at_once = 0;
+  Burst burst = {};
+
+  /// As bytes per second, with the burst; an engine's are infinite.
+  [[nodiscard]] Capacity rate_limit() const {
+    Capacity limit(capacity);
+    if (burst.size.value > 0) limit.burst = burst.rate.value, limit.credit = burst.size.real();
+    return limit;
+  }
 };
 
 /// A hop's claim on a resource: a copy at rate x takes weight·x of its capacity.
@@ -95,7 +111,13 @@ struct CallCosts {
   Seconds graph_instantiate;       ///< instantiate, without its nodes
   Seconds graph_instantiate_node;  ///< added per node
   Seconds graph_update_node;       ///< new parameters for one node of an executable graph
+  /// What each call that enqueues, launches or waits costs more while another thread of the process
+  /// makes such calls, too. 0 where nothing was found.
+  Seconds threads_hold_up = {};
 };
+
+/// What calls cost while another thread of the process makes calls, too.
+CallCosts held_up(CallCosts costs);
 
 /// A memory that a node's adapters read and write, and what such a copy uses there, the adapter
 /// included.
@@ -160,6 +182,9 @@ struct Machine {
   /// Ids of all places of one kind, in order.
   [[nodiscard]] std::vector<PlaceId> places_of(PlaceKind kind) const;
 };
+
+/// The machine as a thread sees it while another one of its process makes calls, too.
+Machine held_up(Machine machine);
 
 /// "gpu0 -> gpu1"; "local" for a copy that takes no hop.
 std::string hop_name(const Machine& machine, HopId hop);

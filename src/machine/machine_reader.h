@@ -47,6 +47,7 @@ class MachineReader {
   void read_latencies(const JsonField& field, Place& place);
   void add_places(const JsonField& field, Place place, bool numbered);
   void read_resource(const JsonField& field);
+  Burst burst(const JsonField& field, const Resource& resource);
   void add_resource(const JsonField& field, const Resource& resource);
   void read_costs(const JsonField& field);
   // A quantity such as {"value": 393, "unit": "GB/s", "source": "nvlink"}, in SI units.
@@ -55,6 +56,7 @@ class MachineReader {
   // With `nominal`, what it was before it was measured, as with the reader's own.
   Seconds duration(const JsonField& field, bool nominal = false);
   BytesPerSecond rate(const JsonField& field);
+  Bytes size(const JsonField& field);
 
   // parse_driver.json.cc
   void read_driver(const JsonField& field);

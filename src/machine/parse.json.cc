@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "core/error.h"
 #include "machine/load_machine.h"
@@ -21,6 +22,9 @@ constexpr double kFastest = 1e14;
 constexpr std::array kTimes = {Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"ns", 1e-9}};
 constexpr std::array kRates = {Unit{"B/s", 1}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9},
                                Unit{"GiB/s", 1073741824.0}};
+constexpr std::array kSizes = {Unit{"B", 1}, Unit{"KiB", 1024}, Unit{"MiB", 1048576.0},
+                               Unit{"GiB", 1073741824.0}};
+constexpr double kLargest = 1099511627776.0;
 
 JsonComplaint complaint_about(std::string_view origin) {
   return {std::string(origin), ErrorCode::invalid_machine,
@@ -97,6 +101,14 @@ BytesPerSecond MachineReader::rate(const JsonField& field) {
   return {rate};
 }
 
+Bytes MachineReader::size(const JsonField& field) {
+  const double bytes = quantity(field, "size", kSizes, false);
+  if (!(bytes >= 0 && bytes <= kLargest && bytes == std::floor(bytes)))
+    field.at("value").reject(fmt::format("is {} B", bytes),
+                             "a size is a whole number of bytes from 0 to 1 TiB");
+  return {static_cast<std::uint64_t>(bytes)};
+}
+
 void MachineReader::read_place(const JsonField& field) {
   field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "staging_missing",
                     "relay_latency", "busy_latency", "reduction_latency", "reduction_bandwidth",
@@ -155,7 +167,7 @@ void MachineReader::add_places(const JsonField& field, Place place, bool numbere
 }
 
 void MachineReader::read_resource(const JsonField& field) {
-  field.allow_only({"name", "kind", "capacity", "copies_at_once", "note"});
+  field.allow_only({"name", "kind", "capacity", "burst", "copies_at_once", "note"});
   field.check_note(kLongestSentence);
   Resource resource;
   resource.kind = field.at("kind").text(kLongestName);
@@ -164,6 +176,11 @@ void MachineReader::read_resource(const JsonField& field) {
   if (field.has("capacity")) resource.capacity = rate(field.at("capacity"));
   if (!field.has("capacity") && !field.has("copies_at_once"))
     field.reject("has neither capacity nor copies_at_once", "it would limit nothing");
+  if (field.has("burst")) {
+    if (!field.has("capacity"))
+      field.at("burst").reject("has no capacity beside it", "a burst goes beyond a capacity");
+    resource.burst = burst(field.at("burst"), resource);
+  }
   const JsonField name = field.at("name");
   const auto names = expand_resource_name(machine_.places, name.text(kLongestName));
   if (names.empty())
@@ -172,6 +189,19 @@ void MachineReader::read_resource(const JsonField& field) {
     resource.name = each;
     add_resource(name, resource);
   }
+}
+
+// A calibrated burst may have been none before: its nominal size is then 0.
+Burst MachineReader::burst(const JsonField& field, const Resource& resource) {
+  field.allow_only({"rate", "size", "note"});
+  field.check_note(kLongestSentence);
+  const Burst burst{rate(field.at("rate")), size(field.at("size"))};
+  if (burst.size.value == 0) return {};
+  if (!(burst.rate > resource.capacity))
+    field.at("rate").reject(fmt::format("is {:.4g} GB/s", burst.rate.value / 1e9),
+                            fmt::format("a burst is faster than the capacity, which is {:.4g} GB/s",
+                                        resource.capacity.value / 1e9));
+  return burst;
 }
 
 void MachineReader::add_resource(const JsonField& field, const Resource& resource) {
@@ -191,9 +221,10 @@ void MachineReader::read_costs(const JsonField& field) {
   CallCosts& costs = machine_.costs;
   field.allow_only({"copy", "event_record", "event_wait", "synchronize", "graph_launch",
                     "graph_launch_node", "graph_instantiate", "graph_instantiate_node",
-                    "graph_update_node", "note"});
+                    "graph_update_node", "threads_hold_up", "note"});
   field.check_note(kLongestSentence);
-  for (const CostField& cost : cost_fields()) costs.*cost.value = duration(field.at(cost.name));
+  for (const CostField& cost : cost_fields())
+    if (!cost.optional || field.has(cost.name)) costs.*cost.value = duration(field.at(cost.name));
 }
 
 Machine parse_machine(std::string_view json, std::string_view origin) {

@@ -13,6 +13,7 @@ namespace polypath {
 struct CostField {
   std::string_view name;
   Seconds CallCosts::*value;
+  bool optional = false;  ///< a file that leaves it out means 0
 };
 /// All call costs, in the order of CallCosts.
 const std::vector<CostField>& cost_fields();
@@ -26,6 +27,7 @@ inline constexpr std::string_view kAtLeast = "at least this";
 struct Provenance {
   std::vector<std::string> places;      ///< of the staging latencies
   std::vector<std::string> resources;   ///< of the capacities
+  std::vector<std::string> bursts;      ///< of the resources' bursts
   std::vector<std::string> latencies;   ///< of the hops' α
   std::vector<std::string> bandwidths;  ///< of the hops' β
   std::vector<std::string> costs;

@@ -38,6 +38,7 @@ class Writer {
                 const std::vector<std::string> Provenance::*sentences, std::size_t index);
   Json place(std::size_t index);
   Json resource(std::size_t index);
+  Json burst(std::size_t index);
   Json hop(std::size_t index);
   [[nodiscard]] Json uses(const std::vector<Use>& uses) const;
   [[nodiscard]] Json network(const Network& network) const;
@@ -94,8 +95,21 @@ Json Writer::resource(std::size_t index) {
     json["capacity"] =
         quantity(resource.capacity.value, nominal().resources[index].capacity.value, "B/s",
                  resource.name.substr(0, 180) + " capacity", &Provenance::resources, index);
+  if (resource.burst.size.value > 0) json["burst"] = burst(index);
   if (resource.copies_at_once > 0) json["copies_at_once"] = resource.copies_at_once;
   return json;
+}
+
+// Where there was none before, its rate was the capacity and its size 0.
+Json Writer::burst(std::size_t index) {
+  const Resource& resource = machine_.resources[index];
+  const Resource& before = nominal().resources[index];
+  const double rate_before = before.rate_limit().peak();
+  const std::string subject = resource.name.substr(0, 180) + " burst";
+  return {{"rate", quantity(resource.burst.rate.value, rate_before, "B/s", subject,
+                            &Provenance::bursts, index)},
+          {"size", quantity(resource.burst.size.real(), before.burst.size.real(), "B", subject,
+                            &Provenance::bursts, index)}};
 }
 
 Json Writer::uses(const std::vector<Use>& uses) const {
@@ -138,6 +152,7 @@ Json Writer::costs() {
   const std::vector<CostField>& fields = cost_fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string name(fields[i].name);
+    if (fields[i].optional && (machine_.costs.*fields[i].value).value == 0) continue;
     json[name] =
         quantity((machine_.costs.*fields[i].value).value, (nominal().costs.*fields[i].value).value,
                  "s", name + " cost", &Provenance::costs, i);

@@ -74,7 +74,7 @@ std::vector<BytesPerSecond> fair_rates(std::span<const Flow> flows,
 
 std::vector<Capacity> capacities_of(const Machine& machine) {
   std::vector<Capacity> capacities;
-  for (const Resource& resource : machine.resources) capacities.emplace_back(resource.capacity);
+  for (const Resource& resource : machine.resources) capacities.push_back(resource.rate_limit());
   return capacities;
 }
 

@@ -25,7 +25,8 @@ struct Flow {
 std::vector<BytesPerSecond> fair_rates(std::span<const Flow> flows,
                                        std::span<const Capacity> capacities);
 
-/// The capacities of a machine's resources, in order.
+/// The capacities of a machine's resources, in order, with their bursts. Fair rates know none: they
+/// take what each has now (burst_credit.h).
 std::vector<Capacity> capacities_of(const Machine& machine);
 
 }  // namespace polypath

@@ -17,18 +17,18 @@ constexpr std::size_t kMostKnownRates = 4096;
 HopRates::HopRates(const Machine& machine)
     : machine_(machine), capacities_(capacities_of(machine)) {}
 
-const std::vector<BytesPerSecond>& HopRates::of(const std::vector<HopId>& hops) {
-  const auto known = known_.find(hops);
+const std::vector<BytesPerSecond>& HopRates::of(const Scene& scene) {
+  const auto known = known_.find(scene);
   if (known != known_.end()) return known->second;
   if (known_.size() >= kMostKnownRates) known_.clear();
   std::vector<Flow> flows;
-  for (const HopId hop : hops)
+  for (const HopId hop : scene.hops)
     flows.push_back({machine_.hop(hop).bandwidth, machine_.hop(hop).uses});
-  return known_[hops] = fair_rates(flows, capacities_);
+  return known_[scene] = fair_rates(flows, capacities_now(capacities_, scene.spent));
 }
 
 Fluid::Fluid(const Machine& machine, HopRates& hop_rates)
-    : machine_(machine), hop_rates_(hop_rates) {
+    : machine_(machine), hop_rates_(hop_rates), credit_(hop_rates.capacities()) {
   for (std::size_t r = 0; r < machine.resources.size(); ++r)
     if (machine.resources[r].copies_at_once > 0)
       free_engines_[{static_cast<std::int32_t>(r)}] = machine.resources[r].copies_at_once;
@@ -92,23 +92,28 @@ bool Fluid::play_some(int steps) {
 bool Fluid::play_next(Seconds limit) {
   const Seconds completion = next_completion();
   const Seconds event = events_.empty() ? Seconds::infinity() : events_.top().time;
-  const Seconds next = std::min(completion, event);
+  const Seconds next = std::min({completion, event, now_ + credit_.lasts()});
   if (next > limit || next == Seconds::infinity()) return false;
   flow_for(next - now_);
   now_ = std::max(now_, next);
-  if (event <= completion) {
-    const Event top = events_.top();
-    events_.pop();
-    if (top.step == Step::ready) become_ready(top.activity);
-    else if (top.step == Step::flow) start_flow(top.activity);
-    else finish(top.activity);
-    return true;
-  }
+  if (event <= next) play_event();
+  else if (completion <= next) end_flows();
+  return true;
+}
+
+void Fluid::play_event() {
+  const Event top = events_.top();
+  events_.pop();
+  if (top.step == Step::ready) become_ready(top.activity);
+  else if (top.step == Step::flow) start_flow(top.activity);
+  else finish(top.activity);
+}
+
+void Fluid::end_flows() {
   std::vector<ActivityPointer> ended;
   for (std::size_t f = 0; f < flowing_.size(); ++f)
     if (has_flowed(*flowing_[f], rates_[f])) ended.push_back(flowing_[f]);
   for (const auto& activity : ended) finish(activity);
-  return true;
 }
 
 // True if nothing is left, or so little that a clock this late cannot tell its end from now.
@@ -118,9 +123,13 @@ bool Fluid::has_flowed(const Activity& activity, BytesPerSecond rate) const {
 
 void Fluid::find_rates() {
   rates_stale_ = false;
-  std::vector<HopId> hops;
-  for (const auto& activity : flowing_) hops.push_back(activity->hop);
-  rates_ = hop_rates_.of(hops);
+  HopRates::Scene scene{{}, credit_.spent()};
+  for (const auto& activity : flowing_) scene.hops.push_back(activity->hop);
+  rates_ = hop_rates_.of(scene);
+  if (credit_.empty()) return;
+  credit_.take_nothing();
+  for (std::size_t f = 0; f < flowing_.size(); ++f)
+    credit_.take(machine_.hop(flowing_[f]->hop).uses, rates_[f].value);
 }
 
 Seconds Fluid::next_completion() {
@@ -132,10 +141,11 @@ Seconds Fluid::next_completion() {
 }
 
 void Fluid::flow_for(Seconds duration) {
-  if (flowing_.empty() || duration.value <= 0) return;
+  if (duration.value <= 0) return;
   if (rates_stale_) find_rates();
   for (std::size_t f = 0; f < flowing_.size(); ++f)
     flowing_[f]->left -= rates_[f].value * duration.value;
+  if (credit_.pass(duration)) rates_stale_ = true;
 }
 
 void Fluid::become_ready(const ActivityPointer& activity) {

@@ -6,9 +6,10 @@
 // takes a place at each of its engines (first ready, first served), spends its hop's latency, with
 // the GPU's busy latency on top for every other copy of that GPU that is under way, and
 // flows at its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are
-// through. Everything else takes a fixed time; what a kernel then moves over hops flows at fair
-// rates, too, all of it at the same time, without an engine. Equal times are taken in order of
-// issue, so that the same calls give the same times.
+// through. Rates are found anew when a flow begins or ends, and when a resource has used up what it
+// carries above its capacity (burst_credit.h). Everything else takes a fixed time; what a kernel
+// then moves over hops flows at fair rates, too, all of it at the same time, without an engine.
+// Equal times are taken in order of issue, so that the same calls give the same times.
 
 #include <cstdint>
 #include <deque>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "machine/machine.h"
+#include "model/burst_credit.h"
 #include "model/fair_rates.h"
 
 namespace polypath {
@@ -60,15 +62,23 @@ using ActivityPointer = std::shared_ptr<Activity>;
 /// The max-min fair rates of copies over given hops at the same time, remembered per set of hops.
 class HopRates {
  public:
+  /// Hops at work, and the resources whose bursts are used up.
+  struct Scene {
+    std::vector<HopId> hops;
+    std::vector<ResourceId> spent;
+    auto operator<=>(const Scene&) const = default;
+  };
+
   explicit HopRates(const Machine& machine);
 
-  /// One rate per element of `hops`.
-  const std::vector<BytesPerSecond>& of(const std::vector<HopId>& hops);
+  /// One rate per hop.
+  const std::vector<BytesPerSecond>& of(const Scene& scene);
+  [[nodiscard]] const std::vector<Capacity>& capacities() const { return capacities_; }
 
  private:
   const Machine& machine_;
   std::vector<Capacity> capacities_;
-  std::map<std::vector<HopId>, std::vector<BytesPerSecond>> known_;
+  std::map<Scene, std::vector<BytesPerSecond>> known_;
 };
 
 /// The timeline of one machine. Not thread-safe.
@@ -108,6 +118,8 @@ class Fluid {
     }
   };
   bool play_next(Seconds limit);
+  void play_event();
+  void end_flows();
   void flow_for(Seconds duration);
   [[nodiscard]] Seconds next_completion();
   [[nodiscard]] bool has_flowed(const Activity& activity, BytesPerSecond rate) const;
@@ -131,6 +143,7 @@ class Fluid {
   std::vector<ActivityPointer> flowing_;
   std::vector<BytesPerSecond> rates_;
   bool rates_stale_ = false;
+  BurstCredit credit_;                      ///< what is left of the resources' bursts
   std::map<PlaceId, int> under_way_;        ///< copies that each GPU makes now
   std::map<ResourceId, int> free_engines_;  ///< of those that work on few copies at a time
   std::deque<ActivityPointer> waiting_;     ///< ready copies without their engines, in that order

@@ -9,6 +9,8 @@
 //                                                                          and every λ = λ_j
 //                        Σ_p x_kp = n_k,  x >= 0
 //
+// A resource with a burst has two rows for each λ, as there.
+//
 // With all λ_k = 1, T is the end of the last transfer. With λ_k proportional to what each takes
 // natively, nobody gains less than the one that gains least. The rows with λ < 1 say that what has
 // to be over first fits into the time until then; who is served when, the machine decides.

@@ -32,7 +32,7 @@ ResourceModel::ResourceModel(const Machine& machine) : machine_(&machine) {
   for (const Resource& resource : machine.resources) {
     const bool engine = resource.copies_at_once > 0;
     capacities_.push_back(engine ? Capacity::copies(resource.copies_at_once)
-                                 : Capacity(resource.capacity));
+                                 : resource.rate_limit());
   }
 }
 
@@ -43,8 +43,8 @@ BytesPerSecond ResourceModel::shared_limit(const Path& path) const {
   for (const Use& use : machine_->hop(path.first).uses)
     for (const Use& other : machine_->hop(path.second).uses)
       if (use.resource == other.resource)
-        limit = std::min(
-            limit, {machine_->resource(use.resource).capacity.value / (use.weight + other.weight)});
+        limit = std::min(limit, {machine_->resource(use.resource).rate_limit().peak() /
+                                 (use.weight + other.weight)});
   return limit;
 }
 

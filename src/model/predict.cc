@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/burst_credit.h"
 #include "model/fair_rates.h"
 #include "model/pipeline.h"
 
@@ -118,11 +119,12 @@ std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
   return caps;
 }
 
-// The fluid phases: rates are constant until the next path starts or ends.
+// The fluid phases: rates are constant until the next path starts or ends, or a resource's burst is
+// used up.
 class Phases {
  public:
   Phases(std::vector<ActivePath>& paths, std::span<const Capacity> capacities)
-      : paths_(paths), capacities_(capacities) {}
+      : paths_(paths), capacities_(capacities), credit_(capacities) {}
 
   void run() {
     while (true) {
@@ -134,18 +136,22 @@ class Phases {
         else next_start = std::min(next_start, path.start);
       }
       if (active.empty() && next_start == Seconds::infinity().value) return;
-      if (active.empty()) now_ = next_start;
-      else play(active, next_start);
+      play(active, next_start);
     }
   }
 
  private:
   void play(const std::vector<ActivePath*>& active, double next_start) {
-    const auto rates = shared_rates(active, capacities_);
-    double step = next_start - now_;
+    const auto rates = shared_rates(active, capacities_now(capacities_, credit_.spent()));
+    credit_.take_nothing();
+    for (std::size_t p = 0; p < active.size(); ++p)
+      for (std::size_t h = 0; h < active[p]->hop_count; ++h)
+        credit_.take(active[p]->claims[h], rates[p]);
+    double step = std::min(next_start - now_, credit_.lasts().value);
     for (std::size_t p = 0; p < active.size(); ++p)
       step = std::min(step, active[p]->left / rates[p]);
     now_ += step;
+    credit_.pass({step});
     for (std::size_t p = 0; p < active.size(); ++p) {
       active[p]->left -= rates[p] * step;
       if (active[p]->left < 0.5) active[p]->left = 0, active[p]->end = now_;
@@ -154,6 +160,7 @@ class Phases {
 
   std::vector<ActivePath>& paths_;
   std::span<const Capacity> capacities_;
+  BurstCredit credit_;
   double now_ = 0;
 };
 

@@ -27,6 +27,14 @@ ShareSolution fair_split(std::span<const SharedPath> paths, const std::vector<st
   return split;
 }
 
+// What each resource has in the mean until `time`.
+std::vector<Capacity> mean_until(double time, std::span<const Capacity> available) {
+  std::vector<Capacity> means(available.begin(), available.end());
+  for (Capacity& each : means)
+    if (each.credit > 0) each.value = std::min(each.burst, each.value + each.credit / time);
+  return means;
+}
+
 // The finishing time that the program's rows give these shares.
 double time_of(std::span<const SharedPath> paths, std::span<const Capacity> available,
                const std::vector<double>& shares, double total) {
@@ -41,7 +49,7 @@ double time_of(std::span<const SharedPath> paths, std::span<const Capacity> avai
   for (const auto& [resource, start] : first_use({&group, 1})) {
     double claimed = 0;
     for (const std::size_t i : used) claimed += claim_on(paths[i], resource) * shares[i] * total;
-    time = std::max(time, start + claimed / available[resource.index()].value);
+    time = std::max(time, start + available[resource.index()].time_of(claimed));
   }
   return time;
 }
@@ -84,7 +92,7 @@ ShareSolution solve_shares(std::span<const SharedPath> paths, std::span<const Ca
   const double n = total.real();
   const auto best = program_shares(paths, available, n, std::max(1.0, smallest.real()), used);
   const double best_time = time_of(paths, available, best, n);
-  ShareSolution fair = fair_split(paths, used, available, n);
+  ShareSolution fair = fair_split(paths, used, mean_until(best_time, available), n);
   constexpr double kAsGood = 1.002;  // half of the smallest gain worth planning for
   const bool complete =
       std::all_of(used.begin(), used.end(), [&](std::size_t i) { return fair.shares[i] > 0; });

@@ -8,11 +8,18 @@
 //                        Σᵢ cᵢᵣ·bᵢ <= C_r·(T − Δ_r)    for every resource
 //                        Σᵢ bᵢ = n,  b >= 0
 //
+// A resource that carries more for a while (burst B, credit S; burst_credit.h) has two such rows,
+// both linear in T, because what it can carry is the least of two lines:
+//
+//                        Σᵢ cᵢᵣ·bᵢ <= B_r·(T − Δ_r)
+//                        Σᵢ cᵢᵣ·bᵢ <= S_r + C_r·(T − Δ_r)
+//
 // With no shared resource all carrying paths end together, which is Theorem 1 of 001, and the
 // shares are those of its eq. 24. Path 0, the direct one, is always allowed.
 //
 // Of several optimal splits the one that fair sharing realises is taken: rates found by progressive
-// filling (fair_rates.h) on the paths that the program uses, all ending together.
+// filling (fair_rates.h) on the paths that the program uses, all ending together. There a burst
+// counts with what it adds to the mean rate until T, which is min(B, C + S/T).
 
 #include <span>
 #include <vector>

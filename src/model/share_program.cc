@@ -35,7 +35,7 @@ class ShareProgram {
     for (std::size_t c = 0; c < columns_.size(); ++c) add_path_row(c);
     for (const auto& [resource, start] : first_use(groups_))
       if (capacity_of(resource) < BytesPerSecond::infinity().value)
-        for (const double level : levels_) add_resource_row(resource, start, level);
+        for (const double level : levels_) add_resource_rows(resource, start, level);
     SecondObjective second;
     if (among_equal == AmongEqual::least_use) second = {use_of_machine(), kSlack};
     const auto solution =
@@ -55,13 +55,20 @@ class ShareProgram {
             time.offset.value, group.deadline);
   }
 
-  // What must be over by the deadline of `level` must fit into the time until then.
-  void add_resource_row(ResourceId resource, double start, double level) {
+  // What must be over by the deadline of `level` must fit into the time until then: of a resource
+  // with a burst both at that rate and, but for its credit, at the lasting one.
+  void add_resource_rows(ResourceId resource, double start, double level) {
+    const Capacity& capacity = available_[resource.index()];
+    add_resource_row(resource, capacity.value, start - capacity.credit / capacity.value, level);
+    if (capacity.credit > 0) add_resource_row(resource, capacity.burst, start, level);
+  }
+
+  void add_resource_row(ResourceId resource, double rate, double start, double level) {
     add_row(
         [&](std::size_t i) {
           const ShareGroup& group = *columns_[i].group;
           if (group.deadline > level) return 0.0;
-          return claim_on(*columns_[i].path, resource) * group.total / capacity_of(resource);
+          return claim_on(*columns_[i].path, resource) * group.total / rate;
         },
         start, level);
   }

@@ -89,8 +89,9 @@ JointPlanPointer JointPlanner::make_plan(Request& request) {
                                                          transfer.bytes, request.each));
     if (transfer.bytes < request.smallest.back()) request.paths.back().resize(1);
   }
-  request.predictors.emplace_back(planner_.predictor(), problem(request, Executor::stream));
-  request.predictors.emplace_back(planner_.predictor(), problem(request, Executor::graph));
+  const Predictor& predictor = planner_.predictor(as_both_ways(request.options.issuers));
+  request.predictors.emplace_back(predictor, problem(request, Executor::stream));
+  request.predictors.emplace_back(predictor, problem(request, Executor::graph));
   const JointDraft chosen = found(request);
   auto joint = std::make_shared<JointPlan>();
   for (std::size_t k = 0; k < request.transfers.size(); ++k)
@@ -240,7 +241,7 @@ void JointPlanner::explain(const Request& request, const JointDraft& chosen, std
   const Path& direct = request.paths[transfer].front();
   const Seconds least_gain =
       native - planner_.to_beat(direct, plan.bytes, native, calls_of(request.options));
-  const Explainer explainer(planner_.predictor(), plan,
+  const Explainer explainer(predictor.predictor(), plan,
                             {.least_gain = least_gain,
                              .smallest_planned = request.smallest[transfer],
                              .in_use = in_use,

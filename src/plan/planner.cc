@@ -27,6 +27,16 @@ Seconds sure_gain(const DriverBehaviour& driver, BothWays both_ways) {
   return driver.least_gain;
 }
 
+bool has_bursts(const Machine& machine) {
+  return std::any_of(machine.resources.begin(), machine.resources.end(),
+                     [](const Resource& resource) { return resource.burst.size.value > 0; });
+}
+
+Machine without_bursts(Machine machine) {
+  for (Resource& resource : machine.resources) resource.burst = {};
+  return machine;
+}
+
 void check_places(const Machine& machine, const char* variable,
                   const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -91,6 +101,9 @@ Planner::Planner(const Machine& machine, const Settings& settings)
       plans_(static_cast<std::size_t>(settings.plan_cache)),
       recipes_(static_cast<std::size_t>(settings.plan_cache)),
       smallest_(static_cast<std::size_t>(settings.plan_cache)) {
+  if (has_bursts(machine)) lasting_ = std::make_unique<SeenAs>(without_bursts(machine));
+  if (machine.costs.threads_hold_up.value > 0)
+    held_up_ = std::make_unique<SeenAs>(held_up(without_bursts(machine)));
   check_places(machine, "POLYPATH_PATHS", settings.include);
   check_places(machine, "POLYPATH_EXCLUDE", settings.exclude);
   if (!settings.tuned.empty()) tuned_ = read_tuned(settings.tuned);
@@ -134,12 +147,25 @@ void Planner::finish(const Request& request, const Draft& chosen, Executor execu
   plan.predicted = chosen.prediction.time;
 }
 
+const Predictor& Planner::predictor(BothWays issued) const {
+  if (issued == BothWays::by_threads && held_up_) return held_up_->predictor;
+  return issued != BothWays::no && lasting_ ? lasting_->predictor : predictor_;
+}
+
+// What is in flight may have taken what there was of bursts.
+const Predictor& Planner::predictor_beside(const Request& request) const {
+  const BothWays both_ways = request.options->both_ways;
+  if (request.company->empty() || both_ways != BothWays::no || !lasting_)
+    return predictor(both_ways);
+  return lasting_->predictor;
+}
+
 Optimiser Planner::optimiser(const Request& request, Executor executor, Bytes bytes) const {
   const OptimiserLimits limits{{settings_.min_chunk, settings_.staging_slot},
                                settings_.staging_slots,
                                settings_.max_paths,
                                request.options->both_ways != BothWays::no};
-  return {predictor_, limits, executor, bytes};
+  return {predictor(request.options->both_ways), limits, executor, bytes};
 }
 
 Draft Planner::native(const Request& request) const {
@@ -232,7 +258,7 @@ void Planner::explain(const Request& request, const Draft& chosen, Plan& plan) c
                                  ? known->second
                                  : exact.with_path(chosen, path).prediction.time};
   };
-  const Explainer explainer(predictor_, plan,
+  const Explainer explainer(predictor(request.options->both_ways), plan,
                             {.least_gain = native - to_beat_natively(request, native),
                              .smallest_planned = request.smallest,
                              .in_use = paths_of(chosen),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "plan/company.h"
@@ -67,6 +68,9 @@ class Planner {
   [[nodiscard]] Seconds to_beat(const Path& direct, Bytes bytes, Seconds native,
                                 BothWays both_ways) const;
   [[nodiscard]] const Predictor& predictor() const { return predictor_; }
+  /// What predicts a transfer whose mirror image is issued like that, or a set. Threads hold each
+  /// other up. And what meets others meets them again and again: then nothing is left of bursts.
+  [[nodiscard]] const Predictor& predictor(BothWays issued) const;
   [[nodiscard]] const Machine& machine() const { return predictor_.machine(); }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] std::size_t cached_plans() const { return plans_.size(); }
@@ -126,8 +130,18 @@ class Planner {
   void check_chunks(const Request& request) const;
   void apply_chunks(const Request& request, Draft& draft) const;
 
+  /// What the machine is to some transfers, and what predicts those.
+  struct SeenAs {
+    explicit SeenAs(Machine seen) : machine(std::move(seen)), predictor(machine) {}
+    Machine machine;
+    Predictor predictor;
+  };
+  [[nodiscard]] const Predictor& predictor_beside(const Request& request) const;
+
   Settings settings_;
   Predictor predictor_;
+  std::unique_ptr<SeenAs> lasting_;  ///< without bursts; null where there are none
+  std::unique_ptr<SeenAs> held_up_;  ///< the same by threads; null where they do not
   TunedTable tuned_;
   LruCache<PlanKey, PlanPointer> plans_;
   LruCache<RecipeKey, Draft> recipes_;

@@ -28,7 +28,7 @@ Load Planner::load_of(const Companions& company) const {
 // for graphs to be launched again.
 Draft Planner::choose_beside(Request& request, Executor& executor) {
   const Path& direct = request.paths.front();
-  const Together together(predictor_, *request.company, direct, request.bytes,
+  const Together together(predictor_beside(request), *request.company, direct, request.bytes,
                           request.options->both_ways, settings_.staging_slots);
   const auto natively = together.of(direct_copy(direct, request.bytes));
   executor = Executor::native;

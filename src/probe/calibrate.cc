@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "probe/bursts.h"
 #include "probe/call_costs.h"
 #include "probe/capacities.h"
 #include "probe/discover.h"
+#include "probe/hold_up.h"
 #include "probe/hop_times.h"
 #include "probe/staging.h"
 
@@ -51,6 +54,8 @@ class Calibrator {
   void note_staging(const std::vector<StagingTimes>& times);
   void note_missing_staging(std::size_t place);
   void note_capacities(const std::vector<CapacityFound>& found);
+  void note_bursts(const std::vector<std::optional<BurstFound>>& found);
+  void note_hold_up(const std::optional<Cost>& found);
   void note_cost(Seconds CallCosts::*cost, Seconds value, const std::string& how);
   void note_cost(Seconds CallCosts::*cost, const Cost& measured, const std::string& how);
   void note_graphs(const GraphCosts& costs);
@@ -71,6 +76,7 @@ void Calibrator::count_steps() {
   Provenance& provenance = result_.provenance;
   provenance.places.resize(machine.places.size());
   provenance.resources.resize(machine.resources.size());
+  provenance.bursts.resize(machine.resources.size());
   provenance.latencies.resize(machine.hops.size());
   provenance.bandwidths.resize(machine.hops.size());
   provenance.costs.resize(cost_fields().size());
@@ -200,12 +206,37 @@ void Calibrator::note_capacities(const std::vector<CapacityFound>& found) {
   }
 }
 
+// Where there is a burst, the highest total seen may have been a part of it.
+void Calibrator::note_bursts(const std::vector<std::optional<BurstFound>>& found) {
+  for (std::size_t r = 0; r < found.size(); ++r) {
+    Resource& resource = result_.machine.resources[r];
+    resource.burst = {};
+    if (!found[r] || found[r]->burst.rate <= resource.capacity) continue;
+    resource.capacity.value = std::clamp(found[r]->lasting.value, kSlowest, kFastest);
+    resource.burst = found[r]->burst;
+    const std::string how = sentence(
+        "copies at once from a rest on, 8 and 16 MiB in all for the burst, 256 and 512 for what "
+        "lasts",
+        found[r]->spread);
+    result_.provenance.resources[r] = result_.provenance.bursts[r] = how;
+  }
+}
+
+void Calibrator::note_hold_up(const std::optional<Cost>& found) {
+  result_.machine.costs.threads_hold_up = {};
+  if (found)
+    note_cost(&CallCosts::threads_hold_up, *found,
+              "copies of 1, 4 and 16 MiB by two threads at the same time, beside one thread, for "
+              "each of their two calls");
+}
+
 Calibration Calibrator::run() {
   stream_costs_ = measure_stream_costs(bench_, sampler_);
   note_cost(&CallCosts::copy, stream_costs_.copy, "calls in a row");
   note_cost(&CallCosts::event_record, stream_costs_.event_record, "calls in a row");
   note_cost(&CallCosts::event_wait, stream_costs_.event_wait,
             "calls in a row, for an event of another GPU's stream");
+  note_hold_up(measure_threads_hold_up(bench_, sampler_));
   step();
   measure_hops();
   note_synchronize();
@@ -216,7 +247,9 @@ Calibration Calibrator::run() {
     result_.machine.places[i].busy_latency = std::min(busy[i], Seconds{kLongest});
   note_graphs(measure_graph_costs(bench_, sampler_));
   step();
-  note_capacities(measure_capacities(bench_, sampler_, hops_, [this] { step(); }));
+  const auto capacities = measure_capacities(bench_, sampler_, hops_, [this] { step(); });
+  note_capacities(capacities);
+  note_bursts(measure_bursts(bench_, sampler_, hops_, capacities));
   const std::size_t nominal = result_.machine.description.find(kNotMeasured);
   if (nominal != std::string::npos)
     result_.machine.description.replace(nominal, std::string::npos, ", and measured.");

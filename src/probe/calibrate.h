@@ -8,6 +8,8 @@
 //   3. ε of every place           probe/staging.h
 //   4. what graphs cost           probe/call_costs.h
 //   5. every capacity             probe/capacities.h
+//   6. bursts, where there are    probe/bursts.h
+//   7. how much two threads hold each other up, if they do    probe/hold_up.h
 //
 // Not observable, and taken as the highest total that was seen to pass: a capacity that something
 // else always hides, such as a port of a GPU whose engine makes one copy at a time, or a host

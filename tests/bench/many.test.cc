@@ -36,7 +36,7 @@ std::string refusal_of(const Request& request) {
 }
 
 // Plans are made for 256 pieces. Of 512 a GPU may get half a piece more than twice its share of
-// those.
+// those. What the host's memory carries more at first is counted twice then, into the host.
 TEST(ManyBlocks, GainAsPredicted) {
   for (const Bytes bytes : {64_KiB, 1_MiB})
     for (const bool in : {true, false}) {
@@ -47,7 +47,7 @@ TEST(ManyBlocks, GainAsPredicted) {
       const Result result = measured(request);
 
       EXPECT_GE(result.native_seconds / result.seconds, 1.5) << bytes.value;
-      EXPECT_NEAR(result.predicted / result.seconds, 1, 0.04) << bytes.value;
+      EXPECT_NEAR(result.predicted / result.seconds, 1, in ? 0.04 : 0.08) << bytes.value;
       EXPECT_EQ(result.copies, 512);
     }
 }

@@ -130,6 +130,13 @@ class DriverReductions : public DriverConformance {
                       std::size_t source, bool by_graph = false);
 };
 
+/// A rank of those that exchange messages, all of them on one GPU.
+struct RankOnGpu {
+  StreamHandle stream;
+  Address mailbox;
+  std::vector<Address> inputs = {}, outputs = {};  ///< by call
+};
+
 /// Kernels of several ranks that exchange messages, all ranks on the first GPU. Skipped where the
 /// driver has no kernels, or was built without them.
 class DriverMail : public DriverConformance {
@@ -138,7 +145,12 @@ class DriverMail : public DriverConformance {
   /// What each rank has in the end is what the definition says, call after call. All input and
   /// output begins `offset` bytes behind words of 16; elements are int32, and sums.
   void expect_exchanged(Mail mail, int ranks, Bytes offset = {});
+
+ private:
   void expect_exchanged_so(const Mail& mail, int ranks, Bytes offset);
+  RankOnGpu make_rank(const Mail& mail, int ranks, int rank, Bytes offset);
+  void run_call(KernelHandle used, const Mail& mail, const std::vector<RankOnGpu>& all, int rank,
+                std::size_t call);
 };
 
 /// Skipped where the driver has no flags.

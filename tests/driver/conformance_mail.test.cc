@@ -69,12 +69,6 @@ Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call) {
   return output;
 }
 
-struct RankOnGpu {
-  StreamHandle stream;
-  Address mailbox;
-  std::vector<Address> inputs = {}, outputs = {};  // by call
-};
-
 }  // namespace
 
 void DriverMail::SetUp() {
@@ -95,57 +89,62 @@ void DriverMail::expect_exchanged(Mail mail, int ranks, Bytes offset) {
   }
 }
 
+// Of one rank: its inputs and outputs for all calls.
+RankOnGpu DriverMail::make_rank(const Mail& mail, int ranks, int rank, Bytes offset) {
+  const Bytes mailbox{
+      mailbox_bytes(static_cast<std::uint64_t>(ranks), box_for(mail.message, mail.way).value)};
+  RankOnGpu made{stream(gpu()), driver().allocate_zeros(gpu(), mailbox)};
+  memory_.push_back(made.mailbox);
+  const auto behind_offset = [&](const Elements& elements) {
+    Contents contents(static_cast<std::size_t>(offset.value));
+    const Contents bytes = as_bytes(elements);
+    contents.insert(contents.end(), bytes.begin(), bytes.end());
+    return allocate(gpu(), contents) + offset;
+  };
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    made.inputs.push_back(behind_offset(input_of(mail, ranks, rank, call)));
+    made.outputs.push_back(behind_offset(Elements(room_of(mail, ranks), kUntouched)));
+  }
+  return made;
+}
+
+void DriverMail::run_call(KernelHandle used, const Mail& mail, const std::vector<RankOnGpu>& all,
+                          int rank, std::size_t call) {
+  const RankOnGpu& own = all[static_cast<std::size_t>(rank)];
+  const auto ranks = static_cast<int>(all.size());
+  const MailCall part{.mail = mail,
+                      .reduction = {ReduceOperator::sum, ElementType::int32},
+                      .rank = rank,
+                      .ranks = ranks,
+                      .box = box_for(mail.message, mail.way)};
+  KernelRequest request{.kernel = used,
+                        .gpu = gpu(),
+                        .memory = {{own.inputs[call], gpu(), bytes_read(part)},
+                                   {own.outputs[call], gpu(), bytes_written(part), true}},
+                        .values = mail_values(part),
+                        .shape = mail_shape(mail),
+                        .duration = 5_us,
+                        .meeting = Meeting{.rank = rank, .ranks = ranks, .mailboxes = 2}};
+  // All ranks are on one GPU here, and those that run wait for those that do not.
+  request.shape.blocks = std::min(request.shape.blocks, kMostBlocks);
+  const Bytes mailbox{mailbox_bytes(static_cast<std::uint64_t>(ranks), part.box.value)};
+  for (const RankOnGpu& each : all) request.memory.push_back({each.mailbox, gpu(), mailbox, true});
+  driver().run(request, own.stream);
+}
+
 void DriverMail::expect_exchanged_so(const Mail& mail, int ranks, Bytes offset) {
   const KernelHandle used = kernel(gpu(), mail_kernel(mail.use, mail.way));
-  // All ranks are on one GPU here, and those that run wait for those that do not.
-  LaunchShape shape = mail_shape(mail);
-  shape.blocks = std::min(shape.blocks, kMostBlocks);
-  const Bytes box = box_for(mail.message, mail.way),
-              mailbox{mailbox_bytes(static_cast<std::uint64_t>(ranks), box.value)};
   std::vector<RankOnGpu> all;
-  for (int rank = 0; rank < ranks; ++rank) {
-    all.push_back({stream(gpu()), driver().allocate_zeros(gpu(), mailbox)});
-    memory_.push_back(all.back().mailbox);
-    for (std::size_t call = 0; call < kCalls; ++call) {
-      const Contents before(static_cast<std::size_t>(offset.value));
-      const auto with_offset = [&](Contents contents) {
-        contents.insert(contents.begin(), before.begin(), before.end());
-        return contents;
-      };
-      all.back().inputs.push_back(
-          allocate(gpu(), with_offset(as_bytes(input_of(mail, ranks, rank, call)))) + offset);
-      all.back().outputs.push_back(
-          allocate(gpu(), with_offset(as_bytes(Elements(room_of(mail, ranks), kUntouched)))) +
-          offset);
-    }
-  }
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(make_rank(mail, ranks, rank, offset));
 
   for (std::size_t call = 0; call < kCalls; ++call)
-    for (int rank = 0; rank < ranks; ++rank) {
-      const RankOnGpu& own = all[static_cast<std::size_t>(rank)];
-      const MailCall part{.mail = mail,
-                          .reduction = {ReduceOperator::sum, ElementType::int32},
-                          .rank = rank,
-                          .ranks = ranks,
-                          .box = box};
-      KernelRequest request{.kernel = used,
-                            .gpu = gpu(),
-                            .memory = {{own.inputs[call], gpu(), bytes_read(part)},
-                                       {own.outputs[call], gpu(), bytes_written(part), true}},
-                            .values = mail_values(part),
-                            .shape = shape,
-                            .duration = 5_us,
-                            .meeting = Meeting{.rank = rank, .ranks = ranks, .mailboxes = 2}};
-      for (const RankOnGpu& each : all)
-        request.memory.push_back({each.mailbox, gpu(), mailbox, true});
-      driver().run(request, own.stream);
-    }
+    for (int rank = 0; rank < ranks; ++rank) run_call(used, mail, all, rank, call);
 
   for (int rank = 0; rank < ranks; ++rank)
     for (std::size_t call = 0; call < kCalls; ++call) {
-      const RankOnGpu& own = all[static_cast<std::size_t>(rank)];
       const Contents expected = as_bytes(output_of(mail, ranks, rank, call));
-      EXPECT_TRUE(same_bytes(read(own.outputs[call], expected.size()), expected))
+      const Address output = all[static_cast<std::size_t>(rank)].outputs[call];
+      EXPECT_TRUE(same_bytes(read(output, expected.size()), expected))
           << "rank " << rank << " of " << ranks << ", call " << call << ", messages of "
           << mail.message.value << " B"
           << (mail.way == MailWay::lines ? " in lines" : " in parcels");

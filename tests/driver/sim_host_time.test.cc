@@ -52,5 +52,47 @@ TEST_F(Time, HostThreadsIssueBesideEachOther) {
   for (const sim::Span& span : driver_.trace()) expect_time(span.finished, 21);
 }
 
+// --- threads that hold each other up, by 2 us a call ---
+
+class HeldUpTime : public HandDriver {
+ protected:
+  HeldUpTime() : held_up_(machine()) {}
+  static Machine machine() {
+    Machine machine = hand_machine();
+    machine.costs.threads_hold_up = 2_us;
+    return machine;
+  }
+  Driver::Enqueued copy_between(int source, int destination) {
+    const Address from = held_up_.allocate(gpu(source), 8000_B);
+    const Address to = held_up_.allocate(gpu(destination), 8000_B);
+    return {{to, gpu(destination), from, gpu(source), 8000_B, {}},
+            held_up_.create_stream(gpu(source))};
+  }
+
+  sim::SimDriver held_up_;
+};
+
+// Issued at 1, 10 + 8000/800 on the way, known 4 later.
+TEST_F(HeldUpTime, OneThreadIsNotHeldUp) {
+  expect_time(held_up_.copy_by_threads({copy_between(0, 1)}), 25);
+}
+
+// Each of the two calls takes 2 longer: 3 + 20 + 6.
+TEST_F(HeldUpTime, TwoThreadsHoldEachOtherUp) {
+  expect_time(held_up_.copy_by_threads({copy_between(0, 1), copy_between(1, 2)}), 29);
+  expect_time(held_up_.copy_by_threads({copy_between(0, 1)}), 25);
+}
+
+// Ranks that are processes have clocks of their own, too.
+TEST_F(HeldUpTime, OnlyWhereItIsSaidThatThereAreSeveral) {
+  const Driver::Enqueued one = copy_between(0, 1);
+  held_up_.use_host_thread(1);
+  held_up_.copy(one.request, one.stream);
+  expect_time(held_up_.now(), 1);
+  held_up_.hold_up_threads(true);
+  held_up_.copy(one.request, one.stream);
+  expect_time(held_up_.now(), 4);
+}
+
 }  // namespace
 }  // namespace polypath::test

@@ -27,6 +27,8 @@ inline void expect_equal(const Resource& a, const Resource& b) {
   EXPECT_EQ(a.kind, b.kind);
   EXPECT_EQ(a.capacity, b.capacity);
   EXPECT_EQ(a.copies_at_once, b.copies_at_once);
+  EXPECT_EQ(a.burst.rate, b.burst.rate);
+  EXPECT_EQ(a.burst.size, b.burst.size);
 }
 
 inline void expect_equal(const Use& a, const Use& b) {
@@ -66,6 +68,7 @@ inline void expect_equal(const CallCosts& a, const CallCosts& b) {
   EXPECT_EQ(a.graph_instantiate, b.graph_instantiate);
   EXPECT_EQ(a.graph_instantiate_node, b.graph_instantiate_node);
   EXPECT_EQ(a.graph_update_node, b.graph_update_node);
+  EXPECT_EQ(a.threads_hold_up, b.threads_hold_up);
 }
 
 inline void expect_equal(const DriverBehaviour& a, const DriverBehaviour& b) {

@@ -30,6 +30,7 @@ class Store : public testing::Test {
     measured_.resources[0].capacity = 48.5_GBps;
     provenance_.places.resize(nominal_.places.size());
     provenance_.resources.resize(nominal_.resources.size());
+    provenance_.bursts.resize(nominal_.resources.size());
     provenance_.latencies.resize(nominal_.hops.size());
     provenance_.bandwidths.resize(nominal_.hops.size());
     provenance_.costs.resize(cost_fields().size());

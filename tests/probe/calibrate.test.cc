@@ -110,10 +110,15 @@ TEST_P(Calibrate, RecoversEveryCapacityThatCopiesCanReach) {
 
 TEST_P(Calibrate, SaysWhereEveryNumberIsFrom) {
   const probe::Calibration& found = calibration_;
-  for (const auto& sentences : {found.provenance.places, found.provenance.latencies,
-                                found.provenance.bandwidths, found.provenance.costs})
+  for (const auto& sentences :
+       {found.provenance.places, found.provenance.latencies, found.provenance.bandwidths})
     for (const std::string& sentence : sentences)
       EXPECT_EQ(sentence.rfind("measured 2026-01-02 on sim", 0), 0U) << sentence;
+  for (std::size_t c = 0; c < cost_fields().size(); ++c) {
+    const bool is_there = (found.machine.costs.*cost_fields()[c].value).value > 0;
+    EXPECT_EQ(found.provenance.costs[c].rfind("measured 2026-01-02 on sim", 0) == 0, is_there)
+        << cost_fields()[c].name;
+  }
   for (std::size_t r = 0; r < machine_.resources.size(); ++r)
     EXPECT_EQ(found.provenance.resources[r].empty(),
               !std::isfinite(machine_.resources[r].capacity.value) || !is_used(r));

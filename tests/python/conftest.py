@@ -9,6 +9,7 @@ import polypath
 import pytest
 from fake_frameworks import Cupy, Torch
 from polypath import process_context
+from polypath.frameworks import PYTORCH
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +35,7 @@ def context(monkeypatch: pytest.MonkeyPatch) -> polypath.Context:
 @pytest.fixture
 def torch(context: polypath.Context, monkeypatch: pytest.MonkeyPatch) -> Torch:
     module = Torch(context)
+    monkeypatch.setattr(PYTORCH, "exact", None)  # what it knows is of the last test's module
     monkeypatch.setitem(sys.modules, "torch", module)
     return module
 

@@ -66,7 +66,8 @@ TUNED = record(
 )
 
 QUANTITIES = [
-    "latency", "bandwidth", "capacity", "staging latency", "relay latency", "busy latency", "cost",
+    "latency", "bandwidth", "capacity", "burst rate", "burst size", "staging latency",
+    "relay latency", "busy latency", "cost",
 ]  # fmt: skip
 CALIBRATION = record(
     schema={"const": "polypath.calibration/1"},
@@ -81,7 +82,7 @@ CALIBRATION = record(
         record(
             of=TEXT,
             quantity={"enum": QUANTITIES},
-            unit={"enum": ["s", "B/s"]},
+            unit={"enum": ["s", "B/s", "B"]},
             measured={"type": "number", "minimum": 0},
             nominal={"type": "number", "minimum": 0},
             at_least={"type": "boolean"},

@@ -59,6 +59,8 @@ def sources_in(value):
         lambda m: m["places"][0].update(kind="tpu"),
         lambda m: m["resources"][0].pop("capacity"),
         lambda m: m["costs"].pop("copy"),
+        lambda m: m["resources"][0].update(burst={"rate": m["resources"][0]["capacity"]}),
+        lambda m: m["costs"].update(threads_hold_up=3),
     ],
 )
 def test_the_schema_refuses(spoil):

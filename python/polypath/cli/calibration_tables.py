@@ -10,7 +10,7 @@ from rich.table import Table
 from polypath.cli.machine_tables import CALLS, compress
 from polypath.cli.output import Document
 from polypath.cli.tables import new_table
-from polypath.cli.units import bandwidth_text, percent_text, time_text
+from polypath.cli.units import bandwidth_text, percent_text, size_text, time_text
 
 
 def calibration_table(numbers: list[Document]) -> Table:
@@ -60,7 +60,8 @@ def names_text(alike: list[Document]) -> str:
 
 
 def _value_text(number: Document) -> Callable[[float], str]:
-    return bandwidth_text if number["unit"] == "B/s" else time_text
+    texts = {"B/s": bandwidth_text, "B": size_text}
+    return texts.get(number["unit"], time_text)
 
 
 def nominal_text(alike: list[Document]) -> str:

@@ -77,6 +77,8 @@ def resources_table(machine: Document) -> Table:
     for resource in machine["resources"]:
         capacity = resource.get("capacity")
         rate = bandwidth_text(capacity["value"]) if capacity else "-"
+        if "burst" in resource:
+            rate += _burst_text(resource["burst"])
         at_once = str(resource.get("copies_at_once", "any"))
         shape = re.sub(r"\d+", "#", resource["name"])
         groups.setdefault((shape, resource["kind"], rate, at_once), []).append(resource["name"])
@@ -85,6 +87,12 @@ def resources_table(machine: Document) -> Table:
     for (_, kind, rate, at_once), names in groups.items():
         table.add_row(_resource_names(names), kind, str(len(names)), rate, at_once)
     return table
+
+
+def _burst_text(burst: Document) -> str:
+    """Return what a resource carries more for a while, behind its capacity."""
+    rate, size = burst["rate"]["value"], burst["size"]["value"]
+    return f", at first {size_text(size)} more at {bandwidth_text(rate)}"
 
 
 def _resource_names(names: list[str]) -> str:
@@ -131,6 +139,7 @@ CALLS = {
     "graph_instantiate": "make a graph executable",
     "graph_instantiate_node": "  more per node",
     "graph_update_node": "change one node of an executable graph",
+    "threads_hold_up": "each, more while another thread calls",
 }
 
 

@@ -49,6 +49,7 @@ class CudaDriver final : public Driver {
   void free(Address address) override;
   Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
+  std::uint64_t memory_id(Address address) override { return id_of_memory(address); }
   /// The same, and in the same call who may use it; of imported memory nothing is said of that.
   std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access);
   StreamHandle create_stream(PlaceId gpu) override;

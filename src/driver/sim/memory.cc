@@ -37,7 +37,7 @@ Address Memory::allocate(PlaceId place, Bytes bytes) {
 
 Address Memory::adopt(PlaceId place, Bytes bytes, std::unique_ptr<Backing> backing) {
   const Address base = backing->base();
-  blocks_[base.value] = std::make_shared<Block>(place, bytes, std::move(backing));
+  blocks_[base.value] = std::make_shared<Block>(place, bytes, std::move(backing), ++made_);
   return base;
 }
 

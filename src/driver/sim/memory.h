@@ -28,9 +28,11 @@ class Backing {
 /// One allocation. Its bytes live until the last copy that uses them is done, even after free.
 class Block {
  public:
-  Block(PlaceId place, Bytes size, std::unique_ptr<Backing> backing)
-      : place_(place), size_(size), backing_(std::move(backing)) {}
+  /// `id` is never given twice.
+  Block(PlaceId place, Bytes size, std::unique_ptr<Backing> backing, std::uint64_t id)
+      : place_(place), size_(size), backing_(std::move(backing)), id_(id) {}
 
+  [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] MemoryInfo info() const { return {place_, backing_->base(), size_}; }
   /// Where the simulator finds the byte that the user knows by `address`, which is in the block.
   [[nodiscard]] std::byte* bytes_at(Address address) const {
@@ -41,6 +43,7 @@ class Block {
   PlaceId place_;
   Bytes size_;
   std::unique_ptr<Backing> backing_;
+  std::uint64_t id_;
 };
 
 using BlockPointer = std::shared_ptr<Block>;
@@ -67,6 +70,7 @@ class Memory {
   [[nodiscard]] const std::map<std::uintptr_t, BlockPointer>& blocks() const { return blocks_; }
 
  private:
+  std::uint64_t made_ = 0;  ///< allocations so far
   bool touchable_;
   std::map<std::uintptr_t, BlockPointer> blocks_;
 };

@@ -23,6 +23,7 @@ constexpr Seconds kLeastQuery = 0.01_us;
 
 SimDriver::SimDriver(Machine machine, Options options)
     : machine_(std::move(machine)),
+      costs_(machine_.costs),
       options_(options),
       rates_(machine_),
       fluid_(machine_, rates_),
@@ -116,7 +117,7 @@ void SimDriver::record(EventHandle event, StreamHandle stream) {
          "an event is recorded by the GPU it was created for", "Use one event per GPU.");
   count(Call::record);
   issue_at(source.gpu);
-  spend(machine_.costs.event_record);
+  spend(costs_.event_record);
   recorded = {recorded.gpu, true, source.tail, order_.mark(source.thread), host()};
 }
 
@@ -126,7 +127,7 @@ void SimDriver::wait(StreamHandle stream, EventHandle event) {
   const Event& awaited = event_of(event);
   count(Call::wait);
   issue_at(waiting.gpu);
-  spend(machine_.costs.event_wait);
+  spend(costs_.event_wait);
   if (!awaited.recorded) {
     report(fmt::format("stream {} waits for event {}, which was never recorded", stream.value,
                        event.value));
@@ -147,7 +148,7 @@ bool SimDriver::is_done(EventHandle event) {
   count(Call::is_done);
   // A query and a record are both one look at the channel. It takes some time on any machine, so
   // that who asks again and again is answered at last.
-  spend(std::max(machine_.costs.event_record, kLeastQuery));
+  spend(std::max(costs_.event_record, kLeastQuery));
   fluid_.advance_to(meet_nodes());
   const bool done = !asked.activity || asked.activity->done;
   if (done && asked.moment) races_.join_host(asked.moment->clock);
@@ -157,7 +158,7 @@ bool SimDriver::is_done(EventHandle event) {
 std::optional<Seconds> SimDriver::elapsed(EventHandle begin, EventHandle end) {
   const std::scoped_lock lock(mutex_);
   count(Call::elapsed);
-  spend(std::max(machine_.costs.event_record, kLeastQuery));
+  spend(std::max(costs_.event_record, kLeastQuery));
   fluid_.advance_to(meet_nodes());
   for (const EventHandle event : {begin, end})
     if (!event_of(event).recorded)
@@ -173,7 +174,7 @@ void SimDriver::synchronize(StreamHandle stream) {
   const Stream& awaited = stream_of(stream);
   count(Call::synchronize);
   if (awaited.tail) play_until(*awaited.tail, "stream", stream.value);
-  spend(machine_.costs.synchronize);
+  spend(costs_.synchronize);
   races_.join_host(races_.clock(awaited.thread));
 }
 
@@ -182,7 +183,7 @@ void SimDriver::synchronize(EventHandle event) {
   const Event& awaited = event_of(event);
   count(Call::synchronize);
   if (awaited.activity) play_until(*awaited.activity, "event", event.value);
-  spend(machine_.costs.synchronize);
+  spend(costs_.synchronize);
   if (awaited.moment) races_.join_host(awaited.moment->clock);
 }
 
@@ -211,7 +212,7 @@ void SimDriver::enqueue_copy(const CopyRequest& request, Stream& target) {
 void SimDriver::enqueue(const CopyRequest& request, HopId hop,
                         const std::optional<Reduction>& reduction, Stream& target) {
   issue_at(target.gpu);
-  spend(machine_.costs.copy);
+  spend(costs_.copy);
   step(request, target.thread);
   append(make_activity(request, hop, reduction), target);
 }

@@ -55,6 +55,7 @@ class SimDriver final : public Driver {
   Address allocate_zeros(PlaceId place, Bytes bytes) override;
   void free(Address address) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
+  std::uint64_t memory_id(Address address) override;
   StreamHandle create_stream(PlaceId gpu) override;
   void destroy_stream(StreamHandle stream) override;
   StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override;
@@ -67,6 +68,7 @@ class SimDriver final : public Driver {
   EventHandle create_timing_event(PlaceId gpu) override { return create_event(gpu); }
   std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
+  Seconds copy_by_threads(const std::vector<Enqueued>& copies) override;
   void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override;
@@ -117,6 +119,10 @@ class SimDriver final : public Driver {
   void use_host_thread(std::size_t thread);
   /// All virtual CPU threads meet: their clocks go on from the latest.
   void align_host_threads();
+  /// From now on several virtual CPU threads of one process call at the same time, or no longer:
+  /// they hold each other up (CallCosts::threads_hold_up). At first they do not, as ranks that are
+  /// processes do not.
+  void hold_up_threads(bool several);
   void fail_nth(Call call, int nth);
   void fail_from(Call call, int nth);
   void clear_faults();
@@ -242,6 +248,7 @@ class SimDriver final : public Driver {
   NodeOrder note_node(const GraphNode& node, std::size_t thread);
 
   Machine machine_;
+  CallCosts costs_;  ///< the machine's, or with what threads hold each other up
   Options options_;
   mutable std::mutex mutex_;
   HopRates rates_;

@@ -74,8 +74,8 @@ GraphHandle SimDriver::instantiate(const std::vector<GraphNode>& nodes) {
   for (int i = 0; i < branch_count; ++i) graph->all_threads.push_back(races_.add_thread());
   for (const int branch : branches)
     graph->threads.push_back(graph->all_threads[static_cast<std::size_t>(branch)]);
-  spend(machine_.costs.graph_instantiate +
-        machine_.costs.graph_instantiate_node * static_cast<double>(nodes.size()));
+  spend(costs_.graph_instantiate +
+        costs_.graph_instantiate_node * static_cast<double>(nodes.size()));
   const GraphHandle handle{next_handle_++};
   graphs_[handle] = std::move(graph);
   return handle;
@@ -105,7 +105,7 @@ void SimDriver::update_node(GraphHandle handle, int number, Address destination,
   changed.destination = destination, changed.source = source;
   check_copy(changed);
   count(Call::update_node);
-  spend(machine_.costs.graph_update_node);
+  spend(costs_.graph_update_node);
   node.copy = changed;
 }
 
@@ -116,7 +116,7 @@ void SimDriver::update_kernel(GraphHandle handle, int number, const std::vector<
   KernelRequest changed = with_memory(*node.kernel, memory);
   check_kernel(changed);
   count(Call::update_node);
-  spend(machine_.costs.graph_update_node);
+  spend(costs_.graph_update_node);
   node.kernel = std::move(changed);
 }
 
@@ -134,7 +134,7 @@ void SimDriver::launch(GraphHandle handle, StreamHandle stream_handle) {
   Stream& stream = stream_of(stream_handle);
   for (const GraphNode& node : graph.nodes) check_node(node);
   count(Call::launch);
-  for (Seconds& clock : host_clocks_[host_thread_]) clock += machine_.costs.graph_launch;
+  for (Seconds& clock : host_clocks_[host_thread_]) clock += costs_.graph_launch;
   issue_at(stream.gpu);
   const ActivityPointer start = make_marker();
   Fluid::order(stream.tail, start, {});
@@ -192,7 +192,7 @@ ActivityPointer SimDriver::launch_node(Graph& graph, std::size_t index,
                                        const std::vector<ActivityPointer>& done,
                                        const ActivityPointer& start, const NodeOrder& order) {
   issue_at(node_gpu(graph, index));
-  spend(machine_.costs.graph_launch_node);
+  spend(costs_.graph_launch_node);
   const ActivityPointer activity = begin_node(graph, index, order);
   Fluid::order(start, activity, {});
   for (const int before : graph.nodes[index].after) {

@@ -62,6 +62,27 @@ void SimDriver::align_host_threads() {
   for (NodeClocks& clocks : host_clocks_) std::fill(clocks.begin(), clocks.end(), latest);
 }
 
+void SimDriver::hold_up_threads(bool several) {
+  const std::scoped_lock lock(mutex_);
+  costs_ = several ? held_up(machine_.costs) : machine_.costs;
+}
+
+// All are enqueued before the first is waited for: virtual threads are played one after another.
+Seconds SimDriver::copy_by_threads(const std::vector<Enqueued>& copies) {
+  const std::size_t caller = host_thread_;
+  for (std::size_t i = 0; i < copies.size(); ++i) use_host_thread(i);
+  align_host_threads();
+  const Seconds start = now();
+  hold_up_threads(copies.size() > 1);
+  for (std::size_t i = 0; i < copies.size(); ++i)
+    use_host_thread(i), copy(copies[i].request, copies[i].stream);
+  for (std::size_t i = 0; i < copies.size(); ++i) use_host_thread(i), synchronize(copies[i].stream);
+  hold_up_threads(false);
+  use_host_thread(caller);
+  align_host_threads();
+  return now() - start;
+}
+
 void SimDriver::pass_time(Seconds duration) {
   const std::scoped_lock lock(mutex_);
   spend(duration);

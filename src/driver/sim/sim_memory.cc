@@ -83,7 +83,7 @@ void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::by
   const BlockPointer block = memory_.check(destination, bytes, memory->place, "destination");
   count(Call::copy);
   issue_at(target.gpu);
-  spend(machine_.costs.copy);
+  spend(costs_.copy);
   step(target.thread, {touch(destination, bytes, true)},
        fmt::format("fill of {} bytes", bytes.value));
   const ActivityPointer activity = make_marker();

@@ -42,6 +42,12 @@ void SimDriver::remove_pageable(Address address) {
   pageable_.erase(address.value);
 }
 
+std::uint64_t SimDriver::memory_id(Address address) {
+  const std::scoped_lock lock(mutex_);
+  const BlockPointer block = memory_.find(address);
+  return block ? block->id() : 0;
+}
+
 std::optional<MemoryInfo> SimDriver::find_memory(Address address) {
   const std::scoped_lock lock(mutex_);
   return memory_at(address);
@@ -85,7 +91,7 @@ void SimDriver::copy_pageable(const CopyRequest& request, const MemoryInfo& to,
   check_left(to, request.destination, request.bytes, "destination");
   check_left(from, request.source, request.bytes, "source");
   count(Call::copy);
-  spend(machine_.costs.copy);
+  spend(costs_.copy);
   if (stream.tail) play_until(*stream.tail, "work before a native copy,", request.source.value);
   step(request, stream.thread);
   races_.join_host(races_.clock(stream.thread));

@@ -22,7 +22,9 @@ def draw(calibration: Document, file_format: str) -> bytes:
     groups = groups_of(calibration["numbers"])
     rates = [group for group in groups if group[0]["unit"] == "B/s"]
     times = [group for group in groups if group[0]["unit"] == "s"]
-    parts = [(title, rows) for title, rows in (("rates", rates), ("times", times)) if rows]
+    sizes = [group for group in groups if group[0]["unit"] == "B"]
+    titled = (("rates", rates), ("sizes", sizes), ("times", times))
+    parts = [(title, rows) for title, rows in titled if rows]
     figure = new_figure(10, 1.6 + ROW * len(groups) + 0.5 * len(parts))
     heights = [len(rows) + 1 for _, rows in parts]
     for axes, (title, rows) in zip(_axes(figure, heights), parts):

@@ -1,0 +1,176 @@
+#include "collective/open_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/quietly.h"
+
+namespace polypath {
+namespace {
+
+// A word is 0 without memory, else the notice's number + 1 and where in the allocation it is.
+constexpr int kOffsetBits = 56;
+constexpr std::uint64_t word(int notice, Bytes offset) {
+  return (static_cast<std::uint64_t>(notice) + 1) << kOffsetBits | offset.value;
+}
+constexpr int notice_of(std::uint64_t word) { return static_cast<int>(word >> kOffsetBits) - 1; }
+constexpr Bytes offset_of(std::uint64_t word) {
+  return {word & ((std::uint64_t{1} << kOffsetBits) - 1)};
+}
+
+}  // namespace
+
+OpenMemory::OpenMemory(Driver& driver, PlaceId gpu, int local, Notices notices, Offers offers)
+    : driver_(driver), gpu_(gpu), local_(local), notices_(std::move(notices)), offers_(offers) {}
+
+OpenMemory::~OpenMemory() {
+  for (const auto& each : imported_) quietly([&] { driver_.release_import(each.second); });
+}
+
+// --- this rank's own ---
+
+OpenMemory::Allocations::iterator OpenMemory::find(Address address) {
+  const auto after = own_.upper_bound(address);
+  if (after == own_.begin()) return own_.end();
+  const auto own = std::prev(after);
+  return address < own->first + own->second.size ? own : own_.end();
+}
+
+void OpenMemory::forget(Allocations::iterator own) {
+  if (own->second.notice) notices_.take_back(*own->second.notice);
+  own_.erase(own);
+}
+
+// The allocation at an address as it is now; none if the others could not use it anyway.
+OpenMemory::Allocations::iterator OpenMemory::look_up(Address address) {
+  const std::uint64_t id = driver_.memory_id(address);
+  const auto known = find(address);
+  if (known != own_.end() && known->second.id == id) return known;
+  if (known != own_.end()) forget(known);
+  const auto memory = id == 0 ? std::nullopt : driver_.find_memory(address);
+  if (!memory || memory->kind != MemoryKind::device || memory->place != gpu_) return own_.end();
+  if (own_.size() >= kMostOwn)
+    std::erase_if(own_, [](const auto& each) { return !each.second.notice; });
+  if (own_.size() >= kMostOwn) return own_.end();
+  return own_.insert_or_assign(memory->base, Own{.id = id, .size = memory->size}).first;
+}
+
+void OpenMemory::open(Address base, Own& own) {
+  try {
+    const ExportedMemory exported = driver_.export_memory(base);
+    own.notice =
+        notices_.say(Blob(reinterpret_cast<const char*>(exported.data()), exported.size()));
+  } catch (const Error&) {
+    own.is_private = true;
+  }
+}
+
+std::optional<std::uint64_t> OpenMemory::word_of(Address address, bool captured) {
+  if (address.value == 0) return 0;
+  const auto found = look_up(address);
+  if (found == own_.end()) return std::nullopt;
+  auto& [base, own] = *found;
+  if (own.is_private || ++own.uses <= kUsesBefore) return std::nullopt;
+  if (!own.notice && !captured) open(base, own);
+  if (!own.notice || !notices_.is_taken_by_all(*own.notice)) {
+    own.is_private = own.is_private || (own.notice && notices_.is_refused(*own.notice));
+    return std::nullopt;
+  }
+  return word(*own.notice, Bytes{address.value - base.value});
+}
+
+// All of them are looked at, so that those that are not open yet come to be.
+std::optional<Offers::Words> OpenMemory::words_of(const Addresses& own, bool captured) {
+  Offers::Words words{};
+  bool are_open = true;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const auto each = word_of(own[i], captured);
+    are_open = are_open && each;
+    words[i] = each.value_or(0);
+  }
+  return are_open ? std::optional(words) : std::nullopt;
+}
+
+// One at each call: what was freed is given back by the others.
+void OpenMemory::look_at_one() {
+  auto next = own_.upper_bound(looked_at_);
+  if (next == own_.end()) next = own_.begin();
+  if (next == own_.end()) return;
+  looked_at_ = next->first;
+  if (driver_.memory_id(next->first) != next->second.id) forget(next);
+}
+
+// --- the others' ---
+
+void OpenMemory::take(const Notices::News& news) {
+  const ExportedMemory exported(
+      reinterpret_cast<const std::byte*>(news.bytes.data()),
+      reinterpret_cast<const std::byte*>(news.bytes.data()) + news.bytes.size());
+  const bool is_taken = quietly([&] {
+    imported_[{news.from, news.number}] = driver_.import_memory(exported, gpu_);
+  });
+  if (!is_taken) imported_.erase({news.from, news.number});
+  notices_.answer(news, is_taken);
+}
+
+void OpenMemory::take_in() {
+  for (Notices::News& news : notices_.news()) {
+    if (news.bytes.empty()) gone_.push_back(std::move(news));
+    else take(news);
+  }
+  if (!gone_.empty() && (!last_use_ || last_use_())) release_gone();
+}
+
+void OpenMemory::release_gone() {
+  for (const Notices::News& news : gone_) {
+    const auto found = imported_.find({news.from, news.number});
+    if (found != imported_.end()) {
+      quietly([&] { driver_.release_import(found->second); });
+      imported_.erase(found);
+    }
+    notices_.answer(news, true);
+  }
+  gone_.clear();
+}
+
+std::optional<OpenMemory::Addresses> OpenMemory::addresses_of(int rank, const Offers::Words& words,
+                                                              const Addresses& own) const {
+  if (rank == local_) return own;
+  Addresses addresses{};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == 0) continue;
+    const auto found = imported_.find({rank, notice_of(words[i])});
+    if (found == imported_.end()) return std::nullopt;
+    addresses[i] = found->second + offset_of(words[i]);
+  }
+  return addresses;
+}
+
+// Who was waited for in vain is not waited for at the next calls, each time for twice as many.
+std::optional<std::vector<OpenMemory::Addresses>> OpenMemory::of_all(const Addresses& own,
+                                                                     Seconds patience,
+                                                                     bool captured) {
+  if (!captured) take_in();
+  look_at_one();
+  const auto words = words_of(own, captured);
+  const bool offers = words && alone_ == 0;
+  if (alone_ > 0) --alone_;
+  const auto all = offers_.decide(offers ? words : std::nullopt, patience);
+  if (!all) {
+    if (offers_.waited_in_vain())
+      alone_ = alone_next_, alone_next_ = std::min(2 * alone_next_, kMostPatient);
+    return std::nullopt;
+  }
+  alone_next_ = 1;
+  std::vector<Addresses> addresses;
+  for (int rank = 0; rank < static_cast<int>(all->size()); ++rank) {
+    const auto each = addresses_of(rank, (*all)[static_cast<std::size_t>(rank)], own);
+    if (!each)
+      fail(ErrorCode::internal, "memory of another rank is not open", "it was offered as that");
+    addresses.push_back(*each);
+  }
+  return addresses;
+}
+
+}  // namespace polypath

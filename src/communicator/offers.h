@@ -1,0 +1,70 @@
+#pragma once
+// Whether all ranks of a node do something in a way for which each of them has to be ready, where
+// nobody may be waited for long.
+//
+// For the n-th such decision each rank offers some words, or refuses. Its verdict is open at first,
+// `accepted` once all have offered, and `refused` once a rank refuses or has waited long enough.
+// The first change stands, by one atomic exchange; so all ranks do the same, however late they
+// come.
+//
+// Rings wrap: with R slots, decision n has the slot of n − R. Who offers for n knows that all ranks
+// have passed n − R, and else refuses; so no words are replaced that somebody may still read. Who
+// finds the slot with a later number has not offered for his, and so it was refused.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/units.h"
+
+namespace polypath {
+
+/// Not thread-safe: one thread at a time of each rank.
+class Offers {
+ public:
+  static constexpr std::size_t kWords = 2;
+  using Words = std::array<std::uint64_t, kWords>;
+
+  static std::size_t bytes_for(int ranks);
+  /// `memory` is shared by all ranks of the node, zeros at first, and outlives this.
+  Offers(void* memory, int ranks, int local) : memory_(memory), ranks_(ranks), local_(local) {}
+
+  /// The next decision: what all ranks have offered, in their order, or none if it was refused.
+  /// `mine` is none to refuse. Waits for the others for `patience` at most.
+  std::optional<std::vector<Words>> decide(const std::optional<Words>& mine, Seconds patience);
+  /// True if the last one was refused because this rank has waited long enough.
+  [[nodiscard]] bool waited_in_vain() const { return waited_in_vain_; }
+
+ private:
+  static constexpr std::uint64_t kSlots = 64;
+  enum State : std::uint64_t { open, accepted, refused };
+
+  struct alignas(64) Offer {
+    std::atomic<std::uint64_t> number;
+    std::array<std::atomic<std::uint64_t>, kWords> words;
+  };
+  struct alignas(64) Verdict {
+    std::atomic<std::uint64_t> value;  ///< 4·number + state
+  };
+
+  [[nodiscard]] Verdict& verdict() const;
+  [[nodiscard]] Offer& offer_of(int rank) const;
+  [[nodiscard]] std::atomic<std::uint64_t>& passed(int rank) const;
+  [[nodiscard]] bool has_all_passed(std::uint64_t number) const;
+  [[nodiscard]] bool have_all_offered() const;
+  [[nodiscard]] bool enter();
+  void publish(const Words& mine);
+  bool settle(State state);
+  [[nodiscard]] State wait(Seconds patience);
+
+  void* memory_;
+  int ranks_;
+  int local_;
+  std::uint64_t number_ = 0;
+  bool waited_in_vain_ = false;
+};
+
+}  // namespace polypath
