@@ -15,16 +15,17 @@ NOTHING = "-"
 NO_FILE = "No measurement is stored."
 
 
-def collectives_block(folder: Path) -> str:
-    """Return a table for each collective of the folder's collectives.json."""
-    file = folder / "collectives.json"
+def collectives_block(folder: Path, only: str = "", name: str = "collectives.json") -> str:
+    """Return a table for each collective of a file, or for one kind of them."""
+    file = folder / name
     if not file.exists():
         return NO_FILE
     document = json.loads(file.read_text(encoding="utf-8"))
     results = [each for each in document["results"] if each["algorithm"] == AUTOMATIC]
     if not all(each["verified"] for each in results):
-        raise SystemExit("collectives.json holds a result that is not verified")
+        raise SystemExit(f"{name} holds a result that is not verified")
     kinds = list(dict.fromkeys(kind_of(each) for each in results))
+    kinds = [kind for kind in kinds if only in ("", kind)]
     said = (
         f"{host_text(document['host'])}. One process per GPU, all libraries in turn in one run, "
         f"every element checked; `{document['command']}`. Microseconds, eager / captured graph, of "
@@ -33,6 +34,24 @@ def collectives_block(folder: Path) -> str:
     )
     parts = [section(kind, [each for each in results if kind_of(each) == kind]) for kind in kinds]
     return "\n\n".join([said, *parts])
+
+
+def product_block(folder: Path) -> str:
+    """Return what a matrix product and an all-reduce lose beside each other, by library."""
+    file = folder / "beside_product.json"
+    if not file.exists():
+        return NO_FILE
+    document = json.loads(file.read_text(encoding="utf-8"))
+    head = ["library", "all-reduce alone", "beside", "product alone", "beside", "it loses"]
+    rows = []
+    for result in document["results"]:
+        for each in ({"name": "polypath", **result}, *result["rivals"]):
+            alone, beside = each["product_alone_seconds"], each["product_seconds"]
+            times = (each["alone_seconds"], each["seconds"], alone, beside)
+            rows.append([each["name"], *(f"{time * 1e6:.0f}" for time in times),
+                         f"{100 * (beside / alone - 1):.1f} %"])  # fmt: skip
+    said = f"{host_text(document['host'])}; `{document['command']}`. Microseconds:"
+    return f"{said}\n\n{table(head, rows)}"
 
 
 def kind_of(result: Document) -> str:

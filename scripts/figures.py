@@ -32,6 +32,7 @@ MEASURED = gpu_figures.Measurements(ROOT / "results" / "h200x4")
 TWO = gpu_figures.Measurements(ROOT / "results" / "h200x2")
 ONE_GPU = [ROOT / "results" / name for name in ("h200x1", "h100x1")]
 PROGRAMS = ROOT / "results" / "h200x2"
+OTHER_PROGRAMS = ROOT / "results" / "h100x2"
 
 
 def readme_block() -> str:
@@ -60,6 +61,13 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "many"): piece_figures.many_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
     ("docs/collectives.md", "measured"): lambda: collective_figures.collectives_block(PROGRAMS),
+    ("docs/collectives.md", "h100"): lambda: collective_figures.collectives_block(
+        OTHER_PROGRAMS, "allreduce float32 sum"
+    ),
+    ("docs/collectives.md", "unreached"): lambda: collective_figures.collectives_block(
+        OTHER_PROGRAMS, name="collectives_without_peer_access.json"
+    ),
+    ("docs/collectives.md", "product"): lambda: collective_figures.product_block(OTHER_PROGRAMS),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
     ("docs/papers/README.md", "papers"): pages.citations,
