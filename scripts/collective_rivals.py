@@ -25,7 +25,7 @@ from typing import Any
 
 from rivals import documents, environment
 from rivals.cases import COLLECTIVES, OPERATORS, SIZES, Case, grid
-from rivals.worker import Plan
+from rivals.plan import Plan
 from rounds_in_turn import host
 
 UNITS = {"K": 10, "M": 20, "G": 30}

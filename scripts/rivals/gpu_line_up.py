@@ -6,7 +6,7 @@ from rivals.contender import Contender
 from rivals.gpu_contenders import Nccl, SymmetricMemory
 from rivals.gpu_nccl_newer import PLAIN, WAYS, NcclNewer, Way
 from rivals.gpu_polypath import GpuPolypath
-from rivals.worker import Plan
+from rivals.plan import Plan
 
 
 def contenders_of(plan: Plan) -> list[Contender]:

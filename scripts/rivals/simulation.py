@@ -7,8 +7,9 @@ from typing import Any
 
 import polypath
 
+from rivals.plan import Plan
 from rivals.simulated_ranks import SimulatedPolypath, SimulatedRanks, Table
-from rivals.worker import Plan, Silence, measure
+from rivals.worker import Silence, measure
 
 
 class Kept:

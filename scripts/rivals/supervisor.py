@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rivals.cases import Case
-from rivals.worker import Plan, on_gpu
+from rivals.plan import Plan
+from rivals.worker import on_gpu
 
 Target = Callable[..., None]  # rank, size, store, plan, reports
 Tell = Callable[[Case, dict[str, Any]], None]

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 from rivals.cases import Case
 from rivals.contender import Contender
 from rivals.environment import environment
+from rivals.plan import Plan
 from rivals.ranks import Ranks
 from rivals.turns import BrokenError, Turns
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be measured."""
-
-    cases: list[Case]
-    rounds: int
-    algorithms: list[str]
-    executor: str
-    rivals: bool = True  # beside Polypath
-    nccl: str = ""  # the path of another NCCL than PyTorch's
-    without_peers: str = ""  # how NCCL goes without peer access (environment.py); "": with it
-    beside_product: bool = False
-    absent: dict[str, str] = field(default_factory=dict)  # names of contenders: why
-    skipped: dict[Case, dict[str, str]] = field(default_factory=dict)  # labels: why
 
 
 class Sender(Protocol):

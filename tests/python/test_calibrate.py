@@ -32,7 +32,7 @@ def test_a_simulated_machine_gives_back_its_own_numbers():
     calibration = succeed("calibrate", "--machine", "h200x4", "--json", "-").json()
 
     jsonschema.Draft202012Validator(result_schemas.CALIBRATION).validate(calibration)
-    assert len(calibration["numbers"]) == 20 * 2 + 23 + (5 + 5 + 4) + 9
+    assert len(calibration["numbers"]) == 20 * 2 + 23 + (5 + 5 + 4) + 2 * 2 + 10
     for number in calibration["numbers"]:
         assert number["measured"] == pytest.approx(number["nominal"], rel=CLOSE), number
         assert number["source"].startswith("measured 2")

@@ -22,6 +22,7 @@ ranks_module = importlib.import_module("rivals.ranks")
 simulation = importlib.import_module("rivals.simulation")
 supervisor = importlib.import_module("rivals.supervisor")
 turns = importlib.import_module("rivals.turns")
+plans = importlib.import_module("rivals.plan")
 worker = importlib.import_module("rivals.worker")
 script = importlib.import_module("collective_rivals")
 Case, Lap = cases.Case, ranks_module.Lap
@@ -180,7 +181,7 @@ def test_every_collective_is_measured_and_right_on_a_simulated_machine(tmp_path:
 
 
 def test_an_algorithm_by_name_is_measured_beside_the_automatic_choice() -> None:
-    plan = worker.Plan([Case("allreduce", 6000)], 1, ["auto", "ring"], "stream")
+    plan = plans.Plan([Case("allreduce", 6000)], 1, ["auto", "ring"], "stream")
 
     reports = simulation.run("h200x4", 2, plan)
 
@@ -191,7 +192,7 @@ def test_an_algorithm_by_name_is_measured_beside_the_automatic_choice() -> None:
 
 
 def test_an_algorithm_that_does_not_do_it_is_missing_and_the_others_go_on() -> None:
-    plan = worker.Plan([Case("alltoall", 6000)], 1, ["ring", "auto"], "stream")
+    plan = plans.Plan([Case("alltoall", 6000)], 1, ["ring", "auto"], "stream")
 
     reports = simulation.run("h200x4", 2, plan)
 
@@ -208,7 +209,7 @@ def test_a_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         simulated.SimulatedRanks, "fill", lambda self, tensor, _: fill(self, tensor, 0)
     )
-    plan = worker.Plan([Case("allreduce", 6000)], 1, ["auto"], "stream")
+    plan = plans.Plan([Case("allreduce", 6000)], 1, ["auto"], "stream")
 
     reports = simulation.run("h200x4", 2, plan)
 
@@ -246,7 +247,7 @@ def stuck_at_the_start(rank: int, size: int, store: str, plan: Any, reports: Any
 
 def test_what_hangs_or_dies_is_left_out_and_the_rest_is_measured() -> None:
     told: list[int] = []
-    plan = worker.Plan([Case("allreduce", size) for size in (4, 8, 16, 32)], 1, ["auto"], "stream")
+    plan = plans.Plan([Case("allreduce", size) for size in (4, 8, 16, 32)], 1, ["auto"], "stream")
     watching = supervisor.Supervisor(2, 3, 60, lambda case, _: told.append(case.bytes), obedient)
 
     outcome = watching.run(plan)
@@ -279,7 +280,7 @@ def test_a_gpu_that_fails_for_good_ends_the_processes_and_says_who_did_it() -> N
         name="NCCL", modes=("eager", "graph"), does=lambda _: True, ready=lambda _: ready
     )
     told: list[Any] = []
-    plan = worker.Plan([Case("allreduce", 4)], 1, ["auto"], "stream")
+    plan = plans.Plan([Case("allreduce", 4)], 1, ["auto"], "stream")
     contender.open = lambda _: None
 
     with pytest.raises(turns.BrokenError, match="illegal address"):
@@ -290,7 +291,7 @@ def test_a_gpu_that_fails_for_good_ends_the_processes_and_says_who_did_it() -> N
 
 
 def test_nothing_is_measured_for_longer_than_the_budget() -> None:
-    plan = worker.Plan([Case("allreduce", 4)], 1, ["auto"], "stream")
+    plan = plans.Plan([Case("allreduce", 4)], 1, ["auto"], "stream")
 
     outcome = supervisor.Supervisor(1, 60, 1, lambda *_: None, stuck_at_the_start).run(plan)
 

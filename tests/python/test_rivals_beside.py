@@ -20,6 +20,7 @@ documents = importlib.import_module("rivals.documents")
 ranks_module = importlib.import_module("rivals.ranks")
 supervisor = importlib.import_module("rivals.supervisor")
 turns = importlib.import_module("rivals.turns")
+plans = importlib.import_module("rivals.plan")
 worker = importlib.import_module("rivals.worker")
 Case, Lap = cases.Case, ranks_module.Lap
 
@@ -113,7 +114,7 @@ class Rival(contender_module.Contender):
 
 def reports_of(contenders: list[Any], product: Any, rounds: int = 3) -> list[Any]:
     told: list[Any] = []
-    plan = worker.Plan([Case("allreduce", 1 << 28)], rounds, ["auto"], "stream")
+    plan = plans.Plan([Case("allreduce", 1 << 28)], rounds, ["auto"], "stream")
 
     def begin(*about: Any) -> Any:
         return beside.BesideTurns(product, *about)
@@ -211,7 +212,7 @@ def of_one_rank(rank: int, size: int, store: str, plan: Any, reports: Any) -> No
 
 
 def test_what_hangs_beside_the_product_is_left_out_and_the_rest_is_measured() -> None:
-    plan = worker.Plan([Case("allreduce", 1 << 28)], 1, ["auto"], "stream", nccl="/lib.so",
+    plan = plans.Plan([Case("allreduce", 1 << 28)], 1, ["auto"], "stream", nccl="/lib.so",
                        without_peers="plain", beside_product=True)  # fmt: skip
     watching = supervisor.Supervisor(2, 3, 60, lambda *_: None, of_one_rank)
 

@@ -154,7 +154,7 @@ SHOTS = ["torch symmetric memory, one-shot", "torch symmetric memory, two-shot"]
 )
 @pytest.mark.usefixtures("newer")
 def test_those_take_part_that_can(options: dict[str, Any], names: list[str]) -> None:
-    plan = importlib.import_module("rivals.worker").Plan([], 1, ["auto"], "stream", **options)
+    plan = importlib.import_module("rivals.plan").Plan([], 1, ["auto"], "stream", **options)
 
     line_up = importlib.import_module("rivals.gpu_line_up").contenders_of(plan)
 
