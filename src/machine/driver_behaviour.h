@@ -56,8 +56,8 @@ struct DriverBehaviour {
   int kernel_blocks = 16;
 
   /// What a call that lets a stream write a flag, or wait for one, costs the calling thread; and
-  /// from where the stream has reached the write until a stream that waits for it goes on. The first
-  /// is not measured: what is published of such calls is 1 to 2 us for each.
+  /// from where the stream has reached the write until a stream that waits for it goes on. The
+  /// first is not measured: what is published of such calls is 1 to 2 us for each.
   Seconds flag_call = 1.5_us;
   Seconds flag_latency = 5.8_us;
   /// What a kernel takes that exchanges messages with those of other GPUs (kernels/mail.h), beside
