@@ -118,9 +118,8 @@ std::vector<std::optional<BurstFound>> measure_bursts(
     const std::vector<CapacityFound>& capacities) {
   Knowledge known;
   for (const HopTimes& hop : hops) known.bandwidths.push_back(hop.bandwidth());
-  for (std::size_t r = 0; r < capacities.size(); ++r)
-    known.capacities.push_back(capacities[r].total.value > 0 ? capacities[r].total
-                                                             : BytesPerSecond::infinity());
+  for (const CapacityFound& each : capacities)
+    known.capacities.emplace_back(each.total.value > 0 ? each.total : BytesPerSecond::infinity());
   std::vector<std::optional<BurstFound>> found(capacities.size());
   for (std::size_t r = 0; r < capacities.size(); ++r) {
     if (!capacities[r].is_limit) continue;
