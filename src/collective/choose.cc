@@ -44,6 +44,10 @@ std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest&
   return radices;
 }
 
+bool are_divided(const CollectiveOptions& options) {
+  return options.divided || options.private_memory;
+}
+
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
   if (options.executor == Executor::native)
     fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
@@ -97,18 +101,17 @@ Seconds CollectivePlanner::predict(const CollectiveRequest& request, Executor ex
 }
 
 void CollectivePlanner::predict(CollectiveDraft& draft, const CollectiveRequest& request,
-                                const std::vector<Executor>& executors, const Program& program) {
+                                const CollectiveOptions& options, const Program& program) {
   draft.predicted = Seconds::infinity();
-  for (const Executor executor : executors) {
-    const Seconds predicted =
-        predict(request, executor, program, divided_ || draft.tuning.private_memory);
+  for (const Executor executor : executors_of(options)) {
+    const Seconds predicted = predict(request, executor, program, are_divided(options));
     if (predicted < draft.predicted) draft.predicted = predicted, draft.executor = executor;
   }
 }
 
 CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
-                                              const std::vector<Executor>& executors) {
+                                              const CollectiveOptions& options) {
   CollectiveDraft best = draft;
   best.predicted = Seconds::infinity();
   std::size_t nodes = 0;
@@ -118,7 +121,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     const Program program = build(*draft.algorithm, machine_, request, draft.tuning, &routes_);
     if (program.nodes().size() != nodes) {
       nodes = program.nodes().size();
-      predict(draft, request, executors, program);
+      predict(draft, request, options, program);
       in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
       if (in_vain == 0) best = draft;
     }
@@ -140,7 +143,7 @@ CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
       draft.tuning.several_paths = several;
       draft.tuning.private_memory = options.private_memory;
       draft.tuning.radix = radix;
-      draft = best_piece(draft, request, executors_of(options));
+      draft = best_piece(draft, request, options);
       if (draft.predicted < best.predicted) best = draft;
     }
   return best;
@@ -149,13 +152,11 @@ CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
 CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
                                        const CollectiveOptions& options) {
   check(machine_, request);
-  divided_ = options.divided;
   CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
   for (const Algorithm* algorithm : candidates(machine_, request, options))
     plan.decisions.push_back({.draft = best_of(*algorithm, request, options), .reason = {}});
-  const bool among_ranks = options.divided || options.private_memory;
   const auto counted = [&](const AlgorithmDecision& decision) {
-    const bool certain = !among_ranks || decision.draft.algorithm->is_kernel;
+    const bool certain = !are_divided(options) || decision.draft.algorithm->is_kernel;
     return decision.draft.predicted * (certain ? 1 : 1 + kLeastGainOfCopies);
   };
   std::stable_sort(plan.decisions.begin(), plan.decisions.end(),

@@ -27,7 +27,7 @@ struct CollectiveOptions {
   PathChoice paths = PathChoice::any;
   std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
   bool private_memory = false;               ///< as in Tuning
-  bool divided = false;  ///< among ranks that are processes or threads of their own
+  bool divided = false;  ///< among ranks of their own; they are, too, if memory is private
   /// Algorithms that reduce in another order than the fixed one may be chosen: sums and products of
   /// floating-point numbers then have bits that depend on the size and the machine. Those that are
   /// named may always be.
@@ -77,9 +77,9 @@ class CollectivePlanner {
                                         const CollectiveRequest& request,
                                         const CollectiveOptions& options);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
-                                           const std::vector<Executor>& executors);
+                                           const CollectiveOptions& options);
   void predict(CollectiveDraft& draft, const CollectiveRequest& request,
-               const std::vector<Executor>& executors, const Program& program);
+               const CollectiveOptions& options, const Program& program);
   [[nodiscard]] Seconds predict(const CollectiveRequest& request, Executor executor,
                                 const Program& program, bool divided);
 
@@ -87,7 +87,6 @@ class CollectivePlanner {
   Settings settings_;
   HopRates rates_;
   Routes routes_;
-  bool divided_ = false;  ///< the present one's option
 };
 
 }  // namespace polypath

@@ -20,9 +20,26 @@ bool is_nvlink(const Machine& machine, HopId hop) {
 MailUse use_of(int number) { return number % 2 == 0 ? MailUse::reduce : MailUse::store; }
 MailWay way_of(int number) { return number / 2 % 2 == 0 ? MailWay::lines : MailWay::parcels; }
 
-// Of messages to all ranks together.
 Bytes part_of(Bytes all, int ranks) { return {all.value / static_cast<std::uint64_t>(ranks)}; }
+
+// Of messages to all ranks together. A mailbox has two halves of what n − 1 others send: those of
+// the three sizes take 34, 64 and 256 MiB of a GPU, each (n − 1)/n times that, once a call needs
+// it. So 64 MiB between two ranks are one message.
 constexpr Bytes kLines = 16_MiB, kFewParcels = 32_MiB, kParcels = 128_MiB;
+
+// Until messages to all other ranks are over.
+Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes message,
+                  MailWay way) {
+  const DriverBehaviour& driver = machine.driver;
+  const bool in_lines = way == MailWay::lines;
+  const double reached = in_lines ? driver.mail_efficiency : driver.parcel_efficiency;
+  const auto hop = ranks.size() > 1 ? machine.find_hop(ranks[0], ranks[1]) : std::nullopt;
+  const Seconds latency = in_lines ? driver.mail_latency : driver.parcel_latency;
+  if (!hop) return latency;
+  const auto others = static_cast<double>(ranks.size() - 1);
+  return latency + Seconds{others * bytes_on_links(message, way).real() /
+                           (reached * machine.hop(*hop).bandwidth.value)};
+}
 
 }  // namespace
 
@@ -38,19 +55,6 @@ Bytes mail_room(int ranks, MailWay way) {
 Bytes mail_box(int ranks, const Mail& mail) {
   const bool few = mail.way == MailWay::parcels && mail.message <= part_of(kFewParcels, ranks);
   return box_for(few ? part_of(kFewParcels, ranks) : mail_room(ranks, mail.way), mail.way);
-}
-
-Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes message,
-                  MailWay way) {
-  const DriverBehaviour& driver = machine.driver;
-  const bool in_lines = way == MailWay::lines;
-  const double reached = in_lines ? driver.mail_efficiency : driver.parcel_efficiency;
-  const auto hop = ranks.size() > 1 ? machine.find_hop(ranks[0], ranks[1]) : std::nullopt;
-  const Seconds latency = in_lines ? driver.mail_latency : driver.parcel_latency;
-  if (!hop) return latency;
-  const auto others = static_cast<double>(ranks.size() - 1);
-  return latency + Seconds{others * bytes_on_links(message, way).real() /
-                           (reached * machine.hop(*hop).bandwidth.value)};
 }
 
 MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {

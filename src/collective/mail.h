@@ -21,11 +21,9 @@ Bytes mail_room(int ranks, MailWay way);
 /// The box of messages that are no larger: one of two sizes for parcels, so that there are no more
 /// than two mailboxes.
 Bytes mail_box(int ranks, const Mail& mail);
-/// Lines or parcels, whichever are over first by the machine's numbers.
+/// Lines or parcels, whichever are over first by the machine's numbers and the hop between the
+/// first two ranks.
 MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
-/// The same of a way: until messages to all other ranks are over, by the hop between the first two.
-Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes message,
-                  MailWay way);
 
 /// True if kernels of all these GPUs can exchange messages: each writes into the others' memory
 /// over NVLink, where lines arrive whole. Not more than kMostMails of them one after another.

@@ -53,7 +53,9 @@ OpenMemory::Allocations::iterator OpenMemory::look_up(Address address) {
   if (own_.size() >= kMostOwn)
     std::erase_if(own_, [](const auto& each) { return !each.second.notice; });
   if (own_.size() >= kMostOwn) return own_.end();
-  return own_.insert_or_assign(memory->base, Own{.id = id, .size = memory->size}).first;
+  // One that was freed may have begun there as well, and been too short to contain the address.
+  if (const auto before = own_.find(memory->base); before != own_.end()) forget(before);
+  return own_.emplace(memory->base, Own{.id = id, .size = memory->size}).first;
 }
 
 void OpenMemory::open(Address base, Own& own) {
@@ -62,8 +64,9 @@ void OpenMemory::open(Address base, Own& own) {
     own.notice =
         notices_.say(Blob(reinterpret_cast<const char*>(exported.data()), exported.size()));
   } catch (const Error&) {
-    own.is_private = true;
+    own.notice.reset();
   }
+  own.is_private = !own.notice;
 }
 
 std::optional<std::uint64_t> OpenMemory::word_of(Address address, bool captured) {

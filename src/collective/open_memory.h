@@ -60,7 +60,8 @@ class OpenMemory {
     Bytes size;
     int uses = 0;
     std::optional<int> notice = {};
-    bool is_private = false;  ///< for good: it cannot be shared, or somebody could not open it
+    /// For good: it cannot be shared, too many others are, or somebody could not open it.
+    bool is_private = false;
   };
   using Allocations = std::map<Address, Own>;  ///< by base
 

@@ -262,15 +262,15 @@ std::optional<std::vector<Address>> RankCollectives::open_buffers(const Ready& m
   return own;
 }
 
-std::uint64_t RankCollectives::put(const CollectiveCall& call, const Kind& kind,
-                                   StreamHandle stream, bool captured) {
+std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& kind,
+                                        StreamHandle stream, bool captured) {
   const Ready& made = ready(kind);
   copy_own(call, stream);
   const std::vector<Address> own = buffers_of(call, kind);
   const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
   if (!all) return run_->run(*made.usual.program, own, stream, captured);
   const std::uint64_t run = run_->run(*made.open.program, *all, stream, captured);
-  open_.note_use([this, run] { return run_->is_done(run); });
+  if (!captured) open_.note_use([this, run] { return run_->is_done(run); });
   ++open_calls_;
   return run;
 }
@@ -280,7 +280,7 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   check_memory(call, kind);
   const bool captured = driver_.is_capturing(stream);
   if (captured && !ready_.contains(kind)) fail_to_capture();
-  enqueue(record_of(kind), captured, [&] { return put(call, kind, stream, captured); });
+  enqueue(record_of(kind), captured, [&] { return run_part(call, kind, stream, captured); });
 }
 
 const RankProgram& RankCollectives::barrier_program() {

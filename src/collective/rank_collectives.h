@@ -62,9 +62,10 @@ class RankCollectives {
 
   /// Enqueues the rank's part on `stream`, one of its GPU, after what is there; what comes next is
   /// after all that touches its memory. The first call of each kind and size waits for all ranks,
-  /// later ones for nobody. Into a stream that is being captured it goes if it is not the first.
-  /// Errors: invalid_argument for a call that nobody can do, or if the ranks' calls differ;
-  /// communicator after an abort; those of the driver.
+  /// later ones for nobody; those that have a second program for 1 ms at most. Into a stream that
+  /// is being captured it goes if it is not the first. Errors: invalid_argument for a call that
+  /// nobody can do, or if the ranks' calls differ; communicator after an abort; those of the
+  /// driver.
   void run(const CollectiveCall& call, StreamHandle stream);
   /// Makes what such calls need. Waits for all ranks.
   void prepare(const CollectiveCall& call);
@@ -96,8 +97,8 @@ class RankCollectives {
   };
   struct Ready {
     Way usual;
-    Way open =
-        {};  ///< in memory that all ranks have opened; without a program if that gains nothing
+    /// In memory that all ranks have opened; without a program if that gains nothing.
+    Way open = {};
   };
 
   [[nodiscard]] AllGather exchange();
@@ -121,8 +122,8 @@ class RankCollectives {
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
   /// The number of its run.
-  std::uint64_t put(const CollectiveCall& call, const Kind& kind, StreamHandle stream,
-                    bool captured);
+  std::uint64_t run_part(const CollectiveCall& call, const Kind& kind, StreamHandle stream,
+                         bool captured);
   /// All ranks' memories, if they are open; those of this rank alone are given.
   [[nodiscard]] std::optional<std::vector<Address>> open_buffers(const Ready& made,
                                                                  std::vector<Address> own,

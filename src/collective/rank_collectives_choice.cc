@@ -15,6 +15,7 @@ namespace {
 
 // Below, kernels with mailboxes are as fast, and to ask for memory would not pay.
 constexpr Bytes kOpenFrom = 8_MiB;
+
 // What rank 0 says, as it lies in memory: all ranks are the same program on the same machine.
 struct Choice {
   ShortName algorithm;
@@ -43,7 +44,6 @@ Blob RankCollectives::proposal(const CollectiveRequest& request, const Collectiv
   std::string problem;
   try {
     const CollectiveDraft draft = planner_.plan(request, options).chosen();
-    if (draft.predicted == Seconds::infinity() && !options.divided) fail_to_divide(request, draft);
     choice = {.algorithm = draft.algorithm->name,
               .tuning = draft.tuning,
               .executor = draft.executor,
@@ -82,6 +82,7 @@ void RankCollectives::check_agreed(const std::string& structure) {
        "Let all ranks use the same machine, with the same calibration and settings.");
 }
 
+// Without a program if ranks of their own cannot do it.
 RankCollectives::Way RankCollectives::make_way(const CollectiveRequest& request,
                                                const CollectiveOptions& options) {
   Way made{agreed(request, options), nullptr};
@@ -120,6 +121,7 @@ CollectiveOptions RankCollectives::open_options(const CollectiveDraft& usual) co
 RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
   const CollectiveRequest request = request_of(kind);
   Ready made{make_way(request, options_)};
+  if (!made.usual.program) fail_to_divide(request, made.usual.draft);
   if (!may_open(request)) return made;
   Way open = make_way(request, open_options(made.usual.draft));
   const bool gains = open.draft.predicted <= made.usual.draft.predicted;

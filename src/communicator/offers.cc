@@ -1,6 +1,7 @@
 #include "communicator/offers.h"
 
 #include <chrono>
+#include <thread>
 
 namespace polypath {
 namespace {
@@ -66,6 +67,7 @@ bool Offers::settle(State state) {
   return verdict().value.compare_exchange_strong(expected, value_of(number_, state));
 }
 
+// Who is waited for may need this very core.
 Offers::State Offers::wait(Seconds patience) {
   const auto start = Clock::now();
   for (;;) {
@@ -75,6 +77,7 @@ Offers::State Offers::wait(Seconds patience) {
     if (have_all_offered()) (void)settle(accepted);
     else if (std::chrono::duration<double>(Clock::now() - start).count() > patience.value)
       waited_in_vain_ = settle(refused);
+    else std::this_thread::yield();
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // More do not gain anything on an H200 (results/h200x2/kernels.json).
 constexpr std::uint64_t kMostBlocks = 96;
-// 64 take 1.11 times as long as 132 for parcels (results/h100x2/parcels.json), and so many find
+// 64 take 1.13 times as long as 132 for parcels (results/h100x2/parcels.json), and so many find
 // room at the same time on an H100 or H200. Parcels of 32 KiB are the best of 16 to 64.
 constexpr std::uint64_t kMostParcelBlocks = 128;
 constexpr std::uint64_t kMostOfParcel = 32 << 10;

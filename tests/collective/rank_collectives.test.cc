@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/collective_call.h"
 #include "support/errors.h"
 #include "support/rank_buffers.h"
 #include "support/ranks.h"
@@ -54,26 +55,6 @@ class RankedCollectives : public testing::Test {
             action(Rank{collectives, stream, rank});
             driver_.destroy_stream(stream);
           });
-  }
-
-  /// The call of a rank on these memories.
-  static CollectiveCall call_of(const CollectiveRequest& request, const RankBuffers& buffers,
-                                int rank) {
-    const auto number = static_cast<std::size_t>(rank);
-    const Bytes own = request.part() * static_cast<std::uint64_t>(rank);
-    const Address memory = buffers.addresses()[number];
-    CollectiveCall call{.collective = request.collective,
-                        .reduction = request.reduction,
-                        .root = request.root,
-                        .elements = request.elements,
-                        .input = memory,
-                        .output = memory,
-                        .counts = request.counts,
-                        .in_place = request.in_place};
-    if (!request.in_place) call.output = buffers.addresses()[number + kRanks];
-    else if (request.collective == Collective::all_gather) call.input = memory + own;
-    else if (request.collective == Collective::reduce_scatter) call.output = memory + own;
-    return call;
   }
 
   CollectiveRequest request_of(Collective collective, std::uint64_t elements) const {

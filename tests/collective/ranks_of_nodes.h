@@ -9,6 +9,7 @@
 #include "communicator/together.h"
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/collective_call.h"
 #include "support/rank_buffers.h"
 #include "support/ranks.h"
 
@@ -60,26 +61,6 @@ class RanksOfNodes : public testing::Test {
             .ranks = {gpus_.begin(), gpus_.begin() + layout.size()},
             .elements = elements,
             .root = 1};
-  }
-
-  /// The call of a rank on these memories.
-  static CollectiveCall call_of(const CollectiveRequest& request, const RankBuffers& buffers,
-                                int rank) {
-    const auto number = static_cast<std::size_t>(rank);
-    const Address memory = buffers.addresses()[number];
-    CollectiveCall call{.collective = request.collective,
-                        .reduction = request.reduction,
-                        .root = request.root,
-                        .elements = request.elements,
-                        .input = memory,
-                        .output = memory,
-                        .counts = request.counts,
-                        .in_place = request.in_place};
-    const Bytes own = request.part() * static_cast<std::uint64_t>(rank);
-    if (!request.in_place) call.output = buffers.addresses()[number + request.ranks.size()];
-    else if (request.collective == Collective::all_gather) call.input = memory + own;
-    else if (request.collective == Collective::reduce_scatter) call.output = memory + own;
-    return call;
   }
 
   /// All of it, one after another, by the same ranks.

@@ -29,6 +29,16 @@ void check_image(const Functions& cuda, Result result, const std::string& name, 
        "Give PTX or a cubin for this GPU that has a function of that name.");
 }
 
+// Kernels that wait for those of other GPUs leave some multiprocessors free: else two of them that
+// run at the same time, in another order on each GPU, might wait for each other for good.
+constexpr int kFreeMultiprocessors = 4;
+
+unsigned most_that_meet(const Functions& cuda, int gpu) {
+  int all = 0;
+  if (cuda.device_attribute(&all, kDeviceMultiprocessors, gpu) != kSuccess) return 0;
+  return static_cast<unsigned>(std::max(all - kFreeMultiprocessors, 1));
+}
+
 }  // namespace
 
 // All of them are of 64 bits, so that they lie in CUDA's buffer as in an array, whether the kernel
@@ -44,6 +54,8 @@ KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest
   extra_ = {kParameterBuffer, first, kParameterBufferSize, &bytes_, kParametersEnd};
   parameters_.function = kernel.function;
   parameters_.blocks[0] = request.shape.blocks;
+  if (request.meeting && kernel.most_that_meet > 0)
+    parameters_.blocks[0] = std::min(parameters_.blocks[0], kernel.most_that_meet);
   parameters_.threads_per_block[0] = request.shape.threads_per_block;
   parameters_.extra = extra_.data();
 }
@@ -64,6 +76,7 @@ KernelHandle CudaDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
       cuda_.module_function(&loaded->function, loaded->module, kernel.name.c_str());
   if (found != kSuccess) (void)cuda_.module_unload(loaded->module);
   check_image(cuda_, found, kernel.name, "cuModuleGetFunction");
+  loaded->most_that_meet = most_that_meet(cuda_, ordinal(gpu));
   return {reinterpret_cast<std::uintptr_t>(loaded.release())};
 }
 

@@ -15,7 +15,8 @@ struct CudaDriver::LoadedKernel {
   ContextPointer context = nullptr;
   ModulePointer module = nullptr;
   FunctionPointer function = nullptr;
-  std::size_t parameters = 0;  ///< as Kernel::parameters
+  std::size_t parameters = 0;   ///< as Kernel::parameters
+  unsigned most_that_meet = 0;  ///< blocks of a kernel that meets others; 0: any number
 };
 
 /// The parameters of a run, one after another, kept where CUDA's pointers to them stay good.

@@ -65,6 +65,7 @@ constexpr unsigned kMemoryHost = 1;
 constexpr unsigned kMemoryDevice = 2;
 
 // CUdevice_attribute
+constexpr int kDeviceMultiprocessors = 16;
 constexpr int kDeviceComputeMode = 20;
 constexpr int kDeviceAsyncEngineCount = 40;
 constexpr int kDeviceVirtualMemory = 102;

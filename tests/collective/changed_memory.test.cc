@@ -1,0 +1,56 @@
+// Memory that ranks open to each other, where an address comes to mean another allocation
+// (collective/open_memory.h).
+
+#include <gtest/gtest.h>
+
+#include "collective/open_memory.h"
+#include "machine/load_machine.h"
+#include "support/forwarding_driver.h"
+#include "support/ranks.h"
+
+namespace polypath::test {
+namespace {
+
+/// Says of one allocation that it is another one, of another size, at the same address.
+class ChangingMemory final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  std::uint64_t memory_id(Address) override { return id; }
+  std::optional<MemoryInfo> find_memory(Address address) override {
+    auto memory = ForwardingDriver::find_memory(address);
+    memory->size = size;
+    return memory;
+  }
+
+  std::uint64_t id = 1;
+  Bytes size;
+};
+
+// The address is beyond what was there, where nothing was known.
+TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
+  sim::SimDriver simulated(load_machine("h200x4"));
+  ChangingMemory driver(simulated);
+  const PlaceId gpu = first_gpus(simulated.machine(), 1).front();
+  const Address memory = driver.allocate(gpu, 1_MiB);
+  std::vector<std::uint64_t> notices(Notices::bytes_for(2) / sizeof(std::uint64_t));
+  struct alignas(64) Line {
+    std::array<std::byte, 64> bytes;
+  };
+  std::vector<Line> offers(Offers::bytes_for(2) / sizeof(Line));
+  Notices others(notices.data(), 2, 1);
+  OpenMemory open(driver, gpu, 0, {notices.data(), 2, 0}, {offers.data(), 2, 0});
+  driver.size = 1_KiB;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(open.of_all({memory}, {}, false));
+  ASSERT_EQ(others.news().size(), 1U);
+
+  driver.id = 2, driver.size = 1_MiB;
+  EXPECT_FALSE(open.of_all({memory + 2_KiB}, {}, false));
+
+  const auto news = others.news();
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(news[0].bytes, "");
+  driver.free(memory);
+}
+
+}  // namespace
+}  // namespace polypath::test
