@@ -15,23 +15,32 @@ namespace {
 class ChangingMemory final : public ForwardingDriver {
  public:
   using ForwardingDriver::ForwardingDriver;
-  std::uint64_t memory_id(Address) override { return id; }
+  std::uint64_t memory_id(Address address) override { return is_there(address) ? id : kOther; }
   std::optional<MemoryInfo> find_memory(Address address) override {
     auto memory = ForwardingDriver::find_memory(address);
-    memory->size = size;
+    if (is_there(address)) memory->size = size;
     return memory;
   }
 
+  Address begin;
   std::uint64_t id = 1;
   Bytes size;
+
+ private:
+  static constexpr std::uint64_t kOther = 99;
+  [[nodiscard]] bool is_there(Address address) const {
+    return address.value - begin.value < Bytes{1_MiB}.value;
+  }
 };
 
-// The address is beyond what was there, where nothing was known.
+// The address is beyond what was there, where nothing was known; and the call at hand looks whether
+// another allocation still is what it was.
 TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
   sim::SimDriver simulated(load_machine("h200x4"));
   ChangingMemory driver(simulated);
   const PlaceId gpu = first_gpus(simulated.machine(), 1).front();
-  const Address memory = driver.allocate(gpu, 1_MiB);
+  const Address memory = driver.begin = driver.allocate(gpu, 1_MiB);
+  const Address other = driver.allocate(gpu, 1_MiB);
   std::vector<std::uint64_t> notices(Notices::bytes_for(2) / sizeof(std::uint64_t));
   struct alignas(64) Line {
     std::array<std::byte, 64> bytes;
@@ -41,6 +50,7 @@ TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
   OpenMemory open(driver, gpu, 0, {notices.data(), 2, 0}, {offers.data(), 2, 0});
   driver.size = 1_KiB;
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(open.of_all({memory}, {}, false));
+  EXPECT_FALSE(open.of_all({other}, {}, false));
   ASSERT_EQ(others.news().size(), 1U);
 
   driver.id = 2, driver.size = 1_MiB;
@@ -49,7 +59,7 @@ TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
   const auto news = others.news();
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].bytes, "");
-  driver.free(memory);
+  driver.free(memory), driver.free(other);
 }
 
 }  // namespace
