@@ -60,6 +60,7 @@ class Torch(types.ModuleType):
     """As much of torch as a call uses."""
 
     Tensor, strided = Tensor, Tensor.layout
+    is_grad_enabled = staticmethod(lambda: True)
     _C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda _gpu: 0)
     autograd = types.SimpleNamespace(
         graph=types.SimpleNamespace(increment_version=lambda _tensor: None)

@@ -4,7 +4,13 @@ The engine, and reports as JSON texts; polypath.reports makes dictionaries of th
 scripts/write_stub.py writes this stub; src/ways/python has what it is made of.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence
+)
 from typing import Any
 
 import numpy as np
@@ -351,3 +357,17 @@ class CollectiveRank:
     @property
     def gpu(self) -> str:
         """This rank's GPU."""
+
+class TensorCalls:
+    """Calls of PyTorch's tensors that have been checked, to be run often."""
+
+    def __init__(self, gpu: int, run: Callable[[CollectiveCall, int | Stream], object], tensor: type, current_stream: Callable[[int], int | Stream], note_write: Callable[[Any], object] | None, is_grad_enabled: Callable[[], bool]) -> None:
+        """Use a rank's run, the class of tensors and functions of PyTorch."""
+
+    def keep(self, what: Hashable, tensor: Any, output: Any, call: CollectiveCall) -> None:
+        """Remember a call; what it asks for is compared by its value."""
+
+    def run(self, what: Hashable, tensor: Any, output: Any) -> bool:
+        """
+        Enqueue the call on the current stream; do nothing and return False if it is not remembered.
+        """

@@ -6,20 +6,15 @@ import atexit
 import os
 import sys
 import weakref
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from polypath._core import Buffer, CollectiveCall, CollectiveRank, Context, Meeting
-from polypath.collective_calls import checked_call, checked_message
-from polypath.collective_checks import Call, Member, addresses_like, counts_of
+from polypath._core import CollectiveCall, CollectiveRank, Context, Meeting
+from polypath.collective_calls import Calls
+from polypath.collective_checks import addresses_like, counts_of
 from polypath.element_types import size_of
-from polypath.frameworks import framework_of
-from polypath.memory import Framework
 from polypath.process_context import process_context
 from polypath.rank_meeting import Rounds, rank_place, rounds_of_mpi, rounds_of_torch
-from polypath.streams import GpuStream, stream_of_rank
-
-MOST_KNOWN = 4096  # calls that need no second check
 
 _open: weakref.WeakSet[Collectives] = weakref.WeakSet()
 
@@ -46,11 +41,8 @@ class Collectives:
 
     def __init__(self, rank: CollectiveRank, context: Context) -> None:
         """Use the from_... functions."""
-        self._rank, self._context = rank, context
-        self._gpu = int(rank.gpu[3:])
-        self._member = Member(rank.rank, rank.size, self._gpu)
-        self._known: dict[Hashable, CollectiveCall] = {}
-        self._own_stream: Any = None
+        self._rank = rank
+        self._calls = Calls(rank, context)
         _open.add(self)
 
     # --- how ranks find one another ---
@@ -130,12 +122,12 @@ class Collectives:
     @property
     def rank(self) -> int:
         """This rank, from 0 on."""
-        return self._member.rank
+        return self._rank.rank
 
     @property
     def size(self) -> int:
         """How many ranks there are."""
-        return self._member.size
+        return self._rank.size
 
     @property
     def nodes(self) -> int:
@@ -154,7 +146,7 @@ class Collectives:
         dtype: str | None = None,
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors, element by element, for all ranks; None: in place."""
-        self._run(("allreduce", op, 0, dtype, ()), tensor, output, stream)
+        self._calls.run(("allreduce", op, 0, dtype, ()), tensor, output, stream)
 
     def reduce(
         self, tensor: Any, root: int = 0, output: Any = None, op: str = "sum", stream: Any = None,
@@ -162,7 +154,7 @@ class Collectives:
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors for the root; the output counts there only."""
         output = output if self.rank == root else None
-        self._run(("reduce", op, root, dtype, ()), tensor, output, stream)
+        self._calls.run(("reduce", op, root, dtype, ()), tensor, output, stream)
 
     def reduce_scatter(
         self, tensor: Any, output: Any = None, op: str = "sum", stream: Any = None, *,
@@ -172,7 +164,7 @@ class Collectives:
 
         None: in place, where the part lies in the tensor; the other parts stay as they are.
         """
-        self._run(("reducescatter", op, 0, dtype, ()), tensor, output, stream)
+        self._calls.run(("reducescatter", op, 0, dtype, ()), tensor, output, stream)
 
     def all_gather(
         self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
@@ -181,13 +173,13 @@ class Collectives:
 
         None: in place, where the tensor is the output and rank r's part of it is what it gives.
         """
-        self._run(("allgather", "sum", 0, dtype, ()), tensor, output, stream)
+        self._calls.run(("allgather", "sum", 0, dtype, ()), tensor, output, stream)
 
     def all_to_all(
         self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
     ) -> None:
         """Give part r of each rank's tensor to rank r; None: in place."""
-        self._run(("alltoall", "sum", 0, dtype, ()), tensor, output, stream)
+        self._calls.run(("alltoall", "sum", 0, dtype, ()), tensor, output, stream)
 
     def all_to_all_v(
         self, tensor: Any, counts: Sequence[Sequence[int]], output: Any = None, stream: Any = None,
@@ -200,7 +192,7 @@ class Collectives:
         `counts[j][i]`.
         """
         blocks = counts_of(counts, self.size)
-        self._run(("alltoallv", "sum", 0, dtype, blocks), tensor, output, stream)
+        self._calls.run(("alltoallv", "sum", 0, dtype, blocks), tensor, output, stream)
 
     def send_receive(
         self, tensor: Any, source: int, destination: int, stream: Any = None, *,
@@ -210,29 +202,13 @@ class Collectives:
 
         The others' tensors only say how many elements there are, and of which type.
         """
-        framework = framework_of(tensor)
-        key = (source, destination, dtype, framework.known_by(tensor, dtype))
-        call = self._known.get(key)
-        if call is None:
-            call = checked_message(source, destination, tensor, dtype, self._member)
-            self._keep(key, call)
-        if stream is None and isinstance(tensor, Buffer):
-            self._run_and_wait(call)
-            return
-        handle = framework.current_handle(tensor, self._gpu) if stream is None else (
-            self._named(stream).handle
-        )  # fmt: skip
-        self._rank.run(call, handle)
-        if self.rank == destination:
-            framework.note_write(tensor)
-        if stream is not None:
-            self._note_use(stream, ((framework, tensor),))
+        self._calls.send(tensor, source, destination, dtype, stream)
 
     def broadcast(
         self, tensor: Any, root: int = 0, stream: Any = None, *, dtype: str | None = None
     ) -> None:
         """Give the root's tensor to all ranks, into theirs."""
-        self._run(("broadcast", "sum", root, dtype, ()), tensor, None, stream)
+        self._calls.run(("broadcast", "sum", root, dtype, ()), tensor, None, stream)
 
     def prepare(
         self, collective: str, elements: int, dtype: str, *, op: str = "sum", root: int = 0,
@@ -263,12 +239,7 @@ class Collectives:
         With a stream nobody waits but that stream: what follows in it comes after all that was in
         the other ranks' streams before their barrier.
         """
-        if stream is not None:
-            self._rank.barrier(self._named(stream).handle)
-        elif self._context.simulated:
-            self._rank.await_messages()  # a simulated stream ends only if nothing is to come yet
-        else:
-            self._rank.barrier()
+        self._calls.barrier(stream)
 
     def close(self) -> None:
         """End this rank, when its streams are done and all other ranks end theirs, too."""
@@ -289,55 +260,6 @@ class Collectives:
 
     def __repr__(self) -> str:
         return f"<polypath.Collectives, rank {self.rank} of {self.size} on {self.gpu}>"
-
-    # --- how it is done ---
-
-    def _run(
-        self, what: tuple[str, str, int, str | None, tuple[int, ...]], tensor: Any, output: Any,
-        stream: Any,
-    ) -> None:  # fmt: skip
-        """Do what the fields of a Call say. What has been checked once is not checked again."""
-        framework = target = framework_of(tensor)
-        into, given, taken = tensor, framework.known_by(tensor, what[3]), None
-        if output is not None:
-            target, into = framework_of(output), output
-            taken = target.known_by(output, what[3])
-        key = (what, given, taken)
-        call = self._known.get(key)
-        if call is None:
-            call = checked_call(Call(*what), tensor, output, self._member)
-            self._keep(key, call)
-        if stream is None and not isinstance(into, Buffer):  # what is called again and again
-            self._rank.run(call, framework.current_handle(tensor, self._gpu))
-            target.note_write(into)
-        elif stream is None:
-            self._run_and_wait(call)
-        else:
-            self._rank.run(call, self._named(stream).handle)
-            target.note_write(into)
-            self._note_use(stream, ((framework, tensor), (target, output)))
-
-    def _keep(self, key: Hashable, call: CollectiveCall) -> None:
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known[key] = call
-
-    def _named(self, stream: Any) -> GpuStream:
-        return stream_of_rank(stream, self._gpu)
-
-    def _run_and_wait(self, call: CollectiveCall) -> None:
-        """Use a stream of our own. A simulated one ends only if all ranks have enqueued theirs."""
-        if self._own_stream is None:
-            self._own_stream = self._context.stream(self.gpu)
-        self._rank.run(call, self._own_stream)
-        if self._context.simulated:
-            self.barrier()
-        self._own_stream.synchronize()
-
-    def _note_use(self, stream: Any, ends: Iterable[tuple[Framework, Any]]) -> None:
-        for framework, thing in ends:
-            if thing is not None:
-                framework.note_use(framework.memory(thing), self._named(stream))
 
 
 def _leave() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from polypath._core import CollectiveCall, TensorCalls
 from polypath.element_types import size_of
 from polypath.messages import message
 from polypath.streams import GpuStream, StreamHandle
+
+RankRun = Callable[[CollectiveCall, StreamHandle], object]  # enqueues one rank's part
 
 UNTYPED = 0  # the item size of plain bytes, which may become elements of any size
 
@@ -102,6 +105,10 @@ class Framework:
         Whatever they find out later to be wrong must make it another value.
         """
         return self.elements(thing, dtype)
+
+    def tensor_calls(self, run: RankRun, gpu: int) -> TensorCalls | None:  # noqa: ARG002
+        """Return what finds and runs calls of its tensors that have been checked, if it can."""
+        return None
 
     def check_gradient(self, thing: Any) -> None:
         """Raise ValueError if gradients are expected to flow through the tensor."""

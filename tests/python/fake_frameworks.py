@@ -82,11 +82,16 @@ class Torch(types.ModuleType):
             stream=self._stream,
             ExternalStream=self._external,
         )
-        graph = types.SimpleNamespace(increment_version=lambda tensor: self.note("write", tensor))
+        graph = types.SimpleNamespace(increment_version=self._increment_version)
         self.autograd = types.SimpleNamespace(graph=graph)
 
     def note(self, *entry: Any) -> None:
         self.log.append(entry)
+
+    def _increment_version(self, tensor: TorchTensor) -> None:
+        if tensor.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        self.note("write", tensor)
 
     def is_grad_enabled(self) -> bool:
         return self.grad_enabled
@@ -137,6 +142,7 @@ class TorchTensor:
     conjugated: bool = False
     negated: bool = False
     layout: str = "strided"
+    inference: bool = False
     device: Device = field(init=False)
 
     def __post_init__(self) -> None:
@@ -174,7 +180,7 @@ class TorchTensor:
         return self.negated
 
     def is_inference(self) -> bool:
-        return False
+        return self.inference
 
     def is_pinned(self) -> bool:
         return self.pinned

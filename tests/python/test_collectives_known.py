@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -216,6 +217,39 @@ def test_each_write_is_noted(context: polypath.Context, torch: Torch) -> None:
         return torch.log.count(("write", tensor))
 
     assert among_ranks(context, 2, call) == [3, 5]
+
+
+# They have no version, and nothing is kept of them for a backward pass.
+def test_a_tensor_of_inference_is_reduced_again(context: polypath.Context, torch: Torch) -> None:
+    def call(own: Collectives) -> np.ndarray:
+        tensor = torch.tensor(own.rank, COUNT, np.float32, inference=True)
+        ones = np.ones(COUNT)
+        reduced(torch, own, tensor, ones)
+        return reduced(torch, own, tensor, ones)
+
+    for found in among_ranks(context, 2, call):
+        assert np.array_equal(found, 2 * np.ones(COUNT))
+
+
+def test_a_write_that_cannot_be_noted_is_an_error(context: polypath.Context, torch: Torch) -> None:
+    refuses = threading.Event()
+
+    def increment_version(_tensor: TorchTensor) -> None:
+        if refuses.is_set():
+            raise RuntimeError("no version")
+
+    torch.autograd.graph.increment_version = increment_version
+
+    def call(own: Collectives) -> None:
+        tensor = torch.tensor(own.rank, COUNT, np.float32)
+        own.all_reduce(tensor)
+        own.barrier()
+        refuses.set()
+        with pytest.raises(RuntimeError, match="no version"):
+            own.all_reduce(tensor)
+        own.barrier()
+
+    among_ranks(context, 2, call)
 
 
 def test_closed_collectives_do_nothing(context: polypath.Context, torch: Torch) -> None:

@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from polypath.memory import Elements, Framework, Memory
+from polypath._core import TensorCalls
+from polypath.memory import Elements, Framework, Memory, RankRun
 from polypath.messages import message
 from polypath.streams import GpuStream, StreamHandle
 
@@ -87,6 +88,17 @@ class PyTorch(Framework):
             )  # fmt: skip
         except RuntimeError:  # not all layouts have an address: the checks say what is wrong
             return self.elements(thing, dtype)
+
+    def tensor_calls(self, run: RankRun, gpu: int) -> TensorCalls | None:
+        """Return what finds and runs calls of tensors that are of the class itself."""
+
+        def current_stream(number: int) -> StreamHandle:
+            return self.current_handle(None, number)
+
+        return TensorCalls(
+            gpu, run, self.exact, self._raw_stream or current_stream, self._increment_version,
+            self.module.is_grad_enabled,
+        )  # fmt: skip
 
     def check_gradient(self, thing: Any) -> None:
         """Raise ValueError for a tensor that autograd watches; it would not see the copy."""

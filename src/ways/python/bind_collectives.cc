@@ -8,6 +8,7 @@
 
 #include "ways/python/bindings.h"
 #include "ways/python/collective_rank.h"
+#include "ways/python/tensor_calls.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -170,6 +171,36 @@ void bind_call(nb::module_& module) {
 Equal addresses are in place; alltoallv, which alone has counts, says so.)");
 }
 
+void bind_tensor_calls(nb::module_& module) {
+  nb::class_<TensorCalls>(module, "TensorCalls",
+                          "Calls of PyTorch's tensors that have been checked, to be run often.")
+      .def(
+          "__init__",
+          [](TensorCalls* calls, int gpu, nb::object run, nb::object tensor,
+             nb::object current_stream, nb::object note_write, nb::object is_grad_enabled) {
+            new (calls)
+                TensorCalls(gpu, {std::move(run), std::move(tensor), std::move(current_stream),
+                                  std::move(note_write), std::move(is_grad_enabled)});
+          },
+          "gpu"_a, "run"_a, "tensor"_a, "current_stream"_a, "note_write"_a.none(),
+          "is_grad_enabled"_a,
+          nb::sig("def __init__(self, gpu: int, run: collections.abc.Callable[[CollectiveCall, "
+                  "int | Stream], object], tensor: type, "
+                  "current_stream: collections.abc.Callable[[int], int | Stream], "
+                  "note_write: collections.abc.Callable[[typing.Any], object] | None, "
+                  "is_grad_enabled: collections.abc.Callable[[], bool]) -> None"),
+          "Use a rank's run, the class of tensors and functions of PyTorch.")
+      .def("keep", &TensorCalls::keep, "what"_a, "tensor"_a, "output"_a.none(), "call"_a,
+           nb::sig("def keep(self, what: collections.abc.Hashable, tensor: typing.Any, "
+                   "output: typing.Any, call: CollectiveCall) -> None"),
+           "Remember a call; what it asks for is compared by its value.")
+      .def("run", &TensorCalls::run, "what"_a, "tensor"_a, "output"_a.none(),
+           nb::sig("def run(self, what: collections.abc.Hashable, tensor: typing.Any, "
+                   "output: typing.Any) -> bool"),
+           "Enqueue the call on the current stream; do nothing and return False if it is not "
+           "remembered.");
+}
+
 void bind_calls(nb::class_<CollectiveRank>& rank) {
   rank.def("run", &CollectiveRank::run, "call"_a, "stream"_a,
            nb::sig("def run(self, call: CollectiveCall, stream: int | Stream) -> None"),
@@ -204,6 +235,7 @@ void bind_collectives(nb::module_& module) {
       module, "CollectiveRank", "One rank's end of collectives; polypath.Collectives is over it.");
   bind_meetings(rank);
   bind_calls(rank);
+  bind_tensor_calls(module);
   rank.def_prop_ro("rank", &CollectiveRank::rank, "This rank.")
       .def_prop_ro("size", &CollectiveRank::size, "How many ranks there are.")
       .def_prop_ro("nodes", &CollectiveRank::nodes, "On how many nodes they are.")
