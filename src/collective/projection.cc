@@ -29,6 +29,9 @@ class Projection {
         nodes_(whole.nodes().size(), kNone),
         awaits_(order.flags().size(), kNone) {
     add_buffers(ranks);
+    const Queue own{{}, ranks[index(rank)]};
+    for (std::size_t queue = 0; queue < queues_.size(); ++queue)
+      if (whole.queues()[queue] == own) queues_[queue] = Program::kCallersQueue;
     queues_[Program::kCallersQueue] = Program::kCallersQueue;
     if (const int only = only_queue(); only != kNone) queues_[index(only)] = Program::kCallersQueue;
   }

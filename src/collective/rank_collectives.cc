@@ -263,8 +263,7 @@ std::optional<std::vector<Address>> RankCollectives::open_buffers(const Ready& m
 }
 
 std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& kind,
-                                        StreamHandle stream, bool captured) {
-  const Ready& made = ready(kind);
+                                        const Ready& made, StreamHandle stream, bool captured) {
   copy_own(call, stream);
   const std::vector<Address> own = buffers_of(call, kind);
   const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
@@ -279,8 +278,13 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Kind kind = kind_of(call);
   check_memory(call, kind);
   const bool captured = driver_.is_capturing(stream);
-  if (captured && !ready_.contains(kind)) fail_to_capture();
-  enqueue(record_of(kind), captured, [&] { return run_part(call, kind, stream, captured); });
+  const auto found = ready_.find(kind);
+  const bool is_first = found == ready_.end();
+  if (captured && is_first) fail_to_capture();
+  enqueue(is_first ? record_of(kind) : found->second.record, captured, [&] {
+    const Ready& made = is_first ? ready(kind) : found->second;
+    return run_part(call, kind, made, stream, captured);
+  });
 }
 
 const RankProgram& RankCollectives::barrier_program() {

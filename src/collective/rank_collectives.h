@@ -96,6 +96,7 @@ class RankCollectives {
     std::unique_ptr<RankProgram> program;
   };
   struct Ready {
+    CallRecord record;  ///< of its calls
     Way usual;
     /// In memory that all ranks have opened; without a program if that gains nothing.
     Way open = {};
@@ -122,8 +123,8 @@ class RankCollectives {
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
   /// The number of its run.
-  std::uint64_t run_part(const CollectiveCall& call, const Kind& kind, StreamHandle stream,
-                         bool captured);
+  std::uint64_t run_part(const CollectiveCall& call, const Kind& kind, const Ready& made,
+                         StreamHandle stream, bool captured);
   /// All ranks' memories, if they are open; those of this rank alone are given.
   [[nodiscard]] std::optional<std::vector<Address>> open_buffers(const Ready& made,
                                                                  std::vector<Address> own,

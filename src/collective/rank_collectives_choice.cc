@@ -120,7 +120,7 @@ CollectiveOptions RankCollectives::open_options(const CollectiveDraft& usual) co
 
 RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {
   const CollectiveRequest request = request_of(kind);
-  Ready made{make_way(request, options_)};
+  Ready made{record_of(kind), make_way(request, options_)};
   if (!made.usual.program) fail_to_divide(request, made.usual.draft);
   if (!may_open(request)) return made;
   Way open = make_way(request, open_options(made.usual.draft));

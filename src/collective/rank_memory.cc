@@ -198,7 +198,9 @@ std::vector<Address> RankMemory::addresses(const RankPart& part,
   if (static_cast<int>(callers.size()) != part.first_mailbox)
     fail(ErrorCode::invalid_argument, fmt::format("{} memories cannot be used", callers.size()),
          fmt::format("the program has {}", part.first_mailbox), "Pass one for each.");
-  std::vector<Address> all(callers.begin(), callers.end());
+  std::vector<Address> all;
+  all.reserve(part.program.buffers().size());
+  all.assign(callers.begin(), callers.end());
   for (int rank = 0; rank < part.first_flags - part.first_mailbox; ++rank)
     all.push_back(known(rank, mailboxes_.at(part.mailbox)[static_cast<std::size_t>(rank)]));
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)

@@ -11,8 +11,12 @@ namespace {
 // later node may record it again.
 class DriverCalls {
  public:
-  DriverCalls(Driver& driver, const Binding& bound, EventHandle forked)
-      : driver_(driver), bound_(bound), forked_(forked), watch_(bound.transfer().stopwatch) {}
+  DriverCalls(Driver& driver, const Binding& bound, EventHandle forked, EventList& in_callers)
+      : driver_(driver),
+        bound_(bound),
+        forked_(forked),
+        in_callers_(in_callers),
+        watch_(bound.transfer().stopwatch) {}
 
   void fork() { driver_.record(forked_, bound_.transfer().stream); }
   void start(int queue) {
@@ -69,21 +73,30 @@ class DriverCalls {
 
   [[nodiscard]] EventHandle event_of(int number) const {
     const Node& node = bound_.program().node(number);
-    return bound_.queue(node.queue).events.at(node.event);
+    const bool in_callers = node.queue == Program::kCallersQueue;
+    return (in_callers ? in_callers_ : bound_.queue(node.queue).events).at(node.event);
   }
 
   Driver& driver_;
   const Binding& bound_;
   EventHandle forked_;
+  EventList& in_callers_;
   Stopwatch* watch_;  ///< null: the paths are not timed
   EventHandle ended_;
 };
 
 }  // namespace
 
+EventList& StreamExecutor::in_callers_streams(PlaceId gpu) {
+  return in_callers_.try_emplace(gpu, driver_, gpu).first->second;
+}
+
 void StreamExecutor::prepare(const Transfer& transfer) {
   (void)forked_.on(transfer.stream_gpu);
   const Program& program = *transfer.program;
+  EventList& in_callers = in_callers_streams(transfer.stream_gpu);
+  if (const int events = program.events_of(Program::kCallersQueue); events > 0)
+    (void)in_callers.at(events - 1);
   for (int number = 1; number < static_cast<int>(program.queues().size()); ++number) {
     QueueStream& queue = hops_.stream(program.queues()[static_cast<std::size_t>(number)]);
     if (const int events = program.events_of(number); events > 0) (void)queue.events.at(events - 1);
@@ -95,7 +108,8 @@ void StreamExecutor::prepare(const Transfer& transfer) {
 
 void StreamExecutor::run(const Transfer& transfer) {
   const Binding bound(hops_, transfer);
-  DriverCalls calls(driver_, bound, forked_.on(transfer.stream_gpu));
+  DriverCalls calls(driver_, bound, forked_.on(transfer.stream_gpu),
+                    in_callers_streams(transfer.stream_gpu));
   put_into_streams(*transfer.program, calls);
 }
 

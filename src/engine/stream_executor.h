@@ -6,6 +6,8 @@
 //   first hop:          └─ copy c0 ─ copy c1 ─ ... (slot free?) copy cR ─ ...
 //   second hop:                └─ copy c0 ─ copy c1 ─ ...           ────┘
 
+#include <map>
+
 #include "engine/hops.h"
 #include "engine/transfer.h"
 
@@ -23,9 +25,12 @@ class StreamExecutor {
   [[nodiscard]] EventHandle forked_on(PlaceId gpu) { return forked_.on(gpu); }
 
  private:
+  [[nodiscard]] EventList& in_callers_streams(PlaceId gpu);
+
   Driver& driver_;
   Hops& hops_;
   EventSet forked_;
+  std::map<PlaceId, EventList> in_callers_;  ///< of nodes in callers' streams, by Node::event
 };
 
 }  // namespace polypath
