@@ -1,7 +1,9 @@
 #include "collective/open_memory.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "core/error.h"
 #include "core/quietly.h"
@@ -69,30 +71,43 @@ void OpenMemory::open(Address base, Own& own) {
   own.is_private = !own.notice;
 }
 
-std::optional<std::uint64_t> OpenMemory::word_of(Address address, bool captured) {
+std::optional<std::uint64_t> OpenMemory::word_of(Address address, bool at_once, bool& waits) {
   if (address.value == 0) return 0;
   const auto found = look_up(address);
   if (found == own_.end()) return std::nullopt;
   auto& [base, own] = *found;
-  if (own.is_private || ++own.uses <= kUsesBefore) return std::nullopt;
-  if (!own.notice && !captured) open(base, own);
+  if (own.is_private || (++own.uses <= kUsesBefore && !at_once)) return std::nullopt;
+  if (!own.notice) open(base, own);
   if (!own.notice || !notices_.is_taken_by_all(*own.notice)) {
     own.is_private = own.is_private || (own.notice && notices_.is_refused(*own.notice));
+    waits = waits || !own.is_private;
     return std::nullopt;
   }
   return word(*own.notice, Bytes{address.value - base.value});
 }
 
 // All of them are looked at, so that those that are not open yet come to be.
-std::optional<Offers::Words> OpenMemory::words_of(const Addresses& own, bool captured) {
-  Offers::Words words{};
-  bool are_open = true;
+OpenMemory::Wanted OpenMemory::words_of(const Addresses& own, bool at_once) {
+  Wanted wanted{.words = Offers::Words{}};
   for (std::size_t i = 0; i < own.size(); ++i) {
-    const auto each = word_of(own[i], captured);
-    are_open = are_open && each;
-    words[i] = each.value_or(0);
+    const auto each = word_of(own[i], at_once, wanted.waits);
+    if (each && wanted.words) (*wanted.words)[i] = *each;
+    else wanted.words.reset();
   }
-  return are_open ? std::optional(words) : std::nullopt;
+  return wanted;
+}
+
+// Each rank says what it opens before it takes what others have said. So whose memory all have
+// taken knows that all others have said theirs, and takes them before it goes on.
+OpenMemory::Wanted OpenMemory::words_once_open(const Addresses& own, Seconds patience) {
+  const auto start = std::chrono::steady_clock::now();
+  for (;;) {
+    const Wanted wanted = words_of(own, true);
+    take_in(true);
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+    if (!wanted.waits || waited.count() > patience.value) return wanted;
+    std::this_thread::yield();
+  }
 }
 
 // One at each call: what was freed is given back by the others.
@@ -117,12 +132,13 @@ void OpenMemory::take(const Notices::News& news) {
   notices_.answer(news, is_taken);
 }
 
-void OpenMemory::take_in() {
+// Nothing is given back while something is captured.
+void OpenMemory::take_in(bool captured) {
   for (Notices::News& news : notices_.news()) {
     if (news.bytes.empty()) gone_.push_back(std::move(news));
     else take(news);
   }
-  if (!gone_.empty() && (!last_use_ || last_use_())) release_gone();
+  if (!captured && !gone_.empty() && (!last_use_ || last_use_())) release_gone();
 }
 
 void OpenMemory::release_gone() {
@@ -151,18 +167,23 @@ std::optional<OpenMemory::Addresses> OpenMemory::addresses_of(int rank, const Of
 }
 
 // Who was waited for in vain is not waited for at the next calls, each time for twice as many.
+void OpenMemory::be_alone() {
+  alone_ = alone_next_;
+  alone_next_ = std::min(2 * alone_next_, kMostPatient);
+}
+
 std::optional<std::vector<OpenMemory::Addresses>> OpenMemory::of_all(const Addresses& own,
                                                                      Seconds patience,
                                                                      bool captured) {
-  if (!captured) take_in();
+  const bool waits = captured && alone_ == 0;
+  if (!waits) take_in(captured);
   look_at_one();
-  const auto words = words_of(own, captured);
-  const bool offers = words && alone_ == 0;
+  const Wanted wanted = waits ? words_once_open(own, patience) : words_of(own, captured);
+  const bool offers = wanted.words && alone_ == 0;
   if (alone_ > 0) --alone_;
-  const auto all = offers_.decide(offers ? words : std::nullopt, patience);
+  const auto all = offers_.decide(offers ? wanted.words : std::nullopt, patience);
   if (!all) {
-    if (offers_.waited_in_vain())
-      alone_ = alone_next_, alone_next_ = std::min(2 * alone_next_, kMostPatient);
+    if (offers_.waited_in_vain() || (waits && wanted.waits)) be_alone();
     return std::nullopt;
   }
   alone_next_ = 1;

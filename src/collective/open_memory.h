@@ -43,7 +43,8 @@ class OpenMemory {
   /// The memories of all ranks in one call, as this rank reaches them; none if one of them is not
   /// open, or a rank does not come for `patience`. Address 0 stays 0. All ranks ask for the same
   /// calls, in the same order, and get the same answer.
-  /// In a call that is captured nothing is exported or imported.
+  /// A call that is captured will be replayed: its memory is opened at once, for which the others
+  /// are waited for, too, for `patience` at most.
   std::optional<std::vector<Addresses>> of_all(const Addresses& own, Seconds patience,
                                                bool captured);
   /// Says that what of_all() returned last is used by a run, of which `is_done` knows when it ends.
@@ -65,16 +66,22 @@ class OpenMemory {
   };
   using Allocations = std::map<Address, Own>;  ///< by base
 
-  [[nodiscard]] std::optional<Offers::Words> words_of(const Addresses& own, bool captured);
-  [[nodiscard]] std::optional<std::uint64_t> word_of(Address address, bool captured);
+  struct Wanted {
+    std::optional<Offers::Words> words;  ///< none if some memory is not open
+    bool waits = false;                  ///< some memory may be open soon
+  };
+  [[nodiscard]] Wanted words_of(const Addresses& own, bool at_once);
+  [[nodiscard]] Wanted words_once_open(const Addresses& own, Seconds patience);
+  [[nodiscard]] std::optional<std::uint64_t> word_of(Address address, bool at_once, bool& waits);
   [[nodiscard]] Allocations::iterator find(Address address);
   [[nodiscard]] Allocations::iterator look_up(Address address);
   void open(Address base, Own& own);
   void forget(Allocations::iterator own);
   void look_at_one();
-  void take_in();
+  void take_in(bool captured);
   void take(const Notices::News& news);
   void release_gone();
+  void be_alone();
   [[nodiscard]] std::optional<Addresses> addresses_of(int rank, const Offers::Words& words,
                                                       const Addresses& own) const;
 

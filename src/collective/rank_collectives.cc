@@ -23,6 +23,7 @@ constexpr Seconds kPatience{10};  // with what waits on the GPU, after an abort
 // With the other ranks' calls, as a part of what a call takes, and in all.
 constexpr double kPatientFor = 0.25;
 constexpr Seconds kMostPatience{1e-3};
+constexpr Seconds kPatienceInCapture{0.05};  // once, for what is run again and again
 
 std::string said(const Machine& machine, PlaceId gpu) {
   return fmt::format("{}, {} places, {}", machine.name, machine.places.size(),
@@ -251,7 +252,8 @@ std::optional<std::vector<Address>> RankCollectives::open_buffers(const Ready& m
   const auto number = static_cast<std::size_t>(rank()), ranks = ranks_.size();
   OpenMemory::Addresses mine{own[number]};
   if (own.size() > ranks) mine[1] = own[ranks + number];
-  const Seconds usual = std::min(made.open.draft.predicted * kPatientFor, kMostPatience);
+  const Seconds usual = captured ? kPatienceInCapture
+                                 : std::min(made.open.draft.predicted * kPatientFor, kMostPatience);
   const Seconds patience = options_.patience.value_or(usual);
   const auto all = open_.of_all(mine, patience, captured);
   if (!all) return std::nullopt;

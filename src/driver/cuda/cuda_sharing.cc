@@ -26,6 +26,7 @@ ExportedMemory CudaDriver::export_memory(Address address) {
   shared.offset = address.value - memory->base.value;
   check(cuda_.device_uuid(&shared.gpu, ordinal(memory->place)), "cuDeviceGetUuid");
   const Current current(contexts_.of(ordinal(memory->place)));
+  const RelaxedCapture relaxed;
   check(cuda_.ipc_export(&shared.handle, memory->base.value), "cuIpcGetMemHandle");
   return bytes_of(shared);
 }
