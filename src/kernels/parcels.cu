@@ -114,12 +114,12 @@ class Parcels {
   std::uint64_t half_;
 };
 
-// What warps of a block have done, in shared memory: whoever awaits it sees what they have seen.
+// What a warp of a block has done, in shared memory: whoever awaits it sees what that has seen.
+// Each warp has one of its own: the sum of two says nothing of the slower one.
 class Count {
  public:
   __device__ explicit Count(unsigned& count) : count_(count) {}
 
-  // Each warp for itself.
   __device__ void note() const {
     __syncwarp();
     if (threadIdx.x % kThreadsOfWarp == 0)
@@ -145,23 +145,26 @@ class Count {
 // in place the one is where the other goes.
 template <class Take>
 __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
-  __shared__ unsigned counts[2];
-  if (threadIdx.x < 2) counts[threadIdx.x] = 0;
+  __shared__ unsigned counts[kSendingWarps + 1];
+  if (threadIdx.x <= kSendingWarps) counts[threadIdx.x] = 0;
   __syncthreads();
-  const Count sent(counts[0]), arrived(counts[1]);
+  const Count arrived(counts[kSendingWarps]);
+  const auto await_sent = [&](unsigned number) {
+    for (unsigned warp = 0; warp < kSendingWarps; ++warp) Count(counts[warp]).await(number);
+  };
   if (threadIdx.x < kSending)
     parcels.for_all([&](std::uint64_t parcel, unsigned) {
       parcels.send({kSending, threadIdx.x}, parcel);
-      sent.note();
+      Count(counts[threadIdx.x / kThreadsOfWarp]).note();
     });
   else if (threadIdx.x < kSending + kSaying)
     parcels.for_all([&](std::uint64_t parcel, unsigned number) {
-      sent.await(number * kSendingWarps);
+      await_sent(number);
       parcels.say(threadIdx.x - kSending, parcel);
     });
   else if (threadIdx.x < kSending + kSaying + kWatching)
     parcels.for_all([&](std::uint64_t parcel, unsigned number) {
-      sent.await(number * kSendingWarps);
+      await_sent(number);
       parcels.watch(threadIdx.x - kSending - kSaying, parcel);
       arrived.note();
     });
