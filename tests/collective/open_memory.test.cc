@@ -173,57 +173,5 @@ TEST_F(OpenCalls, AreMadeByAllOrByNoneWhereNobodyIsWaitedFor) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
-/// Two ranks' ends of what they open to each other, on one machine.
-class TwoEnds : public testing::Test {
- protected:
-  struct alignas(64) Line {
-    std::array<std::byte, 64> bytes;
-  };
-
-  [[nodiscard]] std::unique_ptr<OpenMemory> end_of(int rank) {
-    return std::make_unique<OpenMemory>(driver_, gpus_[static_cast<std::size_t>(rank)], rank,
-                                        Notices{notices_.data(), 2, rank},
-                                        Offers{offers_.data(), 2, rank});
-  }
-
-  sim::SimDriver driver_{load_machine("h200x4")};
-  std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), 2);
-  std::vector<std::uint64_t> notices_ =
-      std::vector<std::uint64_t>(Notices::bytes_for(2) / sizeof(std::uint64_t));
-  std::vector<Line> offers_ = std::vector<Line>(Offers::bytes_for(2) / sizeof(Line));
-};
-
-// A graph of one call, in memory that no call has used before.
-TEST_F(TwoEnds, OpenMemoryAtOnceForACallThatIsCaptured) {
-  const std::array memory = {driver_.allocate(gpus_[0], 1_MiB), driver_.allocate(gpus_[1], 1_MiB)};
-  std::array<std::optional<std::vector<OpenMemory::Addresses>>, 2> all;
-  {
-    std::vector<std::jthread> threads;
-    for (const std::size_t rank : {0U, 1U})
-      threads.emplace_back([&, rank, end = std::shared_ptr(end_of(static_cast<int>(rank)))] {
-        all[rank] = end->of_all({memory[rank]}, Seconds{20}, true);
-      });
-  }
-
-  for (const auto& each : all) {
-    ASSERT_TRUE(each);
-    for (const std::size_t rank : {0U, 1U}) EXPECT_EQ((*each)[rank][0], memory[rank]);
-  }
-  for (const Address each : memory) driver_.free(each);
-}
-
-// The second call waits for nobody: what it would wait for is 20 s.
-TEST_F(TwoEnds, AreNotWaitedForAgainByWhoCapturesAlone) {
-  const Address memory = driver_.allocate(gpus_[0], 1_MiB);
-  const auto end = end_of(0);
-
-  EXPECT_FALSE(end->of_all({memory}, Seconds{1e-3}, true));
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_FALSE(end->of_all({memory}, Seconds{20}, true));
-
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
-  driver_.free(memory);
-}
-
 }  // namespace
 }  // namespace polypath::test

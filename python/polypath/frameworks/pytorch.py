@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import Any
 
 from polypath._core import TensorCalls
@@ -91,14 +92,9 @@ class PyTorch(Framework):
 
     def tensor_calls(self, run: RankRun, gpu: int) -> TensorCalls | None:
         """Return what finds and runs calls of tensors that are of the class itself."""
-
-        def current_stream(number: int) -> StreamHandle:
-            return self.current_handle(None, number)
-
-        return TensorCalls(
-            gpu, run, self.exact, self._raw_stream or current_stream, self._increment_version,
-            self.module.is_grad_enabled,
-        )  # fmt: skip
+        current_stream = self._raw_stream or partial(self.current_handle, None)
+        return TensorCalls(gpu, run, self.exact, current_stream, self._increment_version,
+                           self.module.is_grad_enabled)  # fmt: skip
 
     def check_gradient(self, thing: Any) -> None:
         """Raise ValueError for a tensor that autograd watches; it would not see the copy."""
