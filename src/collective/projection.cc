@@ -29,6 +29,7 @@ class Projection {
         nodes_(whole.nodes().size(), kNone),
         awaits_(order.flags().size(), kNone) {
     add_buffers(ranks);
+    // What a rank does in its own memory needs no stream beside the caller's, which waits for it.
     const Queue own{{}, ranks[index(rank)]};
     for (std::size_t queue = 0; queue < queues_.size(); ++queue)
       if (whole.queues()[queue] == own) queues_[queue] = Program::kCallersQueue;

@@ -23,7 +23,7 @@ constexpr Seconds kPatience{10};  // with what waits on the GPU, after an abort
 // With the other ranks' calls, as a part of what a call takes, and in all.
 constexpr double kPatientFor = 0.25;
 constexpr Seconds kMostPatience{1e-3};
-constexpr Seconds kPatienceInCapture{0.05};  // once, for what is run again and again
+constexpr Seconds kPatienceInCapture{0.05};  // for memory, and as long for the call
 
 std::string said(const Machine& machine, PlaceId gpu) {
   return fmt::format("{}, {} places, {}", machine.name, machine.places.size(),
@@ -283,10 +283,8 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const auto found = ready_.find(kind);
   const bool is_first = found == ready_.end();
   if (captured && is_first) fail_to_capture();
-  enqueue(is_first ? record_of(kind) : found->second.record, captured, [&] {
-    const Ready& made = is_first ? ready(kind) : found->second;
-    return run_part(call, kind, made, stream, captured);
-  });
+  enqueue(is_first ? record_of(kind) : found->second.record, captured,
+          [&] { return run_part(call, kind, ready(kind), stream, captured); });
 }
 
 const RankProgram& RankCollectives::barrier_program() {

@@ -63,7 +63,8 @@ class RankCollectives {
   /// Enqueues the rank's part on `stream`, one of its GPU, after what is there; what comes next is
   /// after all that touches its memory. The first call of each kind and size waits for all ranks,
   /// later ones for nobody; those that have a second program for 1 ms at most, and for 0.1 s where
-  /// they are captured. Into a stream that is being captured it goes if it is not the first.
+  /// they are captured. Into a stream that is being captured it goes if it is not the first; all
+  /// ranks capture it then, and replay it together.
   /// Errors: invalid_argument for a call that nobody can do, or if the ranks' calls differ;
   /// communicator after an abort; those of the driver.
   void run(const CollectiveCall& call, StreamHandle stream);

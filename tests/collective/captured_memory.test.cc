@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "collective/open_memory.h"
 #include "machine/load_machine.h"
+#include "support/open_ends.h"
 #include "support/ranks.h"
 
 namespace polypath::test {
@@ -14,21 +16,14 @@ namespace {
 /// Two ranks' ends of what they open to each other, on one machine.
 class TwoEnds : public testing::Test {
  protected:
-  struct alignas(64) Line {
-    std::array<std::byte, 64> bytes;
-  };
-
   [[nodiscard]] std::unique_ptr<OpenMemory> end_of(int rank) {
     return std::make_unique<OpenMemory>(driver_, gpus_[static_cast<std::size_t>(rank)], rank,
-                                        Notices{notices_.data(), 2, rank},
-                                        Offers{offers_.data(), 2, rank});
+                                        shared_.notices_of(rank), shared_.offers_of(rank));
   }
 
   sim::SimDriver driver_{load_machine("h200x4")};
   std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), 2);
-  std::vector<std::uint64_t> notices_ =
-      std::vector<std::uint64_t>(Notices::bytes_for(2) / sizeof(std::uint64_t));
-  std::vector<Line> offers_ = std::vector<Line>(Offers::bytes_for(2) / sizeof(Line));
+  OpenEnds shared_;
 };
 
 // A graph of one call, in memory that no call has used before.

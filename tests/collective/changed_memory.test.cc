@@ -6,6 +6,7 @@
 #include "collective/open_memory.h"
 #include "machine/load_machine.h"
 #include "support/forwarding_driver.h"
+#include "support/open_ends.h"
 #include "support/ranks.h"
 
 namespace polypath::test {
@@ -41,13 +42,9 @@ TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
   const PlaceId gpu = first_gpus(simulated.machine(), 1).front();
   const Address memory = driver.begin = driver.allocate(gpu, 1_MiB);
   const Address other = driver.allocate(gpu, 1_MiB);
-  std::vector<std::uint64_t> notices(Notices::bytes_for(2) / sizeof(std::uint64_t));
-  struct alignas(64) Line {
-    std::array<std::byte, 64> bytes;
-  };
-  std::vector<Line> offers(Offers::bytes_for(2) / sizeof(Line));
-  Notices others(notices.data(), 2, 1);
-  OpenMemory open(driver, gpu, 0, {notices.data(), 2, 0}, {offers.data(), 2, 0});
+  OpenEnds shared;
+  Notices others = shared.notices_of(1);
+  OpenMemory open(driver, gpu, 0, shared.notices_of(0), shared.offers_of(0));
   driver.size = 1_KiB;
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(open.of_all({memory}, {}, false));
   EXPECT_FALSE(open.of_all({other}, {}, false));

@@ -8,7 +8,7 @@ namespace nb = nanobind;
 namespace polypath::python {
 namespace {
 
-constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kMostKnown = 4096;  // as those of other frameworks, MOST_KNOWN
 
 // The interpreter keeps what it has found by a name, as long as it is asked with the same object.
 nb::object name(const char* text) { return nb::steal(PyUnicode_InternFromString(text)); }
