@@ -25,9 +25,9 @@ class Collectives:
     Ranks of several nodes send messages over TCP; each node has as many of them. All ranks make the
     same calls in the same order; where they differ, all raise an error that says who differs. A
     call is enqueued and returns at once, but for the first one of its kind and size, which waits
-    for all ranks; those of 8 MiB and more may wait for the others' for 1 ms, and for 0.1 s
-    where they are captured. A captured stream takes calls that have been made or prepared before;
-    all ranks capture them then, and replay them together. Tensors are contiguous, on this rank's GPU,
+    for all ranks; those of 8 MiB and more may wait for the others' for 1 ms, and for 0.1 s where
+    they are captured. A captured stream takes calls that have been made or prepared before; all
+    ranks capture them then, and replay them together. Tensors are contiguous, on this rank's GPU,
     of PyTorch or CuPy, polypath.Buffer, or anything with `__cuda_array_interface__`. Elements are
     float16, bfloat16, float32, float64 or integers of 8 to 64 bits; `dtype` names the type where
     the memory does not say it (Buffer). `op` is "sum", "product", "min", "max" or "average". All
