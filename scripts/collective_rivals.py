@@ -10,9 +10,10 @@ scripts/collective_rivals.py --simulated h200x4 --ranks 2     ours alone, on a s
 
 One process per GPU. Rivals are the NCCL that PyTorch brings, and PyTorch's all-reduces over
 symmetric memory in one and two shots, without multicast. Each is run eagerly and as a captured
-graph. A time is that of one of 20 calls in a row (50 below 1 MiB) by events, of the slowest rank,
-the median of the rounds; `host_seconds` is what the host was busy with it. What fails or hangs is
-written down as missing, and the others go on. `--out` keeps what a file has of other cases.
+graph. A time is that of one of 20 calls in a row (50 up to 64 MiB, 200 up to 1 MiB) by events, of
+the slowest rank, the median of the rounds; `host_seconds` is what the host was busy with it. What
+fails or hangs is written down as missing, and the others go on. `--out` keeps what a file has of
+other cases.
 rivals/beside.py says what is timed beside a product, rivals/environment.py what is set for NCCL.
 """
 

@@ -100,7 +100,7 @@ class Calls:
         self, framework: Framework, what: What, tensor: Any, output: Any, call: CollectiveCall
     ) -> None:
         if self._of_tensors is None:
-            self._of_tensors = framework.tensor_calls(self._rank.run, self._gpu)
+            self._of_tensors = framework.tensor_calls(self._rank, self._gpu)
         if self._of_tensors is not None:
             self._of_tensors.keep(what, tensor, output, call)
 

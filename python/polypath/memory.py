@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from polypath._core import CollectiveCall, TensorCalls
+from polypath._core import CollectiveRank, TensorCalls
 from polypath.element_types import size_of
 from polypath.messages import message
 from polypath.streams import GpuStream, StreamHandle
-
-RankRun = Callable[[CollectiveCall, StreamHandle], object]  # enqueues one rank's part
 
 UNTYPED = 0  # the item size of plain bytes, which may become elements of any size
 
@@ -106,7 +104,7 @@ class Framework:
         """
         return self.elements(thing, dtype)
 
-    def tensor_calls(self, run: RankRun, gpu: int) -> TensorCalls | None:  # noqa: ARG002
+    def tensor_calls(self, rank: CollectiveRank, gpu: int) -> TensorCalls | None:  # noqa: ARG002
         """Return what finds and runs calls of its tensors that have been checked, if it can."""
         return None
 

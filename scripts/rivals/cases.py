@@ -15,8 +15,10 @@ REDUCTIONS = ("allreduce", "reducescatter")
 COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast")
 OPERATORS = ("sum", "min", "max")
 ROOT = 0  # of broadcast
-SMALL = 1 << 20  # messages below it are measured by more calls
-CALLS, CALLS_OF_SMALL = 20, 50
+# How many calls are timed together up to so many bytes, and beyond: what the first one waits for,
+# until all ranks have come, must not count.
+CALLS_UP_TO = {1 << 20: 200, 64 << 20: 50}
+CALLS = 20
 PIECE = 1 << 24  # elements that are compared at once
 
 Source = tuple[int, int]  # a rank, and where in what it gives
@@ -54,7 +56,7 @@ class Case:
     @property
     def calls(self) -> int:
         """How many calls are timed together."""
-        return CALLS_OF_SMALL if self.bytes < SMALL else CALLS
+        return next((calls for most, calls in CALLS_UP_TO.items() if self.bytes <= most), CALLS)
 
     @property
     def label(self) -> str:

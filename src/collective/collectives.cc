@@ -61,6 +61,11 @@ void Collectives::run(const CollectiveCall& call, StreamHandle stream) {
   else of_node_->run(call, stream);
 }
 
+void Collectives::run(RepeatedCall& call, StreamHandle stream) {
+  if (among_nodes_) among_nodes_->run(call.call(), stream);
+  else of_node_->run(call, stream);
+}
+
 void Collectives::prepare(const CollectiveCall& call) {
   if (among_nodes_) among_nodes_->prepare(call);
   else of_node_->prepare(call);

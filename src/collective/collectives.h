@@ -41,6 +41,7 @@ class Collectives {
   /// As those of RankCollectives and NodesCollectives.
   void choose_from(const CollectiveOptions& options);
   void run(const CollectiveCall& call, StreamHandle stream);
+  void run(RepeatedCall& call, StreamHandle stream);
   void prepare(const CollectiveCall& call);
   [[nodiscard]] ChosenWay chosen(const CollectiveCall& call);
   void barrier();

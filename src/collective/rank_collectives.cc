@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <system_error>
 #include <type_traits>
@@ -49,6 +50,11 @@ std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& a
   return ranks;
 }
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 [[noreturn]] void fail_to_capture() {
   fail(ErrorCode::unsupported, "a first call cannot be captured",
        "what it needs is made by all ranks together", "Prepare it, or run it once before.");
@@ -70,7 +76,8 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})),
-      open_(driver, gpu, rank(), communicator_->notices(), communicator_->offers()) {
+      open_(driver, gpu, rank(), communicator_->notices(), communicator_->offers()),
+      number_(next_number()) {
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
@@ -110,6 +117,7 @@ void RankCollectives::choose_from(CollectiveOptions options) {
   options_.kernels = has_mail_kernels(driver_);
   if (!options_.executor) options_.executor = Executor::stream;
   ready_.clear();
+  number_ = next_number();
 }
 
 // --- what is called ---
@@ -269,8 +277,9 @@ std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& 
   copy_own(call, stream);
   const std::vector<Address> own = buffers_of(call, kind);
   const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
-  if (!all) return run_->run(*made.usual.program, own, stream, captured);
-  const std::uint64_t run = run_->run(*made.open.program, *all, stream, captured);
+  if (!all) return run_->run(run_->bind(*made.usual.program, own), stream, captured);
+  const BoundPart open = run_->bind(*made.open.program, *all);
+  const std::uint64_t run = run_->run(open, stream, captured);
   if (!captured) open_.note_use([this, run] { return run_->is_done(run); });
   ++open_calls_;
   return run;
@@ -287,6 +296,24 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
           [&] { return run_part(call, kind, ready(kind), stream, captured); });
 }
 
+void RankCollectives::run(RepeatedCall& call, StreamHandle stream) {
+  if (call.found_by_ != number_) {
+    run(call.call_, stream);
+    return remember(call);
+  }
+  const bool captured = driver_.is_capturing(stream);
+  enqueue(call.ready_->record, captured, [&] { return run_->run(call.part_, stream, captured); });
+}
+
+// Whether memory is open is asked each time, and a root's own copy is none of the program's.
+void RankCollectives::remember(RepeatedCall& call) {
+  const Kind kind = kind_of(call.call_);
+  const Ready& made = ready_.at(kind);
+  if (made.open.program || has_root(kind.collective)) return;
+  call.part_ = run_->bind(*made.usual.program, buffers_of(call.call_, kind));
+  call.ready_ = &made, call.found_by_ = number_;
+}
+
 const RankProgram& RankCollectives::barrier_program() {
   if (barrier_) return *barrier_;
   auto parts = barrier_parts(machine_, ranks_, RankRun::Group{}.flags_per_pair);
@@ -301,7 +328,7 @@ void RankCollectives::barrier(StreamHandle stream) {
   const bool captured = driver_.is_capturing(stream);
   if (captured && !barrier_) fail_to_capture();
   enqueue({.operation = "barrier"}, captured,
-          [&] { return run_->run(barrier_program(), {}, stream, captured); });
+          [&] { return run_->run(run_->bind(barrier_program(), {}), stream, captured); });
 }
 
 void RankCollectives::barrier() { (void)communicator_->all_gather({}); }

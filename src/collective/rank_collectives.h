@@ -40,6 +40,8 @@ struct CollectiveCall {
   bool in_place = false;
 };
 
+class RepeatedCall;
+
 /// One rank's end. Not thread-safe.
 class RankCollectives {
  public:
@@ -68,6 +70,8 @@ class RankCollectives {
   /// Errors: invalid_argument for a call that nobody can do, or if the ranks' calls differ;
   /// communicator after an abort; those of the driver.
   void run(const CollectiveCall& call, StreamHandle stream);
+  /// The same, with what the call has found out before.
+  void run(RepeatedCall& call, StreamHandle stream);
   /// Makes what such calls need. Waits for all ranks.
   void prepare(const CollectiveCall& call);
   /// What was chosen for a call that is prepared.
@@ -81,6 +85,7 @@ class RankCollectives {
   void barrier(StreamHandle stream);
 
  private:
+  friend class RepeatedCall;
   /// What calls of one program have in common.
   struct Kind {
     Collective collective;
@@ -123,6 +128,7 @@ class RankCollectives {
   void for_all(Action action);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
+  void remember(RepeatedCall& call);
   /// The number of its run.
   std::uint64_t run_part(const CollectiveCall& call, const Kind& kind, const Ready& made,
                          StreamHandle stream, bool captured);
@@ -146,8 +152,25 @@ class RankCollectives {
   OpenMemory open_;
   std::uint64_t open_calls_ = 0;
   std::map<Kind, Ready> ready_;
+  std::uint64_t number_;  ///< of these programs, among those of all objects of the process
   std::unique_ptr<RankProgram> barrier_;
   std::thread release_;  ///< of what waits on the GPU after an abort
+};
+
+/// A call that is made again and again. What the first one has found out stays with it, so that the
+/// next ones do not look for it.
+class RepeatedCall {
+ public:
+  explicit RepeatedCall(CollectiveCall call) : call_(std::move(call)) {}
+  [[nodiscard]] const CollectiveCall& call() const { return call_; }
+
+ private:
+  friend class RankCollectives;
+
+  CollectiveCall call_;
+  std::uint64_t found_by_ = 0;  ///< RankCollectives::number_; 0: nothing was found
+  const RankCollectives::Ready* ready_ = nullptr;
+  BoundPart part_;
 };
 
 }  // namespace polypath

@@ -28,6 +28,12 @@ struct RankProgram {
   Executor executor;  ///< stream or graph
 };
 
+/// A rank's part of a program and where all that it touches is. It uses the program.
+struct BoundPart {
+  const RankProgram* program = nullptr;
+  std::vector<Address> addresses;
+};
+
 /// From the calls, which all ranks make at the same time, until the last rank's thread knows that
 /// its part is done, on an otherwise idle machine.
 Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vector<RankPart>& parts,
@@ -65,11 +71,14 @@ class RankRun {
   /// graph, and has none: 0.
   std::uint64_t run(const RankProgram& program, std::span<const Address> buffers,
                     StreamHandle stream) {
-    return run(program, buffers, stream, driver_.is_capturing(stream));
+    return run(bind(program, buffers), stream, driver_.is_capturing(stream));
   }
   /// The same for who knows whether the stream is being captured.
-  std::uint64_t run(const RankProgram& program, std::span<const Address> buffers,
-                    StreamHandle stream, bool captured);
+  std::uint64_t run(const BoundPart& part, StreamHandle stream, bool captured);
+  /// A prepared program with its buffers, to be run as often as they are in use.
+  [[nodiscard]] BoundPart bind(const RankProgram& program, std::span<const Address> buffers) const {
+    return {&program, memory_.addresses(program.part, buffers)};
+  }
   /// True once a run is over, or so many others have been enqueued after it that nothing is known
   /// of it any more. May be called by other threads.
   [[nodiscard]] bool is_done(std::uint64_t run);
@@ -105,6 +114,7 @@ class RankRun {
   std::atomic<EventHandle> last_ = EventHandle{};  ///< stands for the end of the last part
   StreamHandle last_stream_;
   std::atomic<std::uint64_t> runs_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;  ///< all up to this one are over
 };
 
 }  // namespace polypath

@@ -45,16 +45,14 @@ void CommunicatorState::take_new() {
   new_.clear();
 }
 
+// Calls end in order: those after one that is under way are not asked, for a question costs who
+// enqueues time.
 void CommunicatorState::forget_done() {
-  std::optional<CallNumber> first_done;
-  std::erase_if(under_way_, [&](const UnderWay& one) {
-    if (!one.is_done()) return false;
-    first_done = std::min(first_done.value_or(one.call), one.call);
-    return true;
-  });
-  if (!first_done) return;
-  for (UnderWay& one : under_way_)
-    if (one.call > *first_done) one.since = Clock::now();
+  const auto first_under_way = std::find_if(under_way_.begin(), under_way_.end(),
+                                            [](const UnderWay& one) { return !one.is_done(); });
+  if (first_under_way == under_way_.begin()) return;
+  under_way_.erase(under_way_.begin(), first_under_way);
+  for (UnderWay& one : under_way_) one.since = Clock::now();
 }
 
 // Empty if there is none.

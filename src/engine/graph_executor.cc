@@ -14,8 +14,7 @@ GraphExecutor::GraphExecutor(Driver& driver, Hops& hops, const Settings& setting
       hops_(hops),
       statistics_(statistics),
       cache_(static_cast<std::size_t>(settings.graph_cache),
-             [this](Entry& entry) { destroy(entry.graph); }),
-      forked_(driver) {}
+             [this](Entry& entry) { destroy(entry.graph); }) {}
 
 GraphExecutor::~GraphExecutor() { cache_.clear(); }
 
@@ -24,7 +23,6 @@ void GraphExecutor::destroy(GraphHandle graph) noexcept {
 }
 
 void GraphExecutor::prepare(const Transfer& transfer) {
-  (void)forked_.on(transfer.stream_gpu);
   for (const Ring& ring : transfer.program->rings()) {
     (void)hops_.stream(transfer.program->queues()[static_cast<std::size_t>(ring.filler)]);
     (void)hops_.ring(ring.filled_over).last_use.on(transfer.stream_gpu);
@@ -37,12 +35,11 @@ void GraphExecutor::prepare(const Transfer& transfer) {
 
 // One with other kernels or flags is of no use any more: it is of a program that runs no more.
 GraphExecutor::Entry* GraphExecutor::find(const Transfer& transfer) {
-  const std::string structure(transfer.structure);
-  Entry* entry = cache_.find(structure);
+  Entry* entry = cache_.find(transfer.structure);
   if (entry == nullptr || (std::ranges::equal(entry->kernels, transfer.kernels) &&
                            (entry->flags.empty() || entry->flags == flags_of(transfer))))
     return entry;
-  cache_.erase(structure);
+  cache_.erase(std::string(transfer.structure));
   return nullptr;
 }
 
@@ -112,12 +109,11 @@ void GraphExecutor::update_node(GraphHandle graph, const Binding& bound, int num
 }
 
 void GraphExecutor::run(const Transfer& transfer) {
-  const Entry* entry = cache_.find(std::string(transfer.structure));
+  const Entry* entry = cache_.find(transfer.structure);
   if (entry == nullptr)
     fail(ErrorCode::internal, "the graph is not prepared", "run() follows prepare()");
   const Binding bound(hops_, transfer);
   const auto& rings = transfer.program->rings();
-  driver_.record(forked_.on(transfer.stream_gpu), transfer.stream);
   for (const Ring& ring : rings)
     if (const EventHandle last = bound.ring(ring).last; last.value != 0)
       driver_.wait(transfer.stream, last);

@@ -26,8 +26,6 @@ class GraphExecutor {
   void prepare(const Transfer& transfer);
   /// Launches it. After an error it may be running: synchronise the caller's stream.
   void run(const Transfer& transfer);
-  /// The event that run() records in a caller's stream of this GPU before everything else.
-  [[nodiscard]] EventHandle forked_on(PlaceId gpu) { return forked_.on(gpu); }
 
  private:
   struct Entry {
@@ -49,7 +47,6 @@ class GraphExecutor {
   Hops& hops_;
   Statistics& statistics_;
   LruCache<std::string, Entry> cache_;
-  EventSet forked_;
 };
 
 }  // namespace polypath

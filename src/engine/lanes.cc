@@ -23,17 +23,22 @@ Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Sta
       hops_(driver, machine, settings),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics),
+      before_graphs_(driver),
       depth_(driver, machine.driver.stream_entries) {}
 
 void Lane::prepare(const Transfer& transfer, Executor executor) {
-  executor == Executor::graph ? graphs_.prepare(transfer) : streams_.prepare(transfer);
+  if (executor != Executor::graph) return streams_.prepare(transfer);
+  (void)before_graphs_.on(transfer.stream_gpu);
+  graphs_.prepare(transfer);
 }
 
 void Lane::run(const Transfer& transfer, Executor executor) {
-  const bool graph = executor == Executor::graph;
-  started_ =
-      graph ? graphs_.forked_on(transfer.stream_gpu) : streams_.forked_on(transfer.stream_gpu);
-  if (graph) return graphs_.run(transfer);
+  if (executor == Executor::graph) {
+    started_ = before_graphs_.on(transfer.stream_gpu);
+    driver_.record(started_, transfer.stream);
+    return graphs_.run(transfer);
+  }
+  started_ = streams_.forked_on(transfer.stream_gpu);
   streams_.run(transfer);
   depth_.add(entries_of(*transfer.program), transfer.stream, transfer.stream_gpu);
 }

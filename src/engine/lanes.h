@@ -44,6 +44,7 @@ class Lane {
   Hops hops_;
   StreamExecutor streams_;
   GraphExecutor graphs_;
+  EventSet before_graphs_;  ///< recorded in the borrower's stream
   QueueDepth depth_;
   StreamHandle borrower_;
   EventHandle started_;  ///< done when nothing in the lane waits for the borrower any more

@@ -16,8 +16,9 @@ class LruCache {
   explicit LruCache(std::size_t capacity, std::function<void(Value&)> on_evict = {})
       : capacity_(capacity), on_evict_(std::move(on_evict)) {}
 
-  /// The value of `key`, now the most recently used; null if absent.
-  Value* find(const Key& key) {
+  /// The value of `key`, or of what compares like it, now the most recently used; null if absent.
+  template <class Sought>
+  Value* find(const Sought& key) {
     const auto found = index_.find(key);
     if (found == index_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
@@ -64,7 +65,7 @@ class LruCache {
   std::size_t capacity_;
   std::function<void(Value&)> on_evict_;
   std::list<std::pair<Key, Value>> entries_;
-  std::map<Key, typename std::list<std::pair<Key, Value>>::iterator> index_;
+  std::map<Key, typename std::list<std::pair<Key, Value>>::iterator, std::less<>> index_;
   std::size_t evictions_ = 0;
 };
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import fake_dlpack
 import numpy as np
 import polypath
 
@@ -133,6 +134,8 @@ class Torch(types.ModuleType):
 @dataclass(eq=False)
 class TorchTensor:
     """As torch.Tensor."""
+
+    __dlpack_c_exchange_api__ = fake_dlpack.CAPSULE
 
     torch: Torch
     array: np.ndarray

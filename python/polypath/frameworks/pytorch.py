@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import Any
 
-from polypath._core import TensorCalls
-from polypath.memory import Elements, Framework, Memory, RankRun
+from polypath._core import CollectiveRank, TensorCalls
+from polypath.memory import Elements, Framework, Memory
 from polypath.messages import message
 from polypath.streams import GpuStream, StreamHandle
 
@@ -90,11 +90,16 @@ class PyTorch(Framework):
         except RuntimeError:  # not all layouts have an address: the checks say what is wrong
             return self.elements(thing, dtype)
 
-    def tensor_calls(self, run: RankRun, gpu: int) -> TensorCalls | None:
-        """Return what finds and runs calls of tensors that are of the class itself."""
-        current_stream = self._raw_stream or partial(self.current_handle, None)
-        return TensorCalls(gpu, run, self.exact, current_stream, self._increment_version,
-                           self.module.is_grad_enabled)  # fmt: skip
+    def tensor_calls(self, rank: CollectiveRank, gpu: int) -> TensorCalls | None:
+        """Return what finds and runs calls of tensors that are of the class itself.
+
+        None where that is no PyTorch of 2.10 or newer, whose tensors answer functions of C.
+        """
+        if not hasattr(self.exact, "__dlpack_c_exchange_api__"):
+            return None
+        current_stream = None if self._raw_stream else partial(self.current_handle, None)
+        return TensorCalls(rank, gpu, self.exact, self._increment_version,
+                           self.module.is_grad_enabled, current_stream)  # fmt: skip
 
     def check_gradient(self, thing: Any) -> None:
         """Raise ValueError for a tensor that autograd watches; it would not see the copy."""

@@ -230,8 +230,8 @@ void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
   check(cuda_.graph_launch(launched.executable, pointer_of(stream)), "cuGraphLaunch");
   std::set<std::shared_ptr<SecondMapping>> used;
   for (const Graph::Node& node : launched.nodes)
-    for (const auto& mapping : node.mappings) used.insert(mapping.lock());
-  used.erase(nullptr);
+    for (const auto& mapping : node.mappings)
+      if (auto reached = mapping.lock()) used.insert(std::move(reached));
   for (const auto& mapping : used) mapping->note_use(stream);
 }
 

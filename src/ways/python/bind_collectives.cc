@@ -109,18 +109,18 @@ RankPointer by_function(const Holder& holder, const RankPlace& place, nb::object
 }
 
 // Names become what they stand for once, however often the call is made.
-void make_call(CollectiveCall* call, const std::string& collective, const std::string& type,
+void make_call(RepeatedCall* call, const std::string& collective, const std::string& type,
                const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
                std::uintptr_t output, std::vector<std::uint64_t> counts, bool in_place) {
-  new (call) CollectiveCall{.collective = parse_collective(collective),
-                            .reduction = {.operation = parse_reduce_operator(reduction),
-                                          .type = parse_element_type(type)},
-                            .root = root,
-                            .elements = elements,
-                            .input = {input},
-                            .output = {output},
-                            .counts = std::move(counts),
-                            .in_place = in_place};
+  new (call) RepeatedCall({.collective = parse_collective(collective),
+                           .reduction = {.operation = parse_reduce_operator(reduction),
+                                         .type = parse_element_type(type)},
+                           .root = root,
+                           .elements = elements,
+                           .input = {input},
+                           .output = {output},
+                           .counts = std::move(counts),
+                           .in_place = in_place});
 }
 
 void barrier(CollectiveRank& rank, const nb::object& stream) {
@@ -162,8 +162,8 @@ void bind_place(nb::module_& module) {
 }
 
 void bind_call(nb::module_& module) {
-  nb::class_<CollectiveCall>(module, "CollectiveCall",
-                             "What one rank asks for, and where its memory is; to be run often.")
+  nb::class_<RepeatedCall>(module, "CollectiveCall",
+                           "What one rank asks for, and where its memory is; to be run often.")
       .def("__init__", &make_call, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
            "input"_a, "output"_a, "counts"_a, "in_place"_a,
            R"(Read the names; the counts are those of request.h.
@@ -176,20 +176,23 @@ void bind_tensor_calls(nb::module_& module) {
                           "Calls of PyTorch's tensors that have been checked, to be run often.")
       .def(
           "__init__",
-          [](TensorCalls* calls, int gpu, nb::object run, nb::object tensor,
-             nb::object current_stream, nb::object note_write, nb::object is_grad_enabled) {
-            new (calls)
-                TensorCalls(gpu, {std::move(run), std::move(tensor), std::move(current_stream),
-                                  std::move(note_write), std::move(is_grad_enabled)});
+          [](TensorCalls* calls, nb::object rank, int gpu, nb::object tensor, nb::object note_write,
+             nb::object is_grad_enabled, nb::object current_stream) {
+            new (calls) TensorCalls(std::move(rank), gpu,
+                                    {std::move(tensor), std::move(note_write),
+                                     std::move(is_grad_enabled), std::move(current_stream)});
           },
-          "gpu"_a, "run"_a, "tensor"_a, "current_stream"_a, "note_write"_a.none(),
-          "is_grad_enabled"_a,
-          nb::sig("def __init__(self, gpu: int, run: collections.abc.Callable[[CollectiveCall, "
-                  "int | Stream], object], tensor: type, "
-                  "current_stream: collections.abc.Callable[[int], int | Stream], "
+          "rank"_a, "gpu"_a, "tensor"_a, "note_write"_a.none(), "is_grad_enabled"_a,
+          "current_stream"_a = nb::none(),
+          nb::sig("def __init__(self, rank: CollectiveRank, gpu: int, tensor: type, "
                   "note_write: collections.abc.Callable[[typing.Any], object] | None, "
-                  "is_grad_enabled: collections.abc.Callable[[], bool]) -> None"),
-          "Use a rank's run, the class of tensors and functions of PyTorch.")
+                  "is_grad_enabled: collections.abc.Callable[[], bool], "
+                  "current_stream: collections.abc.Callable[[int], int | Stream] | None = None) "
+                  "-> None"),
+          R"(Use a rank, the class of tensors and functions of PyTorch.
+
+The class has what DLPack calls a C exchange API; ValueError if not. That knows the current stream
+if `current_stream` is None.)")
       .def("keep", &TensorCalls::keep, "what"_a, "tensor"_a, "output"_a.none(), "call"_a,
            nb::sig("def keep(self, what: collections.abc.Hashable, tensor: typing.Any, "
                    "output: typing.Any, call: CollectiveCall) -> None"),
@@ -202,14 +205,18 @@ void bind_tensor_calls(nb::module_& module) {
 }
 
 void bind_calls(nb::class_<CollectiveRank>& rank) {
-  rank.def("run", &CollectiveRank::run, "call"_a, "stream"_a,
-           nb::sig("def run(self, call: CollectiveCall, stream: int | Stream) -> None"),
+  rank.def("run", nb::overload_cast<RepeatedCall&, nb::handle>(&CollectiveRank::run), "call"_a,
+           "stream"_a, nb::sig("def run(self, call: CollectiveCall, stream: int | Stream) -> None"),
            "Enqueue this rank's part. The first of its kind and size waits for all ranks.")
-      .def("prepare", &CollectiveRank::prepare, "call"_a,
-           "Make what such calls need, and enqueue nothing. Waits for all ranks.")
-      .def("chosen", &CollectiveRank::chosen, "call"_a,
-           nb::sig("def chosen(self, call: CollectiveCall) -> dict[str, typing.Any]"),
-           "Return what was chosen for a call that has been prepared.")
+      .def(
+          "prepare",
+          [](CollectiveRank& own, const RepeatedCall& call) { own.prepare(call.call()); }, "call"_a,
+          "Make what such calls need, and enqueue nothing. Waits for all ranks.")
+      .def(
+          "chosen",
+          [](CollectiveRank& own, const RepeatedCall& call) { return own.chosen(call.call()); },
+          "call"_a, nb::sig("def chosen(self, call: CollectiveCall) -> dict[str, typing.Any]"),
+          "Return what was chosen for a call that has been prepared.")
       .def("choose_from", &CollectiveRank::choose_from, "algorithms"_a, "executor"_a = "auto",
            "Allow these algorithms only. The same at all ranks, before the first call.")
       .def("barrier", &barrier, "stream"_a = nb::none(),

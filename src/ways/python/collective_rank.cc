@@ -65,11 +65,12 @@ Collectives& CollectiveRank::ranks() const {
 
 // The interpreter's lock is free before the mutex is asked for: who holds that may wait for ranks
 // whose functions are Python's.
-void CollectiveRank::run(const CollectiveCall& call, nb::handle stream) {
-  const StreamHandle handle = handle_of(context_, place_, stream);
+void CollectiveRank::run(RepeatedCall& call, nb::handle stream) { run(call, this->stream(stream)); }
+
+void CollectiveRank::run(RepeatedCall& call, StreamHandle stream) {
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
-  ranks().run(call, handle);
+  ranks().run(call, stream);
 }
 
 void CollectiveRank::prepare(const CollectiveCall& call) {
@@ -109,7 +110,7 @@ void CollectiveRank::barrier() {
 }
 
 void CollectiveRank::barrier(nb::handle stream) {
-  const StreamHandle handle = handle_of(context_, place_, stream);
+  const StreamHandle handle = this->stream(stream);
   const nb::gil_scoped_release unlocked;
   const std::scoped_lock lock(mutex_);
   ranks().barrier(handle);

@@ -45,7 +45,16 @@ class CollectiveRank {
   CollectiveRank& operator=(const CollectiveRank&) = delete;
   ~CollectiveRank();
 
-  void run(const CollectiveCall& call, nanobind::handle stream);
+  void run(RepeatedCall& call, nanobind::handle stream);
+  /// The same in a stream of this rank's GPU.
+  void run(RepeatedCall& call, StreamHandle stream);
+  /// That of a handle of CUDA's.
+  [[nodiscard]] StreamHandle stream(std::uintptr_t handle) const {
+    return context_->foreign_stream(place_, handle);
+  }
+  [[nodiscard]] StreamHandle stream(nanobind::handle stream) const {
+    return handle_of(context_, place_, stream);
+  }
   void prepare(const CollectiveCall& call);
   /// What was chosen for a call that has been prepared, as a dictionary.
   nanobind::dict chosen(const CollectiveCall& call);

@@ -1,0 +1,77 @@
+// Calls that ranks make again and again: what the first one has found out holds for the next ones
+// as long as the same may be chosen.
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "collective/rank_collectives.h"
+#include "machine/load_machine.h"
+#include "support/collective_call.h"
+#include "support/ranks.h"
+
+namespace polypath::test {
+namespace {
+
+using testing::IsEmpty;
+
+class RepeatedCalls : public testing::Test {
+ protected:
+  static constexpr int kRanks = 3;
+
+  /// Makes the call at all ranks so often; each sees to what comes before a call.
+  template <class Before>
+  void run_again(const CollectiveRequest& request, int times, Before before) {
+    RankBuffers buffers(driver_, request);
+    auto ends = bootstrap_among_threads(kRanks);
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank,
+                            end = std::move(ends[static_cast<std::size_t>(rank)])]() mutable {
+        const PlaceId gpu = gpus_[static_cast<std::size_t>(rank)];
+        RankCollectives own(driver_, driver_.machine(), collective_settings(), gpu,
+                            std::make_unique<Communicator>(std::move(end), CommunicatorOptions{}));
+        const StreamHandle stream = driver_.create_stream(gpu);
+        RepeatedCall call(call_of(request, buffers, rank));
+        for (int time = 0; time < times; ++time) {
+          own.barrier();
+          if (rank == 0) buffers.fill();
+          before(own, time);
+          own.barrier();
+          own.run(call, stream);
+          driver_.synchronize(stream);
+          own.barrier();
+          if (rank == 0) EXPECT_TRUE(buffers.right()) << "call " << time;
+        }
+        driver_.destroy_stream(stream);
+      });
+    threads.clear();
+    EXPECT_THAT(driver_.violations(), IsEmpty());
+  }
+
+  [[nodiscard]] CollectiveRequest request_of(Collective collective, std::uint64_t elements) const {
+    return {.collective = collective, .ranks = gpus_, .elements = elements, .root = 1};
+  }
+
+  sim::SimDriver driver_{load_machine("h200x4")};
+  std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), kRanks);
+};
+
+// Kernels, copies through scratch memory, and copies into memory that is open from the third on.
+TEST_F(RepeatedCalls, AreRightEachTime) {
+  for (const Collective collective : all_collectives())
+    for (const std::uint64_t elements : {900, 600'000, 3'000'000}) {
+      SCOPED_TRACE(testing::Message() << name_of(collective) << " of " << elements);
+      run_again(request_of(collective, elements), 5, [](RankCollectives&, int) {});
+    }
+}
+
+TEST_F(RepeatedCalls, AreRightAfterAnotherChoice) {
+  run_again(request_of(Collective::all_reduce, 900), 6, [](RankCollectives& own, int time) {
+    if (time == 2) own.choose_from({.algorithms = {"ring"}});
+    if (time == 4) own.choose_from({});
+  });
+}
+
+}  // namespace
+}  // namespace polypath::test
