@@ -166,27 +166,27 @@ std::optional<OpenMemory::Addresses> OpenMemory::addresses_of(int rank, const Of
   return addresses;
 }
 
-// Who was waited for in vain is not waited for at the next calls, each time for twice as many.
-void OpenMemory::be_alone() {
-  alone_ = alone_next_;
-  alone_next_ = std::min(2 * alone_next_, kMostPatient);
+// Each time for twice as many.
+void OpenMemory::Alone::begin() {
+  calls = next;
+  next = std::min(2 * next, kMostAlone);
 }
 
 std::optional<std::vector<OpenMemory::Addresses>> OpenMemory::of_all(const Addresses& own,
                                                                      Seconds patience,
                                                                      bool captured) {
-  const bool waits = captured && alone_ == 0;
+  Alone& alone = captured ? captured_ : eager_;
+  const bool offers = alone.calls == 0, waits = captured && offers;
   if (!waits) take_in(captured);
   look_at_one();
   const Wanted wanted = waits ? words_once_open(own, patience) : words_of(own, captured);
-  const bool offers = wanted.words && alone_ == 0;
-  if (alone_ > 0) --alone_;
+  if (!offers) --alone.calls;
   const auto all = offers_.decide(offers ? wanted.words : std::nullopt, patience);
   if (!all) {
-    if (offers_.waited_in_vain() || (waits && wanted.waits)) be_alone();
+    if (offers_.waited_in_vain() || (waits && wanted.waits)) alone.begin();
     return std::nullopt;
   }
-  alone_next_ = 1;
+  alone.next = 1;
   std::vector<Addresses> addresses;
   for (int rank = 0; rank < static_cast<int>(all->size()); ++rank) {
     const auto each = addresses_of(rank, (*all)[static_cast<std::size_t>(rank)], own);

@@ -53,7 +53,7 @@ class OpenMemory {
  private:
   static constexpr int kUsesBefore = 2;  ///< until an allocation is worth it
   static constexpr std::size_t kMostOwn = 256;
-  static constexpr int kMostPatient = 64;  ///< calls for which nobody is waited for, at most
+  static constexpr int kMostAlone = 64;  ///< calls for which nobody is waited for, at most
 
   /// An allocation of this rank's.
   struct Own {
@@ -70,6 +70,14 @@ class OpenMemory {
     std::optional<Offers::Words> words;  ///< none if some memory is not open
     bool waits = false;                  ///< some memory may be open soon
   };
+  /// For how many calls nobody is waited for, because somebody was in vain; and after the next
+  /// failure.
+  struct Alone {
+    int calls = 0;
+    int next = 1;
+
+    void begin();
+  };
   [[nodiscard]] Wanted words_of(const Addresses& own, bool at_once);
   [[nodiscard]] Wanted words_once_open(const Addresses& own, Seconds patience);
   [[nodiscard]] std::optional<std::uint64_t> word_of(Address address, bool at_once, bool& waits);
@@ -81,7 +89,6 @@ class OpenMemory {
   void take_in(bool captured);
   void take(const Notices::News& news);
   void release_gone();
-  void be_alone();
   [[nodiscard]] std::optional<Addresses> addresses_of(int rank, const Offers::Words& words,
                                                       const Addresses& own) const;
 
@@ -95,8 +102,7 @@ class OpenMemory {
   std::map<std::pair<int, int>, Address> imported_;  ///< by rank and its notice
   std::deque<Notices::News> gone_;                   ///< and not yet released
   std::function<bool()> last_use_;
-  int alone_ = 0,
-      alone_next_ = 1;  ///< calls for which nobody is waited for; after the next failure
+  Alone eager_, captured_;  ///< whoever is late once may be in time when all capture
 };
 
 }  // namespace polypath

@@ -45,6 +45,30 @@ TEST_F(TwoEnds, OpenMemoryAtOnceForACallThatIsCaptured) {
   for (const Address each : memory) driver_.free(each);
 }
 
+// A rank that came too late for one call is not taken to be late for the graph of all.
+TEST_F(TwoEnds, OpenMemoryForACaptureAfterAnEagerCallInVain) {
+  const std::array memory = {driver_.allocate(gpus_[0], 1_MiB), driver_.allocate(gpus_[1], 1_MiB)};
+  const std::array ends = {end_of(0), end_of(1)};
+  const auto on_both = [&](Seconds patience, bool captured) {
+    std::array<bool, 2> open{};
+    std::vector<std::jthread> threads;
+    for (const std::size_t rank : {0U, 1U})
+      threads.emplace_back([&, rank] {
+        open[rank] = ends[rank]->of_all({memory[rank]}, patience, captured).has_value();
+      });
+    threads.clear();
+    return open[0] && open[1];
+  };
+  while (!on_both(Seconds{20}, false)) {
+  }
+
+  EXPECT_FALSE(ends[0]->of_all({memory[0]}, Seconds{1e-3}, false));
+  EXPECT_FALSE(ends[1]->of_all({memory[1]}, Seconds{1e-3}, false));
+
+  EXPECT_TRUE(on_both(Seconds{20}, true));
+  for (const Address each : memory) driver_.free(each);
+}
+
 // The second call waits for nobody: what it would wait for is 20 s.
 TEST_F(TwoEnds, AreNotWaitedForAgainByWhoCapturesAlone) {
   const Address memory = driver_.allocate(gpus_[0], 1_MiB);
