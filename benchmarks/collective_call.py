@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What one all_reduce costs the calling thread in Python, where the tensor has been seen before.
+"""What one all_reduce costs in Python where PyTorch is older than 2.10 and the tensor is known.
 
 Tensors are stand-ins for PyTorch's, whose methods are functions of Python and answer in about the
 same time; the rank below does nothing. Run it with the Python beside which the package is

@@ -30,6 +30,7 @@ class Calls:
         self._gpu = int(rank.gpu[3:])
         self._member = Member(rank.rank, rank.size, self._gpu)
         self._of_tensors: TensorCalls | None = None
+        self._asked_for_those: set[Framework] = set()
         self._known: dict[Hashable, CollectiveCall] = {}
         self._own_stream: Any = None
 
@@ -99,8 +100,9 @@ class Calls:
     def _keep_of_tensors(
         self, framework: Framework, what: What, tensor: Any, output: Any, call: CollectiveCall
     ) -> None:
-        if self._of_tensors is None:
-            self._of_tensors = framework.tensor_calls(self._rank, self._gpu)
+        if framework not in self._asked_for_those:
+            self._asked_for_those.add(framework)
+            self._of_tensors = self._of_tensors or framework.tensor_calls(self._rank, self._gpu)
         if self._of_tensors is not None:
             self._of_tensors.keep(what, tensor, output, call)
 

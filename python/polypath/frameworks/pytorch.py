@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import Any
 
-from polypath._core import CollectiveRank, TensorCalls
+from polypath._core import CollectiveRank, Error, TensorCalls
 from polypath.memory import Elements, Framework, Memory
 from polypath.messages import message
 from polypath.streams import GpuStream, StreamHandle
@@ -93,13 +93,14 @@ class PyTorch(Framework):
     def tensor_calls(self, rank: CollectiveRank, gpu: int) -> TensorCalls | None:
         """Return what finds and runs calls of tensors that are of the class itself.
 
-        None where that is no PyTorch of 2.10 or newer, whose tensors answer functions of C.
+        None where PyTorch is older than 2.10: its tensors have no functions of C to ask.
         """
-        if not hasattr(self.exact, "__dlpack_c_exchange_api__"):
-            return None
         current_stream = None if self._raw_stream else partial(self.current_handle, None)
-        return TensorCalls(rank, gpu, self.exact, self._increment_version,
-                           self.module.is_grad_enabled, current_stream)  # fmt: skip
+        try:
+            return TensorCalls(rank, gpu, self.exact, self._increment_version,
+                               self.module.is_grad_enabled, current_stream)  # fmt: skip
+        except Error:
+            return None
 
     def check_gradient(self, thing: Any) -> None:
         """Raise ValueError for a tensor that autograd watches; it would not see the copy."""

@@ -191,8 +191,8 @@ void bind_tensor_calls(nb::module_& module) {
                   "-> None"),
           R"(Use a rank, the class of tensors and functions of PyTorch.
 
-The class has what DLPack calls a C exchange API; ValueError if not. That knows the current stream
-if `current_stream` is None.)")
+The class has what DLPack calls a C exchange API; Error if not. That knows the current stream if
+`current_stream` is None.)")
       .def("keep", &TensorCalls::keep, "what"_a, "tensor"_a, "output"_a.none(), "call"_a,
            nb::sig("def keep(self, what: collections.abc.Hashable, tensor: typing.Any, "
                    "output: typing.Any, call: CollectiveCall) -> None"),
