@@ -92,7 +92,8 @@ Seconds CollectivePlanner::predict(const CollectiveRequest& request, Executor ex
   if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
   if (!stays_within_reach(machine_, program)) return Seconds::infinity();
   try {
-    const auto parts = project(machine_, program, request.ranks, RankMemorySizes{}.flags_per_pair);
+    const auto parts = project(machine_, program, request.ranks, RankMemorySizes{}.flags_per_pair,
+                               entry_awaits_of(executor, request.collective));
     return predicted_time(machine_, rates_, parts, request.ranks, executor);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported) throw;

@@ -38,6 +38,12 @@ struct CollectiveOptions {
   std::optional<Seconds> patience = std::nullopt;
 };
 
+/// How ranks of their own await each other in programs of such calls.
+inline EntryAwaits entry_awaits_of(Executor executor, Collective collective) {
+  const bool at_first = executor == Executor::graph && reduces(collective);
+  return at_first ? EntryAwaits::at_first : EntryAwaits::where_needed;
+}
+
 /// The best that an algorithm can do.
 struct CollectiveDraft {
   const Algorithm* algorithm = nullptr;

@@ -37,8 +37,9 @@ class Projection {
     if (const int only = only_queue(); only != kNone) queues_[index(only)] = Program::kCallersQueue;
   }
 
-  RankPart write() && {
+  RankPart write(EntryAwaits entries) && {
     for (const int flag : order_.entries(rank_)) add_signal(flag, Program::kCallersQueue);
+    if (entries == EntryAwaits::at_first) await_entries();
     for (int node = 0; node < static_cast<int>(nodes_.size()); ++node)
       if (order_.nodes()[index(node)].rank == rank_) add(node);
     for (const int flag : order_.ends(rank_)) add_await(flag, Program::kCallersQueue);
@@ -111,12 +112,24 @@ class Projection {
     awaits_[index(flag)] = part_.program.add(flag_node_of(Operation::await, flag, queue));
   }
 
+  void await_entries() {
+    for (const RankNode& node : order_.nodes()) {
+      if (node.rank != rank_) continue;
+      for (const int flag : node.awaits)
+        if (order_.flags()[index(flag)].after.empty()) add_await(flag, Program::kCallersQueue);
+    }
+  }
+
   void add(int number) {
     const RankNode& order = order_.nodes()[index(number)];
     const Node& node = whole_.node(number);
     const int in = queue(node.queue);
-    for (const int flag : order.awaits) add_await(flag, in);
     std::vector<int> after;
+    for (const int flag : order.awaits) {
+      const int already = awaits_[index(flag)];
+      if (already == kNone) add_await(flag, in);
+      else if (in != Program::kCallersQueue) after.push_back(already);
+    }
     for (const int earlier : order.after) after.push_back(nodes_[index(earlier)]);
     for (const int flag : order.beside) after.push_back(awaits_[index(flag)]);
     nodes_[index(number)] = add(node, in, after);
@@ -167,7 +180,8 @@ bool stays_within_reach(const Machine& machine, const Program& program) {
 }
 
 std::vector<RankPart> project(const Machine& machine, const Program& program,
-                              const std::vector<PlaceId>& ranks, int per_pair) {
+                              const std::vector<PlaceId>& ranks, int per_pair,
+                              EntryAwaits entries) {
   const RankOrder order(machine, program, ranks);
   if (order.words() > per_pair)
     fail(ErrorCode::unsupported, "a program cannot be divided among its ranks",
@@ -176,7 +190,7 @@ std::vector<RankPart> project(const Machine& machine, const Program& program,
          "Use larger pieces.");
   std::vector<RankPart> parts;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank)
-    parts.push_back(Projection(machine, program, order, ranks, rank, per_pair).write());
+    parts.push_back(Projection(machine, program, order, ranks, rank, per_pair).write(entries));
   return parts;
 }
 

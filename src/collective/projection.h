@@ -82,9 +82,19 @@ constexpr Bytes flag_offset(int producer, int word, int per_pair) {
                        static_cast<std::uint64_t>(word));
 }
 
+/// When a rank awaits that others have entered.
+enum class EntryAwaits {
+  where_needed,  ///< each in the queue that touches the other's memory first: for streams
+  /// All before everything else: for graphs of programs that reduce. There a branch that awaits
+  /// what is to be added may hold up the copies of another one. Where nothing is added several
+  /// calls in one graph then take 1.6 times as long (results/h100x2/graph_branches.json).
+  at_first,
+};
+
 /// The parts of all ranks, in order. `ranks` are their GPUs; `per_pair` words are kept for each
 /// pair. Error (unsupported) if the program needs more, (internal) if some node is of no rank.
 std::vector<RankPart> project(const Machine& machine, const Program& program,
-                              const std::vector<PlaceId>& ranks, int per_pair);
+                              const std::vector<PlaceId>& ranks, int per_pair,
+                              EntryAwaits entries = EntryAwaits::where_needed);
 
 }  // namespace polypath

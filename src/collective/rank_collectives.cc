@@ -277,8 +277,8 @@ std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& 
   copy_own(call, stream);
   const std::vector<Address> own = buffers_of(call, kind);
   const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
-  if (!all) return run_->run(run_->bind(*made.usual.program, own), stream, captured);
-  const BoundPart open = run_->bind(*made.open.program, *all);
+  if (!all) return run_->run(run_->bind(made.usual.in(captured), own), stream, captured);
+  const BoundPart open = run_->bind(made.open.in(captured), *all);
   const std::uint64_t run = run_->run(open, stream, captured);
   if (!captured) open_.note_use([this, run] { return run_->is_done(run); });
   ++open_calls_;
@@ -302,7 +302,8 @@ void RankCollectives::run(RepeatedCall& call, StreamHandle stream) {
     return remember(call);
   }
   const bool captured = driver_.is_capturing(stream);
-  enqueue(call.ready_->record, captured, [&] { return run_->run(call.part_, stream, captured); });
+  const BoundPart& part = captured ? call.part_for_capture_ : call.part_;
+  enqueue(call.ready_->record, captured, [&] { return run_->run(part, stream, captured); });
 }
 
 // Whether memory is open is asked each time, and a root's own copy is none of the program's.
@@ -310,7 +311,9 @@ void RankCollectives::remember(RepeatedCall& call) {
   const Kind kind = kind_of(call.call_);
   const Ready& made = ready_.at(kind);
   if (made.open.program || has_root(kind.collective)) return;
-  call.part_ = run_->bind(*made.usual.program, buffers_of(call.call_, kind));
+  const std::vector<Address> buffers = buffers_of(call.call_, kind);
+  call.part_ = run_->bind(made.usual.in(false), buffers);
+  call.part_for_capture_ = run_->bind(made.usual.in(true), buffers);
   call.ready_ = &made, call.found_by_ = number_;
 }
 

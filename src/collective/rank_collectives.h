@@ -99,7 +99,12 @@ class RankCollectives {
   };
   struct Way {
     CollectiveDraft draft;
-    std::unique_ptr<RankProgram> program;
+    std::unique_ptr<RankProgram> program = nullptr;
+    std::unique_ptr<RankProgram> for_capture = nullptr;  ///< of the same, as nodes of a graph
+
+    [[nodiscard]] const RankProgram& in(bool captured) const {
+      return captured ? *for_capture : *program;
+    }
   };
   struct Ready {
     CallRecord record;  ///< of its calls
@@ -116,6 +121,8 @@ class RankCollectives {
   [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request,
                                        const CollectiveOptions& options);
   [[nodiscard]] Blob proposal(const CollectiveRequest& request, const CollectiveOptions& options);
+  [[nodiscard]] std::unique_ptr<RankProgram> part_of(const Program& whole, Executor executor,
+                                                     EntryAwaits entries);
   [[nodiscard]] Way make_way(const CollectiveRequest& request, const CollectiveOptions& options);
   [[nodiscard]] bool may_open(const CollectiveRequest& request) const;
   [[nodiscard]] CollectiveOptions open_options(const CollectiveDraft& usual) const;
@@ -170,7 +177,7 @@ class RepeatedCall {
   CollectiveCall call_;
   std::uint64_t found_by_ = 0;  ///< RankCollectives::number_; 0: nothing was found
   const RankCollectives::Ready* ready_ = nullptr;
-  BoundPart part_;
+  BoundPart part_, part_for_capture_;
 };
 
 }  // namespace polypath

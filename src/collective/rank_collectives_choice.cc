@@ -82,18 +82,28 @@ void RankCollectives::check_agreed(const std::string& structure) {
        "Let all ranks use the same machine, with the same calibration and settings.");
 }
 
+std::unique_ptr<RankProgram> RankCollectives::part_of(const Program& whole, Executor executor,
+                                                      EntryAwaits entries) {
+  auto parts = project(machine_, whole, ranks_, RankRun::Group{}.flags_per_pair, entries);
+  auto made =
+      std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]), executor);
+  run_->prepare(*made);
+  return made;
+}
+
 // Without a program if ranks of their own cannot do it.
 RankCollectives::Way RankCollectives::make_way(const CollectiveRequest& request,
                                                const CollectiveOptions& options) {
-  Way made{agreed(request, options), nullptr};
+  Way made{.draft = agreed(request, options)};
   if (made.draft.predicted == Seconds::infinity()) return made;
   const Program whole =
       build(*made.draft.algorithm, machine_, request, made.draft.tuning, &routes_);
   check_agreed(structure_of(whole));
-  auto parts = project(machine_, whole, ranks_, RankRun::Group{}.flags_per_pair);
-  made.program = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
-                                               made.draft.executor);
-  run_->prepare(*made.program);
+  const Executor executor = made.draft.executor;
+  const auto part_in = [&](Executor runs) {
+    return part_of(whole, executor, entry_awaits_of(runs, request.collective));
+  };
+  made.program = part_in(executor), made.for_capture = part_in(Executor::graph);
   return made;
 }
 

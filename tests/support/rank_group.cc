@@ -30,8 +30,10 @@ AllGather exchange_of(std::shared_ptr<Meeting> meeting, std::size_t rank) {
 
 RankPrograms divide(const Machine& machine, const Program& program,
                     const std::vector<PlaceId>& ranks, Executor executor) {
+  const EntryAwaits entries =
+      executor == Executor::graph ? EntryAwaits::at_first : EntryAwaits::where_needed;
   RankPrograms programs;
-  for (RankPart& part : project(machine, program, ranks, RankMemorySizes{}.flags_per_pair))
+  for (RankPart& part : project(machine, program, ranks, RankMemorySizes{}.flags_per_pair, entries))
     programs.push_back(std::make_unique<RankProgram>(std::move(part), executor));
   return programs;
 }
