@@ -16,8 +16,9 @@ constexpr Seconds kPatience{10};
 
 constexpr int kRemembered = 256;  // runs
 
-// A kernel by itself is launched as a graph: that keeps the calling thread for 1.3 to 1.6 us, its
-// launch for 3.4 to 3.8 (results/h100x2/launches.json). What a program captures takes it as it is.
+// A kernel by itself is launched as a graph: that keeps the calling thread for 1.3 to 2.2 us, its
+// launch for 3.2 to 3.9 (results/h100x2/launches.json). It stays a kernel where a program captures
+// it, and where there are too many kinds of calls: to instantiate a graph takes 32 us.
 bool is_one_kernel(const Program& program) {
   return program.nodes().size() == 1 && program.nodes().front().operation == Operation::kernel;
 }
@@ -168,7 +169,8 @@ std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool capt
                           .stream_gpu = gpu(),
                           .id = runs_ + 1,
                           .kernels = kernels_.handles()};
-  const bool launched_as_graph = !captured && is_one_kernel(program.part.program);
+  const bool launched_as_graph =
+      !captured && is_one_kernel(program.part.program) && graphs_.has_room_for(transfer);
   if (launched_as_graph || program.executor == Executor::graph) run_by(graphs_, transfer, captured);
   else run_by(streams_, transfer, captured);
   return captured ? 0 : ++runs_;

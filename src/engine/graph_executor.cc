@@ -13,8 +13,8 @@ GraphExecutor::GraphExecutor(Driver& driver, Hops& hops, const Settings& setting
     : driver_(driver),
       hops_(hops),
       statistics_(statistics),
-      cache_(static_cast<std::size_t>(settings.graph_cache),
-             [this](Entry& entry) { destroy(entry.graph); }) {}
+      most_(static_cast<std::size_t>(settings.graph_cache)),
+      cache_(most_, [this](Entry& entry) { destroy(entry.graph); }) {}
 
 GraphExecutor::~GraphExecutor() { cache_.clear(); }
 

@@ -24,6 +24,10 @@ class GraphExecutor {
 
   /// Finds, updates or instantiates the graph. Errors leave nothing behind.
   void prepare(const Transfer& transfer);
+  /// Whether the graph is kept, or can be without giving up another one.
+  [[nodiscard]] bool has_room_for(const Transfer& transfer) {
+    return cache_.size() < most_ || cache_.find(transfer.structure) != nullptr;
+  }
   /// Launches it. After an error it may be running: synchronise the caller's stream.
   void run(const Transfer& transfer);
 
@@ -46,6 +50,7 @@ class GraphExecutor {
   Driver& driver_;
   Hops& hops_;
   Statistics& statistics_;
+  std::size_t most_;  ///< graphs
   LruCache<std::string, Entry> cache_;
 };
 
