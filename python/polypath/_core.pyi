@@ -361,8 +361,13 @@ class CollectiveRank:
 class TensorCalls:
     """Calls of PyTorch's tensors that have been checked, to be run often."""
 
-    def __init__(self, gpu: int, run: Callable[[CollectiveCall, int | Stream], object], tensor: type, current_stream: Callable[[int], int | Stream], note_write: Callable[[Any], object] | None, is_grad_enabled: Callable[[], bool]) -> None:
-        """Use a rank's run, the class of tensors and functions of PyTorch."""
+    def __init__(self, rank: CollectiveRank, gpu: int, tensor: type, note_write: Callable[[Any], object] | None, is_grad_enabled: Callable[[], bool], current_stream: Callable[[int], int | Stream] | None = None) -> None:
+        """
+        Use a rank, the class of tensors and functions of PyTorch.
+
+        The class has what DLPack calls a C exchange API; Error if not. That knows the current stream if
+        `current_stream` is None.
+        """
 
     def keep(self, what: Hashable, tensor: Any, output: Any, call: CollectiveCall) -> None:
         """Remember a call; what it asks for is compared by its value."""
