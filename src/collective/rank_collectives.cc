@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 #include "collective/barrier.h"
 #include "collective/tuning.h"
 #include "core/error.h"
-#include "core/hash.h"
 #include "core/log.h"
 #include "core/quietly.h"
 
@@ -120,83 +117,6 @@ void RankCollectives::choose_from(CollectiveOptions options) {
   number_ = next_number();
 }
 
-// --- what is called ---
-
-bool RankCollectives::is_in_place(const CollectiveCall& call) const {
-  const Bytes own =
-      bytes_of(call.reduction.type) * call.elements * static_cast<std::uint64_t>(rank());
-  switch (call.collective) {
-    case Collective::all_gather: return call.input == call.output + own;
-    case Collective::reduce_scatter: return call.output == call.input + own;
-    case Collective::reduce:
-    case Collective::broadcast: return true;  // copy_own() sees to it
-    case Collective::all_reduce:
-    case Collective::all_to_all_v: return call.in_place;
-    case Collective::all_to_all: break;
-  }
-  return call.input == call.output;
-}
-
-RankCollectives::Kind RankCollectives::kind_of(const CollectiveCall& call) const {
-  return {.collective = call.collective,
-          .type = call.reduction.type,
-          .operation = reduces(call.collective) ? call.reduction.operation : ReduceOperator::sum,
-          .root = has_root(call.collective) ? call.root : 0,
-          .elements = call.elements,
-          .in_place = is_in_place(call),
-          .counts = call.collective == Collective::all_to_all_v ? call.counts
-                                                                : std::vector<std::uint64_t>{}};
-}
-
-CollectiveRequest RankCollectives::request_of(const Kind& kind) const {
-  return {.collective = kind.collective,
-          .ranks = ranks_,
-          .elements = kind.elements,
-          .reduction = {kind.operation, kind.type},
-          .root = kind.root,
-          .in_place = kind.in_place,
-          .counts = kind.counts};
-}
-
-CallRecord RankCollectives::record_of(const Kind& kind) const {
-  return {
-      .operation = name_of(kind.collective),
-      .type = name_of(kind.type),
-      .reduction = reduces(kind.collective) ? name_of(kind.operation) : "",
-      .count = kind.elements,
-      .digest = Hash().add(kind.counts.data(), kind.counts.size() * sizeof(std::uint64_t)).value(),
-      .root = has_root(kind.collective) ? kind.root : -1,
-      .in_place = kind.in_place ? 1 : 0};
-}
-
-// The ranks' inputs and then their outputs, or their one memory each; of others nothing is known.
-std::vector<Address> RankCollectives::buffers_of(const CollectiveCall& call,
-                                                 const Kind& kind) const {
-  const auto own = static_cast<std::size_t>(rank());
-  std::vector<Address> buffers(ranks_.size() * (kind.in_place ? 1 : 2));
-  const bool gives = call.collective == Collective::reduce_scatter ||
-                     (call.collective == Collective::reduce && rank() != call.root) ||
-                     (call.collective == Collective::broadcast && rank() == call.root);
-  buffers[own] = kind.in_place && !gives ? call.output : call.input;
-  if (!kind.in_place) buffers[ranks_.size() + own] = call.output;
-  return buffers;
-}
-
-// Programs with a root are made for one memory of each rank: what the root gives is where it gets
-// the result, and the other way round.
-void RankCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) {
-  if (!has_root(call.collective) || rank() != call.root || call.input == call.output) return;
-  if (call.collective == Collective::broadcast && call.output.value == 0) return;
-  driver_.copy_native({.destination = call.output,
-                       .source = call.input,
-                       .bytes = bytes_of(call.reduction.type) * call.elements,
-                       .destination_place = gpu_,
-                       .source_place = gpu_},
-                      stream);
-}
-
-// --- what is done ---
-
 // What fails at one rank the others would wait for. What fails because they have gone is their
 // error.
 template <class Action>
@@ -214,22 +134,6 @@ const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
   const auto found = ready_.find(kind);
   if (found != ready_.end()) return found->second;
   return ready_.emplace(kind, make_ready(kind)).first->second;
-}
-
-void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind) const {
-  const bool is_root = rank() == call.root;
-  bool needs_input = call.collective != Collective::broadcast || is_root;
-  bool needs_output =
-      !has_root(call.collective) || (call.collective == Collective::reduce) == is_root;
-  if (call.collective == Collective::all_to_all_v) {
-    const CollectiveRequest request = request_of(kind);
-    check(machine_, request);
-    needs_input = input_bytes(request, rank()).value > 0;
-    needs_output = output_bytes(request, rank()).value > 0;
-  }
-  if ((!needs_input || call.input.value != 0) && (!needs_output || call.output.value != 0)) return;
-  fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name_of(call.collective)),
-       "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
 }
 
 void RankCollectives::prepare(const CollectiveCall& call) {
