@@ -16,9 +16,13 @@ Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& p
   const auto played = timeline.add(program, issue, {});
   timeline.play();
   Seconds end = issue.done;
-  for (std::size_t i = 0; i < played.size(); ++i)
-    end = std::max(end,
-                   played[i]->finished + wait_latency(machine, program, program.nodes()[i], gpu));
+  for (std::size_t i = 0; i < played.size(); ++i) {
+    const Node& node = program.nodes()[i];
+    // A graph is over with the last of its nodes, where its GPU does it.
+    const bool joined = executor == Executor::graph && working_gpu(machine, program, node) == gpu;
+    const Seconds latency = joined ? Seconds{} : wait_latency(machine, program, node, gpu);
+    end = std::max(end, played[i]->finished + latency);
+  }
   return end + machine.costs.synchronize;
 }
 

@@ -16,8 +16,6 @@ CollectiveRequest all_reduce_of(const Machine& machine, int ranks, Bytes message
       message);
 }
 
-// The prediction has a graph's end at another GPU known a wait later, 7 us of 130, which the
-// simulated driver leaves out.
 TEST(CollectiveTime, IsAsPredicted) {
   for (const char* name : {"cedar", "mist", "h200x4"}) {
     const Machine machine = load_machine(name);
@@ -37,7 +35,7 @@ TEST(CollectiveTime, IsAsPredicted) {
 
         const Seconds predicted =
             predicted_time(machine, rates, program.program, executor, ranks.gpu());
-        EXPECT_NEAR(predicted / taken, 1, 0.055)
+        EXPECT_NEAR(predicted / taken, 1, 0.05)
             << name << " " << algorithm.name << " " << name_of(executor);
       }
   }

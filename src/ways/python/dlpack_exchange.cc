@@ -74,7 +74,7 @@ DlpackExchange::DlpackExchange(nb::handle tensor_class)
     : kept_(nb::getattr(tensor_class, "__dlpack_c_exchange_api__", nb::none())) {
   if (!kept_.is_none())
     functions_ = reinterpret_cast<const Functions*>(exchange_of(tensor_class, kept_));
-  if (kept_.is_none() || functions_->memory_of == nullptr)
+  if (functions_ == nullptr || functions_->memory_of == nullptr)
     fail(ErrorCode::invalid_argument,
          std::string(nb::str(tensor_class).c_str()) + " cannot be asked for its memory",
          "it has no functions of C for that", "Use PyTorch 2.10 or newer.");

@@ -38,7 +38,7 @@ class DlpackExchange {
   struct Functions;
 
   nanobind::object kept_;  ///< what owns the functions
-  const Functions* functions_;
+  const Functions* functions_ = nullptr;
 };
 
 }  // namespace polypath::python
