@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "machine/load_machine.h"
 
-namespace polypath::bench {
+namespace polypath::bench::all_pairs_test {
 namespace {
 
 std::vector<std::string> pairs_of(const std::string& machine_name, const std::string& operation) {
@@ -83,4 +83,4 @@ TEST(AllPairs, ASimulatedResultHasNoRepetitions) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::all_pairs_test

@@ -5,7 +5,7 @@
 
 #include "bench/figures.h"
 
-namespace polypath::bench {
+namespace polypath::bench::both_ways_test {
 namespace {
 
 const std::vector<std::string> kAllPaths = {"direct", "gpu2", "gpu3", "host"};
@@ -43,4 +43,4 @@ INSTANTIATE_TEST_SUITE_P(Windows, BothWays, testing::Values(1, 4, 16),
                          [](const auto& info) { return "Window" + std::to_string(info.param); });
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::both_ways_test

@@ -9,7 +9,7 @@
 
 #include "core/text.h"
 
-namespace polypath::bench {
+namespace polypath::bench::bursts_test {
 namespace {
 
 struct Pattern {
@@ -86,4 +86,4 @@ INSTANTIATE_TEST_SUITE_P(Zoo, Bursts, testing::ValuesIn(zoo_names()), [](const a
 });
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::bursts_test

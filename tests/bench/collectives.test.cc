@@ -5,7 +5,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::bench {
+namespace polypath::bench::collectives_test {
 namespace {
 
 using test::expect_invalid_argument;
@@ -95,4 +95,4 @@ TEST(CollectiveBench, SaysWhatCannotBeMeasured) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::collectives_test

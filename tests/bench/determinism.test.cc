@@ -4,7 +4,7 @@
 
 #include "bench/figures.h"
 
-namespace polypath::bench {
+namespace polypath::bench::determinism_test {
 namespace {
 
 struct Figures {
@@ -40,4 +40,4 @@ TEST(Determinism, ANativeCopyTakesWhatTheMachineFileSays) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::determinism_test

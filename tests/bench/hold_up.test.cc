@@ -4,7 +4,7 @@
 
 #include "bench/figures.h"
 
-namespace polypath::bench {
+namespace polypath::bench::hold_up_test {
 namespace {
 
 constexpr Seconds kHoldUp = 5_us;
@@ -56,4 +56,4 @@ TEST(HoldUp, IsInPlansForBothWays) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::hold_up_test

@@ -7,7 +7,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::bench {
+namespace polypath::bench::jacobi_test {
 namespace {
 
 using test::expect_invalid_argument;
@@ -210,4 +210,4 @@ TEST(Jacobi, RefusesWhatIsNoGrid) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::jacobi_test

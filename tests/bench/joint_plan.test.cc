@@ -7,7 +7,7 @@
 #include "machine/load_machine.h"
 #include "plan/joint.h"
 
-namespace polypath::bench {
+namespace polypath::bench::joint_plan_test {
 namespace {
 
 TEST(JointPlanReport, IsOfWhatThePlannerPlans) {
@@ -30,4 +30,4 @@ TEST(JointPlanReport, IsOfWhatThePlannerPlans) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::joint_plan_test

@@ -7,7 +7,7 @@
 #include "bench/pieces.h"
 #include "core/error.h"
 
-namespace polypath::bench {
+namespace polypath::bench::many_test {
 namespace {
 
 Request request_for(int pieces, Bytes bytes) {
@@ -106,4 +106,4 @@ TEST(ManyBlocks, WithinOnePlaceAreRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::many_test

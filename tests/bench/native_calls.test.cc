@@ -7,7 +7,7 @@
 #include "bench/operation.h"
 #include "machine/load_machine.h"
 
-namespace polypath::bench {
+namespace polypath::bench::native_calls_test {
 namespace {
 
 std::string calls_of(const char* machine_name, const char* operation, const char* source,
@@ -38,4 +38,4 @@ TEST(NativeCalls, OfAllPairsAreThoseOfEachKind) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::native_calls_test

@@ -5,7 +5,7 @@
 
 #include "bench/figures.h"
 
-namespace polypath::bench {
+namespace polypath::bench::nvswitch_test {
 namespace {
 
 TEST(NvSwitch, AutomaticPutLeavesGpusOutAndGainsFromTheHost) {
@@ -38,4 +38,4 @@ TEST(NvSwitch, GpuToHostGainsFromOtherPcieLinks) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::nvswitch_test

@@ -6,7 +6,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath::bench {
+namespace polypath::bench::operation_run_test {
 namespace {
 
 class SessionOn : public testing::TestWithParam<const char*> {
@@ -42,4 +42,4 @@ TEST_P(SessionOn, TheDriversCopiesMoveEveryByte) {
 INSTANTIATE_TEST_SUITE_P(Machines, SessionOn, testing::Values("beluga", "h200x4"));
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::operation_run_test

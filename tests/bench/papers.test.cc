@@ -5,7 +5,7 @@
 
 #include "bench/figures.h"
 
-namespace polypath::bench {
+namespace polypath::bench::papers_test {
 namespace {
 
 const std::vector<std::string> kAllPaths = {"direct", "gpu2", "gpu3", "host"};
@@ -62,4 +62,4 @@ TEST(Papers, CedarGainsAFifthFromTheHostPath) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::papers_test

@@ -4,7 +4,7 @@
 
 #include "bench/figures.h"
 
-namespace polypath::bench {
+namespace polypath::bench::prediction_test {
 namespace {
 
 struct Errors {
@@ -85,4 +85,4 @@ TEST(Prediction, BothWaysIsWithinFivePerCentInTheMean) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::prediction_test

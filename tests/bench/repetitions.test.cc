@@ -7,7 +7,7 @@
 
 #include "bench/repetitions.json.h"
 
-namespace polypath::bench {
+namespace polypath::bench::repetitions_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -88,4 +88,4 @@ TEST(Repetitions, ThereAndBackHalvesEveryRun) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::repetitions_test

@@ -6,7 +6,7 @@
 
 #include "support/errors.h"
 
-namespace polypath::bench {
+namespace polypath::bench::requests_test {
 namespace {
 
 using test::expect_error;
@@ -162,4 +162,4 @@ TEST(TuneRequest, PointsAtAPairThatIsNone) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::requests_test

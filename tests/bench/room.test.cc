@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace polypath::bench {
+namespace polypath::bench::room_test {
 namespace {
 
 Bytes pages(int name) {
@@ -21,4 +21,4 @@ TEST(Room, IsNoMoreThanThereIs) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::room_test

@@ -6,7 +6,7 @@
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::several_streams_test {
 namespace {
 
 using Route = std::pair<std::string, std::string>;
@@ -77,4 +77,4 @@ TEST_P(SeveralStreams, OfPairsAndRingsLoseNoMoreThanTheFirstTransfer) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::several_streams_test

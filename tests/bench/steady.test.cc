@@ -5,7 +5,7 @@
 #include "bench/figures.h"
 #include "bench/steadiness.h"
 
-namespace polypath::bench {
+namespace polypath::bench::steady_test {
 namespace {
 
 struct Repeated {
@@ -99,4 +99,4 @@ TEST_F(SteadinessOf, AnotherExecutorStartsTheCountAnew) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::steady_test

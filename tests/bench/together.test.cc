@@ -5,7 +5,7 @@
 #include "bench/measure.h"
 #include "machine/load_machine.h"
 
-namespace polypath::bench {
+namespace polypath::bench::together_test {
 namespace {
 
 Result measured(const char* machine, const char* pattern, Bytes bytes, const Request& request) {
@@ -82,4 +82,4 @@ TEST(APattern, BesideTheDriversOwnCopiesTakesWhatNativeOnesTake) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::together_test

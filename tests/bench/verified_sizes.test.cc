@@ -5,7 +5,7 @@
 
 #include "bench/measure.h"
 
-namespace polypath::bench {
+namespace polypath::bench::verified_sizes_test {
 namespace {
 
 Result measured(Bytes room) {
@@ -36,4 +36,4 @@ TEST(VerifiedSizes, AreTheLargestHalfThatFits) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::verified_sizes_test

@@ -5,7 +5,7 @@
 
 #include "chaos/chaotic_program.h"
 
-namespace polypath::test {
+namespace polypath::test::depth_test {
 namespace {
 
 constexpr int kDepth = 4;
@@ -174,4 +174,4 @@ TEST_F(ChaosDepth, AboutAThousandFitOtherwise) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::depth_test

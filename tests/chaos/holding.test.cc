@@ -4,7 +4,7 @@
 
 #include "chaos/chaotic_program.h"
 
-namespace polypath::test {
+namespace polypath::test::holding_test {
 namespace {
 
 using ChaosHolding = Chaos;
@@ -113,4 +113,4 @@ TEST_F(ChaosHolding, AStreamThatOnlyWaitsForAHeldOneHoldsUpAsMuch) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::holding_test

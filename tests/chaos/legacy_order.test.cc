@@ -2,7 +2,7 @@
 
 #include "chaos/chaotic_program.h"
 
-namespace polypath::test {
+namespace polypath::test::legacy_order_test {
 namespace {
 
 // A copy in one stream, another one of its result in the other: 1 if it saw all of it.
@@ -114,4 +114,4 @@ TEST_F(ChaosLegacyOrder, ACopyBetweenGpusInItIsInOrderWithBothGpus) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::legacy_order_test

@@ -3,7 +3,7 @@
 #include "chaos/chaotic_program.h"
 #include "standin/peer.h"
 
-namespace polypath::test {
+namespace polypath::test::memory_test {
 namespace {
 
 class ChaosMemory : public Chaos {
@@ -123,4 +123,4 @@ TEST_F(ChaosMappings, HaveNewIdsWhenTheyAreOpenedAnew) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::memory_test

@@ -4,7 +4,7 @@
 
 #include "chaos/chaotic_program.h"
 
-namespace polypath::test {
+namespace polypath::test::order_test {
 namespace {
 
 using ChaosOrder = Chaos;
@@ -136,4 +136,4 @@ TEST_F(ChaosOrder, GraphsKeepTheirEdgesAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::order_test

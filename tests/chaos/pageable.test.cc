@@ -4,7 +4,7 @@
 
 #include "chaos/chaotic_program.h"
 
-namespace polypath::test {
+namespace polypath::test::pageable_test {
 namespace {
 
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;  // bytes
@@ -149,4 +149,4 @@ TEST_F(ChaosPageable, CopiesBetweenGpusNeverWait) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pageable_test

@@ -3,7 +3,7 @@
 
 #include "chaos/chaotic_program.h"
 
-namespace polypath::test {
+namespace polypath::test::peers_test {
 namespace {
 
 class ChaosPeers : public Chaos {
@@ -69,4 +69,4 @@ TEST_F(ChaosPeers, OtherCopiesGoOn) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::peers_test

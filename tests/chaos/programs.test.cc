@@ -5,7 +5,7 @@
 
 #include "ways/preload/program_run.h"
 
-namespace polypath::test {
+namespace polypath::test::programs_test {
 namespace {
 
 using preload::ProgramRun;
@@ -70,4 +70,4 @@ INSTANTIATE_TEST_SUITE_P(Over, ChaosProgramsUnderPolypath,
                          testing::Combine(testing::ValuesIn(kCases), testing::Values(2)), name_of);
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::programs_test

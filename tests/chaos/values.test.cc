@@ -5,7 +5,7 @@
 #include "chaos/chaotic_program.h"
 #include "standin/peer.h"
 
-namespace polypath::test {
+namespace polypath::test::values_test {
 namespace {
 
 using ChaosHolding = Chaos;
@@ -95,4 +95,4 @@ TEST_F(ChaosHolding, AProgramEndsWhateverIsHeld) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::values_test

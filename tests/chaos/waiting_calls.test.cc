@@ -4,7 +4,7 @@
 
 #include "chaos/chaotic_program.h"
 
-namespace polypath::test {
+namespace polypath::test::waiting_calls_test {
 namespace {
 
 using ChaosHolding = Chaos;
@@ -108,4 +108,4 @@ TEST_F(ChaosHolding, AContextEndsWhenItsWorkHasFinished) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::waiting_calls_test

@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::algorithms_test {
 namespace {
 
 CollectiveRequest request_of(const Machine& machine, Collective collective, int ranks,
@@ -102,4 +102,4 @@ TEST(Algorithms, RefuseWhatTheyDoNotDo) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::algorithms_test

@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::all_to_all_v_test {
 namespace {
 
 CollectiveRequest request_of(const Machine& machine, int ranks, std::uint64_t elements,
@@ -144,4 +144,4 @@ TEST(AllToAllV, GoesOverSeveralPathsWhereItIsUneven) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::all_to_all_v_test

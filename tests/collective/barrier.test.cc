@@ -12,7 +12,7 @@
 #include "support/rank_group.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::barrier_test {
 namespace {
 
 RankPrograms barrier_of(const Machine& machine, const std::vector<PlaceId>& ranks,
@@ -136,4 +136,4 @@ TEST(Barrier, NeedsTwoFlagsOfEachPair) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::barrier_test

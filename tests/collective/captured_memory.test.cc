@@ -10,7 +10,7 @@
 #include "support/open_ends.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::captured_memory_test {
 namespace {
 
 /// Two ranks' ends of what they open to each other, on one machine.
@@ -83,4 +83,4 @@ TEST_F(TwoEnds, AreNotWaitedForAgainByWhoCapturesAlone) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::captured_memory_test

@@ -9,7 +9,7 @@
 #include "support/open_ends.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::changed_memory_test {
 namespace {
 
 /// Says of one allocation that it is another one, of another size, at the same address.
@@ -60,4 +60,4 @@ TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::changed_memory_test

@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::choose_test {
 namespace {
 
 CollectiveRequest request_of(const Machine& machine, Collective collective, Bytes message) {
@@ -275,4 +275,4 @@ TEST(CollectivePlanner, UsesWhatTheCallerNames) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::choose_test

@@ -10,7 +10,7 @@
 #include "support/rank_buffers.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::collectives_test {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(PieceBetweenNodes, HidesTheLatencyOfTheNetwork) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::collectives_test

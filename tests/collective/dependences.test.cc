@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-namespace polypath::test {
+namespace polypath::test::dependences_test {
 namespace {
 
 using testing::ElementsAre;
@@ -141,4 +141,4 @@ TEST_P(RandomDependences, OrderWhateverConflicts) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::dependences_test

@@ -7,7 +7,7 @@
 #include "machine/load_machine.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::host_test {
 namespace {
 
 /// Bytes that a rank writes to the host and reads from it.
@@ -106,4 +106,4 @@ TEST(FlagPlaces, AreInTheHostsMemoryIfARankIsOutOfReach) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::host_test

@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::nodes_test {
 namespace {
 
 Machine nodes_of(const char* name, int nodes) {
@@ -141,4 +141,4 @@ TEST(CollectivesOfNodes, TakeLittleLongerThanTheNetworkNeeds) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::nodes_test

@@ -5,7 +5,7 @@
 #include "collective/ranks_of_nodes.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::nodes_errors_test {
 namespace {
 
 using testing::AllOf;
@@ -110,4 +110,4 @@ TEST_F(RanksOfNodes, RefuseWhatNobodyCanDo) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::nodes_errors_test

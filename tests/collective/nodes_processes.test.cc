@@ -12,7 +12,7 @@
 #include "machine/load_machine.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::nodes_processes_test {
 namespace {
 
 constexpr int kNodes = 3;
@@ -123,4 +123,4 @@ TEST(ProcessesOfNodes, NameOneThatIsKilled) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::nodes_processes_test

@@ -15,7 +15,7 @@
 #include "support/rank_buffers.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::open_memory_test {
 namespace {
 
 using testing::Each;
@@ -174,4 +174,4 @@ TEST_F(OpenCalls, AreMadeByAllOrByNoneWhereNobodyIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::open_memory_test

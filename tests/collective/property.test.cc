@@ -7,7 +7,7 @@
 #include "support/random.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::property_test {
 namespace {
 
 constexpr int kCases = 150;
@@ -42,4 +42,4 @@ TEST(AnyCollective, IsRight) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::property_test

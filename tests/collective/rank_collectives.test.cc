@@ -14,7 +14,7 @@
 #include "support/rank_buffers.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::rank_collectives_test {
 namespace {
 
 using testing::AllOf;
@@ -318,4 +318,4 @@ TEST_F(RankedCollectives, HaveAGpuEach) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::rank_collectives_test

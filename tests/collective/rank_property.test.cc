@@ -10,7 +10,7 @@
 #include "support/rank_group.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::rank_property_test {
 namespace {
 
 // One after the other, on memory of its own.
@@ -149,4 +149,4 @@ TEST_P(AllAlgorithms, AreRightWhenDivided) {
 INSTANTIATE_TEST_SUITE_P(On, AllAlgorithms, testing::Values("h200x4", "pcie4", "nop2p4", "mist"));
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::rank_property_test

@@ -12,7 +12,7 @@
 #include "support/rank_group.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::rank_run_test {
 namespace {
 
 using testing::IsEmpty, testing::Not;
@@ -240,4 +240,4 @@ TEST(Prediction, OfRanksIsWhatTheSimulatorSays) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::rank_run_test

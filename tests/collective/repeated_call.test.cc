@@ -10,7 +10,7 @@
 #include "support/collective_call.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::repeated_call_test {
 namespace {
 
 using testing::IsEmpty;
@@ -110,4 +110,4 @@ TEST_F(RepeatedCalls, OfMoreKindsThanThereIsRoomForAreNotInstantiatedEachTime) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::repeated_call_test

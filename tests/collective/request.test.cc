@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::request_test {
 namespace {
 
 CollectiveRequest all_reduce_of(const Machine& machine, int ranks, std::uint64_t elements) {
@@ -85,4 +85,4 @@ TEST(CollectiveRequest, HasNamesThatAreReadBack) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::request_test

@@ -14,7 +14,7 @@
 #include "support/errors.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::same_bits_test {
 namespace {
 
 using Values = std::vector<std::byte>;
@@ -235,4 +235,4 @@ TEST(SameBits, AreOfAnotherOrderWhereNodesHaveSeveralRanks) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::same_bits_test

@@ -7,7 +7,7 @@
 #include "support/hand_machine.h"
 #include "support/ranks.h"
 
-namespace polypath::test {
+namespace polypath::test::timing_test {
 namespace {
 
 CollectiveRequest all_reduce_of(const Machine& machine, int ranks, Bytes message) {
@@ -93,4 +93,4 @@ TEST(CollectiveRun, LeavesNothingBehindWhenACallFails) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::timing_test

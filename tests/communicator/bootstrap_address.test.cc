@@ -9,7 +9,7 @@
 #include "communicator/together.h"
 #include "support/errors.h"
 
-namespace polypath {
+namespace polypath::bootstrap_address_test {
 namespace {
 
 using test::expect_no_errors;
@@ -199,4 +199,4 @@ TEST(Frames, RefuseDamagedPieces) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bootstrap_address_test

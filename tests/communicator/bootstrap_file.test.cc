@@ -11,7 +11,7 @@
 #include "support/errors.h"
 #include "support/processes.h"
 
-namespace polypath {
+namespace polypath::bootstrap_file_test {
 namespace {
 
 using test::expect_no_errors;
@@ -121,4 +121,4 @@ TEST(FileBootstrap, RefusesWhatIsNoFolder) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bootstrap_file_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace polypath {
+namespace polypath::call_record_test {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(CallRecord, HashesInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::call_record_test

@@ -12,7 +12,7 @@
 #include "support/processes.h"
 #include "support/sanitizers.h"
 
-namespace polypath {
+namespace polypath::communicator_test {
 namespace {
 
 using test::all_reduce;
@@ -390,4 +390,4 @@ TEST(CommunicatorOptions, AreThoseOfTheSettings) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::communicator_test

@@ -14,7 +14,7 @@
 #include "support/errors.h"
 #include "support/processes.h"
 
-namespace polypath {
+namespace polypath::control_block_test {
 namespace {
 
 using test::all_reduce;
@@ -207,4 +207,4 @@ TEST_F(ControlBlocks, CutReasonsThatAreTooLong) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::control_block_test

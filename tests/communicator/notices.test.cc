@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace polypath::test {
+namespace polypath::test::notices_test {
 namespace {
 
 class Shared {
@@ -86,4 +86,4 @@ TEST(Notices, AreSoManyAndSoLong) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::notices_test

@@ -9,7 +9,7 @@
 
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::offers_test {
 namespace {
 
 constexpr Seconds kLong{10}, kShort{1e-4};
@@ -103,4 +103,4 @@ TEST(Offers, AreTheSameForAllWhateverTheRanksDo) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::offers_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace polypath {
+namespace polypath::own_addresses_test {
 namespace {
 
 RankAddresses rank_on(const std::string& computer, const std::vector<std::string>& addresses) {
@@ -89,4 +89,4 @@ TEST(OwnAddresses, OfThisComputerAreNoLoopback) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::own_addresses_test

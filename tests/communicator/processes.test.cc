@@ -14,7 +14,7 @@
 #include "communicator/sockets.h"
 #include "communicator/together.h"
 
-namespace polypath {
+namespace polypath::processes_test {
 namespace {
 
 using test::all_reduce;
@@ -221,4 +221,4 @@ TEST(Process, OfAnotherNamespaceIsSeenToEnd) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::processes_test

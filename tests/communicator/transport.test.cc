@@ -14,7 +14,7 @@
 
 #include "communicator/together.h"
 
-namespace polypath {
+namespace polypath::transport_test {
 namespace {
 
 using test::expect_no_errors;
@@ -231,4 +231,4 @@ TEST(TcpTransport, NamesAProcessThatIsKilled) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::transport_test

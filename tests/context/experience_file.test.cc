@@ -11,7 +11,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::experience_file_test {
 namespace {
 
 class ExperienceFileTest : public testing::Test {
@@ -122,4 +122,4 @@ TEST_F(ExperienceFileTest, WhereNothingCanBeWrittenNothingFails) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::experience_file_test

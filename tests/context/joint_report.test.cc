@@ -8,7 +8,7 @@
 #include "machine/load_machine.h"
 #include "plan/patterns.h"
 
-namespace polypath {
+namespace polypath::joint_report_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -62,4 +62,4 @@ TEST(JointPlanReport, SaysOfEachTransferWhatIsSaidOfOneAlone) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::joint_report_test

@@ -11,7 +11,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::plan_file_test {
 namespace {
 
 class PlanFileTest : public testing::Test {
@@ -187,4 +187,4 @@ TEST_F(PlanFileTest, WhereNothingCanBeWrittenNothingFails) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::plan_file_test

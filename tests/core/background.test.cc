@@ -12,7 +12,7 @@
 #include <future>
 #include <vector>
 
-namespace polypath {
+namespace polypath::background_test {
 namespace {
 
 TEST(BackgroundTasks, AreDoneInTheirOrder) {
@@ -99,4 +99,4 @@ TEST(BackgroundTasks, AreNotDoneInAForkedChild) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::background_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace polypath {
+namespace polypath::error_test {
 namespace {
 
 std::string message_of(const std::string& problem, const std::string& why,
@@ -35,4 +35,4 @@ TEST(NameOf, KnowsEveryCode) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::error_test

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-namespace polypath {
+namespace polypath::files_test {
 namespace {
 
 class Files : public testing::Test {
@@ -36,4 +36,4 @@ TEST_F(Files, ThatCannotBeReadSayWhy) {
 TEST_F(Files, ThatAreNotThereAreNothing) { EXPECT_FALSE(read_file(path_ + "-not", 7)); }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::files_test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace polypath {
+namespace polypath::interruption_test {
 namespace {
 
 TEST(Interruption, NobodyIsAskedWhereNobodyWantsToBe) { EXPECT_NO_THROW(check_interruption()); }
@@ -45,4 +45,4 @@ TEST(Interruption, OtherThreadsAreNotEnded) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::interruption_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
 
-namespace polypath {
+namespace polypath::process_test {
 namespace {
 
 using testing::StartsWith;
@@ -24,4 +24,4 @@ TEST(Process, ItsNameMayHoldAnything) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::process_test

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace polypath {
+namespace polypath::process_identity_test {
 namespace {
 
 std::string stat_line(const std::string& name, const std::string& state, const std::string& start) {
@@ -50,4 +50,4 @@ TEST(ProcessIdentity, WhatIsNoStatLineHasNoStart) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::process_identity_test

@@ -8,7 +8,7 @@
 #include "core/settings_of.h"
 #include "support/errors.h"
 
-namespace polypath {
+namespace polypath::settings_test {
 namespace {
 
 using test::expect_error;
@@ -155,4 +155,4 @@ TEST(ProcessSettings, RefuseAVariableThatIsNoSetting) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::settings_test

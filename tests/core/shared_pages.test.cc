@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 
-namespace polypath::test {
+namespace polypath::test::shared_pages_test {
 namespace {
 
 constexpr Bytes kPages{3 * 4096};
@@ -29,7 +29,7 @@ class Owner {
     if (pipe2(names_, O_CLOEXEC) != 0 || pipe2(words_, O_CLOEXEC) != 0) std::abort();
     child_ = fork();
     if (child_ == 0) be_owner();
-    if (read(names_[0], &name_, sizeof name_) != sizeof name_) std::abort();
+    if (::read(names_[0], &name_, sizeof name_) != sizeof name_) std::abort();
   }
   ~Owner() { end(); }
 
@@ -50,7 +50,7 @@ class Owner {
     std::memset(pages->begin(), 7, kPages.value);
     char word = 0;
     if (write(names_[1], &pages->name(), sizeof name_) != sizeof name_) _exit(255);
-    if (read(words_[0], &word, 1) != 1) _exit(254);
+    if (::read(words_[0], &word, 1) != 1) _exit(254);
     _exit(bytes_of(*pages)[kPages.value - 1]);
   }
 
@@ -130,4 +130,4 @@ TEST(SharedPages, ThatThereIsNoRoomForAreAnError) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::shared_pages_test

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::text_test {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(Join, PutsTheSeparatorBetween) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::text_test

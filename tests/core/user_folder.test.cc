@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-namespace polypath {
+namespace polypath::user_folder_test {
 namespace {
 
 class UserFolderTest : public testing::Test {
@@ -67,4 +67,4 @@ TEST_F(UserFolderTest, ARelativePathIsNotUsed) {
 TEST_F(UserFolderTest, WithoutAPathThereIsNone) { EXPECT_NE(UserFolder("").problem(), ""); }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::user_folder_test

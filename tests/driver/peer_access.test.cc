@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace polypath::cuda {
+namespace polypath::cuda::peer_access_test {
 namespace {
 
 // A driver that knows what is enabled.
@@ -97,4 +97,4 @@ TEST_F(Peers, ErrorsOfTheDriverAreTheProgramsToo) {
 }
 
 }  // namespace
-}  // namespace polypath::cuda
+}  // namespace polypath::cuda::peer_access_test

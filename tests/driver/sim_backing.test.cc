@@ -5,7 +5,7 @@
 #include "driver/hand_driver.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_backing_test {
 namespace {
 
 constexpr std::size_t kSize = 4096;
@@ -154,4 +154,4 @@ TEST_F(SimBacking, EventsKnowWhenTheirWorkHadFinished) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_backing_test

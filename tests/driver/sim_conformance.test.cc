@@ -6,7 +6,7 @@
 #include "driver/sim/sim_driver.h"
 #include "machine/load_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_conformance_test {
 namespace {
 
 class SimUnderTest final : public DriverUnderTest {
@@ -48,4 +48,4 @@ INSTANTIATE_TEST_SUITE_P(Sim, DriverPieces, kMachines, factory_name);
 INSTANTIATE_TEST_SUITE_P(Sim, DriverReductions, kMachines, factory_name);
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_conformance_test

@@ -3,7 +3,7 @@
 #include "driver/hand_driver.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_determinism_test {
 namespace {
 
 // A random program of copies, events and graphs; what it did, as text.
@@ -46,4 +46,4 @@ TEST(Determinism, TheSameCallsGiveTheSameTimesAndReports) {
 TEST(Determinism, OtherCallsGiveOtherTimes) { EXPECT_NE(history_of(1), history_of(2)); }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_determinism_test

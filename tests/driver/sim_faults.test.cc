@@ -8,7 +8,7 @@
 #include "support/add_kernel.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_faults_test {
 namespace {
 
 using sim::Call;
@@ -226,4 +226,4 @@ TEST_F(FailedCall, InstantiateLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_faults_test

@@ -3,7 +3,7 @@
 #include "driver/races.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_flags_test {
 namespace {
 
 using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
@@ -123,4 +123,4 @@ TEST_F(SimFlags, ImportsThatAreKeptAreLeaks) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_flags_test

@@ -2,7 +2,7 @@
 
 #include "driver/races.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_graph_races_test {
 namespace {
 
 using testing::IsEmpty;
@@ -80,4 +80,4 @@ TEST_F(Races, LaunchesOfTwoEqualGraphsOnTwoStreamsAreARace) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_graph_races_test

@@ -2,7 +2,7 @@
 
 #include "driver/hand_driver.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_graph_time_test {
 namespace {
 
 using Time = HandDriver;
@@ -83,4 +83,4 @@ TEST_F(Time, LaunchesOfOneGraphDoNotOverlap) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_graph_time_test

@@ -2,7 +2,7 @@
 
 #include "driver/hand_driver.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_host_time_test {
 namespace {
 
 using Time = HandDriver;
@@ -95,4 +95,4 @@ TEST_F(HeldUpTime, OnlyWhereItIsSaidThatThereAreSeveral) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_host_time_test

@@ -7,7 +7,7 @@
 #include "support/add_kernel.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_kernel_test {
 namespace {
 
 using testing::Contains;
@@ -113,4 +113,4 @@ TEST_F(SimKernel, IsLoadedForGpusOnly) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_kernel_test

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "driver/races.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_misuse_test {
 namespace {
 
 using testing::AllOf;
@@ -88,4 +88,4 @@ TEST(Leaks, AreListedUntilGivenBack) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_misuse_test

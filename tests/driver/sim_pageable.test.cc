@@ -3,7 +3,7 @@
 #include "driver/hand_driver.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_pageable_test {
 namespace {
 
 constexpr std::size_t kSize = 79000;
@@ -98,4 +98,4 @@ TEST_F(PageableMemory, NothingIsCopiedByACallThatFails) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_pageable_test

@@ -2,7 +2,7 @@
 
 #include "driver/races.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_race_ranges_test {
 namespace {
 
 using testing::IsEmpty;
@@ -45,4 +45,4 @@ TEST_F(Races, LargeRangesAreComparedWholly) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_race_ranges_test

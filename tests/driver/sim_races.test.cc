@@ -3,7 +3,7 @@
 
 #include "driver/races.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_races_test {
 namespace {
 
 using testing::IsEmpty;
@@ -164,4 +164,4 @@ TEST_F(Races, NothingIsReportedWhenNotAskedTo) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_races_test

@@ -6,7 +6,7 @@
 
 #include "driver/hand_driver.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_races_kept_test {
 namespace {
 
 using testing::AllOf;
@@ -93,4 +93,4 @@ TEST_F(RacesKept, AChainThroughAReadOrders) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_races_kept_test

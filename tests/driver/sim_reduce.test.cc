@@ -10,7 +10,7 @@
 #include "driver/hand_driver.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_reduce_test {
 namespace {
 
 using testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST_F(Reduce, RefusesPartsOfElements) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_reduce_test

@@ -3,7 +3,7 @@
 
 #include "driver/hand_driver.h"
 
-namespace polypath::test {
+namespace polypath::test::sim_time_test {
 namespace {
 
 using Time = HandDriver;
@@ -162,4 +162,4 @@ TEST_F(Time, AQueryTellsWhetherItIsOverByNow) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::sim_time_test

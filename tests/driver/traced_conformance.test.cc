@@ -8,7 +8,7 @@
 #include "driver/trace/traced_driver.h"
 #include "machine/load_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::traced_conformance_test {
 namespace {
 
 class TracedUnderTest final : public DriverUnderTest {
@@ -50,4 +50,4 @@ INSTANTIATE_TEST_SUITE_P(Traced, DriverKernels, kTraced, factory_name);
 INSTANTIATE_TEST_SUITE_P(Traced, DriverReductions, kTraced, factory_name);
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::traced_conformance_test

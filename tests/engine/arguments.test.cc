@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::arguments_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -121,4 +121,4 @@ TEST(Unreachable, PlacesWithoutAHopAreRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::arguments_test

@@ -3,7 +3,7 @@
 
 #include "engine/blocks.h"
 
-namespace polypath::test {
+namespace polypath::test::batches_test {
 namespace {
 
 class Batches : public BlocksOf {
@@ -91,4 +91,4 @@ TEST_F(Batches, ThatFailInTheMiddleAreLeftWithNothingQueued) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::batches_test

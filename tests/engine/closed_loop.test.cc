@@ -16,7 +16,7 @@
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::closed_loop_test {
 namespace {
 
 Machine believed(Machine machine, unsigned seed) {
@@ -239,4 +239,4 @@ TEST(ClosedLoopOfEveryByte, CopiesStayRightWhileTheyAreTimed) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::closed_loop_test

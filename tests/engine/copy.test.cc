@@ -7,7 +7,7 @@
 #include "support/rig.h"
 #include "support/sanitizers.h"
 
-namespace polypath::test {
+namespace polypath::test::copy_test {
 namespace {
 
 using testing::IsEmpty;
@@ -184,4 +184,4 @@ TEST(Counted, EveryTransferOnceByHowItWasDone) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::copy_test

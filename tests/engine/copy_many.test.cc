@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::copy_many_test {
 namespace {
 
 using testing::Each;
@@ -287,4 +287,4 @@ TEST_F(WrongCalls, WithOptionsOfNoUseEnqueueNothing) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::copy_many_test

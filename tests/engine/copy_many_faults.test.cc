@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "engine/faults.h"
 
-namespace polypath::test {
+namespace polypath::test::copy_many_faults_test {
 namespace {
 
 using sim::Call;
@@ -170,4 +170,4 @@ TEST(ASetThatCannotBeJoined, IsAnError) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::copy_many_faults_test

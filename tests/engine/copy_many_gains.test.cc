@@ -11,7 +11,7 @@
 #include "machine/load_machine.h"
 #include "plan/patterns.h"
 
-namespace polypath::test {
+namespace polypath::test::copy_many_gains_test {
 namespace {
 
 enum class Streams { each_its_own, one };
@@ -137,4 +137,4 @@ TEST(CopiesTogetherBesideOthers, ArePlannedOneByOne) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::copy_many_gains_test

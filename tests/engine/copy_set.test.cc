@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace polypath::test {
+namespace polypath::test::copy_set_test {
 namespace {
 
 using testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST_F(Sets, MayReadTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::copy_set_test

@@ -11,7 +11,7 @@
 #include "support/bytes.h"
 #include "support/sanitizers.h"
 
-namespace polypath::test {
+namespace polypath::test::copy_threads_test {
 namespace {
 
 Address address_of(const Contents& contents) {
@@ -124,4 +124,4 @@ TEST(CopyThreads, GoQuietlyInAForkedChild) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::copy_threads_test

@@ -8,7 +8,7 @@
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::driver_behaviour_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -113,4 +113,4 @@ TEST(Windows, GainAsTheMachineSaysOutOfAGpu) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::driver_behaviour_test

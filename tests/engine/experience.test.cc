@@ -6,7 +6,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::experience_test {
 namespace {
 
 class ExperienceTest : public testing::Test {
@@ -134,4 +134,4 @@ TEST_F(ExperienceTest, WhatWasLearntCanBeTakenUpAgain) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::experience_test

@@ -3,7 +3,7 @@
 
 #include "engine/faults.h"
 
-namespace polypath::test {
+namespace polypath::test::faults_test {
 namespace {
 
 using sim::Call;
@@ -176,4 +176,4 @@ TEST(Unsettled, ATransferThatCannotBeWaitedForIsAnError) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::faults_test

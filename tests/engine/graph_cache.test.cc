@@ -9,7 +9,7 @@
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::graph_cache_test {
 namespace {
 
 using testing::IsEmpty;
@@ -247,4 +247,4 @@ TEST(AutomaticGraph, IsCountedForEachStream) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::graph_cache_test

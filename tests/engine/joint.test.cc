@@ -10,7 +10,7 @@
 #include "plan/patterns.h"
 #include "support/bytes.h"
 
-namespace polypath::test {
+namespace polypath::test::joint_test {
 namespace {
 
 using testing::IsEmpty;
@@ -93,4 +93,4 @@ TEST(JointRuns, BringEveryByteWithoutRaces) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::joint_test

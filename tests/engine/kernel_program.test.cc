@@ -19,7 +19,7 @@
 #include "support/errors.h"
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::kernel_program_test {
 namespace {
 
 using testing::Each;
@@ -253,4 +253,4 @@ TEST(KernelProgram, WithoutItsKernelsIsRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::kernel_program_test

@@ -5,7 +5,7 @@
 #include "engine/load_tracker.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::known_sets_test {
 namespace {
 
 constexpr Seconds kLasts = 1000_us;
@@ -102,4 +102,4 @@ TEST_F(KnownSets, AreForgottenWhenASizeChanges) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::known_sets_test

@@ -4,7 +4,7 @@
 
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::lanes_test {
 namespace {
 
 using testing::IsEmpty;
@@ -204,4 +204,4 @@ TEST_P(Lanes, WhoeverLacksMemoryDoesNotWaitForABorrower) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::lanes_test

@@ -13,7 +13,7 @@
 
 #include "engine/ledger_fixture.h"
 
-namespace polypath::test {
+namespace polypath::test::ledger_table_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ TEST_F(LedgerTableTest, AForkedChildDoesNotHoldItsParentsSlot) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::ledger_table_test

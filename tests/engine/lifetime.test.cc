@@ -8,7 +8,7 @@
 #include "support/rig.h"
 #include "support/sanitizers.h"
 
-namespace polypath::test {
+namespace polypath::test::lifetime_test {
 namespace {
 
 using testing::IsEmpty;
@@ -167,4 +167,4 @@ TEST_P(Lifetime, StatisticsAndPlansMayBeAskedForWhileOthersCopy) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::lifetime_test

@@ -8,7 +8,7 @@
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::load_tracker_test {
 namespace {
 
 constexpr std::size_t kSize = 16 << 20;
@@ -330,4 +330,4 @@ TEST_F(PlansUnderLoad, EnginesWithALoadOfTheirOwnDoNot) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::load_tracker_test

@@ -9,7 +9,7 @@
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::missing_dependency_test {
 namespace {
 
 using testing::IsEmpty;
@@ -209,4 +209,4 @@ TEST(MissingEdge, EveryOneShowsButThoseThatOnlyKeepTheOrderOnAHop) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::missing_dependency_test

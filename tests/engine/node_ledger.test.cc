@@ -11,7 +11,7 @@
 #include "engine/load_tracker.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::node_ledger_test {
 namespace {
 
 using testing::IsEmpty;
@@ -227,4 +227,4 @@ TEST_F(BesideOthers, ItGivesWayOnlyAsLongAsTheyAreThere) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::node_ledger_test

@@ -5,7 +5,7 @@
 
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::order_test {
 namespace {
 
 using testing::IsEmpty;
@@ -116,4 +116,4 @@ TEST_P(Order, TheCallerIsNeverBlocked) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::order_test

@@ -9,7 +9,7 @@
 #include "support/rig.h"
 #include "support/sanitizers.h"
 
-namespace polypath::test {
+namespace polypath::test::pageable_test {
 namespace {
 
 using testing::IsEmpty;
@@ -214,4 +214,4 @@ TEST(PinnedWindows, AreBoundedWhateverTheMessage) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pageable_test

@@ -3,7 +3,7 @@
 
 #include "engine/faults.h"
 
-namespace polypath::test {
+namespace polypath::test::pageable_faults_test {
 namespace {
 
 using sim::Call;
@@ -174,4 +174,4 @@ TEST_P(UnsettledPageable, ACopyThatCannotBeWaitedForIsAnError) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pageable_faults_test

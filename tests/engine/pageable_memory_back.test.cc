@@ -8,7 +8,7 @@
 #include "support/processes.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::pageable_memory_back_test {
 namespace {
 
 constexpr std::size_t kBytes = 1 << 20;  // sixteen windows
@@ -60,4 +60,4 @@ TEST_P(PageableMemoryBack, WhenNobodyCanSayWhatHasArrived) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pageable_memory_back_test

@@ -6,7 +6,7 @@
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::pageable_native_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -97,4 +97,4 @@ TEST_F(Native, BadArgumentsAreRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pageable_native_test

@@ -7,7 +7,7 @@
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::pageable_times_test {
 namespace {
 
 using testing::IsEmpty;
@@ -137,4 +137,4 @@ TEST(PageableWays, AreNotComparedWhereNothingIsToBeLearnt) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pageable_times_test

@@ -6,7 +6,7 @@
 
 #include "engine/blocks.h"
 
-namespace polypath::test {
+namespace polypath::test::piece_kernels_test {
 namespace {
 
 using testing::Each;
@@ -204,4 +204,4 @@ TEST_F(BlocksByKernelsOfTheBackground, GoNativelyUntilThereAreKernels) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::piece_kernels_test

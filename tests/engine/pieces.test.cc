@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "engine/blocks.h"
 
-namespace polypath::test {
+namespace polypath::test::pieces_test {
 namespace {
 
 using testing::Each;
@@ -210,4 +210,4 @@ TEST_F(BlocksPlannedInTheBackground, GoNativelyUntilThereIsAPlan) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pieces_test

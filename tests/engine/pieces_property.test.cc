@@ -15,7 +15,7 @@
 #include "support/rig.h"
 #include "support/sanitizers.h"
 
-namespace polypath::test {
+namespace polypath::test::pieces_property_test {
 namespace {
 
 using testing::IsEmpty;
@@ -125,4 +125,4 @@ TEST(RandomSetsOfPieces, AreRightToTheByte) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pieces_property_test

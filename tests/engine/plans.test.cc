@@ -8,7 +8,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::plans_test {
 namespace {
 
 class PlansOfBeluga : public testing::Test {
@@ -110,4 +110,4 @@ TEST_F(KeptPlansOfBeluga, AreNotKeptTwice) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::plans_test

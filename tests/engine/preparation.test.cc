@@ -11,7 +11,7 @@
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::preparation_test {
 namespace {
 
 using testing::IsEmpty;
@@ -304,4 +304,4 @@ TEST_F(Branching, WindowsMayBranchByTurns) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::preparation_test

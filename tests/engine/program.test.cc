@@ -17,7 +17,7 @@
 #include "model/timeline.h"
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::program_test {
 namespace {
 
 using testing::Each;
@@ -234,4 +234,4 @@ TEST(SumProgram, IsARaceWithoutAnEdge) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::program_test

@@ -14,7 +14,7 @@
 #include "support/rig.h"
 #include "support/sanitizers.h"
 
-namespace polypath::test {
+namespace polypath::test::property_test {
 namespace {
 
 using testing::IsEmpty;
@@ -246,4 +246,4 @@ TEST(BothWays, WindowsUpToSixteenAreRight) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::property_test

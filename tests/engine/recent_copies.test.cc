@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace polypath {
+namespace polypath::recent_copies_test {
 namespace {
 
 // All of them share a slot.
@@ -65,4 +65,4 @@ TEST(RecentCopies, OnlyTheOneThatIsMeantIsForgotten) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::recent_copies_test

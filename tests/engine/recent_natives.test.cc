@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::recent_natives_test {
 namespace {
 
 using testing::IsEmpty;
@@ -359,4 +359,4 @@ TEST_F(LongRecentCopies, ArePlannedAnewBesideOthers) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::recent_natives_test

@@ -9,7 +9,7 @@
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::recent_natives_beside_test {
 namespace {
 
 constexpr std::size_t kSmall = 4096, kLong = 8 << 20;
@@ -143,4 +143,4 @@ TEST_F(RecentBeside, ASmallCopyByAStreamOfAnotherGpuIsAnotherOne) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::recent_natives_beside_test

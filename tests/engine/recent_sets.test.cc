@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::recent_sets_test {
 namespace {
 
 using testing::Each;
@@ -108,4 +108,4 @@ TEST_F(Exchange, ThatOverlapsIsRefusedAllTheSame) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::recent_sets_test

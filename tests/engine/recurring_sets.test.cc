@@ -9,7 +9,7 @@
 #include "machine/load_machine.h"
 #include "plan/patterns.h"
 
-namespace polypath::test {
+namespace polypath::test::recurring_sets_test {
 namespace {
 
 constexpr int kRounds = 30;
@@ -208,4 +208,4 @@ TEST(RecurringRings, AreKnownAfterAPause) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::recurring_sets_test

@@ -11,7 +11,7 @@
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test {
+namespace polypath::test::trace_test {
 namespace {
 
 using nlohmann::json;
@@ -229,4 +229,4 @@ TEST_F(TraceOfLittle, NoMoreIsKeptThanIsAllowed) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::trace_test

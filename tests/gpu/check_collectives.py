@@ -1,6 +1,6 @@
 """Calls collectives again and again on this computer's GPUs and compares every element.
 
-Usage: check_collectives.py [--seconds 60] [--seed 1] [--only alltoall,allreduce] [--sizes 16M,1M]
+Usage: check_collectives.py [--seconds 60] [--seed 1] [--only alltoall allreduce] [--sizes 16M 1M]
 
 One process per GPU. Each round draws a collective and a size, allocates new tensors, calls it three
 times eagerly, and every second round replays it three times as a captured graph, each time with
@@ -156,9 +156,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
-    parser.add_argument("--only", type=lambda text: text.split(","), default=COLLECTIVES)
-    parser.add_argument("--sizes", default=SIZES,
-                        type=lambda text: [bytes_of(each) for each in text.split(",")])  # fmt: skip
+    parser.add_argument("--only", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
+    parser.add_argument("--sizes", nargs="+", type=bytes_of, default=SIZES)
     return parser.parse_args()
 
 

@@ -8,7 +8,7 @@
 #include "driver/conformance.h"
 #include "machine/load_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::conformance_cuda_test {
 
 // Its driver looks at no arguments before it uses them.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverArguments);
@@ -89,4 +89,4 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DriverPieces, kWithPeers, factory_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverReductions, kWithPeers, factory_name);
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::conformance_cuda_test

@@ -6,7 +6,7 @@
 #include "gpu/gpu_rig.h"
 #include "kernels/mail.h"
 
-namespace polypath::bench {
+namespace polypath::bench::jacobi_test {
 namespace {
 
 class GpuJacobi : public test::GpuTest {
@@ -41,4 +41,4 @@ TEST_F(GpuJacobi, EveryWayIsTheSerialSolverToTheBit) {
 }
 
 }  // namespace
-}  // namespace polypath::bench
+}  // namespace polypath::bench::jacobi_test

@@ -8,7 +8,7 @@
 #include "driver/cuda/cuda_api.h"
 #include "gpu/gpu_rig.h"
 
-namespace polypath::test {
+namespace polypath::test::memory_test {
 namespace {
 
 using cuda::Result;
@@ -153,4 +153,4 @@ TEST_P(Managed, IsCopiedRightInBothDirections) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::memory_test

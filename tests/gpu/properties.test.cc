@@ -7,7 +7,7 @@
 
 #include "gpu/gpu_rig.h"
 
-namespace polypath::test {
+namespace polypath::test::properties_test {
 namespace {
 
 constexpr std::size_t kMost = (32U << 20) + 4096;
@@ -139,4 +139,4 @@ TEST_F(GpuProperties, AnEngineMayEndWhileItsCopyRuns) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::properties_test

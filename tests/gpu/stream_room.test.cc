@@ -9,7 +9,7 @@
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
 
-namespace polypath::cuda {
+namespace polypath::cuda::stream_room_test {
 namespace {
 
 class GpuStreamRoom : public testing::Test {
@@ -56,4 +56,4 @@ TEST_F(GpuStreamRoom, IsNotMadeAnewWhileItsStreamsAreInUse) {
 }
 
 }  // namespace
-}  // namespace polypath::cuda
+}  // namespace polypath::cuda::stream_room_test

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::burst_test {
 namespace {
 
 using nlohmann::json;
@@ -165,4 +165,4 @@ TEST(HeldUp, TakesASecondAtMost) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::burst_test

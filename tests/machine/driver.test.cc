@@ -11,7 +11,7 @@
 #include "support/errors.h"
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::driver_test {
 namespace {
 
 using nlohmann::json;
@@ -135,4 +135,4 @@ TEST(DriverBehaviour, IsCheckedOfMachinesThatWereBuiltInCode) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::driver_test

@@ -6,7 +6,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::fingerprint_test {
 namespace {
 
 TEST(Fingerprint, DoesNotDependOnNumbers) {
@@ -53,4 +53,4 @@ TEST(Fingerprint, TellsTheZooApart) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::fingerprint_test

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::fuzz_test {
 namespace {
 
 using nlohmann::json;
@@ -115,4 +115,4 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Machines, Damaged, testing::ValuesIn(zoo_names()), test_name);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::fuzz_test

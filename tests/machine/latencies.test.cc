@@ -5,7 +5,7 @@
 #include "machine/load_machine.h"
 #include "machine/provenance.h"
 
-namespace polypath {
+namespace polypath::latencies_test {
 namespace {
 
 class Latencies : public testing::Test {
@@ -128,4 +128,4 @@ TEST_F(Latencies, ThatAreMissingAreWrittenAndReadAgain) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::latencies_test

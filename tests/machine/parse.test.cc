@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::parse_test {
 namespace {
 
 using nlohmann::json;
@@ -216,4 +216,4 @@ TEST(ParseMachine, RefusesPatternsThatMultiply) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::parse_test

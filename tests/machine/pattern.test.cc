@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace polypath {
+namespace polypath::pattern_test {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(Substitute, ReplacesEveryMark) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::pattern_test

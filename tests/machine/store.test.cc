@@ -14,7 +14,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ TEST_F(Store, ReadsAFileByItsPath) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::store_test

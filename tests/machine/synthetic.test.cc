@@ -7,7 +7,7 @@
 #include "machine/equal.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::synthetic_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 500;
@@ -74,4 +74,4 @@ TEST(SyntheticMachine, ComesInEveryFamily) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::synthetic_test

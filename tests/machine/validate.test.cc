@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::validate_test {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -90,4 +90,4 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ValidateMachine, IsContentWithASoundOne) { EXPECT_NO_THROW(validate(hand_machine())); }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::validate_test

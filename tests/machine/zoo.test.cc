@@ -13,7 +13,7 @@
 #include "machine/equal.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::zoo_test {
 namespace {
 
 class Zoo : public testing::TestWithParam<std::string> {};
@@ -137,4 +137,4 @@ TEST(LoadMachine, RefusesASyntheticNameWithoutSeed) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::zoo_test

@@ -18,7 +18,7 @@
 #include "support/hand_machine.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::burst_credit_test {
 namespace {
 
 constexpr int kSlots = 4;
@@ -279,4 +279,4 @@ TEST(BurstMachines, NothingCarriesMoreThanItsTwoLines) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::burst_credit_test

@@ -8,7 +8,7 @@
 #include "model/pipeline.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::chunks_test {
 namespace {
 
 using testing::ElementsAre;
@@ -190,4 +190,4 @@ TEST(ChunkCount, NoOtherCountIsMuchBetter) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::chunks_test

@@ -8,7 +8,7 @@
 #include "support/hand_machine.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::fair_rates_test {
 namespace {
 
 constexpr ResourceId kLink{0};
@@ -175,4 +175,4 @@ TEST(FairRates, AreFeasibleAndMaxMinFairForAnyProblem) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::fair_rates_test

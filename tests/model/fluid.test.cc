@@ -11,7 +11,7 @@
 #include "support/hand_machine.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::fluid_test {
 namespace {
 
 class FluidTimeline : public testing::Test {
@@ -320,4 +320,4 @@ TEST(Fluid, EveryCopyEndsNoSoonerThanAloneAndAlwaysAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::fluid_test

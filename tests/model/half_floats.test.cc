@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace polypath::test {
+namespace polypath::test::half_floats_test {
 namespace {
 
 float through16(float value) { return static_cast<float>(Float16(value)); }
@@ -54,4 +54,4 @@ TEST(BFloat16, RoundsToTheNearest) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::half_floats_test

@@ -9,7 +9,7 @@
 #include "model/close.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::hockney_test {
 namespace {
 
 // Fixed costs of both kinds add up to round figures: α = 10 us where it counts per chunk.
@@ -233,4 +233,4 @@ TEST(Hockney, CarryingPathsEndTogether) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::hockney_test

@@ -7,7 +7,7 @@
 #include "model/paths.h"
 #include "model/transfer_issue.h"
 
-namespace polypath::test {
+namespace polypath::test::issue_test {
 namespace {
 
 using testing::IsEmpty;
@@ -130,4 +130,4 @@ TEST(Issue, IsRememberedByWhatItDependsOn) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::issue_test

@@ -11,7 +11,7 @@
 #include "model/mesh.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::joint_shares_test {
 namespace {
 
 constexpr Bytes kMegabyte{1000000};
@@ -153,4 +153,4 @@ TEST(FlowBound, TwoGpusHaveOneLink) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::joint_shares_test

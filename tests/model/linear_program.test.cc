@@ -10,7 +10,7 @@
 #include "model/close.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::linear_program_test {
 namespace {
 
 // The least T that the rows allow with given amounts.
@@ -251,4 +251,4 @@ TEST(LinearProgram, FindsTheBestVertexOfAnyDegenerateProgram) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::linear_program_test

@@ -7,7 +7,7 @@
 #include "model/close.h"
 #include "model/paths.h"
 
-namespace polypath::test {
+namespace polypath::test::path_test {
 namespace {
 
 using testing::IsEmpty;
@@ -162,4 +162,4 @@ TEST(ResourceModel, SharingIsNoExclusion) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::path_test

@@ -10,7 +10,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::pieces_test {
 namespace {
 
 class PiecesOf : public testing::Test {
@@ -132,4 +132,4 @@ TEST_F(PiecesOf, OneChunkNeedOneEventForEachHop) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pieces_test

@@ -6,7 +6,7 @@
 
 #include "model/close.h"
 
-namespace polypath::test {
+namespace polypath::test::pipeline_test {
 namespace {
 
 constexpr int kUnlimited = 1000;
@@ -120,4 +120,4 @@ TEST(Pipeline, SlotsHelpUntilEveryChunkHasOne) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::pipeline_test

@@ -16,7 +16,7 @@
 #include "model/share_problem.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::predict_test {
 namespace {
 
 using testing::SizeIs;
@@ -338,4 +338,4 @@ TEST(Predict, ContentionOnlyDelays) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::predict_test

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::program_test {
 namespace {
 
 Program program_with(std::vector<PathShape> paths, int slots = 4) {
@@ -228,4 +228,4 @@ TEST(KernelNode, FillsOrReadsTheScratchThatItUses) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::program_test

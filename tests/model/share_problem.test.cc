@@ -9,7 +9,7 @@
 #include "model/close.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::share_problem_test {
 namespace {
 
 constexpr ResourceId kEgress{0};
@@ -206,4 +206,4 @@ TEST(ShareProblem, NoOtherSplitIsBetter) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::share_problem_test

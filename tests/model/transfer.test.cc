@@ -11,7 +11,7 @@
 #include "model/coverage.h"
 #include "model/fan.h"
 
-namespace polypath::test {
+namespace polypath::test::transfer_test {
 namespace {
 
 Program program_with(std::vector<PathShape> paths, int slots = 4) {
@@ -216,4 +216,4 @@ TEST(TransferProgram, FillsASlotOnlyAfterItsFormerChunkLeft) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::transfer_test

@@ -5,7 +5,7 @@
 #include "plan/planning.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::bursts_test {
 namespace {
 
 Machine with_bursts(Machine machine, Random& random) {
@@ -76,4 +76,4 @@ TEST(HeldUp, IsInNativeCopiesThatThreadsIssueBothWays) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::bursts_test

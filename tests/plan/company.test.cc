@@ -10,7 +10,7 @@
 #include "plan/planning.h"
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::company_test {
 namespace {
 
 using testing::HasSubstr;
@@ -253,4 +253,4 @@ TEST(SizeClass, KeepsThreeDigitsAfterTheFirst) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::company_test

@@ -4,7 +4,7 @@
 
 #include "plan/planning.h"
 
-namespace polypath::test {
+namespace polypath::test::driver_behaviour_test {
 namespace {
 
 PlannerRig rig_with(const char* name, const DriverBehaviour& driver) {
@@ -82,4 +82,4 @@ TEST(LeastGain, OverWhatTheDriverStagesEndsWhereTheMachineSays) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::driver_behaviour_test

@@ -6,7 +6,7 @@
 #include "plan/planning.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::every_plan_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -57,4 +57,4 @@ TEST(EveryPlan, IsPredictedNoSlowerThanTheNativeCopy) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::every_plan_test

@@ -7,7 +7,7 @@
 #include "plan/planning.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::every_subset_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -96,4 +96,4 @@ TEST(EverySubset, IsHardlyBetterWhereAllPathsStage) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::every_subset_test

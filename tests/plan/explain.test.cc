@@ -10,7 +10,7 @@
 #include "plan/planning.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::explain_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -179,4 +179,4 @@ TEST(Decisions, OfIncludedPathsEndNoLaterThanThePlan) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::explain_test

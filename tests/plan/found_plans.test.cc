@@ -8,7 +8,7 @@
 #include "plan/planning.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::found_plans_test {
 namespace {
 
 void expect_same(const Plan& made, const Plan& again) {
@@ -152,4 +152,4 @@ TEST(FoundPlans, WhatCannotBeIsSearchedForAgain) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::found_plans_test

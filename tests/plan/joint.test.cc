@@ -10,7 +10,7 @@
 #include "plan/joint_planning.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::joint_test {
 namespace {
 
 using Set = std::vector<JointTransfer>;
@@ -204,4 +204,4 @@ TEST(JointPlan, BadRequestsAreRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::joint_test

@@ -8,7 +8,7 @@
 #include "plan/joint_planning.h"
 #include "plan/patterns.h"
 
-namespace polypath::test {
+namespace polypath::test::joint_figures_test {
 namespace {
 
 // Plans the set; expects at least `least`, nobody later than natively, and nothing beyond the
@@ -85,4 +85,4 @@ TEST(JointFigures, BothWaysOverTheSameHosts) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::joint_figures_test

@@ -10,7 +10,7 @@
 #include "model/mesh.h"
 #include "support/sanitizers.h"
 
-namespace polypath::test {
+namespace polypath::test::joint_search_test {
 namespace {
 
 // --- every split of a grid ---
@@ -159,4 +159,4 @@ TEST_P(JointProperty, PlansAreNearTheBestFoundAndHarmNobody) {
 INSTANTIATE_TEST_SUITE_P(Seeds, JointProperty, testing::Range(0, 4));
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::joint_search_test

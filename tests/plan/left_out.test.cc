@@ -7,7 +7,7 @@
 #include "model/coverage.h"
 #include "plan/planning.h"
 
-namespace polypath::test {
+namespace polypath::test::left_out_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -123,4 +123,4 @@ TEST(PlannerLeavesOut, AsPartOfTheCacheKey) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::left_out_test

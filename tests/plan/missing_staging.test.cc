@@ -5,7 +5,7 @@
 
 #include "plan/planning.h"
 
-namespace polypath::test {
+namespace polypath::test::missing_staging_test {
 namespace {
 
 using testing::HasSubstr;
@@ -54,4 +54,4 @@ TEST(MissingStaging, DoesNotConcernTransfersThatEndThere) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::missing_staging_test

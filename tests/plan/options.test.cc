@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "support/random.h"
 
-namespace polypath {
+namespace polypath::options_test {
 namespace {
 
 using Shares = std::map<std::string, double>;
@@ -121,4 +121,4 @@ TEST(ParseOptions, RandomTextIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::options_test

@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 #include "support/hand_machine.h"
 
-namespace polypath {
+namespace polypath::paths_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -111,4 +111,4 @@ TEST(Paths, JoinTheTwoPlacesByRealHopsOnEveryMachine) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::paths_test

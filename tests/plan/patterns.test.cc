@@ -6,7 +6,7 @@
 #include "model/mesh.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::patterns_test {
 namespace {
 
 using testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(Patterns, UnknownOrImpossibleOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::patterns_test

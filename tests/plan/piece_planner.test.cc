@@ -6,7 +6,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::piece_planner_test {
 namespace {
 
 class Pieces : public testing::Test {
@@ -159,4 +159,4 @@ TEST_F(PiecesByKernels, UseOnlyGpusThatReachBothEnds) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::piece_planner_test

@@ -10,7 +10,7 @@
 #include "plan/planning.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::planner_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -308,4 +308,4 @@ TEST(Planner, FindsThePathThatTheShareProgramIsIndifferentTo) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::planner_test

@@ -4,7 +4,7 @@
 
 #include "plan/planning.h"
 
-namespace polypath::test {
+namespace polypath::test::planner_cache_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -65,4 +65,4 @@ TEST(PlannerCache, NeighbouringSizesHaveNearlyTheSameShares) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::planner_cache_test

@@ -4,7 +4,7 @@
 
 #include "plan/planning.h"
 
-namespace polypath::test {
+namespace polypath::test::planner_settings_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -88,4 +88,4 @@ TEST(PlannerSettings, ChunksFitTheSlotsAndTheRing) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::planner_settings_test

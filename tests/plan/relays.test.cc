@@ -8,7 +8,7 @@
 #include "machine/load_machine.h"
 #include "plan/planner.h"
 
-namespace polypath::test {
+namespace polypath::test::relays_test {
 namespace {
 
 std::vector<PlaceId> gpus_of(const Machine& machine) {
@@ -42,4 +42,4 @@ TEST_P(Relays, AreSpreadOverAllGpus) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::relays_test

@@ -5,7 +5,7 @@
 #include "core/text.h"
 #include "plan/planning.h"
 
-namespace polypath::test {
+namespace polypath::test::smallest_test {
 namespace {
 
 using Rig = PlannerRig;
@@ -92,4 +92,4 @@ TEST(SmallestPlanned, IsNamedByTheReasons) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::smallest_test

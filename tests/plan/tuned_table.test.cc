@@ -12,7 +12,7 @@
 #include "support/errors.h"
 #include "support/random.h"
 
-namespace polypath {
+namespace polypath::tuned_table_test {
 namespace {
 
 using test::expect_error;
@@ -304,4 +304,4 @@ TEST(TunedPlan, OfATableWithUnknownPathsIsRefusedAtOnce) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::tuned_table_test

@@ -5,7 +5,7 @@
 #include "probe/calibrated.h"
 #include "probe/hold_up.h"
 
-namespace polypath::test {
+namespace polypath::test::bursts_test {
 namespace {
 
 constexpr double kClose = 0.03;
@@ -102,4 +102,4 @@ INSTANTIATE_TEST_SUITE_P(Machines, CalibrateHoldUp,
                          testing::Values("h200x4", "beluga", "mist", "dgx-a100"));
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::bursts_test

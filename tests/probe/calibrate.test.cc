@@ -15,7 +15,7 @@
 #include "probe/hop_sets.h"
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::calibrate_test {
 namespace {
 
 using probe::Calibration;
@@ -130,4 +130,4 @@ INSTANTIATE_TEST_SUITE_P(Machines, Calibrate,
                                          "synthetic:5", "synthetic:8", "synthetic:13"));
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::calibrate_test

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "plan/planner.h"
 
-namespace polypath {
+namespace polypath::discover_test {
 namespace {
 
 using testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST(Discover, NoGpusIsAnErrorInWords) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::discover_test

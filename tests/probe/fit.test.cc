@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace polypath::probe {
+namespace polypath::probe::fit_test {
 namespace {
 
 // y = 3 + 2x exactly: nothing is left over.
@@ -84,4 +84,4 @@ TEST(SolveSums, CountsSumsByTheirErrors) {
 }
 
 }  // namespace
-}  // namespace polypath::probe
+}  // namespace polypath::probe::fit_test

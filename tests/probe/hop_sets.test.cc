@@ -7,7 +7,7 @@
 
 #include "support/hand_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::hop_sets_test {
 namespace {
 
 using probe::HopSet;
@@ -53,4 +53,4 @@ TEST_F(HopSets, KeepCopiesApartThatExcludeEachOther) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::hop_sets_test

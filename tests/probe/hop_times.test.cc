@@ -6,7 +6,7 @@
 #include "driver/hand_driver.h"
 #include "probe/call_costs.h"
 
-namespace polypath::test {
+namespace polypath::test::hop_times_test {
 namespace {
 
 class Probe : public HandDriver {
@@ -77,4 +77,4 @@ TEST_F(Probe, GivesEverythingBack) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::hop_times_test

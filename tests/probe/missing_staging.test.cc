@@ -5,7 +5,7 @@
 #include "probe/calibrated.h"
 #include "support/forwarding_driver.h"
 
-namespace polypath::test {
+namespace polypath::test::missing_staging_test {
 namespace {
 
 using testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST(CompleteStaging, IsFoundThoughTheClockIsUnsteady) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::missing_staging_test

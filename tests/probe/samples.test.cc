@@ -2,7 +2,7 @@
 
 #include "support/errors.h"
 
-namespace polypath::test {
+namespace polypath::test::samples_test {
 namespace {
 
 using probe::Sample;
@@ -60,4 +60,4 @@ TEST(Sampler, RefusesWhatDiffersEveryTime) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::samples_test

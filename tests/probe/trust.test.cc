@@ -8,7 +8,7 @@
 #include "support/hand_machine.h"
 #include "support/random.h"
 
-namespace polypath::test {
+namespace polypath::test::trust_test {
 namespace {
 
 using sim::Call;
@@ -152,4 +152,4 @@ INSTANTIATE_TEST_SUITE_P(Calls, Failures,
                          [](const auto& info) { return std::string(sim::name_of(info.param)); });
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::trust_test

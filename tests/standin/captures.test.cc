@@ -2,7 +2,7 @@
 
 #include "standin/graph_program.h"
 
-namespace polypath::test {
+namespace polypath::test::captures_test {
 namespace {
 
 TEST_F(StandInGraphs, ACaptureWritesDownAndRunsNothing) {
@@ -128,4 +128,4 @@ TEST_F(StandInGraphs, TheLegacyStreamMayNotBeUsedBesideACapture) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::captures_test

@@ -4,7 +4,7 @@
 
 #include "standin/program.h"
 
-namespace polypath::test {
+namespace polypath::test::contexts_test {
 namespace {
 
 using standin::kContextIsDestroyed;
@@ -110,4 +110,4 @@ TEST_F(StandInContexts, PeerAccessIsEnabledOnceAndDisabledOnce) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::contexts_test

@@ -5,7 +5,7 @@
 
 #include "standin/program.h"
 
-namespace polypath::test {
+namespace polypath::test::copies_test {
 namespace {
 
 class StandInCopies : public StandIn {};
@@ -171,4 +171,4 @@ TEST_F(StandInCopies, PageableAndManagedMemoryIsCopiedBothWays) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::copies_test

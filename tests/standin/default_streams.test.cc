@@ -4,7 +4,7 @@
 
 #include "standin/stream_program.h"
 
-namespace polypath::test {
+namespace polypath::test::default_streams_test {
 namespace {
 
 // The race detector of the simulated driver makes this fail where the order is missing.
@@ -79,4 +79,4 @@ TEST_F(StandInStreams, EveryThreadHasADefaultStreamOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::default_streams_test

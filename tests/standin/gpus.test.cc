@@ -9,7 +9,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath::test {
+namespace polypath::test::gpus_test {
 namespace {
 
 using standin::Gpu;
@@ -78,4 +78,4 @@ TEST(StandInGpus, AreVisibleAsCudaSays) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::gpus_test

@@ -2,7 +2,7 @@
 
 #include "standin/graph_program.h"
 
-namespace polypath::test {
+namespace polypath::test::graphs_test {
 namespace {
 
 TEST_F(StandInGraphs, NodesRunInTheirOrderAndMayGetOtherAddresses) {
@@ -45,4 +45,4 @@ TEST_F(StandInGraphs, WhatCannotBeUpdatedIsRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::graphs_test

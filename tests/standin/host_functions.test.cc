@@ -5,7 +5,7 @@
 
 #include "standin/stream_program.h"
 
-namespace polypath::test {
+namespace polypath::test::host_functions_test {
 namespace {
 
 struct Seen {
@@ -55,4 +55,4 @@ TEST_F(StandInStreams, CallbacksAreToldTheirStream) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::host_functions_test

@@ -4,7 +4,7 @@
 
 #include "standin/ipc_programs.h"
 
-namespace polypath::test {
+namespace polypath::test::ipc_test {
 namespace {
 
 TEST_F(StandInIpc, BothProgramsSeeTheSameBytes) {
@@ -95,4 +95,4 @@ TEST_F(StandInIpc, TheOwnersGpuMayBeHidden) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::ipc_test

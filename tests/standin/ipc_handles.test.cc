@@ -6,7 +6,7 @@
 
 #include "standin/ipc_programs.h"
 
-namespace polypath::test {
+namespace polypath::test::ipc_handles_test {
 namespace {
 
 TEST_F(StandInIpc, AProgramCannotOpenItsOwnHandle) {
@@ -125,4 +125,4 @@ TEST_F(StandInIpc, GpusThatCannotReachEachOtherShareNothing) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::ipc_handles_test

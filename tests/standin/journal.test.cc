@@ -9,7 +9,7 @@
 
 #include "standin/peer.h"
 
-namespace polypath::test {
+namespace polypath::test::journal_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ TEST_F(StandInJournal, HasWhatFailsOnRequest) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::journal_test

@@ -7,7 +7,7 @@
 
 #include "standin/peer.h"
 
-namespace polypath::test {
+namespace polypath::test::lifetime_test {
 namespace {
 
 using testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST(StandInLifetime, TheLogSaysWhyCallsFail) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::lifetime_test

@@ -3,7 +3,7 @@
 #include "driver/cuda/cuda_api.h"
 #include "standin/program.h"
 
-namespace polypath::test {
+namespace polypath::test::lookup_test {
 namespace {
 
 constexpr std::uint64_t kLegacy = 1, kPerThread = 2;
@@ -158,4 +158,4 @@ TEST(StandInLookup, OnlyTheDriversInterfaceIsSeen) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::lookup_test

@@ -5,7 +5,7 @@
 
 #include "standin/program.h"
 
-namespace polypath::test {
+namespace polypath::test::memory_test {
 namespace {
 
 using standin::kHostMemoryAlreadyRegistered;
@@ -179,4 +179,4 @@ TEST_F(StandInMemory, NeedsAContext) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::memory_test

@@ -11,7 +11,7 @@
 #include "standin/facts/planned_failures.h"
 #include "standin/peer.h"
 
-namespace polypath::test {
+namespace polypath::test::modes_test {
 namespace {
 
 using standin::parse_failures;
@@ -146,4 +146,4 @@ TEST(StandInPlannedFailures, OfFunctionsThatAreNoneAreSaid) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::modes_test

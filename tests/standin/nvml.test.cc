@@ -7,7 +7,7 @@
 #include "standin/driver_api.h"
 #include "standin/nvml/abi.h"
 
-namespace polypath::test {
+namespace polypath::test::nvml_test {
 namespace {
 
 using standin::NvmlDevice;
@@ -75,4 +75,4 @@ TEST_F(StandInNvml, UnknownFieldsAndGpusAreRefused) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::nvml_test

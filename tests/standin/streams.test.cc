@@ -2,7 +2,7 @@
 
 #include "standin/stream_program.h"
 
-namespace polypath::test {
+namespace polypath::test::streams_test {
 namespace {
 
 TEST_F(StandInStreams, CopiesRunWhileTheProgramGoesOn) {
@@ -103,4 +103,4 @@ TEST_F(StandInStreams, EventsMeasureVirtualTime) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::streams_test

@@ -2,7 +2,7 @@
 
 #include "standin/program.h"
 
-namespace polypath::test {
+namespace polypath::test::virtual_memory_test {
 namespace {
 
 constexpr std::size_t kUnit = std::size_t{2} << 20;
@@ -100,4 +100,4 @@ TEST_F(StandInVirtualMemory, DisturbsNobody) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::virtual_memory_test

@@ -14,7 +14,7 @@ __attribute__((visibility("default"))) int slots_test_free(unsigned long long) {
 __attribute__((visibility("default"))) int slots_test_count(int*) { return 2; }
 }
 
-namespace polypath::preload {
+namespace polypath::preload::call_slots_test {
 namespace {
 
 int other_free(unsigned long long) { return 100; }
@@ -81,4 +81,4 @@ TEST(ReplacedCallSlots, NoLibraryIsNoCalls) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::call_slots_test

@@ -8,7 +8,7 @@
 
 #include "ways/preload/program_run.h"
 
-namespace polypath::preload {
+namespace polypath::preload::harm_test {
 namespace {
 
 // What is under the program.
@@ -172,4 +172,4 @@ INSTANTIATE_TEST_SUITE_P(OverTheStandIn, Harm, testing::ValuesIn(kCases),
                          [](const auto& of) { return name_of(of.param); });
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::harm_test

@@ -9,7 +9,7 @@
 
 #include "ways/preload/program_run.h"
 
-namespace polypath::preload {
+namespace polypath::preload::harm_faults_test {
 namespace {
 
 // Of the program: it ended early because a call of its own failed.
@@ -127,4 +127,4 @@ INSTANTIATE_TEST_SUITE_P(OverTheStandIn, Faults, testing::Values("virtual_time",
                          [](const auto& of) { return std::string(of.param); });
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::harm_faults_test

@@ -6,7 +6,7 @@
 
 #include "driver/hand_driver.h"
 
-namespace polypath::preload {
+namespace polypath::preload::held_copies_test {
 namespace {
 
 class Held : public test::HandDriver {
@@ -72,4 +72,4 @@ TEST_F(Held, AStreamOfAnotherThreadIsAnotherOne) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::held_copies_test

@@ -5,7 +5,7 @@
 
 #include "ways/preload/registry.h"
 
-namespace polypath::preload {
+namespace polypath::preload::ipc_registry_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -93,4 +93,4 @@ TEST_F(Registry, WithoutAFolderNothingIsFound) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::ipc_registry_test

@@ -12,7 +12,7 @@
 #include "support/processes.h"
 #include "ways/preload/ipc_registry.h"
 
-namespace polypath::preload {
+namespace polypath::preload::ipc_registry_faults_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ TEST_F(RegistryFaults, WhatIsBeingWrittenInAnotherNumberSpaceStays) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::ipc_registry_faults_test

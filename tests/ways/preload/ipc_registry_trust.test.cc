@@ -6,7 +6,7 @@
 
 #include "ways/preload/registry.h"
 
-namespace polypath::preload {
+namespace polypath::preload::ipc_registry_trust_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -157,4 +157,4 @@ TEST_F(Registry, RefusesALinkToAFolder) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::ipc_registry_trust_test

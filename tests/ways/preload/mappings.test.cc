@@ -3,7 +3,7 @@
 
 #include "ways/preload/programs_over_standin.h"
 
-namespace polypath::preload {
+namespace polypath::preload::mappings_test {
 namespace {
 
 // How the memory of another process is reached.
@@ -78,4 +78,4 @@ TEST_F(Programs, MemoryOfADeadExporterIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::mappings_test

@@ -9,7 +9,7 @@
 
 #include "ways/preload/program_run.h"
 
-namespace polypath::preload {
+namespace polypath::preload::module_test {
 namespace {
 
 // And how many of its copies can take several paths, those of a context that has ended left aside.
@@ -87,4 +87,4 @@ INSTANTIATE_TEST_SUITE_P(OverTheStandIn, Module,
                          [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::module_test

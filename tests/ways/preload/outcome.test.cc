@@ -10,7 +10,7 @@
 
 #include "ways/preload/program_copy.h"
 
-namespace polypath::preload {
+namespace polypath::preload::outcome_test {
 namespace {
 
 TEST(Tally, SaysWhatHappenedAndNothingElse) {
@@ -81,4 +81,4 @@ TEST(ProgramStream, NamedStreamsAreTheSameInEveryForm) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::outcome_test

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace polypath::preload {
+namespace polypath::preload::process_report_test {
 namespace {
 
 const ReportedProcess kProcess{
@@ -53,4 +53,4 @@ TEST(ProcessReport, TheTableNamesTheRank) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::process_report_test

@@ -8,7 +8,7 @@
 
 #include "ways/preload/programs_over_standin.h"
 
-namespace polypath::preload {
+namespace polypath::preload::programs_test {
 namespace {
 
 // What a program's copies come to.
@@ -153,4 +153,4 @@ TEST_F(Programs, SayNothingWithoutBeingAsked) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::programs_test

@@ -6,7 +6,7 @@
 
 #include "ways/preload/program_run.h"
 
-namespace polypath::preload {
+namespace polypath::preload::random_test {
 namespace {
 
 // Polypath takes also what is smaller than a megabyte, so that it has enough to do.
@@ -60,4 +60,4 @@ TEST(RandomProgramsAlone, GivePolypathMuchToDo) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::random_test

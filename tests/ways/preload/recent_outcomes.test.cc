@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace polypath::preload {
+namespace polypath::preload::recent_outcomes_test {
 namespace {
 
 template <class Pointer>
@@ -65,4 +65,4 @@ TEST(RecentOutcomes, WhatTheEngineIsToBeAskedIsAboutThisStream) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::recent_outcomes_test

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace polypath::preload {
+namespace polypath::preload::stream_watch_test {
 namespace {
 
 using Order = StreamWatch::Order;
@@ -114,4 +114,4 @@ TEST_F(Watched, ManyStreamsAreAskedAgainAtWorst) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::stream_watch_test

@@ -6,7 +6,7 @@
 
 #include "ways/preload/driver_functions.h"
 
-namespace polypath::preload {
+namespace polypath::preload::symbol_lookup_test {
 namespace {
 
 // Stands for whatever the real driver answers with.
@@ -77,4 +77,4 @@ TEST(ExportedSymbols, OfOurListMayBeReplaced) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::symbol_lookup_test

@@ -10,7 +10,7 @@
 #include "core/files.h"
 #include "ways/preload/programs_over_standin.h"
 
-namespace polypath::preload {
+namespace polypath::preload::traces_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ TEST_F(Traces, AFileThatCannotBeWrittenIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace polypath::preload
+}  // namespace polypath::preload::traces_test

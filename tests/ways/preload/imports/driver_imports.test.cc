@@ -4,7 +4,7 @@
 
 #include "ways/preload/imports/driver_of_imports.h"
 
-namespace polypath::test {
+namespace polypath::test::driver_imports_test {
 namespace {
 
 using testing::ElementsAre;
@@ -78,4 +78,4 @@ TEST_F(DriverOfImports, OnTheProgramsOwnStreamsNothingIsOpened) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::driver_imports_test

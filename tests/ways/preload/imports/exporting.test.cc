@@ -6,7 +6,7 @@
 
 #include "ways/preload/imports/shared_memory.h"
 
-namespace polypath::test {
+namespace polypath::test::exporting_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -122,4 +122,4 @@ TEST_F(Exporting, WhatIsThereStaysHoweverMuchThereIs) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::exporting_test

@@ -4,7 +4,7 @@
 
 #include "ways/preload/imports/driver_of_imports.h"
 
-namespace polypath::test {
+namespace polypath::test::graph_imports_test {
 namespace {
 
 using testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST_F(DriverOfImports, AnUpdatedNodeReachesItsNewMemory) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::graph_imports_test

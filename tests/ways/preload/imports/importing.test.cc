@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "ways/preload/imports/shared_memory.h"
 
-namespace polypath::test {
+namespace polypath::test::importing_test {
 namespace {
 
 class Importing : public SharedMemoryTest {
@@ -91,4 +91,4 @@ TEST_F(Importing, WhatIsClosedIsForgotten) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::importing_test

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "ways/preload/imports/imported_memory.h"
 
-namespace polypath::test {
+namespace polypath::test::imports_test {
 namespace {
 
 using cuda::ImportedMemory;
@@ -174,4 +174,4 @@ TEST_F(ImportedBySomebody, IsLeftAloneWhenContextsAreGone) {
 }
 
 }  // namespace
-}  // namespace polypath::test
+}  // namespace polypath::test::imports_test
