@@ -6,6 +6,14 @@ SHELL := /bin/bash
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PACKAGE := .venv/.stamp-package
+# Where in build/ the package is built. In "default" it is made of what the C++ tests are made of: half of the
+# compiling less, for a package to test and not to use.
+PACKAGE_BUILD ?= python
+PACKAGE_SETTINGS := build-dir=build/$(PACKAGE_BUILD) cmake.define.POLYPATH_INSTALL_STANDIN=ON
+ifeq ($(PACKAGE_BUILD),default)
+PACKAGE_SETTINGS += cmake.build-type=RelWithDebInfo cmake.define.POLYPATH_SHARED_FMT=ON \
+                    cmake.define.POLYPATH_BUILD_TESTS=ON
+endif
 # Folders are listed as well: their time changes when a file is removed.
 PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml cmake include machines python src \
                      -name __pycache__ -prune -o -print 2>/dev/null)
@@ -51,8 +59,7 @@ package: $(PACKAGE)
 $(PACKAGE): $(PACKAGE_SOURCES) | bootstrap-build
 	@echo "Building and installing the package (the first time takes minutes)"
 	@set -o pipefail; .venv/bin/python -m pip install --verbose --disable-pip-version-check \
-	  --no-build-isolation --config-settings=build-dir=build/python \
-	  --config-settings=cmake.define.POLYPATH_INSTALL_STANDIN=ON . 2>&1 | scripts/show_build
+	  --no-build-isolation $(PACKAGE_SETTINGS:%=--config-settings=%) . 2>&1 | scripts/show_build
 	@touch $@
 
 bootstrap-build:

@@ -1,3 +1,24 @@
+# How this project's C++ is compiled. What nearly every file includes is parsed once, and files of a folder are
+# compiled several at once, so names in their unnamed namespaces differ. Each still includes what it uses:
+# scripts/lint compiles it alone.
+set(POLYPATH_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+file(WRITE ${PROJECT_BINARY_DIR}/headers.cc "")
+add_library(polypath_headers OBJECT ${PROJECT_BINARY_DIR}/headers.cc)
+target_compile_options(polypath_headers PRIVATE ${POLYPATH_WARNINGS})
+target_link_libraries(polypath_headers PRIVATE polypath_fmt)
+target_precompile_headers(polypath_headers PRIVATE
+  <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <deque> <functional>
+  <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <thread> <tuple>
+  <utility> <variant> <vector> <fmt/format.h>)
+
+# polypath_compiled(TARGET): compiles a library's sources so.
+function(polypath_compiled target)
+  target_compile_options(${target} PRIVATE ${POLYPATH_WARNINGS})
+  target_link_libraries(${target} PRIVATE polypath_fmt)
+  target_precompile_headers(${target} REUSE_FROM polypath_headers)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${POLYPATH_UNITY_BUILD})
+endfunction()
+
 # polypath_layer(NAME [USES LAYER...]): the static library polypath_NAME of all sources below
 # src/NAME, with src/ as the include folder. CONFIGURE_DEPENDS: a new file needs no edit here.
 function(polypath_layer name)
@@ -8,9 +29,8 @@ function(polypath_layer name)
   endif()
   add_library(polypath_${name} STATIC ${sources})
   target_include_directories(polypath_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-  target_compile_options(polypath_${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
-  target_link_libraries(polypath_${name} PUBLIC Threads::Threads
-                        PRIVATE polypath_fmt nlohmann_json::nlohmann_json)
+  polypath_compiled(polypath_${name})
+  target_link_libraries(polypath_${name} PUBLIC Threads::Threads PRIVATE nlohmann_json::nlohmann_json)
   foreach(layer IN LISTS LAYER_USES)
     target_link_libraries(polypath_${name} PUBLIC polypath_${layer})
   endforeach()

@@ -8,25 +8,14 @@
 #include <set>
 
 #include "bench/repetitions.json.h"
+#include "bench/request_fields.json.h"
+#include "context/report_format.h"
 #include "core/json_reader.json.h"
 
 namespace polypath::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kIndent = 2;
-constexpr std::size_t kLongestText = 4096;
-constexpr std::size_t kMostElements = 65536;
-
-JsonComplaint complaint() {
-  return {"the request", ErrorCode::invalid_argument, "docs/json.md lists the fields."};
-}
-
-std::string text_or(const JsonField& request, const char* key, const char* otherwise) {
-  const auto field = request.find(key);
-  return field ? field->text(kLongestText, 0) : otherwise;
-}
 
 PathChoice path_choice(const std::string& name) {
   if (name == "auto") return PathChoice::any;
@@ -50,8 +39,8 @@ CollectiveRequest what_of(const JsonField& fields) {
   return request;
 }
 
-CollectiveBench read(const std::string& json) {
-  const JsonDocument document(json, complaint());
+CollectiveBench read_collective_bench(const std::string& json) {
+  const JsonDocument document(json, request_complaint());
   const JsonField fields = document.root();
   fields.allow_only({"machine", "collective", "ranks", "nodes", "sizes", "algorithms", "type",
                      "reduction", "root", "in_place", "counts", "executor", "paths", "any_order",
@@ -63,14 +52,8 @@ CollectiveBench read(const std::string& json) {
   if (const auto ranks = fields.find("ranks")) bench.ranks = ranks->integer(2, kMostElements);
   if (const auto nodes = fields.find("nodes"))
     bench.nodes = nodes->integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
-  for (const JsonField& size : fields.at("sizes").elements(kMostElements))
-    bench.sizes.push_back({size.count(0)});
-  if (bench.sizes.empty()) fields.at("sizes").reject("is empty", "it has to list sizes in bytes");
-  if (const auto names = fields.find("algorithms")) {
-    bench.algorithms.clear();
-    for (const JsonField& name : names->elements(kMostElements))
-      bench.algorithms.push_back(name.text(kLongestText));
-  }
+  bench.sizes = sizes_of(fields.at("sizes"));
+  if (const auto names = fields.find("algorithms")) bench.algorithms = names_of(*names);
   bench.executor = parse_executor(text_or(fields, "executor", "auto"));
   bench.paths = path_choice(text_or(fields, "paths", "auto"));
   if (const auto any_order = fields.find("any_order")) bench.any_order = any_order->flag();
@@ -148,7 +131,7 @@ CollectiveOptions options_of(const CollectiveBench& bench) {
 }  // namespace
 
 std::string collective_bench_report(const std::string& json, const Progress& progress) {
-  const CollectiveBench bench = read(json);
+  const CollectiveBench bench = read_collective_bench(json);
   const OpenMachine opened = open_machine(choose_machine(bench), bench.settings);
   Json list = Json::array();
   for (const CollectiveResult& result : measure_collectives(opened, bench, progress))
@@ -159,11 +142,11 @@ std::string collective_bench_report(const std::string& json, const Progress& pro
               {"operation", name_of(bench.request.collective)},
               {"host", {{"simulated", opened.simulated()}}},
               {"results", list}}
-      .dump(kIndent);
+      .dump(kReportIndent);
 }
 
 std::string collective_plan_report(const std::string& json) {
-  const CollectiveBench bench = read(json);
+  const CollectiveBench bench = read_collective_bench(json);
   const ChosenMachine chosen = choose_machine(bench);
   const CollectiveRequest request = collective_request(chosen.machine, bench, bench.sizes.front());
   const CollectivePlan plan =
@@ -178,7 +161,7 @@ std::string collective_plan_report(const std::string& json) {
   report["algorithms"] = Json::array();
   for (const AlgorithmDecision& decision : plan.decisions)
     report["algorithms"].push_back(decision_object(request, decision));
-  return report.dump(kIndent);
+  return report.dump(kReportIndent);
 }
 
 }  // namespace polypath::bench

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "bench/collective_memory.h"
+#include "bench/repetitions.h"
 #include "bench/room.h"
 #include "collective/mail.h"
 #include "core/error.h"
@@ -18,7 +19,6 @@ namespace {
 
 constexpr double kSecondsOfRound = 0.01;
 constexpr int kMostRuns = 200;
-constexpr int kRounds = 9;
 
 // The ranks on the machine as if nothing had been done on it.
 class Group {
@@ -76,7 +76,8 @@ std::vector<Seconds> times_of(const OpenMachine& opened, const CollectivePlan& p
   if (opened.simulated()) return {second};
   const int runs = std::clamp(static_cast<int>(kSecondsOfRound / second.value), 1, kMostRuns);
   std::vector<Seconds> rounds;
-  for (int round = 0; round < kRounds; ++round) rounds.push_back(group.run(*plan.program, runs));
+  for (int round = 0; round < kTimedRounds; ++round)
+    rounds.push_back(group.run(*plan.program, runs));
   return rounds;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "bench/repetitions.h"
 #include "core/error.h"
 #include "kernels/jacobi.h"
 
@@ -12,7 +13,6 @@ namespace polypath::bench {
 namespace {
 
 constexpr int kWarmUp = 8;  // iterations: plans and graphs are made in the first ones
-constexpr int kRounds = 9;
 constexpr int kMostVerified = 20;
 
 JacobiGrid grid_of(const Machine& machine, const JacobiBench& bench, Bytes halo) {
@@ -79,7 +79,7 @@ void time_runs(const OpenMachine& opened, Run& run, int iterations, JacobiResult
     return;
   }
   std::vector<Seconds>& rounds = result.repetitions.times;
-  for (int round = 0; round < kRounds; ++round) rounds.push_back(run.time(iterations));
+  for (int round = 0; round < kTimedRounds; ++round) rounds.push_back(run.time(iterations));
   result.seconds = {spread_of(in_seconds(rounds)).median};
 }
 

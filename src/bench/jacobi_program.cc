@@ -15,7 +15,7 @@ namespace {
 constexpr int kIterations = 2;  // of a program
 
 // A program and what was found about it.
-struct Candidate {
+struct PredictedProgram {
   Program program;
   JacobiShape shape;
 };
@@ -62,8 +62,8 @@ std::vector<JacobiLayout> layouts_of(const JacobiGrid& grid) {
   return layouts;
 }
 
-Candidate candidate_of(const OpenMachine& opened, const JacobiGrid& grid, const JacobiHow& how,
-                       JacobiLayout layout, Routes& routes) {
+PredictedProgram predicted_program(const OpenMachine& opened, const JacobiGrid& grid,
+                                   const JacobiHow& how, JacobiLayout layout, Routes& routes) {
   Program program = jacobi_program(opened.machine(), grid, how.efficiency, layout, routes);
   HopRates rates(opened.machine());
   const Seconds predicted =
@@ -74,12 +74,12 @@ Candidate candidate_of(const OpenMachine& opened, const JacobiGrid& grid, const 
       .shape = {layout.overlapped, layout.several_paths, nodes, {predicted.value / kIterations}}};
 }
 
-Candidate best_of(const OpenMachine& opened, const JacobiGrid& grid, const JacobiHow& how) {
+PredictedProgram best_of(const OpenMachine& opened, const JacobiGrid& grid, const JacobiHow& how) {
   Routes routes(opened.machine(), with_collective_slots(opened.settings(), opened.machine()));
-  std::optional<Candidate> best;
+  std::optional<PredictedProgram> best;
   for (const JacobiLayout layout : layouts_of(grid)) {
-    Candidate candidate = candidate_of(opened, grid, how, layout, routes);
-    if (!best || candidate.shape.predicted < best->shape.predicted) best = std::move(candidate);
+    PredictedProgram program = predicted_program(opened, grid, how, layout, routes);
+    if (!best || program.shape.predicted < best->shape.predicted) best = std::move(program);
   }
   return std::move(*best);
 }
@@ -125,7 +125,7 @@ class JacobiProgram final : public JacobiSolver {
   PlaceId gpu_;
   Settings settings_;
   const JacobiMemory& memory_;
-  Candidate best_;
+  PredictedProgram best_;
   std::string structure_;
   JacobiKernels kernels_;
   Hops hops_;

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/repetitions.json.h"
+#include "bench/request_fields.json.h"
+#include "context/report_format.h"
 #include "core/json_reader.json.h"
 
 namespace polypath::bench {
@@ -10,29 +12,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kIndent = 2;
-constexpr std::size_t kLongestText = 4096;
-constexpr std::size_t kMostElements = 256;
+constexpr std::size_t kMostChoices = 256;  // of sizes, executors or paths
 constexpr int kMostRows = 1 << 20;
 constexpr int kMostIterations = 1 << 20;
 constexpr std::size_t kMostValues = 65536;
-
-JsonComplaint complaint() {
-  return {"the request", ErrorCode::invalid_argument, "docs/json.md lists the fields."};
-}
 
 template <class Value, class Parse>
 void read_names(const JsonField& fields, const char* key, std::vector<Value>& into, Parse parse) {
   const auto names = fields.find(key);
   if (!names) return;
   into.clear();
-  for (const JsonField& name : names->elements(kMostElements))
+  for (const JsonField& name : names->elements(kMostChoices))
     into.push_back(parse(name.text(kLongestText)));
   if (into.empty()) names->reject("is empty", "it has to name one");
 }
 
-JacobiBench read(const std::string& json) {
-  const JsonDocument document(json, complaint());
+JacobiBench read_jacobi_bench(const std::string& json) {
+  const JsonDocument document(json, request_complaint());
   const JsonField fields = document.root();
   fields.allow_only({"machine", "gpus", "sizes", "rows", "iterations", "executors", "paths",
                      "kernel_efficiency", "verify", "values"});
@@ -40,7 +36,7 @@ JacobiBench read(const std::string& json) {
   bench.settings = read_settings();
   if (const auto machine = fields.find("machine")) bench.machine = machine->text(kLongestText, 0);
   if (const auto gpus = fields.find("gpus")) bench.gpus = gpus->integer(2, kMostPlaces);
-  for (const JsonField& size : fields.at("sizes").elements(kMostElements))
+  for (const JsonField& size : fields.at("sizes").elements(kMostChoices))
     bench.sizes.push_back({size.count(0)});
   if (bench.sizes.empty()) fields.at("sizes").reject("is empty", "it has to list sizes in bytes");
   if (const auto rows = fields.find("rows"))
@@ -90,7 +86,7 @@ Json result_object(const JacobiResult& result) {
 }  // namespace
 
 std::string jacobi_bench_report(const std::string& json, const Progress& progress) {
-  const JacobiBench bench = read(json);
+  const JacobiBench bench = read_jacobi_bench(json);
   const OpenMachine opened =
       open_machine(choose_machine(bench.machine, bench.settings), bench.settings);
   Json list = Json::array();
@@ -107,7 +103,7 @@ std::string jacobi_bench_report(const std::string& json, const Progress& progres
               {"kernel_efficiency", bench.efficiency},
               {"memory_bytes_per_second", memory.value},
               {"results", list}}
-      .dump(kIndent);
+      .dump(kReportIndent);
 }
 
 }  // namespace polypath::bench

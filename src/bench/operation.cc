@@ -27,7 +27,7 @@ bool is_host(const Machine& machine, PlaceId place) {
   return machine.place(place).kind == PlaceKind::host;
 }
 
-bool is_pattern(const std::string& name) {
+bool is_named_pattern(const std::string& name) {
   static const std::vector<std::string> names = pattern_names();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -117,7 +117,7 @@ Operation find_operation(const Machine& machine, const std::string& name, PlaceI
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(ErrorCode::invalid_argument, fmt::format("operation '{}' is unknown", name),
          "the operations are " + join(names, ", "), "Name one of them.");
-  if (is_pattern(name)) return pattern_operation(machine, name);
+  if (is_named_pattern(name)) return pattern_operation(machine, name);
   if (name == "many") return many_operation(machine, source, destination);
   const bool inward = name == "h2d" || (name == "pageable" && is_host(machine, source));
   const bool outward = name == "d2h" || (name == "pageable" && !inward);

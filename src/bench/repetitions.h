@@ -15,6 +15,9 @@ namespace polypath::bench {
 /// From more runs on, these many percentiles are kept instead: those of 0 to 100.
 inline constexpr std::size_t kMostKept = 256;
 
+/// On real GPUs, where a request does not say how many; the median counts.
+inline constexpr int kTimedRounds = 9;
+
 /// Quartiles of times in seconds, or of ratios. Half of the values lie between `lower` and `upper`.
 struct Spread {
   double minimum = 0;

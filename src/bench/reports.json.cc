@@ -10,6 +10,7 @@
 #include "bench/requests.h"
 #include "bench/timeline.h"
 #include "bench/tune.h"
+#include "context/report_format.h"
 #include "context/reports.h"
 #include "core/text.h"
 #include "driver/computer.h"
@@ -18,8 +19,6 @@ namespace polypath::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kIndent = 2;
 
 Json paths_of(const Plan* plan) {
   Json paths = Json::array();
@@ -122,7 +121,7 @@ std::string bench_report(const std::string& json, const Progress& progress) {
         native_calls(opened.machine(), operations_of(opened.machine(), request));
   if (request.source == kAllPairs) report["all_pairs"] = true;
   report["results"] = std::move(list);
-  return report.dump(kIndent);
+  return report.dump(kReportIndent);
 }
 
 std::string issue_report(const std::string& json) {
@@ -137,7 +136,7 @@ std::string issue_report(const std::string& json) {
   return Json{{"schema", "polypath.issue/1"}, {"machine", opened.machine().name},
               {"source", request.source},     {"destination", request.destination},
               {"host", host_object(false)},   {"results", list}}
-      .dump(kIndent);
+      .dump(kReportIndent);
 }
 
 std::string tune_report(const std::string& json, const Progress& progress) {

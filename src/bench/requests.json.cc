@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "bench/request_fields.json.h"
 #include "core/json_reader.json.h"
 #include "core/text.h"
 #include "plan/patterns.h"
@@ -12,28 +13,17 @@
 namespace polypath::bench {
 namespace {
 
-constexpr std::size_t kLongestText = 4096;
-constexpr std::size_t kMostElements = 65536;
 // Of a transfer that is planned or traced. More than the memory of any GPU; and a plan has a chunk
 // for every few MiB, so that much more would take minutes and gigabytes.
 constexpr Bytes kMostPlanned = 1024_GiB;
 // Far beyond what is sensible, which is for those to say who know what the number means.
 constexpr std::uint64_t kMostTimes = 1 << 20;
 
-JsonComplaint complaint() {
-  return {"the request", ErrorCode::invalid_argument, "docs/json.md lists the fields."};
-}
-
 // What lasts is shown: a graph is made soon, and not when it would have paid.
 Settings bench_settings() {
   Settings settings = read_settings();
   settings.graph_after = settings.graph_after.value_or(2);
   return settings;
-}
-
-std::string text_or(const JsonField& request, const char* key, const char* otherwise) {
-  const auto field = request.find(key);
-  return field ? field->text(kLongestText, 0) : otherwise;
 }
 
 Bytes planned_size(const JsonField& field) {
@@ -47,20 +37,6 @@ Bytes planned_size(const JsonField& field) {
 int times_or(const JsonField& request, const char* key, int otherwise) {
   const auto field = request.find(key);
   return field ? static_cast<int>(std::min(field->count(0), kMostTimes)) : otherwise;
-}
-
-std::vector<std::string> names_of(const JsonField& list) {
-  std::vector<std::string> names;
-  for (const JsonField& name : list.elements(kMostElements))
-    names.push_back(name.text(kLongestText));
-  return names;
-}
-
-std::vector<Bytes> sizes_of(const JsonField& list) {
-  std::vector<Bytes> sizes;
-  for (const JsonField& size : list.elements(kMostElements)) sizes.push_back({size.count(0)});
-  if (sizes.empty()) list.reject("is empty", "it has to list sizes in bytes");
-  return sizes;
 }
 
 // The fields executor, paths, shares and chunks.
@@ -140,7 +116,7 @@ void allow_one_form(const JsonField& request, bool is_pattern) {
 }  // namespace
 
 PlanRequest read_plan_request(const std::string& json) {
-  const JsonDocument document(json, complaint());
+  const JsonDocument document(json, request_complaint());
   const JsonField fields = document.root();
   fields.allow_only(
       {"machine", "source", "destination", "bytes", "executor", "paths", "shares", "chunks"});
@@ -157,7 +133,7 @@ PlanRequest read_plan_request(const std::string& json) {
 }
 
 JointPlanRequest read_joint_plan_request(const std::string& json) {
-  const JsonDocument document(json, complaint());
+  const JsonDocument document(json, request_complaint());
   const JsonField fields = document.root();
   JointPlanRequest request;
   if (const auto pattern = fields.find("pattern")) request.pattern = pattern->text(kLongestText);
@@ -175,7 +151,7 @@ JointPlanRequest read_joint_plan_request(const std::string& json) {
 }
 
 Request read_bench_request(const std::string& json) {
-  const JsonDocument document(json, complaint());
+  const JsonDocument document(json, request_complaint());
   const JsonField fields = document.root();
   fields.allow_only({"machine", "operation", "source", "destination", "sizes", "window", "pieces",
                      "executor", "paths", "shares", "chunks", "verify", "repeats"});
@@ -195,7 +171,7 @@ Request read_bench_request(const std::string& json) {
 }
 
 TuneRequest read_tune_request(const std::string& json) {
-  const JsonDocument document(json, complaint());
+  const JsonDocument document(json, request_complaint());
   const JsonField fields = document.root();
   fields.allow_only({"machine", "pairs", "sizes", "executors"});
   TuneRequest request;

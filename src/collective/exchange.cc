@@ -10,9 +10,9 @@
 namespace polypath {
 namespace {
 
-class Exchange {
+class RotatedExchange {
  public:
-  explicit Exchange(Composer& composer)
+  explicit RotatedExchange(Composer& composer)
       : composer_(composer),
         to_all_(composer.request().collective != Collective::all_gather),
         ranks_(composer.ranks()),
@@ -79,7 +79,7 @@ Algorithm exchange() {
           .sentence = "everybody sends to everybody at once, in rotated order",
           .order = "",
           .collectives = {Collective::all_gather, Collective::all_to_all, Collective::all_to_all_v},
-          .compose = [](Composer& composer) { Exchange(composer).compose(); }};
+          .compose = [](Composer& composer) { RotatedExchange(composer).compose(); }};
 }
 
 }  // namespace polypath

@@ -35,11 +35,10 @@
 #include "collective/algorithm.h"
 #include "collective/fold.h"
 #include "collective/host_parts.h"
+#include "collective/index_of.h"
 
 namespace polypath {
 namespace {
-
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
 class Host {
  public:
@@ -48,9 +47,9 @@ class Host {
         ranks_(composer.ranks()),
         pieces_(composer.pieces(HostParts::most_written(composer.request()))),
         parts_(composer.request(), pieces_),
-        written_(index(pieces_ * ranks_ * ranks_)),
-        values_(index(pieces_ * ranks_)),
-        published_(index(pieces_ * ranks_)) {}
+        written_(index_of(pieces_ * ranks_ * ranks_)),
+        values_(index_of(pieces_ * ranks_)),
+        published_(index_of(pieces_ * ranks_)) {}
 
   void compose() {
     const bool reduced = reduces(composer_.request().collective);
@@ -73,10 +72,10 @@ class Host {
   };
 
   Slice& written(int piece, int from, int to) {
-    return written_[index((piece * ranks_ + from) * ranks_ + to)];
+    return written_[index_of((piece * ranks_ + from) * ranks_ + to)];
   }
-  Slice& value(int piece, int rank) { return values_[index(piece * ranks_ + rank)]; }
-  Slice& published(int piece, int rank) { return published_[index(piece * ranks_ + rank)]; }
+  Slice& value(int piece, int rank) { return values_[index_of(piece * ranks_ + rank)]; }
+  Slice& published(int piece, int rank) { return published_[index_of(piece * ranks_ + rank)]; }
 
   void keep_own() {
     for (int rank = 0; rank < ranks_; ++rank)
@@ -129,14 +128,14 @@ class Host {
     for (int distance = 1; distance < ranks_; ++distance)
       for (int to = 0; to < ranks_; ++to) {
         const int from = (to + distance) % ranks_;
-        if (operands[index(to)].empty()) continue;
-        composer_.copy(written(piece, from, to), operands[index(to)][index(from)].at,
+        if (operands[index_of(to)].empty()) continue;
+        composer_.copy(written(piece, from, to), operands[index_of(to)][index_of(from)].at,
                        parts_.part(to, piece).bytes);
       }
     for (int rank = 0; rank < ranks_; ++rank)
-      if (!operands[index(rank)].empty())
-        value(piece, rank) = fold(composer_, operands[index(rank)], parts_.part(rank, piece).bytes,
-                                  Turn::last, result(piece, rank));
+      if (!operands[index_of(rank)].empty())
+        value(piece, rank) = fold(composer_, operands[index_of(rank)],
+                                  parts_.part(rank, piece).bytes, Turn::last, result(piece, rank));
   }
 
   // Where the values of a rank's part are once all have arrived: one of them in its output, which

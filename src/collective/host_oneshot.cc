@@ -7,11 +7,10 @@
 #include "collective/algorithm.h"
 #include "collective/fold.h"
 #include "collective/host_parts.h"
+#include "collective/index_of.h"
 
 namespace polypath {
 namespace {
-
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
 class HostOneshot {
  public:
@@ -61,12 +60,12 @@ class HostOneshot {
       for (int to = 0; to < ranks_; ++to) {
         const int from = (to + distance) % ranks_;
         if (!has_output(to)) continue;
-        composer_.copy(written_[index(number)][index(from)], operands[index(to)][index(from)].at,
-                       piece.bytes);
+        composer_.copy(written_[index_of(number)][index_of(from)],
+                       operands[index_of(to)][index_of(from)].at, piece.bytes);
       }
     for (int rank = 0; rank < ranks_; ++rank)
       if (has_output(rank))
-        (void)fold(composer_, operands[index(rank)], piece.bytes, Turn::last,
+        (void)fold(composer_, operands[index_of(rank)], piece.bytes, Turn::last,
                    composer_.output(rank, piece.offset));
   }
 

@@ -8,10 +8,10 @@
 namespace polypath {
 namespace {
 
-class Leaders : Nodes {
+class Leaders : NodeStages {
  public:
   explicit Leaders(Composer& composer)
-      : Nodes(composer), pieces_(composer.pieces(composer.request().part())) {}
+      : NodeStages(composer), pieces_(composer.pieces(composer.request().part())) {}
 
   void compose() {
     const Bytes whole = composer_.request().part();

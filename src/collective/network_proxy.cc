@@ -2,14 +2,12 @@
 
 #include <utility>
 
+#include "collective/patience.h"
 #include "core/quietly.h"
 #include "model/program.h"
 
 namespace polypath {
 namespace {
-
-// With what waits on the GPU, when the proxy ends.
-constexpr Seconds kPatience{10};
 
 template <class Value>
 std::span<std::byte> memory_of(Value& value) {
@@ -36,7 +34,7 @@ NetworkProxy::NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots,
 NetworkProxy::~NetworkProxy() {
   {
     const std::scoped_lock lock(mutex_);
-    stops_ = Deadline(kPatience);
+    stops_ = Deadline(kPatienceWithGpu);
   }
   changed_.notify_one();
   thread_.join();

@@ -20,9 +20,10 @@ bool nodes_are_alike(const Machine& machine, const CollectiveRequest& request);
 void compose_all_gather_of_nodes(Composer& composer);
 void compose_broadcast_of_nodes(Composer& composer);
 
-class Nodes {
+/// What composers of stages within nodes and between them have in common.
+class NodeStages {
  public:
-  explicit Nodes(Composer& composer)
+  explicit NodeStages(Composer& composer)
       : composer_(composer),
         ranks_(ranks_by_node(composer.machine(), composer.request())),
         nodes_(static_cast<int>(ranks_.size())),

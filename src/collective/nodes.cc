@@ -22,10 +22,10 @@ namespace polypath {
 
 namespace {
 
-class AllReduceOfNodes : Nodes {
+class AllReduceOfNodes : NodeStages {
  public:
   explicit AllReduceOfNodes(Composer& composer)
-      : Nodes(composer), pieces_(composer.pieces(part(0).bytes)) {}
+      : NodeStages(composer), pieces_(composer.pieces(part(0).bytes)) {}
 
   void compose() {
     keep_own();
@@ -128,10 +128,10 @@ class AllReduceOfNodes : Nodes {
 
 // Each item is a piece of what all nodes shall have that are so far away, so that all adapters are
 // busy; that of the own node first, and with the last one all are added up.
-class ReduceScatterOfNodes : Nodes {
+class ReduceScatterOfNodes : NodeStages {
  public:
   explicit ReduceScatterOfNodes(Composer& composer)
-      : Nodes(composer), pieces_(composer.pieces(composer.request().part())) {}
+      : NodeStages(composer), pieces_(composer.pieces(composer.request().part())) {}
 
   void compose() {
     keep_own();

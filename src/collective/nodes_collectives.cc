@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "collective/patience.h"
 #include "communicator/deadline.h"
 #include "communicator/ranks.h"
 #include "core/error.h"
@@ -20,14 +21,12 @@ constexpr Seconds kUntilCalled{0.25};
 constexpr Seconds kUntilSent{0.5};
 constexpr Seconds kUntilDoneInNode{1};
 
-// With what waits on the GPU, after an abort.
-constexpr Seconds kPatience{10};
 constexpr std::chrono::microseconds kBetweenLooks{50};
 
 // A guess; and an assumption, so that their memory stays small: a rank has up to 11 pieces on its
 // GPU, and 8 in pinned memory.
-constexpr Bytes kUnknownPiece = 1_MiB;
-constexpr Bytes kLargestPiece = 16_MiB;
+constexpr Bytes kUnknownNetworkPiece = 1_MiB;
+constexpr Bytes kLargestNetworkPiece = 16_MiB;
 constexpr double kLatencyShare = 0.03;  // what of a piece's time may go to it: an assumption
 
 void check_nodes(const Communicator& communicator, const Transport& transport) {
@@ -52,11 +51,12 @@ void check_nodes(const Communicator& communicator, const Transport& transport) {
 }  // namespace
 
 Bytes piece_between_nodes(const Machine& machine) {
-  if (!machine.network) return kUnknownPiece;
+  if (!machine.network) return kUnknownNetworkPiece;
   const double least =
       machine.network->latency.value * machine.network->bandwidth.value / kLatencyShare;
   Bytes piece = 1_KiB;
-  while (piece < kLargestPiece && static_cast<double>(piece.value) < least) piece = piece * 2;
+  while (piece < kLargestNetworkPiece && static_cast<double>(piece.value) < least)
+    piece = piece * 2;
   return piece;
 }
 
@@ -139,7 +139,8 @@ void NodesCollectives::wait_for_end() noexcept {
   quietly([&] {
     std::optional<Deadline> patience;
     while (!is_done() && !(patience && patience->has_passed())) {
-      if (!patience && !quietly([&] { communicator_->check(); })) patience = Deadline(kPatience);
+      if (!patience && !quietly([&] { communicator_->check(); }))
+        patience = Deadline(kPatienceWithGpu);
       std::this_thread::sleep_for(kBetweenLooks);
     }
   });

@@ -7,10 +7,10 @@
 namespace polypath {
 namespace {
 
-class AllGatherOfNodes : Nodes {
+class AllGatherOfNodes : NodeStages {
  public:
   explicit AllGatherOfNodes(Composer& composer)
-      : Nodes(composer), pieces_(composer.pieces(composer.request().part())) {}
+      : NodeStages(composer), pieces_(composer.pieces(composer.request().part())) {}
 
   void compose() {
     for (int rank = 0; rank < composer_.ranks(); ++rank)
@@ -64,10 +64,10 @@ class AllGatherOfNodes : Nodes {
 };
 
 // From node to node, counted from the root's on.
-class BroadcastOfNodes : Nodes {
+class BroadcastOfNodes : NodeStages {
  public:
   explicit BroadcastOfNodes(Composer& composer)
-      : Nodes(composer),
+      : NodeStages(composer),
         root_(composer.request().root),
         first_(node_of(root_)),
         pieces_(composer.pieces(composer.part(0, local_).bytes)) {}

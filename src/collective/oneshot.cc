@@ -28,13 +28,13 @@ Mail mail_of(const CollectiveRequest& request) {
   return mail;
 }
 
-void compose(Composer& composer) {
+void compose_oneshot(Composer& composer) {
   composer.exchange(
       mail_of(composer.request()), [&](int rank) { return composer.input(rank); },
       [&](int rank) { return composer.output(rank); });
 }
 
-bool can(const Machine& machine, const CollectiveRequest& request) {
+bool can_oneshot(const Machine& machine, const CollectiveRequest& request) {
   return can_mail(machine, request.ranks, request.part());
 }
 
@@ -46,8 +46,8 @@ Algorithm oneshot() {
           .order = kRankOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
                           Collective::all_gather, Collective::all_to_all, Collective::broadcast},
-          .compose = compose,
-          .can = can,
+          .compose = compose_oneshot,
+          .can = can_oneshot,
           .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed",
           .is_kernel = true};
 }

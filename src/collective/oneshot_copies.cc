@@ -52,7 +52,9 @@ class OneshotCopies {
   std::vector<std::vector<Slice>> arrived_;  // by piece and rank
 };
 
-bool can(const Machine&, const CollectiveRequest& request) { return request.size() == 2; }
+bool can_oneshot_copies(const Machine&, const CollectiveRequest& request) {
+  return request.size() == 2;
+}
 
 }  // namespace
 
@@ -62,7 +64,7 @@ Algorithm oneshot_copies() {
           .order = kRankOrder,
           .collectives = {Collective::all_reduce},
           .compose = [](Composer& composer) { OneshotCopies(composer).compose(); },
-          .can = can,
+          .can = can_oneshot_copies,
           .why_not = "it is for two ranks"};
 }
 

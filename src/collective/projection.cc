@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "collective/index_of.h"
 #include "collective/mail.h"
 #include "collective/rank_order.h"
 #include "core/error.h"
@@ -12,8 +13,6 @@ namespace polypath {
 namespace {
 
 constexpr int kNone = -1;
-
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
 // Writes down what one rank does.
 class Projection {
@@ -30,18 +29,19 @@ class Projection {
         awaits_(order.flags().size(), kNone) {
     add_buffers(ranks);
     // What a rank does in its own memory needs no stream beside the caller's, which waits for it.
-    const Queue own{{}, ranks[index(rank)]};
+    const Queue own{{}, ranks[index_of(rank)]};
     for (std::size_t queue = 0; queue < queues_.size(); ++queue)
       if (whole.queues()[queue] == own) queues_[queue] = Program::kCallersQueue;
     queues_[Program::kCallersQueue] = Program::kCallersQueue;
-    if (const int only = only_queue(); only != kNone) queues_[index(only)] = Program::kCallersQueue;
+    if (const int only = only_queue(); only != kNone)
+      queues_[index_of(only)] = Program::kCallersQueue;
   }
 
   RankPart write(EntryAwaits entries) && {
     for (const int flag : order_.entries(rank_)) add_signal(flag, Program::kCallersQueue);
     if (entries == EntryAwaits::at_first) await_entries();
     for (int node = 0; node < static_cast<int>(nodes_.size()); ++node)
-      if (order_.nodes()[index(node)].rank == rank_) add(node);
+      if (order_.nodes()[index_of(node)].rank == rank_) add(node);
     for (const int flag : order_.ends(rank_)) add_await(flag, Program::kCallersQueue);
     part_.program.assign_events();
     part_.flags_per_pair = order_.words();
@@ -64,7 +64,7 @@ class Projection {
       part_.program.add(ProgramBuffer{flags_place(machine_, ranks, static_cast<int>(rank))});
     for (std::size_t i = 0; i < buffers.size(); ++i)
       if (buffers[i].is_scratch()) add_scratch(buffers[i], buffers_[i]);
-    own_ = part_.program.add(ProgramBuffer{ranks[index(rank_)]});
+    own_ = part_.program.add(ProgramBuffer{ranks[index_of(rank_)]});
   }
 
   void add_scratch(const ProgramBuffer& buffer, int& number) {
@@ -85,17 +85,17 @@ class Projection {
   }
 
   [[nodiscard]] Slice mapped(const Slice& slice) const {
-    return {buffers_[index(slice.buffer)], slice.offset};
+    return {buffers_[index_of(slice.buffer)], slice.offset};
   }
 
   int queue(int number) {
-    int& mapped = queues_[index(number)];
-    if (mapped == kNone) mapped = part_.program.add(whole_.queues()[index(number)]);
+    int& mapped = queues_[index_of(number)];
+    if (mapped == kNone) mapped = part_.program.add(whole_.queues()[index_of(number)]);
     return mapped;
   }
 
   [[nodiscard]] Node flag_node_of(Operation operation, int flag, int queue) const {
-    const RankFlag& which = order_.flags()[index(flag)];
+    const RankFlag& which = order_.flags()[index_of(flag)];
     const Slice word{part_.first_flags + which.consumer,
                      flag_offset(which.producer, which.word, per_pair_)};
     return flag_node(operation, queue, word, own_);
@@ -104,35 +104,36 @@ class Projection {
   // Besides the node before it in its queue, it may come after others.
   void add_signal(int flag, int queue) {
     std::vector<int> after;
-    for (const int node : order_.flags()[index(flag)].after) after.push_back(nodes_[index(node)]);
+    for (const int node : order_.flags()[index_of(flag)].after)
+      after.push_back(nodes_[index_of(node)]);
     part_.program.add(flag_node_of(Operation::signal, flag, queue), after);
   }
 
   void add_await(int flag, int queue) {
-    awaits_[index(flag)] = part_.program.add(flag_node_of(Operation::await, flag, queue));
+    awaits_[index_of(flag)] = part_.program.add(flag_node_of(Operation::await, flag, queue));
   }
 
   void await_entries() {
     for (const RankNode& node : order_.nodes()) {
       if (node.rank != rank_) continue;
       for (const int flag : node.awaits)
-        if (order_.flags()[index(flag)].after.empty()) add_await(flag, Program::kCallersQueue);
+        if (order_.flags()[index_of(flag)].after.empty()) add_await(flag, Program::kCallersQueue);
     }
   }
 
   void add(int number) {
-    const RankNode& order = order_.nodes()[index(number)];
+    const RankNode& order = order_.nodes()[index_of(number)];
     const Node& node = whole_.node(number);
     const int in = queue(node.queue);
     std::vector<int> after;
     for (const int flag : order.awaits) {
-      const int already = awaits_[index(flag)];
+      const int already = awaits_[index_of(flag)];
       if (already == kNone) add_await(flag, in);
       else if (in != Program::kCallersQueue) after.push_back(already);
     }
-    for (const int earlier : order.after) after.push_back(nodes_[index(earlier)]);
-    for (const int flag : order.beside) after.push_back(awaits_[index(flag)]);
-    nodes_[index(number)] = add(node, in, after);
+    for (const int earlier : order.after) after.push_back(nodes_[index_of(earlier)]);
+    for (const int flag : order.beside) after.push_back(awaits_[index_of(flag)]);
+    nodes_[index_of(number)] = add(node, in, after);
     for (const int flag : order.signals) add_signal(flag, in);
   }
 
@@ -164,7 +165,7 @@ class Projection {
 }  // namespace
 
 PlaceId flags_place(const Machine& machine, const std::vector<PlaceId>& ranks, int rank) {
-  const PlaceId gpu = ranks[index(rank)];
+  const PlaceId gpu = ranks[index_of(rank)];
   const auto reaches = [&](PlaceId other) {
     const auto hop = machine.find_hop(other, gpu);
     return other == gpu || (hop && machine.hop(*hop).kind == HopKind::peer);

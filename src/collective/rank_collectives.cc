@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "collective/barrier.h"
+#include "collective/patience.h"
 #include "collective/tuning.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -15,8 +16,6 @@
 
 namespace polypath {
 namespace {
-
-constexpr Seconds kPatience{10};  // with what waits on the GPU, after an abort
 
 // With the other ranks' calls, as a part of what a call takes, and in all.
 constexpr double kPatientFor = 0.25;
@@ -102,7 +101,7 @@ AllGather RankCollectives::exchange() {
 // waiting.
 void RankCollectives::release_when_aborted() {
   try {
-    release_ = std::thread([this] { quietly([&] { (void)run_->release(kPatience); }); });
+    release_ = std::thread([this] { quietly([&] { (void)run_->release(kPatienceWithGpu); }); });
   } catch (const std::system_error& error) {
     log(LogLevel::warning, fmt::format("what waits on the GPU is not released: {}", error.what()));
   }

@@ -40,7 +40,7 @@ int RankOrder::owner_of(const ProgramBuffer& buffer) const {
 }
 
 int RankOrder::rank_of(const Node& node) const {
-  const PlaceId gpu = program_.queues()[index(node.queue)].gpu;
+  const PlaceId gpu = program_.queues()[index_of(node.queue)].gpu;
   for (const int rank : {rank_at(gpu), rank_at(program_.buffer(node.destination).place),
                          rank_at(program_.buffer(node.source).place)})
     if (rank >= 0) return rank;
@@ -52,7 +52,7 @@ void RankOrder::note_touched(const Node& node, int rank, std::vector<bool>& touc
   const auto note = [&](const Slice& slice) {
     if (program_.buffer(slice).is_mailbox) return;  // kernels order that among themselves
     const int owner = owner_of(program_.buffer(slice));
-    if (owner >= 0 && owner != rank) touched[index(owner)] = true;
+    if (owner >= 0 && owner != rank) touched[index_of(owner)] = true;
   };
   if (node.operation != Operation::kernel) return note(node.source), note(node.destination);
   for (const Access& access : program_.call_of(node).memory) note(access.slice);
@@ -66,8 +66,8 @@ void RankOrder::find_touched() {
     nodes_[i].rank = rank_of(node);
     note_touched(node, nodes_[i].rank, touched_[i]);
     for (const int earlier : program_.after(node))
-      if (nodes_[index(earlier)].rank != nodes_[i].rank)
-        signalled_[index(earlier)][index(nodes_[i].rank)] = true;
+      if (nodes_[index_of(earlier)].rank != nodes_[i].rank)
+        signalled_[index_of(earlier)][index_of(nodes_[i].rank)] = true;
   }
 }
 
@@ -80,20 +80,20 @@ bool RankOrder::covers(const Known& known, const Known& other) {
 }
 
 RankOrder::Known RankOrder::known_after(int node) const {
-  Known known = known_[index(node)];
-  int& last = known[index(program_.node(node).queue)];
+  Known known = known_[index_of(node)];
+  int& last = known[index_of(program_.node(node).queue)];
   last = std::max(last, node);
   return known;
 }
 
 bool RankOrder::is_known(const Known& known, int node) const {
-  return known[index(program_.node(node).queue)] >= node;
+  return known[index_of(program_.node(node).queue)] >= node;
 }
 
 // The latest of the nodes that it names comes first: an earlier node never comes after a later one.
 void RankOrder::add(int number) {
   const Node& node = program_.node(number);
-  const int rank = nodes_[index(number)].rank, before = last_[index(node.queue)];
+  const int rank = nodes_[index_of(number)].rank, before = last_[index_of(node.queue)];
   Known known(queues_ + ranks_.size(), -1);
   if (before >= 0) known = known_after(before);
   known[entry_of(rank)] = 0;
@@ -106,21 +106,21 @@ void RankOrder::add(int number) {
   for (const int earlier : after)
     if (!is_known(so_far.known, earlier)) await_node(earlier, number, so_far);
   known_.push_back(std::move(so_far.known));
-  last_[index(node.queue)] = number;
+  last_[index_of(node.queue)] = number;
 }
 
 // Those whose memory it touches; and those who are told of it, so that their flags are free.
 void RankOrder::await_entries(int number, Progress& so_far) {
-  RankNode& node = nodes_[index(number)];
+  RankNode& node = nodes_[index_of(number)];
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     const bool concerns =
-        touched_[index(number)][index(rank)] || signalled_[index(number)][index(rank)];
+        touched_[index_of(number)][index_of(rank)] || signalled_[index_of(number)][index_of(rank)];
     if (!concerns || so_far.all[entry_of(rank)] >= 0) continue;
     const auto [awaited, is_new] = entered_.try_emplace({node.rank, rank});
     if (is_new) {
       const int flag = static_cast<int>(flags_.size());
       flags_.push_back({.producer = rank, .consumer = node.rank, .before = number, .after = {}});
-      entries_[index(rank)].push_back(flag);
+      entries_[index_of(rank)].push_back(flag);
       node.awaits.push_back(flag);
       so_far.queue[entry_of(rank)] = 0;
       awaited->second = {flag, so_far.queue};
@@ -141,8 +141,8 @@ const RankOrder::Await* RankOrder::find_await(int earlier, int rank, const Known
 }
 
 void RankOrder::await_node(int earlier, int number, Progress& so_far) {
-  RankNode& node = nodes_[index(number)];
-  if (nodes_[index(earlier)].rank == node.rank) {
+  RankNode& node = nodes_[index_of(number)];
+  if (nodes_[index_of(earlier)].rank == node.rank) {
     node.after.push_back(earlier);
     return join(so_far.known, known_after(earlier));
   }
@@ -158,14 +158,14 @@ void RankOrder::await_node(int earlier, int number, Progress& so_far) {
 }
 
 int RankOrder::add_flag(int earlier, int consumer, int before, const Known& at) {
-  const int flag = static_cast<int>(flags_.size()), producer = nodes_[index(earlier)].rank;
+  const int flag = static_cast<int>(flags_.size()), producer = nodes_[index_of(earlier)].rank;
   flags_.push_back({.producer = producer,
                     .consumer = consumer,
                     .word = free_word(producer, consumer, earlier, at),
                     .before = before,
                     .after = {earlier}});
-  words_[{producer, consumer}][index(flags_.back().word - 1)] = before;
-  nodes_[index(earlier)].signals.push_back(flag);
+  words_[{producer, consumer}][index_of(flags_.back().word - 1)] = before;
+  nodes_[index_of(earlier)].signals.push_back(flag);
   return flag;
 }
 
@@ -174,7 +174,7 @@ int RankOrder::add_flag(int earlier, int consumer, int before, const Known& at) 
 int RankOrder::free_word(int producer, int consumer, int earlier, const Known& at) {
   std::vector<int>& freed_by = words_[{producer, consumer}];
   const auto is_free = [&](int node) {
-    return node != kNever && is_known(known_[index(earlier)], node) && is_known(at, node);
+    return node != kNever && is_known(known_[index_of(earlier)], node) && is_known(at, node);
   };
   const auto found = std::find_if(freed_by.begin(), freed_by.end(), is_free);
   const int word = static_cast<int>(found - freed_by.begin()) + 1;
@@ -186,7 +186,8 @@ int RankOrder::free_word(int producer, int consumer, int earlier, const Known& a
 std::vector<int> RankOrder::last_touching(int rank) const {
   std::vector<int> last(queues_, -1);
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (touched_[i][index(rank)]) last[index(program_.nodes()[i].queue)] = static_cast<int>(i);
+    if (touched_[i][index_of(rank)])
+      last[index_of(program_.nodes()[i].queue)] = static_cast<int>(i);
   std::erase(last, -1);
   std::sort(last.begin(), last.end(), std::greater<>());
   return last;
@@ -196,15 +197,16 @@ std::vector<int> RankOrder::last_touching(int rank) const {
 void RankOrder::end(int rank) {
   Known known(queues_ + ranks_.size(), -1);
   for (std::size_t queue = 0; queue < queues_; ++queue)
-    if (last_[queue] >= 0 && nodes_[index(last_[queue])].rank == rank)
+    if (last_[queue] >= 0 && nodes_[index_of(last_[queue])].rank == rank)
       join(known, known_after(last_[queue]));
   const Known nothing(queues_ + ranks_.size(), -1);  // the caller's queue has no node before it
   std::map<int, int> flag_of;                        // by producer
   for (const int node : last_touching(rank)) {
     if (is_known(known, node)) continue;
-    const auto [flag, is_new] = flag_of.try_emplace(nodes_[index(node)].rank, -1);
-    if (is_new) ends_[index(rank)].push_back(flag->second = add_flag(node, rank, kNever, nothing));
-    else flags_[index(flag->second)].after.push_back(node);
+    const auto [flag, is_new] = flag_of.try_emplace(nodes_[index_of(node)].rank, -1);
+    if (is_new)
+      ends_[index_of(rank)].push_back(flag->second = add_flag(node, rank, kNever, nothing));
+    else flags_[index_of(flag->second)].after.push_back(node);
     join(known, known_after(node));
   }
 }

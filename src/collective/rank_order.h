@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "collective/index_of.h"
 #include "machine/machine.h"
 #include "model/program.h"
 
@@ -39,8 +40,8 @@ class RankOrder {
   [[nodiscard]] const std::vector<RankNode>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<RankFlag>& flags() const { return flags_; }
   /// Flags that a rank sets at the start of its part, and awaits at its end.
-  [[nodiscard]] const std::vector<int>& entries(int rank) const { return entries_[index(rank)]; }
-  [[nodiscard]] const std::vector<int>& ends(int rank) const { return ends_[index(rank)]; }
+  [[nodiscard]] const std::vector<int>& entries(int rank) const { return entries_[index_of(rank)]; }
+  [[nodiscard]] const std::vector<int>& ends(int rank) const { return ends_[index_of(rank)]; }
   /// The rank that has a buffer; -1 if none of them does.
   [[nodiscard]] int owner_of(const ProgramBuffer& buffer) const;
   /// Words that the pair which needs most of them needs.
@@ -60,12 +61,11 @@ class RankOrder {
     Known queue;  ///< by its queue, and the flags that this awaits before it
   };
 
-  static std::size_t index(int number) { return static_cast<std::size_t>(number); }
   static void join(Known& known, const Known& other);
   [[nodiscard]] static bool covers(const Known& known, const Known& other);
   [[nodiscard]] int rank_at(PlaceId place) const;
   [[nodiscard]] int rank_of(const Node& node) const;
-  [[nodiscard]] std::size_t entry_of(int rank) const { return queues_ + index(rank); }
+  [[nodiscard]] std::size_t entry_of(int rank) const { return queues_ + index_of(rank); }
   [[nodiscard]] Known known_after(int node) const;
   [[nodiscard]] bool is_known(const Known& known, int node) const;
   void find_touched();

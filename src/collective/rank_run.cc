@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collective/patience.h"
 #include "collective/tuning.h"
 #include "engine/copy_call.h"
 #include "model/issue.h"
@@ -10,9 +11,6 @@
 
 namespace polypath {
 namespace {
-
-// How long a part that could not be enqueued as a whole is given to end.
-constexpr Seconds kPatience{10};
 
 constexpr int kRemembered = 256;  // runs
 
@@ -125,7 +123,7 @@ bool RankRun::let_go(const Transfer& transfer) noexcept {
       driver_.record(ends.back(), used.stream);
     }
   });
-  return marked && wait_with_flags(ends, kPatience) && hops_.settle(transfer);
+  return marked && wait_with_flags(ends, kPatienceWithGpu) && hops_.settle(transfer);
 }
 
 // A flag may be awaited again and again, within one part and by one after another.

@@ -18,7 +18,7 @@ Bytes largest_part(const CollectiveRequest& request) {
   return request.element() * ((request.elements + ranks - 1) / ranks);
 }
 
-void compose(Composer& composer) {
+void compose_twoshot(Composer& composer) {
   const CollectiveRequest& request = composer.request();
   const Bytes part = largest_part(request), all = request.part();
   const auto own = [&](int rank) {
@@ -32,7 +32,7 @@ void compose(Composer& composer) {
   composer.exchange(results, own, [&](int rank) { return composer.output(rank); });
 }
 
-bool can(const Machine& machine, const CollectiveRequest& request) {
+bool can_twoshot(const Machine& machine, const CollectiveRequest& request) {
   return can_mail(machine, request.ranks, largest_part(request));
 }
 
@@ -43,8 +43,8 @@ Algorithm twoshot() {
           .sentence = "one kernel per GPU reduces its part of what all send, a second one sends it",
           .order = kRankOrder,
           .collectives = {Collective::all_reduce},
-          .compose = compose,
-          .can = can,
+          .compose = compose_twoshot,
+          .can = can_twoshot,
           .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed",
           .is_kernel = true};
 }

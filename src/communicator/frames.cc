@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x70613031;  // "pa01": polypath, version of these frames
 
-struct Header {
+struct FrameHeader {
   std::uint32_t magic = kMagic;
   FrameKind kind = FrameKind::hello;
   std::uint64_t round = 0;
@@ -26,12 +26,12 @@ struct Header {
 }  // namespace
 
 std::string to_text(const Frame& frame) {
-  const Header header{.kind = frame.kind, .round = frame.round, .bytes = frame.bytes.size()};
+  const FrameHeader header{.kind = frame.kind, .round = frame.round, .bytes = frame.bytes.size()};
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) + frame.bytes;
 }
 
 std::optional<Frame> take_frame(std::string& inbox, std::uint64_t most, const std::string& from) {
-  Header header;
+  FrameHeader header;
   if (inbox.size() >= sizeof header.magic) std::memcpy(&header.magic, inbox.data(), 4);
   if (header.magic != kMagic)
     fail(ErrorCode::communicator, fmt::format("{} is no rank of Polypath", from),

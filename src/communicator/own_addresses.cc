@@ -19,14 +19,14 @@ constexpr std::size_t kShort = sizeof(in_addr), kLong = sizeof(in6_addr);
 
 int family_of(const OwnAddress& address) { return address.length == kShort ? AF_INET : AF_INET6; }
 
-const void* bytes_of(const sockaddr& of) {
+const void* raw_address(const sockaddr& of) {
   if (of.sa_family == AF_INET) return &reinterpret_cast<const sockaddr_in&>(of).sin_addr;
   return &reinterpret_cast<const sockaddr_in6&>(of).sin6_addr;
 }
 
 // A mask's ones are all at its beginning.
 std::uint8_t ones_in(const sockaddr& mask, std::size_t length) {
-  const auto* const bytes = static_cast<const std::uint8_t*>(bytes_of(mask));
+  const auto* const bytes = static_cast<const std::uint8_t*>(raw_address(mask));
   int ones = 0;
   for (std::size_t i = 0; i < length; ++i) ones += std::popcount(bytes[i]);
   return static_cast<std::uint8_t>(ones);
@@ -45,7 +45,7 @@ OwnAddress address_of(const ifaddrs& each) {
   const bool is_short = each.ifa_addr->sa_family == AF_INET;
   OwnAddress address;
   address.length = static_cast<std::uint8_t>(is_short ? kShort : kLong);
-  std::memcpy(address.bytes.data(), bytes_of(*each.ifa_addr), address.length);
+  std::memcpy(address.bytes.data(), raw_address(*each.ifa_addr), address.length);
   address.network_bits = ones_in(*each.ifa_netmask, address.length);
   return address;
 }

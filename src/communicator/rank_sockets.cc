@@ -14,14 +14,14 @@ namespace polypath {
 namespace {
 
 /// What a rank says first on a connection.
-struct Hello {
+struct RankIdentity {
   std::array<char, 32> run{};  ///< the name of this run: 128 bits in hexadecimal
   std::int32_t rank = 0;
 };
 
-class Meeting {
+class RankConnector {
  public:
-  Meeting(Bootstrap& bootstrap, const std::string& host, Seconds timeout)
+  RankConnector(Bootstrap& bootstrap, const std::string& host, Seconds timeout)
       : bootstrap_(bootstrap),
         deadline_(timeout),
         listener_(listen_at({host, "0"})),
@@ -29,8 +29,8 @@ class Meeting {
     const std::string mine =
         unique_name() + SocketAddress{host, own_address(listener_).port}.text();
     said_ = bootstrap.all_gather(mine, timeout);
-    std::copy_n(said_.front().begin(), hello_.run.size(), hello_.run.begin());
-    hello_.rank = bootstrap.rank();
+    std::copy_n(said_.front().begin(), identity_.run.size(), identity_.run.begin());
+    identity_.rank = bootstrap.rank();
   }
 
   // Who has a lower rank is connected to; all listen already.
@@ -48,8 +48,9 @@ class Meeting {
  private:
   void connect(int other) {
     const std::string& said = said_[static_cast<std::size_t>(other)];
-    Descriptor made = connect_to(parse_socket_address(said.substr(hello_.run.size())), deadline_);
-    const std::string text(reinterpret_cast<const char*>(&hello_), sizeof hello_);
+    Descriptor made =
+        connect_to(parse_socket_address(said.substr(identity_.run.size())), deadline_);
+    const std::string text(reinterpret_cast<const char*>(&identity_), sizeof identity_);
     if (made.is_open() && send_all(made, text, deadline_)) at(other) = std::move(made);
   }
 
@@ -65,19 +66,19 @@ class Meeting {
 
   struct Stranger {
     Descriptor socket;
-    Hello hello;
+    RankIdentity identity;
     std::size_t read = 0;
   };
 
   // Who is of another run, or says a rank that is there already, is not let in.
   void listen_to(Stranger& from) {
-    const auto hello = std::as_writable_bytes(std::span(&from.hello, 1));
-    const Moved moved = receive_some(from.socket, hello.subspan(from.read));
+    const auto identity = std::as_writable_bytes(std::span(&from.identity, 1));
+    const Moved moved = receive_some(from.socket, identity.subspan(from.read));
     from.read += moved.bytes;
     if (moved.gone) from.socket = Descriptor();
-    if (from.read < sizeof(Hello)) return;
-    const int rank = from.hello.rank;
-    const bool is_known = from.hello.run == hello_.run && rank > bootstrap_.rank() &&
+    if (from.read < sizeof(RankIdentity)) return;
+    const int rank = from.identity.rank;
+    const bool is_known = from.identity.run == identity_.run && rank > bootstrap_.rank() &&
                           rank < bootstrap_.size() && !at(rank).is_open();
     Descriptor socket = std::exchange(from.socket, Descriptor());
     if (is_known) at(rank) = std::move(socket);
@@ -97,7 +98,7 @@ class Meeting {
   Descriptor listener_;
   std::vector<Descriptor> sockets_;  ///< by rank; none at this one's
   std::vector<Blob> said_;           ///< by each rank: a name and where it listens
-  Hello hello_;
+  RankIdentity identity_;
   std::vector<Stranger> strangers_;
 };
 
@@ -105,7 +106,7 @@ class Meeting {
 
 std::vector<Descriptor> connect_ranks(Bootstrap& bootstrap, const std::string& host,
                                       Seconds timeout) {
-  return Meeting(bootstrap, host, timeout).sockets();
+  return RankConnector(bootstrap, host, timeout).sockets();
 }
 
 }  // namespace polypath

@@ -44,10 +44,10 @@ void hurry(const Descriptor& socket) {
 }
 
 bool wait_for(const Descriptor& socket, short events, const Deadline& deadline) {
-  constexpr int kMostAtOnce = 1000;
+  constexpr int kLongestPoll = 1000;  // milliseconds
   pollfd asked{socket.get(), events, 0};
   while (!deadline.has_passed())
-    if (poll(&asked, 1, deadline.milliseconds_left(kMostAtOnce)) > 0) return true;
+    if (poll(&asked, 1, deadline.milliseconds_left(kLongestPoll)) > 0) return true;
   return false;
 }
 

@@ -23,7 +23,7 @@ namespace {
 constexpr int kLongestPause = 5;  // milliseconds
 constexpr const char* kClosed = "the connection to it is closed";
 
-struct Header {
+struct MessageHeader {
   std::uint32_t tag = 0;
   std::uint32_t is_farewell = 0;  ///< its bytes say why nothing follows
   std::uint64_t bytes = 0;
@@ -34,26 +34,26 @@ constexpr std::size_t kLongestFarewell = 1024;
 
 struct Sent {
   MessageNumber number = 0;
-  Header header;
+  MessageHeader header;
   std::span<const std::byte> bytes;
   std::size_t done = 0;  ///< of the header and the bytes
 };
 
 struct Wanted {
   MessageNumber number = 0;
-  Header header;
+  MessageHeader header;
   std::span<std::byte> bytes;
-  Header come;
+  MessageHeader come;
   std::size_t done = 0;
 };
 
 /// What goes on with one other rank.
 struct Peer {
   Descriptor socket;
-  std::deque<Sent> sending;
-  std::deque<Wanted> receiving;
+  std::deque<Sent> sending{};
+  std::deque<Wanted> receiving{};
   bool takes_nothing = false;  ///< the connection is closed; what came before may be unread
-  std::string problem;         ///< why nothing comes or goes any more
+  std::string problem{};       ///< why nothing comes or goes any more
 };
 
 template <class Value>
@@ -123,7 +123,7 @@ class TcpTransport final : public Transport {
   void say_farewell(const Peer& peer) const {
     if (!peer.problem.empty() || (!peer.sending.empty() && peer.sending.front().done > 0)) return;
     const std::string why = aborted_.substr(0, kLongestFarewell);
-    const Header header{.is_farewell = 1, .bytes = why.size()};
+    const MessageHeader header{.is_farewell = 1, .bytes = why.size()};
     const std::string said(reinterpret_cast<const char*>(&header), sizeof header);
     const std::string text = said + why;
     (void)send_some(peer.socket, std::as_bytes(std::span(text)));
@@ -147,7 +147,7 @@ class TcpTransport final : public Transport {
   // why. In the middle of a message there is none.
   static std::string last_words_of(const Peer& peer) {
     if (!peer.receiving.empty() && peer.receiving.front().done > 0) return kClosed;
-    Header come;
+    MessageHeader come;
     const auto into = std::as_writable_bytes(std::span(&come, 1));
     const bool is_whole = receive_some(peer.socket, into).bytes == sizeof come;
     return is_whole && come.is_farewell != 0 ? farewell_of(peer, come.bytes) : kClosed;
@@ -161,10 +161,10 @@ class TcpTransport final : public Transport {
 
   // True if the message is over.
   static bool go_on(Peer& peer, Sent& message) {
-    while (message.done < sizeof(Header) + message.bytes.size()) {
-      const bool in_header = message.done < sizeof(Header);
+    while (message.done < sizeof(MessageHeader) + message.bytes.size()) {
+      const bool in_header = message.done < sizeof(MessageHeader);
       const auto from = in_header ? bytes_of(message.header).subspan(message.done)
-                                  : message.bytes.subspan(message.done - sizeof(Header));
+                                  : message.bytes.subspan(message.done - sizeof(MessageHeader));
       const Moved moved = send_some(peer.socket, from, in_header && !message.bytes.empty());
       if (moved.gone) peer.takes_nothing = true;
       if (moved.bytes == 0) return false;
@@ -174,16 +174,17 @@ class TcpTransport final : public Transport {
   }
 
   static bool go_on(Peer& peer, Wanted& message) {
-    while (message.done < sizeof(Header) + message.bytes.size()) {
-      const bool in_header = message.done < sizeof(Header);
+    while (message.done < sizeof(MessageHeader) + message.bytes.size()) {
+      const bool in_header = message.done < sizeof(MessageHeader);
       const auto header = std::as_writable_bytes(std::span(&message.come, 1));
       const auto into = in_header ? header.subspan(message.done)
-                                  : message.bytes.subspan(message.done - sizeof(Header));
+                                  : message.bytes.subspan(message.done - sizeof(MessageHeader));
       const Moved moved = receive_some(peer.socket, into);
       if (moved.gone) peer.problem = kClosed;
       if (moved.bytes == 0) return false;
       message.done += moved.bytes;
-      if (in_header && message.done == sizeof(Header) && !is_wanted(peer, message)) return false;
+      if (in_header && message.done == sizeof(MessageHeader) && !is_wanted(peer, message))
+        return false;
     }
     return true;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "context/open.h"
+#include "context/report_format.h"
 #include "core/json_reader.json.h"
 #include "core/text.h"
 #include "machine/fingerprint.h"
@@ -20,7 +21,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Entries = std::vector<JsonField>;
 
-constexpr int kIndent = 2;
 constexpr std::size_t kMostEntries = 65536;
 constexpr std::size_t kLongestText = 4096;
 
@@ -209,13 +209,13 @@ std::string calibrate_report(const std::string& name, const probe::Progress& pro
   Json report = report_of({found.machine, nominal, path}, text);
   report["driver"] = driver;
   report["calibrated"] = Json::parse(text);
-  return report.dump(kIndent);
+  return report.dump(kReportIndent);
 }
 
 std::string calibration_report(const std::string& name) {
   const auto calibrated = earlier_calibration(name);
   if (!calibrated) return {};
-  return report_of(*calibrated, read_machine_file(calibrated->file)).dump(kIndent);
+  return report_of(*calibrated, read_machine_file(calibrated->file)).dump(kReportIndent);
 }
 
 }  // namespace polypath

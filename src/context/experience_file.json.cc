@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "context/kept_file.json.h"
 #include "context/open.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -22,9 +23,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema = "polypath.learnt/1";
+constexpr const char* kLearntSchema = "polypath.learnt/1";
 constexpr std::size_t kMostKinds = 1024;
-constexpr std::size_t kLongestName = 256;
 constexpr double kMostChunks = 64;  // times as many
 
 // Of all that plans are made from.
@@ -51,21 +51,13 @@ class KindReader {
   KindReader(const Machine& machine, const JsonField& field) : machine_(machine), field_(field) {}
 
   std::pair<TransferKind, Learnt> read() const {
-    TransferKind kind{.source = place(field_, "source"),
-                      .destination = place(field_, "destination"),
+    TransferKind kind{.source = place_named(machine_, field_.at("source")),
+                      .destination = place_named(machine_, field_.at("destination")),
                       .size = Bytes{field_.at("bytes").count(1)}};
     return {kind, learnt()};
   }
 
  private:
-  [[nodiscard]] PlaceId place(const JsonField& of, const char* key) const {
-    const JsonField name = of.at(key);
-    for (std::size_t number = 0; number < machine_.places.size(); ++number)
-      if (machine_.places[number].name == name.text(kLongestName))
-        return PlaceId{static_cast<int>(number)};
-    name.reject("is no place", "the machine has no place of that name");
-  }
-
   [[nodiscard]] Learnt learnt() const {
     const Split split{.shares = field_.at("shares").numbers(),
                       .chunks = field_.at("chunks").number()};
@@ -137,7 +129,7 @@ std::string experience_path(const Machine& machine, const std::string& driver) {
 std::string experience_to_json(const Machine& machine, const LearntKinds& learnt) {
   Json kinds = Json::array();
   for (const auto& [kind, known] : learnt) kinds.push_back(json_of(machine, kind, known));
-  const Json document = {{"schema", kSchema},
+  const Json document = {{"schema", kLearntSchema},
                          {"machine", machine.name},
                          {"numbers", numbers_of(machine)},
                          {"kinds", std::move(kinds)}};
@@ -148,9 +140,8 @@ LearntKinds parse_experience(const std::string& text, const Machine& machine,
                              const std::string& origin) {
   const JsonDocument document(text, {origin, ErrorCode::invalid_machine, "Remove it."});
   const JsonField root = document.root();
-  if (root.at("schema").text(kLongestName) != kSchema)
-    root.at("schema").reject("is another schema", std::string("this is ") + kSchema);
-  if (root.at("numbers").text(kLongestName) != numbers_of(machine)) return {};
+  check_schema(root, kLearntSchema);
+  if (root.at("numbers").text(kLongestKeptName) != numbers_of(machine)) return {};
   LearntKinds learnt;
   for (const JsonField& kind : root.at("kinds").elements(kMostKinds))
     learnt.push_back(KindReader(machine, kind).read());

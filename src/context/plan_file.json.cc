@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "context/kept_file.json.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
@@ -23,11 +24,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema = "polypath.plans/1";
+constexpr const char* kPlansSchema = "polypath.plans/1";
 // Of each kind; a program with more sizes than that searches for the others anew.
 constexpr std::size_t kMostKept = 256;
 constexpr std::size_t kLongestFile = 4 << 20;
-constexpr std::size_t kLongestName = 256;
 constexpr std::size_t kMostPathsOfOne = 64;
 constexpr int kMostTaper = 2;
 
@@ -129,7 +129,7 @@ class Reader {
   }
   [[nodiscard]] FoundSet set(const JsonField& field) const {
     FoundSet set{.transfers = {},
-                 .options = {.issuers = parse_issuers(field.at("issuers").text(kLongestName)),
+                 .options = {.issuers = parse_issuers(field.at("issuers").text(kLongestKeptName)),
                              .queues = field.at("queues").flag(),
                              .executor = asked(field)},
                  .executor = named(kExecutors, field.at("executor"))};
@@ -142,26 +142,20 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] PlaceId place(const JsonField& name) const {
-    for (std::size_t number = 0; number < machine_.places.size(); ++number)
-      if (machine_.places[number].name == name.text(kLongestName))
-        return PlaceId{static_cast<int>(number)};
-    name.reject("is no place", "the machine has no place of that name");
-  }
   [[nodiscard]] std::pair<PlaceId, PlaceId> ends(const JsonField& of) const {
-    return {place(of.at("source")), place(of.at("destination"))};
+    return {place_named(machine_, of.at("source")), place_named(machine_, of.at("destination"))};
   }
   [[nodiscard]] static Bytes bytes(const JsonField& of) { return {of.at("bytes").count(1)}; }
 
   template <class Value, std::size_t size>
   static Value named(const std::pair<Value, const char*> (&names)[size], const JsonField& field) {
     for (const auto& [value, name] : names)
-      if (field.text(kLongestName) == name) return value;
+      if (field.text(kLongestKeptName) == name) return value;
     field.reject("is unknown", "there is nothing of that name");
   }
   [[nodiscard]] static std::optional<Executor> asked(const JsonField& of) {
     const JsonField field = of.at("asked");
-    if (field.text(kLongestName) == "auto") return std::nullopt;
+    if (field.text(kLongestKeptName) == "auto") return std::nullopt;
     return named(kExecutors, field);
   }
   [[nodiscard]] FoundSplit split(const JsonField& field, PlaceId source,
@@ -177,7 +171,7 @@ class Reader {
   }
   [[nodiscard]] Path path(const JsonField& via, const std::vector<Path>& paths) const {
     for (const Path& path : paths)
-      if (polypath::name_of(machine_, path) == via.text(kLongestName)) return path;
+      if (polypath::name_of(machine_, path) == via.text(kLongestKeptName)) return path;
     via.reject("is no path", "none between the two places leads there");
   }
 
@@ -260,13 +254,11 @@ std::string found_plans_to_json(const Machine& machine, const Settings& settings
     for (const auto& each : each_found) array.push_back(writer.of(each));
     return array;
   };
-  const Json document = {{"schema", kSchema},
-                         {"machine", machine.name},
-                         {"planner", planner_revision()},
-                         {"grounds", grounds_of(machine, settings)},
-                         {"recipes", all(found.recipes)},
-                         {"smallest", all(found.smallest)},
-                         {"sets", all(found.sets)}};
+  const Json document = {
+      {"schema", kPlansSchema},        {"machine", machine.name},
+      {"planner", planner_revision()}, {"grounds", grounds_of(machine, settings)},
+      {"recipes", all(found.recipes)}, {"smallest", all(found.smallest)},
+      {"sets", all(found.sets)}};
   return document.dump() + "\n";
 }
 
@@ -274,10 +266,9 @@ FoundPlans parse_found_plans(const std::string& text, const Machine& machine,
                              const Settings& settings, const std::string& origin) {
   const JsonDocument document(text, {origin, ErrorCode::invalid_machine, "Remove it."});
   const JsonField root = document.root();
-  if (root.at("schema").text(kLongestName) != kSchema)
-    root.at("schema").reject("is another schema", std::string("this is ") + kSchema);
-  if (root.at("planner").text(kLongestName) != planner_revision()) return {};
-  if (root.at("grounds").text(kLongestName) != grounds_of(machine, settings)) return {};
+  check_schema(root, kPlansSchema);
+  if (root.at("planner").text(kLongestKeptName) != planner_revision()) return {};
+  if (root.at("grounds").text(kLongestKeptName) != grounds_of(machine, settings)) return {};
   const Reader reader(machine);
   FoundPlans found;
   for (const JsonField& each : root.at("recipes").elements(kMostKept))

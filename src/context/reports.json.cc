@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "context/report_format.h"
 #include "core/settings.h"
 #include "driver/trace/events.h"
 #include "machine/load_machine.h"
@@ -14,8 +15,6 @@ namespace polypath {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kIndent = 2;
 
 // The plan's path by its number; copies that are part of no plan go directly.
 std::string path_name(const Machine& machine, const Plan& plan, int path) {
@@ -136,7 +135,7 @@ std::string machines_report() {
                     {"gpus", machine.places_of(PlaceKind::gpu).size()},
                     {"hosts", machine.places_of(PlaceKind::host).size()}});
   }
-  return list.dump(kIndent);
+  return list.dump(kReportIndent);
 }
 
 std::string settings_report() {
@@ -146,18 +145,18 @@ std::string settings_report() {
                     {"value", setting.value},
                     {"default", setting.default_value},
                     {"meaning", setting.meaning}});
-  return list.dump(kIndent);
+  return list.dump(kReportIndent);
 }
 
 std::string plan_report(const Machine& machine, const Plan& plan) {
-  return plan_object(machine, plan).dump(kIndent);
+  return plan_object(machine, plan).dump(kReportIndent);
 }
 
 std::string plan_report(const Machine& machine, const Plan& plan,
                         const SimulatedTransfer& simulated) {
   Json report = plan_object(machine, plan);
   report["timeline"] = timeline_object(machine, plan, simulated);
-  return report.dump(kIndent);
+  return report.dump(kReportIndent);
 }
 
 std::string joint_plan_report(const PlannedSet& planned) {
@@ -175,7 +174,7 @@ std::string joint_plan_report(const PlannedSet& planned) {
                        {"flow_bound_seconds", plan.flow_bound.value},
                        {"call_seconds", plan.calls.value},
                        {"transfers", transfers}};
-  return report.dump(kIndent);
+  return report.dump(kReportIndent);
 }
 
 std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans) {
@@ -188,7 +187,7 @@ std::string trace_report(const Machine& machine, const std::vector<sim::Span>& s
   const Json report = {{"traceEvents", list},
                        {"displayTimeUnit", "ms"},
                        {"otherData", {{"machine", machine.name}, {"simulated", true}}}};
-  return report.dump(kIndent);
+  return report.dump(kReportIndent);
 }
 
 }  // namespace polypath

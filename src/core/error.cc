@@ -1,5 +1,8 @@
 #include "core/error.h"
 
+#include <cerrno>
+#include <cstring>
+
 namespace polypath {
 
 const char* name_of(ErrorCode code) {
@@ -23,6 +26,10 @@ void fail(ErrorCode code, const std::string& problem, const std::string& why,
   if (!why.empty()) message += " (" + why + ")";
   if (!remedy.empty()) message += " " + remedy;
   throw Error(code, message);
+}
+
+std::string with_reason(const char* problem) {
+  return std::string(problem) + " (" + std::strerror(errno) + ")";
 }
 
 }  // namespace polypath

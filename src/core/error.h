@@ -37,4 +37,7 @@ class Error : public std::runtime_error {
 [[noreturn]] void fail(ErrorCode code, const std::string& problem, const std::string& why = {},
                        const std::string& remedy = {});
 
+/// A problem with the system's reason for it, which is in errno: "problem (reason)".
+std::string with_reason(const char* problem);
+
 }  // namespace polypath

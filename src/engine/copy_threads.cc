@@ -22,8 +22,8 @@ namespace {
 
 // Small enough that a copy gives every thread something to do and that they end together, large
 // enough that taking a piece (about 0.1 us) costs nothing.
-constexpr Bytes kLeastPiece = 64_KiB;
-constexpr Bytes kLargestPiece = 512_KiB;
+constexpr Bytes kLeastThreadPiece = 64_KiB;
+constexpr Bytes kLargestThreadPiece = 512_KiB;
 constexpr std::uint64_t kPiecesPerThread = 2;
 constexpr Bytes kPage = 4_KiB;
 
@@ -38,18 +38,18 @@ struct Piece {
   Bytes bytes;
 };
 
-struct Copy {
-  Address destination;
-  Address source;
-  Bytes bytes;
-  Bytes piece;  ///< how much a thread takes at a time
-  Bytes taken;
-  Bytes done;
-};
-
 }  // namespace
 
 struct CopyThreads::State {
+  struct Copy {
+    Address destination;
+    Address source;
+    Bytes bytes;
+    Bytes piece;  ///< how much a thread takes at a time
+    Bytes taken;
+    Bytes done;
+  };
+
   std::mutex mutex;
   std::condition_variable more;
   std::deque<Copy> copies;  ///< from the oldest that is not done on
@@ -157,7 +157,7 @@ void CopyThreads::follow(const CpuSet& cpus) {
 
 CopyThreads::Ticket CopyThreads::start(Address destination, Address source, Bytes bytes) {
   const Bytes even{bytes.value / (state_->active * kPiecesPerThread) / kPage.value * kPage.value};
-  const Bytes piece = std::clamp(even, kLeastPiece, kLargestPiece);
+  const Bytes piece = std::clamp(even, kLeastThreadPiece, kLargestThreadPiece);
   Ticket ticket = 0;
   {
     const std::scoped_lock lock(state_->mutex);
@@ -172,7 +172,7 @@ CopyThreads::Ticket CopyThreads::start(Address destination, Address source, Byte
 bool CopyThreads::is_done(Ticket ticket) {
   const std::scoped_lock lock(state_->mutex);
   if (ticket < state_->first) return true;
-  const Copy& copy = state_->copies[ticket - state_->first];
+  const State::Copy& copy = state_->copies[ticket - state_->first];
   return copy.done == copy.bytes;
 }
 

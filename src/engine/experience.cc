@@ -17,7 +17,7 @@ constexpr int kTryPeriod = 192;  // and once that has been timed often enough
 
 constexpr double kAsPredicted = 1.1;   // up to here a time is no reason for doubt
 constexpr double kHardlyGains = 0.97;  // of the native prediction
-constexpr double kClearlySlower = 1.01, kClearlyFaster = 0.97;
+constexpr double kClearlySlower = 1.01;
 
 constexpr double kWorthLevelling = 0.99;  // all paths together would end so much earlier
 constexpr int kMostLevellings = 5;

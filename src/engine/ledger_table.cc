@@ -14,14 +14,15 @@
 
 #include "core/byte_lock.h"
 #include "core/descriptor.h"
+#include "core/error.h"
 #include "core/process.h"
 #include "core/user_folder.h"
 
 namespace polypath {
 namespace {
 
-constexpr int kReadings = 3;  // of a slot that is being written
-constexpr std::size_t kPage = 4096;
+constexpr int kReadings = 3;                // of a slot that is being written
+constexpr std::size_t kLockMapping = 4096;  // bytes: a page
 constexpr std::size_t kWords = sizeof(LedgerEntry) / 8;
 using Words = std::array<std::uint64_t, kWords>;
 
@@ -48,10 +49,6 @@ void set(T& value, T to) {
 // Processes with another layout have another file.
 std::string file_name() { return "ledger-5-" + segment_name_space(); }
 
-std::string with_reason(const char* problem) {
-  return fmt::format("its file {} ({})", problem, std::strerror(errno));
-}
-
 }  // namespace
 
 /// What a process has in flight.
@@ -76,7 +73,7 @@ LedgerTable::LedgerTable(const std::string& folder) : generation_(process_genera
 LedgerTable::~LedgerTable() {
   if (!is_usable()) return;
   write(nullptr, 0, 0, 0);
-  munmap(lock_, kPage);
+  munmap(lock_, kLockMapping);
 }
 
 bool LedgerTable::is_usable() const {
@@ -91,7 +88,8 @@ std::string LedgerTable::open(const std::string& path) {
   const Descriptor file(openat(folder.get(), name.c_str(),
                                O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   struct stat about {};
-  if (!file.is_open() || fstat(file.get(), &about) != 0) return with_reason("cannot be opened");
+  if (!file.is_open() || fstat(file.get(), &about) != 0)
+    return with_reason("its file cannot be opened");
   path_ = fmt::format("{}/{}", path, name);
   file_ = {about.st_dev, about.st_ino};
   if (std::string problem = take_slot(file.get()); !problem.empty()) return problem;
@@ -107,18 +105,18 @@ std::string LedgerTable::open(const std::string& path) {
 std::string LedgerTable::take_slot(int file) {
   for (own_ = 0; own_ < kMostProcesses; ++own_) {
     if (lock_byte(file, own_)) return {};
-    if (errno != EAGAIN && errno != EACCES) return with_reason("cannot be locked");
+    if (errno != EAGAIN && errno != EACCES) return with_reason("its file cannot be locked");
   }
   return "more processes use it than it has room for";
 }
 
 // The mapping keeps the lock when the file is closed.
 std::string LedgerTable::keep(int file) {
-  void* memory = mmap(nullptr, kPage, PROT_NONE, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) return with_reason("cannot be mapped");
-  if (madvise(memory, kPage, MADV_DONTFORK) != 0) {
-    std::string problem = with_reason("cannot be kept from children");
-    munmap(memory, kPage);
+  void* memory = mmap(nullptr, kLockMapping, PROT_NONE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return with_reason("its file cannot be mapped");
+  if (madvise(memory, kLockMapping, MADV_DONTFORK) != 0) {
+    std::string problem = with_reason("its file cannot be kept from children");
+    munmap(memory, kLockMapping);
     return problem;
   }
   lock_ = memory;

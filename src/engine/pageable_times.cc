@@ -5,11 +5,10 @@
 namespace polypath {
 namespace {
 
-constexpr int kFirstPeriod = 2;         // one in so many goes natively at first
+constexpr int kFirstNativePeriod = 2;   // one in so many goes natively at first
 constexpr double kMostForTries = 0.01;  // of all copies' time, once both are known
 constexpr int kLeastPeriod = 16;
 constexpr int kTimedPeriod = 8;  // one native copy in so many, where that is the faster way
-constexpr double kClearlyFaster = 0.97;
 
 }  // namespace
 
@@ -36,7 +35,7 @@ bool PageableTimes::is_tried_otherwise(Record& record) {
 // One in so many goes the other way: where that takes r times as long, p copies take p + r - 1
 // times what one does.
 int PageableTimes::try_period(const Record& record) {
-  if (!record.native.enough()) return kFirstPeriod;
+  if (!record.native.enough()) return kFirstNativePeriod;
   const Seconds windows = record.windows.median(), native = record.native.median();
   const double longer = std::max(windows / native, native / windows);
   return std::max(kLeastPeriod, static_cast<int>(std::min((longer - 1) / kMostForTries, 1e6)));

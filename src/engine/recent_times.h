@@ -7,6 +7,9 @@
 
 namespace polypath {
 
+/// Of two ways, one is clearly faster if it takes less than this part of the other's time.
+inline constexpr double kClearlyFaster = 0.97;
+
 class RecentTimes {
  public:
   /// Forgets the oldest one where there are many.

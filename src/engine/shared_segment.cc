@@ -1,6 +1,5 @@
 #include "engine/shared_segment.h"
 
-#include <fmt/format.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -11,12 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "core/byte_lock.h"
 #include "core/descriptor.h"
+#include "core/error.h"
 #include "core/process.h"
 
 namespace polypath {
@@ -27,10 +26,6 @@ constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 // To find or make a segment takes some 20 us. Who stopped in the middle of it holds nobody up.
 constexpr int kTries = 200;
 constexpr std::chrono::microseconds kBetweenTries{100};
-
-std::string with_reason(const char* problem) {
-  return fmt::format("{} ({})", problem, std::strerror(errno));
-}
 
 bool lock_soon(int file, std::size_t byte) {
   for (int i = 0; i < kTries; ++i) {

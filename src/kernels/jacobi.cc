@@ -11,7 +11,7 @@ namespace {
 
 // Blocks go on with the next rows: more than this many are no faster on any GPU, which holds some
 // thousands at a time.
-constexpr std::uint64_t kMostBlocks = 4'096;
+constexpr std::uint64_t kMostJacobiBlocks = 4'096;
 
 void step_row(float* to, const float* from, std::uint64_t width) {
   const float* above = from - width;
@@ -45,7 +45,8 @@ std::vector<std::uint64_t> jacobi_values(std::uint64_t width, std::uint64_t rows
 
 LaunchShape jacobi_shape(std::uint64_t width, std::uint64_t rows) {
   const std::uint64_t of_row = (width + kJacobiColumnsOfBlock - 1) / kJacobiColumnsOfBlock;
-  return {.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(of_row * rows, 1, kMostBlocks)),
+  return {.blocks =
+              static_cast<unsigned>(std::clamp<std::uint64_t>(of_row * rows, 1, kMostJacobiBlocks)),
           .threads_per_block = kJacobiThreads};
 }
 

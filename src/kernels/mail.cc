@@ -11,7 +11,7 @@ namespace polypath {
 namespace {
 
 // More do not gain anything on an H200 (results/h200x2/kernels.json).
-constexpr std::uint64_t kMostBlocks = 96;
+constexpr std::uint64_t kMostLineBlocks = 96;
 // 64 take 1.13 times as long as 132 for parcels (results/h100x2/parcels.json), and so many find
 // room at the same time on an H100 or H200. Parcels of 32 KiB are the best of 16 to 64.
 constexpr std::uint64_t kMostParcelBlocks = 128;
@@ -158,7 +158,7 @@ LaunchShape mail_shape(const Mail& mail) {
   const bool in_lines = mail.way == MailWay::lines;
   const std::uint64_t blocks = in_lines ? divided_up(lines_of(mail.message.value), kLinesOfBlock)
                                         : parcels_of(mail.message.value, parcel_of(mail).value);
-  const std::uint64_t most = in_lines ? kMostBlocks : kMostParcelBlocks;
+  const std::uint64_t most = in_lines ? kMostLineBlocks : kMostParcelBlocks;
   return {.blocks = static_cast<unsigned>(std::min(blocks, most)),
           .threads_per_block = kMailThreads};
 }

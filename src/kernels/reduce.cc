@@ -11,7 +11,7 @@ namespace {
 // and 32 790; what links bring is less than a half of that, and the program wants its
 // multiprocessors for itself (results/h200x2/kernels.json).
 constexpr std::uint64_t kBytesOfBlock = 64 << 10;
-constexpr std::uint64_t kMostBlocks = 64;
+constexpr std::uint64_t kMostReduceBlocks = 64;
 
 void reduce_memory(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
   reduce_on_host(reduction_of(values[kReductionCode], values[kReduceDivisor]), memory[0], memory[1],
@@ -44,7 +44,7 @@ Reduction reduction_of(std::uint64_t code, std::uint64_t divisor) {
 
 LaunchShape reduce_shape(Bytes bytes) {
   const std::uint64_t blocks = (bytes.value + kBytesOfBlock - 1) / kBytesOfBlock;
-  return {.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, kMostBlocks)),
+  return {.blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, kMostReduceBlocks)),
           .threads_per_block = kReduceThreads};
 }
 

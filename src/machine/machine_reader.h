@@ -2,6 +2,7 @@
 // The reader of machine files, one function per kind of entry. Internal to src/machine, and like
 // json_reader.json.h only for *.json.cc files.
 
+#include <array>
 #include <map>
 #include <set>
 #include <span>
@@ -27,6 +28,10 @@ struct Unit {
   std::string_view name;
   double factor;
 };
+
+/// The units of sizes.
+inline constexpr std::array kSizes = {Unit{"B", 1}, Unit{"KiB", 1024}, Unit{"MiB", 1048576.0},
+                                      Unit{"GiB", 1073741824.0}};
 
 /// The resource that an element of "uses" names, as it stands there.
 std::string used_name(const JsonField& use);

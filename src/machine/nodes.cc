@@ -18,9 +18,9 @@ void add_uses(std::vector<Use>& uses, const std::vector<Use>& more) {
   }
 }
 
-class Nodes {
+class MachineOfNodes {
  public:
-  Nodes(const Machine& node, int nodes) : node_(node), count_(nodes), machine_(node) {
+  MachineOfNodes(const Machine& node, int nodes) : node_(node), count_(nodes), machine_(node) {
     machine_.name = fmt::format("{}-{}-nodes", node.name, nodes);
     machine_.description = fmt::format("{} nodes: {}", nodes, node.description);
     machine_.places.clear(), machine_.resources.clear(), machine_.hops.clear();
@@ -95,7 +95,8 @@ class Nodes {
 
   // As if all of it went one way after the other; who pipelines it is faster.
   void add_staged_hop(PlaceId source, PlaceId destination) {
-    Hop hop{.source = source, .destination = destination, .kind = HopKind::network_staged};
+    Hop hop;
+    hop.source = source, hop.destination = destination, hop.kind = HopKind::network_staged;
     const auto path = find_network_path(machine_, hop);
     if (!path)
       fail(ErrorCode::invalid_argument,
@@ -142,7 +143,7 @@ Machine machine_of_nodes(const Machine& node, int nodes) {
     fail(ErrorCode::invalid_argument, fmt::format("{} nodes of {} cannot be had", nodes, node.name),
          "nothing says what network joins them",
          "Add the field network to its file (docs/machines.md), or name mist or cedar.");
-  Machine machine = Nodes(node, nodes).build();
+  Machine machine = MachineOfNodes(node, nodes).build();
   validate(machine);
   return machine;
 }

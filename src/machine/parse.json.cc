@@ -22,8 +22,6 @@ constexpr double kFastest = 1e14;
 constexpr std::array kTimes = {Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"ns", 1e-9}};
 constexpr std::array kRates = {Unit{"B/s", 1}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9},
                                Unit{"GiB/s", 1073741824.0}};
-constexpr std::array kSizes = {Unit{"B", 1}, Unit{"KiB", 1024}, Unit{"MiB", 1048576.0},
-                               Unit{"GiB", 1073741824.0}};
 constexpr double kLargest = 1099511627776.0;
 
 JsonComplaint complaint_about(std::string_view origin) {

@@ -11,8 +11,6 @@ namespace polypath {
 namespace {
 
 constexpr std::array kNumbers = {Unit{"1", 1}};
-constexpr std::array kSizes = {Unit{"B", 1}, Unit{"KiB", 1024}, Unit{"MiB", 1048576.0},
-                               Unit{"GiB", 1073741824.0}};
 
 std::vector<std::string_view> names() {
   std::vector<std::string_view> all;

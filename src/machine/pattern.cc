@@ -8,7 +8,7 @@
 namespace polypath {
 namespace {
 
-constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kLongestPlainName = 64;
 
 // Reads a number of at most six digits that fills `text`; -1 if it is none.
 int read_number(std::string_view text) {
@@ -106,7 +106,7 @@ std::string substitute(std::string_view text, std::initializer_list<Substitution
 namespace {
 
 bool is_plain_name(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && name[0] >= 'a' && name[0] <= 'z' &&
+  return !name.empty() && name.size() <= kLongestPlainName && name[0] >= 'a' && name[0] <= 'z' &&
          all_of(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
 }
 
@@ -115,7 +115,7 @@ bool is_plain_name(std::string_view name) {
 bool is_place_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos) return is_plain_name(name);
-  return name.size() <= kLongestName && is_plain_name(name.substr(0, dot)) &&
+  return name.size() <= kLongestPlainName && is_plain_name(name.substr(0, dot)) &&
          is_plain_name(name.substr(dot + 1));
 }
 
@@ -124,7 +124,7 @@ bool is_resource_name(std::string_view name) {
 }
 
 bool is_machine_name(std::string_view name) {
-  return !name.empty() && name.size() <= 3 * kLongestName &&
+  return !name.empty() && name.size() <= 3 * kLongestPlainName &&
          all_of(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:");
 }
 

@@ -12,10 +12,10 @@ namespace {
 // beside a longer search, tests/plan/joint_search.test.cc asks.
 constexpr int kLevelRounds = 4;
 constexpr std::size_t kShiftedDrafts = 4;
-constexpr std::size_t kReplayedDrafts = 3;  // quick predictions order the rest reliably
-constexpr int kReliefs = 24;                // each must clearly help
+constexpr std::size_t kReplayedJointDrafts = 3;  // quick predictions order the rest reliably
+constexpr int kReliefs = 24;                     // each must clearly help
 constexpr int kPolishRounds = 4;
-constexpr double kOutOfStep = 1.1;  // ends of one transfer's paths
+constexpr double kEndsApart = 1.1;  // ends of one transfer's paths
 constexpr double kWorthAnotherRound = 0.99;
 constexpr double kFarFromBound = 1.1;   // of the flow bound
 constexpr double kWorthwhile = 0.9995;  // what a further try must leave of the cost
@@ -117,7 +117,7 @@ std::vector<JointDraft> JointOptimiser::improved_quickly(std::vector<JointDraft>
     for (const double part : {0.15, 0.05, 0.02}) (void)shift_once(draft, part, Effort::quick);
     level(draft, 2, Effort::quick);
   }
-  keep_best(drafts, kReplayedDrafts);
+  keep_best(drafts, kReplayedJointDrafts);
   return drafts;
 }
 
@@ -179,7 +179,7 @@ void JointOptimiser::break_steps(JointDraft& draft) const {
   for (std::size_t k = 0; k < predictor_.size(); ++k) {
     const auto& ends = draft.transfers[k].prediction.path_finish;
     const auto [first, last] = std::minmax_element(ends.begin(), ends.end());
-    if (*last < *first * kOutOfStep) continue;
+    if (*last < *first * kEndsApart) continue;
     for (std::size_t p = 0; p < draft.transfers[k].paths.size(); ++p)
       for (const double factor : {0.6, 0.8, 1.25, 1.7}) {
         JointDraft trial = draft;

@@ -11,7 +11,7 @@ namespace polypath {
 namespace {
 
 constexpr double kNothingLost = 1.002;    // what fewer paths may cost more
-constexpr double kClearlyLess = 0.8;      // what a repair must leave of the harm
+constexpr double kClearlyLessHarm = 0.8;  // what a repair must leave of the harm
 constexpr double kClearlyBetter = 0.998;  // what a relief must leave of the cost
 
 // The paths but one, which carry its share among them.
@@ -136,7 +136,7 @@ bool JointOptimiser::repair_once(JointDraft& draft) const {
       JointDraft trial = draft;
       trial.transfers[k].paths = std::move(fewer);
       predictor_.predict(trial, Effort::replay);
-      if (trial.harm > draft.harm * kClearlyLess) return;
+      if (trial.harm > draft.harm * kClearlyLessHarm) return;
       if (!best || trial.last < best->last) best = std::move(trial);
     };
     attempt({PathDraft{predictor_.problem().paths[k].front(), 1, 1, 0}});

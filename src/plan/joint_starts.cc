@@ -8,7 +8,7 @@
 namespace polypath {
 namespace {
 
-constexpr int kProgramRounds = 3;  // chunk counts settle to within a per cent
+constexpr int kJointProgramRounds = 3;  // chunk counts settle to within a per cent
 
 bool goes_through_host(const Machine& machine, const Path& path) {
   return path.staged() && machine.place(staging_place(machine, path)).kind == PlaceKind::host;
@@ -55,7 +55,7 @@ std::vector<std::vector<Path>> JointOptimiser::paths_for(const Start& start) con
 
 JointDraft JointOptimiser::program_draft(const Start& start) const {
   JointDraft draft = even_split(paths_for(start));
-  for (int round = 0; round < kProgramRounds; ++round) {
+  for (int round = 0; round < kJointProgramRounds; ++round) {
     settle_chunks(draft);
     resolve_shares(draft, start);
     if (round == 0) keep_most_useful(draft);

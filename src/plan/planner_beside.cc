@@ -9,7 +9,7 @@
 namespace polypath {
 namespace {
 
-constexpr double kClearlyLess = 0.98;
+constexpr double kClearlyLessRegret = 0.98;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ std::optional<Draft> Planner::split_beside(Request& request, const Together& tog
     // One thread that issues them all again and again must keep up.
     const Seconds all_calls = outcome.own.call * together.issued_by_one_thread();
     const bool gains = std::max(outcome.own.time, all_calls) < to_beat;
-    if (regret > least || !(repairs ? regret < least * kClearlyLess : gains)) continue;
+    if (regret > least || !(repairs ? regret < least * kClearlyLessRegret : gains)) continue;
     least = regret;
     to_beat = outcome.own.time - machine().driver.least_gain;
     draft.prediction = outcome.own;

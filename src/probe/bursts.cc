@@ -13,7 +13,6 @@ namespace polypath::probe {
 namespace {
 
 constexpr Bytes kTotals[] = {8_MiB, 16_MiB, 256_MiB, 512_MiB};
-constexpr std::uint64_t kGrain = 4096;
 constexpr Seconds kRest = 1000_us;  // for what a cache of 100 MiB needs to be empty again
 // What is less is what a line through two times may be off by.
 constexpr double kFasterAtLeast = 1.1;

@@ -5,8 +5,8 @@
 namespace polypath::probe {
 namespace {
 
-constexpr int kCalls = 64;
-constexpr Bytes kSmall = 64_KiB;
+constexpr int kCallsInARow = 64;
+constexpr Bytes kSmallCopy = 64_KiB;
 // The copy that keeps a stream busy while calls are timed.
 constexpr Bytes kBusy = 64_MiB;
 
@@ -31,11 +31,11 @@ std::vector<HopId> kinds_of_hops(const Machine& machine) {
 // Kinds of hops differ a little in what issuing costs; a machine has one number for all.
 Cost measure_copy(Workbench& bench, const Sampler& sampler) {
   const std::vector<HopId> hops = kinds_of_hops(bench.machine());
-  const int calls = kCalls / static_cast<int>(hops.size());
+  const int calls = kCallsInARow / static_cast<int>(hops.size());
   const auto once = [&] {
     std::vector<std::pair<CopyRequest, StreamHandle>> copies;
     for (const HopId hop : hops)
-      copies.emplace_back(bench.copy_over(hop, kSmall), bench.stream_of(hop));
+      copies.emplace_back(bench.copy_over(hop, kSmallCopy), bench.stream_of(hop));
     const Seconds time = time_of(bench.driver(), [&] {
       for (const auto& [request, stream] : copies)
         for (int i = 0; i < calls; ++i) bench.driver().copy(request, stream);
@@ -53,10 +53,10 @@ Cost measure_record(Workbench& bench, const Sampler& sampler, const HopPair& pai
     const EventHandle event = bench.event(gpu);
     bench.driver().copy(bench.copy_over(pair.first, kBusy), stream);
     const Seconds time = time_of(bench.driver(), [&] {
-      for (int i = 0; i < kCalls; ++i) bench.driver().record(event, stream);
+      for (int i = 0; i < kCallsInARow; ++i) bench.driver().record(event, stream);
     });
     bench.settle();
-    return time.value / kCalls;
+    return time.value / kCallsInARow;
   };
   return cost_of(sampler.measure("recording an event", [&] { return steady(once); }));
 }
@@ -71,10 +71,10 @@ Cost measure_wait(Workbench& bench, const Sampler& sampler, const HopPair& pair)
     bench.driver().copy(bench.copy_over(pair.first, kBusy), busy);
     bench.driver().record(event, busy);
     const Seconds time = time_of(bench.driver(), [&] {
-      for (int i = 0; i < kCalls; ++i) bench.driver().wait(waiting, event);
+      for (int i = 0; i < kCallsInARow; ++i) bench.driver().wait(waiting, event);
     });
     bench.settle();
-    return time.value / kCalls;
+    return time.value / kCallsInARow;
   };
   return cost_of(sampler.measure("waiting for an event", [&] { return steady(once); }));
 }
@@ -97,8 +97,9 @@ HopPair staged_pair(const Machine& machine) {
 
 StreamCosts measure_stream_costs(Workbench& bench, const Sampler& sampler) {
   const HopPair pair = staged_pair(bench.machine());
-  return {measure_copy(bench, sampler), measure_record(bench, sampler, pair),
-          measure_wait(bench, sampler, pair)};
+  const Sampler calls(sampler.trust().believing(sampler.trust().most_call_spread));
+  return {measure_copy(bench, calls), measure_record(bench, calls, pair),
+          measure_wait(bench, calls, pair)};
 }
 
 }  // namespace polypath::probe

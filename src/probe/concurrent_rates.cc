@@ -9,13 +9,12 @@
 namespace polypath::probe {
 namespace {
 
-constexpr int kQueued = 2;                // copies waiting behind each other on a stream
-constexpr Seconds kCopy = 1000_us;        // of one copy alone: its latency is then of no account
-constexpr Seconds kWindow = 8000_us;      // all hops are busy for at least so long
-constexpr std::size_t kFewestCopies = 6;  // of each hop in that time
+constexpr int kQueued = 2;                 // copies waiting behind each other on a stream
+constexpr Seconds kCopy = 1000_us;         // of one copy alone: its latency is then of no account
+constexpr Seconds kWindow = 8000_us;       // all hops are busy for at least so long
+constexpr std::size_t kFewestOverHop = 6;  // copies in that time
 constexpr Seconds kPatience = {30};
 constexpr Bytes kLargestCopy = 256_MiB;
-constexpr std::uint64_t kGrain = 4096;
 
 // Copies over one hop, one after the other: when they ended, on the calling thread's clock.
 struct Lane {
@@ -101,7 +100,7 @@ Seconds ConcurrentRun::all_busy_from() const {
 bool ConcurrentRun::is_over() const {
   const Seconds enough = all_busy_from() + kWindow;
   return std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) {
-    return lane.ends.size() > kFewestCopies && lane.ends.back() >= enough;
+    return lane.ends.size() > kFewestOverHop && lane.ends.back() >= enough;
   });
 }
 

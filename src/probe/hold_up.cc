@@ -5,47 +5,41 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "probe/hop_sets.h"
 
 namespace polypath::probe {
 namespace {
 
 constexpr Bytes kSizes[] = {1_MiB, 4_MiB, 16_MiB};
-constexpr int kCalls = 2;             // of each thread: a copy, and the wait for it
-constexpr Seconds kAtLeast = 0.2_us;  // less is what clocks and threads scatter by
-constexpr double kMostSpread = 0.15;  // of two threads that start together
+constexpr int kCallsOfThread = 2;         // a copy, and the wait for it
+constexpr Seconds kLeastHoldUp = 0.2_us;  // less is what clocks and threads scatter by
+constexpr double kMostSpread = 0.15;      // of two threads that start together
 
-bool share_something(const Hop& a, const Hop& b) {
-  return std::any_of(a.uses.begin(), a.uses.end(), [&](const Use& use) {
-    return std::any_of(b.uses.begin(), b.uses.end(),
-                       [&](const Use& other) { return other.resource == use.resource; });
-  });
-}
-
-using Pair = std::pair<HopId, HopId>;
+using FreePair = std::pair<HopId, HopId>;
 
 // Two hops of two GPUs that do not touch each other.
-std::optional<Pair> free_pair(const Machine& machine) {
+std::optional<FreePair> free_pair(const Machine& machine) {
   for (std::size_t i = 0; i < machine.hops.size(); ++i)
     for (std::size_t j = i + 1; j < machine.hops.size(); ++j) {
       const HopId a{static_cast<std::int32_t>(i)}, b{static_cast<std::int32_t>(j)};
       if (is_by_gpu(machine.hop(a).kind) && is_by_gpu(machine.hop(b).kind) &&
           machine.executing_gpu(a) != machine.executing_gpu(b) &&
           !share_something(machine.hop(a), machine.hop(b)))
-        return Pair{a, b};
+        return FreePair{a, b};
     }
   return std::nullopt;
 }
 
 class HoldUp {
  public:
-  HoldUp(Workbench& bench, const Sampler& sampler, const Pair& pair)
+  HoldUp(Workbench& bench, const Sampler& sampler, const FreePair& pair)
       : bench_(bench), sampler_(Sampler(sampler.trust().believing(kMostSpread))), pair_(pair) {}
 
   Sample of(Bytes bytes) {
     const Driver::Enqueued a = copy_of(pair_.first, bytes, 0), b = copy_of(pair_.second, bytes, 1);
     const Sample both = time({a, b}, bytes), first = time({a}, bytes), second = time({b}, bytes);
     const double more = both.value - std::max(first.value, second.value);
-    return {more / kCalls, std::max({both.spread, first.spread, second.spread})};
+    return {more / kCallsOfThread, std::max({both.spread, first.spread, second.spread})};
   }
 
  private:
@@ -61,7 +55,7 @@ class HoldUp {
 
   Workbench& bench_;
   Sampler sampler_;
-  Pair pair_;
+  FreePair pair_;
 };
 
 }  // namespace
@@ -81,7 +75,7 @@ std::optional<Cost> measure_threads_hold_up(Workbench& bench, const Sampler& sam
     if (error.code() != ErrorCode::noisy_machine) throw;
     return std::nullopt;
   }
-  return cost.value >= kAtLeast ? std::optional(cost) : std::nullopt;
+  return cost.value >= kLeastHoldUp ? std::optional(cost) : std::nullopt;
 }
 
 }  // namespace polypath::probe

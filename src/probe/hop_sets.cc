@@ -1,5 +1,6 @@
 #include "probe/hop_sets.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -8,7 +9,7 @@
 namespace polypath::probe {
 namespace {
 
-constexpr std::size_t kMostCopies = 24;
+constexpr std::size_t kMostAtOnce = 24;
 constexpr std::size_t kMostOverOneHop = 2;
 // What adds less than this is not worth another stream.
 constexpr double kWorthAHop = 1.002;
@@ -40,6 +41,13 @@ double weight_of(const Hop& hop, ResourceId resource) {
   return weight;
 }
 
+bool share_something(const Hop& a, const Hop& b) {
+  return std::any_of(a.uses.begin(), a.uses.end(), [&](const Use& use) {
+    return std::any_of(b.uses.begin(), b.uses.end(),
+                       [&](const Use& other) { return other.resource == use.resource; });
+  });
+}
+
 BytesPerSecond expected_total(const Machine& machine, const Knowledge& knowledge,
                               ResourceId resource, const HopSet& set) {
   std::vector<Flow> flows;
@@ -58,7 +66,7 @@ HopSet heaviest_set(const Machine& machine, Knowledge knowledge, ResourceId reso
   std::map<HopId, std::size_t> times;
   HopSet set;
   double total = 0;
-  while (set.size() < kMostCopies) {
+  while (set.size() < kMostAtOnce) {
     std::optional<HopId> best;
     double best_total = total * kWorthAHop;
     for (const HopId hop : users) {

@@ -29,4 +29,10 @@ HopSet heaviest_set(const Machine& machine, Knowledge knowledge, ResourceId reso
 /// What one copy at rate x takes of the resource is weight·x; 0 if the hop does not use it.
 double weight_of(const Hop& hop, ResourceId resource);
 
+/// True if there is a resource that both use.
+bool share_something(const Hop& a, const Hop& b);
+
+/// The hop of a machine at this index.
+inline HopId hop_id(std::size_t index) { return {static_cast<std::int32_t>(index)}; }
+
 }  // namespace polypath::probe

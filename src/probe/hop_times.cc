@@ -12,11 +12,11 @@ namespace polypath::probe {
 namespace {
 
 // A copy must take this many times as long as issuing it, so that the device is never idle.
-constexpr double kClearlyLonger = 3;
+constexpr double kLongerThanIssue = 3;
 // Long enough for a clock, short enough for a whole machine.
-constexpr Seconds kChain = 2000_us;
+constexpr Seconds kChainTime = 2000_us;
 constexpr Seconds kLongestCopy = 50000_us;
-constexpr int kMostCopies = 128;
+constexpr int kLongestChain = 128;  // copies
 constexpr std::size_t kFewestSizes = 2;
 constexpr Bytes kStated = 1_MiB;  // the fit error is that of this size and above
 
@@ -47,14 +47,14 @@ void HopMeasurement::measure_size(Bytes bytes, HopTimes& times) {
   (void)chain(bytes, 1);  // the first use of new memory is no measurement
   const Seconds about = chain(bytes, 1);
   if (about > kLongestCopy && times.sizes.size() >= kFewestSizes) return;
-  const int more = std::clamp(static_cast<int>(kChain / about), 1, kMostCopies);
+  const int more = std::clamp(static_cast<int>(kChainTime / about), 1, kLongestChain);
   std::vector<double> singles;
   const Sample per_copy = sampler_.measure(what(bytes), [&] {
     const Seconds one = chain(bytes, 1);
     singles.push_back(one.value);
     return (chain(bytes, 1 + more) - one).value / more;
   });
-  if (per_copy.value < kClearlyLonger * copy_call_.value) return;
+  if (per_copy.value < kLongerThanIssue * copy_call_.value) return;
   const Seconds left = Seconds{median(singles)} - copy_call_ - Seconds{per_copy.value};
   times.sizes.push_back({bytes, {per_copy.value}, left});
   times.spread = std::max(times.spread, per_copy.spread);

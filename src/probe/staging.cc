@@ -4,16 +4,15 @@
 #include <cmath>
 
 #include "probe/fit.h"
+#include "probe/hop_sets.h"
 
 namespace polypath::probe {
 namespace {
 
 // The first copy must take this many times as long as the calls for one, in which time all that
 // follow it are made.
-constexpr double kClearlyLonger = 2;
-constexpr int kChain = 16;  // copies of which one is timed; the chunk is about as long
-
-HopId id_of(std::size_t index) { return {static_cast<std::int32_t>(index)}; }
+constexpr double kLongerThanCalls = 2;
+constexpr int kChainedCopies = 16;  // copies of which one is timed; the chunk is about as long
 
 bool is_host(const Machine& machine, PlaceId place) {
   return machine.place(place).kind == PlaceKind::host;
@@ -27,8 +26,8 @@ std::optional<HopId> feeding(const Machine& machine, HopId out, bool same_gpu) {
     if (hop.destination != machine.hop(out).source || hop.source == machine.hop(out).destination)
       continue;
     if (is_host(machine, hop.source) && is_host(machine, machine.hop(out).destination)) continue;
-    if ((machine.executing_gpu(id_of(i)) == machine.executing_gpu(out)) == same_gpu)
-      return id_of(i);
+    if ((machine.executing_gpu(hop_id(i)) == machine.executing_gpu(out)) == same_gpu)
+      return hop_id(i);
   }
   return std::nullopt;
 }
@@ -92,7 +91,7 @@ std::optional<Bytes> relay_size(const HopTimes& first, const HopTimes& second, S
     const SizeTime* other = second.at(size.bytes);
     if (other == nullptr) continue;
     largest = size.bytes;
-    if (size.per_copy >= kClearlyLonger * calls) break;
+    if (size.per_copy >= kLongerThanCalls * calls) break;
   }
   return largest;
 }
@@ -131,7 +130,7 @@ class Relay {
 
   Seconds per_copy(HopId hop) {
     const Seconds one = chain_time(bench_, hop, bytes_, 1);
-    return (chain_time(bench_, hop, bytes_, 1 + kChain) - one) * (1.0 / kChain);
+    return (chain_time(bench_, hop, bytes_, 1 + kChainedCopies) - one) * (1.0 / kChainedCopies);
   }
 
   Workbench& bench_;
@@ -194,8 +193,8 @@ std::vector<HopPair> staging_relays(const Machine& machine) {
   std::vector<HopPair> relays;
   for (std::size_t i = 0; i < machine.hops.size(); ++i)
     for (const bool same_gpu : {false, true})
-      if (const auto first = feeding(machine, id_of(i), same_gpu))
-        relays.push_back({*first, id_of(i)});
+      if (const auto first = feeding(machine, hop_id(i), same_gpu))
+        relays.push_back({*first, hop_id(i)});
   return relays;
 }
 

@@ -2,6 +2,7 @@
 // What measurements work with: memory, streams and events of a driver, made when first asked for,
 // used again, and given back at the end.
 
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "machine/machine.h"
 
 namespace polypath::probe {
+
+/// Sizes that are computed are multiples of this.
+inline constexpr std::uint64_t kGrain = 4096;
 
 /// `driver` and `machine` must live as long. Not thread-safe.
 class Workbench {

@@ -56,6 +56,38 @@ TEST(Trust, PutsUpWithALittleNoise) {
   EXPECT_TRUE(within(0.03, found.machine.costs.copy.value, machine.costs.copy.value));
 }
 
+// A processor whose clock changes: a copy so small that the call is all of it costs up to a third
+// more or less, another third after each look at the clock.
+class UnsteadyCalls : public ForwardingDriver {
+ public:
+  UnsteadyCalls(Driver& real, Seconds cost) : ForwardingDriver(real), cost_(cost) {}
+
+  Seconds now() override {
+    deviation_ = cost_ * ((static_cast<double>(random_.between(0, 1000)) / 1000 - 0.5) * 2 / 3);
+    return ForwardingDriver::now() + offset_;
+  }
+  void copy(const CopyRequest& request, StreamHandle stream) override {
+    ForwardingDriver::copy(request, stream);
+    if (request.bytes < 64_KiB) offset_ += deviation_;
+  }
+
+ private:
+  Seconds cost_;
+  Seconds deviation_;
+  Seconds offset_;
+  Random random_{7};
+};
+
+TEST(Trust, BelievesCostsOfCallsThatScatter) {
+  const Machine machine = load_machine("h200x4");
+  sim::SimDriver driver(machine, kTimingOnly);
+  UnsteadyCalls unsteady(driver, machine.costs.copy);
+
+  const probe::Calibration found = probe::calibrate(unsteady, machine, kOptions);
+
+  EXPECT_TRUE(within(0.25, found.machine.costs.copy.value, machine.costs.copy.value));
+}
+
 // What is believed is the caller's choice.
 TEST(Trust, HasALimitThatCanBeChosen) {
   const Machine machine = load_machine("h200x4");

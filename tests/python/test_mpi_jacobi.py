@@ -190,4 +190,4 @@ def test_the_launch_is_shaped_as_the_library_shapes_it() -> None:
 
     assert number("THREADS", program) == number("kJacobiThreads", layout)
     assert number("COLUMNS_OF_BLOCK", program) == number("kJacobiColumnsOfBlock", layout)
-    assert number("MOST_BLOCKS", program) == number("kMostBlocks", library)
+    assert number("MOST_BLOCKS", program) == number("kMostJacobiBlocks", library)

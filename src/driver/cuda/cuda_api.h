@@ -137,6 +137,9 @@ class DriverLibrary {
   [[nodiscard]] std::string open();
 };
 
+/// Of the library, once it is known to be usable.
+inline const Functions& functions() { return DriverLibrary::get().functions; }
+
 /// Throws if `result` is not success; `call` names the function. Code driver, out_of_memory for
 /// lack of memory, invalid_argument for values that CUDA rejects.
 void check(Result result, const char* call);

@@ -34,8 +34,6 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
 constexpr Seconds kLongestPatience = 20_us;
 constexpr double kGainPerPatience = 4;
 
-const cuda::Functions& functions() { return cuda::DriverLibrary::get().functions; }
-
 // Of a copy that is left to the program's own call.
 Outcome outcome_of(Obstacle obstacle) {
   switch (obstacle) {
@@ -62,7 +60,7 @@ bool uses_staging(Outcome outcome) {
 StreamWatch::Order Session::order_of(cuda::StreamPointer stream) {
   unsigned flags = 0;
   const bool alone = !is_default_stream(stream) &&
-                     functions().stream_flags(stream, &flags) == cuda::kSuccess &&
+                     cuda::functions().stream_flags(stream, &flags) == cuda::kSuccess &&
                      (flags & cuda::kStreamNonBlocking) != 0;
   return alone ? StreamWatch::Order::alone : StreamWatch::Order::with_default;
 }
@@ -100,7 +98,8 @@ void Session::leave_out_exclusive_gpus() {
   for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
     int mode = cuda::kComputeModeDefault;
     const auto device = static_cast<cuda::Device>(gpu);
-    if (functions().device_attribute(&mode, cuda::kDeviceComputeMode, device) == cuda::kSuccess &&
+    if (cuda::functions().device_attribute(&mode, cuda::kDeviceComputeMode, device) ==
+            cuda::kSuccess &&
         mode != cuda::kComputeModeDefault && !cuda::is_active(device))
       engine_.leave_out(gpus_[gpu], LeftOutBecause::exclusive_compute_mode);
   }
@@ -127,7 +126,7 @@ Outcome Session::copy(const ProgramCopy& asked) {
 bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::EngineCall& recent) {
   cuda::ContextPointer context = nullptr;
   if (is_default_stream(asked.stream) &&
-      (functions().context_current(&context) != cuda::kSuccess || context == nullptr))
+      (cuda::functions().context_current(&context) != cuda::kSuccess || context == nullptr))
     return false;
   if (context != recent.context ||
       StreamWatch::of_process().may_wait(asked.stream, recent.order, context))
@@ -301,7 +300,7 @@ bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
   if (stream == nullptr && driver_.is_capturing(driver_.foreign_stream(gpu, 0))) return false;
   const cuda::Current current(context_of(gpu));
   const cuda::RelaxedCapture relaxed;
-  return functions().stream_query(stream) == cuda::kSuccess;
+  return cuda::functions().stream_query(stream) == cuda::kSuccess;
 }
 
 Outcome Session::enqueue(const Question& question) {

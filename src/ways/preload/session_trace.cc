@@ -8,7 +8,8 @@ namespace polypath::preload {
 // Not in a stream that may wait for the program: events fill the driver's queue as copies do.
 std::optional<TracedCopy> Session::begin_traced(const ProgramCopy& asked,
                                                 trace::Recorder& recorder) noexcept {
-  TracedCopy traced{.begun = std::nullopt, .work = {.kind = trace::Kind::native}};
+  TracedCopy traced;
+  traced.work.kind = trace::Kind::native;
   quietly([&] {
     const std::optional<PlaceId> gpu =
         driver_.contexts().are_alive() ? place_of(asked.stream) : std::nullopt;

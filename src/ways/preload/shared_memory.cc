@@ -13,8 +13,6 @@
 namespace polypath::preload {
 namespace {
 
-const cuda::Functions& functions() { return cuda::DriverLibrary::get().functions; }
-
 std::atomic<SharedMemory*> the_process{nullptr};
 
 // The facts of an allocation that the driver tells from an address in it.
@@ -30,7 +28,7 @@ std::optional<Allocation> allocation_at(cuda::DevicePointer address) {
   std::array<int, 4> which = {cuda::kPointerRangeStart, cuda::kPointerRangeSize,
                               cuda::kPointerBufferId, cuda::kPointerDeviceOrdinal};
   std::array<void*, 4> data = {&found.base, &found.size, &found.generation, &found.gpu};
-  if (functions().pointer_attributes(4, which.data(), data.data(), address) != cuda::kSuccess)
+  if (cuda::functions().pointer_attributes(4, which.data(), data.data(), address) != cuda::kSuccess)
     return std::nullopt;
   return found.base != 0 && found.size != 0 ? std::optional(found) : std::nullopt;
 }
@@ -39,14 +37,14 @@ std::optional<Allocation> allocation_at(cuda::DevicePointer address) {
 int gpu_with(const cuda::GpuUuid& uuid) {
   for (int gpu = 0; gpu < cuda::DriverLibrary::get().gpus; ++gpu) {
     cuda::GpuUuid own;
-    if (functions().device_uuid(&own, gpu) == cuda::kSuccess && own == uuid) return gpu;
+    if (cuda::functions().device_uuid(&own, gpu) == cuda::kSuccess && own == uuid) return gpu;
   }
   return cuda::kOwnerHidden;
 }
 
-// No exception leaves the functions that the program calls.
+// No exception leaves the functions that the program calls: what fails is logged.
 template <class Call>
-void quietly(Call call) noexcept {
+void logging_failures(Call call) noexcept {
   try {
     call();
   } catch (const std::exception& error) {
@@ -84,14 +82,14 @@ std::optional<ExportedMemory> SharedMemory::describe(const cuda::IpcHandle& hand
   cuda::GpuUuid owner;
   if (!allocation || allocation->generation == 0 || allocation->gpu < 0 || !self ||
       imports_.find({static_cast<std::uintptr_t>(address)}) ||
-      functions().device_uuid(&owner, allocation->gpu) != cuda::kSuccess)
+      cuda::functions().device_uuid(&owner, allocation->gpu) != cuda::kSuccess)
     return std::nullopt;
   return ExportedMemory{
       handle, *self, owner, allocation->base, {allocation->size}, allocation->generation};
 }
 
 void SharedMemory::exported(const cuda::IpcHandle& handle, cuda::DevicePointer address) noexcept {
-  quietly([&] {
+  logging_failures([&] {
     const auto memory = describe(handle, address);
     if (!memory) return;
     const std::scoped_lock lock(mutex_);
@@ -136,7 +134,7 @@ void SharedMemory::withdraw_freed() {
 
 void SharedMemory::freeing(cuda::DevicePointer address) noexcept {
   if (exports_.load(std::memory_order_acquire) == 0) return;
-  quietly([&] {
+  logging_failures([&] {
     const std::scoped_lock lock(mutex_);
     const auto found = exports_by_base_.find(address);
     if (found == exports_by_base_.end()) return;
@@ -148,7 +146,7 @@ void SharedMemory::freeing(cuda::DevicePointer address) noexcept {
 
 std::optional<ExportedMemory> SharedMemory::look_up(const cuda::IpcHandle& handle) noexcept {
   std::optional<ExportedMemory> entry;
-  quietly([&] { entry = registry_.find(handle); });
+  logging_failures([&] { entry = registry_.find(handle); });
   return entry;
 }
 
@@ -158,7 +156,7 @@ cuda::ImportedMemory SharedMemory::import_of(const cuda::IpcHandle& handle,
                                              cuda::DevicePointer base) const {
   cuda::ImportedMemory memory{
       {static_cast<std::uintptr_t>(base)}, {}, handle, nullptr, cuda::kOwnerUnknown};
-  functions().context_current(&memory.context);
+  cuda::functions().context_current(&memory.context);
   const auto mapped = allocation_at(base);
   // Of unknown size it might be anything from there on: nothing of that is to be planned with.
   memory.size = {(mapped ? mapped->base + mapped->size : ~std::uint64_t{0}) - base};
@@ -172,7 +170,7 @@ cuda::ImportedMemory SharedMemory::import_of(const cuda::IpcHandle& handle,
 void SharedMemory::opened(const cuda::IpcHandle& handle,
                           const std::optional<ExportedMemory>& before,
                           cuda::DevicePointer base) noexcept {
-  quietly([&] {
+  logging_failures([&] {
     if (!cuda::DriverLibrary::get().problem.empty()) return;
     const auto now = registry_.find(handle);
     const auto entry = now == before ? now : std::nullopt;
@@ -183,13 +181,13 @@ void SharedMemory::opened(const cuda::IpcHandle& handle,
 
 void SharedMemory::closing(cuda::DevicePointer base) noexcept {
   if (imports_.empty()) return;
-  quietly([&] { imports_.remove({static_cast<std::uintptr_t>(base)}); });
+  logging_failures([&] { imports_.remove({static_cast<std::uintptr_t>(base)}); });
 }
 
 // A forked child has its parent's list, but withdraws nothing: the entries name the parent.
 void SharedMemory::end() noexcept {
   if (exports_.load(std::memory_order_acquire) == 0) return;
-  quietly([&] {
+  logging_failures([&] {
     const std::scoped_lock lock(mutex_);
     for (const auto& [base, exported] : exports_by_base_) withdraw(exported);
     exports_by_base_.clear();

@@ -1,0 +1,11 @@
+#pragma once
+// Ranks, queues, nodes and flags are numbered by int, as in programs. Internal to src/collective.
+
+#include <cstddef>
+
+namespace polypath {
+
+/// Where a number stands in a vector.
+inline std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
+
+}  // namespace polypath

@@ -1,0 +1,19 @@
+#pragma once
+// What is read alike in the files that are kept beside a calibration: what was learnt
+// (experience_file.h), and plans (plan_file.h).
+
+#include "core/json_reader.json.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+/// Of a place, a path, a schema or a choice.
+inline constexpr std::size_t kLongestKeptName = 256;
+
+/// Demands that a document is of this schema.
+void check_schema(const JsonField& root, const char* schema);
+
+/// The machine's place of that name; it has to be there.
+PlaceId place_named(const Machine& machine, const JsonField& name);
+
+}  // namespace polypath
