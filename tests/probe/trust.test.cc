@@ -56,8 +56,8 @@ TEST(Trust, PutsUpWithALittleNoise) {
   EXPECT_TRUE(within(0.03, found.machine.costs.copy.value, machine.costs.copy.value));
 }
 
-// A processor whose clock changes: a copy so small that the call is all of it costs up to a third
-// more or less, another third after each look at the clock.
+// A processor whose clock changes: that a stream waits for an event costs the calling thread up to
+// a third more or less, another third after each look at the clock.
 class UnsteadyCalls : public ForwardingDriver {
  public:
   UnsteadyCalls(Driver& real, Seconds cost) : ForwardingDriver(real), cost_(cost) {}
@@ -66,9 +66,9 @@ class UnsteadyCalls : public ForwardingDriver {
     deviation_ = cost_ * ((static_cast<double>(random_.between(0, 1000)) / 1000 - 0.5) * 2 / 3);
     return ForwardingDriver::now() + offset_;
   }
-  void copy(const CopyRequest& request, StreamHandle stream) override {
-    ForwardingDriver::copy(request, stream);
-    if (request.bytes < 64_KiB) offset_ += deviation_;
+  void wait(StreamHandle stream, EventHandle event) override {
+    ForwardingDriver::wait(stream, event);
+    offset_ += deviation_;
   }
 
  private:
@@ -81,11 +81,16 @@ class UnsteadyCalls : public ForwardingDriver {
 TEST(Trust, BelievesCostsOfCallsThatScatter) {
   const Machine machine = load_machine("h200x4");
   sim::SimDriver driver(machine, kTimingOnly);
-  UnsteadyCalls unsteady(driver, machine.costs.copy);
+  UnsteadyCalls unsteady(driver, machine.costs.event_wait);
 
   const probe::Calibration found = probe::calibrate(unsteady, machine, kOptions);
 
-  EXPECT_TRUE(within(0.25, found.machine.costs.copy.value, machine.costs.copy.value));
+  EXPECT_TRUE(within(0.25, found.machine.costs.event_wait.value, machine.costs.event_wait.value));
+  probe::CalibrationOptions strict = kOptions;
+  strict.trust.most_call_spread = strict.trust.most_spread;
+  expect_error(
+      ErrorCode::noisy_machine, [&] { (void)probe::calibrate(unsteady, machine, strict); },
+      "waiting for an event", "differ by");
 }
 
 // What is believed is the caller's choice.
