@@ -20,14 +20,15 @@ function(polypath_compiled target)
 endfunction()
 
 # polypath_layer(NAME [USES LAYER...]): the static library polypath_NAME of all sources below
-# src/NAME, with src/ as the include folder. CONFIGURE_DEPENDS: a new file needs no edit here.
+# src/NAME, with src/ as the include folder, built where something needs it. CONFIGURE_DEPENDS: a new
+# file needs no edit here.
 function(polypath_layer name)
   cmake_parse_arguments(LAYER "" "" "USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
   if(NOT POLYPATH_WITH_CUDA)
     list(FILTER sources EXCLUDE REGEX "/src/driver/cuda/")
   endif()
-  add_library(polypath_${name} STATIC ${sources})
+  add_library(polypath_${name} STATIC EXCLUDE_FROM_ALL ${sources})
   target_include_directories(polypath_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   polypath_compiled(polypath_${name})
   target_link_libraries(polypath_${name} PUBLIC Threads::Threads PRIVATE nlohmann_json::nlohmann_json)

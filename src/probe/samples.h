@@ -20,8 +20,8 @@ struct Trust {
   int tries = 4;               ///< of a measurement whose samples scatter, or lie on no line
   double most_spread = 0.05;   ///< of the samples of one measurement
   double least_spread = 5e-8;  ///< in seconds: what differs by less is believed all the same
-  /// Of what a call costs the thread, 1 to 3 us: a processor that is shared or changes its clock
-  /// lets that differ, and a chunk takes twenty times as long.
+  /// Of what a call costs the thread, some 3 us at most: a processor that is shared or changes its
+  /// clock lets that differ, and a chunk takes twenty times as long.
   double most_call_spread = 0.25;
   double most_fit_error = 0.05;  ///< of a line through the times of a hop
   /// Of a line through the costs of graphs of different sizes: what plans gain hardly depends on

@@ -6,7 +6,7 @@
 #include "collective/choose.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::all_to_all_v_test {
 namespace {

@@ -9,8 +9,8 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 #include "support/random.h"
-#include "support/rank_group.h"
-#include "support/ranks.h"
+#include "collective/support/rank_group.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::barrier_test {
 namespace {

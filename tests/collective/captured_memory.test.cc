@@ -8,7 +8,7 @@
 #include "collective/open_memory.h"
 #include "machine/load_machine.h"
 #include "support/open_ends.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::captured_memory_test {
 namespace {

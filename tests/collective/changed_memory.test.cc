@@ -7,7 +7,7 @@
 #include "machine/load_machine.h"
 #include "support/forwarding_driver.h"
 #include "support/open_ends.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::changed_memory_test {
 namespace {

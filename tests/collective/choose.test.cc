@@ -7,7 +7,7 @@
 
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::choose_test {
 namespace {

@@ -7,8 +7,8 @@
 #include "communicator/together.h"
 #include "core/error.h"
 #include "machine/load_machine.h"
-#include "support/rank_buffers.h"
-#include "support/ranks.h"
+#include "collective/support/rank_buffers.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::collectives_test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "collective/projection.h"
 #include "machine/load_machine.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::host_test {
 namespace {

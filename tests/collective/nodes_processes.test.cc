@@ -10,7 +10,7 @@
 #include "collective/reference.h"
 #include "communicator/together.h"
 #include "machine/load_machine.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::nodes_processes_test {
 namespace {

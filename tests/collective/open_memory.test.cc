@@ -11,9 +11,9 @@
 #include "collective/rank_collectives.h"
 #include "core/quietly.h"
 #include "machine/load_machine.h"
-#include "support/collective_call.h"
-#include "support/rank_buffers.h"
-#include "support/ranks.h"
+#include "collective/support/collective_call.h"
+#include "collective/support/rank_buffers.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::open_memory_test {
 namespace {

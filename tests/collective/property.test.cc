@@ -5,7 +5,7 @@
 
 #include "machine/load_machine.h"
 #include "support/random.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::property_test {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "core/error.h"
 #include "machine/load_machine.h"
-#include "support/collective_call.h"
+#include "collective/support/collective_call.h"
 #include "support/errors.h"
-#include "support/rank_buffers.h"
-#include "support/ranks.h"
+#include "collective/support/rank_buffers.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::rank_collectives_test {
 namespace {

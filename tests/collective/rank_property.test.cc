@@ -7,8 +7,8 @@
 
 #include "machine/load_machine.h"
 #include "support/random.h"
-#include "support/rank_group.h"
-#include "support/ranks.h"
+#include "collective/support/rank_group.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::rank_property_test {
 namespace {

@@ -9,8 +9,8 @@
 #include "collective/choose.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "support/rank_group.h"
-#include "support/ranks.h"
+#include "collective/support/rank_group.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::rank_run_test {
 namespace {

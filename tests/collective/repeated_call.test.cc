@@ -7,8 +7,8 @@
 
 #include "collective/rank_collectives.h"
 #include "machine/load_machine.h"
-#include "support/collective_call.h"
-#include "support/ranks.h"
+#include "collective/support/collective_call.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::repeated_call_test {
 namespace {

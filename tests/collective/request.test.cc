@@ -4,7 +4,7 @@
 
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::request_test {
 namespace {

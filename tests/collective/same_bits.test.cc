@@ -12,7 +12,7 @@
 #include "machine/load_machine.h"
 #include "machine/nodes.h"
 #include "support/errors.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::same_bits_test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "machine/load_machine.h"
 #include "support/hand_machine.h"
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test::timing_test {
 namespace {

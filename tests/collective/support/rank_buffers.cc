@@ -1,4 +1,4 @@
-#include "support/rank_buffers.h"
+#include "collective/support/rank_buffers.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // One rank's call of a collective, on the memories of a test.
 
 #include "collective/rank_collectives.h"
-#include "support/rank_buffers.h"
+#include "collective/support/rank_buffers.h"
 
 namespace polypath::test {
 

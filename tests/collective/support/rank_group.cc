@@ -1,10 +1,10 @@
-#include "support/rank_group.h"
+#include "collective/support/rank_group.h"
 
 #include <barrier>
 #include <thread>
 #include <utility>
 
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 namespace polypath::test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "collective/rank_run.h"
 #include "driver/sim/sim_driver.h"
-#include "support/rank_buffers.h"
+#include "collective/support/rank_buffers.h"
 
 namespace polypath::test {
 

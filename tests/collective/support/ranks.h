@@ -12,7 +12,7 @@
 #include "collective/routes.h"
 #include "driver/sim/sim_driver.h"
 #include "support/random.h"
-#include "support/rank_buffers.h"
+#include "collective/support/rank_buffers.h"
 
 namespace polypath::test {
 

@@ -1,4 +1,4 @@
-#include "support/ranks.h"
+#include "collective/support/ranks.h"
 
 #include <utility>
 
