@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 
 #include "collective/choose.h"
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::all_to_all_v_test {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <cstring>
 
+#include "collective/support/rank_group.h"
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
 #include "support/random.h"
-#include "collective/support/rank_group.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::barrier_test {
 namespace {

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "collective/open_memory.h"
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/open_ends.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::captured_memory_test {
 namespace {

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "collective/open_memory.h"
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/forwarding_driver.h"
 #include "support/open_ends.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::changed_memory_test {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::choose_test {
 namespace {

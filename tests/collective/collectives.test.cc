@@ -4,11 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include "collective/support/rank_buffers.h"
+#include "collective/support/ranks.h"
 #include "communicator/together.h"
 #include "core/error.h"
 #include "machine/load_machine.h"
-#include "collective/support/rank_buffers.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::collectives_test {
 namespace {

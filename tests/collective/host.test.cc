@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "collective/projection.h"
-#include "machine/load_machine.h"
 #include "collective/support/ranks.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test::host_test {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "collective/nodes_collectives.h"
 #include "collective/reference.h"
+#include "collective/support/ranks.h"
 #include "communicator/together.h"
 #include "machine/load_machine.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::nodes_processes_test {
 namespace {

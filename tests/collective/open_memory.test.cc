@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "collective/rank_collectives.h"
-#include "core/quietly.h"
-#include "machine/load_machine.h"
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
+#include "core/quietly.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test::open_memory_test {
 namespace {

@@ -7,12 +7,12 @@
 
 #include <thread>
 
-#include "core/error.h"
-#include "machine/load_machine.h"
 #include "collective/support/collective_call.h"
-#include "support/errors.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
+#include "core/error.h"
+#include "machine/load_machine.h"
+#include "support/errors.h"
 
 namespace polypath::test::rank_collectives_test {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-#include "machine/load_machine.h"
-#include "support/random.h"
 #include "collective/support/rank_group.h"
 #include "collective/support/ranks.h"
+#include "machine/load_machine.h"
+#include "support/random.h"
 
 namespace polypath::test::rank_property_test {
 namespace {

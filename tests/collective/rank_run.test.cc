@@ -7,10 +7,10 @@
 #include <set>
 
 #include "collective/choose.h"
-#include "machine/load_machine.h"
-#include "support/errors.h"
 #include "collective/support/rank_group.h"
 #include "collective/support/ranks.h"
+#include "machine/load_machine.h"
+#include "support/errors.h"
 
 namespace polypath::test::rank_run_test {
 namespace {

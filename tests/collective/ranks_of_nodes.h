@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "collective/nodes_collectives.h"
-#include "communicator/together.h"
-#include "core/error.h"
-#include "machine/load_machine.h"
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
+#include "communicator/together.h"
+#include "core/error.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test {
 

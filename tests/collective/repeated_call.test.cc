@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "collective/rank_collectives.h"
-#include "machine/load_machine.h"
 #include "collective/support/collective_call.h"
 #include "collective/support/ranks.h"
+#include "machine/load_machine.h"
 
 namespace polypath::test::repeated_call_test {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::request_test {
 namespace {

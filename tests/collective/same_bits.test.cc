@@ -9,10 +9,10 @@
 #include <map>
 
 #include "collective/choose.h"
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "machine/nodes.h"
 #include "support/errors.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::same_bits_test {
 namespace {

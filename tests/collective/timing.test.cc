@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/hand_machine.h"
-#include "collective/support/ranks.h"
 
 namespace polypath::test::timing_test {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "collective/rank_run.h"
-#include "driver/sim/sim_driver.h"
 #include "collective/support/rank_buffers.h"
+#include "driver/sim/sim_driver.h"
 
 namespace polypath::test {
 

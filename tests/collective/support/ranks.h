@@ -10,9 +10,9 @@
 #include "collective/algorithm.h"
 #include "collective/collective_run.h"
 #include "collective/routes.h"
+#include "collective/support/rank_buffers.h"
 #include "driver/sim/sim_driver.h"
 #include "support/random.h"
-#include "collective/support/rank_buffers.h"
 
 namespace polypath::test {
 
