@@ -16,8 +16,8 @@ bool RankCollectives::is_in_place(const CollectiveCall& call) const {
     case Collective::reduce_scatter: return call.output == call.input + own;
     case Collective::reduce:
     case Collective::broadcast: return true;  // copy_own() sees to it
-    case Collective::all_reduce:
     case Collective::all_to_all_v: return call.in_place;
+    case Collective::all_reduce:
     case Collective::all_to_all: break;
   }
   return call.input == call.output;

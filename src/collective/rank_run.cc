@@ -158,6 +158,12 @@ void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) 
   last_ = ended, last_stream_ = transfer.stream;
 }
 
+// What is captured becomes nodes of the graph that captures it: no graph is launched within.
+bool RankRun::runs_as_graph(const RankProgram& program, const Transfer& transfer) {
+  if (program.executor == Executor::graph) return true;
+  return is_one_kernel(program.part.program) && graphs_.has_room_for(transfer);
+}
+
 std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool captured) {
   const RankProgram& program = *part.program;
   const Transfer transfer{.program = &program.part.program,
@@ -167,9 +173,7 @@ std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool capt
                           .stream_gpu = gpu(),
                           .id = runs_ + 1,
                           .kernels = kernels_.handles()};
-  const bool launched_as_graph =
-      !captured && is_one_kernel(program.part.program) && graphs_.has_room_for(transfer);
-  if (launched_as_graph || program.executor == Executor::graph) run_by(graphs_, transfer, captured);
+  if (!captured && runs_as_graph(program, transfer)) run_by(graphs_, transfer, captured);
   else run_by(streams_, transfer, captured);
   return captured ? 0 : ++runs_;
 }

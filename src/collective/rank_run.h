@@ -94,6 +94,7 @@ class RankRun {
  private:
   template <class Runner>
   void run_by(Runner& executor, const Transfer& transfer, bool captured);
+  [[nodiscard]] bool runs_as_graph(const RankProgram& program, const Transfer& transfer);
   [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
   [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
                                      Seconds patience) noexcept;

@@ -209,6 +209,26 @@ TEST(RankRun, EndsWhatItHadEnqueuedWhenACallFails) {
     }
 }
 
+// What is captured becomes nodes of the graph that captures it.
+TEST(RankRun, LaunchesNoGraphInACapture) {
+  const Case all = divided("ring", Collective::all_reduce, 3, 1000);
+  const RankPrograms programs = programs_of(all.parts, Executor::graph);
+  RankGroup group(all.machine, all.request.ranks);
+  group.prepare(programs);
+  RankBuffers buffers(group.driver(), all.request);
+  buffers.fill();
+  group.driver().fail_nth(sim::Call::launch, 1);
+
+  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+    RankRun& run = group.run_of(static_cast<int>(rank));
+    const StreamHandle stream = group.stream_of(static_cast<int>(rank));
+    EXPECT_NO_THROW(run.run(run.bind(*programs[rank], buffers.addresses()), stream, true));
+  }
+  group.synchronize();
+
+  EXPECT_TRUE(buffers.right());
+}
+
 // All ranks call at the same time; predicted and simulated times differ by less than 5 %.
 TEST(Prediction, OfRanksIsWhatTheSimulatorSays) {
   for (const char* machine_name : {"h200x4", "beluga"})

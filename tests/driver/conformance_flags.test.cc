@@ -42,6 +42,22 @@ TEST_P(DriverFlags, WhatFollowsAWaitComesAfterWhatIsBeforeTheWrite) {
   EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
 }
 
+TEST_P(DriverFlags, NoTimeIsKnownBeforeTheEndIsReached) {
+  const Address flag = allocate(gpu(), word(0));
+  const StreamHandle writer = stream(gpu()), reader = stream(gpu());
+  const EventHandle begin = timing_event(gpu()), end = timing_event(gpu());
+
+  driver().record(begin, reader);
+  driver().wait_value(reader, flag, gpu(), 1);
+  driver().record(end, reader);
+  const auto before = driver().elapsed(begin, end);
+  driver().write_value(writer, flag, gpu(), 1);
+  driver().synchronize(reader);
+
+  EXPECT_EQ(before, std::nullopt);
+  EXPECT_TRUE(driver().elapsed(begin, end));
+}
+
 TEST_P(DriverFlags, AGpuWritesFlagsOfAnother) {
   const Address flag = allocate(peer(), word(0));
   if (!driver().kernels_reach(gpu(), flag)) GTEST_SKIP() << "it does not reach its memory";

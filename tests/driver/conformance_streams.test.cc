@@ -133,7 +133,6 @@ TEST_P(DriverConformance, TimingEventsSayHowLongTheWorkBetweenThemTook) {
   driver().record(middle, queue);
   copy(destination, source, kLarge, queue);
   driver().record(end, queue);
-  EXPECT_EQ(driver().elapsed(begin, end), std::nullopt);
   driver().synchronize(queue);
 
   const auto half = driver().elapsed(begin, middle), whole = driver().elapsed(begin, end);

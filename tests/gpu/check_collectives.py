@@ -2,9 +2,9 @@
 
 Usage: check_collectives.py [--seconds 60] [--seed 1] [--only alltoall allreduce] [--sizes 16M 1M]
 
-One process per GPU. Each round draws a collective and a size, allocates new tensors, calls it three
-times eagerly, and every second round replays it three times as a captured graph, each time with
-other values. What is wrong once in thousands of calls is seen here and in no test of single calls.
+One process per GPU. Each round draws a collective, a size and whether one tensor is input and output,
+allocates new tensors, calls it four times eagerly, and every second round replays it three times as
+a captured graph, each time with other values. What is wrong once in thousands of calls is seen here and in no test of single calls.
 Prints a line per collective and size; exit status 1 if one element was wrong.
 """
 
@@ -27,7 +27,7 @@ import torch.multiprocessing as processes
 
 COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall")
 SIZES = (8 << 10, 1 << 20, 8 << 20, 16 << 20, 64 << 20, 256 << 20)
-EAGER_CALLS = REPLAYS = 3
+EAGER_CALLS, REPLAYS = 4, 3  # from the fourth on, memory of some MiB is open to all ranks
 SHIFTS = {"K": 10, "M": 20, "G": 30}
 Counts = collections.Counter[tuple[str, int, bool]]  # collective, bytes, whether it was wrong
 
@@ -35,12 +35,17 @@ Counts = collections.Counter[tuple[str, int, bool]]  # collective, bytes, whethe
 class Round:
     """One drawn collective on new memory, the same at all ranks."""
 
-    def __init__(self, ends: polypath.Collectives, kind: str, size: int, seed: int) -> None:
+    def __init__(
+        self, ends: polypath.Collectives, kind: str, size: int, seed: int, *, in_place: bool
+    ) -> None:
         self.ends, self.kind, self.seed = ends, kind, seed
         self.elements = size // 4 // ends.size * ends.size
         part = self.elements // ends.size
         self.given = self._empty(part if kind == "allgather" else self.elements)
-        self.taken = self._empty(part if kind == "reducescatter" else self.elements)
+        if in_place and kind in ("allreduce", "alltoall"):
+            self.taken = self.given
+        else:
+            self.taken = self._empty(part if kind == "reducescatter" else self.elements)
 
     @staticmethod
     def _empty(elements: int) -> torch.Tensor:
@@ -76,8 +81,8 @@ class Round:
 
     def is_right(self, call: int, run: Callable[[], None]) -> bool:
         """Run it with that call's values."""
-        self.given.copy_(self.values(self.ends.rank, call))
         self.taken.fill_(-1)
+        self.given.copy_(self.values(self.ends.rank, call))
         run()
         return torch.equal(self.taken, self.expected(call))
 
@@ -120,7 +125,8 @@ def play(ends: polypath.Collectives, options: argparse.Namespace) -> Counts:
     while goes_on(time.perf_counter() < end, every=number % 8 == 0):
         kind, size = draw.choice(options.only), draw.choice(options.sizes)
         number += 1
-        played = Round(ends, kind, size, options.seed * 100_000 + number)
+        seed, in_place = options.seed * 100_000 + number, draw.random() < 0.5
+        played = Round(ends, kind, size, seed, in_place=in_place)
         for right in played.outcomes(captures=number % 2 == 0):
             counts[kind, size, not right] += 1
     return counts

@@ -6,7 +6,8 @@
 
 namespace polypath::test {
 
-/// In place where the request is: then input and output are parts of the rank's one memory.
+/// In place where the request is: then input and output are parts of the rank's one memory, which
+/// says so by itself but for all_to_all_v.
 inline CollectiveCall call_of(const CollectiveRequest& request, const RankBuffers& buffers,
                               int rank) {
   const auto number = static_cast<std::size_t>(rank);
@@ -19,7 +20,8 @@ inline CollectiveCall call_of(const CollectiveRequest& request, const RankBuffer
                       .input = memory,
                       .output = memory,
                       .counts = request.counts,
-                      .in_place = request.in_place};
+                      .in_place = request.in_place &&
+                                  request.collective == Collective::all_to_all_v};
   if (!request.in_place) call.output = buffers.addresses()[number + request.ranks.size()];
   else if (request.collective == Collective::all_gather) call.input = memory + own;
   else if (request.collective == Collective::reduce_scatter) call.output = memory + own;
