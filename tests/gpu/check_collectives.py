@@ -2,9 +2,10 @@
 
 Usage: check_collectives.py [--seconds 60] [--seed 1] [--only alltoall allreduce] [--sizes 16M 1M]
 
-One process per GPU. Each round draws a collective, a size and whether one tensor is input and output,
-allocates new tensors, calls it four times eagerly, and every second round replays it three times as
-a captured graph, each time with other values. What is wrong once in thousands of calls is seen here and in no test of single calls.
+One process per GPU. Each round draws a collective, a size and whether one tensor is input and
+output, allocates new tensors, calls it six times eagerly, and every second round replays it three
+times as a captured graph, each time with other values. What is wrong once in thousands of calls is
+seen here and in no test of single calls.
 Prints a line per collective and size; exit status 1 if one element was wrong.
 """
 
@@ -27,7 +28,7 @@ import torch.multiprocessing as processes
 
 COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall")
 SIZES = (8 << 10, 1 << 20, 8 << 20, 16 << 20, 64 << 20, 256 << 20)
-EAGER_CALLS, REPLAYS = 4, 3  # from the fourth on, memory of some MiB is open to all ranks
+EAGER_CALLS, REPLAYS = 6, 3  # memory of 8 MiB and more is open to all ranks from the fifth on
 SHIFTS = {"K": 10, "M": 20, "G": 30}
 Counts = collections.Counter[tuple[str, int, bool]]  # collective, bytes, whether it was wrong
 
