@@ -174,14 +174,15 @@ void OpenMemory::Alone::begin() {
 
 std::optional<std::vector<OpenMemory::Addresses>> OpenMemory::of_all(const Addresses& own,
                                                                      Seconds patience,
-                                                                     bool captured) {
+                                                                     bool captured,
+                                                                     const std::function<bool()>& is_busy) {
   Alone& alone = captured ? captured_ : eager_;
   const bool offers = alone.calls == 0, waits = captured && offers;
   if (!waits) take_in(captured);
   look_at_one();
   const Wanted wanted = waits ? words_once_open(own, patience) : words_of(own, captured);
   if (!offers) --alone.calls;
-  const auto all = offers_.decide(offers ? wanted.words : std::nullopt, patience);
+  const auto all = offers_.decide(offers ? wanted.words : std::nullopt, patience, is_busy);
   if (!all) {
     if (offers_.waited_in_vain() || (waits && wanted.waits)) alone.begin();
     return std::nullopt;

@@ -166,7 +166,10 @@ std::optional<std::vector<Address>> RankCollectives::open_buffers(const Ready& m
   const Seconds usual = captured ? kPatienceInCapture
                                  : std::min(made.open.draft.predicted * kPatientFor, kMostPatience);
   const Seconds patience = options_.patience.value_or(usual);
-  const auto all = open_.of_all(mine, patience, captured);
+  // Who is ahead loses nothing as long as its GPU has enough to do.
+  std::function<bool()> is_busy;
+  if (!captured && !options_.patience) is_busy = [this] { return !run_->is_idle(); };
+  const auto all = open_.of_all(mine, patience, captured, is_busy);
   if (!all) return std::nullopt;
   for (std::size_t each = 0; each < ranks; ++each) {
     own[each] = (*all)[each][0];

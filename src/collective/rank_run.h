@@ -82,6 +82,7 @@ class RankRun {
   /// True once a run is over, or so many others have been enqueued after it that nothing is known
   /// of it any more. May be called by other threads.
   [[nodiscard]] bool is_done(std::uint64_t run);
+  [[nodiscard]] bool is_idle() { return is_done(runs_); }
   /// Waits for what has been enqueued last.
   void synchronize();
   /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The

@@ -8,6 +8,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kMostWhileBusy = 20e-3;  // seconds
+
 constexpr std::uint64_t value_of(std::uint64_t number, std::uint64_t state) {
   return number << 2 | state;
 }
@@ -68,28 +70,31 @@ bool Offers::settle(State state) {
 }
 
 // Who is waited for may need this very core.
-Offers::State Offers::wait(Seconds patience) {
+Offers::State Offers::wait(Seconds patience, const std::function<bool()>& is_busy) {
   const auto start = Clock::now();
   for (;;) {
     const std::uint64_t value = verdict().value.load(std::memory_order_acquire);
     if (number_of(value) != number_) return refused;
     if (value != value_of(number_, open)) return static_cast<State>(value & 3);
+    const double waited = std::chrono::duration<double>(Clock::now() - start).count();
+    const bool goes_on = waited <= patience.value ||
+                         (is_busy && waited <= kMostWhileBusy && is_busy());
     if (have_all_offered()) (void)settle(accepted);
-    else if (std::chrono::duration<double>(Clock::now() - start).count() > patience.value)
-      waited_in_vain_ = settle(refused);
+    else if (!goes_on) waited_in_vain_ = settle(refused);
     else std::this_thread::yield();
   }
 }
 
 std::optional<std::vector<Offers::Words>> Offers::decide(const std::optional<Words>& mine,
-                                                         Seconds patience) {
+                                                         Seconds patience,
+                                                         const std::function<bool()>& is_busy) {
   ++number_, waited_in_vain_ = false;
   std::optional<std::vector<Words>> all;
   if (enter()) {
     const bool can = mine && (number_ <= kSlots || has_all_passed(number_ - kSlots));
     if (can) publish(*mine);
     else (void)settle(refused);
-    if (can && wait(patience) == accepted) {
+    if (can && wait(patience, is_busy) == accepted) {
       all.emplace(static_cast<std::size_t>(ranks_));
       for (int rank = 0; rank < ranks_; ++rank)
         for (std::size_t i = 0; i < kWords; ++i)

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -33,8 +34,10 @@ class Offers {
   Offers(void* memory, int ranks, int local) : memory_(memory), ranks_(ranks), local_(local) {}
 
   /// The next decision: what all ranks have offered, in their order, or none if it was refused.
-  /// `mine` is none to refuse. Waits for the others for `patience` at most.
-  std::optional<std::vector<Words>> decide(const std::optional<Words>& mine, Seconds patience);
+  /// `mine` is none to refuse. Waits for the others for `patience` at most, or for 20 ms while
+  /// `is_busy` says that nothing is lost by it.
+  std::optional<std::vector<Words>> decide(const std::optional<Words>& mine, Seconds patience,
+                                           const std::function<bool()>& is_busy = {});
   /// True if the last one was refused because this rank has waited long enough.
   [[nodiscard]] bool waited_in_vain() const { return waited_in_vain_; }
 
@@ -58,7 +61,7 @@ class Offers {
   [[nodiscard]] bool enter();
   void publish(const Words& mine);
   bool settle(State state);
-  [[nodiscard]] State wait(Seconds patience);
+  [[nodiscard]] State wait(Seconds patience, const std::function<bool()>& is_busy);
 
   void* memory_;
   int ranks_;

@@ -84,6 +84,11 @@ void Driver::wait_value(StreamHandle, Address, PlaceId, std::uint32_t) {
   fail_without_flags(name());
 }
 
+void Driver::await_flag(const FlagRequest& flag, StreamHandle stream) {
+  wait_value(stream, flag.address, flag.place, flag.value);
+  if (flag.then) write_value(stream, flag.address, flag.place, *flag.then);
+}
+
 void Driver::signal(Address, PlaceId, std::uint32_t) { fail_without_flags(name()); }
 
 ExportedMemory Driver::export_memory(Address) { fail_without_sharing(name()); }

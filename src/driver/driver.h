@@ -114,6 +114,7 @@ struct FlagRequest {
   std::uint32_t value = 1;
   bool waits = false;                      ///< until the word is `value`, instead of writing it
   std::optional<std::uint32_t> then = {};  ///< what is written into it after that wait
+  bool before_kernels = false;             ///< of a wait: what waits are kernels, not copies
 };
 
 /// Names an allocation and a place in it to other processes.
@@ -257,6 +258,8 @@ class Driver {
   /// What follows in the stream starts once the word is `value`. Whoever is to write it must not
   /// need anything that is put into streams later than this.
   virtual void wait_value(StreamHandle stream, Address address, PlaceId place, std::uint32_t value);
+  /// Enqueues a wait, and what is written then: both calls above, or what is better in a capture.
+  virtual void await_flag(const FlagRequest& flag, StreamHandle stream);
   /// Writes a word of 32 bits at a place, now and in no stream: whoever sees it sees what the
   /// calling thread wrote before. Streams share the channels of a GPU, so that a write in one may
   /// come no sooner than what another one waits for; this one always comes. In a host's memory it

@@ -71,6 +71,7 @@ FlagRequest Binding::flag_of(const Node& node) const {
                    .gpu = program().buffer(node.source).place,
                    .value = 1};
   if (node.operation == Operation::await) flag.waits = true, flag.then = 0;
+  flag.before_kernels = node.queue == Program::kCallersQueue && program().reduces();
   return flag;
 }
 

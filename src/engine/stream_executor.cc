@@ -67,8 +67,7 @@ class DriverCalls {
   }
   void put_flag(const FlagRequest& flag, StreamHandle stream) {
     if (!flag.waits) return driver_.write_value(stream, flag.address, flag.place, flag.value);
-    driver_.wait_value(stream, flag.address, flag.place, flag.value);
-    if (flag.then) driver_.write_value(stream, flag.address, flag.place, *flag.then);
+    driver_.await_flag(flag, stream);
   }
 
   [[nodiscard]] EventHandle event_of(int number) const {

@@ -120,6 +120,7 @@ int Program::add(Node node, std::span<const int> after) {
   QueueState& state = states_[static_cast<std::size_t>(node.queue)];
   node.starts_queue = node.queue != kCallersQueue && state.last < 0 && node.edges == 0;
   note_uses(node);
+  reduces_ = reduces_ || node.operation == Operation::reduce;
   state.last = static_cast<int>(nodes_.size());
   ++state.nodes;
   nodes_.push_back(node);

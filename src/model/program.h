@@ -161,6 +161,8 @@ class Program {
   }
   /// The last node of a queue; -1 if it has none.
   [[nodiscard]] int last_of(int queue) const { return state_of(queue).last; }
+  /// True if it has reductions.
+  [[nodiscard]] bool reduces() const { return reduces_; }
   [[nodiscard]] std::size_t nodes_in(int queue) const { return state_of(queue).nodes; }
   /// Events that a queue needs; 0 before assign_events.
   [[nodiscard]] int events_of(int queue) const { return state_of(queue).events; }
@@ -187,6 +189,7 @@ class Program {
   std::vector<int> edges_;
   std::vector<Ring> rings_;
   std::vector<KernelCall> calls_;
+  bool reduces_ = false;
 };
 
 /// True of nodes that signal or await.

@@ -60,6 +60,32 @@ TEST(Offers, OfRanksThatAreLateAreRefusedForAll) {
   EXPECT_FALSE(late.decide(Offers::Words{3, 4}, kLong));
 }
 
+// What makes it busy ends, or the other one comes: here while it asks whether it still is.
+TEST(Offers, AreWaitedForByWhoIsBusyAnyway) {
+  Shared shared(2);
+  Offers early = shared.of(0), late = shared.of(1);
+  Answer seen;
+
+  const Answer here = early.decide(Offers::Words{1, 2}, {}, [&] {
+    seen = late.decide(Offers::Words{3, 4}, kLong);
+    return true;
+  });
+
+  EXPECT_EQ(here, seen);
+  EXPECT_TRUE(here);
+}
+
+TEST(Offers, AreNotWaitedForByWhoIsBusyNoMore) {
+  Shared shared(2);
+  Offers early = shared.of(0);
+  int asked = 0;
+
+  EXPECT_FALSE(early.decide(Offers::Words{1, 2}, {}, [&] { return ++asked < 3; }));
+
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(early.waited_in_vain());
+}
+
 // 1000 decisions ahead, the slots of which have been used again and again.
 TEST(Offers, OfARankThatIsFarBehindAreRefused) {
   Shared shared(2);

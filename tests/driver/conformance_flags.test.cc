@@ -42,6 +42,29 @@ TEST_P(DriverFlags, WhatFollowsAWaitComesAfterWhatIsBeforeTheWrite) {
   EXPECT_TRUE(same_bytes(read(flag, kWord), word(1)));
 }
 
+TEST_P(DriverFlags, AFlagThatWasAwaitedIsWhatIsWantedThen) {
+  for (const bool before_kernels : {false, true}) {
+    const Contents sent = pattern(kLarge, 1);
+    const Address source = allocate(gpu(), sent), destination = allocate(host(), Bytes{kLarge});
+    const Address flag = allocate(gpu(), word(0));
+    const StreamHandle writer = stream(gpu()), reader = stream(gpu());
+
+    driver().await_flag({.address = flag,
+                         .place = gpu(),
+                         .gpu = gpu(),
+                         .value = 1,
+                         .waits = true,
+                         .then = 7,
+                         .before_kernels = before_kernels},
+                        reader);
+    copy(destination, source, kLarge, reader);
+    driver().write_value(writer, flag, gpu(), 1);
+
+    EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
+    EXPECT_TRUE(same_bytes(read(flag, kWord), word(7)));
+  }
+}
+
 TEST_P(DriverFlags, NoTimeIsKnownBeforeTheEndIsReached) {
   const Address flag = allocate(gpu(), word(0));
   const StreamHandle writer = stream(gpu()), reader = stream(gpu());

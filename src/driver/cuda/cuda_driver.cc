@@ -38,7 +38,8 @@ CudaDriver::CudaDriver(const Machine& machine, Options options)
 
 CudaDriver::~CudaDriver() {
   if (!contexts_.usable()) return;
-  for (const auto& [gpu, kernel] : reduce_kernels_)
+  for (const auto* kernels : {&reduce_kernels_, &await_kernels_})
+    for (const auto& [gpu, kernel] : *kernels)
     if (kernel.value != 0) quietly([&, loaded = kernel] { unload_kernel(loaded); });
   for (const auto& [gpu, streams] : spare_streams_)
     for (const StreamPointer stream : streams)

@@ -77,6 +77,7 @@ class CudaDriver final : public Driver {
                    std::uint32_t value) override;
   void wait_value(StreamHandle stream, Address address, PlaceId place,
                   std::uint32_t value) override;
+  void await_flag(const FlagRequest& flag, StreamHandle stream) override;
   void signal(Address address, PlaceId place, std::uint32_t value) override;
   ExportedMemory export_memory(Address address) override;
   Address import_memory(const ExportedMemory& memory, PlaceId gpu) override;
@@ -140,6 +141,7 @@ class CudaDriver final : public Driver {
   [[nodiscard]] const LoadedKernel& kernel_of(const KernelRequest& request) const;
   void connect_memory(const KernelRequest& request);
   [[nodiscard]] KernelHandle reduce_kernel_of(PlaceId gpu);
+  [[nodiscard]] KernelHandle await_kernel_of(PlaceId gpu);
   [[nodiscard]] KernelRequest reduce_request(const CopyRequest& request,
                                              const Reduction& reduction);
   Graph& graph_of(GraphHandle handle);
@@ -160,7 +162,7 @@ class CudaDriver final : public Driver {
   std::map<Address, Bytes> staging_;                                 ///< other staging memory
   std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< of it, what is not in use
   std::map<int, std::vector<StreamPointer>> spare_streams_;          ///< by GPU
-  std::map<PlaceId, KernelHandle> reduce_kernels_;
+  std::map<PlaceId, KernelHandle> reduce_kernels_, await_kernels_;
   std::multimap<Address, Address> opened_;  ///< what imports returned, and where each was mapped
 };
 

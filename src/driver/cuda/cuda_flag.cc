@@ -8,6 +8,8 @@
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
 #include "driver/cuda/signal_contexts.h"
+#include "kernels/await_flag.h"
+#include "kernels/images.h"
 
 namespace polypath::cuda {
 
@@ -40,6 +42,29 @@ void CudaDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
   const Current current(context_of(stream.value));
   check_flags(cuda_.wait_value(pointer_of(stream), word.value, value, kWaitEqual),
               "cuStreamWaitValue32");
+}
+
+KernelHandle CudaDriver::await_kernel_of(PlaceId gpu) {
+  const std::scoped_lock lock(mutex_);
+  KernelHandle& kernel = await_kernels_[gpu];
+  if (kernel.value == 0) kernel = load_kernel(gpu, await_flag_kernel());
+  return kernel;
+}
+
+// In a graph, kernels are awaited for by a kernel (await_flag.h), if the flag is in the GPU's own
+// memory. Copies are not: theirs would have to cross from one queue of the hardware to another.
+void CudaDriver::await_flag(const FlagRequest& flag, StreamHandle stream) {
+  const bool by_kernel = flag.before_kernels && flag.then && flag.place == flag.gpu &&
+                         has_kernel_images();
+  if (!by_kernel || !is_capturing(stream)) return Driver::await_flag(flag, stream);
+  run({.kernel = await_kernel_of(flag.gpu),
+       .gpu = flag.gpu,
+       .memory = {{.address = flag.address,
+                   .place = flag.place,
+                   .bytes = Bytes{sizeof(std::uint32_t)},
+                   .writes = true}},
+       .values = await_flag_values(flag.value, *flag.then)},
+      stream);
 }
 
 // What GPUs read over PCIe is what the caches of the CPUs have.
