@@ -65,9 +65,9 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
         OTHER_PROGRAMS, "allreduce float32 sum"
     ),
     ("docs/collectives.md", "unreached"): lambda: collective_figures.collectives_block(
-        OTHER_PROGRAMS, name="collectives_without_peer_access.json"
+        PROGRAMS, name="collectives_without_peer_access.json"
     ),
-    ("docs/collectives.md", "product"): lambda: collective_figures.product_block(OTHER_PROGRAMS),
+    ("docs/collectives.md", "product"): lambda: collective_figures.product_block(PROGRAMS),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
     ("docs/papers/README.md", "papers"): pages.citations,

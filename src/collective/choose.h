@@ -34,7 +34,7 @@ struct CollectiveOptions {
   bool any_order = false;
   bool kernels = true;  ///< those that are all kernel may be used
   /// How long a rank waits for the others to come, where all have to open their memory; none: for a
-  /// quarter of what the call takes.
+  /// quarter of what the call takes, and as long as its own GPU has work left.
   std::optional<Seconds> patience = std::nullopt;
 };
 

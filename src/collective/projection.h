@@ -33,7 +33,8 @@
 // Nor do ranks wait for each other in a circle, whatever the GPUs do one after another that could
 // go at the same time: a signal stands before its await in the order (run, number of node), entries
 // before all nodes, and every rank issues its parts in that order; nothing waits for what is issued
-// later. (A graph leaves that order to the driver.)
+// later. That holds for graphs, too: their branches share queues of the GPU, which take nodes in
+// the order in which they were made (results/h200x2/graph_queues.json).
 //
 // Flags are few: what a node comes after anyway has none, neither has a second one what its rank
 // awaits elsewhere already, if whoever asks comes after all that this await comes after.
