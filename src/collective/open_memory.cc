@@ -172,10 +172,8 @@ void OpenMemory::Alone::begin() {
   next = std::min(2 * next, kMostAlone);
 }
 
-std::optional<std::vector<OpenMemory::Addresses>> OpenMemory::of_all(const Addresses& own,
-                                                                     Seconds patience,
-                                                                     bool captured,
-                                                                     const std::function<bool()>& is_busy) {
+std::optional<std::vector<OpenMemory::Addresses>> OpenMemory::of_all(
+    const Addresses& own, Seconds patience, bool captured, const std::function<bool()>& is_busy) {
   Alone& alone = captured ? captured_ : eager_;
   const bool offers = alone.calls == 0, waits = captured && offers;
   if (!waits) take_in(captured);

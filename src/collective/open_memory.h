@@ -41,10 +41,10 @@ class OpenMemory {
   ~OpenMemory();
 
   /// The memories of all ranks in one call, as this rank reaches them; none if one of them is not
-  /// open, or a rank does not come for `patience`, or while `is_busy` (offers.h). Address 0 stays 0.
-  /// All ranks ask for the same calls, in the same order, and get the same answer.
-  /// A call that is captured will be replayed: its memory is opened at once, for which the others
-  /// are waited for, too, for `patience` at most.
+  /// open, or a rank does not come for `patience`, or while `is_busy` (offers.h). Address 0 stays
+  /// 0. All ranks ask for the same calls, in the same order, and get the same answer. A call that
+  /// is captured will be replayed: its memory is opened at once, for which the others are waited
+  /// for, too, for `patience` at most.
   std::optional<std::vector<Addresses>> of_all(const Addresses& own, Seconds patience,
                                                bool captured,
                                                const std::function<bool()>& is_busy = {});

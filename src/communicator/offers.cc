@@ -77,8 +77,8 @@ Offers::State Offers::wait(Seconds patience, const std::function<bool()>& is_bus
     if (number_of(value) != number_) return refused;
     if (value != value_of(number_, open)) return static_cast<State>(value & 3);
     const double waited = std::chrono::duration<double>(Clock::now() - start).count();
-    const bool goes_on = waited <= patience.value ||
-                         (is_busy && waited <= kMostWhileBusy && is_busy());
+    const bool goes_on =
+        waited <= patience.value || (is_busy && waited <= kMostWhileBusy && is_busy());
     if (have_all_offered()) (void)settle(accepted);
     else if (!goes_on) waited_in_vain_ = settle(refused);
     else std::this_thread::yield();

@@ -40,7 +40,7 @@ CudaDriver::~CudaDriver() {
   if (!contexts_.usable()) return;
   for (const auto* kernels : {&reduce_kernels_, &await_kernels_})
     for (const auto& [gpu, kernel] : *kernels)
-    if (kernel.value != 0) quietly([&, loaded = kernel] { unload_kernel(loaded); });
+      if (kernel.value != 0) quietly([&, loaded = kernel] { unload_kernel(loaded); });
   for (const auto& [gpu, streams] : spare_streams_)
     for (const StreamPointer stream : streams)
       quietly([&, owner = gpu] { StreamRoom::of_process().give(contexts_.of(owner), stream); });

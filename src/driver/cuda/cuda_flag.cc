@@ -54,8 +54,8 @@ KernelHandle CudaDriver::await_kernel_of(PlaceId gpu) {
 // In a graph, kernels are awaited for by a kernel (await_flag.h), if the flag is in the GPU's own
 // memory. Copies are not: theirs would have to cross from one queue of the hardware to another.
 void CudaDriver::await_flag(const FlagRequest& flag, StreamHandle stream) {
-  const bool by_kernel = flag.before_kernels && flag.then && flag.place == flag.gpu &&
-                         has_kernel_images();
+  const bool by_kernel =
+      flag.before_kernels && flag.then && flag.place == flag.gpu && has_kernel_images();
   if (!by_kernel || !is_capturing(stream)) return Driver::await_flag(flag, stream);
   run({.kernel = await_kernel_of(flag.gpu),
        .gpu = flag.gpu,

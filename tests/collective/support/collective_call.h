@@ -13,15 +13,15 @@ inline CollectiveCall call_of(const CollectiveRequest& request, const RankBuffer
   const auto number = static_cast<std::size_t>(rank);
   const Bytes own = request.part() * static_cast<std::uint64_t>(rank);
   const Address memory = buffers.addresses()[number];
-  CollectiveCall call{.collective = request.collective,
-                      .reduction = request.reduction,
-                      .root = request.root,
-                      .elements = request.elements,
-                      .input = memory,
-                      .output = memory,
-                      .counts = request.counts,
-                      .in_place = request.in_place &&
-                                  request.collective == Collective::all_to_all_v};
+  CollectiveCall call{
+      .collective = request.collective,
+      .reduction = request.reduction,
+      .root = request.root,
+      .elements = request.elements,
+      .input = memory,
+      .output = memory,
+      .counts = request.counts,
+      .in_place = request.in_place && request.collective == Collective::all_to_all_v};
   if (!request.in_place) call.output = buffers.addresses()[number + request.ranks.size()];
   else if (request.collective == Collective::all_gather) call.input = memory + own;
   else if (request.collective == Collective::reduce_scatter) call.output = memory + own;
