@@ -18,6 +18,7 @@ from pathlib import Path
 
 import collective_figures
 import gpu_figures
+import jacobi_figures
 import joint_figures
 import one_gpu_figures
 import pictures
@@ -68,6 +69,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
         PROGRAMS, name="collectives_without_peer_access.json"
     ),
     ("docs/collectives.md", "product"): lambda: collective_figures.product_block(PROGRAMS),
+    ("docs/jacobi.md", "measured"): lambda: jacobi_figures.jacobi_block(PROGRAMS),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
     ("docs/papers/README.md", "papers"): pages.citations,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "bench/host.json.h"
 #include "bench/repetitions.json.h"
 #include "bench/request_fields.json.h"
 #include "context/report_format.h"
@@ -140,7 +141,7 @@ std::string collective_bench_report(const std::string& json, const Progress& pro
               {"machine", opened.machine().name},
               {"driver", opened.driver().name()},
               {"operation", name_of(bench.request.collective)},
-              {"host", {{"simulated", opened.simulated()}}},
+              {"host", host_object(opened.simulated())},
               {"results", list}}
       .dump(kReportIndent);
 }

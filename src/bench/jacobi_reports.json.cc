@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/host.json.h"
 #include "bench/repetitions.json.h"
 #include "bench/request_fields.json.h"
 #include "context/report_format.h"
@@ -98,7 +99,7 @@ std::string jacobi_bench_report(const std::string& json, const Progress& progres
               {"machine", opened.machine().name},
               {"driver", opened.driver().name()},
               {"operation", "jacobi"},
-              {"host", {{"simulated", opened.simulated()}}},
+              {"host", host_object(opened.simulated())},
               {"iterations", bench.iterations},
               {"kernel_efficiency", bench.efficiency},
               {"memory_bytes_per_second", memory.value},

@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "bench/host.json.h"
 #include "bench/issue_cost.h"
 #include "bench/measure.h"
 #include "bench/repetitions.json.h"
@@ -12,8 +12,6 @@
 #include "bench/tune.h"
 #include "context/report_format.h"
 #include "context/reports.h"
-#include "core/text.h"
-#include "driver/computer.h"
 
 namespace polypath::bench {
 namespace {
@@ -54,18 +52,6 @@ Json result_object(const Machine& machine, const Result& result) {
   if (result.pieces > 1) object["pieces"] = result.pieces;
   add_repetitions(object, result.repetitions);
   return object;
-}
-
-Json host_object(bool simulated) {
-  Json host = {{"simulated", simulated}, {"cores", std::thread::hardware_concurrency()}};
-  if (simulated) return host;
-  const Computer computer = look_at_computer();
-  host["processor"] = computer.processor;
-  host["gpus"] = computer.gpus.size();
-  host["gpu"] = computer.gpus.front().model;
-  host["driver_version"] = computer.driver;
-  host["date"] = today();
-  return host;
 }
 
 PlanPointer plan_for(const PlanRequest& request) {
