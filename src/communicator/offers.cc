@@ -8,7 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostWhileBusy = 20e-3;  // seconds
+constexpr Seconds kMostWhileBusy{20e-3};
 
 constexpr std::uint64_t value_of(std::uint64_t number, std::uint64_t state) {
   return number << 2 | state;
@@ -69,19 +69,20 @@ bool Offers::settle(State state) {
   return verdict().value.compare_exchange_strong(expected, value_of(number_, state));
 }
 
-// Who is waited for may need this very core.
+// Who is waited for may need this very core. Whether this rank is busy is asked only when its
+// patience has run out, because that keeps other threads from the driver, and then anew.
 Offers::State Offers::wait(Seconds patience, const std::function<bool()>& is_busy) {
-  const auto start = Clock::now();
-  for (;;) {
+  const auto now = [start = Clock::now()] {
+    return Seconds{std::chrono::duration<double>(Clock::now() - start).count()};
+  };
+  for (Seconds end = patience;;) {
     const std::uint64_t value = verdict().value.load(std::memory_order_acquire);
     if (number_of(value) != number_) return refused;
     if (value != value_of(number_, open)) return static_cast<State>(value & 3);
-    const double waited = std::chrono::duration<double>(Clock::now() - start).count();
-    const bool goes_on =
-        waited <= patience.value || (is_busy && waited <= kMostWhileBusy && is_busy());
     if (have_all_offered()) (void)settle(accepted);
-    else if (!goes_on) waited_in_vain_ = settle(refused);
-    else std::this_thread::yield();
+    else if (now() <= end) std::this_thread::yield();
+    else if (is_busy && now() <= kMostWhileBusy && is_busy()) end = now() + patience;
+    else waited_in_vain_ = settle(refused);
   }
 }
 
