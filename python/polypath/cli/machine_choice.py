@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from polypath import _core, reports
 from polypath.cli.errors import UserError
-from polypath.cli.output import notice
+from polypath.cli.notices import notice
 from polypath.messages import is_utf8
 
 DEFAULT_MACHINE = "h200x4"

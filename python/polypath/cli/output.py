@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from polypath.cli.errors import UserError, WriteError
 
@@ -28,12 +27,6 @@ def console_for(json_target: str | None) -> Console:
     if console.width < LEAST_WIDTH:
         console.width = LEAST_WIDTH
     return console
-
-
-def notice(text: str) -> None:
-    """Print one line about the run to stderr, if that takes it."""
-    with contextlib.suppress(OSError):
-        print(f"polypath: {text}", file=sys.stderr)
 
 
 def write_json(document: Document, target: str | None) -> None:
@@ -160,6 +153,8 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     if not console.is_terminal:
         yield lambda *_: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(description, total=None)
