@@ -11,17 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polypath.cli import app, plain_lines, running
 from polypath.cli.command_line import remember
-from polypath.cli.commands import NAMES, command_of
+from polypath.cli.commands import NAMES, RUN_PROGRAMS, command_of
 from polypath.cli.declared import Option
 
+COMMANDS = {name: command_of(name) for name in NAMES}
 VALUES = st.sampled_from(
     ["gpu0", "host", "64M", "1", "4", "0", "007", "-1", "1_0", "1.5", "x", "", "-", "--", "a=b"]
 )
 UNUSUAL = st.sampled_from(["-q", "-h", "--help", "--no-such", "--json", "--machine=x", "--jso=x"])
 
 
+def plain(name: str, words: list[str]) -> dict[str, Any] | None:
+    return plain_lines.plain_arguments(COMMANDS[name], words, name in RUN_PROGRAMS)
+
+
 def options_of(name: str) -> list[str]:
-    values = plain_lines.values_of(command_of(name))
+    values = plain_lines.values_of(COMMANDS[name])
     options = [value for value in values if isinstance(value.declared, Option)]
     return [word for option in options for word in plain_lines.names_of(option)]
 
@@ -38,7 +43,7 @@ def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
         option.map(lambda word: [word]),
         UNUSUAL.map(lambda word: [word]),
     )
-    return name, [word for words in draw(st.lists(piece, max_size=5)) for word in words]
+    return name, [word for words in draw(st.lists(piece, max_size=4)) for word in words]
 
 
 class Recorder:
@@ -46,7 +51,7 @@ class Recorder:
 
     def __init__(self, name: str) -> None:
         self.calls: list[dict[str, Any]] = []
-        command = command_of(name)
+        command = COMMANDS[name]
 
         @functools.wraps(command)
         def record(**arguments: Any) -> None:
@@ -70,18 +75,18 @@ def typers(name: str, words: list[str]) -> list[dict[str, Any]]:
 
 def completed(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call with the defaults of the others."""
-    signature = plain_lines.inspect.signature(command_of(name))
+    signature = plain_lines.inspect.signature(COMMANDS[name])
     bound = signature.bind(**arguments)
     bound.apply_defaults()
     return dict(bound.arguments)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(lines())
 def test_a_plain_line_means_what_typer_makes_of_it(line: tuple[str, list[str]]) -> None:
     name, words = line
 
-    arguments = plain_lines.plain_arguments(command_of(name), words)
+    arguments = plain(name, words)
 
     if arguments is not None:
         assert typers(name, words) == [completed(name, arguments)]
@@ -95,13 +100,15 @@ def test_a_plain_line_means_what_typer_makes_of_it(line: tuple[str, list[str]]) 
         ("info --machine=h200x4 --settings", {"machine": "h200x4", "settings": True}),
         ("plan gpu0 gpu1 64M --gpus 4", {"words": ["gpu0", "gpu1", "64M"], "gpus": 4}),
         ("bench put gpu0 --no-verify", {"operation": "put", "source": "gpu0", "verify": False}),
+        ("run --how preload sh -c --how", {"how": "preload", "command": ["sh", "-c", "--how"]}),
+        ("run -q -- sh -- x", {"quiet": True, "command": ["sh", "--", "x"]}),
         ("trace a b 1M --output x", {"transfer": ["a", "b", "1M"], "output": "x"}),
     ],
 )
 def test_usual_lines_are_plain(line: str, arguments: dict[str, Any]) -> None:
     name, *words = line.split()
 
-    assert plain_lines.plain_arguments(command_of(name), words) == arguments
+    assert plain(name, words) == arguments
     assert typers(name, words) == [completed(name, arguments)]
 
 
@@ -125,7 +132,7 @@ def test_usual_lines_are_plain(line: str, arguments: dict[str, Any]) -> None:
 def test_other_lines_are_typers(line: str) -> None:
     name, *words = line.split()
 
-    assert plain_lines.plain_arguments(command_of(name), words) is None
+    assert plain(name, words) is None
 
 
 @pytest.fixture

@@ -8,46 +8,56 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterable
 from typing import Annotated, Any, Callable, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from polypath.cli.command_line import program_words
-from polypath.cli.commands import NAMES, command_of
+from polypath.cli.commands import NAMES, RUN_PROGRAMS, command_of
 from polypath.cli.declared import Argument, Option, Parameter
 from polypath.cli.statuses import INTERRUPTED
 from polypath.cli.version import show_version
 
+HELP = {"help_option_names": ["-h", "--help"]}
+
 
 def run_app(words: list[str]) -> int:
     """Run a command line; return the exit status."""
-    names = words[:1] if words and words[0] in NAMES else NAMES
+    name = words[0] if words and words[0] in NAMES else ""
+    app, rest = (_app_of_one(name), words[1:]) if name else (_app_of_all(), words)
     try:
-        status = app_of(names)(words, prog_name="polypath", standalone_mode=False)
+        status = app(rest, prog_name=f"polypath {name}".rstrip(), standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
     return status if isinstance(status, int) else 0
 
 
-def app_of(names: Iterable[str]) -> typer.Typer:
-    """Return the command line with these commands."""
+def _app_of_one(name: str) -> typer.Typer:
+    """Return a command by itself: it says the same of itself, and takes less to be loaded."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    _add(app, name)
+    return app
+
+
+def _app_of_all() -> typer.Typer:
     app = typer.Typer(
         name="polypath",
         help="One transfer over every path that helps, and over none that hurts.",
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=HELP,
     )
     app.callback(invoke_without_command=True)(_polypath)
-    classes = {"bench": BenchCommand, "trace": TraceCommand}
-    # What comes after the first word of a command to run belongs to it.
-    settings = {"run": {"allow_interspersed_args": False}}
-    for name in names:
-        app.command(name, cls=classes.get(name), context_settings=settings.get(name))(
-            for_typer(command_of(name))
-        )
+    for name in NAMES:
+        _add(app, name)
     return app
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    classes = {"bench": BenchCommand, "trace": TraceCommand}
+    settings = {**HELP, "allow_interspersed_args": name not in RUN_PROGRAMS}
+    command = for_typer(command_of(name))
+    app.command(name, cls=classes.get(name), context_settings=settings)(command)
 
 
 class BenchCommand(TyperCommand):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from polypath import _core, reports
 from polypath.cli.errors import UserError
@@ -16,8 +16,7 @@ NO_GPU = (
 )
 
 
-@dataclass(frozen=True)
-class MachineChoice:
+class MachineChoice(NamedTuple):
     """The machine of a run, and the line that says so where nobody asked for it."""
 
     name: str

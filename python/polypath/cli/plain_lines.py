@@ -30,8 +30,13 @@ class Value(NamedTuple):
     declared: Parameter
 
 
-def plain_arguments(command: Callable[..., Any], words: list[str]) -> dict[str, Any] | None:
-    """Return what to call a command with, or nothing where only typer knows."""
+def plain_arguments(
+    command: Callable[..., Any], words: list[str], runs_program: bool = False
+) -> dict[str, Any] | None:
+    """Return what to call a command with, or nothing where only typer knows.
+
+    Of a command that runs a program, what follows the program's name belongs to that.
+    """
     values = values_of(command)
     named = {
         name: value for value in values if isinstance(value.declared, Option)
@@ -39,7 +44,7 @@ def plain_arguments(command: Callable[..., Any], words: list[str]) -> dict[str, 
     }  # fmt: skip
     placed = [value for value in values if isinstance(value.declared, Argument)]
     try:
-        found, places = _split(words, named)
+        found, places = _split(words, named, runs_program)
         found |= _placed(places, placed)
     except NotPlainError:
         return None
@@ -75,12 +80,16 @@ def names_of(value: Value) -> dict[str, bool]:
     return dict.fromkeys((on, *value.declared.names[1:]), True) | ({off: False} if off else {})
 
 
-def _split(words: list[str], named: dict[str, Value]) -> tuple[dict[str, Any], list[str]]:
+def _split(
+    words: list[str], named: dict[str, Value], runs_program: bool
+) -> tuple[dict[str, Any], list[str]]:
     """Return the values of the options, and the other words."""
     found: dict[str, Any] = {}
     places: list[str] = []
     rest = iter(words)
     for word in rest:
+        if runs_program and (word == "--" or not word.startswith("-")):
+            return found, [*([word] if word != "--" else []), *rest]
         if not word.startswith("-"):
             places.append(word)
             continue

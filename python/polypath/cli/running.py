@@ -6,7 +6,7 @@ import os
 import sys
 
 from polypath.cli.command_line import remember
-from polypath.cli.commands import NAMES, command_of
+from polypath.cli.commands import NAMES, RUN_PROGRAMS, command_of
 from polypath.cli.notices import notice
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.version import show_version
@@ -52,7 +52,7 @@ def _run_plainly(words: list[str]) -> bool:
     from polypath.cli.plain_lines import plain_arguments
 
     command = command_of(words[0])
-    arguments = plain_arguments(command, words[1:])
+    arguments = plain_arguments(command, words[1:], words[0] in RUN_PROGRAMS)
     if arguments is None:
         return False
     command(**arguments)

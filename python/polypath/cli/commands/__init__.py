@@ -24,6 +24,7 @@ NAMES = (
     "doctor",
     "run",
 )
+RUN_PROGRAMS = ("run",)  # what comes after the first word of a program belongs to it
 
 
 def command_of(name: str) -> Callable[..., Any]:
