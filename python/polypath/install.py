@@ -49,7 +49,7 @@ def stand_in_dir() -> Path:
 
 def preload_library() -> Path:
     """Return the library that ``polypath run`` puts before the CUDA driver."""
-    return Path(preloading.library())
+    return library_dir() / preloading.NAME
 
 
 def ucx_plugin_dir() -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+NAME = "libpolypath_preload.so"
 VARIABLE = "LD_PRELOAD"
 WHY = "it reaches every copy of a program that uses CUDA, with or without UCX"
 SLURM_LAUNCHER = "srun"
@@ -21,7 +22,7 @@ LAUNCHERS = (
 def library() -> str:
     """Return the file that `polypath run` puts before the CUDA driver."""
     folder = os.path.dirname(os.path.realpath(__file__))
-    return os.path.join(folder, "lib", "libpolypath_preload.so")
+    return os.path.join(folder, "lib", NAME)
 
 
 def is_launcher(program: str) -> bool:
