@@ -1,5 +1,5 @@
-// The functions of fmt 9, once for all files (cmake/dependencies.cmake): those of its header for sources, and the
-// templates that its other headers expect to be instantiated somewhere.
+// The functions of fmt 9, once for all files (cmake/dependencies.cmake): those of its header for
+// sources, and the templates that its other headers expect to be instantiated somewhere.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -7,9 +7,9 @@
 // The first change stands, by one atomic exchange; so all ranks do the same, however late they
 // come.
 //
-// Rings wrap: with R slots, decision n has the slot of n − R. A rank that comes to n before all ranks have passed
-// n − R refuses and leaves the slot alone: another rank may still have to read the verdict or the words in it. The
-// others wait for its offer in vain, and so refuse, too.
+// Rings wrap: with R slots, decision n has the slot of n − R. A rank that comes to n before all
+// ranks have passed n − R refuses and leaves the slot alone: another rank may still have to read
+// the verdict or the words in it. The others wait for its offer in vain, and so refuse, too.
 
 #include <array>
 #include <atomic>

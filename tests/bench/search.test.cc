@@ -79,8 +79,8 @@ TEST_P(SyntheticSearch, FindsLittle) {
     largest = std::max(largest, here);
   }
 
-  std::cout << fmt::format("mean {:.2f} %, largest {:.2f} %\n", 100 * sum / static_cast<double>(machines),
-                           100 * largest);
+  std::cout << fmt::format("mean {:.2f} %, largest {:.2f} %\n",
+                           100 * sum / static_cast<double>(machines), 100 * largest);
   EXPECT_LE(sum / static_cast<double>(machines), 0.015);
 }
 

@@ -60,8 +60,8 @@ TEST(Offers, OfRanksThatAreLateAreRefusedForAll) {
   EXPECT_FALSE(late.decide(Offers::Words{3, 4}, kLong));
 }
 
-// One rank does not run while the other one makes so many calls that slots are used again: here while it asks
-// whether it is busy. Either both have accepted the first decision or neither has.
+// One rank does not run while the other one makes so many calls that slots are used again: here
+// while it asks whether it is busy. Either both have accepted the first decision or neither has.
 TEST(Offers, AreTheSameForARankThatDoesNotRunForManyCalls) {
   Shared shared(2);
   Offers slow = shared.of(0), fast = shared.of(1);

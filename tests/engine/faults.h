@@ -14,8 +14,8 @@
 
 namespace polypath::test {
 
-/// Of the uses of a call after `before`, counted from 1, those that are made to fail: the first and the last from
-/// each place in the program; in the long form all.
+/// Of the uses of a call after `before`, counted from 1, those that are made to fail: the first and
+/// the last from each place in the program; in the long form all.
 inline std::vector<int> uses_to_fail(const sim::SimDriver& driver, sim::Call call, int before) {
   if (!is_long()) return driver.uses_by_site(call, before);
   std::vector<int> all(static_cast<std::size_t>(driver.uses(call) - before));

@@ -53,7 +53,8 @@ std::uint64_t calling_site() {
   const int depth = backtrace(frames.data(), static_cast<int>(frames.size()));
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (int k = 0; k < depth; ++k)
-    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frames[static_cast<std::size_t>(k)])) * 0x100000001b3;
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frames[static_cast<std::size_t>(k)])) *
+           0x100000001b3;
   return hash;
 }
 

@@ -54,8 +54,8 @@ class Faults {
 
   /// From now on keeps from where in the program each call is made: its chain of return addresses.
   void watch_sites() { watches_ = true; }
-  /// Of the uses after the first `before` ones, the first and the last from each place in the program,
-  /// counted from 1. All others repeat one of these.
+  /// Of the uses after the first `before` ones, the first and the last from each place in the
+  /// program, counted from 1. All others repeat one of these.
   [[nodiscard]] std::vector<int> uses_by_site(Call call, int before) const;
 
  private:

@@ -93,15 +93,17 @@ inline bool others_run() {
     std::ifstream file(task.path() / "stat");
     std::string stat;
     std::getline(file, stat);
-    const auto name_end = stat.rfind(')');  // "pid (name) state ..."; a thread that has just ended has none
+    const auto name_end =
+        stat.rfind(')');  // "pid (name) state ..."; a thread that has just ended has none
     if (name_end != std::string::npos && stat.compare(name_end, 3, ") R") == 0) return true;
   }
   return false;
 }
 
-/// Runs `action` in a thread of its own once all other threads have been waiting for some time in sum, unless it is
-/// taken back before. Time in which one wants a processor does not count, so that a busy computer makes no
-/// difference; where waiting means spinning, as it may on GPUs, it is ten times that time.
+/// Runs `action` in a thread of its own once all other threads have been waiting for some time
+/// without a break, unless it is taken back before. A thread that wants a processor is such a
+/// break, so that a busy computer makes no difference. Where threads wait by looking again and
+/// again, it is after forty times that time.
 class After {
  public:
   After(std::chrono::milliseconds time, std::function<void()> action)
@@ -131,9 +133,9 @@ class After {
   bool is_idle_for(std::chrono::milliseconds time) {
     constexpr std::chrono::milliseconds kLook{5};
     std::unique_lock lock(mutex_);
-    for (std::chrono::milliseconds idle{0}, all{0}; idle < time && all < 10 * time; all += kLook) {
+    for (std::chrono::milliseconds idle{0}, all{0}; idle < time && all < 40 * time; all += kLook) {
       if (changed_.wait_for(lock, kLook, [this] { return taken_back_; })) return false;
-      if (!others_run()) idle += kLook;
+      idle = others_run() ? std::chrono::milliseconds{0} : idle + kLook;
     }
     return true;
   }
