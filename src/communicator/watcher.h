@@ -42,7 +42,8 @@ class Watcher {
   std::vector<std::weak_ptr<Watched>> watched_;
   bool working_ = false;
   bool woken_ = false;
-  Background background_;  ///< last: it ends before what it uses
+  /// Last: it ends before what it uses. On a busy computer, too, an abort comes and is passed on.
+  Background background_{Background::Priority::normal};
 };
 
 }  // namespace polypath

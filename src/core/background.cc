@@ -19,17 +19,19 @@ namespace {
 constexpr int kGivesWay = 19;  // the largest nice value
 
 // What the system does not allow stays as it is.
-void step_aside() {
+void step_aside(Background::Priority priority) {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
   sched_setaffinity(0, sizeof all, &all);
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kGivesWay);
+  if (priority == Background::Priority::low)
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kGivesWay);
 }
 
 }  // namespace
 
-Background::Background() : generation_(process_generation()) {}
+Background::Background(Priority priority)
+    : priority_(priority), generation_(process_generation()) {}
 
 Background::~Background() {
   stop();
@@ -54,7 +56,7 @@ void Background::post(Task task) {
 }
 
 void Background::work() {
-  step_aside();
+  step_aside(priority_);
   for (;;) {
     Task task;
     {

@@ -12,14 +12,18 @@
 namespace polypath {
 
 /// Thread-safe. There is a thread only while there are tasks. It sees none of the program's signals
-/// (ThreadSignals), gives way to all others, and may use any CPU: launchers bind a process to one,
-/// on which the program itself is at work. In a forked child nothing is done any more.
+/// (ThreadSignals), and may use any CPU: launchers bind a process to one, on which the program
+/// itself is at work. In a forked child nothing is done any more.
 class Background {
  public:
   /// Must not throw.
   using Task = std::function<void()>;
 
-  Background();
+  /// At low priority its thread gives way to all others, and so do threads that a task starts: on a
+  /// busy computer it may not run at all.
+  enum class Priority { low, normal };
+
+  explicit Background(Priority priority = Priority::low);
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
   /// As stop().
@@ -42,6 +46,7 @@ class Background {
   std::thread thread_;
   bool working_ = false;
   bool stopped_ = false;
+  Priority priority_;
   int generation_;  ///< of the process that has the thread
 };
 

@@ -5,6 +5,7 @@
 
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
+#include "support/effort.h"
 #include "support/errors.h"
 
 namespace polypath::test::algorithms_test {
@@ -28,7 +29,7 @@ void for_all(Action action) {
 TEST(Algorithms, AreRightForAnyNumberOfRanks) {
   const Machine machine = load_machine("h200x8");
   for_all([&](const Algorithm& algorithm, Collective collective) {
-    for (int ranks = 2; ranks <= 8; ++ranks)
+    for (const int ranks : short_or_long<std::vector<int>>({2, 3, 5, 8}, {2, 3, 4, 5, 6, 7, 8}))
       expect_right(machine, algorithm, request_of(machine, collective, ranks, 1009),
                    {.piece = 256_B});
   });
@@ -37,7 +38,7 @@ TEST(Algorithms, AreRightForAnyNumberOfRanks) {
 TEST(Algorithms, AreRightInPlace) {
   const Machine machine = load_machine("h200x8");
   for_all([&](const Algorithm& algorithm, Collective collective) {
-    for (const int ranks : {2, 3, 4, 7, 8}) {
+    for (const int ranks : short_or_long<std::vector<int>>({2, 7}, {2, 3, 4, 7, 8})) {
       CollectiveRequest request = request_of(machine, collective, ranks, 1009);
       request.in_place = true;
       expect_right(machine, algorithm, request, {.piece = 512_B});
@@ -53,16 +54,26 @@ TEST(Algorithms, AreRightWithFewerElementsThanRanks) {
   });
 }
 
+std::vector<Reduction> all_reductions() {
+  std::vector<Reduction> all;
+  for (const ElementType type : all_element_types())
+    for (const ReduceOperator operation : all_reduce_operators())
+      if (can_reduce(operation, type)) all.push_back({operation, type});
+  return all;
+}
+
+// In the short form one in seven of each algorithm, in turn: all of them more than once.
 TEST(Algorithms, AreRightAtAnyAlignmentAndOfAnyTypeAndReduction) {
   const Machine machine = load_machine("cedar");
+  const std::vector<Reduction> reductions = all_reductions();
+  std::size_t turn = 0;
   for_all([&](const Algorithm& algorithm, Collective collective) {
-    for (const ElementType type : all_element_types())
-      for (const ReduceOperator operation : all_reduce_operators()) {
-        if (!can_reduce(operation, type)) continue;
-        CollectiveRequest request = request_of(machine, collective, 4, 331);
-        request.reduction = {operation, type};
-        expect_right(machine, algorithm, request, {.piece = 128_B}, 3_B);
-      }
+    const std::size_t step = short_or_long(7, 1);
+    for (std::size_t k = turn++ % step; k < reductions.size(); k += step) {
+      CollectiveRequest request = request_of(machine, collective, 4, 331);
+      request.reduction = reductions[k];
+      expect_right(machine, algorithm, request, {.piece = 128_B}, 3_B);
+    }
   });
 }
 
@@ -79,13 +90,32 @@ TEST(Algorithms, AreRightOnEveryKindOfMachine) {
 }
 
 TEST(Algorithms, AreRightOverSeveralPaths) {
-  for (const char* name : {"beluga", "mist"}) {
+  using Case = std::pair<const char*, int>;
+  for (const auto& [name, ranks] : short_or_long<std::vector<Case>>(
+           {{"beluga", 4}}, {{"beluga", 2}, {"beluga", 4}, {"mist", 2}, {"mist", 4}})) {
     const Machine machine = load_machine(name);
-    for_all([&](const Algorithm& algorithm, Collective collective) {
-      for (const int ranks : {2, 4})
-        expect_right(machine, algorithm, request_of(machine, collective, ranks, 1 << 18),
-                     {.piece = 256_KiB, .several_paths = true});
+    for_all([&, ranks = ranks](const Algorithm& algorithm, Collective collective) {
+      expect_right(machine, algorithm, request_of(machine, collective, ranks, 1 << 18),
+                   {.piece = 256_KiB, .several_paths = true});
     });
+  }
+}
+
+// Chunks of a piece go over staged paths from a few MiB on only.
+TEST(Algorithms, AreRightWherePiecesGoOverStagedPaths) {
+  const Machine machine = load_machine("beluga");
+  for (const char* name : {"flat", "knomial"}) {
+    const CollectiveRequest request = request_of(machine, Collective::all_reduce, 4, 1 << 23);
+    const Tuning tuning{.piece = 8_MiB, .several_paths = true};
+    Ranks ranks(machine, request);
+    Routes routes(machine, collective_settings());
+    const CollectiveProgram program(build(find_algorithm(name), machine, request, tuning, &routes),
+                                    Executor::stream);
+
+    ranks.run(program);
+
+    EXPECT_TRUE(ranks.right()) << name;
+    EXPECT_THAT(ranks.close(), testing::IsEmpty());
   }
 }
 

