@@ -9,11 +9,11 @@ scripts/collective_rivals.py --beside-product                 256 MiB beside a m
 scripts/collective_rivals.py --simulated h200x4 --ranks 2     ours alone, on a simulated machine
 
 One process per GPU. Rivals are the NCCL that PyTorch brings, and PyTorch's all-reduces over
-symmetric memory in one and two shots, without multicast. Each is run eagerly and as a captured
-graph. A time is that of one of 20 calls in a row (50 up to 64 MiB, 200 up to 1 MiB) by events, of
-the slowest rank, the median of the rounds; `host_seconds` is what the host was busy with it. What
-fails or hangs is written down as missing, and the others go on. `--out` keeps what a file has of
-other cases.
+symmetric memory in one and two shots, without multicast. Each is run eagerly and as a graph of
+`--calls-in-graph` calls that is replayed. A time is that of one of 20 calls in a row (50 up to
+64 MiB, 200 up to 1 MiB) by events, of the slowest rank, the median of the rounds; `host_seconds`
+is what the host was busy with it. What fails or hangs is written down as missing, and the others
+go on. `--out` keeps what a file has of other cases.
 rivals/beside.py says what is timed beside a product, rivals/environment.py what is set for NCCL.
 """
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from rivals import documents, environment
-from rivals.cases import COLLECTIVES, OPERATORS, SIZES, Case, grid
+from rivals.cases import CALLS_IN_GRAPH, COLLECTIVES, OPERATORS, SIZES, Case, grid
 from rivals.plan import Plan
 from rounds_in_turn import host
 
@@ -80,6 +80,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     add("--algorithms", type=lambda text: text.split(","), default=["auto"])
     add("--executor", choices=["stream", "graph"], default="stream")
     add("--rounds", type=int, default=5)
+    add("--calls-in-graph", type=int, default=CALLS_IN_GRAPH, help=f"default: {CALLS_IN_GRAPH}")
     add("--ranks", type=int, help="all GPUs; of a simulated machine 2")
     add("--patience", type=float, default=40, help="seconds for one measurement")
     add("--budget", type=float, default=280, help="seconds for everything")
@@ -117,7 +118,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
     cases = grid(options.collectives, options.types, options.reductions, options.sizes,
                  options.small)  # fmt: skip
     return Plan(cases, options.rounds, options.algorithms, options.executor, not options.alone,
-                options.nccl or "", options.no_peer_access, options.beside_product)  # fmt: skip
+                options.nccl or "", options.no_peer_access, options.beside_product,
+                options.calls_in_graph)  # fmt: skip
 
 
 def document(options: argparse.Namespace, ranks: int, results: list[Any], machine: str) -> Any:

@@ -4,9 +4,10 @@
 scripts/figures.py           writes the tables of README.md and of docs, and docs/images
 scripts/figures.py --run     first simulates everything anew with the installed `polypath`; minutes
 
-What was measured on real GPUs is read from results/h200x1, h100x1, h200x2 and h200x4: by
-scripts/measure_gpus.py, scripts/measure_programs.py and scripts/collective_rivals.py. Run it with
-the Python beside which the package is installed: .venv/bin/python after `make package`.
+What was measured on real GPUs is read from the folders of results that are named after them: by
+scripts/measure_gpus.py, scripts/measure_programs.py, scripts/collective_rivals.py and
+scripts/weights_at_once.py. Run it with the Python beside which the package is installed:
+.venv/bin/python after `make package`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+import at_once_figures
 import collective_figures
 import gpu_figures
 import jacobi_figures
@@ -34,6 +36,8 @@ TWO = gpu_figures.Measurements(ROOT / "results" / "h200x2")
 ONE_GPU = [ROOT / "results" / name for name in ("h200x1", "h100x1")]
 PROGRAMS = ROOT / "results" / "h200x2"
 OTHER_PROGRAMS = ROOT / "results" / "h100x2"
+FOUR_H100 = ROOT / "results" / "h100x4"
+NEWEST = gpu_figures.Measurements(FOUR_H100)
 
 
 def readme_block() -> str:
@@ -52,10 +56,12 @@ Beside the speed-ups that the papers state, under the paths that they used (the 
 
 # What stands between which markers of which document.
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
-    ("README.md", "measured"): lambda: gpu_figures.readme_block(MEASURED),
+    ("README.md", "measured"): lambda: gpu_figures.readme_block(NEWEST),
     ("README.md", "one"): lambda: one_gpu_figures.one_gpu_block(ONE_GPU),
     ("README.md", "figures"): readme_block,
     ("docs/performance.md", "two"): lambda: gpu_figures.summary_block(TWO),
+    ("docs/performance.md", "four"): lambda: gpu_figures.summary_block(NEWEST),
+    ("docs/performance.md", "at once"): lambda: at_once_figures.at_once_block(FOUR_H100),
     ("docs/performance.md", "measured"): lambda: gpu_figures.performance_block(MEASURED),
     ("docs/performance.md", "figures"): simulated_figures.performance_block,
     ("docs/performance.md", "together"): joint_figures.together_block,
@@ -69,9 +75,13 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
         PROGRAMS, name="collectives_without_peer_access.json"
     ),
     ("docs/collectives.md", "product"): lambda: collective_figures.product_block(PROGRAMS),
+    ("docs/collectives.md", "four"): lambda: collective_figures.collectives_block(FOUR_H100),
+    ("docs/collectives.md", "product of four"): lambda: collective_figures.product_block(FOUR_H100),
     ("docs/jacobi.md", "measured"): lambda: jacobi_figures.jacobi_block(PROGRAMS),
+    ("docs/jacobi.md", "four"): lambda: jacobi_figures.jacobi_block(FOUR_H100),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
+    ("docs/pytorch.md", "four"): lambda: program_figures.torch_block(FOUR_H100),
     ("docs/papers/README.md", "papers"): pages.citations,
     ("docs/papers/2021-interconnect.md", "rows"): lambda: pages.rows_of("2021"),
     ("docs/papers/2024-framework.md", "rows"): lambda: pages.rows_of("2024"),

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rivals.cases import Case
 from rivals.contender import Contender
-from rivals.ranks import Call, Lap, Ranks
-from rivals.turns import Entry, Say, Turns, figures
+from rivals.ranks import Call, Lap
+from rivals.turns import Entry, Turns, figures
 
 BESIDE = "beside product"  # the mode
 PRODUCTS = 20  # in one lap
@@ -77,10 +76,8 @@ def as_long(call_seconds: float, product_seconds: float) -> int:
 class BesideTurns(Turns):
     """The measurement of one case at one rank, beside a product."""
 
-    def __init__(
-        self, product: Product, ranks: Ranks, case: Case, say: Say, skipped: dict[str, str]
-    ) -> None:
-        super().__init__(ranks, case, say, skipped)
+    def __init__(self, product: Product, *about: Any) -> None:
+        super().__init__(*about)
         self._product = product
 
     def _modes(self, contender: Contender) -> tuple[str, ...]:

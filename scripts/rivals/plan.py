@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rivals.cases import Case
+from rivals.cases import CALLS_IN_GRAPH, Case
 
 
 @dataclass(frozen=True)
@@ -19,5 +19,6 @@ class Plan:
     nccl: str = ""  # the path of another NCCL than PyTorch's
     without_peers: str = ""  # how NCCL goes without peer access (environment.py); "": with it
     beside_product: bool = False
+    calls_in_graph: int = CALLS_IN_GRAPH
     absent: dict[str, str] = field(default_factory=dict)  # names of contenders: why
     skipped: dict[Case, dict[str, str]] = field(default_factory=dict)  # labels: why

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, field
 from typing import Any, TypeVar
 
-from rivals.cases import Case
+from rivals.cases import CALLS_IN_GRAPH, Case
 from rivals.contender import Contender, Ready
 from rivals.ranks import Call, Lap, Ranks
 
@@ -55,10 +55,12 @@ def slowest(laps: Iterable[AnyLap]) -> AnyLap:
 def figures(entry: Entry, case: Case, ranks: int) -> dict[str, Any]:
     """Return what a result says of one contender: medians over the rounds, and every round."""
     seconds = statistics.median(lap.seconds for lap in entry.laps)
+    in_graph = {"calls_in_graph": entry.per_call} if entry.mode == GRAPH else {}
     return {
         "name": entry.contender.name,
         "version": entry.contender.version,
         "mode": entry.mode,
+        **in_graph,
         "seconds": seconds,
         "host_seconds": statistics.median(lap.host_seconds for lap in entry.laps),
         "runs": [lap.seconds for lap in entry.laps],
@@ -72,8 +74,12 @@ def figures(entry: Entry, case: Case, ranks: int) -> dict[str, Any]:
 class Turns:
     """The measurement of one case at one rank."""
 
-    def __init__(self, ranks: Ranks, case: Case, say: Say, skipped: dict[str, str]) -> None:
+    def __init__(
+        self, ranks: Ranks, case: Case, say: Say, skipped: dict[str, str],
+        calls_in_graph: int = CALLS_IN_GRAPH,
+    ) -> None:  # fmt: skip
         self._ranks, self._case, self._say = ranks, case, say
+        self._in_graph = min(calls_in_graph, case.calls)
         self._missing = dict(skipped)  # label: why
 
     def measure(self, contenders: list[Contender], rounds: int) -> dict[str, Any]:
@@ -119,8 +125,8 @@ class Turns:
         one = self._checked(label, lambda: contender.capture(ready, 1))
         if one is None or not self._verified(label, ready, one):
             return None
-        many = self._checked(label, lambda: contender.capture(ready, self._case.calls))
-        return many and Entry(contender, mode, ready, many, self._case.calls)
+        many = self._checked(label, lambda: contender.capture(ready, self._in_graph))
+        return many and Entry(contender, mode, ready, many, self._in_graph)
 
     def _checked(self, label: str, action: Callable[[], Any]) -> Any:
         """Return what it gives; None if it failed at any rank, which is written down."""

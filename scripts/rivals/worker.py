@@ -47,7 +47,9 @@ def measure(plan: Plan, contenders: list[Contender], ranks: Ranks, reports: Send
 
         try:
             skipped = plan.skipped.get(case, {})
-            measured = turns(ranks, case, say, skipped).measure(able, plan.rounds)
+            measured = turns(ranks, case, say, skipped, plan.calls_in_graph).measure(
+                able, plan.rounds
+            )
         except BrokenError as error:
             reports.send(("broken", case, str(error)))
             raise

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -13,10 +14,21 @@ namespace {
 // Pieces are halved so often in vain before it is left: the next one may be the first to overlap.
 constexpr int kMostInVain = 2;
 
-// What programs of copies must gain over one of kernels alone among ranks that are processes: they
-// take 0.95 to 1.26 times as long as predicted, kernels as long
-// (results/h100x2/copies_among_ranks.json).
-constexpr double kLeastGainOfCopies = 0.1;
+// One engine makes all copies of a GPU to others: they leave by one port.
+bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
+  const auto hop = machine.find_hop(ranks[0], ranks[1]);
+  return hop && std::ranges::any_of(machine.hop(*hop).uses, [&](const Use& use) {
+           return machine.resource(use.resource).copies_at_once == 1;
+         });
+}
+
+// What programs of copies must gain over one of kernels alone among ranks that are processes.
+// Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
+// (results/h100x2/copies_among_ranks.json). Among four that share ports they take 1.15 to 1.86
+// times as long, kernels 1.09 at most from 8 MiB on (results/h100x4/collectives.json).
+double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks) {
+  return ranks.size() > 2 && share_a_port(machine, ranks) ? 0.5 : 0.1;
+}
 
 std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
                                          const CollectiveOptions& options) {
@@ -156,9 +168,10 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
   CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
   for (const Algorithm* algorithm : candidates(machine_, request, options))
     plan.decisions.push_back({.draft = best_of(*algorithm, request, options), .reason = {}});
+  const double of_copies = 1 + least_gain_of_copies(machine_, request.ranks);
   const auto counted = [&](const AlgorithmDecision& decision) {
     const bool certain = !are_divided(options) || decision.draft.algorithm->is_kernel;
-    return decision.draft.predicted * (certain ? 1 : 1 + kLeastGainOfCopies);
+    return decision.draft.predicted * (certain ? 1 : of_copies);
   };
   std::stable_sort(plan.decisions.begin(), plan.decisions.end(),
                    [&](const AlgorithmDecision& a, const AlgorithmDecision& b) {

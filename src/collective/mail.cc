@@ -64,9 +64,8 @@ MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes m
 }
 
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
-  if (ranks.size() > kMostMailRanks ||
-      message > mail_room(static_cast<int>(ranks.size()), MailWay::parcels) * kMostMails)
-    return false;
+  const Bytes room = mail_room(static_cast<int>(ranks.size()), MailWay::parcels);
+  if (ranks.size() > kMostMailRanks || message > room * most_mails(ranks.size())) return false;
   return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId from) {
     return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId to) {
       const auto hop = machine.find_hop(from, to);

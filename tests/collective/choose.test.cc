@@ -120,6 +120,25 @@ TEST(CollectiveChoice, OfRanksOfTheirOwnWithoutPeerAccessIsThroughTheHost) {
   }
 }
 
+std::string chosen_of_ranks(std::size_t ranks, Collective collective, Bytes message) {
+  const Machine machine = load_machine("h200x4");
+  CollectivePlanner planner(machine, {});
+  auto gpus = machine.places_of(PlaceKind::gpu);
+  gpus.resize(ranks);
+  const auto request =
+      with_message({.collective = collective, .ranks = gpus, .elements = 1}, message);
+  return planner.plan(request, {.paths = PathChoice::one, .divided = true})
+      .chosen()
+      .algorithm->name;
+}
+
+// Copies of one GPU to three others hold each other up, to one other they do not.
+TEST(CollectiveChoice, OfFourRanksOfTheirOwnIsKernelsForLargeMessages) {
+  EXPECT_EQ(chosen_of_ranks(4, Collective::all_reduce, 1_GiB), "twoshot");
+  EXPECT_EQ(chosen_of_ranks(4, Collective::all_to_all, 1_GiB), "oneshot");
+  EXPECT_EQ(chosen_of_ranks(2, Collective::all_reduce, 1_GiB), "flat");
+}
+
 // All of the message crosses the sockets' link twice each way flat, and once as a chain.
 TEST(CollectiveFigures, ChainBeatsFlatOnMist) {
   EXPECT_GT(best_of("mist", "flat", 64_MiB) / best_of("mist", "chain", 64_MiB), 1.5);

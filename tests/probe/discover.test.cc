@@ -115,6 +115,16 @@ TEST(Discover, WhatIsNotKnownIsTakenToBeSlow) {
   EXPECT_NEAR(hop_between(machine, "host0", "gpu0").bandwidth.value, 13.396e9, 1);
 }
 
+TEST(Discover, KernelsOfTwoGpusTakeLessThanThoseOfFour) {
+  const DriverBehaviour two = machine_of(computer_of(2)).driver;
+  const DriverBehaviour four = machine_of(computer_of(4)).driver;
+
+  EXPECT_EQ(two.mail_latency, DriverBehaviour{}.mail_latency);
+  EXPECT_EQ(two.parcel_efficiency, DriverBehaviour{}.parcel_efficiency);
+  EXPECT_GT(four.mail_latency, two.mail_latency);
+  EXPECT_LT(four.parcel_efficiency, two.parcel_efficiency);
+}
+
 TEST(Discover, TheMachineCanBePlannedOn) {
   const Machine machine = machine_of(behind_a_switch());
   Planner planner(machine, {});

@@ -218,6 +218,51 @@ def test_a_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the result is wrong" in made["missing"][0]["error"]
 
 
+class Counting:
+    """As Ranks, alone, where everything is right; counts what a lap enqueues."""
+
+    rank, size = 0, 1
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int]] = []  # calls of a row, and what each does
+
+    def together(self, action: Any) -> tuple[Any, str]:
+        return action(), ""
+
+    def fill(self, tensor: Any, rank: int) -> None:
+        del tensor, rank
+
+    def is_right(self, case: Any, output: Any) -> bool:
+        del case, output
+        return True
+
+    def agree(self, mine: Any) -> list[Any]:
+        return [mine]
+
+    def start_lap(self, calls: int, call: Any, per_call: int) -> Any:
+        del call
+        self.rows.append((calls, per_call))
+        return lambda: turns.Lap(1.0, 1.0)
+
+
+def test_a_graph_of_few_calls_is_replayed_until_as_many_were_made() -> None:
+    ready = argparse.Namespace(call=lambda: None, given=0, taken=0, facts={})
+    captured: list[int] = []
+    contender = argparse.Namespace(
+        name="NCCL", version="1", modes=("eager", "graph"), does=lambda _: True,
+        ready=lambda _: ready, capture=lambda _, calls: captured.append(calls) or ready.call,
+    )  # fmt: skip
+    ranks = Counting()
+
+    measured = turns.Turns(ranks, Case("allreduce", 4), lambda _: None, {}, 8).measure(
+        [contender], 1
+    )
+
+    assert captured == [1, 8]  # the first one is checked
+    assert sorted(ranks.rows) == [(25, 8), (200, 1)]
+    assert [entry.get("calls_in_graph") for entry in measured["entries"]] == [None, 8]
+
+
 # --- processes that hang or die ---
 
 

@@ -28,6 +28,11 @@ def test_without_options_everything_is_measured_in_the_usual_sizes_with_peer_acc
     assert (plan.nccl, plan.without_peers, plan.beside_product) == ("", "", False)
 
 
+def test_a_graph_has_eight_calls_unless_it_is_said() -> None:
+    assert script.plan_of(script.arguments([])).calls_in_graph == 8
+    assert script.plan_of(script.arguments(["--calls-in-graph", "20"])).calls_in_graph == 20
+
+
 def test_beside_a_product_it_is_an_all_reduce_of_256_mib() -> None:
     plan = script.plan_of(script.arguments(["--beside-product"]))
 
