@@ -225,7 +225,7 @@ def main(arguments: list[str]) -> int:
     """Run the named suites, or all."""
     if "--long" in arguments:
         arguments = [word for word in arguments if word != "--long"]
-        os.environ["POLYPATH_TEST_LONG"] = "1"
+        os.environ["TESTS_LONG"] = "1"
     unknown = [name for name in arguments if name not in SUITES]
     if unknown:
         print(f"no suite '{unknown[0]}' (there are {', '.join(SUITES)})", file=sys.stderr)

@@ -1,6 +1,6 @@
 #pragma once
 // How much a test tries: the short form, or the long one of `make test LONG=1`
-// (POLYPATH_TEST_LONG=1).
+// (TESTS_LONG=1).
 
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@ T short_or_long(T brief, T full) {
 }
 
 /// The seeds of a property test: `count` of them in the long form, and a share in the short one,
-/// which is spread over the same range. POLYPATH_TEST_SEED names a single one. Say the seed in a
+/// which is spread over the same range. TESTS_SEED names a single one. Say the seed in a
 /// SCOPED_TRACE.
 std::vector<std::uint64_t> seeds(std::uint64_t count, std::uint64_t brief);
 

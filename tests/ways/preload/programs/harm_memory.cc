@@ -103,10 +103,20 @@ void free_again() {
   std::vector<std::size_t> before;
   for (int gpu = 0; gpu < static_cast<int>(copies.size()); ++gpu) before.push_back(free_on(gpu));
   say_copies(copies, "several paths");
-  std::this_thread::sleep_for(std::chrono::milliseconds(options().number("idle", 2000)));
+  const auto lacks = [&](int gpu) {
+    return (before[static_cast<std::size_t>(gpu)] - free_on(gpu)) / piece * piece / kMiB;
+  };
+  const auto lacks_any = [&] {
+    for (int gpu = 0; gpu < static_cast<int>(copies.size()); ++gpu)
+      if (lacks(gpu) > 0) return true;
+    return false;
+  };
+  constexpr std::chrono::milliseconds kLook{20};
+  for (std::chrono::milliseconds left(options().number("idle", 60000));
+       left.count() > 0 && lacks_any(); left -= kLook)
+    std::this_thread::sleep_for(kLook);
   for (int gpu = 0; gpu < static_cast<int>(copies.size()); ++gpu)
-    std::printf("GPU %d lacks %zu MiB\n", gpu,
-                (before[static_cast<std::size_t>(gpu)] - free_on(gpu)) / piece * piece / kMiB);
+    std::printf("GPU %d lacks %zu MiB\n", gpu, lacks(gpu));
   say_copies(copies, "again");
 }
 
