@@ -6,14 +6,11 @@ SHELL := /bin/bash
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PACKAGE := .venv/.stamp-package
-# Where in build/ the package is built. In "default" it is made of what the C++ tests are made of: half of the
-# compiling less, for a package to test and not to use.
-PACKAGE_BUILD ?= python
-PACKAGE_SETTINGS := build-dir=build/$(PACKAGE_BUILD) cmake.define.POLYPATH_INSTALL_STANDIN=ON
-ifeq ($(PACKAGE_BUILD),default)
-PACKAGE_SETTINGS += cmake.build-type=RelWithDebInfo cmake.define.POLYPATH_SHARED_FMT=ON \
-                    cmake.define.POLYPATH_BUILD_TESTS=ON
-endif
+# The package is made of what the C++ tests are made of: these are the settings of the CMake preset `default`.
+# `make wheels` builds what is handed out.
+PACKAGE_SETTINGS := -C build-dir=build/default -C cmake.build-type=RelWithDebInfo \
+                    -C cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" \
+                    -C cmake.define.POLYPATH_INSTALL_STANDIN=ON -C cmake.define.POLYPATH_KERNELS_FOR=here
 # Folders are listed as well: their time changes when a file is removed.
 PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml cmake include machines python src \
                      -name __pycache__ -prune -o -print 2>/dev/null)
@@ -34,11 +31,11 @@ wheels: bootstrap-wheels  ## build the wheels to hand out into dist/, one per ki
 demo: $(PACKAGE)  ## show what multi-path transfers gain: on the GPUs here, else on simulated machines
 	@.venv/bin/polypath demo
 
-test: bootstrap-test  ## run every test: C++, with sanitizers, Python, MPI (SUITES="default python" for some)
-	@.venv/bin/python scripts/run_tests.py $(SUITES)
+test: bootstrap-test  ## run every test: C++, with sanitizers, Python, MPI (SUITES="default python" for some, LONG=1)
+	@.venv/bin/python scripts/run_tests.py $(if $(LONG),--long) $(SUITES)
 
-lint: bootstrap-lint  ## check formatting, clang-tidy, ruff, mypy, lengths, duplicates, include edges
-	@scripts/lint
+lint: bootstrap-lint  ## check formatting, clang-tidy of what changed (ALL=1: of all), ruff, mypy, lengths, include edges
+	@TIDY=$(if $(ALL),--all) scripts/lint
 
 format: bootstrap-lint  ## format the sources
 	@scripts/lint --fix
@@ -59,7 +56,7 @@ package: $(PACKAGE)
 $(PACKAGE): $(PACKAGE_SOURCES) | bootstrap-build
 	@echo "Building and installing the package (the first time takes minutes)"
 	@set -o pipefail; .venv/bin/python -m pip install --verbose --disable-pip-version-check \
-	  --no-build-isolation $(PACKAGE_SETTINGS:%=--config-settings=%) . 2>&1 | scripts/show_build
+	  --no-build-isolation $(PACKAGE_SETTINGS) . 2>&1 | scripts/show_build
 	@touch $@
 
 bootstrap-build:

@@ -29,12 +29,15 @@ if(POLYPATH_BUILD_BENCHMARKS)
   polypath_dependency(benchmark https://github.com/google/benchmark v1.7.1)
 endif()
 
-# Header-only, fmt is compiled into every file and nobody has to install it; shared, files compile
-# three times as fast, which is what the test presets want.
-option(POLYPATH_SHARED_FMT "Link fmt's library instead of compiling its headers into every file" OFF)
-add_library(polypath_fmt INTERFACE)
-if(POLYPATH_SHARED_FMT)
-  target_link_libraries(polypath_fmt INTERFACE fmt::fmt)
+# fmt's functions are compiled once: header-only they would be compiled into every file, which takes three times as
+# long, and the system's library would have to be on every computer. Other versions than 9 are used header-only.
+if(fmt_VERSION MATCHES "^9\\.")
+  add_library(polypath_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt.cc)
+  target_include_directories(polypath_fmt SYSTEM PUBLIC
+                             $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(polypath_fmt PUBLIC FMT_SHARED)  # its functions are in a library
+  target_link_options(polypath_fmt INTERFACE -Wl,--exclude-libs,libpolypath_fmt.a)  # of which no program knows
 else()
+  add_library(polypath_fmt INTERFACE)
   target_link_libraries(polypath_fmt INTERFACE fmt::fmt-header-only)
 endif()

@@ -11,12 +11,41 @@ target_precompile_headers(polypath_headers PRIVATE
   <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <thread> <tuple>
   <utility> <variant> <vector> <fmt/format.h>)
 
+# polypath_batches(RESULT NAME SOURCE...): files that include eight of the sources each, called NAME_1.cc and so on.
+# CMake's own unity files name sources by absolute paths, so that no other checkout could use what was compiled here.
+function(polypath_batches result name)
+  set(${result} ${ARGN} PARENT_SCOPE)
+  if(NOT POLYPATH_UNITY_BUILD)
+    return()
+  endif()
+  set(batches "")
+  set(text "")
+  set(number 0)
+  set(sources ${ARGN})
+  list(SORT sources)
+  while(sources)
+    list(SUBLIST sources 0 8 batch)
+    list(REMOVE_ITEM sources ${batch})
+    math(EXPR number "${number} + 1")
+    set(text "")
+    foreach(source IN LISTS batch)
+      get_filename_component(source ${source} ABSOLUTE)
+      file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
+      string(APPEND text "#include \"${source}\"\n")
+    endforeach()
+    set(file ${PROJECT_BINARY_DIR}/batches/${name}_${number}.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}")  # written only if it changes
+    list(APPEND batches ${file})
+  endwhile()
+  set(${result} ${batches} PARENT_SCOPE)
+endfunction()
+
 # polypath_compiled(TARGET): compiles a library's sources so.
 function(polypath_compiled target)
   target_compile_options(${target} PRIVATE ${POLYPATH_WARNINGS})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})  # batches name their sources so
   target_link_libraries(${target} PRIVATE polypath_fmt)
   target_precompile_headers(${target} REUSE_FROM polypath_headers)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${POLYPATH_UNITY_BUILD})
 endfunction()
 
 # polypath_layer(NAME [USES LAYER...]): the static library polypath_NAME of all sources below
@@ -28,6 +57,7 @@ function(polypath_layer name)
   if(NOT POLYPATH_WITH_CUDA)
     list(FILTER sources EXCLUDE REGEX "/src/driver/cuda/")
   endif()
+  polypath_batches(sources ${name} ${sources})
   add_library(polypath_${name} STATIC EXCLUDE_FROM_ALL ${sources})
   target_include_directories(polypath_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   polypath_compiled(polypath_${name})

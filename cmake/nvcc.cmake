@@ -1,7 +1,9 @@
 # The CUDA compiler, for kernels: on the PATH, of an installed toolkit, or of the PyPI packages that
 # requirements/build.txt names. Sets POLYPATH_NVCC, empty if there is none; POLYPATH_CUDA_INCLUDE;
-# and POLYPATH_NVCC_TARGETS: code for the GPUs that this compiler knows of 8.0, 9.0, 10.0 and 12.0,
-# and PTX of the newest one for those that come later.
+# and POLYPATH_NVCC_TARGETS. For "all" GPUs: code for those that this compiler knows of 8.0, 9.0, 10.0 and 12.0,
+# and PTX of the newest one for those that come later. For those that are "here": their code, and PTX of 8.0, from
+# which the driver makes code for others; without a GPU that takes a tenth of the time.
+set(POLYPATH_KERNELS_FOR all CACHE STRING "GPUs for which kernels are compiled: all, or those that are here")
 if(NOT POLYPATH_WITH_CUDA OR NOT POLYPATH_WITH_KERNELS)
   return()
 endif()
@@ -27,11 +29,25 @@ if(NOT POLYPATH_NVCC)
 endif()
 get_filename_component(POLYPATH_CUDA_INCLUDE ${POLYPATH_NVCC}/../../include ABSOLUTE)
 execute_process(COMMAND ${POLYPATH_NVCC} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
+set(numbers 80 90 100 120)
+if(POLYPATH_KERNELS_FOR STREQUAL "here")
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE status)
+  set(numbers "")
+  if(status EQUAL 0)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]" numbers "${found}")
+    list(REMOVE_DUPLICATES numbers)
+    string(REPLACE "." "" numbers "${numbers}")
+  endif()
+endif()
 set(POLYPATH_NVCC_TARGETS "")
-foreach(number IN ITEMS 80 90 100 120)
+set(portable 80)
+foreach(number IN LISTS numbers)
   if(known MATCHES "compute_${number}")
     list(APPEND POLYPATH_NVCC_TARGETS -gencode arch=compute_${number},code=sm_${number})
-    set(newest ${number})
+    if(POLYPATH_KERNELS_FOR STREQUAL "all")
+      set(portable ${number})
+    endif()
   endif()
 endforeach()
-list(APPEND POLYPATH_NVCC_TARGETS -gencode arch=compute_${newest},code=compute_${newest})
+list(APPEND POLYPATH_NVCC_TARGETS -gencode arch=compute_${portable},code=compute_${portable})

@@ -1,26 +1,60 @@
 """Runs the test suites one after another and sums up: what `make test` does.
 
-Usage: run_tests.py [SUITE...], the suites being default, asan, tsan, python and mpi (all of them
-when none is named). A suite that cannot be configured or built counts as one failure. Exit status
-1 if anything failed; the last line reads "N passed, N failed".
+Usage: run_tests.py [--long] [SUITE...], the suites being default, asan, tsan, python and mpi (all
+of them when none is named). With --long property tests run all their seeds and every driver call
+is made to fail, not one of each place (tests/support/effort.h). A suite that cannot be configured
+or built counts as one failure. Where the time went is printed and kept in build/reports/times.json.
+Exit status 1 if anything failed; the last line reads "N passed, N failed".
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"
 PYTHON = ROOT / ".venv" / "bin" / "python"
+
+
+@dataclass
+class Step:
+    """How long a part of a suite took."""
+
+    suite: str
+    name: str
+    seconds: float
+    processor_seconds: float  # of all processes that it started
+
+
+STEPS: list[Step] = []
+
+
+def processor_seconds() -> float:
+    """Return the processor time of all processes that were started and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+@contextmanager
+def step(suite: str, name: str) -> Iterator[None]:
+    """Print a heading, and note how long what follows takes."""
+    heading(f"{suite}: {name}")
+    start, before = time.monotonic(), processor_seconds()
+    yield
+    STEPS.append(Step(suite, name, time.monotonic() - start, processor_seconds() - before))
 
 
 @dataclass
@@ -96,47 +130,48 @@ def run_and_count(outcome: Outcome, report: Path, command: list[str]) -> None:
 def run_preset(preset: str, outcome: Outcome) -> None:
     """Configure, build and test one CMake preset."""
     prefix = without_address_randomisation() if preset == "tsan" else []
-    heading(f"{preset}: build")
-    built = run("cmake", "--preset", preset) and run(
-        *prefix, "cmake", "--build", "--preset", preset, "--parallel", str(os.cpu_count() or 2)
-    )
+    with step(preset, "build"):
+        built = run("cmake", "--preset", preset) and run(
+            *prefix, "cmake", "--build", "--preset", preset, "--parallel", str(os.cpu_count() or 2)
+        )
     if not built:
         outcome.failed, outcome.problem = 1, "does not build"
         return
-    heading(f"{preset}: tests")
     report = REPORTS / f"{preset}.xml"
     command = [*prefix, "ctest", "--preset", preset, "--output-junit", str(report)]
-    run_and_count(outcome, report, command)
+    with step(preset, "tests"):
+        run_and_count(outcome, report, command)
 
 
 def run_python(outcome: Outcome) -> None:
     """Install the package into the virtual environment and test it there."""
-    heading("python: install the package")
-    if not run("make", "--no-print-directory", "package"):
+    with step("python", "package"):
+        installed = run("make", "--no-print-directory", "package")
+    if not installed:
         outcome.failed, outcome.problem = 1, "does not install"
         return
-    heading("python: tests")
     report = REPORTS / "python.xml"
     pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", "tests/python"]
-    run_and_count(outcome, report, pytest)
+    with step("python", "tests"):
+        run_and_count(outcome, report, pytest)
 
 
 def run_mpi(outcome: Outcome) -> None:
     """Fetch Open MPI and UCX, and let them run on the stand-in driver, in all ways to launch."""
-    heading("mpi: build the stand-in driver")
     targets = ("standin_cuda", "standin_nvml", "polypath_preload", "polypath_ucx_module")
-    built = (
-        run("scripts/bootstrap", "mpi")
-        and run("cmake", "--preset", "default")
-        and run("cmake", "--build", "--preset", "default", "--target", *targets)
-    )
+    with step("mpi", "build"):
+        built = (
+            run("scripts/bootstrap", "mpi")
+            and run("cmake", "--preset", "default")
+            and run("cmake", "--build", "--preset", "default", "--target", *targets)
+        )
     if not built:
         outcome.failed, outcome.problem = 1, "does not build"
         return
-    heading("mpi: tests")
     report = REPORTS / "mpi.xml"
     pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", "tests/mpi"]
-    run_and_count(outcome, report, [*pytest, "--launch", "plain,preload,plugin"])
+    with step("mpi", "tests"):
+        run_and_count(outcome, report, [*pytest, "--launch", "plain,preload,plugin"])
 
 
 def suite_runner(suite: str) -> Callable[[Outcome], None]:
@@ -146,8 +181,31 @@ def suite_runner(suite: str) -> Callable[[Outcome], None]:
     return lambda outcome: run_preset(suite, outcome)
 
 
+def slowest(reports: list[Path], count: int) -> list[tuple[float, str]]:
+    """Return the tests of JUnit reports that took longest, with their seconds."""
+    cases = [
+        (float(case.get("time") or 0), f"{report.stem}: {case.get('name')}")
+        for report in reports
+        if report.exists()
+        for case in ElementTree.parse(report).iter("testcase")
+    ]
+    return sorted(cases, reverse=True)[:count]
+
+
+def print_times(outcomes: list[Outcome]) -> None:
+    """Print where the time went, and keep it."""
+    heading("Where the time went: seconds, and those of processors")
+    for part in STEPS:
+        print(f"{part.suite:<8} {part.name:<8} {part.seconds:>6.0f} {part.processor_seconds:>6.0f}")
+    for seconds, name in slowest([REPORTS / f"{o.suite}.xml" for o in outcomes], 10):
+        print(f"{seconds:>8.1f} s  {name}")
+    text = json.dumps([asdict(part) for part in STEPS], indent=1)
+    (REPORTS / "times.json").write_text(text, encoding="utf-8")
+
+
 def summarise(outcomes: list[Outcome]) -> int:
     """Print the summary; return the exit status."""
+    print_times(outcomes)
     heading("Summary")
     for outcome in outcomes:
         for failure in outcome.failures:
@@ -165,6 +223,9 @@ SUITES = ("default", "asan", "tsan", "python", "mpi")
 
 def main(arguments: list[str]) -> int:
     """Run the named suites, or all."""
+    if "--long" in arguments:
+        arguments = [word for word in arguments if word != "--long"]
+        os.environ["POLYPATH_TEST_LONG"] = "1"
     unknown = [name for name in arguments if name not in SUITES]
     if unknown:
         print(f"no suite '{unknown[0]}' (there are {', '.join(SUITES)})", file=sys.stderr)

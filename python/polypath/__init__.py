@@ -1,22 +1,27 @@
-"""One transfer over every path that helps: multi-path GPU copies, modelled and simulated."""
+"""One transfer over every path that helps: multi-path GPU copies, modelled and simulated.
+
+Each name is loaded when it is first used: the command `polypath` needs few of them.
+"""
 
 from __future__ import annotations
 
-from polypath import reports
-from polypath._core import (
-    Buffer,
-    Context,
-    Error,
-    Meeting,
-    Stream,
-    format_bytes,
-    parse_bytes,
-    version,
-)
-from polypath.collectives import Collectives
-from polypath.tensors import copy, copy_many, to
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from polypath import reports
+    from polypath._core import (
+        Buffer,
+        Context,
+        Error,
+        Meeting,
+        Stream,
+        format_bytes,
+        parse_bytes,
+        version,
+    )
+    from polypath.collectives import Collectives
+    from polypath.tensors import copy, copy_many, to
 
-__version__ = version()
+    __version__: str
 
 __all__ = [
     "Buffer",
@@ -34,3 +39,30 @@ __all__ = [
     "to",
     "version",
 ]
+
+_MODULES = {
+    "Collectives": "collectives",
+    "copy": "tensors",
+    "copy_many": "tensors",
+    "to": "tensors",
+}  # of the names that are not the library's own, which are in _core
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = _load(name)
+    return value
+
+
+def _load(name: str) -> object:
+    from importlib import import_module
+
+    if name == "reports":
+        return import_module("polypath.reports")
+    module = import_module(f"polypath.{_MODULES.get(name, '_core')}")
+    return module.version() if name == "__version__" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

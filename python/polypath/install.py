@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from polypath import preloading
+
 _PREFIX = Path(__file__).resolve().parent
 
 
@@ -47,7 +49,7 @@ def stand_in_dir() -> Path:
 
 def preload_library() -> Path:
     """Return the library that ``polypath run`` puts before the CUDA driver."""
-    return library_dir() / "libpolypath_preload.so"
+    return library_dir() / preloading.NAME
 
 
 def ucx_plugin_dir() -> Path:

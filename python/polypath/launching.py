@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from polypath import preloading
 from polypath.install import preload_library, ucx_plugin_dir
+from polypath.preloading import SLURM_LAUNCHER, is_launcher
 
 WAYS = ("auto", "preload", "plugin")
 
@@ -27,11 +29,6 @@ WAYS = ("auto", "preload", "plugin")
 NOT_EXECUTABLE = 126  # found, but not to be run
 NOT_FOUND = 127
 
-_SLURM_LAUNCHER = "srun"
-_LAUNCHERS = (
-    *("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun_rsh"),
-    _SLURM_LAUNCHER,
-)
 _ANSWER_SECONDS = 30
 
 
@@ -129,17 +126,12 @@ def find_program(name: str, path: str | None = None) -> str | None:
     return shutil.which(name, path=path) or shutil.which(name, path=beside_python)
 
 
-def is_launcher(program: str) -> bool:
-    """Return whether the program has the name of a launcher of MPI programs."""
-    return Path(program).name in _LAUNCHERS
-
-
 def launcher_family(program: str, environment: Mapping[str, str]) -> LauncherFamily:
     """Return the family of a launcher, which may have any name.
 
     All but Slurm's are run with --version: do not ask this about what may be no launcher.
     """
-    if Path(program).name == _SLURM_LAUNCHER:
+    if Path(program).name == SLURM_LAUNCHER:
         return LauncherFamily.SLURM
     version = answer_of([program, "--version"], environment)
     return next(
@@ -172,7 +164,7 @@ def _way_for(program: Path, how: str, launcher: LauncherFamily | None) -> tuple[
         return how, "as asked for"
     if launcher is None and _is_privileged(program):
         return "plugin", "the system ignores LD_PRELOAD for a set-user-id program"
-    return "preload", "it reaches every copy of a program that uses CUDA, with or without UCX"
+    return "preload", preloading.WHY
 
 
 def _is_privileged(program: Path) -> bool:
@@ -184,7 +176,7 @@ def _variables(way: str, around: Mapping[str, str]) -> dict[str, str]:
     name, ours = (
         ("UCX_PLUGIN_PATH", ucx_plugin_dir())
         if way == "plugin"
-        else ("LD_PRELOAD", preload_library())
+        else (preloading.VARIABLE, preload_library())
     )
     if not ours.exists():
         raise LaunchError(
@@ -192,8 +184,7 @@ def _variables(way: str, around: Mapping[str, str]) -> dict[str, str]:
             "this installation has no CUDA driver layer",
             "Install a build with POLYPATH_WITH_CUDA=ON.",
         )
-    earlier = [part for part in re.split(r"[:\s]", around.get(name, "")) if part]
-    return {name: ":".join([str(ours), *(part for part in earlier if part != str(ours))])}
+    return {name: preloading.put_before(str(ours), around.get(name, ""))}
 
 
 def _pass_on(

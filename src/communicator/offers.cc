@@ -91,11 +91,12 @@ std::optional<std::vector<Offers::Words>> Offers::decide(const std::optional<Wor
                                                          const std::function<bool()>& is_busy) {
   ++number_, waited_in_vain_ = false;
   std::optional<std::vector<Words>> all;
-  if (enter()) {
-    const bool can = mine && (number_ <= kSlots || has_all_passed(number_ - kSlots));
-    if (can) publish(*mine);
+  // Before that the slot is left alone: a rank may still have to read the verdict in it.
+  const bool is_free = number_ <= kSlots || has_all_passed(number_ - kSlots);
+  if (is_free && enter()) {
+    if (mine) publish(*mine);
     else (void)settle(refused);
-    if (can && wait(patience, is_busy) == accepted) {
+    if (mine && wait(patience, is_busy) == accepted) {
       all.emplace(static_cast<std::size_t>(ranks_));
       for (int rank = 0; rank < ranks_; ++rank)
         for (std::size_t i = 0; i < kWords; ++i)

@@ -7,9 +7,9 @@
 // The first change stands, by one atomic exchange; so all ranks do the same, however late they
 // come.
 //
-// Rings wrap: with R slots, decision n has the slot of n − R. Who offers for n knows that all ranks
-// have passed n − R, and else refuses; so no words are replaced that somebody may still read. Who
-// finds the slot with a later number has not offered for his, and so it was refused.
+// Rings wrap: with R slots, decision n has the slot of n − R. A rank that comes to n before all ranks have passed
+// n − R refuses and leaves the slot alone: another rank may still have to read the verdict or the words in it. The
+// others wait for its offer in vain, and so refuse, too.
 
 #include <array>
 #include <atomic>

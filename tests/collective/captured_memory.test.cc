@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <thread>
 
 #include "collective/open_memory.h"
@@ -69,16 +68,15 @@ TEST_F(TwoEnds, OpenMemoryForACaptureAfterAnEagerCallInVain) {
   for (const Address each : memory) driver_.free(each);
 }
 
-// The second call waits for nobody: what it would wait for is 20 s.
+// The second call does not wait: it would for eleven days.
 TEST_F(TwoEnds, AreNotWaitedForAgainByWhoCapturesAlone) {
   const Address memory = driver_.allocate(gpus_[0], 1_MiB);
   const auto end = end_of(0);
 
   EXPECT_FALSE(end->of_all({memory}, Seconds{1e-3}, true));
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_FALSE(end->of_all({memory}, Seconds{20}, true));
 
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_FALSE(end->of_all({memory}, Seconds{1e6}, true));
+
   driver_.free(memory);
 }
 

@@ -60,6 +60,43 @@ TEST(Offers, OfRanksThatAreLateAreRefusedForAll) {
   EXPECT_FALSE(late.decide(Offers::Words{3, 4}, kLong));
 }
 
+// One rank does not run while the other one makes so many calls that slots are used again: here while it asks
+// whether it is busy. Either both have accepted the first decision or neither has.
+TEST(Offers, AreTheSameForARankThatDoesNotRunForManyCalls) {
+  Shared shared(2);
+  Offers slow = shared.of(0), fast = shared.of(1);
+  Answer of_fast;
+
+  const Answer of_slow = slow.decide(Offers::Words{1, 2}, {}, [&] {
+    of_fast = fast.decide(Offers::Words{3, 4}, {});
+    for (int call = 2; call <= 200; ++call) (void)fast.decide(Offers::Words{5, 6}, {});
+    return true;
+  });
+
+  const std::vector<Offers::Words> both = {{1, 2}, {3, 4}};
+  EXPECT_EQ(of_fast, both);
+  EXPECT_EQ(of_slow, both);
+}
+
+// And what it comes to afterwards is refused by both until it has caught up.
+TEST(Offers, OfARankThatIsFarBehindAreRefusedByAll) {
+  Shared shared(2);
+  Offers slow = shared.of(0), fast = shared.of(1);
+  for (int call = 1; call <= 100; ++call)
+    EXPECT_FALSE(fast.decide(Offers::Words{3, 4}, {})) << call;
+
+  for (int call = 1; call <= 100; ++call)
+    EXPECT_FALSE(slow.decide(Offers::Words{1, 2}, {})) << call;
+
+  Answer of_slow;
+  const Answer of_fast = fast.decide(Offers::Words{3, 4}, {}, [&] {
+    of_slow = slow.decide(Offers::Words{1, 2}, {});
+    return true;
+  });
+  EXPECT_TRUE(of_fast);
+  EXPECT_EQ(of_slow, of_fast);
+}
+
 // What makes it busy ends, or the other one comes: here while it asks whether it still is.
 TEST(Offers, AreWaitedForByWhoIsBusyAnyway) {
   Shared shared(2);

@@ -87,25 +87,22 @@ class SetWithFaults : public testing::TestWithParam<KindOfSet> {
     rig_.add_engine();
   }
 
-  int uses_in_set(Call call) {
+  /// The uses of the call in a set that are made to fail.
+  std::vector<int> uses_in_set(Call call) {
     const int before = rig_.driver().uses(call);
     EXPECT_TRUE(copy());
-    const int uses = rig_.driver().uses(call) - before;
+    std::vector<int> uses = uses_to_fail(rig_.driver(), call, before);
     expect_right(true);
     return uses;
   }
 
-  /// Makes some uses of each kind of call fail, the first ones and the last ones among them.
   enum class Failing { once, for_good };
   void fail_every_call(Failing failing) {
-    constexpr int kAtEachEnd = 4;
+    rig_.driver().watch_sites();
     for (int kind = 0; kind < sim::kCallKinds; ++kind) {
       const auto call = static_cast<Call>(kind);
-      const int uses = uses_in_set(call);
-      for (int nth = 1; nth <= uses; ++nth) {
-        if (nth > kAtEachEnd && nth <= uses - kAtEachEnd && nth % stride_of_middle(uses) != 0)
-          continue;
-        SCOPED_TRACE(testing::Message() << sim::name_of(call) << ", use " << nth << " of " << uses);
+      for (const int nth : uses_in_set(call)) {
+        SCOPED_TRACE(testing::Message() << sim::name_of(call) << ", use " << nth);
         if (failing == Failing::once) rig_.driver().fail_nth(call, nth);
         else rig_.driver().fail_from(call, nth);
         const bool success = copy();
@@ -115,7 +112,6 @@ class SetWithFaults : public testing::TestWithParam<KindOfSet> {
     }
     EXPECT_THAT(rig_.close(), IsEmpty());
   }
-  static int stride_of_middle(int uses) { return std::max(1, uses / 4); }
 
   std::size_t bytes_ = GetParam().bytes;
   Rig rig_{GetParam().machine, settings_for(GetParam())};

@@ -4,16 +4,24 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "core/error.h"
+#include "support/effort.h"
 #include "support/forwarding_driver.h"
 #include "support/rig.h"
-#include "support/sanitizers.h"
 
 namespace polypath::test {
 
-/// Every how many uses of a call one is made to fail; under a sanitizer only some of the many.
-inline int stride_of(int uses) { return kSanitized ? std::max(1, uses / 3) : 1; }
+/// Of the uses of a call after `before`, counted from 1, those that are made to fail: the first and the last from
+/// each place in the program; in the long form all.
+inline std::vector<int> uses_to_fail(const sim::SimDriver& driver, sim::Call call, int before) {
+  if (!is_long()) return driver.uses_by_site(call, before);
+  std::vector<int> all(static_cast<std::size_t>(driver.uses(call) - before));
+  std::iota(all.begin(), all.end(), 1);
+  return all;
+}
 
 /// Copies of one kind. Each has another source than the one before, so that no bytes are right
 /// because they were right already.
@@ -62,13 +70,18 @@ class FaultSubject {
     return uses;
   }
 
-  /// Runs `test` for each kind of call with the number of its uses in a copy.
+  /// Runs `test` for each kind of call with the uses in a copy that are made to fail.
   template <class Test>
   void for_every_call(Test test) {
+    rig_.driver().watch_sites();
     for (int kind = 0; kind < sim::kCallKinds; ++kind) {
       const auto call = static_cast<sim::Call>(kind);
       SCOPED_TRACE(sim::name_of(call));
-      test(call, uses_in_transfer(call));
+      const int before = rig_.driver().uses(call);
+      EXPECT_TRUE(transfer());
+      const std::vector<int> uses = uses_to_fail(rig_.driver(), call, before);
+      expect_right(true);
+      test(call, uses);
     }
     EXPECT_THAT(rig_.close(), testing::IsEmpty());
   }

@@ -65,12 +65,12 @@ class Compared final : public FaultSubject {
 
 class PageableCall : public testing::TestWithParam<Situation> {
  protected:
-  /// With each use of each kind of call in a first copy, or every `step`-th.
+  /// With uses of each kind of call in a first copy.
   template <class Test>
-  void for_every_use(int step, Test test) {
-    subject_.for_every_call([&](Call call, int uses) {
-      for (int nth = 1; nth <= uses; nth += std::max(step, stride_of(uses))) {
-        SCOPED_TRACE(testing::Message() << "use " << nth << " of " << uses);
+  void for_every_use(Test test) {
+    subject_.for_every_call([&](Call call, const std::vector<int>& uses) {
+      for (const int nth : uses) {
+        SCOPED_TRACE(testing::Message() << "use " << nth);
         test(call, nth);
       }
     });
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_P(PageableCall, MayFailOnce) {
-  for_every_use(1, [&](Call call, int nth) {
+  for_every_use([&](Call call, int nth) {
     driver().fail_nth(call, nth);
 
     const bool success = subject_.transfer();
@@ -101,7 +101,7 @@ TEST_P(PageableCall, MayFailOnce) {
 }
 
 TEST_P(PageableCall, MayFailForGood) {
-  for_every_use(3, [&](Call call, int nth) {
+  for_every_use([&](Call call, int nth) {
     driver().fail_from(call, nth);
 
     const bool success = subject_.transfer();
@@ -121,9 +121,9 @@ INSTANTIATE_TEST_SUITE_P(Copies, ComparedCall, testing::Bool(),
 // Only if the copy itself fails is that the caller's business.
 TEST_P(ComparedCall, MayFailOnce) {
   Compared subject(GetParam());
-  subject.for_every_call([&](Call call, int uses) {
-    for (int nth = 1; nth <= uses; ++nth) {
-      SCOPED_TRACE(testing::Message() << "use " << nth << " of " << uses);
+  subject.for_every_call([&](Call call, const std::vector<int>& uses) {
+    for (const int nth : uses) {
+      SCOPED_TRACE(testing::Message() << "use " << nth);
       const std::uint64_t before = subject.rig().statistics().native;
       subject.rig().driver().fail_nth(call, nth);
 

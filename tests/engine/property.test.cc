@@ -10,6 +10,7 @@
 #include <map>
 
 #include "machine/load_machine.h"
+#include "support/effort.h"
 #include "support/random.h"
 #include "support/rig.h"
 #include "support/sanitizers.h"
@@ -214,7 +215,7 @@ class SmallPrograms : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Blocks, SmallPrograms, testing::Range<std::uint64_t>(0, 8));
 
 TEST_P(SmallPrograms, AreRightToTheByte) {
-  const std::uint64_t count = kSanitized ? 40 : 1000;
+  const std::uint64_t count = kSanitized ? 40 : short_or_long(150, 1000);
   run_programs(GetParam() * 10000, count, {std::size_t{1} << 20, 94, 24, random_settings}, 3);
 }
 
@@ -223,7 +224,7 @@ class LargePrograms : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Blocks, LargePrograms, testing::Range<std::uint64_t>(0, 4));
 
 TEST_P(LargePrograms, AreRightToTheByte) {
-  const std::uint64_t count = kSanitized ? 1 : 12;
+  const std::uint64_t count = kSanitized ? 1 : short_or_long(3, 12);
   const std::size_t most = std::size_t{kSanitized ? 8 : 64} << 20;
   run_programs(1000000 + GetParam() * 1000, count, {most, 99, 8, large_settings}, 1);
 }

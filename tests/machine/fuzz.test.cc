@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/source_path.h"
 
 namespace polypath::fuzz_test {
 namespace {
@@ -18,7 +19,7 @@ using nlohmann::json;
 using Generator = std::mt19937_64;
 
 std::string text_of(const std::string& zoo_name) {
-  std::ifstream file(POLYPATH_SOURCE_DIR "/machines/" + zoo_name + ".json");
+  std::ifstream file(test::source_path("machines/" + zoo_name + ".json"));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -13,6 +13,7 @@
 #include "machine/fingerprint.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
+#include "support/source_path.h"
 
 namespace polypath::test::store_test {
 namespace {
@@ -126,7 +127,7 @@ TEST_F(Store, ReadsAFileByItsPath) {
 
   ASSERT_TRUE(read_calibration(file));
   EXPECT_EQ(load_machine(file).hops[0].latency, 5_us);
-  EXPECT_FALSE(read_calibration(POLYPATH_SOURCE_DIR "/machines/beluga.json"));
+  EXPECT_FALSE(read_calibration(source_path("machines/beluga.json")));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "machine/equal.h"
 #include "machine/load_machine.h"
+#include "support/source_path.h"
 
 namespace polypath::zoo_test {
 namespace {
@@ -79,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, Zoo, testing::ValuesIn(zoo_names()), test_nam
 
 TEST(ZooNames, AreTheFilesOfTheMachinesFolder) {
   std::vector<std::string> files;
-  for (const auto& file : std::filesystem::directory_iterator(POLYPATH_SOURCE_DIR "/machines"))
+  for (const auto& file : std::filesystem::directory_iterator(test::source_path("machines")))
     if (file.path().filename() != "schema.json") files.push_back(file.path().stem());
 
   const std::vector<std::string> names = zoo_names();
@@ -89,14 +90,14 @@ TEST(ZooNames, AreTheFilesOfTheMachinesFolder) {
 }
 
 TEST(LoadMachine, ReadsAFileByItsPath) {
-  const Machine machine = load_machine(POLYPATH_SOURCE_DIR "/machines/beluga.json");
+  const Machine machine = load_machine(test::source_path("machines/beluga.json"));
 
   expect_equal(machine, load_machine("beluga"));
 }
 
 // The page promises that someone can write a file by hand from its example.
 TEST(ParseMachine, ReadsTheExampleOfTheDocumentation) {
-  std::ifstream file(POLYPATH_SOURCE_DIR "/docs/machines.md");
+  std::ifstream file(test::source_path("docs/machines.md"));
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const auto begin = page.find("```json\n") + 8;
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/planning.h"
+#include "support/effort.h"
 #include "support/random.h"
 
 namespace polypath::test::bursts_test {
@@ -18,7 +19,7 @@ Machine with_bursts(Machine machine, Random& random) {
 
 // Searches do not try everything: with other starts they end up to 2 % apart.
 TEST(Bursts, MakeNoPlanSlower) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= short_or_long<std::uint64_t>(10, 40); ++seed) {
     Random random(seed);
     const Machine machine = load_machine("synthetic:" + std::to_string(seed));
     PlannerRig without(machine), with(with_bursts(machine, random));

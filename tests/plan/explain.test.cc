@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "plan/planning.h"
+#include "support/effort.h"
 #include "support/random.h"
 
 namespace polypath::test::explain_test {
@@ -85,7 +86,7 @@ void expect_no_better_plan(Planner& planner, const Plan& plan, const PlanOptions
 }
 
 TEST(Decisions, NeverShowABetterPlanThanTheChosenOne) {
-  for (const std::string& name : zoo_and_synthetic(30)) {
+  for (const std::string& name : zoo_and_synthetic(test::short_or_long(6, 30))) {
     Rig rig(name);
     Random random(7);
     for (int round = 0; round < 6; ++round) {

@@ -6,6 +6,7 @@
 
 #include "plan/patterns.h"
 #include "plan/planning.h"
+#include "support/effort.h"
 #include "support/random.h"
 
 namespace polypath::test::found_plans_test {
@@ -53,7 +54,7 @@ Wanted any_wanted(const Machine& machine, Random& random) {
 
 TEST(FoundPlans, AnotherPlannerMakesTheSamePlanWithoutASearch) {
   Random random(12);
-  for (int seed = 0; seed < 120; ++seed) {
+  for (int seed = 0; seed < short_or_long(30, 120); ++seed) {
     SCOPED_TRACE(seed);
     PlannerRig first("synthetic:" + std::to_string(seed)), second(first.machine);
     const Wanted wanted = any_wanted(first.machine, random);

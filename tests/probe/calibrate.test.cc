@@ -31,11 +31,18 @@ class Calibrate : public testing::TestWithParam<const char*> {
     });
   }
 
+  void expect_latencies_and_bandwidths();
+  void expect_waits_of_staged_paths();
+  void expect_busy_latencies();
+  void expect_call_costs();
+  void expect_reachable_capacities();
+  void expect_sources();
+
   Machine machine_ = load_machine(GetParam());
   Calibration calibration_ = calibrated(machine_);
 };
 
-TEST_P(Calibrate, RecoversLatencyAndBandwidthOfEveryHop) {
+void Calibrate::expect_latencies_and_bandwidths() {
   for (std::size_t h = 0; h < machine_.hops.size(); ++h) {
     const Hop& hop = machine_.hops[h];
     const Hop& measured = calibration_.machine.hops[h];
@@ -47,7 +54,7 @@ TEST_P(Calibrate, RecoversLatencyAndBandwidthOfEveryHop) {
 
 // What a staged path pays from its first copy until the caller's stream goes on. Which part of it
 // is paid where cannot be seen on machines of two GPUs, and makes no difference there.
-TEST_P(Calibrate, RecoversWhatEveryStagedPathWaits) {
+void Calibrate::expect_waits_of_staged_paths() {
   const auto waits = [](const Machine& machine, const Path& path) {
     return (machine.staging(path.first, path.second) + join_latency(machine, path)).value;
   };
@@ -60,7 +67,7 @@ TEST_P(Calibrate, RecoversWhatEveryStagedPathWaits) {
             << " over " << name_of(machine_, path);
 }
 
-TEST_P(Calibrate, RecoversTheBusyLatencyOfEveryGpu) {
+void Calibrate::expect_busy_latencies() {
   Machine slow = machine_;
   for (Place& place : slow.places)
     if (place.kind == PlaceKind::gpu) place.busy_latency = 3.5_us;
@@ -81,14 +88,14 @@ TEST(CalibrateH200, SeesBusyGpus) {
   EXPECT_TRUE(within(kClose, calibrated(slow).machine.places[0].busy_latency.value, 3.5e-6));
 }
 
-TEST_P(Calibrate, RecoversEveryCallCost) {
+void Calibrate::expect_call_costs() {
   for (const CostField& cost : cost_fields())
     EXPECT_TRUE(within(kClose, (calibration_.machine.costs.*cost.value).value,
                        (machine_.costs.*cost.value).value))
         << cost.name;
 }
 
-TEST_P(Calibrate, RecoversEveryCapacityThatCopiesCanReach) {
+void Calibrate::expect_reachable_capacities() {
   probe::Knowledge truth;
   for (const Hop& hop : machine_.hops) truth.bandwidths.push_back(hop.bandwidth);
   for (const Resource& resource : machine_.resources) truth.capacities.push_back(resource.capacity);
@@ -108,7 +115,7 @@ TEST_P(Calibrate, RecoversEveryCapacityThatCopiesCanReach) {
   }
 }
 
-TEST_P(Calibrate, SaysWhereEveryNumberIsFrom) {
+void Calibrate::expect_sources() {
   const probe::Calibration& found = calibration_;
   for (const auto& sentences :
        {found.provenance.places, found.provenance.latencies, found.provenance.bandwidths})
@@ -122,6 +129,16 @@ TEST_P(Calibrate, SaysWhereEveryNumberIsFrom) {
   for (std::size_t r = 0; r < machine_.resources.size(); ++r)
     EXPECT_EQ(found.provenance.resources[r].empty(),
               !std::isfinite(machine_.resources[r].capacity.value) || !is_used(r));
+}
+
+// Calibrating takes a second: once for all that is asked of a machine.
+TEST_P(Calibrate, RecoversEveryNumberAndSaysWhereItIsFrom) {
+  expect_latencies_and_bandwidths();
+  expect_waits_of_staged_paths();
+  expect_busy_latencies();
+  expect_call_costs();
+  expect_reachable_capacities();
+  expect_sources();
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, Calibrate,

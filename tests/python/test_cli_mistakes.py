@@ -122,7 +122,7 @@ def test_pictures_need_no_home_and_say_nothing_of_it(tmp_path: Path):
 
 
 def test_an_interrupt_while_modules_are_loaded_ends_it_quietly(tmp_path: Path):
-    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    (tmp_path / "rich.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
     around = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
 
     ended = cli("machines", PYTHONPATH=around)

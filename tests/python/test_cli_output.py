@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from cli_runner import polypath, succeed
 from polypath import reports
-from polypath.cli import output
+from polypath.cli import result_files
 from polypath.cli.errors import UserError
 from polypath.cli.machine_tables import compress
 from polypath.cli.units import size_text, time_text
@@ -44,7 +44,7 @@ def test_a_file_is_replaced_with_its_mode_kept_and_nothing_left_beside_it(tmp_pa
     file.write_text("old")
     file.chmod(0o640)
 
-    output.write_file(str(file), b"new")
+    result_files.write_file(str(file), b"new")
 
     assert file.read_bytes() == b"new"
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -55,7 +55,7 @@ def test_a_new_file_has_the_usual_mode(tmp_path: Path):
     usual = tmp_path / "usual"
     usual.touch()
 
-    output.write_file(str(tmp_path / "new"), b"")
+    result_files.write_file(str(tmp_path / "new"), b"")
 
     assert (tmp_path / "new").stat().st_mode == usual.stat().st_mode
 
@@ -64,7 +64,7 @@ def test_a_link_stays_a_link(tmp_path: Path):
     (tmp_path / "target").write_text("old")
     (tmp_path / "link").symlink_to("target")
 
-    output.write_file(str(tmp_path / "link"), b"new")
+    result_files.write_file(str(tmp_path / "link"), b"new")
 
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_bytes() == b"new"
@@ -86,7 +86,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "replace", full)
 
     with pytest.raises(UserError, match="No space left"):
-        output.write_file(str(file), b"new")
+        result_files.write_file(str(file), b"new")
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
 

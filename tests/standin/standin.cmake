@@ -7,10 +7,6 @@ target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_sources(test_standin PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc ${CMAKE_CURRENT_LIST_DIR}/peer.cc)
 target_link_libraries(test_standin PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
-target_compile_definitions(test_standin PRIVATE STANDIN_PEER="$<TARGET_FILE:standin_peer>")
-foreach(program IN ITEMS test_standin standin_peer)
-  target_compile_definitions(${program} PRIVATE STANDIN_FOLDER="${PROJECT_BINARY_DIR}/standin")
-endforeach()
 add_dependencies(test_standin standin_peer)
 foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report polypath_ranks
         polypath_nodes)

@@ -1,27 +1,41 @@
-"""The command `polypath`: how it starts and how it ends. The commands are in app.py."""
+"""The command `polypath`: how it starts and how it ends. The commands are in commands/."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 
 from polypath.cli.statuses import INTERRUPTED
+
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default the one of this process; return the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     _stand_in_for_closed_streams()
     _tolerate_narrow_encodings()
     try:
-        # Here, not above: an interrupt while modules are loaded is one like any other.
-        from polypath.cli.running import run_app
-
-        return run_app(arguments)
+        return _run(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
         _forget_lost_messages()
+
+
+def _run(words: list[str]) -> int:
+    """Load no more than these words take: an interrupt meanwhile is one like any other."""
+    if words[:1] == ["run"]:
+        from polypath.cli.plain_run import become
+
+        status = become(words[1:])
+        if status is not None:
+            return status
+    from polypath.cli.running import run_words
+
+    return run_words(words)
 
 
 def _stand_in_for_closed_streams() -> None:

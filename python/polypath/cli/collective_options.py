@@ -1,50 +1,47 @@
 """What commands take that are about collectives."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 from typing import Annotated, Any, Dict, Optional  # noqa: UP035
 
-import typer
-
 from polypath.cli.arguments import choice, names, whole_numbers
+from polypath.cli.declared import Option
 from polypath.cli.errors import UserError
 
 AlgorithmsOption = Annotated[
     Optional[str],
-    typer.Option("--algorithms", metavar="LIST", help="Of a collective: flat,ring,auto."),
+    Option("--algorithms", metavar="LIST", help="Of a collective: flat,ring,auto."),
 ]
 TypeOption = Annotated[
     Optional[str],
-    typer.Option(
-        "--type", metavar="NAME", help="Of its elements: float32, bfloat16, int64 and so on."
-    ),
+    Option("--type", metavar="NAME", help="Of its elements: float32, bfloat16, int64 and so on."),
 ]
 ReductionOption = Annotated[
     Optional[str],
-    typer.Option("--reduction", metavar="NAME", help="sum, product, min, max or average."),
+    Option("--reduction", metavar="NAME", help="sum, product, min, max or average."),
 ]
 RootOption = Annotated[
-    Optional[int], typer.Option("--root", metavar="RANK", min=0, help="Of reduce and broadcast.")
+    Optional[int], Option("--root", metavar="RANK", min=0, help="Of reduce and broadcast.")
 ]
 InPlaceOption = Annotated[
     Optional[bool],
-    typer.Option("--in-place", help="Of a collective: its input and output are one memory."),
+    Option("--in-place", help="Of a collective: its input and output are one memory."),
 ]
 AnyOrderOption = Annotated[
     Optional[bool],
-    typer.Option(
+    Option(
         "--any-order",
         help="Of a collective: algorithms whose rounding depends on the size may be chosen.",
     ),
 ]
 NodesOption = Annotated[
     Optional[int],
-    typer.Option(
+    Option(
         "--nodes", metavar="COUNT", help="Of a collective: so many of the machine, on its network."
     ),
 ]
 CountsOption = Annotated[
     Optional[str],
-    typer.Option(
+    Option(
         "--counts",
         metavar="LIST",
         help="Of alltoallv: what each rank sends to each, in proportion: 0,3,1,0 of two.",

@@ -1,27 +1,30 @@
-"""The command that a document came from, so that its reader can run it again."""
+"""The words of the run that is under way, for documents that say how to make them again."""
 
 from __future__ import annotations
 
-import shlex
-from typing import Any
-
-import typer
-
-from polypath.cli.output import Document
-
-ARGUMENTS = "polypath.arguments"  # where the context keeps them
 RESULTS = ("--json", "--plot")  # where results go is not part of what is measured
+_words: list[str] = []
+
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from typing import Any
 
 
-def remember_arguments(context: Any, arguments: list[str]) -> None:
-    """Keep a command's arguments as they were typed."""
-    context.meta[ARGUMENTS] = list(arguments)
+def remember(words: list[str]) -> None:
+    """Keep a command line as it was typed."""
+    _words[:] = words
 
 
-def add_command(document: Document, context: typer.Context) -> None:
+def program_words() -> list[str] | None:
+    """Return what follows "--", if there is one: a program, whatever it looks like."""
+    return _words[_words.index("--") + 1 :] if "--" in _words else None
+
+
+def add_command(document: dict[str, Any]) -> None:
     """Put the command that runs into a document: its field `command`."""
-    words = ["polypath", str(context.info_name), *_what_is_measured(context.meta[ARGUMENTS])]
-    document["command"] = shlex.join(words)
+    import shlex
+
+    document["command"] = shlex.join(["polypath", *_what_is_measured(_words)])
 
 
 def _what_is_measured(arguments: list[str]) -> list[str]:

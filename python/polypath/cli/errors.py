@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import re
 from collections.abc import Iterable
@@ -87,6 +86,7 @@ def meant_place(name: str) -> str:
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return " Did you mean NAME?" for the one of the names that is closest, if there is one."""
+    import difflib
 
     def likeness(other: str) -> float:
         return difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()

@@ -1,11 +1,10 @@
 """What `polypath bench jacobi` takes, and what it asks for."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 from typing import Annotated, Any, Dict, List, Optional  # noqa: UP035
 
-import typer
-
 from polypath.cli.arguments import check_range, choice, names
+from polypath.cli.declared import Option
 from polypath.cli.errors import UserError
 from polypath.cli.sizes import parse_sizes
 
@@ -17,17 +16,15 @@ SIZES = "1M:256M"  # of a halo, unless others are named
 
 RowsOption = Annotated[
     Optional[int],
-    typer.Option("--rows", metavar="COUNT", min=1, help="Of jacobi: rows of each GPU."),
+    Option("--rows", metavar="COUNT", min=1, help="Of jacobi: rows of each GPU."),
 ]
 IterationsOption = Annotated[
     Optional[int],
-    typer.Option(
-        "--iterations", metavar="COUNT", min=2, help="Of jacobi: an even number that is timed."
-    ),
+    Option("--iterations", metavar="COUNT", min=2, help="Of jacobi: an even number that is timed."),
 ]
 KernelEfficiencyOption = Annotated[
     Optional[float],
-    typer.Option(
+    Option(
         "--kernel-efficiency",
         metavar="SHARE",
         min=0.001,

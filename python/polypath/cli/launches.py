@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-
-import typer
 
 from polypath.cli.arguments import choice
 from polypath.cli.errors import UserError
-from polypath.cli.output import notice
+from polypath.cli.notices import notice
 from polypath.launching import WAYS, Launch, LaunchError, plan_launch
 
 
@@ -21,15 +20,15 @@ def launch_of(command: Sequence[str], how: str, around: dict[str, str], quiet: b
         if error.shell_status is None:
             raise UserError(error.problem, error.why, error.remedy) from None
         notice(str(error))
-        raise typer.Exit(error.shell_status) from None
+        sys.exit(error.shell_status)
     for line in () if quiet else (f"by {launch.way}: {launch.why}", *launch.notes):
         notice(line)
     return launch
 
 
-def say_not_run(launch: Launch, error: OSError) -> None:
+def say_not_run(name: str, error: OSError) -> None:
     """Say why the system does not run a program that there is."""
     notice(
-        f"'{launch.arguments[0]}' cannot be run ({error.strerror}) "
+        f"'{name}' cannot be run ({error.strerror}) "
         "Name a program, or a script whose first line says what runs it."
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from polypath import _core, reports
 from polypath.cli.errors import UserError
-from polypath.cli.output import notice
+from polypath.cli.notices import notice
 from polypath.messages import is_utf8
 
 DEFAULT_MACHINE = "h200x4"
@@ -16,8 +16,7 @@ NO_GPU = (
 )
 
 
-@dataclass(frozen=True)
-class MachineChoice:
+class MachineChoice(NamedTuple):
     """The machine of a run, and the line that says so where nobody asked for it."""
 
     name: str

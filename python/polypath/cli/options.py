@@ -1,32 +1,29 @@
 """The options and arguments that commands have in common."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 from typing import Annotated, List, Optional  # noqa: UP035
-
-import typer
 
 from polypath import _core
 from polypath.cli.arguments import EXECUTORS, ISSUERS
+from polypath.cli.declared import Argument, Option
 from polypath.cli.machine_choice import DEFAULT_MACHINE
 
-Source = Annotated[str, typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")]
-Destination = Annotated[str, typer.Argument(metavar="DST", help="Where they go: gpu1 or host.")]
+Source = Annotated[str, Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")]
+Destination = Annotated[str, Argument(metavar="DST", help="Where they go: gpu1 or host.")]
 OptionalSource = Annotated[
-    Optional[str], typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")
+    Optional[str], Argument(metavar="SRC", help="Where the bytes are, such as gpu0.")
 ]
 SourceOrAll = Annotated[
     Optional[str],
-    typer.Argument(metavar="SRC", help="Where the bytes are, such as gpu0; all: every pair."),
+    Argument(metavar="SRC", help="Where the bytes are, such as gpu0; all: every pair."),
 ]
 OptionalDestination = Annotated[
-    Optional[str], typer.Argument(metavar="DST", help="Where they go: gpu1 or host.")
+    Optional[str], Argument(metavar="DST", help="Where they go: gpu1 or host.")
 ]
-Size = Annotated[
-    str, typer.Argument(metavar="SIZE", help="Bytes; K, M and G are powers of 1024: 512M.")
-]
+Size = Annotated[str, Argument(metavar="SIZE", help="Bytes; K, M and G are powers of 1024: 512M.")]
 PlanWords = Annotated[
     List[str],  # noqa: UP006
-    typer.Argument(
+    Argument(
         metavar="TRANSFERS",
         help="SRC DST SIZE, any number of SRC:DST:SIZE, or PATTERN SIZE, where PATTERN is one of "
         f"{', '.join(_core.patterns())}.",
@@ -34,7 +31,7 @@ PlanWords = Annotated[
 ]
 MachineOption = Annotated[
     Optional[str],
-    typer.Option(
+    Option(
         "--machine",
         metavar="NAME|FILE",
         help="Machine to simulate. Default: POLYPATH_MACHINE, else this computer's GPUs, else "
@@ -43,7 +40,7 @@ MachineOption = Annotated[
 ]
 SizesOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--sizes",
         metavar="LIST",
         help="Comma list of sizes and ranges that double: 64K,1M:512M.",
@@ -51,66 +48,66 @@ SizesOption = Annotated[
 ]
 ExecutorOption = Annotated[
     str,
-    typer.Option("--executor", metavar="NAME", help=f"How it runs: {', '.join(EXECUTORS)}."),
+    Option("--executor", metavar="NAME", help=f"How it runs: {', '.join(EXECUTORS)}."),
 ]
 IssuersOption = Annotated[
     Optional[str],
-    typer.Option(
+    Option(
         "--issuers", metavar="NAME", help=f"Who issues several transfers: {', '.join(ISSUERS)}."
     ),
 ]
 GpusOption = Annotated[
     Optional[int],
-    typer.Option(
+    Option(
         "--gpus", metavar="COUNT", min=1, help="Of a pattern or collective: the first GPUs only."
     ),
 ]
 FirstGpusOption = Annotated[
     Optional[int],
-    typer.Option(
+    Option(
         "--gpus", metavar="COUNT", min=1, help="Of a collective or jacobi: the first GPUs only."
     ),
 ]
 ExplainOption = Annotated[
-    bool, typer.Option("--explain", help="Of several transfers: why each path is in or out.")
+    bool, Option("--explain", help="Of several transfers: why each path is in or out.")
 ]
 PathsOption = Annotated[
     Optional[str],
-    typer.Option("--paths", metavar="LIST", help="Use exactly these: direct,gpu2,host."),
+    Option("--paths", metavar="LIST", help="Use exactly these: direct,gpu2,host."),
 ]
 SharesOption = Annotated[
     Optional[str],
-    typer.Option("--shares", metavar="LIST", help="Fix the shares: direct=0.9,host=0.1."),
+    Option("--shares", metavar="LIST", help="Fix the shares: direct=0.9,host=0.1."),
 ]
 ChunksOption = Annotated[
     Optional[str],
-    typer.Option("--chunks", metavar="LIST", help="Fix chunk counts: host=8,gpu2=4."),
+    Option("--chunks", metavar="LIST", help="Fix chunk counts: host=8,gpu2=4."),
 ]
 JsonOption = Annotated[
     Optional[str],
-    typer.Option("--json", metavar="FILE", help="Write the result as JSON; - for stdout."),
+    Option("--json", metavar="FILE", help="Write the result as JSON; - for stdout."),
 ]
 PlotOption = Annotated[
-    Optional[str], typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+    Optional[str], Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
 ]
 WindowOption = Annotated[
     Optional[int],
-    typer.Option("--window", metavar="COUNT", help="Copies in flight at a time. Default: 1."),
+    Option("--window", metavar="COUNT", help="Copies in flight at a time. Default: 1."),
 ]
 PiecesOption = Annotated[
     Optional[int],
-    typer.Option("--pieces", metavar="COUNT", help="Copies that `many` asks for together."),
+    Option("--pieces", metavar="COUNT", help="Copies that `many` asks for together."),
 ]
 VerifyOption = Annotated[
-    bool, typer.Option("--verify/--no-verify", help="Compare every byte of the destination.")
+    bool, Option("--verify/--no-verify", help="Compare every byte of the destination.")
 ]
 TunedOption = Annotated[
     Optional[str],
-    typer.Option("--output", metavar="FILE", help="Write the plans for POLYPATH_TUNED."),
+    Option("--output", metavar="FILE", help="Write the plans for POLYPATH_TUNED."),
 ]
 SubjectOption = Annotated[
     Optional[str],
-    typer.Option(
+    Option(
         "--machine",
         metavar="NAME|FILE",
         help="Simulated machine to measure. Default: POLYPATH_MACHINE, else the GPUs here.",
@@ -118,5 +115,5 @@ SubjectOption = Annotated[
 ]
 CalibratedOption = Annotated[
     Optional[str],
-    typer.Option("--output", metavar="FILE", help="Write the machine with its measured numbers."),
+    Option("--output", metavar="FILE", help="Write the machine with its measured numbers."),
 ]

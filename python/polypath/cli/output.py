@@ -1,21 +1,20 @@
-"""Where results go: tables to the terminal, JSON and pictures to files, notices to stderr."""
+"""Where results go: tables to the terminal, JSON and pictures to files.
+
+What only files take is in result_files.py, and loaded where there is a file.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Callable
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from polypath.cli.errors import UserError, WriteError
+from polypath.cli.errors import UserError
 
 Document = dict[str, Any]
 STDOUT = "-"
@@ -28,12 +27,6 @@ def console_for(json_target: str | None) -> Console:
     if console.width < LEAST_WIDTH:
         console.width = LEAST_WIDTH
     return console
-
-
-def notice(text: str) -> None:
-    """Print one line about the run to stderr, if that takes it."""
-    with contextlib.suppress(OSError):
-        print(f"polypath: {text}", file=sys.stderr)
 
 
 def write_json(document: Document, target: str | None) -> None:
@@ -50,41 +43,24 @@ def write_text(text: str, target: str | None) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
+        from polypath.cli.result_files import write_file
+
         write_file(target, text.encode())
 
 
 def check_writable(target: str | None) -> None:
     """Refuse a file that cannot be written, before any work is done for it."""
-    if target is None or target == STDOUT:
-        return
-    path = Path(target)
-    with _refusal(target):
-        if not target:
-            raise FileNotFoundError(None, "its name is empty")
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
-        if path.exists() and not os.access(path, os.W_OK):
-            raise PermissionError(None, "this user may not write it")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(None, f"there is no folder {path.parent}")
-        if _is_replaceable(path):
-            _check_folder(path.resolve().parent)
+    if target is not None and target != STDOUT:
+        from polypath.cli.result_files import check_file
 
-
-def _check_folder(folder: Path) -> None:
-    """Make a file there and remove it: rights alone do not tell of all that may be in the way."""
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(None, f"this user may not write to {folder}")
-    handle, temporary = tempfile.mkstemp(prefix=".polypath-", dir=folder)
-    os.close(handle)
-    Path(temporary).unlink()
+        check_file(target)
 
 
 def check_different(**targets: str | None) -> None:
     """Refuse to write what two options ask for to one and the same place, by the options' names."""
     named = [(f"--{name}", target) for name, target in targets.items() if target is not None]
     for (first, one), (second, other) in itertools.combinations(named, 2):
-        if one == other or _are_one_file(one, other):
+        if one == other or (STDOUT not in (one, other) and _are_one_file(one, other)):
             where = "stdout" if other == STDOUT else f"'{other}'"
             raise UserError(
                 f"{first} and {second} cannot both go to {where}",
@@ -94,59 +70,9 @@ def check_different(**targets: str | None) -> None:
 
 
 def _are_one_file(one: str, other: str) -> bool:
-    """Return whether these name one file; a device such as /dev/null takes any number."""
-    paths = Path(one), Path(other)
-    return (
-        STDOUT not in (one, other)
-        and paths[0].resolve() == paths[1].resolve()
-        and _is_replaceable(paths[0])
-    )
+    from polypath.cli.result_files import are_one_file
 
-
-def write_file(target: str, content: bytes) -> None:
-    """Write a file completely or not at all; a device or pipe is written to as it is."""
-    path = Path(target)
-    with _refusal(target, WriteError, "See its folder and its free space, or name another file."):
-        if _is_replaceable(path):
-            _replace(path.resolve(), content)
-        else:
-            path.write_bytes(content)
-
-
-def _is_replaceable(path: Path) -> bool:
-    return path.is_file() or not path.exists()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:32]}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-@contextlib.contextmanager
-def _refusal(
-    target: str,
-    kind: type[UserError] = UserError,
-    remedy: str = "Name a file in a folder you may write to.",
-) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise kind(f"file '{target}' cannot be written", why, remedy) from None
+    return are_one_file(one, other)
 
 
 @contextlib.contextmanager
@@ -160,6 +86,8 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     if not console.is_terminal:
         yield lambda *_: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(description, total=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -26,6 +25,8 @@ class Sentence:
 
     def lines(self, width: int) -> list[str]:
         """Return the text in lines of at most so many columns; longer words are cut."""
+        import textwrap
+
         broken = textwrap.wrap(self._text, max(1, width), break_on_hyphens=False) or [""]
         return [line.replace(_NO_BREAK, " ") for line in broken]
 

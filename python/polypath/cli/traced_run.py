@@ -48,7 +48,7 @@ def _run(launch: Launch, around: dict[str, str]) -> int | None:
     try:
         status = _wait_for(launch.arguments, {**around, **launch.environment})
     except OSError as error:
-        say_not_run(launch, error)
+        say_not_run(launch.arguments[0], error)
         return None
     return status if status >= 0 else ENDED_BY_SIGNAL - status
 

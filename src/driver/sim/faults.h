@@ -2,7 +2,9 @@
 // Which driver calls there are, how often each was made, and which one is to fail.
 
 #include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace polypath::sim {
 
@@ -50,8 +52,16 @@ class Faults {
   void count(Call call);
   [[nodiscard]] int uses(Call call) const { return uses_[static_cast<std::size_t>(call)]; }
 
+  /// From now on keeps from where in the program each call is made: its chain of return addresses.
+  void watch_sites() { watches_ = true; }
+  /// Of the uses after the first `before` ones, the first and the last from each place in the program,
+  /// counted from 1. All others repeat one of these.
+  [[nodiscard]] std::vector<int> uses_by_site(Call call, int before) const;
+
  private:
   std::array<int, kCallKinds> uses_ = {};
+  bool watches_ = false;
+  std::array<std::vector<std::uint64_t>, kCallKinds> sites_;  ///< of each use since watch_sites()
   Call call_ = Call::allocate;
   int fails_at_ = 0;
   bool for_good_ = false;

@@ -127,6 +127,9 @@ class SimDriver final : public Driver {
   void fail_from(Call call, int nth);
   void clear_faults();
   [[nodiscard]] int uses(Call call) const;
+  /// As those of Faults.
+  void watch_sites();
+  [[nodiscard]] std::vector<int> uses_by_site(Call call, int before) const;
 
   static constexpr std::size_t kMostViolations = 100;
 

@@ -113,6 +113,16 @@ void SimDriver::clear_faults() {
   faults_.clear();
 }
 
+void SimDriver::watch_sites() {
+  const std::scoped_lock lock(mutex_);
+  faults_.watch_sites();
+}
+
+std::vector<int> SimDriver::uses_by_site(Call call, int before) const {
+  const std::scoped_lock lock(mutex_);
+  return faults_.uses_by_site(call, before);
+}
+
 int SimDriver::uses(Call call) const {
   const std::scoped_lock lock(mutex_);
   return faults_.uses(call);

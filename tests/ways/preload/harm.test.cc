@@ -61,35 +61,16 @@ class Harm : public testing::TestWithParam<Case> {
   }
 };
 
-// Whether all that differs is that calls have blocked.
-bool only_blocked(const std::string& difference) {
-  std::istringstream lines(difference);
-  for (std::string line; std::getline(lines, line);)
-    if (line.find(": blocked' instead of") == std::string::npos) return false;
-  return true;
-}
-
-// On a busy computer a call may take long that is held up by nothing: what has blocked is given
-// more time once.
-ProgramRun run_with_patience(const Case& of, const ProgramRun& plain, const Variables& variables) {
-  std::vector<std::string> command = command_of(of);
-  const ProgramRun first = run_program(command, variables);
-  const std::string found = difference(plain, first);
-  if (found.empty() || !only_blocked(found)) return first;
-  command.emplace_back("watchdog=8000");
-  return run_program(command, variables);
-}
-
 TEST_P(Harm, IsNotDone) {
   const ProgramRun plain = run_plain(command_of(GetParam()), variables_of(GetParam()));
   if (plain.status == kCannotRunHere) GTEST_SKIP() << plain.output;
   ASSERT_EQ(plain.status, 0) << plain.output << plain.errors;
 
   Variables variables = variables_of(GetParam());
-  const ProgramRun preloaded = run_with_patience(GetParam(), plain, variables);
+  const ProgramRun preloaded = run_program(command_of(GetParam()), variables);
   variables["POLYPATH_PREPARE"] = "background";
   variables["POLYPATH_PREPARE_AFTER"] = "0";
-  const ProgramRun prepared_beside = run_with_patience(GetParam(), plain, variables);
+  const ProgramRun prepared_beside = run_program(command_of(GetParam()), variables);
 
   EXPECT_EQ(difference(plain, preloaded), "") << preloaded.errors;
   if (GetParam().several_paths) EXPECT_GT(preloaded.calls("accelerated"), 0U) << preloaded.errors;

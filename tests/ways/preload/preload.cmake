@@ -8,15 +8,12 @@ add_subdirectory(ways/preload/module)
 target_sources(test_preload PRIVATE ways/preload/program_run.cc
                                     ways/preload/program_difference.cc)
 target_link_libraries(test_preload PRIVATE polypath_preload_code)
-target_compile_definitions(test_preload PRIVATE
-                           POLYPATH_PRELOAD="$<TARGET_FILE:polypath_preload>"
-                           POLYPATH_PROGRAMS="$<TARGET_FILE_DIR:preload_copies>"
-                           POLYPATH_CALLED_LAZY="$<TARGET_FILE:preload_called_lazy>"
-                           POLYPATH_CALLED_SEALED="$<TARGET_FILE:preload_called_sealed>"
-                           POLYPATH_UCX_MODULE="$<TARGET_FILE:polypath_ucx_module>"
-                           POLYPATH_UCX_CUDA="$<TARGET_FILE:preload_uct_cuda>"
-                           POLYPATH_UCX_FOLDER="$<TARGET_FILE_DIR:preload_uct_cuda>"
-                           POLYPATH_STANDIN="${PROJECT_BINARY_DIR}/standin")
+set_source_files_properties(ways/preload/module.test.cc PROPERTIES COMPILE_DEFINITIONS
+  "POLYPATH_UCX_MODULE=\"$<TARGET_FILE:polypath_ucx_module>\";POLYPATH_UCX_CUDA=\"$<TARGET_FILE:preload_uct_cuda>\";\
+POLYPATH_UCX_FOLDER=\"$<TARGET_FILE_DIR:preload_uct_cuda>\"")
+set_source_files_properties(ways/preload/call_slots.test.cc PROPERTIES COMPILE_DEFINITIONS
+  "POLYPATH_CALLED_LAZY=\"$<TARGET_FILE:preload_called_lazy>\";\
+POLYPATH_CALLED_SEALED=\"$<TARGET_FILE:preload_called_sealed>\"")
 # The libraries call back into the program.
 set_target_properties(test_preload PROPERTIES ENABLE_EXPORTS ON)
 add_dependencies(test_preload polypath_preload polypath_ucx_module preload_programs

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
 from polypath import _core, reports
 from polypath.cli.arguments import ALL_PAIRS, check_range, overrides, pair_or_all
@@ -23,7 +22,8 @@ from polypath.cli.collective_options import (
     refuse,
 )
 from polypath.cli.collective_tables import show_collective_bench
-from polypath.cli.command_line import add_command, remember_arguments
+from polypath.cli.command_line import add_command
+from polypath.cli.declared import Argument
 from polypath.cli.errors import UserError, did_you_mean
 from polypath.cli.jacobi_options import SIZES as SIZES_OF_HALOS
 from polypath.cli.jacobi_options import (
@@ -36,6 +36,7 @@ from polypath.cli.jacobi_options import (
 )
 from polypath.cli.jacobi_tables import show_jacobi_bench
 from polypath.cli.machine_choice import choose_machine
+from polypath.cli.notices import notice
 from polypath.cli.options import (
     ChunksOption,
     ExecutorOption,
@@ -55,7 +56,6 @@ from polypath.cli.options import (
 from polypath.cli.output import (
     Document,
     console_for,
-    notice,
     progress_bar,
     write_json,
 )
@@ -91,22 +91,8 @@ MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 
 
-class BenchCommand(TyperCommand):
-    """`polypath bench`, which knows what other commands measure, whatever options follow."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse the name of another command before its options are called unknown."""
-        if args:
-            _refuse_own_command(args[0])
-        remember_arguments(ctx, args)
-        return super().parse_args(ctx, args)
-
-
 def bench(
-    context: typer.Context,
-    operation: Annotated[
-        str, typer.Argument(metavar="OP", help=f"One of {', '.join(OPERATIONS)}.")
-    ],
+    operation: Annotated[str, Argument(metavar="OP", help=f"One of {', '.join(OPERATIONS)}.")],
     source: SourceOrAll = None,
     destination: OptionalDestination = None,
     machine: MachineOption = None,
@@ -133,6 +119,7 @@ def bench(
     verify: VerifyOption = True,
 ) -> None:
     """Measure an operation over a range of sizes, beside the same with native copies."""
+    refuse_own_command(operation)
     check_results(json_target, plot)
     chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)
     of_jacobi = jacobi_options(rows, iterations, kernel_efficiency)
@@ -140,23 +127,22 @@ def bench(
         refuse(chosen, "it is for collectives")
         _refuse_options_of_copies(source, pieces, shares, chunks, window)
         choices = jacobi_choices(executor, paths, gpus, of_jacobi) | {"verify": verify}
-        bench_jacobi(context, sizes, machine, json_target, plot, choices)
+        bench_jacobi(sizes, machine, json_target, plot, choices)
         return
     refuse(of_jacobi, "it is for jacobi")
     if is_collective(operation, algorithms is not None):
         _refuse_options_of_copies(source, pieces, shares, chunks, window, plot)
         choices = collective_choices(operation, executor, paths, gpus, chosen) | {"verify": verify}
-        bench_collective(context, operation, parse_sizes(sizes), machine, json_target, choices)
+        bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
         return
     refuse(chosen, "it is for collectives")
     _check_copies(operation, source, window, pieces, gpus)
     how = overrides(executor, paths, shares, chunks)
     how |= {"window": 1 if window is None else window, "pieces": pieces, "verify": verify}
-    bench_copies(context, operation, (source, destination), sizes, machine, json_target, plot, how)
+    bench_copies(operation, (source, destination), sizes, machine, json_target, plot, how)
 
 
 def bench_copies(
-    context: typer.Context,
     operation: str,
     places: tuple[str | None, str | None],
     sizes: str,
@@ -173,7 +159,7 @@ def bench_copies(
         sizes = SIZES_OF_PAIRS if ends[0] == ALL_PAIRS else sizes
     numbers = parse_sizes(sizes)
     document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
-    add_command(document, context)
+    add_command(document)
     write_json(document, json_target)
     write_curves(document, plot)
     choice.announce()
@@ -206,7 +192,6 @@ def _check_copies(
 
 
 def bench_collective(
-    context: typer.Context,
     collective: str,
     sizes: list[int],
     machine: str | None,
@@ -219,7 +204,7 @@ def bench_collective(
         document = reports.collective_bench(
             collective, sizes, machine=choice.name, progress=progress, **choices
         )
-    add_command(document, context)
+    add_command(document)
     write_json(document, json_target)
     choice.announce()
     show_collective_bench(console_for(json_target), document)
@@ -227,7 +212,6 @@ def bench_collective(
 
 
 def bench_jacobi(
-    context: typer.Context,
     sizes: str,
     machine: str | None,
     json_target: str | None,
@@ -239,7 +223,7 @@ def bench_jacobi(
     halos = parse_halos(SIZES_OF_HALOS if sizes == SIZES else sizes)
     with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
         document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
-    add_command(document, context)
+    add_command(document)
     write_json(document, json_target)
     write_jacobi_curves(document, plot)
     choice.announce()
@@ -247,7 +231,8 @@ def bench_jacobi(
     check_verified(document, choices["verify"])
 
 
-def _refuse_own_command(operation: str) -> None:
+def refuse_own_command(operation: str) -> None:
+    """Refuse the name of another command."""
     if operation in OWN_COMMANDS:
         raise UserError(
             f"{operation} is no operation of bench",
@@ -260,7 +245,7 @@ def default_places(operation: str) -> tuple[str, str]:
     """Return the places an operation runs between by default; refuse one that there is not."""
     if operation in PLACES:
         return PLACES[operation]
-    _refuse_own_command(operation)
+    refuse_own_command(operation)
     raise UserError(
         f"operation '{operation}' is unknown",
         f"the operations are {', '.join(OPERATIONS)}",
@@ -312,4 +297,4 @@ def check_verified(bench: Document, wanted: bool) -> None:
     wrong = dict.fromkeys(sizes)  # once, of however many pairs
     if wanted and wrong:
         notice(f"wrong bytes at {', '.join(wrong)} (compared with the source) This is a bug.")
-        raise typer.Exit(RUN_ERROR)
+        sys.exit(RUN_ERROR)

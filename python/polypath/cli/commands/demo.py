@@ -1,19 +1,18 @@
 """`polypath demo`: what multi-path transfers gain here, else on simulated machines."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 from typing import Annotated
-
-import typer
 
 from polypath import _core
 from polypath.cli.commands.demo_gpus import show_gpus
 from polypath.cli.commands.demo_machines import show_machines
+from polypath.cli.declared import Option
 from polypath.cli.output import console_for
 
 
 def demo(
     simulated: Annotated[
-        bool, typer.Option("--simulated", help="Show simulated machines even if there are GPUs.")
+        bool, Option("--simulated", help="Show simulated machines even if there are GPUs.")
     ] = False,
 ) -> None:
     """Show what multi-path transfers gain: on the GPUs here, else on simulated machines."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import typer
+import sys
+
 from rich.text import Text
 
 from polypath.cli.diagnosis import Finding, diagnose
@@ -34,7 +35,7 @@ def doctor(json_target: JsonOption = None) -> None:
         )
     console.print(table)
     if not healthy:
-        raise typer.Exit(RUN_ERROR)
+        sys.exit(RUN_ERROR)
 
 
 def _text(finding: Finding) -> Sentence:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.console import Console
 
 from polypath import reports
 from polypath.cli.calibration_tables import calibration_table, missing_text
 from polypath.cli.collective_options import refuse
+from polypath.cli.declared import Option
 from polypath.cli.learnt_table import learnt_table
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.machine_tables import (
@@ -29,7 +29,7 @@ from polypath.cli.tables import heading, settings_table
 def info(
     machine: MachineOption = None,
     settings: Annotated[
-        bool, typer.Option("--settings", help="List the POLYPATH_* settings instead.")
+        bool, Option("--settings", help="List the POLYPATH_* settings instead.")
     ] = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,

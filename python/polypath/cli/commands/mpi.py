@@ -1,9 +1,8 @@
 """`polypath mpi`: MPI messages with and without Polypath."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
+import sys
 from typing import Optional
-
-import typer
 
 from polypath import reports
 from polypath.cli.errors import UserError
@@ -30,11 +29,11 @@ from polypath.cli.mpi.request import Request, make_request, stand_in_folder
 from polypath.cli.mpi.rounds import RanksError, Round, Rounds
 from polypath.cli.mpi.stack import Stack, find_stack
 from polypath.cli.mpi.tables import show_mpi
+from polypath.cli.notices import notice
 from polypath.cli.options import JsonOption, PlotOption
 from polypath.cli.output import (
     Document,
     console_for,
-    notice,
     progress_bar,
     write_json,
 )
@@ -119,7 +118,7 @@ def _document(request: Request, stack: Stack) -> Document:
         if not error.outcome.own_message():  # else the launcher's would only hide it
             _show_messages(error.outcome.distinct_messages()[-MOST_LINES:])
         notice(str(error))
-        raise typer.Exit(RUN_ERROR) from None
+        sys.exit(RUN_ERROR)
     _pass_on(rounds)
     return document_of(request, stack, rounds)
 
@@ -146,4 +145,4 @@ def _require_right_bytes(request: Request, document: Document) -> None:
         ]
         if wrong:
             notice(f"wrong bytes {how}: {', '.join(wrong)} (compared with what was sent)")
-            raise typer.Exit(RUN_ERROR)
+            sys.exit(RUN_ERROR)

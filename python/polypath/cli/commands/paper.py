@@ -1,11 +1,10 @@
 """`polypath paper [EXPERIMENT...]`."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 from functools import partial
 from typing import Annotated, List, Optional  # noqa: UP035
 
-import typer
-
+from polypath.cli.declared import Argument, Option
 from polypath.cli.errors import UserError
 from polypath.cli.options import JsonOption
 from polypath.cli.output import (
@@ -27,15 +26,13 @@ from polypath.cli.papers.tables import show
 REAL = Experiment("real", "On this computer's GPUs", real_gpus.run)
 Names = Annotated[
     Optional[List[str]],  # noqa: UP006
-    typer.Argument(metavar="EXPERIMENT", help=f"Of {', '.join(NAMES)}; all without one."),
+    Argument(metavar="EXPERIMENT", help=f"Of {', '.join(NAMES)}; all without one."),
 ]
 HtmlOption = Annotated[
     Optional[str],
-    typer.Option(
-        "--html", metavar="FILE", help="Write a report with plots, one file; - for stdout."
-    ),
+    Option("--html", metavar="FILE", help="Write a report with plots, one file; - for stdout."),
 ]
-RealOption = Annotated[bool, typer.Option("--real", help="Measure what the GPUs here allow.")]
+RealOption = Annotated[bool, Option("--real", help="Measure what the GPUs here allow.")]
 
 
 def paper(

@@ -1,13 +1,12 @@
 """`polypath run -- COMMAND...`."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 import os
 import sys
 from typing import Annotated, Optional
 
-import typer
-
 from polypath.cli.collective_options import refuse
+from polypath.cli.declared import Argument, Option
 from polypath.cli.launches import launch_of, say_not_run
 from polypath.cli.output import STDOUT, check_writable, console_for, write_json
 from polypath.cli.run_report import (
@@ -22,23 +21,21 @@ from polypath.launching import NOT_EXECUTABLE, WAYS, Launch
 
 
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="What to run.")],
-    how: Annotated[
-        str, typer.Option("--how", metavar="WAY", help=f"One of {', '.join(WAYS)}.")
-    ] = "auto",
+    command: Annotated[list[str], Argument(metavar="COMMAND...", help="What to run.")],
+    how: Annotated[str, Option("--how", metavar="WAY", help=f"One of {', '.join(WAYS)}.")] = "auto",
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Say nothing but what goes wrong.")
+        bool, Option("--quiet", "-q", help="Say nothing but what goes wrong.")
     ] = False,
     report: Annotated[
         Optional[str],
-        typer.Option(
+        Option(
             "--report",
             metavar="FILE",
             help="Write what became of its copies as JSON; - for stdout.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the command instead of running it.")
+        bool, Option("--dry-run", help="Show the command instead of running it.")
     ] = False,
 ) -> None:
     """Run an unchanged program, its large copies over every path that helps."""
@@ -52,7 +49,7 @@ def run(
             return
         _become(launch)
     else:
-        raise typer.Exit(_run_and_report(command, how, report, quiet))
+        sys.exit(_run_and_report(command, how, report, quiet))
 
 
 def _run_and_report(command: list[str], how: str, target: str, quiet: bool) -> int:
@@ -63,7 +60,7 @@ def _run_and_report(command: list[str], how: str, target: str, quiet: bool) -> i
         try:
             status = run_to_the_end(launch, around)
         except OSError as error:
-            say_not_run(launch, error)
+            say_not_run(launch.arguments[0], error)
             return NOT_EXECUTABLE
         document = report_of(launch, status, folder)
     write_json(document, target)
@@ -82,5 +79,5 @@ def _become(launch: Launch) -> None:
     try:
         os.execvpe(launch.arguments[0], launch.arguments, {**os.environ, **launch.environment})
     except OSError as error:
-        say_not_run(launch, error)
-        raise typer.Exit(NOT_EXECUTABLE) from None
+        say_not_run(launch.arguments[0], error)
+        sys.exit(NOT_EXECUTABLE)

@@ -1,17 +1,18 @@
 """`polypath trace SRC DST SIZE`, and `polypath trace -- COMMAND...`."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
+import sys
 from pathlib import Path
 from typing import Annotated, Any, List, Optional  # noqa: UP035
-
-import typer
-from typer.core import TyperCommand
 
 from polypath import parse_bytes, reports
 from polypath.cli.arguments import overrides
 from polypath.cli.collective_options import refuse
+from polypath.cli.command_line import program_words
+from polypath.cli.declared import Argument, Option
 from polypath.cli.errors import UserError
 from polypath.cli.machine_choice import choose_machine
+from polypath.cli.notices import notice
 from polypath.cli.options import (
     ChunksOption,
     ExecutorOption,
@@ -19,39 +20,24 @@ from polypath.cli.options import (
     PathsOption,
     SharesOption,
 )
-from polypath.cli.output import STDOUT, check_writable, console_for, notice, write_json
+from polypath.cli.output import STDOUT, check_writable, console_for, write_json
 from polypath.cli.traced_run import trace_program
 from polypath.launching import WAYS
 
-_PROGRAM = "polypath.program"
-
-
-class TraceCommand(TyperCommand):
-    """What comes after "--" is a program to run, whatever it looks like."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Keep the program from being taken for places and options."""
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_PROGRAM] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, args)
-
 
 def trace(
-    context: typer.Context,
     output: Annotated[
-        str, typer.Option("--output", metavar="FILE", help="Write the timeline; - for stdout.")
+        str, Option("--output", metavar="FILE", help="Write the timeline; - for stdout.")
     ],
     transfer: Annotated[
         Optional[List[str]],  # noqa: UP006
-        typer.Argument(
+        Argument(
             metavar="[SRC DST SIZE | -- COMMAND...]",
             help="One transfer, which is simulated, or a program, whose copies are recorded.",
         ),
     ] = None,
     how: Annotated[
-        str, typer.Option("--how", metavar="WAY", help=f"Of a program: one of {', '.join(WAYS)}.")
+        str, Option("--how", metavar="WAY", help=f"Of a program: one of {', '.join(WAYS)}.")
     ] = "auto",
     machine: MachineOption = None,
     executor: ExecutorOption = "auto",
@@ -60,11 +46,11 @@ def trace(
     chunks: ChunksOption = None,
 ) -> None:
     """Write a timeline that Perfetto opens: of simulated copies, or of a program's real ones."""
-    program = context.meta.get(_PROGRAM)
+    program = program_words()
     check_writable(output)
     if program is not None:
         _refuse_both(transfer, machine, executor, paths, shares, chunks)
-        raise typer.Exit(_trace_program(program, how, output))
+        sys.exit(_trace_program(program, how, output))
     source, destination, size = _transfer(transfer)
     refuse({"--how": None if how == "auto" else how}, "it is for a program, after '--'")
     choice = choose_machine(machine)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.console import Console
 
 from polypath import reports
 from polypath.cli.arguments import executors, pair
+from polypath.cli.declared import Option
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     JsonOption,
@@ -38,7 +38,7 @@ def tune(
     machine: MachineOption = None,
     sizes: SizesOption = "8M,64M,512M",
     executor: Annotated[
-        str, typer.Option("--executor", metavar="LIST", help="Search for these executors.")
+        str, Option("--executor", metavar="LIST", help="Search for these executors.")
     ] = "stream,graph",
     json_target: JsonOption = None,
     output: TunedOption = None,

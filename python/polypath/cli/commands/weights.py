@@ -6,13 +6,13 @@ import importlib
 import re
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from polypath import parse_bytes
 from polypath.cli.arguments import pair
 from polypath.cli.commands.bench import check_verified
+from polypath.cli.declared import Option
 from polypath.cli.errors import UserError, meant_place
 from polypath.cli.options import JsonOption, OptionalDestination, OptionalSource
 from polypath.cli.output import (
@@ -32,11 +32,9 @@ MOST_REPEATS = 1000
 def weights(
     source: OptionalSource = None,
     destination: OptionalDestination = None,
-    total: Annotated[
-        str, typer.Option("--total", metavar="SIZE", help="Bytes of all tensors.")
-    ] = "16G",
+    total: Annotated[str, Option("--total", metavar="SIZE", help="Bytes of all tensors.")] = "16G",
     repeats: Annotated[
-        int, typer.Option("--repeats", metavar="COUNT", help="How often each copy is timed.")
+        int, Option("--repeats", metavar="COUNT", help="How often each copy is timed.")
     ] = 5,
     json_target: JsonOption = None,
 ) -> None:

@@ -1,10 +1,9 @@
 """The options of `polypath mpi`."""
 
-# No postponed annotations here: typer evaluates these at run time, on Python 3.9 too.
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 from typing import Annotated, Optional
 
-import typer
-
+from polypath.cli.declared import Option
 from polypath.cli.mpi.request import (
     DRIVERS,
     MEMORIES,
@@ -16,22 +15,20 @@ from polypath.cli.mpi.request import (
     WINDOWS,
 )
 
-RanksOption = Annotated[int, typer.Option("--ranks", metavar="COUNT", help="Processes.")]
+RanksOption = Annotated[int, Option("--ranks", metavar="COUNT", help="Processes.")]
 OperationsOption = Annotated[
-    str, typer.Option("--operations", metavar="LIST", help=f"Of {', '.join(OPERATIONS)}.")
+    str, Option("--operations", metavar="LIST", help=f"Of {', '.join(OPERATIONS)}.")
 ]
 MessageSizesOption = Annotated[
-    str, typer.Option("--sizes", metavar="LIST", help="Comma list of sizes and FIRST:LAST.")
+    str, Option("--sizes", metavar="LIST", help="Comma list of sizes and FIRST:LAST.")
 ]
 WindowsOption = Annotated[
     Optional[str],
-    typer.Option(
-        "--window", metavar="LIST", help=f"Messages in flight at a time. Default: {WINDOWS}."
-    ),
+    Option("--window", metavar="LIST", help=f"Messages in flight at a time. Default: {WINDOWS}."),
 ]
 BuffersOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--buffers",
         metavar="FROM,INTO",
         help=f"Memory of the sender and of the receiver, each one of {', '.join(MEMORIES)}; "
@@ -40,7 +37,7 @@ BuffersOption = Annotated[
 ]
 BufferPerMessageOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--buffer-per-message",
         help="Each message of a window has a buffer of its own. Default: all lie in one, as in "
         "the OSU micro-benchmarks.",
@@ -48,29 +45,29 @@ BufferPerMessageOption = Annotated[
 ]
 SolverRowsOption = Annotated[
     Optional[int],
-    typer.Option(
+    Option(
         "--rows",
         metavar="COUNT",
         help=f"Of {SOLVER}: rows of each rank, 1 to {MOST_ROWS}. Default: {ROWS}.",
     ),
 ]
 CheckOption = Annotated[
-    bool, typer.Option("--check/--no-check", help="Compare every byte of every message.")
+    bool, Option("--check/--no-check", help="Compare every byte of every message.")
 ]
 RepeatsOption = Annotated[
     Optional[int],
-    typer.Option(
+    Option(
         "--repeats",
         metavar="COUNT",
         help=f"Rounds with and without Polypath. Default: {REPEATS}; with the stand-in 1.",
     ),
 ]
 SecondsOption = Annotated[
-    float, typer.Option("--seconds", metavar="S", help="Most that one measurement takes.")
+    float, Option("--seconds", metavar="S", help="Most that one measurement takes.")
 ]
 DriverOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--driver",
         metavar="NAME",
         help=f"One of {', '.join(DRIVERS)}; the stand-in needs no GPU and checks bytes only.",
@@ -78,9 +75,9 @@ DriverOption = Annotated[
 ]
 LauncherOption = Annotated[
     Optional[str],
-    typer.Option("--mpirun", metavar="COMMAND", help="How ranks are started, used as it is."),
+    Option("--mpirun", metavar="COMMAND", help="How ranks are started, used as it is."),
 ]
 CompilerOption = Annotated[
     Optional[str],
-    typer.Option("--mpicc", metavar="FILE", help="The compiler wrapper of the same MPI."),
+    Option("--mpicc", metavar="FILE", help="The compiler wrapper of the same MPI."),
 ]

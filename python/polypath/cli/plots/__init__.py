@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from pathlib import PurePath
+from importlib import import_module
 
 from polypath.cli.errors import UserError
-from polypath.cli.output import Document, check_different, check_writable, write_file
-
-# It warns of a home that it cannot write to, and of the fonts that it looks for the first time.
-logging.getLogger("matplotlib").setLevel(logging.ERROR)
+from polypath.cli.output import Document, check_different, check_writable
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -18,7 +14,7 @@ def check_picture(target: str | None) -> None:
     """Refuse a picture that cannot be written, before any work is done for it."""
     if target is None:
         return
-    if PurePath(target).suffix.lower() not in FORMATS:
+    if _suffix(target) not in FORMATS:
         raise UserError(
             f"picture '{target}' has no known format",
             f"the formats are {', '.join(FORMATS)}",
@@ -36,51 +32,49 @@ def check_results(json_target: str | None, plot: str | None) -> None:
 
 def write_machine(machine: Document, target: str | None, simulated: bool) -> None:
     """Draw the places and hops of a machine, schema polypath.machine/1."""
-    if target:
-        from polypath.cli.plots.machine import draw
-
-        write_file(target, draw(machine, PurePath(target).suffix[1:].lower(), simulated))
+    _write(target, "machine", machine, simulated)
 
 
 def write_timeline(plan: Document, target: str | None) -> None:
     """Draw when each chunk of a plan is on which hop, schema polypath.plan/1."""
-    if target:
-        from polypath.cli.plots.timeline import draw
-
-        write_file(target, draw(plan, PurePath(target).suffix[1:].lower()))
+    _write(target, "timeline", plan)
 
 
 def write_curves(bench: Document, target: str | None) -> None:
     """Draw bandwidth and speed-up, schema polypath.bench/1: over size, or as maps of all pairs."""
-    if target and bench.get("all_pairs"):
-        from polypath.cli.plots.pairs import draw as draw_pairs
-
-        write_file(target, draw_pairs(bench, PurePath(target).suffix[1:].lower()))
-    elif target:
-        from polypath.cli.plots.curves import draw
-
-        write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))
+    _write(target, "pairs" if bench.get("all_pairs") else "curves", bench)
 
 
 def write_jacobi_curves(bench: Document, target: str | None) -> None:
     """Draw the time of an iteration and speed-up over the halo's size, a line per way."""
-    if target:
-        from polypath.cli.plots.jacobi import draw
-
-        write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))
+    _write(target, "jacobi", bench)
 
 
 def write_calibration(calibration: Document, target: str | None) -> None:
     """Draw measured numbers beside nominal ones, schema polypath.calibration/1."""
-    if target:
-        from polypath.cli.plots.calibration import draw
-
-        write_file(target, draw(calibration, PurePath(target).suffix[1:].lower()))
+    _write(target, "calibration", calibration)
 
 
 def write_mpi_curves(bench: Document, target: str | None) -> None:
     """Draw bandwidth and speed-up of MPI messages, one column per operation."""
-    if target:
-        from polypath.cli.plots.mpi import draw
+    _write(target, "mpi", bench)
 
-        write_file(target, draw(bench, PurePath(target).suffix[1:].lower()))
+
+def _write(target: str | None, name: str, document: Document, *more: object) -> None:
+    """Draw what the module of that name here draws, if it is wanted."""
+    if not target:
+        return
+    import logging
+
+    # It warns of a home that it cannot write to, and of the fonts that it looks for the first time.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from polypath.cli.result_files import write_file
+
+    picture = import_module(f"polypath.cli.plots.{name}").draw
+    write_file(target, picture(document, _suffix(target)[1:], *more))
+
+
+def _suffix(target: str) -> str:
+    from pathlib import PurePath
+
+    return PurePath(target).suffix.lower()

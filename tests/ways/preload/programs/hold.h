@@ -1,9 +1,13 @@
 #pragma once
 // Streams that are held until somebody lets them go, and whether a call came back before.
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -81,13 +85,28 @@ class Hold {
   CUdeviceptr scratch_ = 0;
 };
 
-/// Runs `action` in a thread of its own after some time, unless it is taken back before.
+/// Whether some other thread of this process runs or waits for a processor.
+inline bool others_run() {
+  const std::string self = std::to_string(gettid());
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == self) continue;
+    std::ifstream file(task.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    const auto name_end = stat.rfind(')');  // "pid (name) state ..."; a thread that has just ended has none
+    if (name_end != std::string::npos && stat.compare(name_end, 3, ") R") == 0) return true;
+  }
+  return false;
+}
+
+/// Runs `action` in a thread of its own once all other threads have been waiting for some time in sum, unless it is
+/// taken back before. Time in which one wants a processor does not count, so that a busy computer makes no
+/// difference; where waiting means spinning, as it may on GPUs, it is ten times that time.
 class After {
  public:
   After(std::chrono::milliseconds time, std::function<void()> action)
       : thread_([this, time, action = std::move(action)] {
-          std::unique_lock lock(mutex_);
-          if (changed_.wait_for(lock, time, [this] { return taken_back_; })) return;
+          if (!is_idle_for(time)) return;
           happened_ = true;
           action();
         }) {}
@@ -108,6 +127,17 @@ class After {
   }
 
  private:
+  /// False if taken back.
+  bool is_idle_for(std::chrono::milliseconds time) {
+    constexpr std::chrono::milliseconds kLook{5};
+    std::unique_lock lock(mutex_);
+    for (std::chrono::milliseconds idle{0}, all{0}; idle < time && all < 10 * time; all += kLook) {
+      if (changed_.wait_for(lock, kLook, [this] { return taken_back_; })) return false;
+      if (!others_run()) idle += kLook;
+    }
+    return true;
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   bool taken_back_ = false, happened_ = false;
@@ -115,7 +145,7 @@ class After {
 };
 
 inline std::chrono::milliseconds watchdog_time() {
-  return std::chrono::milliseconds(options().number("watchdog", 1000));
+  return std::chrono::milliseconds(options().number("watchdog", 300));
 }
 
 /// Whether `calls` come back only because `hold` was let go after a while.

@@ -1,0 +1,22 @@
+#include "support/effort.h"
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace polypath::test {
+
+bool is_long() {
+  const char* value = std::getenv("POLYPATH_TEST_LONG");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+std::vector<std::uint64_t> seeds(std::uint64_t count, std::uint64_t brief) {
+  if (const char* one = std::getenv("POLYPATH_TEST_SEED")) return {std::stoull(one)};
+  const std::uint64_t chosen = short_or_long(brief, count);
+  std::vector<std::uint64_t> result;
+  for (std::uint64_t k = 0; k < chosen; ++k) result.push_back(k * count / chosen);
+  return result;
+}
+
+}  // namespace polypath::test
