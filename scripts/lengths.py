@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Says how long functions and files are, and complains where they are beyond what is read at once.
+"""Says how long functions and files are, and complains of functions beyond what is read at once.
 
 Functions are counted by lizard in lines of code, without comments and blank lines; files in lines.
+A file may be as long as its one purpose needs, up to a limit at which it surely has several.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ FOLDERS = ("benchmarks", "examples", "include", "python", "scripts", "src", "tes
 SUFFIXES = (".c", ".cc", ".h", ".py")
 NINE_IN_TEN_FUNCTIONS = 15
 LONGEST_FUNCTION = 50
-NINE_IN_TEN_FILES = 200
+LONGEST_FILE = 500
 
 
 def nine_in_ten(lengths: list[int]) -> int:
@@ -48,16 +49,20 @@ def main() -> int:
     files = source_files()
     functions = functions_of(files)
     ninth = nine_in_ten([length for length, _ in functions])
-    ninth_file = nine_in_ten([len(path.read_text("utf-8").splitlines()) for path in files])
+    file_lengths = {path: len(path.read_text("utf-8").splitlines()) for path in files}
     too_long = [
         f"{where} has {length} lines" for length, where in functions if length > LONGEST_FUNCTION
     ]
     print(f"{len(functions)} functions, nine in ten have at most {ninth} lines")
+    ninth_file = nine_in_ten(list(file_lengths.values()))
     print(f"{len(files)} files, nine in ten have at most {ninth_file} lines")
     if ninth > NINE_IN_TEN_FUNCTIONS:
         too_long.append(f"nine in ten functions are to have at most {NINE_IN_TEN_FUNCTIONS} lines")
-    if ninth_file > NINE_IN_TEN_FILES:
-        too_long.append(f"nine in ten files are to have at most {NINE_IN_TEN_FILES} lines")
+    too_long += [
+        f"{path.relative_to(ROOT)} has {length} lines"
+        for path, length in file_lengths.items()
+        if length > LONGEST_FILE
+    ]
     print(*too_long, sep="\n")
     return 1 if too_long else 0
 

@@ -2,8 +2,8 @@
 
 Usage: tidy.py [--all] [--base COMMIT] [--jobs N]
 
-Without --all: sources that changed since COMMIT or are not committed, and those that include a
-header that changed. COMMIT is the merge base with origin/main; where that is HEAD itself, as in a
+Without --all: sources that changed since COMMIT or are not committed, and for each header that
+changed one that includes it. COMMIT is the merge base with origin/main; where that is HEAD itself, as in a
 fresh clone, it is the last commit of more than a day before HEAD. A source that was clean is
 remembered by all that clang-tidy read of the project, in $XDG_CACHE_HOME/polypath/tidy.
 Exit status 1 if a source has findings.
@@ -116,11 +116,17 @@ def is_clean(source: Path) -> bool:
 
 
 def selected(base: str) -> list[Path]:
-    """Return the sources that changed, or include a header that changed."""
+    """Return the sources that changed, and one that includes each header that changed."""
     changed = {(ROOT / name).resolve() for name in changed_files(base)}
     if ROOT / ".clang-tidy" in changed:
         return all_sources()
-    return [file for file in all_sources() if file in changed or changed & set(included_by(file))]
+    sources = all_sources()
+    chosen = [file for file in sources if file in changed]
+    for header in sorted(path for path in changed if path.suffix == ".h"):
+        readers = [file for file in sources if header in included_by(file)]
+        if readers and not set(readers) & set(chosen):
+            chosen.append(next((r for r in readers if r.stem == header.stem), readers[0]))
+    return chosen
 
 
 def parsed() -> argparse.Namespace:
