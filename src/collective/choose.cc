@@ -25,7 +25,8 @@ bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
 // What programs of copies must gain over one of kernels alone among ranks that are processes.
 // Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
 // (results/h100x2/copies_among_ranks.json). Among four that share ports they take 1.15 to 1.86
-// times as long, kernels 1.09 at most from 8 MiB on (results/h100x4/collectives.json).
+// times as long (results/h100x4/collectives.json), rings 1.13 to 1.39 (collectives_ring.json), and
+// kernels 1.09 at most from 8 MiB to 1 GiB (collectives_chosen.json).
 double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks) {
   return ranks.size() > 2 && share_a_port(machine, ranks) ? 0.5 : 0.1;
 }
