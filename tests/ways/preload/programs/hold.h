@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -10,8 +11,10 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "options.h"
 
@@ -85,25 +88,27 @@ class Hold {
   CUdeviceptr scratch_ = 0;
 };
 
-/// Whether some other thread of this process runs or waits for a processor.
-inline bool others_run() {
-  const std::string self = std::to_string(gettid());
+/// The other threads of this process that run or wait for a processor.
+inline std::set<std::string> others_that_run() {
+  std::set<std::string> running;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (task.path().filename() == self) continue;
     std::ifstream file(task.path() / "stat");
     std::string stat;
     std::getline(file, stat);
     const auto name_end =
-        stat.rfind(')');  // "pid (name) state ..."; a thread that has just ended has none
-    if (name_end != std::string::npos && stat.compare(name_end, 3, ") R") == 0) return true;
+        stat.rfind(')');  // "pid (name) state ..."; of a thread that has just ended nothing
+    if (name_end != std::string::npos && stat.compare(name_end, 3, ") R") == 0)
+      running.insert(task.path().filename());
   }
-  return false;
+  running.erase(std::to_string(gettid()));
+  return running;
 }
 
 /// Runs `action` in a thread of its own once all other threads have been waiting for some time
-/// without a break, unless it is taken back before. A thread that wants a processor is such a
-/// break, so that a busy computer makes no difference. Where threads wait by looking again and
-/// again, it is after forty times that time.
+/// without a break, unless it is taken back before. A thread that wants a processor at two looks in
+/// a row is such a break, so that a busy computer makes no difference; one that looks for something
+/// every now and then is none. Where threads wait without ever sleeping, as they may on GPUs, it is
+/// after twenty times that time.
 class After {
  public:
   After(std::chrono::milliseconds time, std::function<void()> action)
@@ -132,10 +137,16 @@ class After {
   /// False if taken back.
   bool is_idle_for(std::chrono::milliseconds time) {
     constexpr std::chrono::milliseconds kLook{5};
+    std::set<std::string> before;
     std::unique_lock lock(mutex_);
-    for (std::chrono::milliseconds idle{0}, all{0}; idle < time && all < 40 * time; all += kLook) {
+    for (std::chrono::milliseconds idle{0}, all{0}; idle < time && all < 20 * time; all += kLook) {
       if (changed_.wait_for(lock, kLook, [this] { return taken_back_; })) return false;
-      idle = others_run() ? std::chrono::milliseconds{0} : idle + kLook;
+      std::set<std::string> now = others_that_run();
+      const bool goes_on = std::any_of(now.begin(), now.end(), [&](const std::string& thread) {
+        return before.contains(thread);
+      });
+      idle = goes_on ? std::chrono::milliseconds{0} : idle + kLook;
+      before = std::move(now);
     }
     return true;
   }
