@@ -169,7 +169,9 @@ def test_what_ctest_knows_is_read(tmp_path: Path) -> None:
 def package(tmp_path: Path) -> Path:
     """A package with a fault."""
     write_tree(tmp_path, {PYTHON.file: (SOURCE.encode(), 0o644)}, [PYTHON])
-    return tmp_path / "python"
+    package = tmp_path / "python" / "polypath"
+    (package / "__init__.py").touch()  # else the installed one is found first
+    return package.parent
 
 
 def asking(package: Path, right: str, suite: str = "python") -> Test:
