@@ -115,6 +115,12 @@ bool Lanes::any_ends_soon() const {
                      [this](const auto& lane) { return is_free(*lane) && !lane->hops_.is_idle(); });
 }
 
+std::vector<EventHandle> Lanes::ends_of_staged() const {
+  std::vector<EventHandle> ends;
+  for (const auto& lane : lanes_) lane->hops_.add_ends(ends);
+  return ends;
+}
+
 Lane* Lanes::find_free(bool apart) {
   const auto is_apart = [&](const Lane* lane) {
     return std::find(lent_apart_.begin(), lent_apart_.end(), lane) == lent_apart_.end();

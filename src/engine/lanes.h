@@ -74,6 +74,9 @@ class Lanes {
   [[nodiscard]] bool empty() const { return lanes_.empty(); }
   /// True if there is one in which something runs that does not wait for its borrower.
   [[nodiscard]] bool any_ends_soon() const;
+  /// Of each ring the end of what uses it last: until then other GPUs read or write the program's
+  /// memory.
+  [[nodiscard]] std::vector<EventHandle> ends_of_staged() const;
 
  private:
   [[nodiscard]] bool is_free(const Lane& lane) const;

@@ -63,7 +63,10 @@ int write_all(int file, const std::string& text) {
 }  // namespace
 
 std::string calibration_path(const Machine& nominal, const std::string& driver) {
-  const std::string name = fmt::format("{}-{}.json", fingerprint(nominal), driver);
+  return cache_path(fmt::format("{}-{}.json", fingerprint(nominal), driver));
+}
+
+std::string cache_path(const std::string& name) {
   return (cache_folder() / "polypath" / name).string();
 }
 

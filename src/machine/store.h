@@ -20,6 +20,9 @@ struct CalibratedMachine {
 /// taken for the real one. Error (unsupported) if there is no home folder either.
 std::string calibration_path(const Machine& nominal, const std::string& driver);
 
+/// $XDG_CACHE_HOME/polypath/NAME, likewise.
+std::string cache_path(const std::string& name);
+
 /// Writes `text` to `path` completely or not at all, and makes the folders above it. Error
 /// (unsupported) names the path and says why not.
 void write_whole(const std::string& path, const std::string& text);

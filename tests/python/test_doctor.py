@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -82,3 +83,41 @@ def test_a_machine_that_there_is_not_is_a_finding(monkeypatch: pytest.MonkeyPatc
     assert run.status == 1
     assert states(run.json())["machine"] == "missing"
     assert "Did you mean beluga?" in run.stdout
+
+
+def keep_pairs(folder: Path, pairs: list[dict], boot: str | None = None) -> None:
+    here = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    (folder / "polypath").mkdir(parents=True)
+    document = {"schema": "polypath.peers/1", "boot": boot or here, "driver": "580", "pairs": pairs}
+    (folder / "polypath" / "peers.json").write_text(json.dumps(document))
+
+
+def test_gpus_whose_bytes_were_lost_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pair = {"accessing": "0000:1b:00.0", "owner": "0000:2a:00.0", "right": False}
+    keep_pairs(tmp_path, [pair, {**pair, "owner": "0000:39:00.0", "right": True}])
+
+    finding = diagnosis._pairs()
+
+    assert finding.state == "missing"
+    assert "0000:1b:00.0 and 0000:2a:00.0" in finding.found
+    assert "0000:39:00.0" not in finding.found
+
+
+def test_pairs_that_are_right_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    keep_pairs(tmp_path, [{"accessing": "a", "owner": "b", "right": True}])
+
+    assert diagnosis._pairs().state == "ok"
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"boot": "another", "pairs": [{}]}'])
+def test_pairs_of_another_start_count_for_nothing(
+    text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if text is not None:
+        (tmp_path / "polypath").mkdir()
+        (tmp_path / "polypath" / "peers.json").write_text(text)
+
+    assert diagnosis._pairs().state == "note"

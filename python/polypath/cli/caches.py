@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from polypath.cli.errors import UserError
 
@@ -39,3 +41,17 @@ def check_cache_folder(problem: str, folder: Path) -> None:
             f"this user may not write to {folder}",
             "Set XDG_CACHE_HOME to a folder that you may write to.",
         ) from None
+
+
+def seen_pairs() -> list[dict[str, Any]]:
+    """Return the pairs of GPUs between which bytes have been looked at since the computer started.
+
+    Each has `accessing` and `owner`, addresses on the bus, and `right`. Empty where nothing is
+    kept, or what is kept is of another start.
+    """
+    try:
+        kept = json.loads((cache_folder("what was seen") / "peers.json").read_text("utf-8"))
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return list(kept["pairs"]) if kept["boot"] == boot else []
+    except (OSError, ValueError, KeyError, TypeError, UserError):
+        return []

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polypath import Error, _core, reports
+from polypath.cli.caches import seen_pairs
 from polypath.cli.errors import with_suggestion
 from polypath.cli.output import Document
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
@@ -45,7 +46,7 @@ def _machine() -> list[Finding]:
     real, note = _core.chosen()
     findings = [_gpus(real)]
     if real:
-        findings.append(_calibration(note))
+        findings += [_calibration(note), _pairs()]
     return [*findings, _transfer(real)]
 
 
@@ -105,6 +106,19 @@ def _calibration(note: str) -> Finding:
         remedy = "Run it again when nothing else runs: polypath calibrate."
         return Finding("calibration", "missing", kept["missing"][0]["consequence"], remedy)
     return Finding("calibration", "ok", f"Complete, from {kept['file']}. {note}".strip())
+
+
+def _pairs() -> Finding:
+    """Return what has been seen of bytes between GPUs since the computer was started."""
+    pairs = seen_pairs()
+    if not pairs:
+        remedy = "That is looked at when copies first need it."
+        return Finding("bytes between GPUs", "note", "Not looked at since the last start.", remedy)
+    lost = [f"{pair['accessing']} and {pair['owner']}" for pair in pairs if not pair["right"]]
+    if lost:
+        remedy = "Turn off ACS or the IOMMU. Until then copies go without these ways."
+        return Finding("bytes between GPUs", "missing", f"Lost: {', '.join(lost)}.", remedy)
+    return Finding("bytes between GPUs", "ok", f"{len(pairs)} ordered pairs, all bytes arrived.")
 
 
 def _transfer(real: bool) -> Finding:

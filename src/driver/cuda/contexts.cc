@@ -1,13 +1,25 @@
 #include "driver/cuda/contexts.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "core/error.h"
+#include "driver/cuda/gpu_facts.h"
 #include "driver/cuda/peer_access.h"
+#include "driver/cuda/peer_check.h"
 #include "driver/cuda/stream_room.h"
+#include "driver/cuda/verified_peers.h"
 
 namespace polypath::cuda {
+namespace {
+
+std::size_t index_of(int gpu) { return static_cast<std::size_t>(gpu); }
+
+const std::string& bus_of(int gpu) { return facts().gpus.at(index_of(gpu)).bus_id; }
+
+}  // namespace
 
 Contexts::Contexts(bool peer_access)
     : cuda_(DriverLibrary::get().functions), peer_access_(peer_access), process_(getpid()) {}
@@ -90,22 +102,83 @@ std::uint64_t id_of(ContextPointer context) {
 
 void Contexts::connect(int a, int b) {
   if (a == b || !peer_access_) return;
-  auto& connected = connected_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+  auto& connected = connected_[index_of(a)][index_of(b)];
   if (connected.load(std::memory_order_acquire)) return;
-  enable(a, b);
-  enable(b, a);
+  const std::scoped_lock lock(connecting_);
+  if (connected.load(std::memory_order_acquire)) return;
+  open(a, b);
   connected.store(true, std::memory_order_release);
+  connected_[index_of(b)][index_of(a)].store(true, std::memory_order_release);
 }
 
-bool Contexts::reaches(int from, int to) const {
+void Contexts::require(int a, int b) {
+  connect(a, b);
+  if (!lost_[index_of(a)][index_of(b)].load(std::memory_order_acquire)) return;
+  fail(ErrorCode::driver, fmt::format("GPU {} and GPU {} cannot exchange bytes", a, b),
+       "the driver grants access, and what one writes into the other's memory does not arrive",
+       "Turn ACS or the IOMMU off ('polypath doctor' lists such GPUs), or set "
+       "POLYPATH_PEER_ACCESS=0.");
+}
+
+void Contexts::open(int a, int b) {
+  VerifiedPeers& verified = VerifiedPeers::of_process();
+  const auto forth = verified.arrive(bus_of(a), bus_of(b));
+  const auto back = verified.arrive(bus_of(b), bus_of(a));
+  bool usable = forth.value_or(true) && back.value_or(true);
+  if (usable && (!forth || !back)) usable = open_unseen(a, b);
+  else if (usable) enable(a, b), enable(b, a);
+  if (usable) return;
+  lost_[index_of(a)][index_of(b)].store(true, std::memory_order_release);
+  lost_[index_of(b)][index_of(a)].store(true, std::memory_order_release);
+}
+
+// Before access is enabled, too: copies of the program between the two, which the driver stages
+// without it, would be lost with it. What cannot be seen now may be seen by another process.
+bool Contexts::open_unseen(int a, int b) {
+  const std::array ways{std::pair(a, b), std::pair(b, a)};
+  std::array<Arrival, 2> seen{look(a, b), look(b, a)};
+  const auto right = [&] { return seen[0] == Arrival::right && seen[1] == Arrival::right; };
+  if (right()) {
+    for (const auto& [from, to] : ways) enable(from, to);
+    seen = {look(a, b), look(b, a)};
+    if (!right())
+      for (const auto& [from, to] : ways) disable(from, to);
+  }
+  for (std::size_t way = 0; way < ways.size(); ++way)
+    if (seen[way] != Arrival::unknown)
+      VerifiedPeers::of_process().note(bus_of(ways[way].first), bus_of(ways[way].second),
+                                       seen[way] == Arrival::right);
+  return right();
+}
+
+// Where the driver does not grant access nothing is to be seen: it stages copies itself.
+Arrival Contexts::look(int from, int to) {
+  if (!can_reach(from, to)) return Arrival::right;
+  return check_arrival({from, of(from)}, {to, of(to)});
+}
+
+void Contexts::disable(int from, int to) {
+  if (!can_reach(from, to)) return;
+  const Current current(of(from));
+  const RelaxedCapture relaxed;
+  PeerAccess::of_process().give_up(of(from), of(to),
+                                   [&] { return cuda_.context_disable_peer(of(to)); });
+}
+
+bool Contexts::can_reach(int from, int to) const {
   int possible = 0;
   check(cuda_.device_can_access(&possible, from, to), "cuDeviceCanAccessPeer");
   return peer_access_ && possible != 0;
 }
 
+bool Contexts::reaches(int from, int to) const {
+  return can_reach(from, to) &&
+         !lost_[index_of(from)][index_of(to)].load(std::memory_order_acquire);
+}
+
 // GPUs that cannot reach each other copy all the same: the driver goes through the host.
 void Contexts::enable(int from, int to) {
-  if (!reaches(from, to)) return;
+  if (!can_reach(from, to)) return;
   const ContextPointer accessing = of(from), accessed = of(to);
   const Current current(accessing);
   const RelaxedCapture relaxed;

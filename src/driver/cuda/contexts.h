@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "driver/cuda/cuda_api.h"
+#include "driver/cuda/peer_check.h"
 
 namespace polypath::cuda {
 
@@ -40,14 +41,23 @@ class Contexts {
   [[nodiscard]] bool are_alive() const;
   /// True if the GPU can reach the other one's memory and may.
   [[nodiscard]] bool reaches(int from, int to) const;
-  /// Lets two GPUs reach each other's memory, as far as they can; nothing happens the second time.
+  /// Lets two GPUs reach each other's memory, as far as they can and bytes arrive; nothing happens
+  /// the second time. Where that has not been seen since the computer was started, it is looked at
+  /// now.
   void connect(int a, int b);
+  /// The same for who depends on it. Error (driver) if bytes do not arrive.
+  void require(int a, int b);
   /// True in the process that made this object.
   [[nodiscard]] bool usable() const;
 
  private:
   void retain(int gpu);
+  void open(int a, int b);
+  [[nodiscard]] bool open_unseen(int a, int b);
+  [[nodiscard]] Arrival look(int from, int to);
+  void disable(int from, int to);
   void enable(int from, int to);
+  [[nodiscard]] bool can_reach(int from, int to) const;
 
   const Functions& cuda_;
   bool peer_access_;
@@ -55,7 +65,10 @@ class Contexts {
   std::mutex mutex_;
   std::array<std::atomic<ContextPointer>, kMostGpus> contexts_{};
   std::array<std::atomic<std::uint64_t>, kMostGpus> ids_{};
-  std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus> connected_{};
+  using Pairs = std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus>;
+  std::mutex connecting_;
+  Pairs connected_{};
+  Pairs lost_{};  ///< bytes do not arrive, or nobody could see whether
 };
 
 /// What tells a context from a later one with its pointer: CUDA gives a primary context that is

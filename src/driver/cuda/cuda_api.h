@@ -32,6 +32,7 @@
   X(context_push, cuCtxPushCurrent_v2, 4000, (ContextPointer))                                     \
   X(context_pop, cuCtxPopCurrent_v2, 4000, (ContextPointer*))                                      \
   X(context_enable_peer, cuCtxEnablePeerAccess, 4000, (ContextPointer, unsigned))                  \
+  X(context_disable_peer, cuCtxDisablePeerAccess, 4000, (ContextPointer))                          \
   X(allocate, cuMemAlloc_v2, 3020, (DevicePointer*, std::size_t))                                  \
   X(free, cuMemFree_v2, 3020, (DevicePointer))                                                     \
   X(host_allocate, cuMemHostAlloc, 2020, (void**, std::size_t, unsigned))                          \

@@ -210,7 +210,7 @@ void CudaDriver::open_hop(PlaceId source, PlaceId destination) {
   for (const PlaceId place : {source, destination})
     if (is_gpu(place)) (void)contexts_.of(ordinal(place));
   if (is_gpu(source) && is_gpu(destination))
-    contexts_.connect(ordinal(source), ordinal(destination));
+    contexts_.require(ordinal(source), ordinal(destination));
 }
 
 bool CudaDriver::is_open(PlaceId place) {

@@ -24,7 +24,7 @@ void check_flags(Result result, const char* call) {
 Address CudaDriver::reach_flag(Address address, PlaceId place, int gpu) {
   const Reached reached = imports_.reach(address, contexts_.of(gpu));
   const bool elsewhere = is_gpu(place) && ordinal(place) != gpu;
-  if (elsewhere && !imports_.find(address)) contexts_.connect(gpu, ordinal(place));
+  if (elsewhere && !imports_.find(address)) contexts_.require(gpu, ordinal(place));
   return reached.address;
 }
 

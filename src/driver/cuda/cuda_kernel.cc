@@ -126,7 +126,7 @@ void CudaDriver::connect_memory(const KernelRequest& request) {
   PlaceId last = request.gpu;
   for (const KernelMemory& memory : request.memory) {
     if (memory.place == last || !is_gpu(memory.place)) continue;
-    contexts_.connect(own, ordinals_[memory.place.index()]);  // nothing to do of its own
+    contexts_.require(own, ordinals_[memory.place.index()]);  // nothing to do of its own
     last = memory.place;
   }
 }

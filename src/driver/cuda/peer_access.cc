@@ -23,6 +23,11 @@ Result PeerAccess::enable(ContextPointer from, ContextPointer to, const Call& ca
   return kSuccess;
 }
 
+void PeerAccess::give_up(ContextPointer from, ContextPointer to, const Call& call) {
+  const std::scoped_lock lock(mutex_);
+  if (ours_.erase({from, to}) > 0 && !programs_.contains({from, to})) (void)call();
+}
+
 Result PeerAccess::program_enables(ContextPointer from, ContextPointer to, const Call& call) {
   const std::scoped_lock lock(mutex_);
   const Result result = call();

@@ -27,6 +27,8 @@ class PeerAccess {
   /// Polypath needs access from one context to another: as the call answers, but enabled already is
   /// success.
   Result enable(ContextPointer from, ContextPointer to, const Call& call);
+  /// Polypath cannot use it: `call` takes it back, unless the program has it.
+  void give_up(ContextPointer from, ContextPointer to, const Call& call);
   /// The program enables it: what the driver would answer to it alone.
   Result program_enables(ContextPointer from, ContextPointer to, const Call& call);
   /// The program disables it. What Polypath needs stays.

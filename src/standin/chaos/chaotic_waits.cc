@@ -45,10 +45,13 @@ Waiting ChaoticRunner::finish_context(const std::vector<StreamHandle>& streams, 
   return wait_for(std::move(entries));
 }
 
+// For work, not for what a stream waits for last: memory that another GPU's copies used was freed
+// under them, although the stream had been made to wait for those (H100, driver 580,
+// results/h100x2/frees.json).
 Waiting ChaoticRunner::finish_gpu(PlaceId gpu) {
   const std::vector<EntryPointer> entries =
       scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
-        return queue.gpu == gpu || is_staged_at(entry, gpu);
+        return entry.job != nullptr && (queue.gpu == gpu || is_staged_at(entry, gpu));
       });
   std::vector<EntryPointer>& freeing = freeing_[gpu];
   std::erase_if(freeing, has_finished);

@@ -54,6 +54,14 @@ const Allocation& allocated_host(Process& process, Address address) {
   return memory;
 }
 
+const Allocation& registered_host(Process& process, Address address) {
+  process.check_no_capture();
+  const Allocation* memory = process.allocations.find(address);
+  if (memory == nullptr || memory->origin != MemoryOrigin::registered || memory->base != address)
+    refuse(kHostMemoryNotRegistered, "the memory has not been registered");
+  return *memory;
+}
+
 Waiting finish_gpu_of(Process& process, const Allocation& memory) {
   return process.runner->finish_gpu(process.contexts.gpu(memory.ordinal).place);
 }
@@ -150,10 +158,14 @@ STANDIN_EXPORT Result cuMemHostRegister_v2(void* begin, std::size_t bytes, unsig
 }
 
 STANDIN_EXPORT Result cuMemHostUnregister(void* begin) {
-  return enter("cuMemHostUnregister", [&](Process& process) {
-    process.check_no_capture();
-    process.allocations.remove(address_of(begin), MemoryOrigin::registered,
-                               kHostMemoryNotRegistered);
+  return enter_unlocked("cuMemHostUnregister", [&](Process& process) {
+    const Address address = address_of(begin);
+    under_lock(process, [&](Process& locked) {
+      return finish_gpu_of(locked, registered_host(locked, address));
+    });
+    under_lock(process, [&](Process& locked) {
+      locked.allocations.remove(address, MemoryOrigin::registered, kHostMemoryNotRegistered);
+    });
   });
 }
 

@@ -66,6 +66,7 @@ StandInSettings read_settings() {
   settings.statistics = flag("STANDIN_STATISTICS");
   settings.log = flag("STANDIN_LOG");
   settings.journal = text("STANDIN_JOURNAL", settings.journal);
+  settings.drops_peer_bytes = flag("STANDIN_DROP_PEER_BYTES");
   settings.chaos = seed("STANDIN_CHAOS");
   settings.queue_depth = positive("STANDIN_QUEUE_DEPTH", settings.queue_depth);
   settings.queues = positive("STANDIN_QUEUES", settings.queues);

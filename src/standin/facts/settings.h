@@ -25,6 +25,8 @@ struct StandInSettings {
   std::string journal;      ///< STANDIN_JOURNAL: a file that is told of mappings; empty: none
   /// STANDIN_CHAOS: the seed of the chaotic driver; empty or not set: the one in virtual time.
   std::optional<std::uint64_t> chaos;
+  /// STANDIN_DROP_PEER_BYTES=1: copies over peer access succeed, and their bytes do not arrive.
+  bool drops_peer_bytes = false;
   int queue_depth = 1021;  ///< STANDIN_QUEUE_DEPTH: entries that a queue of a GPU has room for
   int queues = 4;          ///< STANDIN_QUEUES: of a GPU, which its streams share; both as on H200
   /// CUDA_VISIBLE_DEVICES: ordinals or UUIDs, separated by commas. "all" where it is not set.

@@ -74,6 +74,13 @@ bool is_staged(const Process& process, const Allocation* to, const Allocation* f
   return !reaches(own, *to) || !reaches(own, *from);
 }
 
+// As behind ACS or an IOMMU.
+bool is_dropped(const Process& process, const Allocation* to, const Allocation* from,
+                const Stream& stream) {
+  return process.settings.drops_peer_bytes && is_on_gpu(to) && is_on_gpu(from) &&
+         to->ordinal != from->ordinal && !is_staged(process, to, from, stream);
+}
+
 // The other contexts whose GPUs a copy in the legacy default stream keeps busy.
 std::set<ContextPointer> others_of(const Process& process, const Allocation* to,
                                    const Allocation* from, const Stream& stream) {
@@ -92,6 +99,7 @@ Waiting run(Process& process, const CopyArguments& call, Synchrony synchrony, St
   const Allocation* to = process.allocations.find(call.destination);
   const Allocation* from = process.allocations.find(call.source);
   check_access(process, to, stream), check_access(process, from, stream);
+  if (is_dropped(process, to, from, stream)) return {};
   const Returns returns = synchrony == Synchrony::synchronous ? synchronous(to, from)
                                                               : asynchronous(to, from, call.bytes);
   const std::set<ContextPointer> others = others_of(process, to, from, stream);

@@ -90,6 +90,8 @@ struct LaunchConfig {
   X(cuMemCreate, "cuMemCreate", 10020, 0,                                                         \
     (std::uint64_t*, std::size_t, const void*, unsigned long long))                               \
   X(cuMemFree_v2, "cuMemFree", 3020, 0, (DevicePointer))                                          \
+  X(cuMemFreeHost, "cuMemFreeHost", 2000, 0, (void*))                                             \
+  X(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0, (void*))                                 \
   X(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0, (DevicePointer, StreamPointer))                   \
   X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1, (DevicePointer, StreamPointer))              \
   X(cuIpcGetMemHandle, "cuIpcGetMemHandle", 4010, 0, (IpcHandle*, DevicePointer))                 \

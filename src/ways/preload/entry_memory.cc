@@ -12,6 +12,15 @@ void note_free(DevicePointer address) {
   if (SharedMemory* shared = SharedMemory::existing()) shared->freeing(address);
 }
 
+// For calls that wait for the driver's own copies of the memory.
+void wait_for_copies_of(DevicePointer address) {
+  Interposer::get().wait_for_copies_of({static_cast<std::uintptr_t>(address)});
+}
+
+void wait_for_copies_of(const void* address) {
+  Interposer::get().wait_for_copies_of({reinterpret_cast<std::uintptr_t>(address)});
+}
+
 template <auto Open>
 Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned flags) {
   if (Interposer::get().is_off()) return (real().*Open)(address, handle, flags);
@@ -78,9 +87,21 @@ Result cuMemCreate(std::uint64_t* memory, std::size_t bytes, const void* propert
 
 Result cuMemFree_v2(DevicePointer address) {
   note_free(address);
+  wait_for_copies_of(address);
   return real().cuMemFree_v2(address);
 }
 
+Result cuMemFreeHost(void* memory) {
+  wait_for_copies_of(memory);
+  return real().cuMemFreeHost(memory);
+}
+
+Result cuMemHostUnregister(void* memory) {
+  wait_for_copies_of(memory);
+  return real().cuMemHostUnregister(memory);
+}
+
+// In the order of the stream, into which copies are joined: nothing is waited for.
 Result cuMemFreeAsync(DevicePointer address, StreamPointer stream) {
   note_free(address);
   return real().cuMemFreeAsync(address, stream);
@@ -110,6 +131,7 @@ Result cuIpcCloseMemHandle(DevicePointer address) {
   SharedMemory* shared = SharedMemory::existing();
   // Off, nothing of ours uses it; in a forked child its list must not even be looked at.
   if (shared != nullptr && !Interposer::get().is_off()) shared->closing(address);
+  wait_for_copies_of(address);
   return real().cuIpcCloseMemHandle(address);
 }
 

@@ -264,6 +264,13 @@ bool Interposer::make_room() noexcept {
   return session->make_room();
 }
 
+void Interposer::wait_for_copies_of(Address address) noexcept {
+  Session* session = session_.load(std::memory_order_acquire);
+  if (busy || is_off() || session == nullptr) return;
+  const Busy guard;
+  session->wait_for_copies_of(address);
+}
+
 // Nothing of ours calls the driver any more but the calls of other threads that are under way.
 void Interposer::stop_preparing() noexcept {
   background_.stop();

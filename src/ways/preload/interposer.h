@@ -67,6 +67,9 @@ class Interposer {
   /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
   /// if there was any, and the program is to try again.
   [[nodiscard]] bool make_room() noexcept;
+  /// The program is about to free or unpin the memory that contains `address`: see
+  /// Session::wait_for_copies_of.
+  void wait_for_copies_of(Address address) noexcept;
   /// The program has made a copy.
   [[nodiscard]] bool has_begun() const { return begun_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }

@@ -200,7 +200,10 @@ Outcome Session::carry_out(Question& question) {
   if (const auto against = look_at_imports(question)) return *against;
   if (!may_begin(question)) return Outcome::pending;
   const Outcome outcome = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
-  if (is_made(outcome)) wait_if_blocking(question);
+  if (is_made(outcome)) {
+    note_queued(ends);
+    wait_if_blocking(question);
+  }
   return outcome;
 }
 

@@ -16,6 +16,7 @@
 #include "ways/preload/held_copies.h"
 #include "ways/preload/outcome.h"
 #include "ways/preload/program_copy.h"
+#include "ways/preload/queued_memory.h"
 #include "ways/preload/recent_outcomes.h"
 #include "ways/preload/stream_watch.h"
 
@@ -55,6 +56,9 @@ class Session {
   /// Gives back staging memory, for an allocation of the program that found no room. True if there
   /// was any. Waits for copies in flight for a moment at most.
   bool make_room() noexcept;
+  /// The program is about to free or unpin the memory that contains `address`. Waits for copies of
+  /// ours that may still use it, as the driver's call waits for its own.
+  void wait_for_copies_of(Address address) noexcept;
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 
@@ -87,13 +91,14 @@ class Session {
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
-  [[nodiscard]] bool go_one_way(const ProgramBatch& asked, const Ends& ends);
+  [[nodiscard]] bool go_one_way(const ProgramBatch& asked, std::vector<Ends>& all);
   [[nodiscard]] CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
   [[nodiscard]] Outcome carry_out(Question& question);
   [[nodiscard]] Outcome leave(Question& question);
   void wait_if_blocking(const Question& question);
   void note_if_held(const ProgramCopy& asked);
+  void note_queued(const Ends& ends);
   void note_use();
   void give_back_when_idle() noexcept;
   [[nodiscard]] static StreamWatch::Order order_of(cuda::StreamPointer stream);
@@ -129,6 +134,7 @@ class Session {
   EventSet ordered_;
   EventPool events_;
   HeldCopies held_;
+  QueuedMemory queued_;
   std::optional<Executor> executor_;
   RecentOutcomes recent_;
   std::mutex mapping_mutex_;

@@ -24,7 +24,8 @@ Outcome Session::copy(const ProgramBatch& asked) {
   if (ends.pageable() ||
       !engine_.may_take_batch(call, ends.for_engine(), asked.sizes.size(), asked.bytes()))
     return Outcome::form;
-  if (!go_one_way(asked, ends)) return Outcome::form;
+  std::vector<Ends> all{ends};
+  if (!go_one_way(asked, all)) return Outcome::form;
   const Question question{first, *gpu, ends, Decision{.call = call}};
   if (!waits_for_nobody(question)) return Outcome::pending;
   std::vector<CopyCall> calls;
@@ -32,26 +33,30 @@ Outcome Session::copy(const ProgramBatch& asked) {
   for (std::size_t i = 0; i < asked.sizes.size(); ++i)
     calls.push_back(call_of(asked.copy(i), stream, *gpu));
   if (!engine_.take_batch(calls)) return Outcome::form;
+  for (const Ends& each : all) note_queued(each);
   note_use();
   return Outcome::streams;
 }
 
-// True if all go the first one's way, between memories that all GPUs reach.
-bool Session::go_one_way(const ProgramBatch& asked, const Ends& ends) {
+// True if all go the first one's way, between memories that all GPUs reach. Those of the first copy
+// are in `all`, and the others are added.
+bool Session::go_one_way(const ProgramBatch& asked, std::vector<Ends>& all) {
   const auto lies_in = [](const End& end, Address address, Bytes bytes) {
     return end.memory.base <= address &&
            address.value + bytes.value <= end.memory.base.value + end.memory.size.value;
   };
-  Ends last = ends;
+  const PlaceId source = all.front().source.memory.place;
+  const PlaceId destination = all.front().destination.memory.place;
   for (std::size_t i = 1; i < asked.sizes.size(); ++i) {
     const ProgramCopy copy = asked.copy(i);
-    if (lies_in(last.destination, copy.destination, copy.bytes) &&
-        lies_in(last.source, copy.source, copy.bytes))
+    Ends next = all.back();
+    if (lies_in(next.destination, copy.destination, copy.bytes) &&
+        lies_in(next.source, copy.source, copy.bytes))
       continue;
-    if (look_at_ends(copy, last) || last.pageable() ||
-        last.source.memory.place != ends.source.memory.place ||
-        last.destination.memory.place != ends.destination.memory.place)
+    if (look_at_ends(copy, next) || next.pageable() || next.source.memory.place != source ||
+        next.destination.memory.place != destination)
       return false;
+    all.push_back(next);
   }
   return true;
 }

@@ -74,6 +74,18 @@ bool Session::make_room() noexcept {
   return driver_.contexts().are_alive() && engine_.make_room(kPatienceForMemory);
 }
 
+void Session::note_queued(const Ends& ends) {
+  for (const End& end : {ends.source, ends.destination})
+    if (end.memory.kind != MemoryKind::pageable) queued_.note(end.memory);
+}
+
+void Session::wait_for_copies_of(Address address) noexcept {
+  if (!queued_.may_be_used(address) || !driver_.contexts().are_alive()) return;
+  const std::uint64_t until = queued_.now();
+  engine_.wait_for_transfers();
+  queued_.forget(until);
+}
+
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {
   if (const auto against = look_at(asked.destination, asked.bytes, ends.destination))
     return against;

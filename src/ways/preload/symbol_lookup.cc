@@ -53,11 +53,20 @@ bool begins_with(const char* name, std::string_view prefix) {
 
 }  // namespace
 
-// UCX looks the functions that allocate and free memory up by name and patches their first bytes,
-// to learn what is: that must be the driver's code.
 bool may_be_replaced(const char* name) {
-  return name != nullptr && name[0] == 'c' && name[1] == 'u' && !begins_with(name, "cuMemFree") &&
-         !begins_with(name, "cuMemAlloc") && with_symbol(name) != nullptr;
+  return name != nullptr && name[0] == 'c' && name[1] == 'u' && with_symbol(name) != nullptr;
+}
+
+bool is_patched(const char* name) {
+  return begins_with(name, "cuMemFree") || begins_with(name, "cuMemAlloc");
+}
+
+// libucm.so and libucm_cuda.so, of whatever version.
+bool patches_functions(const void* caller) {
+  Dl_info found{};
+  if (dladdr(caller, &found) == 0 || found.dli_fname == nullptr) return false;
+  const char* const slash = std::strrchr(found.dli_fname, '/');
+  return begins_with(slash == nullptr ? found.dli_fname : slash + 1, "libucm");
 }
 
 bool is_preloaded() { return dlsym(RTLD_DEFAULT, "polypath_real_dlsym") != nullptr; }

@@ -24,4 +24,10 @@ void* replacement_for_request(const char* name, int version, bool own_stream, vo
 /// letters for nearly every name there is.
 bool may_be_replaced(const char* name);
 
+/// True for functions of our list that UCX looks up by name to patch their first bytes, and learns
+/// so what is allocated and freed: it must find the driver's code.
+bool is_patched(const char* name);
+/// True if code at this address is UCX's, which patches.
+bool patches_functions(const void* caller);
+
 }  // namespace polypath::preload

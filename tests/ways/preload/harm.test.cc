@@ -105,6 +105,11 @@ constexpr Case kCases[] = {
     {"hold", "pageable", kChaos, "bytes=4M", "", false},
     {"imports", "own_context", kVirtual, "bytes=16M"},
     {"imports", "primary_context", kVirtual, "bytes=16M"},
+    {"frees", "host_memory_in", kChaos, "bytes=4M"},
+    {"frees", "host_memory_out", kChaos, "bytes=4M"},
+    {"frees", "device_memory_in", kChaos, "bytes=4M"},
+    {"frees", "device_memory_out", kChaos, "bytes=4M"},
+    {"frees", "device_memory_between", kChaos, "bytes=4M"},
     {"lifetime", "become_another", kVirtual, "bytes=4M"},
     {"lifetime", "exits_soon", kVirtual, "bytes=4M"},
     {"lifetime", "exits_soon", kChaos, "bytes=4M"},
@@ -135,6 +140,7 @@ constexpr Case kCases[] = {
     {"peer", "copy_then_enable", kVirtual, "bytes=4M"},
     {"peer", "disable_and_enable", kVirtual, "bytes=4M"},
     {"peer", "enable_then_copy", kVirtual, "bytes=4M"},
+    {"peer", "never_enabled", kVirtual, "bytes=4M"},
     {"peer", "own_contexts", kVirtual, "bytes=4M"},
     {"peer", "released_and_retained", kVirtual, "bytes=4M"},
     {"peer", "reset", kVirtual, "bytes=4M"},
@@ -148,6 +154,19 @@ constexpr Case kCases[] = {
     {"signals", "segv_destination", kVirtual, "bytes=4M"},
     {"signals", "segv_source", kVirtual, "bytes=4M"},
 };
+
+// vllm#51513, pytorch#84803, open-gpu-kernel-modules#1257.
+TEST(PeerAccess, ThroughWhichNoByteArrivesIsNotUsed) {
+  if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
+  const Case dropped{"peer", "never_enabled", kVirtual, "bytes=4M", "STANDIN_DROP_PEER_BYTES=1"};
+  const ProgramRun plain = run_plain(command_of(dropped), variables_of(dropped));
+  ASSERT_EQ(plain.status, 0) << plain.output << plain.errors;
+
+  const ProgramRun preloaded = run_program(command_of(dropped), variables_of(dropped));
+
+  EXPECT_EQ(difference(plain, preloaded), "") << preloaded.errors;
+  EXPECT_THAT(preloaded.errors, testing::HasSubstr("cannot exchange bytes"));
+}
 
 INSTANTIATE_TEST_SUITE_P(OverTheStandIn, Harm, testing::ValuesIn(kCases),
                          [](const auto& of) { return name_of(of.param); });

@@ -145,7 +145,7 @@ Variables usual() {
           // Transfers of tests beside this one would be planned around.
           {"POLYPATH_LEDGER_FOLDER", folder.path() + "/ledger"},
           // No calibration of whoever runs the tests.
-          {"XDG_CACHE_HOME", "/nowhere"},
+          {"XDG_CACHE_HOME", "/dev/null/nowhere"},
           // Nor plans that an earlier test has left.
           {"POLYPATH_KEEP_PLANS", "0"}};
 }

@@ -69,11 +69,22 @@ TEST(ExportedSymbols, OfOtherLibrariesAreLeftAlone) {
 TEST(ExportedSymbols, OfOurListMayBeReplaced) {
   EXPECT_TRUE(may_be_replaced("cuMemcpyDtoDAsync_v2_ptsz"));
   EXPECT_TRUE(may_be_replaced("cuGetProcAddress_v2"));
-  EXPECT_FALSE(may_be_replaced("cuMemAlloc_v2"));
-  EXPECT_FALSE(may_be_replaced("cuMemFree_v2")) << "UCX patches what it finds by this name";
+  EXPECT_TRUE(may_be_replaced("cuMemAlloc_v2"));
+  EXPECT_TRUE(may_be_replaced("cuMemFree_v2"));
   EXPECT_FALSE(may_be_replaced("malloc"));
   EXPECT_FALSE(may_be_replaced(""));
   EXPECT_FALSE(may_be_replaced(nullptr));
+}
+
+// UCX patches what it finds by these names; other callers are told from it by where their code is.
+TEST(ExportedSymbols, ThatUcxPatchesAreTheDriversForUcxOnly) {
+  EXPECT_TRUE(is_patched("cuMemAlloc_v2"));
+  EXPECT_TRUE(is_patched("cuMemFree_v2"));
+  EXPECT_TRUE(is_patched("cuMemFreeHost"));
+  EXPECT_FALSE(is_patched("cuMemHostUnregister"));
+  EXPECT_FALSE(is_patched("cuMemcpyAsync"));
+  EXPECT_FALSE(patches_functions(reinterpret_cast<const void*>(&is_patched)));
+  EXPECT_FALSE(patches_functions(nullptr));
 }
 
 }  // namespace

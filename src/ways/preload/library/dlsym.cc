@@ -24,10 +24,19 @@ void* driver_symbol(void* library, const char* name) {
   return replacement_for_symbol(name, system_lookup()(library, name));
 }
 
-// Who asks for the next one, or for any, names no library, and finds ours by the usual rules.
-Lookup lookup_for(void* library, const char* name) {
+// The driver's, also where ours comes first.
+void* real_driver_symbol(void* library, const char* name) {
+  void* const found = real_symbol(name);
+  return found != nullptr ? found : system_lookup()(library, name);
+}
+
+// A caller that asks for the next one, or for any, names no library, and finds ours by the usual
+// rules.
+Lookup lookup_for(void* library, const char* name, const void* caller) {
+  if (!may_be_replaced(name)) return system_lookup();
+  if (is_patched(name) && patches_functions(caller)) return &real_driver_symbol;
   const bool named = library != RTLD_NEXT && library != RTLD_DEFAULT;
-  return named && may_be_replaced(name) ? &driver_symbol : system_lookup();
+  return named ? &driver_symbol : system_lookup();
 }
 
 }  // namespace
@@ -38,7 +47,7 @@ extern "C" {
 __attribute__((visibility("default"))) POLYPATH_JUMPS void* dlsym(void* library,
                                                                   const char* name) noexcept {
   const auto lookup = reinterpret_cast<void* (*)(void*, const char*) noexcept>(
-      polypath::preload::lookup_for(library, name));
+      polypath::preload::lookup_for(library, name, __builtin_return_address(0)));
   POLYPATH_JUMP lookup(library, name);
 }
 

@@ -56,6 +56,26 @@ void what_makes_no_sense() {
   say_result("enable", enable(gpus.first, gpus.second));
 }
 
+// Where a driver grants access through which no byte arrives, this program is right all the same.
+void never_enabled() {
+  const Pair gpus;
+  const auto expected = pattern(bytes(), 3);
+  CHECK(cuCtxSetCurrent(gpus.first));
+  auto* const from = static_cast<unsigned char*>(pinned(bytes()));
+  auto* const to = static_cast<unsigned char*>(pinned(bytes()));
+  std::memcpy(from, expected.data(), bytes());
+  const CUdeviceptr memory = memory_on(0, bytes());
+  const CUstream stream = stream_on(0);
+  for (int i = 0; i < 4; ++i) {
+    std::memset(to, 0, bytes());
+    CHECK(cuMemcpyHtoDAsync_v2(memory, from, bytes(), stream));
+    CHECK(cuMemcpyDtoHAsync_v2(to, memory, bytes(), stream));
+    CHECK(cuStreamSynchronize(stream));
+    say_bytes("to the GPU and back", wrong_bytes(to, expected));
+    say_copies("between GPUs", gpus.first, gpus.second);
+  }
+}
+
 // A thread per GPU, as programs have it that give each GPU a part of a grid.
 void thread_per_gpu() {
   const Pair gpus;
@@ -146,6 +166,7 @@ void own_contexts() {
 }
 
 const Scenarios kScenarios = {
+    {"never_enabled", {2, never_enabled}},
     {"copy_then_enable", {2, copy_then_enable}},
     {"enable_then_copy", {2, enable_then_copy}},
     {"disable_and_enable", {2, disable_and_enable}},

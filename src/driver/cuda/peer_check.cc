@@ -1,0 +1,138 @@
+#include "driver/cuda/peer_check.h"
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/quietly.h"
+#include "driver/cuda/contexts.h"
+#include "driver/cuda/host_pages.h"
+#include "driver/cuda/mapped_memory.h"
+#include "driver/cuda/stream_room.h"
+
+namespace polypath::cuda {
+namespace {
+
+constexpr std::size_t kCheckedBytes = (std::size_t{64} << 10) + 96;  // no whole number of pages
+constexpr auto kPatience = std::chrono::milliseconds(100);
+constexpr auto kPause = std::chrono::microseconds(20);
+
+const Functions& driver() { return DriverLibrary::get().functions; }
+
+std::vector<unsigned char> pattern(unsigned seed) {
+  std::vector<unsigned char> bytes(kCheckedBytes);
+  for (std::size_t at = 0; at < kCheckedBytes; ++at)
+    bytes[at] = static_cast<unsigned char>((at * 2654435761U + seed * 40503U) >> 11);
+  return bytes;
+}
+
+// Null if there is none. Pinned, because what comes to pageable memory waits for other streams of
+// its context, and kept to the end of the process, because giving it back does.
+unsigned char* pinned_bytes(ContextPointer context) {
+  static auto& pages = *new HostPages(Bytes{kCheckedBytes});
+  static bool registered = false;
+  const Current current(context);
+  if (!registered && pages.begin() != nullptr)
+    registered =
+        driver().host_register(pages.begin(), kCheckedBytes, kHostRegisterPortable) == kSuccess;
+  return registered ? static_cast<unsigned char*>(pages.begin()) : nullptr;
+}
+
+// Memory and a stream of one GPU.
+class CheckedPlace {
+ public:
+  CheckedPlace(const CheckedGpu& gpu, const std::vector<Device>& users) : gpu_(gpu) {
+    quietly([&] { memory_ = MappedMemory::make(Bytes{kCheckedBytes}, gpu.number, users); });
+    if (memory_) stream_ = StreamRoom::of_process().take(gpu.context);
+  }
+  CheckedPlace(const CheckedPlace&) = delete;
+  CheckedPlace& operator=(const CheckedPlace&) = delete;
+  // What may still be in use stays.
+  ~CheckedPlace() {
+    if (held_) (void)memory_.release();
+    else if (stream_ != nullptr) StreamRoom::of_process().give(gpu_.context, stream_);
+  }
+
+  [[nodiscard]] bool is_there() const { return memory_ != nullptr && stream_ != nullptr; }
+  [[nodiscard]] DevicePointer memory() const { return memory_->base(); }
+  /// Copies of the other one use its memory as well.
+  void keep() { held_ = true; }
+
+  /// True once what `call` enqueues has been done.
+  [[nodiscard]] bool does(const std::function<Result(StreamPointer)>& call) {
+    const Current current(gpu_.context);
+    if (call(stream_) != kSuccess) return false;
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    Result result = kNotReady;
+    while ((result = driver().stream_query(stream_)) == kNotReady) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(kPause);
+    }
+    return result == kSuccess;
+  }
+
+ private:
+  CheckedGpu gpu_;
+  std::unique_ptr<MappedMemory> memory_;
+  StreamPointer stream_ = nullptr;
+  bool held_ = false;
+};
+
+class PeerCheck {
+ public:
+  PeerCheck(const CheckedGpu& accessing, const CheckedGpu& owner)
+      : accessing_(accessing, {}),
+        owner_(owner, {accessing.number}),
+        host_(pinned_bytes(owner.context)) {}
+
+  Arrival run() {
+    if (!accessing_.is_there() || !owner_.is_there() || host_ == nullptr) return Arrival::unknown;
+    const Arrival written = way(accessing_, owner_, 1);
+    return written == Arrival::right ? way(owner_, accessing_, 2) : written;
+  }
+
+ private:
+  // The one that accesses copies; each looks at its own memory itself.
+  Arrival way(CheckedPlace& from, CheckedPlace& to, unsigned seed) {
+    const auto sent = pattern(seed);
+    const auto copy = [&](StreamPointer stream) {
+      return driver().copy_between(to.memory(), from.memory(), kCheckedBytes, stream);
+    };
+    if (!put(from, sent) || !put(to, pattern(seed + 7)) || !accessing_.does(copy) || !get(to)) {
+      accessing_.keep();
+      owner_.keep();
+      return Arrival::unknown;
+    }
+    return std::memcmp(host_, sent.data(), kCheckedBytes) == 0 ? Arrival::right : Arrival::wrong;
+  }
+  [[nodiscard]] bool put(CheckedPlace& place, const std::vector<unsigned char>& bytes) {
+    std::memcpy(host_, bytes.data(), kCheckedBytes);
+    return place.does([&](StreamPointer stream) {
+      return driver().copy_in(place.memory(), host_, kCheckedBytes, stream);
+    });
+  }
+  [[nodiscard]] bool get(CheckedPlace& place) {
+    std::memset(host_, 0, kCheckedBytes);
+    return place.does([&](StreamPointer stream) {
+      return driver().copy_out(host_, place.memory(), kCheckedBytes, stream);
+    });
+  }
+
+  CheckedPlace accessing_, owner_;
+  unsigned char* host_;
+};
+
+}  // namespace
+
+Arrival check_arrival(const CheckedGpu& accessing, const CheckedGpu& owner) {
+  static auto& one_at_a_time = *new std::mutex;
+  const std::scoped_lock lock(one_at_a_time);
+  const RelaxedCapture relaxed;
+  return PeerCheck(accessing, owner).run();
+}
+
+}  // namespace polypath::cuda

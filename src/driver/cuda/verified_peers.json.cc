@@ -1,0 +1,87 @@
+#include "driver/cuda/verified_peers.h"
+
+#include <algorithm>
+
+#include "core/files.h"
+#include "core/json_reader.json.h"
+#include "core/quietly.h"
+#include "driver/cuda/gpu_facts.h"
+#include "machine/store.h"
+
+namespace polypath::cuda {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSchema = "polypath.peers/1";
+constexpr std::size_t kLongestFile = std::size_t{1} << 20;
+constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kMostPairs = 4096;
+
+// Since when the computer has been up: a number that the kernel draws at each start.
+std::string boot() {
+  std::string text = read_file("/proc/sys/kernel/random/boot_id", kLongestName).value_or("unknown");
+  std::erase(text, '\n');
+  return text;
+}
+
+}  // namespace
+
+VerifiedPeers& VerifiedPeers::of_process() {
+  static auto& peers = *[] {
+    std::string path;
+    quietly([&] { path = cache_path("peers.json"); });
+    return new VerifiedPeers(std::move(path), {boot(), facts().driver_version});
+  }();
+  return peers;
+}
+
+std::optional<bool> VerifiedPeers::arrive(const std::string& accessing, const std::string& owner) {
+  const std::scoped_lock lock(mutex_);
+  read();
+  const auto found = pairs_.find({accessing, owner});
+  return found == pairs_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void VerifiedPeers::note(const std::string& accessing, const std::string& owner, bool right) {
+  const std::scoped_lock lock(mutex_);
+  is_read_ = false;  // others may have seen more meanwhile
+  read();
+  pairs_[{accessing, owner}] = right;
+  quietly([this] { write(); });
+}
+
+// The first time. What was seen at another start, or of another driver, counts for nothing.
+void VerifiedPeers::read() {
+  if (is_read_ || path_.empty()) return;
+  is_read_ = true;
+  const auto text = read_file(path_, kLongestFile);
+  if (!text) return;
+  const nlohmann::json document = nlohmann::json::parse(*text, nullptr, false);
+  if (document.is_discarded()) return;
+  quietly([&] {
+    const JsonComplaint complaint{path_, ErrorCode::invalid_machine, "Remove the file."};
+    const JsonField root(document, complaint);
+    if (root.at("schema").text(kLongestName) != kSchema ||
+        root.at("boot").text(kLongestName) != since_.boot ||
+        root.at("driver").text(kLongestName) != since_.driver)
+      return;
+    for (const JsonField& pair : root.at("pairs").elements(kMostPairs))
+      pairs_[{pair.at("accessing").text(kLongestName), pair.at("owner").text(kLongestName)}] =
+          pair.at("right").flag();
+  });
+}
+
+void VerifiedPeers::write() const {
+  if (path_.empty()) return;
+  Json pairs = Json::array();
+  for (const auto& [pair, right] : pairs_)
+    pairs.push_back({{"accessing", pair.first}, {"owner", pair.second}, {"right", right}});
+  const Json document = {{"schema", kSchema},
+                         {"boot", since_.boot},
+                         {"driver", since_.driver},
+                         {"pairs", std::move(pairs)}};
+  write_whole(path_, document.dump(1) + "\n");
+}
+
+}  // namespace polypath::cuda
