@@ -7,12 +7,23 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "model/program_bound.h"
 
 namespace polypath {
 namespace {
 
 // Pieces are halved so often in vain before it is left: the next one may be the first to overlap.
 constexpr int kMostInVain = 2;
+
+// Of longer messages so many pieces are played for each rank, and so many fewer: enough for all
+// steps of a pipeline to be under way, and with several paths for what a host's cache takes in at
+// first.
+constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
+
+// Several paths are tried where one takes so many times as long as the GPUs' links together need,
+// and of so many algorithms.
+constexpr double kLeastHope = 1.15;
+constexpr std::size_t kMostJoint = 2;
 
 // One engine makes all copies of a GPU to others: they leave by one port.
 bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
@@ -61,6 +72,11 @@ bool are_divided(const CollectiveOptions& options) {
   return options.divided || options.private_memory;
 }
 
+double times_of(const CollectiveRequest& request, const CollectiveRequest& part) {
+  return static_cast<double>(request.elements) /
+         static_cast<double>(std::max<std::uint64_t>(part.elements, 1));
+}
+
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
   if (options.executor == Executor::native)
     fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
@@ -84,9 +100,13 @@ void explain(std::vector<AlgorithmDecision>& decisions) {
       continue;
     }
     const double factor = each.draft.predicted / best;
-    each.reason = each.chosen ? fmt::format("is over first: {}", in_words(each.draft))
-                              : fmt::format("takes {:.2f} times as long at its best: {}", factor,
-                                            in_words(each.draft));
+    if (each.chosen) each.reason = fmt::format("is over first: {}", in_words(each.draft));
+    else if (each.at_least)
+      each.reason =
+          fmt::format("takes at least {:.2f} times as long, by what its links carry", factor);
+    else
+      each.reason =
+          fmt::format("takes {:.2f} times as long at its best: {}", factor, in_words(each.draft));
   }
 }
 
@@ -98,10 +118,18 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
       rates_(machine_),
       routes_(machine_, settings_) {}
 
+Seconds CollectivePlanner::Entry::least() const {
+  return std::ranges::min(candidates, {}, &Candidate::least).least;
+}
+
+Seconds CollectivePlanner::Entry::least_by_any_way() const {
+  return std::ranges::min(candidates, {}, &Candidate::least_by_any_way).least_by_any_way;
+}
+
 // Who keeps its memory private is a rank of its own. What needs too many flags, or memory that is
 // out of reach, is out of the question.
-Seconds CollectivePlanner::predict(const CollectiveRequest& request, Executor executor,
-                                   const Program& program, bool divided) {
+Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
+                                const Program& program, bool divided) {
   if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
   if (!stays_within_reach(machine_, program)) return Seconds::infinity();
   try {
@@ -114,75 +142,184 @@ Seconds CollectivePlanner::predict(const CollectiveRequest& request, Executor ex
   }
 }
 
-void CollectivePlanner::predict(CollectiveDraft& draft, const CollectiveRequest& request,
-                                const CollectiveOptions& options, const Program& program) {
-  draft.predicted = Seconds::infinity();
-  for (const Executor executor : executors_of(options)) {
-    const Seconds predicted = predict(request, executor, program, are_divided(options));
-    if (predicted < draft.predicted) draft.predicted = predicted, draft.executor = executor;
-  }
+// Algorithms divide messages among the ranks before they cut them into pieces.
+CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
+                                                    const Tuning& tuning) {
+  const std::uint64_t played = tuning.several_paths ? kPlayedSeveral : kPlayed;
+  const Bytes whole = message_bytes(request);
+  const Bytes round = tuning.piece * static_cast<std::uint64_t>(request.size());
+  Sample sample{request, request};
+  if (whole <= round * (played + 1)) return sample;
+  const double per_element = whole.real() / static_cast<double>(request.elements);
+  const auto scaled = [&](std::uint64_t rounds) {
+    CollectiveRequest smaller = request;
+    smaller.elements = static_cast<std::uint64_t>((round * rounds).real() / per_element);
+    return smaller;
+  };
+  sample.smaller = scaled(played - kFewer);
+  sample.larger = scaled(played);
+  const auto elements = [](const CollectiveRequest& of) {
+    return static_cast<double>(of.elements);
+  };
+  sample.beyond = (elements(request) - elements(sample.larger)) /
+                  (elements(sample.larger) - elements(sample.smaller));
+  return sample;
 }
 
+Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
+                                   const CollectiveOptions& options) {
+  const auto time_of = [&](const CollectiveRequest& of) {
+    const Program program = build(*draft.algorithm, machine_, of, draft.tuning, &routes_);
+    return play(of, draft.executor, program, are_divided(options));
+  };
+  const Sample sample = CollectivePlanner::sample(request, draft.tuning);
+  const Seconds larger = time_of(sample.larger);
+  if (sample.beyond == 0 || larger == Seconds::infinity()) return larger;
+  if (draft.tuning.several_paths) return larger * times_of(request, sample.larger);
+  return larger + (larger - time_of(sample.smaller)) * sample.beyond;
+}
+
+// By one executor; the other one is tried with what is best for that.
 CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
                                               const CollectiveOptions& options) {
+  const std::vector<Executor> executors = executors_of(options);
+  draft.executor = executors.back();
   CollectiveDraft best = draft;
   best.predicted = Seconds::infinity();
-  std::size_t nodes = 0;
-  int in_vain = 0;
-  draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
-  for (; in_vain < kMostInVain; draft.tuning.piece.value /= 2) {
-    const Program program = build(*draft.algorithm, machine_, request, draft.tuning, &routes_);
-    if (program.nodes().size() != nodes) {
-      nodes = program.nodes().size();
-      predict(draft, request, options, program);
-      in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
-      if (in_vain == 0) best = draft;
-    }
+  const int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
+  for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
+    draft.predicted = predict(draft, request, options);
+    in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
+    if (in_vain == 0) best = draft;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
   }
-  return best;
+  draft = best;
+  draft.executor = executors.front();
+  if (executors.size() > 1) draft.predicted = predict(draft, request, options);
+  return draft.predicted < best.predicted ? draft : best;
 }
 
-CollectiveDraft CollectivePlanner::best_of(const Algorithm& algorithm,
-                                           const CollectiveRequest& request,
-                                           const CollectiveOptions& options) {
-  CollectiveDraft best;
-  best.algorithm = &algorithm;
-  best.predicted = Seconds::infinity();
-  for (const bool several : path_choices(machine_, options.paths))
-    for (const int radix : radices_of(algorithm, request)) {
-      CollectiveDraft draft;
-      draft.algorithm = &algorithm;
-      draft.tuning.several_paths = several;
-      draft.tuning.private_memory = options.private_memory;
-      draft.tuning.radix = radix;
-      draft = best_piece(draft, request, options);
-      if (draft.predicted < best.predicted) best = draft;
-    }
-  return best;
+CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& algorithm, int radix,
+                                                             const CollectiveRequest& request,
+                                                             const CollectiveOptions& options) {
+  CollectiveDraft draft;
+  draft.algorithm = &algorithm;
+  draft.tuning.private_memory = options.private_memory;
+  draft.tuning.radix = radix;
+  draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
+  const CollectiveRequest played = sample(request, draft.tuning).larger;
+  const Program program = build(algorithm, machine_, played, draft.tuning, &routes_);
+  const double times = times_of(request, played);
+  if (are_divided(options) && !stays_within_reach(machine_, program))
+    return {draft, Seconds::infinity(), Seconds::infinity()};
+  return {draft, least_time(machine_, program, times),
+          least_time_by_any_way(machine_, program, times)};
+}
+
+// Of one that cannot be faster than `to_beat` nothing is played.
+AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>& candidates,
+                                                   const CollectiveRequest& request,
+                                                   const CollectiveOptions& options,
+                                                   Seconds to_beat) {
+  AlgorithmDecision decision{.draft = candidates.front().draft, .at_least = true, .reason = {}};
+  decision.draft.predicted = candidates.front().least;
+  for (const Candidate& each : candidates) {
+    if (decision.at_least)
+      decision.draft.predicted = std::min(decision.draft.predicted, each.least);
+    if (each.least >= to_beat) continue;
+    const CollectiveDraft draft = best_piece(each.draft, request, options);
+    if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
+    decision.draft = draft;
+    decision.at_least = false;
+    to_beat = std::min(to_beat, draft.predicted);
+  }
+  return decision;
+}
+
+// The pieces are those that are best over one path, or smaller.
+void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
+                                          const std::vector<Candidate>& candidates,
+                                          const CollectiveRequest& request,
+                                          const CollectiveOptions& options) {
+  for (const Candidate& each : candidates) {
+    CollectiveDraft draft = each.draft;
+    draft.tuning.several_paths = true;
+    if (!decision.at_least) draft.tuning.piece = decision.draft.tuning.piece;
+    draft = best_piece(draft, request, options);
+    draft.predicted = std::max(draft.predicted, each.least_by_any_way);
+    if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
+    decision.draft = draft;
+    decision.at_least = false;
+  }
 }
 
 CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
                                        const CollectiveOptions& options) {
   check(machine_, request);
   CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
-  for (const Algorithm* algorithm : candidates(machine_, request, options))
-    plan.decisions.push_back({.draft = best_of(*algorithm, request, options), .reason = {}});
-  const double of_copies = 1 + least_gain_of_copies(machine_, request.ranks);
-  const auto counted = [&](const AlgorithmDecision& decision) {
-    const bool certain = !are_divided(options) || decision.draft.algorithm->is_kernel;
-    return decision.draft.predicted * (certain ? 1 : of_copies);
-  };
-  std::stable_sort(plan.decisions.begin(), plan.decisions.end(),
-                   [&](const AlgorithmDecision& a, const AlgorithmDecision& b) {
-                     return counted(a) < counted(b);
-                   });
-  explain(plan.decisions);
+  plan.decisions = decisions_of(request, options);
   const CollectiveDraft& chosen = plan.chosen();
   plan.program = std::make_shared<const CollectiveProgram>(
       build(*chosen.algorithm, machine_, request, chosen.tuning, &routes_), chosen.executor);
   return plan;
+}
+
+// The fastest first. A joint plan of messages over several paths takes longer than all else here:
+// it is made for the few that are best over one path, and where that is far from what the GPUs'
+// links together allow.
+std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveRequest& request,
+                                                               const CollectiveOptions& options) {
+  std::vector<Entry> entries = entries_of(request, options);
+  Seconds best = Seconds::infinity();
+  const bool one_path = path_choices(machine_, options.paths).front() == false;
+  for (Entry& each : entries) {
+    if (one_path)
+      each.decision = over_one_path(each.candidates, request, options, best * (1 / each.weight));
+    if (!each.decision.at_least) best = std::min(best, each.counted());
+  }
+  const auto sort = [&] {
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
+  };
+  sort();
+  if (path_choices(machine_, options.paths).back()) {
+    std::size_t tried = 0;
+    for (Entry& each : entries) {
+      const bool hopeful = each.least_by_any_way() * each.weight * kLeastHope < best;
+      if (one_path && (!hopeful || each.decision.at_least || tried == kMostJoint)) continue;
+      ++tried;
+      try_several_paths(each.decision, each.candidates, request, options);
+      best = std::min(best, each.counted());
+    }
+    sort();
+  }
+  std::vector<AlgorithmDecision> decisions;
+  for (Entry& each : entries) decisions.push_back(std::move(each.decision));
+  explain(decisions);
+  return decisions;
+}
+
+// Kernels first, which are played at once, then those that the links allow most.
+std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
+    const CollectiveRequest& request, const CollectiveOptions& options) {
+  const double of_copies = 1 + least_gain_of_copies(machine_, request.ranks);
+  std::vector<Entry> entries;
+  for (const Algorithm* algorithm : candidates(machine_, request, options)) {
+    Entry entry;
+    entry.weight = !are_divided(options) || algorithm->is_kernel ? 1 : of_copies;
+    for (const int radix : radices_of(*algorithm, request))
+      entry.candidates.push_back(candidate_of(*algorithm, radix, request, options));
+    if (entry.candidates.empty()) continue;
+    entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
+    entries.push_back(std::move(entry));
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
+    if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
+    return a.least() < b.least();
+  });
+  return entries;
 }
 
 }  // namespace polypath

@@ -4,6 +4,15 @@
 // For each algorithm pieces are halved from the largest that a slot holds as long as that gains,
 // each with messages over one path and over several, by streams and as a graph. The prediction is
 // that of model/timeline.h, with every call, wait and reduction in it.
+//
+// Planning takes as long for large messages as for small ones, by two means. Pieces repeat: once
+// the first are under way, each one more takes as long as the one before. So with pieces of p bytes
+// two smaller messages of s and S bytes are played, of so many pieces each, and
+//
+//   T(N) = T(S) + (N - S)/(S - s)·(T(S) - T(s))
+//
+// And what cannot win is not played: the algorithms are taken in the order of the least time that
+// the machine's resources leave them (model/program_bound.h), kernels first.
 
 #include <map>
 #include <memory>
@@ -56,6 +65,7 @@ struct CollectiveDraft {
 struct AlgorithmDecision {
   CollectiveDraft draft;
   bool chosen = false;
+  bool at_least = false;  ///< `predicted` is a least time: it could not win, and was not played
   std::string reason;
 };
 
@@ -79,15 +89,46 @@ class CollectivePlanner {
                                     const CollectiveOptions& options = {});
 
  private:
-  [[nodiscard]] CollectiveDraft best_of(const Algorithm& algorithm,
-                                        const CollectiveRequest& request,
-                                        const CollectiveOptions& options);
+  /// What an algorithm may do, and the least time that it takes over one path, and over several.
+  struct Candidate {
+    CollectiveDraft draft;
+    Seconds least, least_by_any_way;
+  };
+  /// An algorithm on its way to a decision.
+  struct Entry {
+    std::vector<Candidate> candidates;  ///< by radix, at least one
+    double weight = 1;                  ///< its times count so much
+    AlgorithmDecision decision;
+
+    [[nodiscard]] Seconds counted() const { return decision.draft.predicted * weight; }
+    [[nodiscard]] Seconds least() const;
+    [[nodiscard]] Seconds least_by_any_way() const;
+  };
+  /// A request and what stands for it: two smaller ones, or itself alone.
+  struct Sample {
+    CollectiveRequest smaller, larger;
+    double beyond = 0;  ///< (N - S)/(S - s); 0: `larger` is the request itself
+  };
+
+  [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
+                                                            const CollectiveOptions& options);
+  [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
+                                              const CollectiveOptions& options);
+  [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
+                                       const CollectiveRequest& request,
+                                       const CollectiveOptions& options);
+  [[nodiscard]] AlgorithmDecision over_one_path(const std::vector<Candidate>& candidates,
+                                                const CollectiveRequest& request,
+                                                const CollectiveOptions& options, Seconds to_beat);
+  void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
+                         const CollectiveRequest& request, const CollectiveOptions& options);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options);
-  void predict(CollectiveDraft& draft, const CollectiveRequest& request,
-               const CollectiveOptions& options, const Program& program);
-  [[nodiscard]] Seconds predict(const CollectiveRequest& request, Executor executor,
-                                const Program& program, bool divided);
+  [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
+                                const CollectiveOptions& options);
+  [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,
+                             const Program& program, bool divided);
+  [[nodiscard]] static Sample sample(const CollectiveRequest& request, const Tuning& tuning);
 
   Machine machine_;
   Settings settings_;
