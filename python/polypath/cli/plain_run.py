@@ -12,6 +12,7 @@ import os
 import sys
 
 from polypath import preloading
+from polypath.cli import handover
 
 _QUIET = ("-q", "--quiet")
 _SET_ID = 0o6000  # set-user-id and set-group-id: the system ignores LD_PRELOAD
@@ -26,14 +27,12 @@ def become(words: list[str]) -> int | None:
     library = preloading.library()
     if not command or not _is_plain_program(command[0]) or not os.path.exists(library):
         return None
-    earlier = os.environ.get(preloading.VARIABLE, "")
-    added = {preloading.VARIABLE: preloading.put_before(library, earlier)}
+    around = handover.environment()
+    earlier = around.get(preloading.VARIABLE, "")
+    around[preloading.VARIABLE] = preloading.put_before(library, earlier)
     if not quiet:
         _say(f"polypath: by preload: {preloading.WHY}\n")
-    try:
-        os.execvpe(command[0], command, {**os.environ, **added})
-    except OSError as error:
-        return _refused(command[0], error)
+    return _refused(command[0], handover.become(command, around))
 
 
 def _parts(words: list[str]) -> tuple[bool, list[str]]:

@@ -4,55 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.table import Table
 
-from polypath.cli.output import STDOUT, Document
+from polypath.cli.output import Document
 from polypath.cli.sentences import Sentence
+from polypath.cli.supervised_run import shell_status
 from polypath.cli.tables import new_table
 from polypath.cli.units import size_text
 from polypath.launching import Launch
 
-SIGNALLED = 128  # and the signal's number: the exit status that shells have for it
 
-
-@contextmanager
-def report_folder(target: str) -> Iterator[str]:
-    """Make a folder for the processes' files, beside the report: nodes of one run share that."""
-    beside = Path.cwd() if target == STDOUT else Path(target).resolve().parent
-    folder = tempfile.mkdtemp(prefix=".polypath-report-", dir=beside)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def run_to_the_end(launch: Launch, around: dict[str, str]) -> int:
-    """Run a command, its terminal and signals its own; return the status that shells would have."""
-    environment = {**around, **launch.environment}
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
-    try:
-        process = subprocess.Popen(launch.arguments, env=environment, preexec_fn=_own_interrupts)
-        earlier = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-        status = process.wait()
-        signal.signal(signal.SIGTERM, earlier)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return status if status >= 0 else SIGNALLED - status
-
-
-def _own_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def report_of(launch: Launch, status: int, folder: str) -> Document:
+def report_of(launch: Launch, folder: str, status: int) -> Document:
     """Return what the processes have written: schema polypath.run/1."""
     processes = [json.loads(file.read_text("utf-8")) for file in Path(folder).glob("*.json")]
     processes.sort(key=_order)
@@ -60,7 +24,7 @@ def report_of(launch: Launch, status: int, folder: str) -> Document:
         "schema": "polypath.run/1",
         "command": [os.fsencode(part).decode("utf-8", "replace") for part in launch.arguments],
         "way": launch.way,
-        "status": status,
+        "status": shell_status(status),
         "processes": [{**process, **_sums(process)} for process in processes],
     }
 
