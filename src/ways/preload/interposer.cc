@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/standard_error.h"
 #include "core/text.h"
 #include "driver/cuda/imports.h"
 #include "ways/preload/process_report.h"
@@ -228,8 +228,12 @@ void Interposer::make_session() noexcept {
 
 // The caller holds the lock.
 void Interposer::complain(const std::string& problem, const char* why_off) noexcept {
-  std::fprintf(stderr, "polypath: %s All copies of process %d are left to the driver.\n",
-               problem.c_str(), process_);
+  try {
+    write_to_stderr(fmt::format("polypath: {} All copies of process {} are left to the driver.\n",
+                                problem, process_));
+  } catch (const std::exception&) {
+    // Without memory for the words the copies are native all the same.
+  }
   turn_off(why_off);
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/files.h"
 #include "core/process.h"
+#include "core/standard_error.h"
 #include "core/statistics_target.h"
 
 namespace polypath::preload {
@@ -50,11 +51,10 @@ void write_report(const std::string& folder, const ReportedProcess& process, con
   const std::string path = fmt::format("{}/{}-{}.json", folder, process.host, process.number);
   std::FILE* file = std::fopen(path.c_str(), "we");
   if (file == nullptr) {
-    std::fputs(fmt::format("polypath: statistics cannot be written to {} (this process may not) "
-                           "Make the folder, or set POLYPATH_STATS=1.\n",
-                           path)
-                   .c_str(),
-               stderr);
+    write_to_stderr(
+        fmt::format("polypath: statistics cannot be written to {} (this process may not) Make the "
+                    "folder, or set POLYPATH_STATS=1.\n",
+                    path));
     return;
   }
   std::fputs(process_report(process, tally, why_off).c_str(), file);
@@ -102,8 +102,7 @@ void send_statistics(const Tally& tally, const std::string& why_off) noexcept {
   try {
     const StatisticsTarget target = statistics_target();
     if (!target.wanted) return;
-    if (target.folder.empty())
-      std::fputs(tally.table(getpid(), why_off, rank_of_launcher()).c_str(), stderr);
+    if (target.folder.empty()) write_to_stderr(tally.table(getpid(), why_off, rank_of_launcher()));
     else write_report(target.folder, this_process_reported(), tally, why_off);
   } catch (const std::exception&) {
     // Without memory there are no statistics.
@@ -115,7 +114,7 @@ void send_unused() noexcept {
     const StatisticsTarget target = statistics_target();
     if (!target.wanted) return;
     const ReportedProcess process = this_process_reported();
-    if (target.folder.empty()) std::fputs(unused_line(process).c_str(), stderr);
+    if (target.folder.empty()) write_to_stderr(unused_line(process));
     else write_report(target.folder, process, Tally(), "");
   } catch (const std::exception&) {
     // As above.

@@ -39,7 +39,7 @@ def run(
     if dry_run:
         refuse({"--report": report}, "--dry-run runs nothing")
     if report is None:
-        launch = launch_of(command, how, handover.environment(), quiet)
+        launch = launch_of(command, how, handover.environment(), quiet, dry_run)
         if dry_run:
             print(launch.shell_line())
             return
