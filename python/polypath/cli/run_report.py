@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from polypath.cli.output import Document
+from polypath.cli.run_counts import Counts
 from polypath.cli.sentences import Sentence
 from polypath.cli.supervised_run import shell_status
 from polypath.cli.tables import new_table
@@ -16,9 +17,13 @@ from polypath.cli.units import size_text
 from polypath.launching import Launch
 
 
-def report_of(launch: Launch, folder: str, status: int) -> Document:
-    """Return what the processes have written: schema polypath.run/1."""
+def report_of(launch: Launch, folder: str, counts: Counts | None, status: int) -> Document:
+    """Return what the processes have written and counted: schema polypath.run/1."""
     processes = [json.loads(file.read_text("utf-8")) for file in Path(folder).glob("*.json")]
+    reported = {(each["host"], each["process"]) for each in processes}
+    for each in counts.processes() if counts is not None else ():
+        if (each["host"], each["process"]) not in reported:
+            processes.append(each)
     processes.sort(key=_order)
     return {
         "schema": "polypath.run/1",
@@ -62,18 +67,24 @@ def report_table(report: Document) -> Table:
 
 
 def rest_text(report: Document) -> str:
-    """Return one sentence on the processes that are not in the table; empty without any."""
+    """Return a line on processes that are not in the table, or not whole; empty without any."""
     rest = len(report["processes"]) - len(_in_use(report))
     if not report["processes"]:
-        return (
-            "No process has reported: the library was not loaded, or all were killed or ended by "
-            "_exit, as some shells do. 'polypath doctor' looks at the library."
+        return "No process has reported: the library was not loaded. 'polypath doctor' looks at it."
+    cut = sum(not each["complete"] for each in _in_use(report))
+    sentences = []
+    if cut:
+        sentences.append(
+            f"{_processes(cut)} of these: killed, left by _exit or still there, counted up to then."
         )
-    if not rest:
-        return ""
-    more = " more" if _in_use(report) else ""
-    plural = "" if rest == 1 else "es"
-    return f"{rest}{more} process{plural}: loaded, 0 copies, no driver."
+    if rest:
+        more = " more" if _in_use(report) else ""
+        sentences.append(f"{_processes(rest, more)}: loaded, 0 copies, no driver.")
+    return " ".join(sentences)
+
+
+def _processes(count: int, more: str = "") -> str:
+    return f"{count}{more} process{'' if count == 1 else 'es'}"
 
 
 def _in_use(report: Document) -> list[Document]:

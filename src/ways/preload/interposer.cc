@@ -15,6 +15,7 @@
 #include "driver/cuda/imports.h"
 #include "ways/preload/process_report.h"
 #include "ways/preload/session.h"
+#include "ways/preload/shared_counts.h"
 
 namespace polypath::preload {
 namespace {
@@ -168,6 +169,7 @@ void Interposer::begin() noexcept {
   const std::scoped_lock lock(mutex_);
   if (begun_.load(std::memory_order_relaxed)) return;
   process_ = getpid();
+  share_counts();
   pthread_atfork(nullptr, nullptr, [] { get().forked(); });
   try {
     settings_ = read_settings();
@@ -238,7 +240,10 @@ void Interposer::complain(const std::string& problem, const char* why_off) noexc
 }
 
 void Interposer::turn_off(const char* why) noexcept {
-  if (!is_off()) why_off_ = why;
+  if (!is_off()) {
+    why_off_ = why;
+    SharedCounts::of_process().note_off(why);
+  }
   is_off_.store(true, std::memory_order_release);
   pass_as_.store(Outcome::off, std::memory_order_relaxed);
   pass_below_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
@@ -279,8 +284,29 @@ void Interposer::end() noexcept {
   if (getpid() != process_) return;
   stop_preparing();
   const std::scoped_lock lock(mutex_);
-  if (settings_.statistics.wanted) send_statistics(tally_, why_off_);
+  if (settings_.statistics.wanted && send_statistics(tally_, why_off_)) has_reported();
   turn_off("the process ends");
+}
+
+void Interposer::share_counts() noexcept {
+  SharedCounts& shared = SharedCounts::of_process();
+  if (shared.counts() != nullptr) return;
+  shared.attach();
+  if (shared.counts() == nullptr) return;
+  tally_.count_in(shared.counts());
+  pthread_atfork(nullptr, nullptr, [] { get().share_counts_of_child(); });
+}
+
+void Interposer::has_reported() noexcept {
+  tally_.count_in(nullptr);
+  SharedCounts::of_process().give_back();
+}
+
+// Before forked(): that sets counts to zero, which must not be the parent's.
+void Interposer::share_counts_of_child() noexcept {
+  SharedCounts& shared = SharedCounts::of_process();
+  shared.take_for_child();
+  tally_.count_in(shared.counts());
 }
 
 // A child has its parent's memory, but neither its GPUs nor its other threads: locks may be held

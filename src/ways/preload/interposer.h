@@ -68,6 +68,10 @@ class Interposer {
   /// if there was any, and the program is to try again.
   [[nodiscard]] bool make_room() noexcept;
   /// The program has made a copy.
+  /// Counts where `polypath run --report` sees it, if it wants to. Before the first copy.
+  void share_counts() noexcept;
+  /// The counts that are shared are not needed any more.
+  void has_reported() noexcept;
   [[nodiscard]] bool has_begun() const { return begun_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
 
@@ -90,6 +94,7 @@ class Interposer {
   void stop_preparing() noexcept;
   void end() noexcept;
   void forked() noexcept;
+  void share_counts_of_child() noexcept;
 
   std::atomic<std::uint64_t> pass_below_{0};
   std::atomic<Outcome> pass_as_{Outcome::small};

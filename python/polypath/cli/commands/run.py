@@ -10,6 +10,8 @@ from polypath.cli.collective_options import refuse
 from polypath.cli.declared import Argument, Option
 from polypath.cli.launches import launch_of, say_not_run
 from polypath.cli.output import STDOUT, check_writable, console_for, write_json
+from polypath.cli.run_counts import VARIABLE as COUNTS
+from polypath.cli.run_counts import counts_of_processes
 from polypath.cli.run_report import report_of, report_table, rest_text
 from polypath.cli.sentences import Sentence
 from polypath.cli.supervised_run import folder_beside, run_with_folder
@@ -52,8 +54,10 @@ def _run_and_report(command: list[str], how: str, target: str, quiet: bool) -> i
     """Run the command, and write what became of the copies of all its processes."""
     folder = folder_beside(None if target == STDOUT else target, "report")
     around = {**handover.environment(), "POLYPATH_STATS": folder}
-    launch = launch_of(command, how, around, quiet)
-    ended = run_with_folder(launch, around, folder, partial(report_of, launch, folder))
+    with counts_of_processes() as counts:
+        around |= {COUNTS: counts.value} if counts is not None else {}
+        launch = launch_of(command, how, around, quiet)
+        ended = run_with_folder(launch, around, folder, partial(report_of, launch, folder, counts))
     if ended is None:
         return NOT_EXECUTABLE
     status, document = ended

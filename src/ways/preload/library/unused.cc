@@ -13,11 +13,14 @@ namespace {
 // A forked child is none that has loaded it.
 pid_t loaded_in = 0;
 
-__attribute__((constructor)) void note_process() { loaded_in = getpid(); }
+__attribute__((constructor)) void note_process() {
+  loaded_in = getpid();
+  Interposer::get().share_counts();
+}
 
 __attribute__((destructor)) void end_unused() {
   if (!statistics_target().wanted || getpid() != loaded_in) return;
-  if (!Interposer::get().has_begun()) send_unused();
+  if (!Interposer::get().has_begun() && send_unused()) Interposer::get().has_reported();
 }
 
 }  // namespace
