@@ -12,6 +12,7 @@
 
 #include "core/descriptor.h"
 #include "core/files.h"
+#include "core/json_text.json.h"
 #include "core/process.h"
 #include "core/standard_error.h"
 #include "core/statistics_target.h"
@@ -97,7 +98,7 @@ std::string process_report(const ReportedProcess& process, const Tally& tally,
                        {"why_off", why_off},
                        {"outcomes", outcomes_of(tally)}};
   // Names may have any bytes.
-  return report.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(report, kIndent) + "\n";
 }
 
 std::string unused_line(const ReportedProcess& process) {
