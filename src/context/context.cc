@@ -30,8 +30,7 @@ Context::Context(OpenMachine opened)
       engine_(new Engine(opened_.make_engine())) {}
 
 Context::~Context() {
-  if (opened_.settings().statistics.wanted)
-    write_to_stderr(describe(engine_->statistics()));
+  if (opened_.settings().statistics.wanted) write_to_stderr(describe(engine_->statistics()));
   try {
     for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
     engine_.reset();
