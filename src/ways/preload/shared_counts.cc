@@ -73,6 +73,8 @@ SharedCounts& SharedCounts::of_process() {
   return counts;
 }
 
+bool SharedCounts::are_wanted() noexcept { return std::getenv(kVariable) != nullptr; }
+
 void SharedCounts::attach() noexcept {
   if (looked_.exchange(true)) return;
   try {

@@ -39,6 +39,8 @@ class SharedCounts {
 
   static SharedCounts& of_process();
 
+  /// `polypath run` has asked for them.
+  [[nodiscard]] static bool are_wanted() noexcept;
   /// Looks for the memory, once, and takes an entry; does nothing where there is none.
   void attach() noexcept;
   /// In a forked child: takes another entry, by nothing but memory accesses.

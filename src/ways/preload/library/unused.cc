@@ -6,6 +6,7 @@
 #include "core/statistics_target.h"
 #include "ways/preload/interposer.h"
 #include "ways/preload/process_report.h"
+#include "ways/preload/shared_counts.h"
 
 namespace polypath::preload {
 namespace {
@@ -15,7 +16,7 @@ pid_t loaded_in = 0;
 
 __attribute__((constructor)) void note_process() {
   loaded_in = getpid();
-  Interposer::get().share_counts();
+  if (SharedCounts::are_wanted()) Interposer::get().share_counts();
 }
 
 __attribute__((destructor)) void end_unused() {
