@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from polypath import preloading
+from polypath import launcher_lines, preloading, program_file
 from polypath.install import preload_library, ucx_plugin_dir
 from polypath.preloading import SLURM_LAUNCHER, is_launcher
 
@@ -80,12 +79,14 @@ def plan_launch(
     how: str = "auto",
     environment: Mapping[str, str] | None = None,
     launcher: LauncherFamily | None = None,
+    announced: bool = False,
 ) -> Launch:
     """Return how to start ``command``; ``how`` is one of :data:`WAYS`.
 
     ``environment`` is the one that the command will have apart from what is added; by default this
     process's. ``launcher`` is for MPI launchers of any name; by default those with a usual name
-    count, and are asked. Raises LaunchError if there is no such way for this program.
+    count, and are asked. With ``announced`` the program, or rank 0, says on stderr that it has been
+    reached by preload. Raises LaunchError if there is no such way for this program.
     """
     around = dict(os.environ if environment is None else environment)
     program = find_program(command[0], around.get("PATH"))
@@ -95,11 +96,16 @@ def plan_launch(
         command = [program, *command[1:]]
     if launcher is None and is_launcher(program):
         launcher = launcher_family(program, around)
-    way, why = _way_for(Path(program), how, launcher)
+    way, why = _way_for(program, how, launcher)
     added = _variables(way, around)
-    notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.",)
-    arguments, own, more = _pass_on(list(command), launcher, added, around)
-    return Launch(tuple(arguments), own, way, why, (*(notes if way == "plugin" else ()), *more))
+    if announced and way == "preload":
+        added[preloading.SAYS_SO] = preloading.BY_RANK_0 if launcher else preloading.BY_ITSELF
+    arguments, own, notes = _pass_on(list(command), launcher, added, around)
+    if way == "plugin":
+        notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.", *notes)
+    elif launcher is None:
+        notes = (*notes, *filter(None, (program_file.obstacle(program, around),)))
+    return Launch(tuple(arguments), own, way, why, notes)
 
 
 def refusal(name: str, path: str | None = None) -> LaunchError:
@@ -157,18 +163,15 @@ def answer_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
     return ended.stdout + ended.stderr
 
 
-def _way_for(program: Path, how: str, launcher: LauncherFamily | None) -> tuple[str, str]:
+def _way_for(program: str, how: str, launcher: LauncherFamily | None) -> tuple[str, str]:
     if how not in WAYS:
         raise LaunchError(f"way '{how}' is unknown", f"the ways are {', '.join(WAYS)}", "Name one.")
     if how != "auto":
         return how, "as asked for"
-    if launcher is None and _is_privileged(program):
-        return "plugin", "the system ignores LD_PRELOAD for a set-user-id program"
-    return "preload", preloading.WHY
-
-
-def _is_privileged(program: Path) -> bool:
-    return bool(program.stat().st_mode & (stat.S_ISUID | stat.S_ISGID))
+    privilege = program_file.privilege(program) if launcher is None else ""
+    if privilege:
+        return "plugin", f"the system ignores LD_PRELOAD for {privilege}"
+    return "preload", "LD_PRELOAD puts it before the CUDA driver"
 
 
 def _variables(way: str, around: Mapping[str, str]) -> dict[str, str]:
@@ -184,7 +187,15 @@ def _variables(way: str, around: Mapping[str, str]) -> dict[str, str]:
             "this installation has no CUDA driver layer",
             "Install a build with POLYPATH_WITH_CUDA=ON.",
         )
-    return {name: preloading.put_before(str(ours), around.get(name, ""))}
+    try:
+        listed = preloading.as_listed(str(ours))
+    except OSError:
+        raise LaunchError(
+            f"{ours} cannot be named in {name}",
+            "its path has a blank, a colon or a $, and no link to it can be made in the cache",
+            "Set XDG_CACHE_HOME to a folder without, or install Polypath in one.",
+        ) from None
+    return {name: preloading.put_before(listed, around.get(name, ""))}
 
 
 def _pass_on(
@@ -192,41 +203,21 @@ def _pass_on(
     launcher: LauncherFamily | None,
     added: Mapping[str, str],
     around: Mapping[str, str],
-) -> tuple[list[str], dict[str, str], tuple[str, ...]]:
+) -> launcher_lines.Line:
     """Return the command, the variables for it alone, and what its user should know."""
     settings = {name: around[name] for name in sorted(around) if name.startswith("POLYPATH_")}
-    passed = {**added, **settings}
+    passed = launcher_lines.Passed(added, settings, around)
     if launcher is LauncherFamily.OPEN_MPI:
-        option = [part for name, value in passed.items() for part in ("-x", f"{name}={value}")]
-        return _after_each_launcher(command, option), {}, ()
+        return launcher_lines.open_mpi(command, passed)
     if launcher is LauncherFamily.HYDRA:
-        option = [part for name, value in passed.items() for part in ("-genv", name, value)]
-        return [command[0], *option, *command[1:]], {}, ()
-    return command, dict(added), _notes_for(command, launcher, added)
-
-
-def _after_each_launcher(command: list[str], option: list[str]) -> list[str]:
-    """Put options behind the launcher's name and behind each ":" between its programs."""
-    placed = [command[0], *option]
-    for argument in command[1:]:
-        placed += [argument, *(option if argument == ":" else ())]
-    return placed
-
-
-def _notes_for(
-    command: list[str], launcher: LauncherFamily | None, added: Mapping[str, str]
-) -> tuple[str, ...]:
-    name = next(iter(added))
+        return launcher_lines.hydra(command, passed)
+    if launcher is LauncherFamily.SLURM:
+        return launcher_lines.slurm(command, passed)
+    notes: tuple[str, ...] = ()
     if launcher is LauncherFamily.OTHER:
-        return (
+        name = next(iter(added))
+        notes = (
             f"{command[0]} is neither Open MPI's nor Hydra's: see that it passes {name} on to "
             "other nodes.",
         )
-    exported = [part for part in command if part.startswith("--export=")]
-    if (
-        launcher is LauncherFamily.SLURM
-        and exported
-        and not exported[-1].startswith("--export=ALL")
-    ):
-        return (f"srun passes only on what {exported[-1]} names: add {name} to it.",)
-    return ()
+    return command, dict(added), notes

@@ -12,6 +12,7 @@
 #include "bench/request_fields.json.h"
 #include "context/report_format.h"
 #include "core/json_reader.json.h"
+#include "core/json_text.json.h"
 
 namespace polypath::bench {
 namespace {
@@ -137,13 +138,13 @@ std::string collective_bench_report(const std::string& json, const Progress& pro
   Json list = Json::array();
   for (const CollectiveResult& result : measure_collectives(opened, bench, progress))
     list.push_back(result_object(opened.machine(), result));
-  return Json{{"schema", "polypath.bench/1"},
-              {"machine", opened.machine().name},
-              {"driver", opened.driver().name()},
-              {"operation", name_of(bench.request.collective)},
-              {"host", host_object(opened.simulated())},
-              {"results", list}}
-      .dump(kReportIndent);
+  return json_text({{"schema", "polypath.bench/1"},
+                    {"machine", opened.machine().name},
+                    {"driver", opened.driver().name()},
+                    {"operation", name_of(bench.request.collective)},
+                    {"host", host_object(opened.simulated())},
+                    {"results", list}},
+                   kReportIndent);
 }
 
 std::string collective_plan_report(const std::string& json) {
@@ -162,7 +163,7 @@ std::string collective_plan_report(const std::string& json) {
   report["algorithms"] = Json::array();
   for (const AlgorithmDecision& decision : plan.decisions)
     report["algorithms"].push_back(decision_object(request, decision));
-  return report.dump(kReportIndent);
+  return json_text(report, kReportIndent);
 }
 
 }  // namespace polypath::bench

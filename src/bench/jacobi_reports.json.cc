@@ -7,6 +7,7 @@
 #include "bench/request_fields.json.h"
 #include "context/report_format.h"
 #include "core/json_reader.json.h"
+#include "core/json_text.json.h"
 
 namespace polypath::bench {
 namespace {
@@ -95,16 +96,16 @@ std::string jacobi_bench_report(const std::string& json, const Progress& progres
     list.push_back(result_object(result));
   const PlaceId gpu = opened.machine().places_of(PlaceKind::gpu).front();
   const BytesPerSecond memory = memory_bandwidth(opened.machine().place(gpu));
-  return Json{{"schema", "polypath.bench/1"},
-              {"machine", opened.machine().name},
-              {"driver", opened.driver().name()},
-              {"operation", "jacobi"},
-              {"host", host_object(opened.simulated())},
-              {"iterations", bench.iterations},
-              {"kernel_efficiency", bench.efficiency},
-              {"memory_bytes_per_second", memory.value},
-              {"results", list}}
-      .dump(kReportIndent);
+  return json_text({{"schema", "polypath.bench/1"},
+                    {"machine", opened.machine().name},
+                    {"driver", opened.driver().name()},
+                    {"operation", "jacobi"},
+                    {"host", host_object(opened.simulated())},
+                    {"iterations", bench.iterations},
+                    {"kernel_efficiency", bench.efficiency},
+                    {"memory_bytes_per_second", memory.value},
+                    {"results", list}},
+                   kReportIndent);
 }
 
 }  // namespace polypath::bench

@@ -12,6 +12,7 @@
 #include "bench/tune.h"
 #include "context/report_format.h"
 #include "context/reports.h"
+#include "core/json_text.json.h"
 
 namespace polypath::bench {
 namespace {
@@ -107,7 +108,7 @@ std::string bench_report(const std::string& json, const Progress& progress) {
         native_calls(opened.machine(), operations_of(opened.machine(), request));
   if (request.source == kAllPairs) report["all_pairs"] = true;
   report["results"] = std::move(list);
-  return report.dump(kReportIndent);
+  return json_text(report, kReportIndent);
 }
 
 std::string issue_report(const std::string& json) {
@@ -119,10 +120,13 @@ std::string issue_report(const std::string& json) {
                     {"how", cost.how},
                     {"seconds", cost.call.value},
                     {"nodes", cost.nodes}});
-  return Json{{"schema", "polypath.issue/1"}, {"machine", opened.machine().name},
-              {"source", request.source},     {"destination", request.destination},
-              {"host", host_object(false)},   {"results", list}}
-      .dump(kReportIndent);
+  return json_text({{"schema", "polypath.issue/1"},
+                    {"machine", opened.machine().name},
+                    {"source", request.source},
+                    {"destination", request.destination},
+                    {"host", host_object(false)},
+                    {"results", list}},
+                   kReportIndent);
 }
 
 std::string tune_report(const std::string& json, const Progress& progress) {

@@ -10,6 +10,7 @@
 #include "context/open.h"
 #include "context/report_format.h"
 #include "core/json_reader.json.h"
+#include "core/json_text.json.h"
 #include "core/text.h"
 #include "machine/fingerprint.h"
 #include "machine/load_machine.h"
@@ -209,13 +210,13 @@ std::string calibrate_report(const std::string& name, const probe::Progress& pro
   Json report = report_of({found.machine, nominal, path}, text);
   report["driver"] = driver;
   report["calibrated"] = Json::parse(text);
-  return report.dump(kReportIndent);
+  return json_text(report, kReportIndent);
 }
 
 std::string calibration_report(const std::string& name) {
   const auto calibrated = earlier_calibration(name);
   if (!calibrated) return {};
-  return report_of(*calibrated, read_machine_file(calibrated->file)).dump(kReportIndent);
+  return json_text(report_of(*calibrated, read_machine_file(calibrated->file)), kReportIndent);
 }
 
 }  // namespace polypath

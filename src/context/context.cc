@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/standard_error.h"
 #include "core/text.h"
 #include "engine/dependence.h"
 
@@ -29,8 +30,7 @@ Context::Context(OpenMachine opened)
       engine_(new Engine(opened_.make_engine())) {}
 
 Context::~Context() {
-  if (opened_.settings().statistics.wanted)
-    fmt::print(stderr, "{}", describe(engine_->statistics()));
+  if (opened_.settings().statistics.wanted) write_to_stderr(describe(engine_->statistics()));
   try {
     for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
     engine_.reset();

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json_reader.json.h"
+#include "core/json_text.json.h"
 #include "core/log.h"
 #include "core/settings.h"
 #include "machine/load_machine.h"
@@ -133,7 +134,7 @@ std::string experience_to_json(const Machine& machine, const LearntKinds& learnt
                          {"machine", machine.name},
                          {"numbers", numbers_of(machine)},
                          {"kinds", std::move(kinds)}};
-  return document.dump(1) + "\n";
+  return json_text(document, 1) + "\n";
 }
 
 LearntKinds parse_experience(const std::string& text, const Machine& machine,

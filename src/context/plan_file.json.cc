@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/json_reader.json.h"
+#include "core/json_text.json.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "machine/load_machine.h"
@@ -259,7 +260,7 @@ std::string found_plans_to_json(const Machine& machine, const Settings& settings
       {"planner", planner_revision()}, {"grounds", grounds_of(machine, settings)},
       {"recipes", all(found.recipes)}, {"smallest", all(found.smallest)},
       {"sets", all(found.sets)}};
-  return document.dump() + "\n";
+  return json_text(document) + "\n";
 }
 
 FoundPlans parse_found_plans(const std::string& text, const Machine& machine,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "context/report_format.h"
+#include "core/json_text.json.h"
 #include "core/settings.h"
 #include "driver/trace/events.h"
 #include "machine/load_machine.h"
@@ -135,7 +136,7 @@ std::string machines_report() {
                     {"gpus", machine.places_of(PlaceKind::gpu).size()},
                     {"hosts", machine.places_of(PlaceKind::host).size()}});
   }
-  return list.dump(kReportIndent);
+  return json_text(list, kReportIndent);
 }
 
 std::string settings_report() {
@@ -145,18 +146,18 @@ std::string settings_report() {
                     {"value", setting.value},
                     {"default", setting.default_value},
                     {"meaning", setting.meaning}});
-  return list.dump(kReportIndent);
+  return json_text(list, kReportIndent);
 }
 
 std::string plan_report(const Machine& machine, const Plan& plan) {
-  return plan_object(machine, plan).dump(kReportIndent);
+  return json_text(plan_object(machine, plan), kReportIndent);
 }
 
 std::string plan_report(const Machine& machine, const Plan& plan,
                         const SimulatedTransfer& simulated) {
   Json report = plan_object(machine, plan);
   report["timeline"] = timeline_object(machine, plan, simulated);
-  return report.dump(kReportIndent);
+  return json_text(report, kReportIndent);
 }
 
 std::string joint_plan_report(const PlannedSet& planned) {
@@ -174,7 +175,7 @@ std::string joint_plan_report(const PlannedSet& planned) {
                        {"flow_bound_seconds", plan.flow_bound.value},
                        {"call_seconds", plan.calls.value},
                        {"transfers", transfers}};
-  return report.dump(kReportIndent);
+  return json_text(report, kReportIndent);
 }
 
 std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans) {
@@ -187,7 +188,7 @@ std::string trace_report(const Machine& machine, const std::vector<sim::Span>& s
   const Json report = {{"traceEvents", list},
                        {"displayTimeUnit", "ms"},
                        {"otherData", {{"machine", machine.name}, {"simulated", true}}}};
-  return report.dump(kReportIndent);
+  return json_text(report, kReportIndent);
 }
 
 }  // namespace polypath

@@ -1,6 +1,6 @@
 #include "core/background.h"
 
-#include <sched.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/cpus.h"
 #include "core/process.h"
 #include "core/signals.h"
 
@@ -20,10 +21,7 @@ constexpr int kGivesWay = 19;  // the largest nice value
 
 // What the system does not allow stays as it is.
 void step_aside(Background::Priority priority) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
-  sched_setaffinity(0, sizeof all, &all);
+  CpuSet::all().bind(pthread_self());
   if (priority == Background::Priority::low)
     setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kGivesWay);
 }

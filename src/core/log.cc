@@ -1,15 +1,29 @@
 #include "core/log.h"
 
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+
+#include <mutex>
+
+#include "core/standard_error.h"
 
 namespace polypath {
 namespace {
 
+class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    write_to_stderr({line.data(), line.size()});
+  }
+  void flush_() override {}
+};
+
 // Never destroyed, because engines may log while the process exits.
 spdlog::logger& logger() {
   static auto* made = [] {
-    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    auto sink = std::make_shared<StderrSink>();
     auto* created = new spdlog::logger("polypath", std::move(sink));
     created->set_pattern("polypath: %l: %v");
     created->set_level(spdlog::level::warn);

@@ -145,12 +145,11 @@ CopyThreads::~CopyThreads() {
 void CopyThreads::follow(const CpuSet& cpus) {
   if (state_->cpus == cpus || cpus.count() == 0) return;
   state_->cpus = cpus;
-  for (std::thread& thread : state_->threads)
-    pthread_setaffinity_np(thread.native_handle(), sizeof(cpu_set_t), &cpus.get());
+  for (std::thread& thread : state_->threads) cpus.bind(thread.native_handle());
   const std::uint64_t all = state_->threads.size() + 1;
   {
     const std::scoped_lock lock(state_->mutex);
-    state_->active = std::min<std::uint64_t>(all, static_cast<std::uint64_t>(cpus.count()));
+    state_->active = std::min<std::uint64_t>(all, static_cast<std::uint64_t>(cpus.threads()));
   }
   state_->more.notify_all();
 }

@@ -1,10 +1,10 @@
 #include "engine/pageable.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "core/cpus.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "engine/windowed_copy.h"
@@ -19,9 +19,7 @@ constexpr Bytes kLeastWindow = 2_MiB;
 constexpr std::uint64_t kWindowsPerMessage = 16;
 
 // Of the whole computer: other threads of the program may use other CPUs than this one.
-int all_cpus(int most) {
-  return std::clamp(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1, most);
-}
+int all_cpus(int most) { return std::clamp(threads_of_computer(), 1, most); }
 
 Bytes round_up(Bytes bytes, Bytes unit) {
   return {(bytes.value + unit.value - 1) / unit.value * unit.value};
@@ -77,7 +75,7 @@ Bytes PageableCopies::window_of(Bytes bytes) const {
 }
 
 bool PageableCopies::pays() const {
-  return chosen_threads_ > 0 || CpuSet::of_caller().count() >= least_cpus_;
+  return chosen_threads_ > 0 || CpuSet::of_caller().threads() >= least_cpus_;
 }
 
 // An event, because it stands for work in other streams as well that this one is in order with.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.json.h"
 #include "machine/driver_fields.h"
 #include "machine/load_machine.h"
 
@@ -193,7 +194,7 @@ std::string Writer::text() {
   json["driver"] = driver();
   if (machine_.network) json["network"] = network(*machine_.network);
   json["sources"] = std::move(sources_);
-  return json.dump(1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 }  // namespace

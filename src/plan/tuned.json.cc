@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_reader.json.h"
+#include "core/json_text.json.h"
 
 namespace polypath {
 namespace {
@@ -104,7 +105,7 @@ std::string tuned_to_json(const TunedTable& table) {
                        {"speedup", entry.speedup},
                        {"automatic_speedup", entry.automatic_speedup},
                        {"tried", entry.tried}});
-  return Json{{"schema", kSchema}, {"machine", table.machine}, {"entries", entries}}.dump(2);
+  return json_text({{"schema", kSchema}, {"machine", table.machine}, {"entries", entries}}, 2);
 }
 
 }  // namespace polypath

@@ -128,6 +128,7 @@ RUN = record(
             program=TEXT,
             host=TEXT,
             driver_open={"type": "boolean"},
+            complete={"type": "boolean"},
             why_off={"type": "string"},
             outcomes=list_of(FOUND, least=0),
             accelerated_calls=COUNT,

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, by default the one of this process; return the exit status."""
+    """Run the command line, by default the one of this process; return the exit status.
+
+    It is minus a signal's number where that has ended the program that was run to its end.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     _stand_in_for_closed_streams()
     _tolerate_narrow_encodings()

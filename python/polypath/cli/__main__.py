@@ -2,6 +2,6 @@
 
 import sys
 
-from polypath.cli import main
+from polypath_command import main
 
 sys.exit(main())

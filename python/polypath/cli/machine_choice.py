@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from polypath import _core, reports
@@ -33,8 +34,8 @@ def choose_machine(option: str | None) -> MachineChoice:
     if option is not None:
         return MachineChoice(named_machine(option))
     settings = {entry["variable"]: entry["value"] for entry in reports.settings()}
-    name = settings.get("POLYPATH_MACHINE", "")
-    if name:
+    if settings.get("POLYPATH_MACHINE", ""):
+        name = named_machine(os.environ["POLYPATH_MACHINE"])  # with all its bytes
         return MachineChoice(name, f"simulating {name} (POLYPATH_MACHINE)")
     real, note = _core.chosen()
     if real:

@@ -5,16 +5,16 @@ command itself (commands/run.py): other options, launchers of MPI programs, mist
 """
 
 # Without pathlib, as polypath/preloading.py.
-# ruff: noqa: PTH110, PTH112, PTH116, PTH118
+# ruff: noqa: PTH110, PTH112, PTH118
 from __future__ import annotations
 
 import os
 import sys
 
-from polypath import preloading
+from polypath import preloading, program_file
+from polypath.cli import handover
 
 _QUIET = ("-q", "--quiet")
-_SET_ID = 0o6000  # set-user-id and set-group-id: the system ignores LD_PRELOAD
 
 
 def become(words: list[str]) -> int | None:
@@ -23,17 +23,18 @@ def become(words: list[str]) -> int | None:
     Return nothing, with nothing done, where the command has to look closer.
     """
     quiet, command = _parts(words)
-    library = preloading.library()
-    if not command or not _is_plain_program(command[0]) or not os.path.exists(library):
+    library = _library()
+    program = _plain_program(command[0]) if command else None
+    if program is None or library is None:
         return None
-    earlier = os.environ.get(preloading.VARIABLE, "")
-    added = {preloading.VARIABLE: preloading.put_before(library, earlier)}
+    around = handover.environment()
+    earlier = around.get(preloading.VARIABLE, "")
+    around[preloading.VARIABLE] = preloading.put_before(library, earlier)
+    around.pop(preloading.SAYS_SO, None)
     if not quiet:
-        _say(f"polypath: by preload: {preloading.WHY}\n")
-    try:
-        os.execvpe(command[0], command, {**os.environ, **added})
-    except OSError as error:
-        return _refused(command[0], error)
+        around[preloading.SAYS_SO] = preloading.BY_ITSELF
+        _say(program_file.obstacle(program, around))
+    return _refused(command[0], handover.become(command, around))
 
 
 def _parts(words: list[str]) -> tuple[bool, list[str]]:
@@ -45,20 +46,31 @@ def _parts(words: list[str]) -> tuple[bool, list[str]]:
     return quiet, [] if rest[0].startswith("-") else rest
 
 
-def _is_plain_program(name: str) -> bool:
-    """Return whether there is such a program, and it is started like most."""
+def _library() -> str | None:
+    library = preloading.library()
+    try:
+        return preloading.as_listed(library) if os.path.exists(library) else None
+    except OSError:
+        return None
+
+
+def _plain_program(name: str) -> str | None:
+    """Return the file of a program that is started like most."""
     path = os.environ.get("PATH")
     folders = [""] if "/" in name else path.split(os.pathsep) if path else []
     for folder in folders:
         file = os.path.join(folder, name)
         if os.access(file, os.X_OK) and not os.path.isdir(file):
-            return not preloading.is_launcher(file) and not os.stat(file).st_mode & _SET_ID
-    return False
+            other = preloading.is_launcher(file) or program_file.privilege(file)
+            return None if other else file
+    return None
 
 
 def _say(line: str) -> None:
+    if not line:
+        return
     try:
-        sys.stderr.write(line)
+        sys.stderr.write(f"polypath: {line}\n")
         sys.stderr.flush()
     except OSError:  # the program may do without
         return

@@ -4,63 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.table import Table
 
-from polypath.cli.output import STDOUT, Document
+from polypath.cli.output import Document
+from polypath.cli.run_counts import Counts
 from polypath.cli.sentences import Sentence
+from polypath.cli.supervised_run import shell_status
 from polypath.cli.tables import new_table
 from polypath.cli.units import size_text
 from polypath.launching import Launch
 
-SIGNALLED = 128  # and the signal's number: the exit status that shells have for it
 
-
-@contextmanager
-def report_folder(target: str) -> Iterator[str]:
-    """Make a folder for the processes' files, beside the report: nodes of one run share that."""
-    beside = Path.cwd() if target == STDOUT else Path(target).resolve().parent
-    folder = tempfile.mkdtemp(prefix=".polypath-report-", dir=beside)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def run_to_the_end(launch: Launch, around: dict[str, str]) -> int:
-    """Run a command, its terminal and signals its own; return the status that shells would have."""
-    environment = {**around, **launch.environment}
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
-    try:
-        process = subprocess.Popen(launch.arguments, env=environment, preexec_fn=_own_interrupts)
-        earlier = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-        status = process.wait()
-        signal.signal(signal.SIGTERM, earlier)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return status if status >= 0 else SIGNALLED - status
-
-
-def _own_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def report_of(launch: Launch, status: int, folder: str) -> Document:
-    """Return what the processes have written: schema polypath.run/1."""
+def report_of(launch: Launch, folder: str, counts: Counts | None, status: int) -> Document:
+    """Return what the processes have written and counted: schema polypath.run/1."""
     processes = [json.loads(file.read_text("utf-8")) for file in Path(folder).glob("*.json")]
+    reported = {(each["host"], each["process"]) for each in processes}
+    for each in counts.processes() if counts is not None else ():
+        if (each["host"], each["process"]) not in reported:
+            processes.append(each)
     processes.sort(key=_order)
     return {
         "schema": "polypath.run/1",
         "command": [os.fsencode(part).decode("utf-8", "replace") for part in launch.arguments],
         "way": launch.way,
-        "status": status,
+        "status": shell_status(status),
         "processes": [{**process, **_sums(process)} for process in processes],
     }
 
@@ -98,18 +67,24 @@ def report_table(report: Document) -> Table:
 
 
 def rest_text(report: Document) -> str:
-    """Return one sentence on the processes that are not in the table; empty without any."""
+    """Return a line on processes that are not in the table, or not whole; empty without any."""
     rest = len(report["processes"]) - len(_in_use(report))
     if not report["processes"]:
-        return (
-            "No process has reported: the library was not loaded, or all were killed or ended by "
-            "_exit, as some shells do. 'polypath doctor' looks at the library."
+        return "No process has reported: the library was not loaded. 'polypath doctor' looks at it."
+    cut = sum(not each["complete"] for each in _in_use(report))
+    sentences = []
+    if cut:
+        sentences.append(
+            f"{_processes(cut)} of these: killed, left by _exit or still there, counted up to then."
         )
-    if not rest:
-        return ""
-    more = " more" if _in_use(report) else ""
-    plural = "" if rest == 1 else "es"
-    return f"{rest}{more} process{plural}: loaded, 0 copies, no driver."
+    if rest:
+        more = " more" if _in_use(report) else ""
+        sentences.append(f"{_processes(rest, more)}: loaded, 0 copies, no driver.")
+    return " ".join(sentences)
+
+
+def _processes(count: int, more: str = "") -> str:
+    return f"{count}{more} process{'' if count == 1 else 'es'}"
 
 
 def _in_use(report: Document) -> list[Document]:

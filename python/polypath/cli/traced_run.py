@@ -3,64 +3,34 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from polypath.cli.launches import launch_of, say_not_run
-from polypath.launching import NOT_EXECUTABLE, Launch
+from polypath.cli import handover
+from polypath.cli.launches import launch_of
+from polypath.cli.supervised_run import folder_beside, run_with_folder
 
 Event = dict[str, Any]
-ENDED_BY_SIGNAL = 128  # as shells have it
 _MICROSECONDS_PER_NANOSECOND = 1e-3
 
 
 def trace_program(
-    command: Sequence[str], how: str, folder: Path
-) -> tuple[int, dict[str, Any] | None]:
-    """Run ``command`` and return its exit status and the trace of all its processes.
+    command: Sequence[str], how: str, output: str | None
+) -> tuple[int, dict[str, Any]] | None:
+    """Run ``command``; return its status and the trace of its processes; nothing if it cannot be.
 
-    There is no trace of what cannot be run; the status is the one that shells have for it.
-
-    ``folder`` is where their files lie meanwhile: one that all of its computers share.
+    The processes' files lie beside ``output`` meanwhile: all of its computers share that folder.
     """
-    parts = Path(tempfile.mkdtemp(prefix=".polypath-trace-", dir=folder.resolve()))
-    try:
-        launch = launch_of(command, how, _traced(parts), quiet=False)
-        status = _run(launch, _traced(parts))
-        if status is None:
-            return NOT_EXECUTABLE, None
-        return status, merged(events_of(path) for path in sorted(parts.glob("*.json")))
-    finally:
-        shutil.rmtree(parts, ignore_errors=True)
+    folder = folder_beside(output, "trace")
+    around = {**handover.environment(), "POLYPATH_TRACE": f"{folder}/%h-%p.json"}
+    launch = launch_of(command, how, around, quiet=False)
+    return run_with_folder(launch, around, folder, lambda _: merged_files(folder))
 
 
-def _traced(parts: Path) -> dict[str, str]:
-    return {**os.environ, "POLYPATH_TRACE": str(parts / "%h-%p.json")}
-
-
-def _run(launch: Launch, around: dict[str, str]) -> int | None:
-    """Run to the end and return the exit status as shells have it; none if it cannot be run."""
-    try:
-        status = _wait_for(launch.arguments, {**around, **launch.environment})
-    except OSError as error:
-        say_not_run(launch.arguments[0], error)
-        return None
-    return status if status >= 0 else ENDED_BY_SIGNAL - status
-
-
-def _wait_for(arguments: Sequence[str], environment: dict[str, str]) -> int:
-    """Run to the end. An interrupt reaches the program as well, which says what becomes of it."""
-    with subprocess.Popen(arguments, env=environment) as process:
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:
-                continue
+def merged_files(folder: str) -> dict[str, Any]:
+    """Return one trace of the files in a folder."""
+    return merged(events_of(path) for path in sorted(Path(folder).glob("*.json")))
 
 
 def events_of(path: Path) -> list[Event]:

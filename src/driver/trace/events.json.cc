@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.json.h"
+
 namespace polypath::trace {
 namespace {
 
@@ -29,9 +31,7 @@ Json arguments_of(const std::vector<Detail>& details) {
   return arguments;
 }
 
-std::string text_of(const Json& event) {
-  return event.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string text_of(const Json& event) { return json_text(event); }
 
 std::string metadata(const char* what, const Track& track, const Json& arguments) {
   return text_of({{"name", what},

@@ -5,16 +5,17 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/standard_error.h"
 #include "core/text.h"
 #include "driver/cuda/imports.h"
 #include "ways/preload/process_report.h"
 #include "ways/preload/session.h"
+#include "ways/preload/shared_counts.h"
 
 namespace polypath::preload {
 namespace {
@@ -168,6 +169,7 @@ void Interposer::begin() noexcept {
   const std::scoped_lock lock(mutex_);
   if (begun_.load(std::memory_order_relaxed)) return;
   process_ = getpid();
+  share_counts();
   pthread_atfork(nullptr, nullptr, [] { get().forked(); });
   try {
     settings_ = read_settings();
@@ -228,13 +230,20 @@ void Interposer::make_session() noexcept {
 
 // The caller holds the lock.
 void Interposer::complain(const std::string& problem, const char* why_off) noexcept {
-  std::fprintf(stderr, "polypath: %s All copies of process %d are left to the driver.\n",
-               problem.c_str(), process_);
+  try {
+    write_to_stderr(fmt::format("polypath: {} All copies of process {} are left to the driver.\n",
+                                problem, process_));
+  } catch (const std::exception&) {
+    // Without memory for the words the copies are native all the same.
+  }
   turn_off(why_off);
 }
 
 void Interposer::turn_off(const char* why) noexcept {
-  if (!is_off()) why_off_ = why;
+  if (!is_off()) {
+    why_off_ = why;
+    SharedCounts::of_process().note_off(why);
+  }
   is_off_.store(true, std::memory_order_release);
   pass_as_.store(Outcome::off, std::memory_order_relaxed);
   pass_below_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
@@ -282,8 +291,29 @@ void Interposer::end() noexcept {
   if (getpid() != process_) return;
   stop_preparing();
   const std::scoped_lock lock(mutex_);
-  if (settings_.statistics.wanted) send_statistics(tally_, why_off_);
+  if (settings_.statistics.wanted && send_statistics(tally_, why_off_)) has_reported();
   turn_off("the process ends");
+}
+
+void Interposer::share_counts() noexcept {
+  SharedCounts& shared = SharedCounts::of_process();
+  if (shared.counts() != nullptr) return;
+  shared.attach();
+  if (shared.counts() == nullptr) return;
+  tally_.count_in(shared.counts());
+  pthread_atfork(nullptr, nullptr, [] { get().share_counts_of_child(); });
+}
+
+void Interposer::has_reported() noexcept {
+  tally_.count_in(nullptr);
+  SharedCounts::of_process().give_back();
+}
+
+// Before forked(): that sets counts to zero, which must not be the parent's.
+void Interposer::share_counts_of_child() noexcept {
+  SharedCounts& shared = SharedCounts::of_process();
+  shared.take_for_child();
+  tally_.count_in(shared.counts());
 }
 
 // A child has its parent's memory, but neither its GPUs nor its other threads: locks may be held

@@ -71,6 +71,10 @@ class Interposer {
   /// Session::wait_for_copies_of.
   void wait_for_copies_of(Address address) noexcept;
   /// The program has made a copy.
+  /// Counts where `polypath run --report` sees it, if it wants to. Before the first copy.
+  void share_counts() noexcept;
+  /// The counts that are shared are not needed any more.
+  void has_reported() noexcept;
   [[nodiscard]] bool has_begun() const { return begun_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
 
@@ -93,6 +97,7 @@ class Interposer {
   void stop_preparing() noexcept;
   void end() noexcept;
   void forked() noexcept;
+  void share_counts_of_child() noexcept;
 
   std::atomic<std::uint64_t> pass_below_{0};
   std::atomic<Outcome> pass_as_{Outcome::small};

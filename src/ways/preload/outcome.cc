@@ -24,15 +24,16 @@ const char* text_of(Outcome outcome) {
 }
 
 std::uint64_t Tally::calls(Outcome outcome) const {
-  return entries_[static_cast<std::size_t>(outcome)].calls.load(std::memory_order_relaxed);
+  return (*counts_.load())[static_cast<std::size_t>(outcome)].calls.load(std::memory_order_relaxed);
 }
 
 Bytes Tally::bytes(Outcome outcome) const {
-  return {entries_[static_cast<std::size_t>(outcome)].bytes.load(std::memory_order_relaxed)};
+  return {
+      (*counts_.load())[static_cast<std::size_t>(outcome)].bytes.load(std::memory_order_relaxed)};
 }
 
 void Tally::clear() {
-  for (Entry& entry : entries_) {
+  for (Count& entry : *counts_.load()) {
     entry.calls.store(0, std::memory_order_relaxed);
     entry.bytes.store(0, std::memory_order_relaxed);
   }

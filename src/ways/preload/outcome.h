@@ -58,8 +58,20 @@ const char* text_of(Outcome outcome);
 /// Counts. Safe from any thread; a count costs a few nanoseconds.
 class Tally {
  public:
+  struct Count {
+    std::atomic<std::uint64_t> calls{0};
+    std::atomic<std::uint64_t> bytes{0};
+  };
+  using Counts = std::array<Count, kOutcomes>;
+
+  Tally() = default;
+  Tally(const Tally&) = delete;
+  Tally& operator=(const Tally&) = delete;
+
+  /// From here on counts in memory of somebody else, from what is there on; null: in its own.
+  void count_in(Counts* counts) { counts_.store(counts == nullptr ? &own_ : counts); }
   void count(Outcome outcome, Bytes bytes) {
-    Entry& entry = entries_[static_cast<std::size_t>(outcome)];
+    Count& entry = (*counts_.load(std::memory_order_relaxed))[static_cast<std::size_t>(outcome)];
     entry.calls.fetch_add(1, std::memory_order_relaxed);
     entry.bytes.fetch_add(bytes.value, std::memory_order_relaxed);
   }
@@ -73,11 +85,8 @@ class Tally {
                                   const std::string& rank = {}) const;
 
  private:
-  struct Entry {
-    std::atomic<std::uint64_t> calls{0};
-    std::atomic<std::uint64_t> bytes{0};
-  };
-  std::array<Entry, kOutcomes> entries_;
+  Counts own_;
+  std::atomic<Counts*> counts_{&own_};
 };
 
 }  // namespace polypath::preload

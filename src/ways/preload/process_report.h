@@ -27,10 +27,10 @@ std::string process_report(const ReportedProcess& process, const Tally& tally,
 /// One line on a process that has made no copy.
 std::string unused_line(const ReportedProcess& process);
 
-/// Sends the statistics where POLYPATH_STATS says; does nothing where nobody asks. Never fails: a
-/// folder that cannot be written to is said on stderr.
-void send_statistics(const Tally& tally, const std::string& why_off) noexcept;
+/// Sends the statistics where POLYPATH_STATS says; does nothing where nobody asks. True if they are
+/// in a folder; one that cannot be written to is said on stderr.
+bool send_statistics(const Tally& tally, const std::string& why_off) noexcept;
 /// The same of a process that has made no copy.
-void send_unused() noexcept;
+bool send_unused() noexcept;
 
 }  // namespace polypath::preload

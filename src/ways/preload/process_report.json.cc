@@ -10,9 +10,13 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "core/descriptor.h"
 #include "core/files.h"
+#include "core/json_text.json.h"
 #include "core/process.h"
+#include "core/standard_error.h"
 #include "core/statistics_target.h"
+#include "ways/preload/shared_counts.h"
 
 namespace polypath::preload {
 namespace {
@@ -45,20 +49,24 @@ Json outcomes_of(const Tally& tally) {
   return outcomes;
 }
 
-void write_report(const std::string& folder, const ReportedProcess& process, const Tally& tally,
+bool write_report(const std::string& folder, const ReportedProcess& process, const Tally& tally,
                   const std::string& why_off) {
   const std::string path = fmt::format("{}/{}-{}.json", folder, process.host, process.number);
-  std::FILE* file = std::fopen(path.c_str(), "we");
+  const std::string unfinished = path + ".part";
+  const std::string text = process_report(process, tally, why_off);
+  std::FILE* file =
+      may_write_files_of(text.size()) ? std::fopen(unfinished.c_str(), "we") : nullptr;
   if (file == nullptr) {
-    std::fputs(fmt::format("polypath: statistics cannot be written to {} (this process may not) "
-                           "Make the folder, or set POLYPATH_STATS=1.\n",
-                           path)
-                   .c_str(),
-               stderr);
-    return;
+    // `polypath run` may have ended before, and its folder with it.
+    if (SharedCounts::of_process().is_attached() && access(folder.c_str(), F_OK) != 0) return false;
+    write_to_stderr(
+        fmt::format("polypath: statistics cannot be written to {} (this process may not) Make the "
+                    "folder, or set POLYPATH_STATS=1.\n",
+                    path));
+    return false;
   }
-  std::fputs(process_report(process, tally, why_off).c_str(), file);
-  std::fclose(file);
+  const bool written = std::fputs(text.c_str(), file) >= 0;
+  return std::fclose(file) == 0 && written && std::rename(unfinished.c_str(), path.c_str()) == 0;
 }
 
 }  // namespace
@@ -86,10 +94,11 @@ std::string process_report(const ReportedProcess& process, const Tally& tally,
                        {"program", process.program},
                        {"host", process.host},
                        {"driver_open", process.driver_open},
+                       {"complete", true},
                        {"why_off", why_off},
                        {"outcomes", outcomes_of(tally)}};
   // Names may have any bytes.
-  return report.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(report, kIndent) + "\n";
 }
 
 std::string unused_line(const ReportedProcess& process) {
@@ -98,28 +107,30 @@ std::string unused_line(const ReportedProcess& process) {
                      process.program, process.driver_open ? "driver open" : "no driver");
 }
 
-void send_statistics(const Tally& tally, const std::string& why_off) noexcept {
+bool send_statistics(const Tally& tally, const std::string& why_off) noexcept {
   try {
     const StatisticsTarget target = statistics_target();
-    if (!target.wanted) return;
-    if (target.folder.empty())
-      std::fputs(tally.table(getpid(), why_off, rank_of_launcher()).c_str(), stderr);
-    else write_report(target.folder, this_process_reported(), tally, why_off);
+    if (!target.wanted) return false;
+    if (!target.folder.empty())
+      return write_report(target.folder, this_process_reported(), tally, why_off);
+    write_to_stderr(tally.table(getpid(), why_off, rank_of_launcher()));
   } catch (const std::exception&) {
     // Without memory there are no statistics.
   }
+  return false;
 }
 
-void send_unused() noexcept {
+bool send_unused() noexcept {
   try {
     const StatisticsTarget target = statistics_target();
-    if (!target.wanted) return;
+    if (!target.wanted) return false;
     const ReportedProcess process = this_process_reported();
-    if (target.folder.empty()) std::fputs(unused_line(process).c_str(), stderr);
-    else write_report(target.folder, process, Tally(), "");
+    if (!target.folder.empty()) return write_report(target.folder, process, Tally(), "");
+    write_to_stderr(unused_line(process));
   } catch (const std::exception&) {
     // As above.
   }
+  return false;
 }
 
 }  // namespace polypath::preload

@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 
+#include "ways/preload/shared_counts.h"
+
 namespace polypath::preload {
 namespace {
 
@@ -59,6 +61,7 @@ void find_all() {
   find(driver, #symbol, driver_functions.symbol); /* NOLINT(bugprone-macro-parentheses) */
   POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_FIND)
 #undef POLYPATH_FIND
+  SharedCounts::of_process().note_driver();
   is_found.store(true, std::memory_order_release);
 }
 

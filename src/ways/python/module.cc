@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstring>
+
 #include "core/error.h"
 #include "ways/python/bindings.h"
 
@@ -11,13 +13,16 @@ namespace nb = nanobind;
 namespace polypath::python {
 namespace {
 
-// polypath.Error carries the code beside the message.
+// polypath.Error carries the code beside the message. What a message quotes may have any bytes,
+// which Python keeps in names of files in this way.
 void raise_error(const std::exception_ptr& pointer, void* type) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
     const nb::object kind = nb::borrow(static_cast<PyObject*>(type));
-    const nb::object raised = kind(error.what());
+    const auto length = static_cast<Py_ssize_t>(std::strlen(error.what()));
+    const auto message = nb::steal(PyUnicode_DecodeUTF8(error.what(), length, "surrogateescape"));
+    const nb::object raised = kind(message);
     raised.attr("code") = name_of(error.code());
     PyErr_SetObject(kind.ptr(), raised.ptr());
   }

@@ -56,6 +56,20 @@ TEST(Tally, StartsAgainFromZero) {
   EXPECT_EQ(tally.bytes(Outcome::native), 0_B);
 }
 
+TEST(Tally, CountsWhereOthersSeeIt) {
+  Tally tally;
+  Tally::Counts seen;
+  tally.count(Outcome::native, 1_MiB);
+
+  tally.count_in(&seen);
+  tally.count(Outcome::native, 2_MiB);
+
+  EXPECT_EQ(seen[static_cast<std::size_t>(Outcome::native)].bytes, (2_MiB).value);
+  EXPECT_EQ(tally.bytes(Outcome::native), 2_MiB);
+  tally.count_in(nullptr);
+  EXPECT_EQ(tally.bytes(Outcome::native), 1_MiB);
+}
+
 TEST(Tally, EveryOutcomeHasWordsOfItsOwn) {
   std::set<std::string> texts;
   for (std::size_t i = 0; i < kOutcomes; ++i) texts.insert(text_of(static_cast<Outcome>(i)));

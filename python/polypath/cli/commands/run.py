@@ -1,22 +1,20 @@
 """`polypath run -- COMMAND...`."""
 
 # No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
-import os
 import sys
+from functools import partial
 from typing import Annotated, Optional
 
+from polypath.cli import handover
 from polypath.cli.collective_options import refuse
 from polypath.cli.declared import Argument, Option
 from polypath.cli.launches import launch_of, say_not_run
 from polypath.cli.output import STDOUT, check_writable, console_for, write_json
-from polypath.cli.run_report import (
-    report_folder,
-    report_of,
-    report_table,
-    rest_text,
-    run_to_the_end,
-)
+from polypath.cli.run_counts import VARIABLE as COUNTS
+from polypath.cli.run_counts import counts_of_processes
+from polypath.cli.run_report import report_of, report_table, rest_text
 from polypath.cli.sentences import Sentence
+from polypath.cli.supervised_run import folder_beside, run_with_folder
 from polypath.launching import NOT_EXECUTABLE, WAYS, Launch
 
 
@@ -43,7 +41,7 @@ def run(
     if dry_run:
         refuse({"--report": report}, "--dry-run runs nothing")
     if report is None:
-        launch = launch_of(command, how, dict(os.environ), quiet)
+        launch = launch_of(command, how, handover.environment(), quiet, dry_run)
         if dry_run:
             print(launch.shell_line())
             return
@@ -54,15 +52,15 @@ def run(
 
 def _run_and_report(command: list[str], how: str, target: str, quiet: bool) -> int:
     """Run the command, and write what became of the copies of all its processes."""
-    with report_folder(target) as folder:
-        around = {**os.environ, "POLYPATH_STATS": folder}
+    folder = folder_beside(None if target == STDOUT else target, "report")
+    around = {**handover.environment(), "POLYPATH_STATS": folder}
+    with counts_of_processes() as counts:
+        around |= {COUNTS: counts.value} if counts is not None else {}
         launch = launch_of(command, how, around, quiet)
-        try:
-            status = run_to_the_end(launch, around)
-        except OSError as error:
-            say_not_run(launch.arguments[0], error)
-            return NOT_EXECUTABLE
-        document = report_of(launch, status, folder)
+        ended = run_with_folder(launch, around, folder, partial(report_of, launch, folder, counts))
+    if ended is None:
+        return NOT_EXECUTABLE
+    status, document = ended
     write_json(document, target)
     if not quiet:
         console = console_for(STDOUT)  # stderr: stdout is the program's
@@ -76,8 +74,6 @@ def _become(launch: Launch) -> None:
     """Go on as the command: its exit status, signals and terminal are its own."""
     sys.stdout.flush()
     sys.stderr.flush()
-    try:
-        os.execvpe(launch.arguments[0], launch.arguments, {**os.environ, **launch.environment})
-    except OSError as error:
-        say_not_run(launch.arguments[0], error)
-        sys.exit(NOT_EXECUTABLE)
+    around = {**handover.environment(), **launch.environment}
+    say_not_run(launch.arguments[0], handover.become(list(launch.arguments), around))
+    sys.exit(NOT_EXECUTABLE)

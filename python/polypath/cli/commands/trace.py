@@ -2,7 +2,6 @@
 
 # No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 import sys
-from pathlib import Path
 from typing import Annotated, Any, List, Optional  # noqa: UP035
 
 from polypath import parse_bytes, reports
@@ -22,7 +21,7 @@ from polypath.cli.options import (
 )
 from polypath.cli.output import STDOUT, check_writable, console_for, write_json
 from polypath.cli.traced_run import trace_program
-from polypath.launching import WAYS
+from polypath.launching import NOT_EXECUTABLE, WAYS
 
 
 def trace(
@@ -92,10 +91,10 @@ def _refuse_both(
 def _trace_program(program: list[str], how: str, output: str) -> int:
     if not program:
         raise UserError("there is no program", "nothing follows '--'", "Name one.")
-    folder = Path.cwd() if output == STDOUT else Path(output).parent
-    status, document = trace_program(program, how, folder)
-    if document is None:  # it has not been run
-        return status
+    ended = trace_program(program, how, None if output == STDOUT else output)
+    if ended is None:
+        return NOT_EXECUTABLE
+    status, document = ended
     write_json(document, output)
     if not _copies(document):
         notice("no copy of the program was large enough to be looked at, or it used no GPU.")

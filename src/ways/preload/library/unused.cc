@@ -6,6 +6,7 @@
 #include "core/statistics_target.h"
 #include "ways/preload/interposer.h"
 #include "ways/preload/process_report.h"
+#include "ways/preload/shared_counts.h"
 
 namespace polypath::preload {
 namespace {
@@ -13,11 +14,14 @@ namespace {
 // A forked child is none that has loaded it.
 pid_t loaded_in = 0;
 
-__attribute__((constructor)) void note_process() { loaded_in = getpid(); }
+__attribute__((constructor)) void note_process() {
+  loaded_in = getpid();
+  if (SharedCounts::are_wanted()) Interposer::get().share_counts();
+}
 
 __attribute__((destructor)) void end_unused() {
   if (!statistics_target().wanted || getpid() != loaded_in) return;
-  if (!Interposer::get().has_begun()) send_unused();
+  if (!Interposer::get().has_begun() && send_unused()) Interposer::get().has_reported();
 }
 
 }  // namespace
