@@ -82,6 +82,16 @@ ChosenWay Collectives::chosen(const CollectiveCall& call) {
           .predicted = draft.predicted};
 }
 
+void Collectives::close() {
+  if (among_nodes_) among_nodes_->close();
+  else of_node_->close();
+}
+
+void Collectives::synchronize() {
+  if (among_nodes_) among_nodes_->synchronize();
+  else of_node_->synchronize();
+}
+
 void Collectives::barrier() {
   if (among_nodes_) among_nodes_->barrier();
   else of_node_->barrier();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "collective/barrier.h"
+#include "collective/ending.h"
 #include "collective/patience.h"
 #include "collective/tuning.h"
 #include "core/error.h"
@@ -72,17 +73,45 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})),
-      open_(driver, gpu, rank(), communicator_->notices(), communicator_->offers()),
+      open_(std::make_unique<OpenMemory>(driver, gpu, rank(), communicator_->notices(),
+                                         communicator_->offers())),
       number_(next_number()) {
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
-// After an abort, or when a rank has ended, nobody is waited for.
 RankCollectives::~RankCollectives() {
-  quietly([&] { run_->synchronize(); });
-  quietly([&] { (void)communicator_->all_gather({}); });
+  quietly([&] { close(); });
+  leave();
+}
+
+void RankCollectives::close() {
+  if (is_closed_) return;
+  const LeavesInTheEnd leaves(*this);
+  end_together([&](const Blob& mine) { return communicator_->all_gather(mine, kClosing); },
+               [&] { run_->synchronize(); });
+}
+
+// After an abort, or when a rank has ended, nobody is waited for. What may still be used is kept.
+void RankCollectives::leave() noexcept {
+  if (std::exchange(is_closed_, true)) return;
+  const bool is_settled = settle();
   communicator_->close();
   if (release_.joinable()) release_.join();
+  if (is_settled) return;
+  log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
+  (void)run_.release(), (void)open_.release();
+}
+
+bool RankCollectives::settle() noexcept {
+  const auto check = [&] { communicator_->check(); };
+  if (quietly(check) && quietly([&] { run_->synchronize(); }) && run_->is_idle()) return true;
+  return await_end([&] { return run_->is_idle(); }, check);
+}
+
+void RankCollectives::synchronize() {
+  const bool is_over = quietly([&] { run_->synchronize(); });
+  communicator_->check();
+  if (!is_over) run_->synchronize();
 }
 
 AllGather RankCollectives::exchange() {
@@ -169,7 +198,7 @@ std::optional<std::vector<Address>> RankCollectives::open_buffers(const Ready& m
   // Who is ahead loses nothing as long as its GPU has enough to do.
   std::function<bool()> is_busy;
   if (!captured && !options_.patience) is_busy = [this] { return !run_->is_idle(); };
-  const auto all = open_.of_all(mine, patience, captured, is_busy);
+  const auto all = open_->of_all(mine, patience, captured, is_busy);
   if (!all) return std::nullopt;
   for (std::size_t each = 0; each < ranks; ++each) {
     own[each] = (*all)[each][0];
@@ -186,7 +215,7 @@ std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& 
   if (!all) return run_->run(run_->bind(made.usual.in(captured), own), stream, captured);
   const BoundPart open = run_->bind(made.open.in(captured), *all);
   const std::uint64_t run = run_->run(open, stream, captured);
-  if (!captured) open_.note_use([this, run] { return run_->is_done(run); });
+  if (!captured) open_->note_use([this, run] { return run_->is_done(run); });
   ++open_calls_;
   return run;
 }
@@ -240,6 +269,6 @@ void RankCollectives::barrier(StreamHandle stream) {
           [&] { return run_->run(run_->bind(barrier_program(), {}), stream, captured); });
 }
 
-void RankCollectives::barrier() { (void)communicator_->all_gather({}); }
+void RankCollectives::barrier() { (void)communicator_->all_gather({}, {.operation = "barrier"}); }
 
 }  // namespace polypath

@@ -140,8 +140,17 @@ bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds pati
   return done;
 }
 
+// Of a part that is enqueued while another thread releases, either that thread sees the end, or this
+// one that it has been released.
+void RankRun::check_held() const {
+  if (released_)
+    fail(ErrorCode::communicator, "a rank's part of a program cannot run",
+         "what its ranks have in common was given up", "Make the group anew.");
+}
+
 template <class Runner>
 void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) {
+  check_held();
   executor.prepare(transfer);
   const EventHandle ended = end_of(transfer.id);
   try {
@@ -151,11 +160,13 @@ void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) 
     executor.run(transfer);
     if (captured) return;
     driver_.record(ended, transfer.stream);
+    last_ = ended, last_stream_ = transfer.stream;
+    check_held();
   } catch (const Error& error) {
-    if (!let_go(transfer)) throw UnsettledError(error.code(), error.what());
-    throw;
+    if (let_go(transfer)) throw;
+    is_unsettled_ = true;
+    throw UnsettledError(error.code(), error.what());
   }
-  last_ = ended, last_stream_ = transfer.stream;
 }
 
 // What is captured becomes nodes of the graph that captures it: no graph is launched within.
@@ -179,8 +190,13 @@ std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool capt
 }
 
 bool RankRun::release(Seconds patience) {
-  const EventHandle last = last_;
-  return last.value == 0 || wait_with_flags({last}, patience);
+  released_ = true;
+  for (EventHandle last = last_; last.value != 0;) {
+    if (!wait_with_flags({last}, patience)) return false;
+    if (last_ == last) break;
+    last = last_;
+  }
+  return true;
 }
 
 }  // namespace polypath

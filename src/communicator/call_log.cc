@@ -77,8 +77,8 @@ std::string CallLog::difference(int other, CallNumber last) const {
     const auto theirs = block_.call_of(other, call);
     const CallRecord mine = polypath::call_of(kept(call).words);
     if (theirs && *theirs != mine)
-      return fmt::format("Rank {} calls {}, rank {} calls {} (call {}: they differ in {}) {}", they,
-                         describe(*theirs), we, describe(mine), call,
+      return fmt::format("{} (call {}: they differ in {}) {}",
+                         describe_difference(they, *theirs, we, mine), call,
                          join(differences(*theirs, mine), ", "), kRemedy);
   }
   return fmt::format("Ranks {} and {} have made different calls (one of calls {} to {}) {}", they,

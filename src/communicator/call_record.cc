@@ -24,6 +24,18 @@ std::string describe(const CallRecord& call) {
   return more.empty() ? text : fmt::format("{} ({})", text, join(more, ", "));
 }
 
+std::string describe_difference(int rank, const CallRecord& call, int other,
+                                const CallRecord& others) {
+  const auto closes = [](int leaving, int staying, const CallRecord& goes_on) {
+    return fmt::format("Rank {} has left, where rank {} calls {}", leaving, staying,
+                       describe(goes_on));
+  };
+  if (others == kClosing) return closes(other, rank, call);
+  if (call == kClosing) return closes(rank, other, others);
+  return fmt::format("Rank {} calls {}, rank {} calls {}", rank, describe(call), other,
+                     describe(others));
+}
+
 std::vector<std::string> differences(const CallRecord& a, const CallRecord& b) {
   std::vector<std::string> fields;
   const auto compare = [&](bool same, const char* field) {

@@ -1,5 +1,7 @@
 #include "communicator/communicator.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <utility>
 
@@ -41,6 +43,7 @@ void Communicator::watch(CallNumber call, Question is_done) {
   watcher_->wake();
 }
 
+void Communicator::doubt(Doubt doubt) { state_->doubt(std::move(doubt)); }
 void Communicator::on_abort(Callback callback) { state_->on_abort(std::move(callback)); }
 void Communicator::abort(const std::string& why, ErrorCode code) { state_->abort(code, why); }
 void Communicator::check() { state_->check(); }
@@ -58,12 +61,16 @@ auto Communicator::together(const CallRecord& record, Call call) {
   } catch (const Error& error) {
     state_->abort(error.code(), error.what());
     throw;
+  } catch (...) {
+    state_->abort(ErrorCode::communicator,
+                  fmt::format("Rank {} has given up ({} was interrupted)", rank(),
+                              describe(record)));
+    throw;
   }
 }
 
-std::vector<Blob> Communicator::all_gather(const Blob& mine) {
-  return together({.operation = "exchange"},
-                  [&] { return bootstrap_->all_gather(mine, options_.timeout); });
+std::vector<Blob> Communicator::all_gather(const Blob& mine, const CallRecord& as) {
+  return together(as, [&] { return bootstrap_->all_gather(mine, options_.timeout); });
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key,

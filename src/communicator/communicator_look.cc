@@ -27,12 +27,7 @@ bool CommunicatorState::look() noexcept {
   take_new();
   forget_done();
   if (under_way_.empty()) return false;
-  if (!block_.is_aborted()) {
-    if (const auto difference = difference_to_slower())
-      block_.abort(local_, ErrorCode::invalid_argument, *difference);
-    else if (const std::string why = problem(); !why.empty())
-      block_.abort(local_, ErrorCode::communicator, why);
-  }
+  if (!block_.is_aborted()) look_for_problems();
   if (!block_.is_aborted()) return true;
   under_way_.clear();
   tell_aborted();
@@ -46,13 +41,37 @@ void CommunicatorState::take_new() {
 }
 
 // Calls end in order: those after one that is under way are not asked, for a question costs who
-// enqueues time.
+// enqueues time. One that cannot be asked has failed: all ranks are told, for a look throws nothing.
 void CommunicatorState::forget_done() {
-  const auto first_under_way = std::find_if(under_way_.begin(), under_way_.end(),
-                                            [](const UnderWay& one) { return !one.is_done(); });
-  if (first_under_way == under_way_.begin()) return;
-  under_way_.erase(under_way_.begin(), first_under_way);
-  for (UnderWay& one : under_way_) one.since = Clock::now();
+  const UnderWay* asked = nullptr;
+  const auto is_under_way = [&](const UnderWay& one) {
+    asked = &one;
+    return !one.is_done();
+  };
+  try {
+    const auto first = std::find_if(under_way_.begin(), under_way_.end(), is_under_way);
+    if (first == under_way_.begin()) return;
+    under_way_.erase(under_way_.begin(), first);
+    for (UnderWay& one : under_way_) one.since = Clock::now();
+  } catch (const Error& error) {
+    block_.abort(local_, error.code(),
+                 fmt::format("Rank {} has failed in call {} ({})", rank,
+                             describe_call(asked->call), error.what()));
+  }
+}
+
+void CommunicatorState::look_for_problems() {
+  if (const auto difference = difference_to_slower()) {
+    block_.abort(local_, ErrorCode::invalid_argument, *difference);
+    return;
+  }
+  for (const Communicator::Doubt& doubt : doubts_)
+    if (const auto error = doubt()) {
+      block_.abort(local_, error->code(), error->what());
+      return;
+    }
+  if (const std::string why = problem(); !why.empty())
+    block_.abort(local_, ErrorCode::communicator, why);
 }
 
 // Empty if there is none.

@@ -57,6 +57,12 @@ void CommunicatorState::watch(CallNumber call, Communicator::Question is_done) {
     new_.push_back({.call = call, .is_done = std::move(is_done), .since = Clock::now()});
 }
 
+void CommunicatorState::doubt(Communicator::Doubt doubt) {
+  check_usable();
+  const std::scoped_lock looking(looking_);
+  doubts_.push_back(std::move(doubt));
+}
+
 void CommunicatorState::on_abort(Communicator::Callback callback) {
   check_usable();
   {
@@ -86,14 +92,18 @@ void CommunicatorState::throw_if_aborted() {
   if (const auto abort = block_.aborted()) throw Error(abort->code, abort->why);
 }
 
+// Whoever is called back may be destroyed once this is closed: that waits until all are told.
 void CommunicatorState::tell_aborted() {
-  std::vector<Communicator::Callback> callbacks;
-  {
-    const std::scoped_lock lock(mutex_);
-    told_ = true;
-    callbacks = std::exchange(callbacks_, {});
-  }
+  std::unique_lock lock(mutex_);
+  told_ = true;
+  const std::vector<Communicator::Callback> callbacks = std::exchange(callbacks_, {});
+  if (callbacks.empty()) return;
+  ++telling_;
+  lock.unlock();
   for (const Communicator::Callback& callback : callbacks) callback();
+  lock.lock();
+  --telling_;
+  all_told_.notify_all();
 }
 
 std::optional<std::string> CommunicatorState::difference_to_slower() {
@@ -106,14 +116,16 @@ void CommunicatorState::close() {
   if (process_generation() != generation_) return;
   const std::scoped_lock looking(looking_);
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (std::exchange(closed_, true)) return;
     new_.clear();
     callbacks_.clear();
     if (const auto difference = log_.compare_with_slower())
       block_.abort(local_, ErrorCode::invalid_argument, *difference);
+    all_told_.wait(lock, [this] { return telling_ == 0; });
   }
   under_way_.clear();
+  doubts_.clear();
   block_.leave(local_);
 }
 

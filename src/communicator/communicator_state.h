@@ -9,6 +9,7 @@
 //     there are other nodes, a second later.
 
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,6 +32,7 @@ class CommunicatorState final : public Watched {
 
   CallNumber begin(const CallRecord& call);
   void watch(CallNumber call, Communicator::Question is_done);
+  void doubt(Communicator::Doubt doubt);
   void on_abort(Communicator::Callback callback);
   void abort(ErrorCode code, const std::string& why);
   void check();
@@ -55,6 +57,7 @@ class CommunicatorState final : public Watched {
   void tell_aborted();
   void take_new();
   void forget_done();
+  void look_for_problems();
   [[nodiscard]] std::string problem();
   [[nodiscard]] std::string problem_with(int other);
   [[nodiscard]] std::string overdue() const;
@@ -70,14 +73,17 @@ class CommunicatorState final : public Watched {
   ControlBlock block_;
 
   std::mutex mutex_;  ///< of what follows
+  std::condition_variable all_told_;
   CallLog log_;
   std::vector<UnderWay> new_;  ///< to be watched from the next look on
   std::vector<Communicator::Callback> callbacks_;
-  bool told_ = false;  ///< the callbacks were called
+  bool told_ = false;  ///< the callbacks were called, or are being
+  int telling_ = 0;    ///< threads that call them now
   bool closed_ = false;
 
   std::mutex looking_;  ///< of what follows; taken before the other one
   std::vector<UnderWay> under_way_;
+  std::vector<Communicator::Doubt> doubts_;
 };
 
 }  // namespace polypath
