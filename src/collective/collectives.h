@@ -44,6 +44,7 @@ class Collectives {
   void run(RepeatedCall& call, StreamHandle stream);
   void prepare(const CollectiveCall& call);
   [[nodiscard]] ChosenWay chosen(const CollectiveCall& call);
+  void set_timeout(Seconds timeout);
   void close();
   void synchronize();
   void barrier();

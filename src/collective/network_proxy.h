@@ -70,6 +70,11 @@ class NetworkProxy {
   /// As stop(). Its words must not be waited for any more.
   ~NetworkProxy();
 
+  /// Group::until_called and until_sent from the next exchange on.
+  void set_patience(Seconds until_called, Seconds until_sent) {
+    group_.until_called = until_called, group_.until_sent = until_sent;
+  }
+
   /// The exchanges that follow are of this call. It is compared with what `others` call; a
   /// difference is an error (invalid_argument) that says who differs.
   void begin(const CallRecord& call, const std::vector<int>& others);

@@ -129,10 +129,10 @@ void NetworkProxy::compare(const Task& task) const {
     const CallRecord other = call_of(task.comparison->others[i]);
     if (own == other) continue;
     const int rank = group_.transport->rank(), differs = task.exchange.in[i].from;
-    fail(ErrorCode::invalid_argument, "The ranks of two nodes call different operations",
+    fail(ErrorCode::invalid_argument,
          rank < differs ? describe_difference(rank, own, differs, other)
                         : describe_difference(differs, other, rank, own),
-         "Let all ranks make the same calls in the same order.");
+         "ranks of two nodes act together", "Let all ranks make the same calls in the same order.");
   }
 }
 

@@ -9,6 +9,7 @@
 #include "collective/ending.h"
 #include "communicator/ranks.h"
 #include "core/error.h"
+#include "core/interruption.h"
 #include "core/log.h"
 #include "core/quietly.h"
 
@@ -170,6 +171,7 @@ bool NodesCollectives::is_done() { return !last_stream_ || driver_.is_done(end_)
 void NodesCollectives::synchronize() {
   while (!is_done() || !is_network_done()) {
     communicator_->check();
+    check_interruption();
     std::this_thread::sleep_for(kBetweenLooks);
   }
   communicator_->check();
@@ -190,6 +192,7 @@ CallNumber NodesCollectives::compare(const CallRecord& record) {
 void NodesCollectives::await_comparison() {
   while (exchange_->proxy().calls_over() < last_call_) {
     communicator_->check();
+    check_interruption();
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
@@ -203,6 +206,12 @@ std::vector<Blob> NodesCollectives::meet(const CallRecord& record, const Blob& m
 void NodesCollectives::await_messages() {
   await_comparison();
   barrier();
+}
+
+void NodesCollectives::set_timeout(Seconds timeout) {
+  communicator_->set_timeout(timeout);
+  exchange_->proxy().set_patience(timeout + kUntilCalled, timeout + kUntilSent);
+  if (inside_) inside_->communicator().set_timeout(timeout + kUntilDoneInNode);
 }
 
 void NodesCollectives::choose_from(const CollectiveOptions& options) {

@@ -59,6 +59,8 @@ class NodesCollectives {
   [[nodiscard]] int size() const { return communicator_->size(); }
   [[nodiscard]] Communicator& communicator() { return *communicator_; }
 
+  /// As that of a communicator, before the first call.
+  void set_timeout(Seconds timeout);
   /// What the ranks of a node do together is chosen from these; the same at all ranks. For
   /// measurements.
   void choose_from(const CollectiveOptions& options);

@@ -91,10 +91,13 @@ void RankCollectives::close() {
                [&] { run_->synchronize(); });
 }
 
-// After an abort, or when a rank has ended, nobody is waited for. What may still be used is kept.
+// After an abort, or when a rank has ended, no calls are waited for, but what others have queued:
+// it uses this rank's memory. What may still be used is kept.
 void RankCollectives::leave() noexcept {
   if (std::exchange(is_closed_, true)) return;
-  const bool is_settled = settle();
+  bool is_settled = settle();
+  if (is_settled) communicator_->note_settled();
+  is_settled = communicator_->await_settled(kPatienceWithOthers) && is_settled;
   communicator_->close();
   if (release_.joinable()) release_.join();
   if (is_settled) return;
@@ -130,7 +133,11 @@ AllGather RankCollectives::exchange() {
 // waiting.
 void RankCollectives::release_when_aborted() {
   try {
-    release_ = std::thread([this] { quietly([&] { (void)run_->release(kPatienceWithGpu); }); });
+    release_ = std::thread([this] {
+      quietly([&] {
+        if (run_->release(kPatienceWithGpu)) communicator_->note_settled();
+      });
+    });
   } catch (const std::system_error& error) {
     log(LogLevel::warning, fmt::format("what waits on the GPU is not released: {}", error.what()));
   }

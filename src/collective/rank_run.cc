@@ -129,19 +129,40 @@ bool RankRun::let_go(const Transfer& transfer) noexcept {
 // A flag may be awaited again and again, within one part and by one after another.
 bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds patience) noexcept {
   const auto is_done = [&](EventHandle end) { return driver_.is_done(end); };
-  bool done = false;
+  return set_flags_until([&] { return std::all_of(ends.begin(), ends.end(), is_done); }, patience);
+}
+
+template <class Question>
+bool RankRun::set_flags_until(Question is_over, Seconds patience) noexcept {
+  bool over = false;
   (void)quietly([&] {
     const Seconds start = driver_.now();
-    while (!(done = std::all_of(ends.begin(), ends.end(), is_done))) {
+    while (!(over = is_over())) {
       if (driver_.now() - start > patience) return;
       memory_.set_flags();
     }
   });
-  return done;
+  return over;
 }
 
-// Of a part that is enqueued while another thread releases, either that thread sees the end, or this
-// one that it has been released.
+namespace {
+
+/// True while it is there.
+class While {
+ public:
+  explicit While(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+  While(const While&) = delete;
+  While& operator=(const While&) = delete;
+  ~While() { flag_ = false; }
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+}  // namespace
+
+// Of a part that is enqueued while another thread releases, either that thread sees that it is, or
+// this one that it has been released.
 void RankRun::check_held() const {
   if (released_)
     fail(ErrorCode::communicator, "a rank's part of a program cannot run",
@@ -150,6 +171,7 @@ void RankRun::check_held() const {
 
 template <class Runner>
 void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) {
+  const While enqueuing(is_enqueuing_);
   check_held();
   executor.prepare(transfer);
   const EventHandle ended = end_of(transfer.id);
@@ -191,12 +213,12 @@ std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool capt
 
 bool RankRun::release(Seconds patience) {
   released_ = true;
-  for (EventHandle last = last_; last.value != 0;) {
-    if (!wait_with_flags({last}, patience)) return false;
-    if (last_ == last) break;
-    last = last_;
-  }
-  return true;
+  const auto is_over = [this] {
+    const bool is_enqueuing = is_enqueuing_;
+    const EventHandle last = last_;
+    return !is_enqueuing && (last.value == 0 || driver_.is_done(last));
+  };
+  return set_flags_until(is_over, patience) && !is_unsettled_;
 }
 
 }  // namespace polypath

@@ -102,6 +102,8 @@ class RankRun {
   [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
   [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
                                      Seconds patience) noexcept;
+  template <class Question>
+  [[nodiscard]] bool set_flags_until(Question is_over, Seconds patience) noexcept;
   [[nodiscard]] PlaceId gpu() const;
   [[nodiscard]] EventHandle end_of(std::uint64_t run);
 
@@ -119,7 +121,8 @@ class RankRun {
   std::atomic<EventHandle> last_ = EventHandle{};  ///< stands for the end of the last part
   StreamHandle last_stream_;
   std::atomic<bool> released_ = false;
-  bool is_unsettled_ = false;  ///< something may be queued that cannot be waited for
+  std::atomic<bool> is_enqueuing_ = false;
+  std::atomic<bool> is_unsettled_ = false;  ///< something may be queued that cannot be waited for
   std::atomic<std::uint64_t> runs_ = 0;
   std::atomic<std::uint64_t> done_ = 0;  ///< all up to this one are over
 };

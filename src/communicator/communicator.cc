@@ -36,6 +36,11 @@ int Communicator::size() const { return bootstrap_->size(); }
 const Nodes& Communicator::nodes() const { return state_->agreement.nodes; }
 const std::string& Communicator::id() const { return state_->agreement.id; }
 
+void Communicator::set_timeout(Seconds timeout) {
+  options_.timeout = timeout;
+  state_->set_timeout(timeout);
+}
+
 CallNumber Communicator::begin(const CallRecord& call) { return state_->begin(call); }
 
 void Communicator::watch(CallNumber call, Question is_done) {
@@ -87,6 +92,8 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key,
 Offers Communicator::offers() const { return state_->offers(); }
 Notices Communicator::notices() const { return state_->notices(); }
 
+void Communicator::note_settled() { state_->note_settled(); }
+bool Communicator::await_settled(Seconds patience) { return state_->await_settled(patience); }
 void Communicator::close() noexcept { state_->close(); }
 
 }  // namespace polypath

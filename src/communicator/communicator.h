@@ -61,6 +61,8 @@ class Communicator {
   /// A name that no other communicator has, the same at every rank.
   [[nodiscard]] const std::string& id() const;
   [[nodiscard]] Seconds timeout() const { return options_.timeout; }
+  /// Another one from the next wait on: ranks may meet within another time than they work in.
+  void set_timeout(Seconds timeout);
 
   /// This rank's next call: its number, the same at every rank. Errors: invalid_argument if another
   /// rank of the node has called something else, here and then at all of them; that of an abort.
@@ -93,6 +95,12 @@ class Communicator {
   /// it; null for a negative color. The new one has the timeout of this one, or the one that is
   /// given. Waits for all ranks, which must all call it.
   std::unique_ptr<Communicator> split(int color, int key, std::optional<Seconds> timeout = {});
+
+  /// Nothing that this rank has queued for its calls may still run, and it queues no more.
+  void note_settled();
+  /// Waits until that is so at all ranks of the node that have not ended: noted, or all their calls
+  /// are over after an abort. False if it is not after so long.
+  [[nodiscard]] bool await_settled(Seconds patience);
 
   /// This rank makes no more calls. Waits for nobody; at most for a question or a callback in
   /// progress.

@@ -26,7 +26,11 @@ bool CommunicatorState::look() noexcept {
   const std::scoped_lock looking(looking_);
   take_new();
   forget_done();
-  if (under_way_.empty()) return false;
+  if (under_way_.empty()) {
+    // After an abort nothing is looked at any more, over or not.
+    if (!block_.is_aborted()) block_.note_over(local_, over_once_done_);
+    return false;
+  }
   if (!block_.is_aborted()) look_for_problems();
   if (!block_.is_aborted()) return true;
   under_way_.clear();
@@ -36,6 +40,8 @@ bool CommunicatorState::look() noexcept {
 
 void CommunicatorState::take_new() {
   const std::scoped_lock lock(mutex_);
+  // One that has begun and is not watched yet may be queued in part.
+  if (watched_ == log_.latest()) over_once_done_ = watched_;
   std::move(new_.begin(), new_.end(), std::back_inserter(under_way_));
   new_.clear();
 }
@@ -105,7 +111,7 @@ std::string CommunicatorState::problem_with(int other) {
 }
 
 std::string CommunicatorState::overdue() const {
-  const std::chrono::duration<double> timeout(timeout_.value);
+  const std::chrono::duration<double> timeout(timeout_);
   for (const UnderWay& one : under_way_) {
     const auto waited = Clock::now() - one.since;
     if (waited < timeout) continue;
@@ -115,7 +121,7 @@ std::string CommunicatorState::overdue() const {
     return fmt::format(
         "After {:g} s there is no end of call {} ({}) Find out what they wait for, or set "
         "POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.",
-        timeout_.value, describe_call(one.call), who_is_missing(one.call));
+        timeout.count(), describe_call(one.call), who_is_missing(one.call));
   }
   return {};
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "communicator/deadline.h"
 #include "communicator/ranks.h"
 #include "core/error.h"
 #include "core/process.h"
@@ -17,7 +19,7 @@ CommunicatorState::CommunicatorState(Agreement agreed, ControlBlock block, int o
       agreement(std::move(agreed)),
       ranks_(agreement.nodes.ranks_on(agreement.nodes.of(rank))),
       local_(agreement.nodes.local_rank(rank)),
-      timeout_(timeout),
+      timeout_(timeout.value),
       generation_(process_generation()),
       block_(std::move(block)),
       log_(block_, ranks_, local_) {}
@@ -44,8 +46,7 @@ CallNumber CommunicatorState::begin(const CallRecord& call) {
     number = log_.enter(call);
     difference = log_.compare();
   }
-  if (!difference) return number;
-  abort(ErrorCode::invalid_argument, *difference);
+  if (difference) abort(ErrorCode::invalid_argument, *difference);
   throw_if_aborted();
   return number;
 }
@@ -53,6 +54,7 @@ CallNumber CommunicatorState::begin(const CallRecord& call) {
 void CommunicatorState::watch(CallNumber call, Communicator::Question is_done) {
   check_usable();
   const std::scoped_lock lock(mutex_);
+  ++watched_;
   if (!closed_)
     new_.push_back({.call = call, .is_done = std::move(is_done), .since = Clock::now()});
 }
@@ -109,6 +111,18 @@ void CommunicatorState::tell_aborted() {
 std::optional<std::string> CommunicatorState::difference_to_slower() {
   const std::scoped_lock lock(mutex_);
   return log_.compare_with_slower();
+}
+
+void CommunicatorState::note_settled() { block_.note_settled(local_); }
+
+bool CommunicatorState::await_settled(Seconds patience) {
+  const Deadline deadline(patience);
+  for (int other = 0; other < block_.ranks(); ++other)
+    while (other != local_ && !block_.is_settled(other)) {
+      if (deadline.has_passed()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  return true;
 }
 
 // What others are behind with is compared for the last time: they can still be told.

@@ -14,7 +14,7 @@ namespace polypath {
 namespace {
 
 // To be counted up when blocks or rounds change.
-const std::string kVersion = "polypath communicator 2";
+const std::string kVersion = "polypath communicator 3";
 
 // Memory, or why there is none.
 struct Attempt {
