@@ -128,7 +128,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveOptions& options) {
   CollectiveDraft best = draft;
   best.predicted = Seconds::infinity();
-  std::size_t nodes = 0;
+  std::optional<std::size_t> nodes;  // there may be none: ranks that exchange nothing
   int in_vain = 0;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
   for (; in_vain < kMostInVain; draft.tuning.piece.value /= 2) {

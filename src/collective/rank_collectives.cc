@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "collective/ending.h"
 #include "collective/patience.h"
 #include "collective/tuning.h"
+#include "communicator/terms.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/quietly.h"
@@ -47,6 +49,23 @@ std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& a
   return ranks;
 }
 
+// What programs, and where their slots are, follow from. Plans of several paths are made at each
+// rank, too.
+std::vector<Term> terms_of(const Settings& settings) {
+  static const std::set<std::string> kCounts = {
+      "POLYPATH_PEER_ACCESS", "POLYPATH_PATHS",     "POLYPATH_EXCLUDE",
+      "POLYPATH_MAX_PATHS",   "POLYPATH_MIN_CHUNK", "POLYPATH_COLLECTIVE_SCRATCH"};
+  std::vector<Term> terms;
+  for (const SettingDescription& setting : describe_settings(settings))
+    if (kCounts.contains(setting.variable)) terms.push_back({setting.variable, setting.value});
+  return terms;
+}
+
+PlaceId on_agreed_terms(Communicator& communicator, const Settings& settings, PlaceId gpu) {
+  agree_on(communicator, terms_of(settings));
+  return gpu;
+}
+
 std::uint64_t next_number() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -63,7 +82,7 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
                                  PlaceId gpu, std::unique_ptr<Communicator> communicator)
     : driver_(driver),
       machine_(machine),
-      gpu_(gpu),
+      gpu_(on_agreed_terms(*communicator, settings, gpu)),
       communicator_(std::move(communicator)),
       ranks_(ranks_of(machine, communicator_->all_gather(said(machine, gpu)))),
       options_{.executor = Executor::stream,
@@ -153,11 +172,13 @@ void RankCollectives::choose_from(CollectiveOptions options) {
 }
 
 // What fails at one rank the others would wait for. What fails because they have gone is their
-// error.
+// error. What all ranks refuse together, before anything is enqueued, changes nothing.
 template <class Action>
 void RankCollectives::for_all(Action action) {
   try {
     action();
+  } catch (const RefusedByAll&) {
+    throw;
   } catch (const Error& error) {
     communicator_->check();
     communicator_->abort(error.what());
@@ -172,7 +193,9 @@ const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
 }
 
 void RankCollectives::prepare(const CollectiveCall& call) {
-  for_all([&] { (void)ready(kind_of(call)); });
+  const Kind kind = kind_of(call);
+  if (!ready_.contains(kind)) polypath::check(machine_, request_of(kind));
+  for_all([&] { (void)ready(kind); });
 }
 
 const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const {
@@ -189,7 +212,12 @@ template <class Enqueue>
 void RankCollectives::enqueue(const CallRecord& record, bool captured, Enqueue enqueue) {
   const CallNumber number = communicator_->begin(record);
   std::uint64_t run = 0;
-  for_all([&] { run = enqueue(); });
+  try {
+    for_all([&] { run = enqueue(); });
+  } catch (const RefusedByAll&) {
+    communicator_->watch(number, [] { return true; });
+    throw;
+  }
   if (!captured) communicator_->watch(number, [this, run] { return run_->is_done(run); });
 }
 
@@ -229,7 +257,7 @@ std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& 
 
 void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Kind kind = kind_of(call);
-  check_memory(call, kind);
+  check(call, kind);
   const bool captured = driver_.is_capturing(stream);
   const auto found = ready_.find(kind);
   const bool is_first = found == ready_.end();

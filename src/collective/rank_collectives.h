@@ -42,6 +42,12 @@ struct CollectiveCall {
 
 class RepeatedCall;
 
+/// A call that no rank makes, because all of them have found out that it cannot be done.
+class RefusedByAll : public Error {
+ public:
+  using Error::Error;
+};
+
 /// One rank's end. Not thread-safe.
 class RankCollectives {
  public:
@@ -142,6 +148,7 @@ class RankCollectives {
   [[nodiscard]] Ready make_ready(const Kind& kind);
   const RankProgram& barrier_program();
   void check_agreed(const std::string& structure);
+  void check(const CollectiveCall& call, const Kind& kind) const;
   void check_memory(const CollectiveCall& call, const Kind& kind) const;
   template <class Action>
   void for_all(Action action);

@@ -47,6 +47,7 @@ std::optional<std::string> CallLog::compare_with_slower() {
     const CallNumber theirs = block_.entered(other);
     CallNumber& compared = compared_[static_cast<std::size_t>(other)];
     if (other == local_ || theirs <= compared || theirs > latest_) continue;
+    if (theirs < first_kept()) continue;  // nobody counts backwards: the memory is damaged
     const Stamp stamp = block_.stamp_of(other, theirs);
     const Stamp mine = kept(theirs).stamp;
     if (!stamp.is_same_call(mine)) continue;  // it has gone on by more than the ring since

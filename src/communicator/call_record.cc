@@ -10,7 +10,7 @@
 namespace polypath {
 
 std::string ShortName::text() const {
-  return {characters_.begin(), std::find(characters_.begin(), characters_.end(), '\0')};
+  return valid_text({characters_.begin(), std::find(characters_.begin(), characters_.end(), '\0')});
 }
 
 std::string describe(const CallRecord& call) {

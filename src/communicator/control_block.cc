@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/text.h"
+
 namespace polypath {
 namespace {
 
@@ -134,8 +136,8 @@ std::optional<Abort> ControlBlock::aborted() const {
   if ((writer & Header::kComplete) == 0)
     return Abort{rank, ErrorCode::communicator,
                  fmt::format("Local rank {} gave up (it ended before it could say why)", rank)};
-  return Abort{rank, static_cast<ErrorCode>(record.code),
-               std::string(record.why.data(), record.length)};
+  const std::size_t length = std::min<std::size_t>(record.length, record.why.size());
+  return Abort{rank, error_code_of(record.code), valid_text({record.why.data(), length})};
 }
 
 std::byte* ControlBlock::behind_records() const {
