@@ -298,7 +298,7 @@ class CollectiveRank:
         """Join ranks by TCP, of which rank 0 listens at HOST:PORT."""
 
     @staticmethod
-    def by_threads(context: Context, place: RankPlace, meeting: Meeting, rank: int) -> CollectiveRank:
+    def by_threads(context: Context, place: RankPlace, meeting: Meeting, rank: int, timeout: float | None = None) -> CollectiveRank:
         """Join ranks that are threads of this process."""
 
     @staticmethod
@@ -334,12 +334,27 @@ class CollectiveRank:
     def await_messages(self) -> None:
         """Wait for all ranks, and until no message between nodes is under way."""
 
+    def synchronize(self) -> None:
+        """
+        Wait for what this rank has enqueued; Error for what any rank has found to be wrong.
+        """
+
     def close(self) -> None:
-        """End this rank when its work is done and all other ranks end, too."""
+        """
+        End this rank when its work is done and all other ranks end, too; Error as synchronize.
+        """
 
     def abandon(self, why: str) -> None:
         """
         End this rank and wait for nobody: calls of the others fail and say why.
+        """
+
+    @staticmethod
+    def close_all(ranks: Sequence[CollectiveRank]) -> list[str]:
+        """
+        End several ranks of this process, each as close does, and those that were dropped.
+
+        Return what the program has not been told of, in words.
         """
 
     @property
@@ -376,3 +391,8 @@ class TensorCalls:
         """
         Enqueue the call on the current stream; do nothing and return False if it is not remembered.
         """
+
+def fail_at_exit() -> None:
+    """
+    Let this program's status be 1 where it would be 0, once everything else has ended.
+    """

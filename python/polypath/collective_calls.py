@@ -76,6 +76,12 @@ class Calls:
         else:
             self._rank.barrier()
 
+    def synchronize(self) -> None:
+        """Wait until all calls are done. A simulated stream ends only if nothing is to come."""
+        if self._context.simulated:
+            self._rank.await_messages()
+        self._rank.synchronize()
+
     def _enqueue(
         self, call: CollectiveCall, ends: tuple[tuple[Framework, Any], ...], into: Any, stream: Any
     ) -> None:

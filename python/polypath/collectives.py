@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from polypath._core import CollectiveCall, CollectiveRank, Context, Meeting
+from polypath._core import CollectiveCall, CollectiveRank, Context, Meeting, fail_at_exit
 from polypath.collective_calls import Calls
 from polypath.collective_checks import addresses_like, counts_of
 from polypath.element_types import size_of
@@ -105,12 +105,15 @@ class Collectives:
     @classmethod
     def from_threads(
         cls, meeting: Meeting, rank: int, gpu: Any = None, *, context: Context | None = None,
-        node: str = "",
+        timeout: float | None = None, node: str = "",
     ) -> Collectives:  # fmt: skip
-        """Join the ranks that are threads of this process, by one polypath.Meeting for all."""
+        """Join the ranks that are threads of this process, by one polypath.Meeting for all.
+
+        Else as from_file.
+        """
         used = context or process_context()
         place = rank_place(gpu, used, node)
-        return cls(CollectiveRank.by_threads(used, place, meeting, rank), used)
+        return cls(CollectiveRank.by_threads(used, place, meeting, rank, timeout), used)
 
     @classmethod
     def _by_rounds(
@@ -242,15 +245,26 @@ class Collectives:
         """
         self._calls.barrier(stream)
 
+    def synchronize(self) -> None:
+        """Wait until all that this rank has called is done, and raise what any rank found wrong.
+
+        A stream of PyTorch or CuPy ends also where its collectives have failed: what they wrote is
+        not defined then, and their own synchronize does not say so. polypath.Stream's does.
+        """
+        self._calls.synchronize()
+
     def close(self) -> None:
-        """End this rank, when its streams are done and all other ranks end theirs, too."""
+        """End this rank, when its streams are done and all other ranks end theirs, too.
+
+        Raise what any rank has found to be wrong, or that one does not end with the others.
+        """
         self._rank.close()
 
     def __enter__(self) -> Collectives:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
-        if error is None:
+        if error is None or _is_success(error):
             self.close()
         else:
             self._abandon(error)
@@ -263,14 +277,30 @@ class Collectives:
         return f"<polypath.Collectives, rank {self.rank} of {self.size} on {self.gpu}>"
 
 
+def _is_success(error: BaseException) -> bool:
+    """Return whether a program that ends by this has status 0."""
+    return isinstance(error, SystemExit) and error.code in (None, 0)
+
+
 def _leave() -> None:
-    """End what is left at the end of a program. Who ends by an error is not waited for."""
+    """End what is left at the end of a program. Who ends by an error is not waited for.
+
+    What nobody has been told of by then is said, and is the program's status.
+    """
     error = getattr(sys, "last_value", None)
-    for each in list(_open):
-        if error is None:
-            each.close()
-        else:
+    left = list(_open)
+    if error is not None and not _is_success(error):
+        for each in left:
             each._abandon(error)
+        left = []
+    try:
+        problems = CollectiveRank.close_all([each._rank for each in left])
+    except BaseException:
+        fail_at_exit()
+        raise
+    for problem in problems:
+        print(f"polypath: error: {problem}", file=sys.stderr)
+        fail_at_exit()
 
 
 atexit.register(_leave)

@@ -82,6 +82,21 @@ ChosenWay Collectives::chosen(const CollectiveCall& call) {
           .predicted = draft.predicted};
 }
 
+void Collectives::set_timeout(Seconds timeout) {
+  if (among_nodes_) among_nodes_->set_timeout(timeout);
+  else of_node_->communicator().set_timeout(timeout);
+}
+
+void Collectives::close() {
+  if (among_nodes_) among_nodes_->close();
+  else of_node_->close();
+}
+
+void Collectives::synchronize() {
+  if (among_nodes_) among_nodes_->synchronize();
+  else of_node_->synchronize();
+}
+
 void Collectives::barrier() {
   if (among_nodes_) among_nodes_->barrier();
   else of_node_->barrier();

@@ -44,6 +44,9 @@ class Collectives {
   void run(RepeatedCall& call, StreamHandle stream);
   void prepare(const CollectiveCall& call);
   [[nodiscard]] ChosenWay chosen(const CollectiveCall& call);
+  void set_timeout(Seconds timeout);
+  void close();
+  void synchronize();
   void barrier();
   void barrier(StreamHandle stream);
   /// As barrier(), and until no message between nodes is under way that an earlier call of any rank

@@ -31,13 +31,18 @@ NetworkProxy::NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots,
   }
 }
 
-NetworkProxy::~NetworkProxy() {
+void NetworkProxy::stop() {
+  if (!thread_.joinable()) return;
   {
     const std::scoped_lock lock(mutex_);
     stops_ = Deadline(kPatienceWithGpu);
   }
   changed_.notify_one();
   thread_.join();
+}
+
+NetworkProxy::~NetworkProxy() {
+  stop();
   for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
   quietly([&] { driver_.free(words_); });
 }
@@ -78,10 +83,10 @@ void NetworkProxy::finish(int slot, StreamHandle stream) {
   driver_.wait_value(stream, word(slot), host_, numbers_[static_cast<std::size_t>(slot)]);
 }
 
-void NetworkProxy::abort(const std::string& why) {
+void NetworkProxy::abort(const Error& why) {
   {
     const std::scoped_lock lock(mutex_);
-    if (aborted_.empty()) aborted_ = why.empty() ? "no reason was given" : why;
+    if (!aborted_) aborted_ = why;
   }
   changed_.notify_one();
 }

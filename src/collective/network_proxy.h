@@ -67,8 +67,13 @@ class NetworkProxy {
   NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots, Group group);
   NetworkProxy(const NetworkProxy&) = delete;
   NetworkProxy& operator=(const NetworkProxy&) = delete;
-  /// Waits for what is asked for, some seconds at most.
+  /// As stop(). Its words must not be waited for any more.
   ~NetworkProxy();
+
+  /// Group::until_called and until_sent from the next exchange on.
+  void set_patience(Seconds until_called, Seconds until_sent) {
+    group_.until_called = until_called, group_.until_sent = until_sent;
+  }
 
   /// The exchanges that follow are of this call. It is compared with what `others` call; a
   /// difference is an error (invalid_argument) that says who differs.
@@ -83,7 +88,11 @@ class NetworkProxy {
   /// What follows in the stream comes after the exchange.
   void finish(int slot, StreamHandle stream);
   /// No message goes any more.
-  void abort(const std::string& why);
+  void abort(const Error& why);
+  /// This rank has ended well, and says so to the others (transport.h).
+  void finish() { group_.transport->finish(); }
+  /// Waits for what is asked for, some seconds at most. From here on nothing can be asked for.
+  void stop();
 
  private:
   /// A call as this rank and the others know it.
@@ -141,7 +150,7 @@ class NetworkProxy {
   std::condition_variable changed_;
   std::deque<Task> new_;
   std::vector<EventHandle> events_;  ///< that nobody uses
-  std::string aborted_;              ///< why, once it is
+  std::optional<Error> aborted_;     ///< why, once it is
   std::optional<Deadline> stops_;    ///< once it is to end: by then
 
   // The proxy's thread only.

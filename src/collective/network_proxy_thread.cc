@@ -36,10 +36,10 @@ bool NetworkProxy::await_work() {
   const auto has_work = [this] {
     return !new_.empty() || !waiting_.empty() || !under_way_.empty();
   };
-  const auto is_aborted = [this] { return !aborted_.empty() && !failed_; };
+  const auto is_aborted = [this] { return aborted_ && !failed_; };
   changed_.wait(lock, [&] { return stops_ || has_work() || is_aborted(); });
   if (is_aborted()) {
-    const Error why(ErrorCode::communicator, aborted_);
+    const Error why = *aborted_;
     lock.unlock();
     note(why);
     return true;
@@ -129,11 +129,10 @@ void NetworkProxy::compare(const Task& task) const {
     const CallRecord other = call_of(task.comparison->others[i]);
     if (own == other) continue;
     const int rank = group_.transport->rank(), differs = task.exchange.in[i].from;
-    fail(ErrorCode::invalid_argument, "The ranks of two nodes call different operations",
-         fmt::format("rank {} calls {}, rank {} calls {}", std::min(rank, differs),
-                     describe(rank < differs ? own : other), std::max(rank, differs),
-                     describe(rank < differs ? other : own)),
-         "Let all ranks make the same calls in the same order.");
+    fail(ErrorCode::invalid_argument,
+         rank < differs ? describe_difference(rank, own, differs, other)
+                        : describe_difference(differs, other, rank, own),
+         "ranks of two nodes act together", "Let all ranks make the same calls in the same order.");
   }
 }
 
@@ -146,10 +145,12 @@ void NetworkProxy::fail_late(const Task& task, const Message& message) const {
        "Find out what that rank does, or set POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.");
 }
 
+// What another rank has said of its end says more than that no message comes of it.
 void NetworkProxy::note(const Error& problem) noexcept {
   if (std::exchange(failed_, true)) return;
-  quietly([&] { group_.transport->abort(problem.what()); });
-  quietly([&] { group_.on_problem(problem); });
+  const Error told = group_.transport->failure().value_or(problem);
+  quietly([&] { group_.transport->abort(told.what(), told.code()); });
+  quietly([&] { group_.on_problem(told); });
 }
 
 }  // namespace polypath

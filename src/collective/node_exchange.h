@@ -40,6 +40,8 @@ class NodeExchange {
   ~NodeExchange();
 
   [[nodiscard]] NetworkProxy& proxy() { return proxy_; }
+  /// No message goes any more; the memory stays.
+  void stop() { proxy_.stop(); }
 
   /// After what is in the stream, copies out what is given. Error (internal) if it is too large.
   void start(int slot, const NodeMessages& messages, StreamHandle stream);

@@ -8,6 +8,7 @@
 #include "collective/nodes_collectives.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/quietly.h"
 
 namespace polypath {
 namespace {
@@ -98,10 +99,17 @@ void NodesCollectives::enqueue(const CallRecord& record, AmongNodes& call, Strea
     communicator_->watch(number,
                          [&proxy, last = last_call_] { return proxy.calls_over() >= last; });
   } catch (const Error& error) {
+    mark_end(stream);
     communicator_->check();
     communicator_->abort(error.what(), error.code());
     throw;
   }
+}
+
+// Also of what is enqueued in part: it waits for others.
+void NodesCollectives::mark_end(StreamHandle stream) {
+  quietly([&] { driver_.record(network_end_, network_); });
+  if (quietly([&] { driver_.record(end_, stream); })) last_stream_ = stream;
 }
 
 void NodesCollectives::issue(AmongNodes& call, StreamHandle stream) {
@@ -121,6 +129,7 @@ void NodesCollectives::issue(AmongNodes& call, StreamHandle stream) {
     call.after(piece);
   });
   pipeline(call.pieces(), steps);
+  driver_.record(network_end_, network_);
   driver_.record(end_, stream);
   last_stream_ = stream;
 }

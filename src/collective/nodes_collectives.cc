@@ -6,10 +6,11 @@
 #include <thread>
 #include <utility>
 
-#include "collective/patience.h"
-#include "communicator/deadline.h"
+#include "collective/ending.h"
 #include "communicator/ranks.h"
 #include "core/error.h"
+#include "core/interruption.h"
+#include "core/log.h"
 #include "core/quietly.h"
 
 namespace polypath {
@@ -73,24 +74,48 @@ NodesCollectives::NodesCollectives(Driver& driver, const Machine& machine, const
   network_ = driver.create_stream(gpu);
   for (EventHandle& event : before_) event = driver.create_event(gpu);
   for (EventHandle& event : between_) event = driver.create_event(gpu);
-  end_ = driver.create_event(gpu);
+  end_ = driver.create_event(gpu), network_end_ = driver.create_event(gpu);
   rank_->prepare(network_);
+  driver.record(network_end_, network_);
   join_aborts();
 }
 
-// After an abort nobody is waited for. Callbacks of the communicators, which use what is destroyed
-// here, have ended when they are closed, and those of the proxy with its thread.
 NodesCollectives::~NodesCollectives() {
-  wait_for_end();
-  quietly([&] { (void)communicator_->all_gather({}); });
+  quietly([&] { close(); });
+  leave();
+}
+
+void NodesCollectives::close() {
+  if (is_closed_) return;
+  const LeavesInTheEnd leaves(*this);
+  end_together([&](const Blob& mine) { return meet(kClosing, mine); }, [&] { synchronize(); });
+  exchange_->proxy().finish();
+}
+
+// After an abort no rank is waited for. Callbacks of the communicators, which use what is destroyed
+// here, have ended when they are closed, and those of the proxy with its thread. Streams wait for
+// the node's flags and for the proxy's words: the one is there until nothing waits for the other.
+void NodesCollectives::leave() noexcept {
+  if (std::exchange(is_closed_, true)) return;
+  const bool is_settled = await_all();
   communicator_->close();
-  if (inside_) inside_->communicator().close();
-  exchange_.reset();
-  inside_.reset();
+  if (inside_) inside_->leave();
+  exchange_->stop();
+  if (is_settled) {
+    exchange_.reset();
+    inside_.reset();
+    return destroy_events();
+  }
+  log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
+  (void)exchange_.release(), (void)inside_.release(), (void)rank_.release();
+}
+
+void NodesCollectives::destroy_events() {
   quietly([&] { driver_.destroy_stream(network_); });
   for (const EventHandle event : before_) quietly([&] { driver_.destroy_event(event); });
   for (const EventHandle event : between_) quietly([&] { driver_.destroy_event(event); });
-  quietly([&] { driver_.destroy_event(end_); });
+  for (const EventHandle event : {end_, network_end_})
+    quietly([&] { driver_.destroy_event(event); });
 }
 
 std::unique_ptr<RankCollectives> NodesCollectives::make_inside(const Machine& machine,
@@ -104,6 +129,7 @@ std::unique_ptr<RankCollectives> NodesCollectives::make_inside(const Machine& ma
 }
 
 NetworkProxy::Group NodesCollectives::proxy_group(std::unique_ptr<Transport> transport) {
+  communicator_->doubt([used = transport.get()] { return used->failure(); });
   return {.transport = std::move(transport),
           .until_called = communicator_->timeout() + kUntilCalled,
           .until_sent = communicator_->timeout() + kUntilSent,
@@ -118,7 +144,7 @@ void NodesCollectives::join_aborts() {
     try {
       communicator_->check();
     } catch (const Error& error) {
-      exchange_->proxy().abort(error.what());
+      exchange_->proxy().abort(error);
       if (inside_) inside_->communicator().abort(error.what(), error.code());
     }
   });
@@ -135,31 +161,63 @@ void NodesCollectives::join_aborts() {
   });
 }
 
-void NodesCollectives::wait_for_end() noexcept {
-  quietly([&] {
-    std::optional<Deadline> patience;
-    while (!is_done() && !(patience && patience->has_passed())) {
-      if (!patience && !quietly([&] { communicator_->check(); }))
-        patience = Deadline(kPatienceWithGpu);
-      std::this_thread::sleep_for(kBetweenLooks);
-    }
-  });
+bool NodesCollectives::await_all() noexcept {
+  return await_end([&] { return is_done() && is_network_done() && (!inside_ || inside_->is_done()); },
+                   [&] { communicator_->check(); });
 }
 
 bool NodesCollectives::is_done() { return !last_stream_ || driver_.is_done(end_); }
 
-void NodesCollectives::await_messages() {
-  while (exchange_->proxy().calls_over() < last_call_) {
+void NodesCollectives::synchronize() {
+  while (!is_done() || !is_network_done()) {
     communicator_->check();
+    check_interruption();
     std::this_thread::sleep_for(kBetweenLooks);
   }
+  communicator_->check();
+}
+
+// A call without parts: the ranks of the node see it at once, and those of other nodes by their
+// equals.
+CallNumber NodesCollectives::compare(const CallRecord& record) {
+  const CallNumber number = communicator_->begin(record);
+  NetworkProxy& proxy = exchange_->proxy();
+  proxy.begin(record, rank_->equals());
+  last_call_ = proxy.end();
+  communicator_->watch(number,
+                       [&proxy, last = last_call_] { return proxy.calls_over() >= last; });
+  return number;
+}
+
+void NodesCollectives::await_comparison() {
+  while (exchange_->proxy().calls_over() < last_call_) {
+    communicator_->check();
+    check_interruption();
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+std::vector<Blob> NodesCollectives::meet(const CallRecord& record, const Blob& mine) {
+  (void)compare(record);
+  await_comparison();
+  return communicator_->all_gather(mine, record);
+}
+
+void NodesCollectives::await_messages() {
+  await_comparison();
   barrier();
+}
+
+void NodesCollectives::set_timeout(Seconds timeout) {
+  communicator_->set_timeout(timeout);
+  exchange_->proxy().set_patience(timeout + kUntilCalled, timeout + kUntilSent);
+  if (inside_) inside_->communicator().set_timeout(timeout + kUntilDoneInNode);
 }
 
 void NodesCollectives::choose_from(const CollectiveOptions& options) {
   if (inside_) inside_->choose_from(options);
 }
 
-void NodesCollectives::barrier() { (void)communicator_->all_gather({}); }
+void NodesCollectives::barrier() { (void)meet({.operation = "barrier"}, {}); }
 
 }  // namespace polypath

@@ -47,13 +47,20 @@ class NodesCollectives {
                    std::unique_ptr<Communicator> communicator, BetweenNodes between);
   NodesCollectives(const NodesCollectives&) = delete;
   NodesCollectives& operator=(const NodesCollectives&) = delete;
-  /// Waits for what is queued, and for the other ranks to destroy theirs.
+  /// As close(), without its errors. What cannot be waited for keeps its memory.
   ~NodesCollectives();
+
+  /// As those of RankCollectives.
+  void close();
+  void leave() noexcept;
+  void synchronize();
 
   [[nodiscard]] int rank() const { return communicator_->rank(); }
   [[nodiscard]] int size() const { return communicator_->size(); }
   [[nodiscard]] Communicator& communicator() { return *communicator_; }
 
+  /// As that of a communicator, before the first call.
+  void set_timeout(Seconds timeout);
   /// What the ranks of a node do together is chosen from these; the same at all ranks. For
   /// measurements.
   void choose_from(const CollectiveOptions& options);
@@ -87,6 +94,11 @@ class NodesCollectives {
                                                              const Settings& settings, PlaceId gpu);
   [[nodiscard]] NetworkProxy::Group proxy_group(std::unique_ptr<Transport> transport);
   void join_aborts();
+  void destroy_events();
+  [[nodiscard]] std::vector<Blob> meet(const CallRecord& record, const Blob& mine);
+  [[nodiscard]] CallNumber compare(const CallRecord& record);
+  void await_comparison();
+  void mark_end(StreamHandle stream);
   void check_call(const CollectiveCall& call) const;
   void check_blocks(const CollectiveCall& call) const;
   static void check_memory(const CollectiveCall& call, bool needs_input, bool needs_output);
@@ -94,7 +106,8 @@ class NodesCollectives {
   void issue(AmongNodes& call, StreamHandle stream);
   void send_first(AmongNodes& call, int piece);
   void go_on(AmongNodes& call, int piece);
-  void wait_for_end() noexcept;
+  [[nodiscard]] bool await_all() noexcept;
+  [[nodiscard]] bool is_network_done() { return driver_.is_done(network_end_); }
 
   Driver& driver_;
   std::unique_ptr<Communicator> communicator_;
@@ -104,9 +117,11 @@ class NodesCollectives {
   StreamHandle network_;
   std::array<EventHandle, NodeRank::kPieces> before_;  ///< of the pieces under way: all of it
   std::array<EventHandle, NodeRank::kPieces> between_;
-  EventHandle end_;  ///< of the last call
+  EventHandle end_;          ///< of the last call
+  EventHandle network_end_;  ///< of what is in the network's stream
   std::optional<StreamHandle> last_stream_;
   std::uint64_t last_call_ = 0;  ///< as the proxy counts them
+  bool is_closed_ = false;
 };
 
 }  // namespace polypath

@@ -9,4 +9,8 @@ namespace polypath {
 /// enqueued as a whole.
 inline constexpr Seconds kPatienceWithGpu{10};
 
+/// For what other ranks have on their GPUs to end, after an abort: memory that they may still use
+/// is not given back.
+inline constexpr Seconds kPatienceWithOthers{2};
+
 }  // namespace polypath

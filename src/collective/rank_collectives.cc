@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "collective/barrier.h"
+#include "collective/ending.h"
 #include "collective/patience.h"
 #include "collective/tuning.h"
+#include "communicator/terms.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/quietly.h"
@@ -46,6 +49,23 @@ std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& a
   return ranks;
 }
 
+// What programs, and where their slots are, follow from. Plans of several paths are made at each
+// rank, too.
+std::vector<Term> terms_of(const Settings& settings) {
+  static const std::set<std::string> kCounts = {
+      "POLYPATH_PEER_ACCESS", "POLYPATH_PATHS",     "POLYPATH_EXCLUDE",
+      "POLYPATH_MAX_PATHS",   "POLYPATH_MIN_CHUNK", "POLYPATH_COLLECTIVE_SCRATCH"};
+  std::vector<Term> terms;
+  for (const SettingDescription& setting : describe_settings(settings))
+    if (kCounts.contains(setting.variable)) terms.push_back({setting.variable, setting.value});
+  return terms;
+}
+
+PlaceId on_agreed_terms(Communicator& communicator, const Settings& settings, PlaceId gpu) {
+  agree_on(communicator, terms_of(settings));
+  return gpu;
+}
+
 std::uint64_t next_number() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -62,7 +82,7 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
                                  PlaceId gpu, std::unique_ptr<Communicator> communicator)
     : driver_(driver),
       machine_(machine),
-      gpu_(gpu),
+      gpu_(on_agreed_terms(*communicator, settings, gpu)),
       communicator_(std::move(communicator)),
       ranks_(ranks_of(machine, communicator_->all_gather(said(machine, gpu)))),
       options_{.executor = Executor::stream,
@@ -72,17 +92,48 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       routes_(machine, with_collective_slots(settings, machine)),
       run_(std::make_unique<RankRun>(driver, machine, settings,
                                      RankRun::Group{ranks_, rank(), exchange()})),
-      open_(driver, gpu, rank(), communicator_->notices(), communicator_->offers()),
+      open_(std::make_unique<OpenMemory>(driver, gpu, rank(), communicator_->notices(),
+                                         communicator_->offers())),
       number_(next_number()) {
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
-// After an abort, or when a rank has ended, nobody is waited for.
 RankCollectives::~RankCollectives() {
-  quietly([&] { run_->synchronize(); });
-  quietly([&] { (void)communicator_->all_gather({}); });
+  quietly([&] { close(); });
+  leave();
+}
+
+void RankCollectives::close() {
+  if (is_closed_) return;
+  const LeavesInTheEnd leaves(*this);
+  end_together([&](const Blob& mine) { return communicator_->all_gather(mine, kClosing); },
+               [&] { run_->synchronize(); });
+}
+
+// After an abort, or when a rank has ended, no calls are waited for, but what others have queued:
+// it uses this rank's memory. What may still be used is kept.
+void RankCollectives::leave() noexcept {
+  if (std::exchange(is_closed_, true)) return;
+  bool is_settled = settle();
+  if (is_settled) communicator_->note_settled();
+  is_settled = communicator_->await_settled(kPatienceWithOthers) && is_settled;
   communicator_->close();
   if (release_.joinable()) release_.join();
+  if (is_settled) return;
+  log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
+  (void)run_.release(), (void)open_.release();
+}
+
+bool RankCollectives::settle() noexcept {
+  const auto check = [&] { communicator_->check(); };
+  if (quietly(check) && quietly([&] { run_->synchronize(); }) && run_->is_idle()) return true;
+  return await_end([&] { return run_->is_idle(); }, check);
+}
+
+void RankCollectives::synchronize() {
+  const bool is_over = quietly([&] { run_->synchronize(); });
+  communicator_->check();
+  if (!is_over) run_->synchronize();
 }
 
 AllGather RankCollectives::exchange() {
@@ -101,7 +152,11 @@ AllGather RankCollectives::exchange() {
 // waiting.
 void RankCollectives::release_when_aborted() {
   try {
-    release_ = std::thread([this] { quietly([&] { (void)run_->release(kPatienceWithGpu); }); });
+    release_ = std::thread([this] {
+      quietly([&] {
+        if (run_->release(kPatienceWithGpu)) communicator_->note_settled();
+      });
+    });
   } catch (const std::system_error& error) {
     log(LogLevel::warning, fmt::format("what waits on the GPU is not released: {}", error.what()));
   }
@@ -117,11 +172,13 @@ void RankCollectives::choose_from(CollectiveOptions options) {
 }
 
 // What fails at one rank the others would wait for. What fails because they have gone is their
-// error.
+// error. What all ranks refuse together, before anything is enqueued, changes nothing.
 template <class Action>
 void RankCollectives::for_all(Action action) {
   try {
     action();
+  } catch (const RefusedByAll&) {
+    throw;
   } catch (const Error& error) {
     communicator_->check();
     communicator_->abort(error.what());
@@ -136,7 +193,9 @@ const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
 }
 
 void RankCollectives::prepare(const CollectiveCall& call) {
-  for_all([&] { (void)ready(kind_of(call)); });
+  const Kind kind = kind_of(call);
+  if (!ready_.contains(kind)) polypath::check(machine_, request_of(kind));
+  for_all([&] { (void)ready(kind); });
 }
 
 const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const {
@@ -153,7 +212,12 @@ template <class Enqueue>
 void RankCollectives::enqueue(const CallRecord& record, bool captured, Enqueue enqueue) {
   const CallNumber number = communicator_->begin(record);
   std::uint64_t run = 0;
-  for_all([&] { run = enqueue(); });
+  try {
+    for_all([&] { run = enqueue(); });
+  } catch (const RefusedByAll&) {
+    communicator_->watch(number, [] { return true; });
+    throw;
+  }
   if (!captured) communicator_->watch(number, [this, run] { return run_->is_done(run); });
 }
 
@@ -169,7 +233,7 @@ std::optional<std::vector<Address>> RankCollectives::open_buffers(const Ready& m
   // Who is ahead loses nothing as long as its GPU has enough to do.
   std::function<bool()> is_busy;
   if (!captured && !options_.patience) is_busy = [this] { return !run_->is_idle(); };
-  const auto all = open_.of_all(mine, patience, captured, is_busy);
+  const auto all = open_->of_all(mine, patience, captured, is_busy);
   if (!all) return std::nullopt;
   for (std::size_t each = 0; each < ranks; ++each) {
     own[each] = (*all)[each][0];
@@ -186,14 +250,14 @@ std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& 
   if (!all) return run_->run(run_->bind(made.usual.in(captured), own), stream, captured);
   const BoundPart open = run_->bind(made.open.in(captured), *all);
   const std::uint64_t run = run_->run(open, stream, captured);
-  if (!captured) open_.note_use([this, run] { return run_->is_done(run); });
+  if (!captured) open_->note_use([this, run] { return run_->is_done(run); });
   ++open_calls_;
   return run;
 }
 
 void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Kind kind = kind_of(call);
-  check_memory(call, kind);
+  check(call, kind);
   const bool captured = driver_.is_capturing(stream);
   const auto found = ready_.find(kind);
   const bool is_first = found == ready_.end();
@@ -240,6 +304,6 @@ void RankCollectives::barrier(StreamHandle stream) {
           [&] { return run_->run(run_->bind(barrier_program(), {}), stream, captured); });
 }
 
-void RankCollectives::barrier() { (void)communicator_->all_gather({}); }
+void RankCollectives::barrier() { (void)communicator_->all_gather({}, {.operation = "barrier"}); }
 
 }  // namespace polypath

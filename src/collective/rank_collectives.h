@@ -42,6 +42,12 @@ struct CollectiveCall {
 
 class RepeatedCall;
 
+/// A call that no rank makes, because all of them have found out that it cannot be done.
+class RefusedByAll : public Error {
+ public:
+  using Error::Error;
+};
+
 /// One rank's end. Not thread-safe.
 class RankCollectives {
  public:
@@ -52,8 +58,20 @@ class RankCollectives {
                   std::unique_ptr<Communicator> communicator);
   RankCollectives(const RankCollectives&) = delete;
   RankCollectives& operator=(const RankCollectives&) = delete;
-  /// Waits for what is queued, and for the other ranks to destroy theirs.
+  /// As close(), without its errors. What cannot be waited for keeps its memory.
   ~RankCollectives();
+
+  /// Ends this rank together with all others, once what is queued is over; it makes no more calls.
+  /// Errors: what kept any rank from ending well, at all of them: that of an abort, those of the
+  /// driver.
+  void close();
+  /// Ends it and waits for no rank, but for what is queued: where all have ended together by other
+  /// means, or something has failed.
+  void leave() noexcept;
+  /// Waits for what is queued. Errors: that of an abort, after which outputs are not defined; those
+  /// of the driver.
+  void synchronize();
+  [[nodiscard]] bool is_done() { return run_->is_idle(); }
 
   [[nodiscard]] int rank() const { return communicator_->rank(); }
   [[nodiscard]] int size() const { return communicator_->size(); }
@@ -130,6 +148,7 @@ class RankCollectives {
   [[nodiscard]] Ready make_ready(const Kind& kind);
   const RankProgram& barrier_program();
   void check_agreed(const std::string& structure);
+  void check(const CollectiveCall& call, const Kind& kind) const;
   void check_memory(const CollectiveCall& call, const Kind& kind) const;
   template <class Action>
   void for_all(Action action);
@@ -146,6 +165,7 @@ class RankCollectives {
   template <class Enqueue>
   void enqueue(const CallRecord& record, bool captured, Enqueue enqueue);
   void release_when_aborted();
+  [[nodiscard]] bool settle() noexcept;
 
   Driver& driver_;
   const Machine& machine_;
@@ -156,12 +176,13 @@ class RankCollectives {
   CollectivePlanner planner_;
   Routes routes_;
   std::unique_ptr<RankRun> run_;
-  OpenMemory open_;
+  std::unique_ptr<OpenMemory> open_;
   std::uint64_t open_calls_ = 0;
   std::map<Kind, Ready> ready_;
   std::uint64_t number_;  ///< of these programs, among those of all objects of the process
   std::unique_ptr<RankProgram> barrier_;
   std::thread release_;  ///< of what waits on the GPU after an abort
+  bool is_closed_ = false;
 };
 
 /// A call that is made again and again. What the first one has found out stays with it, so that the

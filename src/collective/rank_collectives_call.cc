@@ -81,6 +81,13 @@ void RankCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) 
                       stream);
 }
 
+// Before anything is said to the others: a call that is refused changes nothing, and may be corrected.
+// What is known has been checked.
+void RankCollectives::check(const CollectiveCall& call, const Kind& kind) const {
+  if (!ready_.contains(kind)) polypath::check(machine_, request_of(kind));
+  check_memory(call, kind);
+}
+
 void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind) const {
   const bool is_root = rank() == call.root;
   bool needs_input = call.collective != Collective::broadcast || is_root;
@@ -88,7 +95,6 @@ void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind)
       !has_root(call.collective) || (call.collective == Collective::reduce) == is_root;
   if (call.collective == Collective::all_to_all_v) {
     const CollectiveRequest request = request_of(kind);
-    check(machine_, request);
     needs_input = input_bytes(request, rank()).value > 0;
     needs_output = output_bytes(request, rank()).value > 0;
   }

@@ -28,11 +28,12 @@ struct Choice {
 static_assert(std::is_trivially_copyable_v<Choice>);
 
 [[noreturn]] void fail_to_divide(const CollectiveRequest& request, const CollectiveDraft& draft) {
-  fail(ErrorCode::unsupported,
-       fmt::format("{} by '{}' cannot be done by ranks of their own", name_of(request.collective),
-                   draft.algorithm->name),
-       "it copies between GPUs that do not reach each other's memory, or needs too many flags",
-       "Name host, or another algorithm, or auto.");
+  throw RefusedByAll(
+      ErrorCode::unsupported,
+      fmt::format("{} by '{}' cannot be done by ranks of their own (it copies between GPUs that do "
+                  "not reach each other's memory, or needs too many flags) Name host, or another "
+                  "algorithm, or auto.",
+                  name_of(request.collective), draft.algorithm->name));
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request,
     fail(ErrorCode::communicator, "what rank 0 has chosen cannot be read", "it ends too early",
          "Let all ranks run the same version.");
   std::memcpy(&choice, said.data(), sizeof choice);
-  if (choice.failed) throw Error(choice.code, said.substr(sizeof choice));
+  if (choice.failed) throw RefusedByAll(choice.code, said.substr(sizeof choice));
   return {.algorithm = &find_algorithm(choice.algorithm.text()),
           .tuning = choice.tuning,
           .executor = choice.executor,

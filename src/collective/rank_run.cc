@@ -129,19 +129,50 @@ bool RankRun::let_go(const Transfer& transfer) noexcept {
 // A flag may be awaited again and again, within one part and by one after another.
 bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds patience) noexcept {
   const auto is_done = [&](EventHandle end) { return driver_.is_done(end); };
-  bool done = false;
+  return set_flags_until([&] { return std::all_of(ends.begin(), ends.end(), is_done); }, patience);
+}
+
+template <class Question>
+bool RankRun::set_flags_until(Question is_over, Seconds patience) noexcept {
+  bool over = false;
   (void)quietly([&] {
     const Seconds start = driver_.now();
-    while (!(done = std::all_of(ends.begin(), ends.end(), is_done))) {
+    while (!(over = is_over())) {
       if (driver_.now() - start > patience) return;
       memory_.set_flags();
     }
   });
-  return done;
+  return over;
+}
+
+namespace {
+
+/// True while it is there.
+class While {
+ public:
+  explicit While(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+  While(const While&) = delete;
+  While& operator=(const While&) = delete;
+  ~While() { flag_ = false; }
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+}  // namespace
+
+// Of a part that is enqueued while another thread releases, either that thread sees that it is, or
+// this one that it has been released.
+void RankRun::check_held() const {
+  if (released_)
+    fail(ErrorCode::communicator, "a rank's part of a program cannot run",
+         "what its ranks have in common was given up", "Make the group anew.");
 }
 
 template <class Runner>
 void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) {
+  const While enqueuing(is_enqueuing_);
+  check_held();
   executor.prepare(transfer);
   const EventHandle ended = end_of(transfer.id);
   try {
@@ -151,11 +182,13 @@ void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) 
     executor.run(transfer);
     if (captured) return;
     driver_.record(ended, transfer.stream);
+    last_ = ended, last_stream_ = transfer.stream;
+    check_held();
   } catch (const Error& error) {
-    if (!let_go(transfer)) throw UnsettledError(error.code(), error.what());
-    throw;
+    if (let_go(transfer)) throw;
+    is_unsettled_ = true;
+    throw UnsettledError(error.code(), error.what());
   }
-  last_ = ended, last_stream_ = transfer.stream;
 }
 
 // What is captured becomes nodes of the graph that captures it: no graph is launched within.
@@ -179,8 +212,13 @@ std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool capt
 }
 
 bool RankRun::release(Seconds patience) {
-  const EventHandle last = last_;
-  return last.value == 0 || wait_with_flags({last}, patience);
+  released_ = true;
+  const auto is_over = [this] {
+    const bool is_enqueuing = is_enqueuing_;
+    const EventHandle last = last_;
+    return !is_enqueuing && (last.value == 0 || driver_.is_done(last));
+  };
+  return set_flags_until(is_over, patience) && !is_unsettled_;
 }
 
 }  // namespace polypath

@@ -82,12 +82,14 @@ class RankRun {
   /// True once a run is over, or so many others have been enqueued after it that nothing is known
   /// of it any more. May be called by other threads.
   [[nodiscard]] bool is_done(std::uint64_t run);
-  [[nodiscard]] bool is_idle() { return is_done(runs_); }
+  /// True if nothing of its parts is queued.
+  [[nodiscard]] bool is_idle() { return !is_unsettled_ && is_done(runs_); }
   /// Waits for what has been enqueued last.
   void synchronize();
   /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The
-  /// contents of the outputs are not defined, and the group is of no more use. False if it has not
-  /// ended after so long. Another thread may call it, while this one is held up in run().
+  /// contents of the outputs are not defined, and the group is of no more use: run() is an error.
+  /// False if it has not ended after so long. Another thread may call it, while this one is held up
+  /// in run(), which then ends what it has enqueued itself.
   bool release(Seconds patience);
 
   [[nodiscard]] const RankMemory& memory() const { return memory_; }
@@ -95,10 +97,13 @@ class RankRun {
  private:
   template <class Runner>
   void run_by(Runner& executor, const Transfer& transfer, bool captured);
+  void check_held() const;
   [[nodiscard]] bool runs_as_graph(const RankProgram& program, const Transfer& transfer);
   [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
   [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
                                      Seconds patience) noexcept;
+  template <class Question>
+  [[nodiscard]] bool set_flags_until(Question is_over, Seconds patience) noexcept;
   [[nodiscard]] PlaceId gpu() const;
   [[nodiscard]] EventHandle end_of(std::uint64_t run);
 
@@ -115,6 +120,9 @@ class RankRun {
   EventList ends_;  ///< of the last runs, by number modulo their count
   std::atomic<EventHandle> last_ = EventHandle{};  ///< stands for the end of the last part
   StreamHandle last_stream_;
+  std::atomic<bool> released_ = false;
+  std::atomic<bool> is_enqueuing_ = false;
+  std::atomic<bool> is_unsettled_ = false;  ///< something may be queued that cannot be waited for
   std::atomic<std::uint64_t> runs_ = 0;
   std::atomic<std::uint64_t> done_ = 0;  ///< all up to this one are over
 };

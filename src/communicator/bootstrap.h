@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/interruption.h"
 #include "core/units.h"
 
 namespace polypath {
@@ -58,6 +59,7 @@ class Bootstrap {
 
  protected:
   void check_waiting() const {
+    check_interruption();
     if (check_) check_();
   }
   virtual std::vector<Blob> exchange(const Blob& mine, Seconds timeout) = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -15,12 +16,14 @@
 #include "communicator/sockets.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/text.h"
 
 namespace polypath {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of one frame
 constexpr int kMostAtOnce = 50;                               // milliseconds of one wait
+constexpr int kMostUnknown = 64;  // connections that have not said which rank they are
 constexpr auto kBetweenNews = std::chrono::milliseconds(200);
 
 struct Hello {
@@ -103,13 +106,14 @@ std::vector<Blob> Hub::exchange(const Blob& mine, Seconds timeout) {
   }
   std::vector<Blob> all;
   for (auto& [rank, blob] : blobs_) all.push_back(std::move(blob));
+  listener_ = Descriptor();  // all ranks are there: whoever comes now is of another job
   // Who does not take it in time has gone, and will be missed.
   send_to_all({FrameKind::all, round_, pack(all)}, Deadline(timeout));
   return all;
 }
 
 void Hub::wait_for_events(const Deadline& deadline) {
-  std::vector<pollfd> asked{{listener_.get(), POLLIN, 0}};
+  std::vector<pollfd> asked{{listener_.get(), POLLIN, 0}};  // none is asked for a number below 0
   for (const Connection& connection : connections_)
     asked.push_back({connection.socket.get(), POLLIN, 0});
   if (poll(asked.data(), asked.size(), deadline.milliseconds_left(kMostAtOnce)) <= 0) return;
@@ -119,18 +123,26 @@ void Hub::wait_for_events(const Deadline& deadline) {
   if (asked[0].revents != 0) accept_all();
 }
 
+// Those that have not said who they are for longest make room: a rank says it at once.
 void Hub::accept_all() {
   for (;;) {
     Descriptor socket = accept_from(listener_);
     if (!socket.is_open()) return;
+    const auto is_unknown = [](const Connection& each) { return each.rank < 0; };
+    if (std::count_if(connections_.begin(), connections_.end(), is_unknown) >= kMostUnknown) {
+      connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_unknown));
+      ++strangers_;
+    }
     connections_.push_back({.socket = std::move(socket), .inbox = {}});
   }
 }
 
+// Of somebody unknown no more is kept than a rank says first.
 void Hub::read_from(Connection& connection) {
   for (Received got = Received::some; got == Received::some;) {
     got = receive_into(connection.socket, connection.inbox);
     if (got == Received::gone) connection.socket = Descriptor();
+    if (connection.rank < 0) break;
   }
   take_frames(connection);
   give_up_if_gone(connection);
@@ -246,8 +258,9 @@ class Spoke final : public StarBootstrap {
     std::string missing = "rank 0";
     for (;;) {
       const Frame frame = next_frame(deadline, missing);
-      if (frame.kind == FrameKind::missing) missing = frame.bytes;
-      if (frame.kind == FrameKind::failed) throw Error(ErrorCode::communicator, frame.bytes);
+      if (frame.kind == FrameKind::missing) missing = valid_text(frame.bytes);
+      if (frame.kind == FrameKind::failed)
+        throw Error(ErrorCode::communicator, valid_text(frame.bytes));
       if (frame.kind == FrameKind::all && frame.round == round_) return unpack(frame.bytes);
     }
   }
@@ -301,6 +314,9 @@ std::unique_ptr<Bootstrap> bootstrap_by_address(const std::string& address, int 
                                                 Seconds timeout) {
   check_rank(rank, size);
   const SocketAddress at = parse_socket_address(address);
+  if (at.port.find_first_not_of('0') == std::string::npos)
+    fail(ErrorCode::invalid_argument, fmt::format("'{}' is no address where ranks meet", address),
+         "of port 0 the system makes another one that no rank knows", "Give a port that is free.");
   if (rank == 0) return std::make_unique<Hub>(at, size);
   return std::make_unique<Spoke>(at, rank, size, timeout);
 }

@@ -47,6 +47,7 @@ std::optional<std::string> CallLog::compare_with_slower() {
     const CallNumber theirs = block_.entered(other);
     CallNumber& compared = compared_[static_cast<std::size_t>(other)];
     if (other == local_ || theirs <= compared || theirs > latest_) continue;
+    if (theirs < first_kept()) continue;  // nobody counts backwards: the memory is damaged
     const Stamp stamp = block_.stamp_of(other, theirs);
     const Stamp mine = kept(theirs).stamp;
     if (!stamp.is_same_call(mine)) continue;  // it has gone on by more than the ring since
@@ -77,8 +78,8 @@ std::string CallLog::difference(int other, CallNumber last) const {
     const auto theirs = block_.call_of(other, call);
     const CallRecord mine = polypath::call_of(kept(call).words);
     if (theirs && *theirs != mine)
-      return fmt::format("Rank {} calls {}, rank {} calls {} (call {}: they differ in {}) {}", they,
-                         describe(*theirs), we, describe(mine), call,
+      return fmt::format("{} (call {}: they differ in {}) {}",
+                         describe_difference(they, *theirs, we, mine), call,
                          join(differences(*theirs, mine), ", "), kRemedy);
   }
   return fmt::format("Ranks {} and {} have made different calls (one of calls {} to {}) {}", they,

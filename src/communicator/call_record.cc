@@ -10,7 +10,7 @@
 namespace polypath {
 
 std::string ShortName::text() const {
-  return {characters_.begin(), std::find(characters_.begin(), characters_.end(), '\0')};
+  return valid_text({characters_.begin(), std::find(characters_.begin(), characters_.end(), '\0')});
 }
 
 std::string describe(const CallRecord& call) {
@@ -22,6 +22,18 @@ std::string describe(const CallRecord& call) {
   if (call.in_place != 0) more.emplace_back("in place");
   if (call.algorithm != ShortName{}) more.push_back("by " + call.algorithm.text());
   return more.empty() ? text : fmt::format("{} ({})", text, join(more, ", "));
+}
+
+std::string describe_difference(int rank, const CallRecord& call, int other,
+                                const CallRecord& others) {
+  const auto closes = [](int leaving, int staying, const CallRecord& goes_on) {
+    return fmt::format("Rank {} has left, where rank {} calls {}", leaving, staying,
+                       describe(goes_on));
+  };
+  if (others == kClosing) return closes(other, rank, call);
+  if (call == kClosing) return closes(rank, other, others);
+  return fmt::format("Rank {} calls {}, rank {} calls {}", rank, describe(call), other,
+                     describe(others));
 }
 
 std::vector<std::string> differences(const CallRecord& a, const CallRecord& b) {

@@ -47,6 +47,14 @@ struct CallRecord {
 /// "allreduce of 1024 float32 (sum)", with what else there is to say.
 std::string describe(const CallRecord& call);
 
+/// What a rank calls that makes no more calls.
+inline constexpr CallRecord kClosing{.operation = "close"};
+
+/// What two ranks call, in words of a message: "Rank 0 calls …, rank 1 calls …". Of one that closes
+/// it says so.
+std::string describe_difference(int rank, const CallRecord& call, int other,
+                                const CallRecord& others);
+
 /// The fields in which two calls differ, in words: {"count", "root"}.
 std::vector<std::string> differences(const CallRecord& a, const CallRecord& b);
 

@@ -1,5 +1,7 @@
 #include "communicator/communicator.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <utility>
 
@@ -34,6 +36,11 @@ int Communicator::size() const { return bootstrap_->size(); }
 const Nodes& Communicator::nodes() const { return state_->agreement.nodes; }
 const std::string& Communicator::id() const { return state_->agreement.id; }
 
+void Communicator::set_timeout(Seconds timeout) {
+  options_.timeout = timeout;
+  state_->set_timeout(timeout);
+}
+
 CallNumber Communicator::begin(const CallRecord& call) { return state_->begin(call); }
 
 void Communicator::watch(CallNumber call, Question is_done) {
@@ -41,6 +48,7 @@ void Communicator::watch(CallNumber call, Question is_done) {
   watcher_->wake();
 }
 
+void Communicator::doubt(Doubt doubt) { state_->doubt(std::move(doubt)); }
 void Communicator::on_abort(Callback callback) { state_->on_abort(std::move(callback)); }
 void Communicator::abort(const std::string& why, ErrorCode code) { state_->abort(code, why); }
 void Communicator::check() { state_->check(); }
@@ -58,12 +66,16 @@ auto Communicator::together(const CallRecord& record, Call call) {
   } catch (const Error& error) {
     state_->abort(error.code(), error.what());
     throw;
+  } catch (...) {
+    state_->abort(ErrorCode::communicator,
+                  fmt::format("Rank {} has given up ({} was interrupted)", rank(),
+                              describe(record)));
+    throw;
   }
 }
 
-std::vector<Blob> Communicator::all_gather(const Blob& mine) {
-  return together({.operation = "exchange"},
-                  [&] { return bootstrap_->all_gather(mine, options_.timeout); });
+std::vector<Blob> Communicator::all_gather(const Blob& mine, const CallRecord& as) {
+  return together(as, [&] { return bootstrap_->all_gather(mine, options_.timeout); });
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key,
@@ -80,6 +92,8 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key,
 Offers Communicator::offers() const { return state_->offers(); }
 Notices Communicator::notices() const { return state_->notices(); }
 
+void Communicator::note_settled() { state_->note_settled(); }
+bool Communicator::await_settled(Seconds patience) { return state_->await_settled(patience); }
 void Communicator::close() noexcept { state_->close(); }
 
 }  // namespace polypath

@@ -39,9 +39,13 @@ CommunicatorOptions communicator_options(const Settings& settings);
 /// one at a time. In a forked child it is of no use and does no harm.
 class Communicator {
  public:
-  /// Must not throw, wait, or take a lock that is held where this class is called.
+  /// Must not wait, or take a lock that is held where this class is called. What it throws ends the
+  /// communicator, in these words.
   using Question = std::function<bool()>;
+  /// The same; must not throw.
   using Callback = std::function<void()>;
+  /// Why nothing more can be done together; none if nothing is known to be wrong. Must not throw.
+  using Doubt = std::function<std::optional<Error>()>;
 
   /// Waits for all ranks. Errors of the bootstrap; communicator if a rank of a node cannot share
   /// memory with the others, out_of_memory if there is none.
@@ -57,6 +61,8 @@ class Communicator {
   /// A name that no other communicator has, the same at every rank.
   [[nodiscard]] const std::string& id() const;
   [[nodiscard]] Seconds timeout() const { return options_.timeout; }
+  /// Another one from the next wait on: ranks may meet within another time than they work in.
+  void set_timeout(Seconds timeout);
 
   /// This rank's next call: its number, the same at every rank. Errors: invalid_argument if another
   /// rank of the node has called something else, here and then at all of them; that of an abort.
@@ -64,6 +70,9 @@ class Communicator {
 
   /// Looks at a call of begin() from a thread of its own, until `is_done` says yes.
   void watch(CallNumber call, Question is_done);
+  /// Asked as well whenever a call is looked at, until close(): for what becomes of ranks of other
+  /// nodes.
+  void doubt(Doubt doubt);
 
   /// Called once when the communicator is aborted, to release what waits: by the thread that finds
   /// out; at once if it is aborted already. Must not close the communicator.
@@ -79,14 +88,22 @@ class Communicator {
   [[nodiscard]] Offers offers() const;
   [[nodiscard]] Notices notices() const;
 
-  /// What each rank gives, at every rank: for handles and the like. Waits for all ranks.
-  std::vector<Blob> all_gather(const Blob& mine);
+  /// What each rank gives, at every rank: for handles and the like. Waits for all ranks. `as` is
+  /// what it is called where another rank does something else.
+  std::vector<Blob> all_gather(const Blob& mine, const CallRecord& as = {.operation = "exchange"});
   /// Those of the same color in the order of their keys, then of their ranks, as MPI_Comm_split has
   /// it; null for a negative color. The new one has the timeout of this one, or the one that is
   /// given. Waits for all ranks, which must all call it.
   std::unique_ptr<Communicator> split(int color, int key, std::optional<Seconds> timeout = {});
 
-  /// This rank makes no more calls. Waits for nobody; at most for a question in progress.
+  /// Nothing that this rank has queued for its calls may still run, and it queues no more.
+  void note_settled();
+  /// Waits until that is so at all ranks of the node that have not ended: noted, or all their calls
+  /// are over after an abort. False if it is not after so long.
+  [[nodiscard]] bool await_settled(Seconds patience);
+
+  /// This rank makes no more calls. Waits for nobody; at most for a question or a callback in
+  /// progress.
   void close() noexcept;
 
  private:

@@ -26,13 +26,12 @@ bool CommunicatorState::look() noexcept {
   const std::scoped_lock looking(looking_);
   take_new();
   forget_done();
-  if (under_way_.empty()) return false;
-  if (!block_.is_aborted()) {
-    if (const auto difference = difference_to_slower())
-      block_.abort(local_, ErrorCode::invalid_argument, *difference);
-    else if (const std::string why = problem(); !why.empty())
-      block_.abort(local_, ErrorCode::communicator, why);
+  if (under_way_.empty()) {
+    // After an abort nothing is looked at any more, over or not.
+    if (!block_.is_aborted()) block_.note_over(local_, over_once_done_);
+    return false;
   }
+  if (!block_.is_aborted()) look_for_problems();
   if (!block_.is_aborted()) return true;
   under_way_.clear();
   tell_aborted();
@@ -41,18 +40,44 @@ bool CommunicatorState::look() noexcept {
 
 void CommunicatorState::take_new() {
   const std::scoped_lock lock(mutex_);
+  // One that has begun and is not watched yet may be queued in part.
+  if (watched_ == log_.latest()) over_once_done_ = watched_;
   std::move(new_.begin(), new_.end(), std::back_inserter(under_way_));
   new_.clear();
 }
 
 // Calls end in order: those after one that is under way are not asked, for a question costs who
-// enqueues time.
+// enqueues time. One that cannot be asked has failed: all ranks are told, for a look throws nothing.
 void CommunicatorState::forget_done() {
-  const auto first_under_way = std::find_if(under_way_.begin(), under_way_.end(),
-                                            [](const UnderWay& one) { return !one.is_done(); });
-  if (first_under_way == under_way_.begin()) return;
-  under_way_.erase(under_way_.begin(), first_under_way);
-  for (UnderWay& one : under_way_) one.since = Clock::now();
+  const UnderWay* asked = nullptr;
+  const auto is_under_way = [&](const UnderWay& one) {
+    asked = &one;
+    return !one.is_done();
+  };
+  try {
+    const auto first = std::find_if(under_way_.begin(), under_way_.end(), is_under_way);
+    if (first == under_way_.begin()) return;
+    under_way_.erase(under_way_.begin(), first);
+    for (UnderWay& one : under_way_) one.since = Clock::now();
+  } catch (const Error& error) {
+    block_.abort(local_, error.code(),
+                 fmt::format("Rank {} has failed in call {} ({})", rank,
+                             describe_call(asked->call), error.what()));
+  }
+}
+
+void CommunicatorState::look_for_problems() {
+  if (const auto difference = difference_to_slower()) {
+    block_.abort(local_, ErrorCode::invalid_argument, *difference);
+    return;
+  }
+  for (const Communicator::Doubt& doubt : doubts_)
+    if (const auto error = doubt()) {
+      block_.abort(local_, error->code(), error->what());
+      return;
+    }
+  if (const std::string why = problem(); !why.empty())
+    block_.abort(local_, ErrorCode::communicator, why);
 }
 
 // Empty if there is none.
@@ -86,7 +111,7 @@ std::string CommunicatorState::problem_with(int other) {
 }
 
 std::string CommunicatorState::overdue() const {
-  const std::chrono::duration<double> timeout(timeout_.value);
+  const std::chrono::duration<double> timeout(timeout_);
   for (const UnderWay& one : under_way_) {
     const auto waited = Clock::now() - one.since;
     if (waited < timeout) continue;
@@ -96,7 +121,7 @@ std::string CommunicatorState::overdue() const {
     return fmt::format(
         "After {:g} s there is no end of call {} ({}) Find out what they wait for, or set "
         "POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.",
-        timeout_.value, describe_call(one.call), who_is_missing(one.call));
+        timeout.count(), describe_call(one.call), who_is_missing(one.call));
   }
   return {};
 }

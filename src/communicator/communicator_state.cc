@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "communicator/deadline.h"
 #include "communicator/ranks.h"
 #include "core/error.h"
 #include "core/process.h"
@@ -17,7 +19,7 @@ CommunicatorState::CommunicatorState(Agreement agreed, ControlBlock block, int o
       agreement(std::move(agreed)),
       ranks_(agreement.nodes.ranks_on(agreement.nodes.of(rank))),
       local_(agreement.nodes.local_rank(rank)),
-      timeout_(timeout),
+      timeout_(timeout.value),
       generation_(process_generation()),
       block_(std::move(block)),
       log_(block_, ranks_, local_) {}
@@ -44,8 +46,7 @@ CallNumber CommunicatorState::begin(const CallRecord& call) {
     number = log_.enter(call);
     difference = log_.compare();
   }
-  if (!difference) return number;
-  abort(ErrorCode::invalid_argument, *difference);
+  if (difference) abort(ErrorCode::invalid_argument, *difference);
   throw_if_aborted();
   return number;
 }
@@ -53,8 +54,15 @@ CallNumber CommunicatorState::begin(const CallRecord& call) {
 void CommunicatorState::watch(CallNumber call, Communicator::Question is_done) {
   check_usable();
   const std::scoped_lock lock(mutex_);
+  ++watched_;
   if (!closed_)
     new_.push_back({.call = call, .is_done = std::move(is_done), .since = Clock::now()});
+}
+
+void CommunicatorState::doubt(Communicator::Doubt doubt) {
+  check_usable();
+  const std::scoped_lock looking(looking_);
+  doubts_.push_back(std::move(doubt));
 }
 
 void CommunicatorState::on_abort(Communicator::Callback callback) {
@@ -86,14 +94,18 @@ void CommunicatorState::throw_if_aborted() {
   if (const auto abort = block_.aborted()) throw Error(abort->code, abort->why);
 }
 
+// Whoever is called back may be destroyed once this is closed: that waits until all are told.
 void CommunicatorState::tell_aborted() {
-  std::vector<Communicator::Callback> callbacks;
-  {
-    const std::scoped_lock lock(mutex_);
-    told_ = true;
-    callbacks = std::exchange(callbacks_, {});
-  }
+  std::unique_lock lock(mutex_);
+  told_ = true;
+  const std::vector<Communicator::Callback> callbacks = std::exchange(callbacks_, {});
+  if (callbacks.empty()) return;
+  ++telling_;
+  lock.unlock();
   for (const Communicator::Callback& callback : callbacks) callback();
+  lock.lock();
+  --telling_;
+  all_told_.notify_all();
 }
 
 std::optional<std::string> CommunicatorState::difference_to_slower() {
@@ -101,19 +113,33 @@ std::optional<std::string> CommunicatorState::difference_to_slower() {
   return log_.compare_with_slower();
 }
 
+void CommunicatorState::note_settled() { block_.note_settled(local_); }
+
+bool CommunicatorState::await_settled(Seconds patience) {
+  const Deadline deadline(patience);
+  for (int other = 0; other < block_.ranks(); ++other)
+    while (other != local_ && !block_.is_settled(other)) {
+      if (deadline.has_passed()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  return true;
+}
+
 // What others are behind with is compared for the last time: they can still be told.
 void CommunicatorState::close() {
   if (process_generation() != generation_) return;
   const std::scoped_lock looking(looking_);
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (std::exchange(closed_, true)) return;
     new_.clear();
     callbacks_.clear();
     if (const auto difference = log_.compare_with_slower())
       block_.abort(local_, ErrorCode::invalid_argument, *difference);
+    all_told_.wait(lock, [this] { return telling_ == 0; });
   }
   under_way_.clear();
+  doubts_.clear();
   block_.leave(local_);
 }
 

@@ -8,7 +8,9 @@
 //     over, whichever is later: a long queue is no fault. If no rank of the node is missing, but
 //     there are other nodes, a second later.
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,10 +33,14 @@ class CommunicatorState final : public Watched {
 
   CallNumber begin(const CallRecord& call);
   void watch(CallNumber call, Communicator::Question is_done);
+  void doubt(Communicator::Doubt doubt);
   void on_abort(Communicator::Callback callback);
   void abort(ErrorCode code, const std::string& why);
   void check();
+  void note_settled();
+  [[nodiscard]] bool await_settled(Seconds patience);
   void close();
+  void set_timeout(Seconds timeout) { timeout_ = timeout.value; }
   [[nodiscard]] Offers offers() const { return block_.offers(local_); }
   [[nodiscard]] Notices notices() const { return block_.notices(local_); }
   bool look() noexcept override;
@@ -55,6 +61,7 @@ class CommunicatorState final : public Watched {
   void tell_aborted();
   void take_new();
   void forget_done();
+  void look_for_problems();
   [[nodiscard]] std::string problem();
   [[nodiscard]] std::string problem_with(int other);
   [[nodiscard]] std::string overdue() const;
@@ -65,19 +72,24 @@ class CommunicatorState final : public Watched {
 
   const std::vector<int>& ranks_;  ///< of this node
   const int local_;
-  const Seconds timeout_;
+  std::atomic<double> timeout_;  ///< in seconds
   const int generation_;
   ControlBlock block_;
 
   std::mutex mutex_;  ///< of what follows
+  std::condition_variable all_told_;
   CallLog log_;
   std::vector<UnderWay> new_;  ///< to be watched from the next look on
   std::vector<Communicator::Callback> callbacks_;
-  bool told_ = false;  ///< the callbacks were called
+  std::uint64_t watched_ = 0;              ///< calls
+  bool told_ = false;  ///< the callbacks were called, or are being
+  int telling_ = 0;    ///< threads that call them now
   bool closed_ = false;
 
   std::mutex looking_;  ///< of what follows; taken before the other one
   std::vector<UnderWay> under_way_;
+  CallNumber over_once_done_ = 0;  ///< all calls up to this one are over once nothing is under way
+  std::vector<Communicator::Doubt> doubts_;
 };
 
 }  // namespace polypath

@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/text.h"
+
 namespace polypath {
 namespace {
 
@@ -34,6 +36,8 @@ struct alignas(kLine) ControlBlock::Header {
 
 struct alignas(kLine) ControlBlock::Seat {
   std::atomic<CallNumber> entered;
+  std::atomic<CallNumber> over;
+  std::atomic<std::uint32_t> settled;
   std::atomic<std::uint32_t> left;
 };
 
@@ -79,7 +83,7 @@ void ControlBlock::publish(int rank, CallNumber call, Stamp stamp, const CallWor
     record.words[i].store(words[i], std::memory_order_release);
   record.call.store(call, std::memory_order_release);
   stamp_at(rank, call).store(stamp.bits, std::memory_order_seq_cst);
-  seat(rank).entered.store(call, std::memory_order_release);
+  seat(rank).entered.store(call, std::memory_order_seq_cst);
 }
 
 Stamp ControlBlock::stamp_of(int rank, CallNumber call) const {
@@ -114,7 +118,7 @@ bool ControlBlock::abort(int rank, ErrorCode code, const std::string& why) {
 }
 
 bool ControlBlock::is_aborted() const {
-  return header().writer.load(std::memory_order_acquire) != 0;
+  return header().writer.load(std::memory_order_seq_cst) != 0;
 }
 
 // It takes a moment to write; who is killed in it never completes it.
@@ -132,8 +136,8 @@ std::optional<Abort> ControlBlock::aborted() const {
   if ((writer & Header::kComplete) == 0)
     return Abort{rank, ErrorCode::communicator,
                  fmt::format("Local rank {} gave up (it ended before it could say why)", rank)};
-  return Abort{rank, static_cast<ErrorCode>(record.code),
-               std::string(record.why.data(), record.length)};
+  const std::size_t length = std::min<std::size_t>(record.length, record.why.size());
+  return Abort{rank, error_code_of(record.code), valid_text({record.why.data(), length})};
 }
 
 std::byte* ControlBlock::behind_records() const {
@@ -143,6 +147,22 @@ std::byte* ControlBlock::behind_records() const {
 Offers ControlBlock::offers(int rank) const { return {behind_records(), ranks_, rank}; }
 Notices ControlBlock::notices(int rank) const {
   return {behind_records() + Offers::bytes_for(ranks_), ranks_, rank};
+}
+
+void ControlBlock::note_over(int rank, CallNumber call) {
+  seat(rank).over.store(call, std::memory_order_release);
+}
+void ControlBlock::note_settled(int rank) {
+  seat(rank).settled.store(1, std::memory_order_release);
+}
+
+// Who comes to a call asks once more whether all is given up, after it has said so: of the two that
+// write and then read, one at least sees the other.
+bool ControlBlock::is_settled(int rank) const {
+  const Seat& asked = seat(rank);
+  if (asked.settled.load(std::memory_order_acquire) != 0 || !lives(rank)) return true;
+  const CallNumber entered = asked.entered.load(std::memory_order_seq_cst);
+  return asked.over.load(std::memory_order_acquire) == entered;
 }
 
 void ControlBlock::leave(int rank) { seat(rank).left.store(1, std::memory_order_release); }

@@ -86,6 +86,13 @@ class ControlBlock {
   [[nodiscard]] Offers offers(int rank) const;
   [[nodiscard]] Notices notices(int rank) const;
 
+  /// All that the rank has queued is over up to and with that call; or for good, whatever it was.
+  void note_over(int rank, CallNumber call);
+  void note_settled(int rank);
+  /// True if nothing that the rank has queued for its calls may still run. Where the communicator
+  /// is aborted that is final.
+  [[nodiscard]] bool is_settled(int rank) const;
+
   /// This rank makes no more calls.
   void leave(int rank);
   [[nodiscard]] bool has_left(int rank) const;

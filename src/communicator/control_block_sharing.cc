@@ -9,12 +9,13 @@
 #include "communicator/frames.h"
 #include "communicator/ranks.h"
 #include "core/error.h"
+#include "polypath_version.h"
 
 namespace polypath {
 namespace {
 
-// To be counted up when blocks or rounds change.
-const std::string kVersion = "polypath communicator 2";
+// The second number is to be counted up when blocks or rounds change within a version.
+const std::string kVersion = "polypath " POLYPATH_VERSION_TEXT " communicator 3";
 
 // Memory, or why there is none.
 struct Attempt {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/interruption.h"
 #include "core/units.h"
 
 namespace polypath {
@@ -40,6 +41,7 @@ bool wait_until(const Deadline& deadline, Question question) {
   std::chrono::milliseconds between{1};
   while (!question()) {
     if (deadline.has_passed()) return false;
+    check_interruption();
     std::this_thread::sleep_for(between);
     between = std::min(between * 2, kLongestPause);
   }

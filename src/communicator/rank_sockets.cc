@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <utility>
 
 #include "communicator/deadline.h"
@@ -12,6 +13,9 @@
 
 namespace polypath {
 namespace {
+
+// Connections that have not said whose they are. A rank says it at once.
+constexpr std::size_t kMostStrangers = 64;
 
 /// What a rank says first on a connection.
 struct RankIdentity {
@@ -58,6 +62,7 @@ class RankConnector {
     while (true) {
       Descriptor made = accept_from(listener_);
       if (!made.is_open()) break;
+      if (strangers_.size() >= kMostStrangers) strangers_.pop_front();
       strangers_.push_back({std::move(made), {}, 0});
     }
     for (Stranger& each : strangers_) listen_to(each);
@@ -99,7 +104,7 @@ class RankConnector {
   std::vector<Descriptor> sockets_;  ///< by rank; none at this one's
   std::vector<Blob> said_;           ///< by each rank: a name and where it listens
   RankIdentity identity_;
-  std::vector<Stranger> strangers_;
+  std::deque<Stranger> strangers_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 
 constexpr mode_t kFolderMode = 0700;
 constexpr mode_t kFileMode = 0600;
+constexpr off_t kMostLeft = off_t{1} << 30;  // as of a frame that goes by TCP
 
 bool write_all(int file, const std::string& contents) {
   std::size_t written = 0;
@@ -33,6 +34,11 @@ bool write_all(int file, const std::string& contents) {
 [[noreturn]] void fail_to_write(const std::string& path) {
   fail(ErrorCode::communicator, fmt::format("'{}' cannot be written", path), std::strerror(errno),
        "Give a folder that all ranks may write to.");
+}
+
+[[noreturn]] void fail_to_read(const std::string& path, const char* why) {
+  fail(ErrorCode::communicator, fmt::format("'{}' cannot be read", path), why,
+       "Give a folder that nothing else uses.");
 }
 
 }  // namespace
@@ -65,8 +71,12 @@ void leave_file(const std::string& path, const std::string& contents) {
 }
 
 std::optional<std::string> read_left_file(const std::string& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return std::nullopt;
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.is_open() && errno != ELOOP) return std::nullopt;
+  struct stat about {};
+  if (!file.is_open() || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
+    fail_to_read(path, "it is no file that a rank has left there");
+  if (about.st_size > kMostLeft) fail_to_read(path, "it is larger than what ranks leave");
   std::string contents;
   char part[4096];
   for (;;) {

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/interruption.h"
 
 namespace polypath {
 namespace {
@@ -44,10 +45,12 @@ void hurry(const Descriptor& socket) {
 }
 
 bool wait_for(const Descriptor& socket, short events, const Deadline& deadline) {
-  constexpr int kLongestPoll = 1000;  // milliseconds
+  constexpr int kLongestPoll = 50;  // milliseconds
   pollfd asked{socket.get(), events, 0};
-  while (!deadline.has_passed())
+  while (!deadline.has_passed()) {
     if (poll(&asked, 1, deadline.milliseconds_left(kLongestPoll)) > 0) return true;
+    check_interruption();
+  }
   return false;
 }
 

@@ -6,14 +6,19 @@
 // is received from it is the k-th that it sent. Both say the message's tag and size, and where they
 // differ the ranks do not do the same: an error. Nothing waits but wait(). Progress is made by
 // whoever asks test() or wait() for any message, so that one thread can have many under way.
+//
+// Beside the messages, and past those that nobody has asked for, goes what becomes of a rank: that
+// it has ended well, or why it gives up. So all ranks know at once, whomever they wait for.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "communicator/bootstrap.h"
+#include "core/error.h"
 #include "core/units.h"
 
 namespace polypath {
@@ -49,9 +54,15 @@ class Transport {
   /// rank.
   void wait(MessageNumber message, Seconds timeout);
 
-  /// Ends all that is under way, here at once, and at the others as if this rank were gone; those
-  /// that wait for a message of it are told why, as far as they can be.
-  virtual void abort(const std::string& why) = 0;
+  /// Ends all that is under way, here at once, and at the others as if this rank were gone. They
+  /// are told why: it is their failure().
+  virtual void abort(const std::string& why, ErrorCode code = ErrorCode::communicator) = 0;
+  /// This rank needs nobody any more and has given what others need: that it goes is no failure.
+  virtual void finish() = 0;
+  /// What keeps another rank from doing its part, in its own words if it has aborted; that it has
+  /// ended, a second after its connection was closed without a word: it may have done its part.
+  /// None if nothing is known to be wrong.
+  virtual std::optional<Error> failure() = 0;
 
  private:
   virtual MessageNumber start_sending(int to, std::uint32_t tag,

@@ -1,5 +1,6 @@
-// A connection for each pair of ranks. A message is a header and its bytes; what has come is read
-// when somebody has asked for it, so that TCP holds back whoever sends too early.
+// Two connections for each pair of ranks. By one go messages, each a header and its bytes; what has
+// come is read when somebody has asked for it, so that TCP holds back whoever sends too early. By
+// the other one a rank says how it ends (last_words.h).
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "communicator/last_words.h"
 #include "communicator/rank_sockets.h"
 #include "communicator/transport.h"
 #include "core/error.h"
@@ -25,12 +27,9 @@ constexpr const char* kClosed = "the connection to it is closed";
 
 struct MessageHeader {
   std::uint32_t tag = 0;
-  std::uint32_t is_farewell = 0;  ///< its bytes say why nothing follows
+  std::uint32_t unused = 0;
   std::uint64_t bytes = 0;
 };
-
-// Of a farewell, so that it goes and comes at once.
-constexpr std::size_t kLongestFarewell = 1024;
 
 struct Sent {
   MessageNumber number = 0;
@@ -52,8 +51,10 @@ struct Peer {
   Descriptor socket;
   std::deque<Sent> sending{};
   std::deque<Wanted> receiving{};
+  LastWords last_words{};
   bool takes_nothing = false;  ///< the connection is closed; what came before may be unread
-  std::string problem{};       ///< why nothing comes or goes any more
+  std::string problem{};   ///< why nothing comes or goes any more
+  bool is_closed = false;  ///< that is because its connection is: it may have said more
 };
 
 template <class Value>
@@ -72,21 +73,38 @@ class TcpTransport final : public Transport {
     for (Peer& peer : peers_) make_progress(peer);
     const auto found = under_way_.find(message);
     if (found == under_way_.end()) return true;
-    const Peer& peer = peers_[static_cast<std::size_t>(found->second)];
+    Peer& peer = peers_[static_cast<std::size_t>(found->second)];
     if (peer.problem.empty()) return false;
+    if (peer.is_closed && peer.last_words.may_come()) return false;
+    const std::string given_up = peer.last_words.given_up();
     fail(ErrorCode::communicator,
          fmt::format("rank {} has a message with rank {} that cannot end", rank(), found->second),
-         peer.problem, "Look at what that rank has said, and start all ranks again.");
+         given_up.empty() ? peer.problem : "it has given up: " + given_up,
+         "Look at what that rank has said, and start all ranks again.");
   }
 
-  void abort(const std::string& why) override {
+  void abort(const std::string& why, ErrorCode code) override {
     const std::scoped_lock lock(mutex_);
     if (aborted_.empty()) aborted_ = why.empty() ? "no reason was given" : why;
     for (Peer& peer : peers_) {
-      if (peer.socket.is_open()) say_farewell(peer), shutdown(peer.socket.get(), SHUT_RDWR);
+      peer.last_words.say(Error(code, aborted_));
+      if (peer.socket.is_open()) shutdown(peer.socket.get(), SHUT_RDWR);
       peer.sending.clear(), peer.receiving.clear();
     }
     under_way_.clear();
+  }
+
+  void finish() override {
+    const std::scoped_lock lock(mutex_);
+    for (Peer& peer : peers_) peer.last_words.say(std::nullopt);
+  }
+
+  std::optional<Error> failure() override {
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t other = 0; other < peers_.size(); ++other)
+      if (auto failure = peers_[other].last_words.failure(rank(), static_cast<int>(other)))
+        return failure;
+    return std::nullopt;
   }
 
  private:
@@ -119,38 +137,12 @@ class TcpTransport final : public Transport {
          "it was aborted: " + aborted_, "Start all ranks again.");
   }
 
-  // Not within a message. Whoever is not reached finds the connection closed.
-  void say_farewell(const Peer& peer) const {
-    if (!peer.problem.empty() || (!peer.sending.empty() && peer.sending.front().done > 0)) return;
-    const std::string why = aborted_.substr(0, kLongestFarewell);
-    const MessageHeader header{.is_farewell = 1, .bytes = why.size()};
-    const std::string said(reinterpret_cast<const char*>(&header), sizeof header);
-    const std::string text = said + why;
-    (void)send_some(peer.socket, std::as_bytes(std::span(text)));
-  }
-
-  static std::string farewell_of(const Peer& peer, std::uint64_t bytes) {
-    std::string why(std::min<std::uint64_t>(bytes, kLongestFarewell), ' ');
-    why.resize(receive_some(peer.socket, std::as_writable_bytes(std::span(why))).bytes);
-    return "it has given up: " + why;
-  }
-
   void make_progress(Peer& peer) {
     if (!peer.problem.empty()) return;
     while (!peer.sending.empty() && go_on(peer, peer.sending.front())) end(peer.sending);
     while (peer.problem.empty() && !peer.receiving.empty() && go_on(peer, peer.receiving.front()))
       end(peer.receiving);
-    if (peer.takes_nothing && peer.problem.empty()) peer.problem = last_words_of(peer);
-  }
-
-  // What is sent to a rank that has given up finds the connection closed, before anybody has read
-  // why. In the middle of a message there is none.
-  static std::string last_words_of(const Peer& peer) {
-    if (!peer.receiving.empty() && peer.receiving.front().done > 0) return kClosed;
-    MessageHeader come;
-    const auto into = std::as_writable_bytes(std::span(&come, 1));
-    const bool is_whole = receive_some(peer.socket, into).bytes == sizeof come;
-    return is_whole && come.is_farewell != 0 ? farewell_of(peer, come.bytes) : kClosed;
+    if (peer.takes_nothing && peer.problem.empty()) close(peer);
   }
 
   template <class Message>
@@ -158,6 +150,8 @@ class TcpTransport final : public Transport {
     under_way_.erase(messages.front().number);
     messages.pop_front();
   }
+
+  static void close(Peer& peer) { peer.problem = kClosed, peer.is_closed = true; }
 
   // True if the message is over.
   static bool go_on(Peer& peer, Sent& message) {
@@ -180,7 +174,7 @@ class TcpTransport final : public Transport {
       const auto into = in_header ? header.subspan(message.done)
                                   : message.bytes.subspan(message.done - sizeof(MessageHeader));
       const Moved moved = receive_some(peer.socket, into);
-      if (moved.gone) peer.problem = kClosed;
+      if (moved.gone) close(peer);
       if (moved.bytes == 0) return false;
       message.done += moved.bytes;
       if (in_header && message.done == sizeof(MessageHeader) && !is_wanted(peer, message))
@@ -191,7 +185,6 @@ class TcpTransport final : public Transport {
 
   static bool is_wanted(Peer& peer, const Wanted& message) {
     const auto& [want, come] = std::pair(message.header, message.come);
-    if (come.is_farewell != 0) return peer.problem = farewell_of(peer, come.bytes), false;
     if (want.tag == come.tag && want.bytes == come.bytes) return true;
     peer.problem = fmt::format("it sent {} bytes with tag {} where {} with tag {} were expected",
                                come.bytes, come.tag, want.bytes, want.tag);
@@ -241,6 +234,9 @@ std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::str
   std::vector<Peer> peers;
   for (Descriptor& socket : connect_ranks(bootstrap, host, timeout))
     peers.push_back({.socket = std::move(socket)});
+  std::vector<Descriptor> beside = connect_ranks(bootstrap, host, timeout);
+  for (std::size_t other = 0; other < peers.size(); ++other)
+    peers[other].last_words = LastWords(std::move(beside[other]));
   return std::make_unique<TcpTransport>(bootstrap.rank(), std::move(peers));
 }
 

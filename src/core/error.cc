@@ -20,6 +20,11 @@ const char* name_of(ErrorCode code) {
   return "unknown error";
 }
 
+ErrorCode error_code_of(std::uint32_t number) {
+  return number <= static_cast<std::uint32_t>(ErrorCode::internal) ? static_cast<ErrorCode>(number)
+                                                                   : ErrorCode::communicator;
+}
+
 void fail(ErrorCode code, const std::string& problem, const std::string& why,
           const std::string& remedy) {
   std::string message = problem;

@@ -3,6 +3,7 @@
 // Inside the library errors are exceptions of this one type; each way in (C, Python, CLI) turns
 // them into its own form at its border. docs/errors.md lists which call uses which code.
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -23,6 +24,9 @@ enum class ErrorCode {
 
 /// The code's name as it appears in messages and in the C interface.
 const char* name_of(ErrorCode code);
+
+/// The code of a number that came from elsewhere; communicator if there is none.
+ErrorCode error_code_of(std::uint32_t number);
 
 class Error : public std::runtime_error {
  public:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <exception>
+
 #include "core/error.h"
 
 namespace polypath {
@@ -11,7 +13,7 @@ bool quietly(Call call) noexcept {
   try {
     call();
     return true;
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return false;
   }
 }

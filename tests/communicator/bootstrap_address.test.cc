@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "communicator/bootstrap.h"
 #include "communicator/frames.h"
 #include "communicator/sockets.h"
@@ -150,6 +153,60 @@ TEST(AddressBootstrap, RefusesARankThatIsThereTwice) {
   });
 
   for (const std::string& error : errors) EXPECT_THAT(error, HasSubstr("Rank 1 is there twice"));
+}
+
+// Of another job, say: what runs is not disturbed.
+TEST(AddressBootstrap, LetsNobodyInOnceAllAreThere) {
+  const std::string address = free_address().text();
+  std::atomic<bool> has_tried = false, has_met = false;
+  std::string refused;
+  std::thread newcomer([&] {
+    EXPECT_TRUE(test::soon([&] { return has_met.load(); }));
+    try {
+      bootstrap_by_address(address, 1, 2, kShort)->all_gather("", kShort);
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+    has_tried = true;
+  });
+
+  const auto errors = in_threads(2, [&](int rank) {
+    const auto ours = bootstrap_by_address(address, rank, 2, kLong);
+    (void)ours->all_gather("", kLong);
+    has_met = true;
+    EXPECT_TRUE(test::soon([&] { return has_tried.load(); }));
+    EXPECT_EQ(ours->all_gather(std::to_string(rank), kLong), (std::vector<Blob>{"0", "1"}));
+  });
+  newcomer.join();
+
+  expect_no_errors(errors);
+  EXPECT_THAT(refused, HasSubstr("Rank 1 cannot reach rank 0"));
+}
+
+TEST(AddressBootstrap, KeepsFewConnectionsThatSayNothing) {
+  constexpr int kMany = 100;
+  const SocketAddress address = free_address();
+  const auto be_silent = [&] {
+    std::vector<Descriptor> silent;
+    for (int i = 0; i < kMany; ++i) silent.push_back(stranger(address, ""));
+    std::string inbox;
+    const auto is_first_gone = [&] {
+      return receive_into(silent.front(), inbox) == Received::gone;
+    };
+    EXPECT_TRUE(test::soon(is_first_gone));
+    EXPECT_EQ(receive_into(silent.back(), inbox), Received::nothing_yet);
+  };
+
+  expect_no_errors(in_threads(2, [&](int rank) {
+    if (rank == 1) be_silent();
+    bootstrap_by_address(address.text(), rank, 2, kLong)->all_gather("", kLong);
+  }));
+}
+
+TEST(AddressBootstrap, RefusesAPortThatTheSystemWouldChoose) {
+  for (const int rank : {0, 1})
+    test::expect_invalid_argument(
+        [&] { bootstrap_by_address(kHost + ":0", rank, 2, kShort); }, kHost + ":0", "port 0");
 }
 
 TEST(AddressBootstrap, SaysThatThePortIsTaken) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -108,6 +110,19 @@ TEST(FileBootstrap, FindsARankThatIsThereTwice) {
       in_threads(2, [&](int) { bootstrap_by_file(folder.path(), 1, 2, Seconds{1.0}); });
 
   EXPECT_THAT(errors[0] + errors[1], HasSubstr("Rank 1 is there twice"));
+}
+
+// Neither waits nor reads without an end.
+TEST(FileBootstrap, RefusesFilesThatNoRankHasLeft) {
+  for (const bool is_link : {false, true}) {
+    const Folder folder;
+    const std::string file = folder.path() + "/run";
+    ASSERT_EQ(is_link ? symlink("/dev/zero", file.c_str()) : mkfifo(file.c_str(), 0600), 0);
+
+    test::expect_error(
+        ErrorCode::communicator, [&] { bootstrap_by_file(folder.path(), 1, 2, kLong); }, file,
+        "no file that a rank has left there");
+  }
 }
 
 TEST(FileBootstrap, RefusesWhatIsNoFolder) {

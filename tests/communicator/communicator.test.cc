@@ -21,6 +21,7 @@ using test::Communicators;
 using test::communicators;
 using test::kLong;
 using test::kShort;
+using test::verdict;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -195,6 +196,54 @@ TEST(Communicator, ReleasesWhatWaitsWhenAnotherRankGivesUp) {
 }
 
 // Its second call differs from one that rank 0 has long overwritten.
+// As after an error of a GPU, which every question about it then answers with.
+TEST(Communicator, IsEndedByAQuestionThatFails) {
+  const auto all = communicators(2);
+  const CallNumber call = all[0]->begin(all_reduce(8));
+
+  all[0]->watch(call, []() -> bool { fail(ErrorCode::driver, "the GPU is gone"); });
+
+  for (const auto& each : all)
+    EXPECT_THAT(awaited_verdict(*each), AllOf(HasSubstr("Rank 0 has failed in call 1"),
+                                              HasSubstr("allreduce of 8 float32"),
+                                              HasSubstr("the GPU is gone")));
+}
+
+TEST(Communicator, IsEndedByWhatIsKnownOfOtherNodesOnceACallIsUnderWay) {
+  const auto all = communicators(2);
+  for (const auto& each : all)
+    each->doubt([] { return Error(ErrorCode::driver, "rank 7 is out of memory"); });
+  EXPECT_EQ(verdict(*all[0]), "");
+
+  all[0]->watch(all[0]->begin(all_reduce(8)), [] { return false; });
+
+  for (const auto& each : all) EXPECT_EQ(awaited_verdict(*each), "rank 7 is out of memory");
+}
+
+TEST(Communicator, SaysThatARankHasLeftWhereOthersGoOn) {
+  const auto all = communicators(2);
+  (void)all[1]->begin(kClosing);
+
+  std::string error;
+  try {
+    (void)all[0]->begin(all_reduce(8));
+  } catch (const Error& problem) {
+    error = problem.what();
+  }
+
+  EXPECT_THAT(error, HasSubstr("Rank 1 has left, where rank 0 calls allreduce of 8 float32"));
+  EXPECT_EQ(verdict(*all[1]), error);
+}
+
+TEST(Communicator, WaitsForAsLongAsItWasToldLast) {
+  const auto all = communicators(2);
+  all[0]->set_timeout(kShort);
+
+  all[0]->watch(all[0]->begin(all_reduce(8)), [] { return false; });
+
+  EXPECT_THAT(awaited_verdict(*all[0]), HasSubstr("After 0.3 s there is no end of call 1"));
+}
+
 TEST(Communicator, FindsADifferenceToWhoIsFarAheadWhileItWaits) {
   const Communicators all = communicators(2);
   CallNumber call = 0;

@@ -10,9 +10,12 @@
 #include <chrono>
 #include <csignal>
 
+#include "communicator/call_log.h"
 #include "communicator/together.h"
+#include "core/text.h"
 #include "support/errors.h"
 #include "support/processes.h"
+#include "support/random.h"
 
 namespace polypath::control_block_test {
 namespace {
@@ -204,6 +207,37 @@ TEST_F(ControlBlocks, CutReasonsThatAreTooLong) {
 
   EXPECT_THAT(block.aborted()->why, testing::StartsWith("xxx"));
   EXPECT_LT(block.aborted()->why.size(), 2048U);
+}
+
+// Whoever writes into it by mistake: what is read is wrong, and stays within its bounds.
+TEST(ControlBlock, OfRandomBytesCanBeRead) {
+  constexpr int kRanks = 3, kTries = 200;
+  const std::size_t bytes = ControlBlock::bytes_for(kRanks);
+  test::Random random(1);
+  for (int i = 0; i < kTries; ++i) {
+    NamedMemory memory = NamedMemory::alone(bytes);
+    auto* const words = static_cast<std::uint64_t*>(memory.data());
+    ControlBlock block(std::move(memory), kRanks);
+    CallLog log(block, {0, 1, 2}, 1);
+    Offers offers = block.offers(1);
+    Notices notices = block.notices(1);
+    for (std::uint64_t count = 1; count < 10; ++count) log.enter(all_reduce(count));
+    for (std::size_t at = 0; at < bytes / sizeof *words; ++at)
+      words[at] = i % 2 == 0 ? random.next() : random.between(0, 15);
+
+    (void)log.compare(), (void)log.compare_with_slower(), (void)log.enter(all_reduce(1));
+    (void)log.compare(), (void)log.compare_with_slower();
+    (void)offers.decide(Offers::Words{}, Seconds{});
+    for (const Notices::News& news : notices.news()) {
+      EXPECT_LE(news.bytes.size(), Notices::kMostBytes);
+      notices.answer(news, true);
+    }
+    if (const auto abort = block.aborted()) {
+      EXPECT_LE(abort->why.size(), 2048U);
+      EXPECT_EQ(abort->why, valid_text(abort->why));
+      EXPECT_NE(std::string(name_of(abort->code)), "unknown error");
+    }
+  }
 }
 
 }  // namespace

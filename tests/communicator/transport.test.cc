@@ -22,6 +22,7 @@ using test::Folder;
 using test::in_threads;
 using test::kLong;
 using test::kShort;
+using test::soon;
 using testing::HasSubstr;
 
 constexpr const char* kHere = "127.0.0.1";
@@ -188,6 +189,50 @@ TEST(TcpTransport, EndsAtAllRanksWhenOneAborts) {
 
   EXPECT_THAT(errors[0], testing::AllOf(HasSubstr("rank 1"), HasSubstr("of a test")));
   EXPECT_THAT(errors[1], HasSubstr("of a test"));
+}
+
+// Also ranks that wait for no message of it.
+TEST(TcpTransport, TellsAllRanksAtOnceWhyOneAborts) {
+  std::vector<std::string> said(3);
+
+  expect_no_errors(with_transports(3, [&](Transport& transport) {
+    if (transport.rank() == 1) return transport.abort("of a test", ErrorCode::out_of_memory);
+    std::optional<Error> failure;
+    EXPECT_TRUE(soon([&] { return (failure = transport.failure()).has_value(); }));
+    EXPECT_EQ(failure->code(), ErrorCode::out_of_memory);
+    said[static_cast<std::size_t>(transport.rank())] = failure->what();
+  }));
+
+  EXPECT_THAT(said, testing::ElementsAre("of a test", "", "of a test"));
+}
+
+// It has not said that it ends well, so it may be missed.
+TEST(TcpTransport, NamesARankThatEndsWithoutAWord) {
+  expect_no_errors(with_transports(2, [&](Transport& transport) {
+    if (transport.rank() == 1) return;
+    std::optional<Error> failure;
+    EXPECT_TRUE(soon([&] { return (failure = transport.failure()).has_value(); }));
+    EXPECT_THAT(failure->what(), HasSubstr("Rank 1 has ended"));
+  }));
+}
+
+TEST(TcpTransport, TakesNoEndThatWasAnnouncedForAFailure) {
+  std::atomic<bool> has_ended = false;
+
+  const auto errors = with_transports(2, [&](Transport& transport) {
+    if (transport.rank() == 1) {
+      transport.finish();
+      has_ended = true;
+      return;
+    }
+    EXPECT_TRUE(soon([&] { return has_ended.load(); }));
+    Message bytes(16);
+    EXPECT_FALSE(transport.failure().has_value());
+    transport.wait(transport.receive(1, 0, bytes), kLong);  // its connection is closed by then
+    ADD_FAILURE() << "what has ended has sent something";
+  });
+
+  EXPECT_THAT(errors[0], HasSubstr("the connection to it is closed"));
 }
 
 TEST(TcpTransport, RefusesRanksThatThereAreNot) {

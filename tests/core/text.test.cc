@@ -68,6 +68,20 @@ TEST(Describe, NeverTurnsScientific) {
   EXPECT_EQ(describe_bandwidth({2.5e12}), "2500 GB/s");
 }
 
+TEST(ValidText, KeepsWhatEverybodyCanShow) {
+  for (const char* text : {"", "a b\nc", "grün", "€ 5", "😀"}) EXPECT_EQ(valid_text(text), text);
+}
+
+TEST(ValidText, ReplacesWhatNobodyCan) {
+  EXPECT_EQ(valid_text("a\x01\tb\x7f"), "a??b?");
+  EXPECT_EQ(valid_text("gr\xc3"), "gr?") << "cut off";
+  EXPECT_EQ(valid_text("\xe2\x82"), "??") << "cut off";
+  EXPECT_EQ(valid_text("\xff\xfe"), "??");
+  EXPECT_EQ(valid_text("\xc0\xaf"), "??") << "longer than need be";
+  EXPECT_EQ(valid_text("\xed\xa0\x80"), "???") << "half a pair";
+  EXPECT_EQ(valid_text("\xf4\x90\x80\x80"), "????") << "beyond the last character";
+}
+
 TEST(Split, KeepsEmptyPartsAndTrims) {
   EXPECT_THAT(split("a, b,,c ", ','), ElementsAre("a", "b", "", "c"));
   EXPECT_THAT(split("", ','), ElementsAre(""));

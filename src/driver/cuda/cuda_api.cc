@@ -64,14 +64,16 @@ std::string DriverLibrary::open() {
 void check(Result result, const char* call) {
   if (result == kSuccess) return;
   const Functions& cuda = DriverLibrary::get().functions;
-  const char* name = "unknown error";
-  const char* why = "";
+  // Of a number that it does not know, the driver says neither.
+  const char* name = nullptr;
+  const char* why = nullptr;
   cuda.error_name(result, &name);
   cuda.error_string(result, &why);
+  const std::string what = name == nullptr ? fmt::format("error {}", result) : name;
   const ErrorCode code = result == kOutOfMemory    ? ErrorCode::out_of_memory
                          : result == kInvalidValue ? ErrorCode::invalid_argument
                                                    : ErrorCode::driver;
-  fail(code, fmt::format("{} failed with {}", call, name), why == nullptr ? "" : why);
+  fail(code, fmt::format("{} failed with {}", call, what), why == nullptr ? "" : why);
 }
 
 }  // namespace polypath::cuda

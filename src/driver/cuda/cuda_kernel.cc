@@ -22,10 +22,10 @@ void check_image(const Functions& cuda, Result result, const std::string& name, 
     fail(ErrorCode::unsupported, fmt::format("kernel '{}' cannot be loaded", name),
          "this libcuda runs no kernels", "Use a GPU, or simulate a machine.");
   if (!is_about_image(result)) return check(result, call);
-  const char* what = "unknown";
+  const char* what = nullptr;
   (void)cuda.error_name(result, &what);
   fail(ErrorCode::invalid_argument, fmt::format("kernel '{}' cannot be loaded", name),
-       fmt::format("{} says {}", call, what),
+       fmt::format("{} says {}", call, what == nullptr ? "nothing that has a name" : what),
        "Give PTX or a cubin for this GPU that has a function of that name.");
 }
 

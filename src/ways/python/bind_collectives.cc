@@ -7,7 +7,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "ways/python/bindings.h"
+#include "ways/python/closing.h"
 #include "ways/python/collective_rank.h"
+#include "ways/python/ctrl_c.h"
 #include "ways/python/tensor_calls.h"
 
 namespace nb = nanobind;
@@ -19,29 +21,39 @@ namespace {
 using RankPointer = std::unique_ptr<CollectiveRank>;
 
 Seconds timeout_of(const Context& context, std::optional<double> timeout) {
-  return Seconds{timeout.value_or(context.opened().settings().communicator_timeout)};
+  const double seconds = timeout.value_or(context.opened().settings().communicator_timeout);
+  if (seconds > 0) return Seconds{seconds};
+  throw nb::value_error("a timeout is not a time (it is 0, negative or no number) Give seconds.");
 }
 
 RankPointer by_file(const Holder& holder, const RankPlace& place, const std::string& folder,
                     int rank, int size, std::optional<double> timeout) {
   const ContextPointer context = holder.context();
+  const Seconds longest = timeout_of(*context, timeout);
   const nb::gil_scoped_release unlocked;
+  const EndsByCtrlC ends_by_ctrl_c;
   return std::make_unique<CollectiveRank>(
-      context, place, bootstrap_by_file(folder, rank, size, timeout_of(*context, timeout)));
+      context, place, bootstrap_by_file(folder, rank, size, longest), longest);
 }
 
 RankPointer by_address(const Holder& holder, const RankPlace& place, const std::string& address,
                        int rank, int size, std::optional<double> timeout) {
   const ContextPointer context = holder.context();
+  const Seconds longest = timeout_of(*context, timeout);
   const nb::gil_scoped_release unlocked;
+  const EndsByCtrlC ends_by_ctrl_c;
   return std::make_unique<CollectiveRank>(
-      context, place, bootstrap_by_address(address, rank, size, timeout_of(*context, timeout)));
+      context, place, bootstrap_by_address(address, rank, size, longest), longest);
 }
 
-RankPointer by_threads(const Holder& holder, const RankPlace& place, Meeting& meeting, int rank) {
+RankPointer by_threads(const Holder& holder, const RankPlace& place, Meeting& meeting, int rank,
+                       std::optional<double> timeout) {
   const ContextPointer context = holder.context();
+  const Seconds longest = timeout_of(*context, timeout);
   const nb::gil_scoped_release unlocked;
-  return std::make_unique<CollectiveRank>(context, place, meeting.enter(rank));
+  auto made = std::make_unique<CollectiveRank>(context, place, meeting.enter(rank), longest);
+  made->end_beside();
+  return made;
 }
 
 // The last one to use it may be a thread without the interpreter's lock.
@@ -105,7 +117,8 @@ RankPointer by_function(const Holder& holder, const RankPlace& place, nb::object
   const Function gather = shared(std::move(all_gather)), divide = shared(std::move(split));
   const nb::gil_scoped_release unlocked;
   return std::make_unique<CollectiveRank>(
-      context, place, bootstrap_by_functions(functions_by(gather, divide), rank, size));
+      context, place, bootstrap_by_functions(functions_by(gather, divide), rank, size),
+      timeout_of(*context, std::nullopt));
 }
 
 // Names become what they stand for once, however often the call is made.
@@ -136,6 +149,7 @@ void bind_meetings(nb::class_<CollectiveRank>& rank) {
                   "size"_a, "timeout"_a = nb::none(),
                   "Join ranks by TCP, of which rank 0 listens at HOST:PORT.")
       .def_static("by_threads", &by_threads, "context"_a, "place"_a, "meeting"_a, "rank"_a,
+                  "timeout"_a = nb::none(),
                   "Join ranks that are threads of this process.")
       .def_static("by_function", &by_function, "context"_a, "place"_a, "all_gather"_a, "split"_a,
                   "rank"_a, "size"_a,
@@ -224,10 +238,21 @@ void bind_calls(nb::class_<CollectiveRank>& rank) {
            "Wait until all ranks are here, or let a stream wait for those of all ranks.")
       .def("await_messages", &CollectiveRank::await_messages,
            "Wait for all ranks, and until no message between nodes is under way.")
+      .def("synchronize", &CollectiveRank::synchronize,
+           "Wait for what this rank has enqueued; Error for what any rank has found to be wrong.")
       .def("close", &CollectiveRank::close,
-           "End this rank when its work is done and all other ranks end, too.")
+           "End this rank when its work is done and all other ranks end, too; Error as synchronize.")
       .def("abandon", &CollectiveRank::abandon, "why"_a,
-           "End this rank and wait for nobody: calls of the others fail and say why.");
+           "End this rank and wait for nobody: calls of the others fail and say why.")
+      .def_static(
+          "close_all",
+          [](const std::vector<CollectiveRank*>& ranks) {
+            return Closing::of_process().finish(ranks);
+          },
+          "ranks"_a,
+          R"(End several ranks of this process, each as close does, and those that were dropped.
+
+Return what the program has not been told of, in words.)");
 }
 
 }  // namespace
@@ -243,6 +268,9 @@ void bind_collectives(nb::module_& module) {
   bind_meetings(rank);
   bind_calls(rank);
   bind_tensor_calls(module);
+  prepare_exit_status();
+  module.def("fail_at_exit", &fail_at_exit,
+             "Let this program's status be 1 where it would be 0, once everything else has ended.");
   rank.def_prop_ro("rank", &CollectiveRank::rank, "This rank.")
       .def_prop_ro("size", &CollectiveRank::size, "How many ranks there are.")
       .def_prop_ro("nodes", &CollectiveRank::nodes, "On how many nodes they are.")

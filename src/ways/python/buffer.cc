@@ -4,11 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "context/reports.h"
 #include "core/error.h"
+#include "core/interruption.h"
 #include "core/quietly.h"
+#include "engine/events.h"
+#include "ways/python/ctrl_c.h"
 
 namespace nb = nanobind;
 
@@ -66,7 +71,33 @@ Stream::~Stream() {
   quietly([this] { context->destroy_stream(handle); });
 }
 
-void Stream::synchronize() const { context->synchronize(handle); }
+// Streams of ranks that have been given up come to their end, too.
+void Stream::synchronize() const {
+  if (users.empty()) return context->synchronize(handle);
+  try {
+    await();
+  } catch (const Error&) {
+    users.check();
+    throw;
+  }
+  users.check();
+}
+
+// It may wait for other ranks: that Ctrl-C can end.
+void Stream::await() const {
+  if (context->simulated()) return context->synchronize(handle);
+  constexpr std::chrono::microseconds kFirst{10}, kLongest{500};
+  Driver& driver = context->opened().driver();
+  EventSet events(driver);
+  const EventHandle end = events.on(context->machine().find_place(gpu));
+  driver.record(end, handle);
+  const EndsByCtrlC ends_by_ctrl_c;
+  for (auto pause = kFirst; !driver.is_done(end); pause = std::min(2 * pause, kLongest)) {
+    check_interruption();
+    std::this_thread::sleep_for(pause);
+  }
+  context->synchronize(handle);
+}
 
 OwnedBuffer::OwnedBuffer(ContextPointer used_context, const std::string& at, Bytes bytes)
     : context(std::move(used_context)),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "context/context.h"
+#include "ways/python/rank_health.h"
 
 namespace polypath::python {
 
@@ -22,11 +23,16 @@ struct Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
+  /// Error also if collectives in it have failed.
   void synchronize() const;
 
   ContextPointer context;
   std::string gpu;
   StreamHandle handle;
+  mutable StreamUsers users{};
+
+ private:
+  void await() const;
 };
 
 struct OwnedBuffer {

@@ -3,9 +3,13 @@
 #include <nanobind/stl/string.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 #include "core/error.h"
+#include "core/interruption.h"
+#include "ways/python/closing.h"
+#include "ways/python/ctrl_c.h"
 
 namespace nb = nanobind;
 
@@ -13,13 +17,18 @@ namespace polypath::python {
 namespace {
 
 std::unique_ptr<Collectives> join(const Context& context, const RankPlace& place,
-                                  std::unique_ptr<Bootstrap> bootstrap) {
+                                  std::unique_ptr<Bootstrap> bootstrap, Seconds timeout) {
   const OpenMachine& opened = context.opened();
+  const EndsByCtrlC ends_by_ctrl_c;
   CommunicatorOptions options = communicator_options(opened.settings());
+  const Seconds in_calls = std::exchange(options.timeout, timeout);
   options.node = place.node;
   auto communicator = std::make_unique<Communicator>(std::move(bootstrap), options);
-  return std::make_unique<Collectives>(opened.driver(), opened.machine(), opened.settings(),
-                                       place.gpu, std::move(communicator), place.host);
+  auto ranks =
+      std::make_unique<Collectives>(opened.driver(), opened.machine(), opened.settings(),
+                                    place.gpu, std::move(communicator), place.host);
+  ranks->set_timeout(in_calls);
+  return ranks;
 }
 
 }  // namespace
@@ -41,21 +50,29 @@ std::unique_ptr<Bootstrap> Meeting::enter(int rank) {
 }
 
 CollectiveRank::CollectiveRank(ContextPointer context, const RankPlace& place,
-                               std::unique_ptr<Bootstrap> bootstrap)
+                               std::unique_ptr<Bootstrap> bootstrap, Seconds timeout)
     : context_(std::move(context)),
       process_(getpid()),
-      ranks_(join(*context_, place, std::move(bootstrap))),
+      ranks_(join(*context_, place, std::move(bootstrap), timeout)),
       gpu_(ranks_->gpu()),
       place_(context_->machine().find_place(gpu_)),
       rank_(ranks_->rank()),
       size_(ranks_->size()),
-      nodes_(ranks_->nodes()) {}
+      nodes_(ranks_->nodes()) {
+  health_->begin(ranks_->communicator());
+}
 
+// What fails here nobody sees but by the end of the program.
 CollectiveRank::~CollectiveRank() {
   const nb::gil_scoped_release unlocked;  // it waits for what is queued
-  if (getpid() == process_) ranks_.reset();
-  else (void)ranks_.release();
+  if (is_elsewhere()) (void)ranks_.release();
+  if (!ranks_) return;
+  Ending ending{context_, std::move(ranks_), health_};
+  if (ends_beside_) Closing::of_process().begin(std::move(ending));
+  else Closing::of_process().note(ending.close());
 }
+
+bool CollectiveRank::is_elsewhere() const { return getpid() != process_; }
 
 Collectives& CollectiveRank::ranks() const {
   if (ranks_) return *ranks_;
@@ -63,29 +80,47 @@ Collectives& CollectiveRank::ranks() const {
        "close() or the end of 'with' closes them", "Make others.");
 }
 
+std::unique_lock<std::timed_mutex> CollectiveRank::turn() {
+  constexpr std::chrono::milliseconds kBetweenChecks{50};
+  std::unique_lock lock(mutex_, std::defer_lock);
+  while (!lock.try_lock_for(kBetweenChecks)) check_interruption();
+  return lock;
+}
+
 // The interpreter's lock is free before the mutex is asked for: who holds that may wait for ranks
 // whose functions are Python's.
-void CollectiveRank::run(RepeatedCall& call, nb::handle stream) { run(call, this->stream(stream)); }
+template <class Action>
+auto CollectiveRank::in_turn(Action action) {
+  const nb::gil_scoped_release unlocked;
+  const EndsByCtrlC ends_by_ctrl_c;
+  const auto lock = turn();
+  try {
+    return action(ranks());
+  } catch (const Error&) {
+    health_->note_told();
+    throw;
+  }
+}
+
+void CollectiveRank::note_use(nb::handle stream) {
+  if (nb::isinstance<Stream>(stream)) nb::cast<Stream&>(stream).users.add(health_);
+}
+
+void CollectiveRank::run(RepeatedCall& call, nb::handle stream) {
+  run(call, this->stream(stream));
+  note_use(stream);
+}
 
 void CollectiveRank::run(RepeatedCall& call, StreamHandle stream) {
-  const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
-  ranks().run(call, stream);
+  in_turn([&](Collectives& ranks) { ranks.run(call, stream); });
 }
 
 void CollectiveRank::prepare(const CollectiveCall& call) {
-  const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
-  ranks().prepare(call);
+  in_turn([&](Collectives& ranks) { ranks.prepare(call); });
 }
 
 nb::dict CollectiveRank::chosen(const CollectiveCall& call) {
-  ChosenWay chosen;
-  {
-    const nb::gil_scoped_release unlocked;
-    const std::scoped_lock lock(mutex_);
-    chosen = ranks().chosen(call);
-  }
+  const ChosenWay chosen = in_turn([&](Collectives& ranks) { return ranks.chosen(call); });
   nb::dict result;
   result["algorithm"] = chosen.algorithm;
   result["executor"] = name_of(chosen.executor);
@@ -98,43 +133,57 @@ nb::dict CollectiveRank::chosen(const CollectiveCall& call) {
 
 void CollectiveRank::choose_from(const std::vector<std::string>& algorithms,
                                  const std::string& executor) {
-  const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
-  ranks().choose_from({.executor = parse_executor(executor), .algorithms = algorithms});
+  in_turn([&](Collectives& ranks) {
+    ranks.choose_from({.executor = parse_executor(executor), .algorithms = algorithms});
+  });
 }
 
 void CollectiveRank::barrier() {
-  const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
-  ranks().barrier();
+  in_turn([](Collectives& ranks) { ranks.barrier(); });
 }
 
 void CollectiveRank::barrier(nb::handle stream) {
   const StreamHandle handle = this->stream(stream);
-  const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
-  ranks().barrier(handle);
+  in_turn([&](Collectives& ranks) { ranks.barrier(handle); });
+  note_use(stream);
 }
 
 void CollectiveRank::await_messages() {
-  const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
-  ranks().await_messages();
+  in_turn([](Collectives& ranks) { ranks.await_messages(); });
+}
+
+void CollectiveRank::synchronize() {
+  in_turn([](Collectives& ranks) { ranks.synchronize(); });
 }
 
 void CollectiveRank::close() {
+  if (is_elsewhere()) return;
   const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
-  ranks_.reset();
+  const EndsByCtrlC ends_by_ctrl_c;
+  const auto lock = turn();
+  end();
+}
+
+// The communicator goes with the rank, so that its last word is kept.
+void CollectiveRank::end() {
+  if (!ranks_) return;
+  Ending ending{context_, std::move(ranks_), health_};
+  if (const auto problem = ending.close()) {
+    health_->note_told();
+    throw Error(*problem);
+  }
 }
 
 void CollectiveRank::abandon(const std::string& why) {
+  if (is_elsewhere()) return;
   const nb::gil_scoped_release unlocked;
-  const std::scoped_lock lock(mutex_);
+  const auto lock = turn();
   if (!ranks_) return;
   ranks_->communicator().abort("Rank " + std::to_string(rank_) + " has given up (" + why +
                                ") Correct that first.");
-  ranks_.reset();
+  Ending ending{context_, std::move(ranks_), health_};
+  (void)ending.close();
+  health_->note_told();
 }
 
 }  // namespace polypath::python

@@ -11,6 +11,7 @@
 
 #include "collective/collectives.h"
 #include "ways/python/buffer.h"
+#include "ways/python/rank_health.h"
 
 namespace polypath::python {
 
@@ -38,9 +39,9 @@ class Meeting {
 /// The class CollectiveRank of the Python package. Calls of several threads take turns.
 class CollectiveRank {
  public:
-  /// Waits for all ranks.
+  /// Waits for all ranks, each time for as long as they have to meet.
   CollectiveRank(ContextPointer context, const RankPlace& place,
-                 std::unique_ptr<Bootstrap> bootstrap);
+                 std::unique_ptr<Bootstrap> bootstrap, Seconds timeout);
   CollectiveRank(const CollectiveRank&) = delete;
   CollectiveRank& operator=(const CollectiveRank&) = delete;
   ~CollectiveRank();
@@ -64,10 +65,15 @@ class CollectiveRank {
   void barrier(nanobind::handle stream);
   /// As barrier(), and until no message between nodes is under way.
   void await_messages();
-  /// Waits for what is queued and for all other ranks to end theirs.
+  /// Waits for what is queued. Error for what any rank has found to be wrong.
+  void synchronize();
+  /// Waits for what is queued and for all other ranks to end theirs. Error as synchronize().
   void close();
   /// Ends this rank without waiting for others: their calls fail and say why.
   void abandon(const std::string& why);
+  /// Its destructor waits for nobody: it is one of several ranks of this process, which one thread
+  /// may end one after another.
+  void end_beside() { ends_beside_ = true; }
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
@@ -75,13 +81,23 @@ class CollectiveRank {
   [[nodiscard]] const std::string& gpu() const { return gpu_; }
 
  private:
+  friend class Closing;
+
   /// Error (invalid_argument) after close(). The mutex is held.
   [[nodiscard]] Collectives& ranks() const;
+  [[nodiscard]] bool is_elsewhere() const;
+  [[nodiscard]] std::unique_lock<std::timed_mutex> turn();
+  template <class Action>
+  auto in_turn(Action action);
+  void note_use(nanobind::handle stream);
+  void end();
 
   ContextPointer context_;
   int process_;  ///< that made it: a forked child must not touch what is the parent's
-  std::mutex mutex_;
+  std::timed_mutex mutex_;
   std::unique_ptr<Collectives> ranks_;
+  std::shared_ptr<RankHealth> health_ = std::make_shared<RankHealth>();
+  bool ends_beside_ = false;
   // As they were, after close() too.
   std::string gpu_;
   PlaceId place_;  ///< of the GPU

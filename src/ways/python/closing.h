@@ -1,0 +1,56 @@
+#pragma once
+// Ranks that end without a caller who would get their error: dropped ones, and those that are left
+// when the program ends. Ranks of one process wait for each other, so that each needs a thread.
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collective/collectives.h"
+#include "ways/python/buffer.h"
+#include "ways/python/rank_health.h"
+
+namespace polypath::python {
+
+class CollectiveRank;
+
+/// A rank that is to end, with what it needs for that.
+struct Ending {
+  ContextPointer context;
+  std::unique_ptr<Collectives> ranks;
+  std::shared_ptr<RankHealth> health;
+
+  /// Ends it; its error, if there is one. Passes on what interrupts it.
+  std::optional<Error> close();
+};
+
+/// The one of the process. Thread-safe.
+class Closing {
+ public:
+  static Closing& of_process();
+
+  /// Ends a rank in a thread of its own.
+  void begin(Ending ending);
+  /// Keeps an error for finish().
+  void note(const std::optional<Error>& problem);
+  /// Ends these ranks together, and waits for those that have begun to end. Returns the errors that
+  /// the program has not been told.
+  std::vector<std::string> finish(const std::vector<CollectiveRank*>& ranks);
+
+ private:
+  void note_untold(Ending& ending, const std::optional<Error>& problem);
+
+  std::mutex mutex_;
+  std::vector<std::thread> threads_;
+  std::vector<std::string> problems_;
+};
+
+/// From now on the program's status is 1 instead of 0, once everything else has ended.
+void fail_at_exit();
+/// Makes that possible; once, early.
+void prepare_exit_status();
+
+}  // namespace polypath::python

@@ -1,0 +1,369 @@
+"""What ranks say where one of them fails, leaves or does not come: all of them, also at the last call, and at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polypath
+import pytest
+from polypath import Collectives
+from rank_threads import buffer_of, numbers, on_threads
+
+STANDIN = Path(polypath.__file__).parent / "standin"
+LONGEST = 100  # seconds
+WAITS = 60  # seconds: what a rank that has to be told would wait for
+
+# Two ranks, with one last call in which something happens to rank 1. The stand-in runs no kernels.
+PROGRAM = """
+import os, sys, threading
+import polypath
+
+rank, folder, what, nodes = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+machine = polypath.Context()
+ranks = polypath.Collectives.from_file(
+    folder, rank, 2, rank, context=machine, node=f"n{rank * nodes // 2}"
+)
+ranks.choose_from(["exchange"])
+stream = machine.stream(ranks.gpu)
+mine, all = machine.allocate(ranks.gpu, 4096), machine.allocate(ranks.gpu, 8192)
+
+
+def call(dtype="float32"):
+    ranks.all_gather(mine, all, stream, dtype=dtype)
+    stream.synchronize()
+
+
+def fail():
+    raise KeyError("no more gradients")
+
+
+def last():
+    if rank == 0: return call()
+    if what == "killed": os.kill(os.getpid(), 9)
+    if what == "raises": fail()
+    if what == "another type": call("int32")
+    if what == "exits": sys.exit(3)
+    if what == "ends in a thread":
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+
+
+call()
+if what in ("returns", "exits", "ends in a thread"):
+    last()
+else:
+    with ranks: last()
+print("the end")
+"""
+
+
+def ended(folder: Path, program: str, *arguments: object) -> list[tuple[int, str, str]]:
+    """Run two ranks on the stand-in driver; return the status, output and errors of each."""
+    environment = {
+        **os.environ, "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
+        "XDG_CACHE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
+        "XDG_DATA_HOME": str(folder), "POLYPATH_COMMUNICATOR_TIMEOUT": str(WAITS),
+    }  # fmt: skip
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, *map(str, (rank, folder / "job", *arguments))],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        said = [process.communicate(timeout=LONGEST) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [(process.returncode, *each) for process, each in zip(processes, said)]
+
+
+# Nobody waits until the time is over: the error would say so.
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize(
+    ("what", "why", "status"),
+    [
+        ("killed", "ank 1", -signal.SIGKILL),
+        ("raises", "Rank 1 has given up (KeyError: 'no more gradients')", 1),
+        ("another type", "ank 1 calls allgather of 1024 int32", 1),
+        ("returns", "Rank 1 has left, where rank 0 calls allgather", 1),
+        ("exits", "Rank 1 has left, where rank 0 calls allgather", 3),
+        ("ends in a thread", "Rank 1 has left, where rank 0 calls allgather", 1),
+    ],
+)
+def test_what_happens_in_the_last_call_is_an_error_of_both_ranks(
+    tmp_path: Path, nodes: int, what: str, why: str, status: int
+) -> None:
+    (of_first, said_first, errors), (of_second, said_second, others) = ended(
+        tmp_path, PROGRAM, what, nodes
+    )
+
+    assert of_first == 1
+    assert "in call" in errors or "synchronize" in errors
+    assert why in errors
+    assert f"After {WAITS}" not in errors
+    assert "the end" not in said_first
+    assert of_second == status, others
+    assert what in ("returns", "ends in a thread") or "the end" not in said_second
+
+
+def test_ranks_of_a_program_that_has_done_with_them_need_not_be_closed() -> None:
+    program = """
+import polypath, threading
+context, meeting, ends = polypath.Context("beluga"), polypath.Meeting(2), [None, None]
+def be(rank):
+    ends[rank] = polypath.Collectives.from_threads(meeting, rank, context=context)
+    ends[rank].all_reduce(context.allocate(ends[rank].gpu, 400), dtype="float32")
+threads = [threading.Thread(target=be, args=(rank,)) for rank in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+%s
+"""
+    for last in ("", "ends.clear()"):
+        done = subprocess.run(
+            [sys.executable, "-c", program % last], capture_output=True, text=True,
+            timeout=LONGEST, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def joined(
+    context: polypath.Context, rank: int, meeting: polypath.Meeting, nodes: int
+) -> Collectives:
+    return Collectives.from_threads(
+        meeting, rank, rank, context=context, node=f"n{rank * nodes // 2}"
+    )
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_forked_child_leaves_the_ranks_to_its_parent(
+    context: polypath.Context, nodes: int
+) -> None:
+    meeting = polypath.Meeting(2)
+    ends = on_threads(2, lambda rank: joined(context, rank, meeting, nodes))
+    child = os.fork()
+    if child == 0:
+        try:
+            with ends[0]:
+                raise KeyError("of the child")
+        except KeyError as error:
+            ends[1].close()
+            os._exit(7 if error.args == ("of the child",) else 1)
+        os._exit(2)
+
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 7
+    on_threads(2, lambda rank: ends[rank].close())
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_refused_call_changes_nothing(context: polypath.Context, nodes: int) -> None:
+    meeting = polypath.Meeting(2)
+
+    def be(rank: int) -> np.ndarray:
+        with joined(context, rank, meeting, nodes) as own:
+            whole = buffer_of(context, own.gpu, numbers(rank, 8))
+            with pytest.raises(polypath.Error, match="averages of whole numbers"):
+                own.all_reduce(whole, op="average", dtype="int32")
+            with pytest.raises(polypath.Error, match="'avrage' is unknown"):
+                own.all_reduce(whole, op="avrage", dtype="float32")
+            with pytest.raises(polypath.Error, match="averages of whole numbers"):
+                own.prepare("allreduce", 8, "int32", op="average")
+            with pytest.raises(polypath.Error, match="differ both ways"):
+                own.prepare("alltoallv", 1, "float32", counts=[[0, 1], [0, 0]], in_place=True)
+            own.all_reduce(whole, dtype="float32")
+            return whole.numpy().view(np.float32).copy()
+
+    for result in on_threads(2, be):
+        assert np.array_equal(result, numbers(0, 8) + numbers(1, 8))
+
+
+def test_what_all_ranks_find_out_to_be_impossible_changes_nothing(
+    context: polypath.Context,
+) -> None:
+    meeting = polypath.Meeting(2)
+
+    def be(rank: int) -> np.ndarray:
+        with joined(context, rank, meeting, 1) as own:
+            whole = buffer_of(context, own.gpu, numbers(rank, 8))
+            own.choose_from(["tree"])  # which is no algorithm of all-reduces
+            with pytest.raises(polypath.Error, match="tree"):
+                own.all_reduce(whole, dtype="float32")
+            own.choose_from()
+            own.all_reduce(whole, dtype="float32")
+            return whole.numpy().view(np.float32).copy()
+
+    for result in on_threads(2, be):
+        assert np.array_equal(result, numbers(0, 8) + numbers(1, 8))
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_ranks_may_exchange_nothing(
+    context: polypath.Context, nodes: int, in_place: bool
+) -> None:
+    meeting = polypath.Meeting(2)
+
+    def be(rank: int) -> list[np.ndarray]:
+        with joined(context, rank, meeting, nodes) as own:
+            given = buffer_of(context, own.gpu, numbers(rank, 3))
+            taken = buffer_of(context, own.gpu, np.zeros(3, np.float32))
+            output = None if in_place else taken
+            own.prepare("alltoallv", 1, "float32", counts=[[3, 0], [0, 3]], in_place=in_place)
+            own.all_to_all_v(given, [[3, 0], [0, 3]], output, dtype="float32")
+            kept = (given if in_place else taken).numpy().view(np.float32).copy()
+            own.all_reduce(given, dtype="float32")
+            return [kept, given.numpy().view(np.float32).copy()]
+
+    for rank, (kept, summed) in enumerate(on_threads(2, be)):
+        assert np.array_equal(kept, numbers(rank, 3))
+        assert np.array_equal(summed, numbers(0, 3) + numbers(1, 3))
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+# The other one never comes, or only listens: the settings' timeout is longer than this test may take.
+@pytest.mark.parametrize("what", ["alone", "nobody listens", "a stranger listens"])
+def test_ranks_meet_within_the_time_that_they_give(context: polypath.Context, what: str) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with socket.socket() as stranger:
+        if what == "a stranger listens":
+            stranger.bind(("127.0.0.1", int(address.split(":")[1])))
+            stranger.listen()
+        with pytest.raises(polypath.Error, match="rank 0|rank 1"):
+            Collectives.from_address(
+                address, 0 if what == "alone" else 1, 2, context=context, timeout=0.3
+            )
+
+
+def test_ranks_that_are_threads_meet_within_the_time_that_they_give(
+    context: polypath.Context,
+) -> None:
+    with pytest.raises(polypath.Error, match="rank 1 did not come in time"):
+        Collectives.from_threads(polypath.Meeting(2), 0, context=context, timeout=0.3)
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan")])
+def test_a_time_that_is_none_is_refused(context: polypath.Context, timeout: float) -> None:
+    with pytest.raises(ValueError, match="timeout"):
+        Collectives.from_threads(polypath.Meeting(2), 0, context=context, timeout=timeout)
+
+
+def test_a_port_that_the_system_would_choose_is_refused(context: polypath.Context) -> None:
+    with pytest.raises(polypath.Error, match="port 0"):
+        Collectives.from_address("127.0.0.1:0", 0, 2, context=context)
+
+
+WAITING = """
+import sys, threading, polypath
+what, folder, address = sys.argv[1:]
+context = polypath.Context("beluga")
+def say(): print("waits", flush=True)
+if what == "by files":
+    say(); polypath.Collectives.from_file(folder, 0, 2, context=context)
+if what == "by TCP":
+    say(); polypath.Collectives.from_address(address, 0, 2, context=context)
+if what == "for rank 0":
+    say(); polypath.Collectives.from_address(address, 1, 2, context=context)
+if what == "by threads":
+    say(); polypath.Collectives.from_threads(polypath.Meeting(2), 0, context=context)
+meeting = polypath.Meeting(2)
+nodes = 2 if what.endswith("nodes") else 1
+def be(rank):
+    return polypath.Collectives.from_threads(
+        meeting, rank, rank, context=context, node=f"n{rank * nodes // 2}"
+    )
+held = []  # it does nothing more, and does not go
+threading.Thread(target=lambda: held.append(be(1)), daemon=True).start()
+with be(0) as ranks:
+    say()
+    if what.startswith("in a barrier"): ranks.barrier()
+    if what.startswith("in a call"): ranks.prepare("allreduce", 8, "float32")
+"""
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "by files", "by TCP", "for rank 0", "by threads", "in a barrier", "in a call",
+        "in a barrier of nodes", "at the end",
+    ],
+)  # fmt: skip
+def test_ctrl_c_ends_what_waits_for_ranks(tmp_path: Path, what: str) -> None:
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", WAITING, what, str(tmp_path / "job"), f"127.0.0.1:{free_port()}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline() == "waits\n"
+        time.sleep(0.2)
+        waiting.send_signal(signal.SIGINT)
+        _, errors = waiting.communicate(timeout=LONGEST)
+    finally:
+        waiting.kill()
+    assert "KeyboardInterrupt" in errors
+    assert waiting.returncode == -signal.SIGINT
+
+
+def test_what_differs_in_the_settings_is_named_when_ranks_join(tmp_path: Path) -> None:
+    program = """
+import os, sys
+os.environ["POLYPATH_COLLECTIVE_SCRATCH"] = ("384M", "300M")[int(sys.argv[1])]
+import polypath
+polypath.Collectives.from_file(sys.argv[2], int(sys.argv[1]), 2, context=polypath.Context())
+"""
+    for status, _, errors in ended(tmp_path, program):
+        assert status == 1
+        assert "The ranks differ in POLYPATH_COLLECTIVE_SCRATCH" in errors
+        assert "'384M' at rank 0 and '300M' at rank 1" in errors
+
+
+def test_streams_say_that_their_collectives_have_failed(context: polypath.Context) -> None:
+    meeting, both = polypath.Meeting(2), threading.Barrier(2)
+    raised: list[Any] = []
+
+    def be(rank: int) -> None:
+        own = joined(context, rank, meeting, 1)
+        stream = context.stream(own.gpu)
+        whole = buffer_of(context, own.gpu, numbers(rank, 8))
+        own.all_reduce(whole, stream=stream, dtype="float32")
+        own.synchronize()
+        both.wait()
+        if rank == 1:
+            own._abandon(KeyError("no more gradients"))
+            return
+        while True:
+            try:
+                stream.synchronize()
+            except polypath.Error as error:
+                raised.append(str(error))
+                own._abandon(error)
+                return
+            time.sleep(0.01)
+
+    on_threads(2, be)
+
+    assert raised
+    assert "no more gradients" in raised[0]
