@@ -162,19 +162,26 @@ void NodesCollectives::join_aborts() {
 }
 
 bool NodesCollectives::await_all() noexcept {
-  return await_end([&] { return is_done() && is_network_done() && (!inside_ || inside_->is_done()); },
-                   [&] { communicator_->check(); });
+  return await_end(
+      [&] { return is_done() && is_network_done() && (!inside_ || inside_->is_done()); },
+      [&] { communicator_->check(); });
 }
 
 bool NodesCollectives::is_done() { return !last_stream_ || driver_.is_done(end_); }
 
-void NodesCollectives::synchronize() {
-  while (!is_done() || !is_network_done()) {
+// Error of an abort, whatever the answer.
+template <class Question>
+void NodesCollectives::wait_for(Question is_over) {
+  while (!is_over()) {
     communicator_->check();
     check_interruption();
     std::this_thread::sleep_for(kBetweenLooks);
   }
   communicator_->check();
+}
+
+void NodesCollectives::synchronize() {
+  wait_for([this] { return is_done() && is_network_done(); });
 }
 
 // A call without parts: the ranks of the node see it at once, and those of other nodes by their
@@ -184,17 +191,12 @@ CallNumber NodesCollectives::compare(const CallRecord& record) {
   NetworkProxy& proxy = exchange_->proxy();
   proxy.begin(record, rank_->equals());
   last_call_ = proxy.end();
-  communicator_->watch(number,
-                       [&proxy, last = last_call_] { return proxy.calls_over() >= last; });
+  communicator_->watch(number, [&proxy, last = last_call_] { return proxy.calls_over() >= last; });
   return number;
 }
 
 void NodesCollectives::await_comparison() {
-  while (exchange_->proxy().calls_over() < last_call_) {
-    communicator_->check();
-    check_interruption();
-    std::this_thread::sleep_for(kBetweenLooks);
-  }
+  wait_for([this] { return exchange_->proxy().calls_over() >= last_call_; });
 }
 
 std::vector<Blob> NodesCollectives::meet(const CallRecord& record, const Blob& mine) {

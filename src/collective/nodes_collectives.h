@@ -98,6 +98,8 @@ class NodesCollectives {
   [[nodiscard]] std::vector<Blob> meet(const CallRecord& record, const Blob& mine);
   [[nodiscard]] CallNumber compare(const CallRecord& record);
   void await_comparison();
+  template <class Question>
+  void wait_for(Question is_over);
   void mark_end(StreamHandle stream);
   void check_call(const CollectiveCall& call) const;
   void check_blocks(const CollectiveCall& call) const;

@@ -194,7 +194,7 @@ const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
 
 void RankCollectives::prepare(const CollectiveCall& call) {
   const Kind kind = kind_of(call);
-  if (!ready_.contains(kind)) polypath::check(machine_, request_of(kind));
+  if (!ready_.contains(kind)) check(machine_, request_of(kind));
   for_all([&] { (void)ready(kind); });
 }
 
@@ -255,12 +255,14 @@ std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& 
   return run;
 }
 
+// What is wrong with a call is found before anything is said to the others: it may be corrected.
 void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Kind kind = kind_of(call);
-  check(call, kind);
-  const bool captured = driver_.is_capturing(stream);
   const auto found = ready_.find(kind);
   const bool is_first = found == ready_.end();
+  if (is_first) check(machine_, request_of(kind));
+  check_memory(call, kind);
+  const bool captured = driver_.is_capturing(stream);
   if (captured && is_first) fail_to_capture();
   enqueue(is_first ? record_of(kind) : found->second.record, captured,
           [&] { return run_part(call, kind, ready(kind), stream, captured); });

@@ -148,7 +148,6 @@ class RankCollectives {
   [[nodiscard]] Ready make_ready(const Kind& kind);
   const RankProgram& barrier_program();
   void check_agreed(const std::string& structure);
-  void check(const CollectiveCall& call, const Kind& kind) const;
   void check_memory(const CollectiveCall& call, const Kind& kind) const;
   template <class Action>
   void for_all(Action action);

@@ -81,13 +81,6 @@ void RankCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) 
                       stream);
 }
 
-// Before anything is said to the others: a call that is refused changes nothing, and may be corrected.
-// What is known has been checked.
-void RankCollectives::check(const CollectiveCall& call, const Kind& kind) const {
-  if (!ready_.contains(kind)) polypath::check(machine_, request_of(kind));
-  check_memory(call, kind);
-}
-
 void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind) const {
   const bool is_root = rank() == call.root;
   bool needs_input = call.collective != Collective::broadcast || is_root;

@@ -153,7 +153,7 @@ class While {
   explicit While(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
   While(const While&) = delete;
   While& operator=(const While&) = delete;
-  ~While() { flag_ = false; }
+  ~While() { flag_.store(false, std::memory_order_release); }
 
  private:
   std::atomic<bool>& flag_;

@@ -67,9 +67,8 @@ auto Communicator::together(const CallRecord& record, Call call) {
     state_->abort(error.code(), error.what());
     throw;
   } catch (...) {
-    state_->abort(ErrorCode::communicator,
-                  fmt::format("Rank {} has given up ({} was interrupted)", rank(),
-                              describe(record)));
+    state_->abort(ErrorCode::communicator, fmt::format("Rank {} has given up ({} was interrupted)",
+                                                       rank(), describe(record)));
     throw;
   }
 }

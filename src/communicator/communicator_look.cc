@@ -47,7 +47,8 @@ void CommunicatorState::take_new() {
 }
 
 // Calls end in order: those after one that is under way are not asked, for a question costs who
-// enqueues time. One that cannot be asked has failed: all ranks are told, for a look throws nothing.
+// enqueues time. One that cannot be asked has failed: all ranks are told, for a look throws
+// nothing.
 void CommunicatorState::forget_done() {
   const UnderWay* asked = nullptr;
   const auto is_under_way = [&](const UnderWay& one) {
@@ -61,8 +62,8 @@ void CommunicatorState::forget_done() {
     for (UnderWay& one : under_way_) one.since = Clock::now();
   } catch (const Error& error) {
     block_.abort(local_, error.code(),
-                 fmt::format("Rank {} has failed in call {} ({})", rank,
-                             describe_call(asked->call), error.what()));
+                 fmt::format("Rank {} has failed in call {} ({})", rank, describe_call(asked->call),
+                             error.what()));
   }
 }
 

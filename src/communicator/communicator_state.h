@@ -81,9 +81,9 @@ class CommunicatorState final : public Watched {
   CallLog log_;
   std::vector<UnderWay> new_;  ///< to be watched from the next look on
   std::vector<Communicator::Callback> callbacks_;
-  std::uint64_t watched_ = 0;              ///< calls
-  bool told_ = false;  ///< the callbacks were called, or are being
-  int telling_ = 0;    ///< threads that call them now
+  std::uint64_t watched_ = 0;  ///< calls
+  bool told_ = false;          ///< the callbacks were called, or are being
+  int telling_ = 0;            ///< threads that call them now
   bool closed_ = false;
 
   std::mutex looking_;  ///< of what follows; taken before the other one

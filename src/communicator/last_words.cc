@@ -71,7 +71,8 @@ void LastWords::take(const std::string& heard) {
   std::memcpy(&words, heard.data(), sizeof words);
   if (words.code == kEndsWell) has_ended_well_ = true;
   else if (heard.size() >= sizeof words + std::min<std::size_t>(words.bytes, kMostWords))
-    failure_ = Error(error_code_of(words.code), valid_text(heard.substr(sizeof words, words.bytes)));
+    failure_ =
+        Error(error_code_of(words.code), valid_text(heard.substr(sizeof words, words.bytes)));
 }
 
 }  // namespace polypath

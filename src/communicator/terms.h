@@ -15,8 +15,9 @@ struct Term {
   std::string value;  ///< "384M"
 };
 
-/// One round, which all ranks make with the same things in the same order. Error (invalid_argument),
-/// at all ranks, that names the first rank that differs from rank 0, in what, and both values.
+/// One round, which all ranks make with the same things in the same order. Error
+/// (invalid_argument), at all ranks, that names the first rank that differs from rank 0, in what,
+/// and both values.
 void agree_on(Communicator& communicator, const std::vector<Term>& terms);
 
 }  // namespace polypath

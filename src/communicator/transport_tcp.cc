@@ -53,8 +53,8 @@ struct Peer {
   std::deque<Wanted> receiving{};
   LastWords last_words{};
   bool takes_nothing = false;  ///< the connection is closed; what came before may be unread
-  std::string problem{};   ///< why nothing comes or goes any more
-  bool is_closed = false;  ///< that is because its connection is: it may have said more
+  std::string problem{};       ///< why nothing comes or goes any more
+  bool is_closed = false;      ///< that is because its connection is: it may have said more
 };
 
 template <class Value>

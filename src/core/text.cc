@@ -89,36 +89,6 @@ std::string describe_bandwidth(BytesPerSecond bandwidth) {
   return with_digits(bandwidth.value / 1e9, 3) + " GB/s";
 }
 
-namespace {
-
-// Of the character that begins there; 0 if none does. Overlong forms and surrogates are none.
-std::size_t length_of_character(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : first == '\n' ? 1 : 0;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t at = 1; at < length; ++at)
-    if ((byte(at) & 0xc0) != 0x80) return 0;
-  const unsigned char second = byte(1);
-  const bool is_none = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return is_none ? 0 : length;
-}
-
-}  // namespace
-
-std::string valid_text(std::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const std::size_t length = length_of_character(text);
-    if (length == 0) shown += '?';
-    else shown += text.substr(0, length);
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return shown;
-}
-
 std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
 
 std::vector<std::string> split(std::string_view text, char separator) {

@@ -205,8 +205,8 @@ TEST(AddressBootstrap, KeepsFewConnectionsThatSayNothing) {
 
 TEST(AddressBootstrap, RefusesAPortThatTheSystemWouldChoose) {
   for (const int rank : {0, 1})
-    test::expect_invalid_argument(
-        [&] { bootstrap_by_address(kHost + ":0", rank, 2, kShort); }, kHost + ":0", "port 0");
+    test::expect_invalid_argument([&] { bootstrap_by_address(kHost + ":0", rank, 2, kShort); },
+                                  kHost + ":0", "port 0");
 }
 
 TEST(AddressBootstrap, SaysThatThePortIsTaken) {

@@ -204,9 +204,9 @@ TEST(Communicator, IsEndedByAQuestionThatFails) {
   all[0]->watch(call, []() -> bool { fail(ErrorCode::driver, "the GPU is gone"); });
 
   for (const auto& each : all)
-    EXPECT_THAT(awaited_verdict(*each), AllOf(HasSubstr("Rank 0 has failed in call 1"),
-                                              HasSubstr("allreduce of 8 float32"),
-                                              HasSubstr("the GPU is gone")));
+    EXPECT_THAT(awaited_verdict(*each),
+                AllOf(HasSubstr("Rank 0 has failed in call 1"), HasSubstr("allreduce of 8 float32"),
+                      HasSubstr("the GPU is gone")));
 }
 
 TEST(Communicator, IsEndedByWhatIsKnownOfOtherNodesOnceACallIsUnderWay) {

@@ -74,12 +74,10 @@ TEST(ValidText, KeepsWhatEverybodyCanShow) {
 
 TEST(ValidText, ReplacesWhatNobodyCan) {
   EXPECT_EQ(valid_text("a\x01\tb\x7f"), "a??b?");
-  EXPECT_EQ(valid_text("gr\xc3"), "gr?") << "cut off";
-  EXPECT_EQ(valid_text("\xe2\x82"), "??") << "cut off";
-  EXPECT_EQ(valid_text("\xff\xfe"), "??");
-  EXPECT_EQ(valid_text("\xc0\xaf"), "??") << "longer than need be";
-  EXPECT_EQ(valid_text("\xed\xa0\x80"), "???") << "half a pair";
-  EXPECT_EQ(valid_text("\xf4\x90\x80\x80"), "????") << "beyond the last character";
+  EXPECT_EQ(valid_text("gr\xc3"), "gr\ufffd") << "cut off";
+  EXPECT_EQ(valid_text("\xff"), "\ufffd");
+  for (const char* text : {"\xe2\x82", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80"})
+    EXPECT_EQ(valid_text(text).substr(0, 3), "\ufffd");
 }
 
 TEST(Split, KeepsEmptyPartsAndTrims) {

@@ -1,4 +1,4 @@
-"""What ranks say where one of them fails, leaves or does not come: all of them, also at the last call, and at once."""
+"""What all ranks say, at once, where one fails, leaves or does not come, also at the last call."""
 
 from __future__ import annotations
 
@@ -214,9 +214,7 @@ def test_what_all_ranks_find_out_to_be_impossible_changes_nothing(
 
 @pytest.mark.parametrize("nodes", [1, 2])
 @pytest.mark.parametrize("in_place", [True, False])
-def test_ranks_may_exchange_nothing(
-    context: polypath.Context, nodes: int, in_place: bool
-) -> None:
+def test_ranks_may_exchange_nothing(context: polypath.Context, nodes: int, in_place: bool) -> None:
     meeting = polypath.Meeting(2)
 
     def be(rank: int) -> list[np.ndarray]:
@@ -241,7 +239,7 @@ def free_port() -> int:
         return int(bound.getsockname()[1])
 
 
-# The other one never comes, or only listens: the settings' timeout is longer than this test may take.
+# The other one never comes, or only listens. The settings' timeout is longer than a test may take.
 @pytest.mark.parametrize("what", ["alone", "nobody listens", "a stranger listens"])
 def test_ranks_meet_within_the_time_that_they_give(context: polypath.Context, what: str) -> None:
     address = f"127.0.0.1:{free_port()}"
@@ -249,7 +247,7 @@ def test_ranks_meet_within_the_time_that_they_give(context: polypath.Context, wh
         if what == "a stranger listens":
             stranger.bind(("127.0.0.1", int(address.split(":")[1])))
             stranger.listen()
-        with pytest.raises(polypath.Error, match="rank 0|rank 1"):
+        with pytest.raises(polypath.Error, match=r"rank 0|rank 1"):
             Collectives.from_address(
                 address, 0 if what == "alone" else 1, 2, context=context, timeout=0.3
             )

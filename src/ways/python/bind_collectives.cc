@@ -32,8 +32,8 @@ RankPointer by_file(const Holder& holder, const RankPlace& place, const std::str
   const Seconds longest = timeout_of(*context, timeout);
   const nb::gil_scoped_release unlocked;
   const EndsByCtrlC ends_by_ctrl_c;
-  return std::make_unique<CollectiveRank>(
-      context, place, bootstrap_by_file(folder, rank, size, longest), longest);
+  return std::make_unique<CollectiveRank>(context, place,
+                                          bootstrap_by_file(folder, rank, size, longest), longest);
 }
 
 RankPointer by_address(const Holder& holder, const RankPlace& place, const std::string& address,
@@ -149,8 +149,7 @@ void bind_meetings(nb::class_<CollectiveRank>& rank) {
                   "size"_a, "timeout"_a = nb::none(),
                   "Join ranks by TCP, of which rank 0 listens at HOST:PORT.")
       .def_static("by_threads", &by_threads, "context"_a, "place"_a, "meeting"_a, "rank"_a,
-                  "timeout"_a = nb::none(),
-                  "Join ranks that are threads of this process.")
+                  "timeout"_a = nb::none(), "Join ranks that are threads of this process.")
       .def_static("by_function", &by_function, "context"_a, "place"_a, "all_gather"_a, "split"_a,
                   "rank"_a, "size"_a,
                   nb::sig("def by_function(context: Context, place: RankPlace, all_gather: "
@@ -240,8 +239,9 @@ void bind_calls(nb::class_<CollectiveRank>& rank) {
            "Wait for all ranks, and until no message between nodes is under way.")
       .def("synchronize", &CollectiveRank::synchronize,
            "Wait for what this rank has enqueued; Error for what any rank has found to be wrong.")
-      .def("close", &CollectiveRank::close,
-           "End this rank when its work is done and all other ranks end, too; Error as synchronize.")
+      .def(
+          "close", &CollectiveRank::close,
+          "End this rank when its work is done and all other ranks end, too; Error as synchronize.")
       .def("abandon", &CollectiveRank::abandon, "why"_a,
            "End this rank and wait for nobody: calls of the others fail and say why.")
       .def_static(

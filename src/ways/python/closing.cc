@@ -55,9 +55,8 @@ Closing& Closing::of_process() {
 
 void Closing::begin(Ending ending) {
   const std::scoped_lock lock(mutex_);
-  threads_.emplace_back([this, own = std::make_shared<Ending>(std::move(ending))] {
-    note(own->close());
-  });
+  threads_.emplace_back(
+      [this, own = std::make_shared<Ending>(std::move(ending))] { note(own->close()); });
 }
 
 void Closing::note(const std::optional<Error>& problem) {

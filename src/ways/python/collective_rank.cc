@@ -24,9 +24,8 @@ std::unique_ptr<Collectives> join(const Context& context, const RankPlace& place
   const Seconds in_calls = std::exchange(options.timeout, timeout);
   options.node = place.node;
   auto communicator = std::make_unique<Communicator>(std::move(bootstrap), options);
-  auto ranks =
-      std::make_unique<Collectives>(opened.driver(), opened.machine(), opened.settings(),
-                                    place.gpu, std::move(communicator), place.host);
+  auto ranks = std::make_unique<Collectives>(opened.driver(), opened.machine(), opened.settings(),
+                                             place.gpu, std::move(communicator), place.host);
   ranks->set_timeout(in_calls);
   return ranks;
 }
