@@ -92,6 +92,8 @@ class Session {
   void remember(const ProgramCopy& asked, const Decision& decision);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked);
   [[nodiscard]] bool go_one_way(const ProgramBatch& asked, std::vector<Ends>& all);
+  [[nodiscard]] bool take(const ProgramBatch& asked, const CopyCall& first,
+                          const std::vector<Ends>& all);
   [[nodiscard]] CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
   [[nodiscard]] Outcome carry_out(Question& question);

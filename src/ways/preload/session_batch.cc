@@ -28,14 +28,18 @@ Outcome Session::copy(const ProgramBatch& asked) {
   if (!go_one_way(asked, all)) return Outcome::form;
   const Question question{first, *gpu, ends, Decision{.call = call}};
   if (!waits_for_nobody(question)) return Outcome::pending;
+  return take(asked, call, all) ? Outcome::streams : Outcome::form;
+}
+
+bool Session::take(const ProgramBatch& asked, const CopyCall& first, const std::vector<Ends>& all) {
   std::vector<CopyCall> calls;
   calls.reserve(asked.sizes.size());
   for (std::size_t i = 0; i < asked.sizes.size(); ++i)
-    calls.push_back(call_of(asked.copy(i), stream, *gpu));
-  if (!engine_.take_batch(calls)) return Outcome::form;
+    calls.push_back(call_of(asked.copy(i), first.stream, first.stream_gpu));
+  if (!engine_.take_batch(calls)) return false;
   for (const Ends& each : all) note_queued(each);
   note_use();
-  return Outcome::streams;
+  return true;
 }
 
 // True if all go the first one's way, between memories that all GPUs reach. Those of the first copy
