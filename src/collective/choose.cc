@@ -272,7 +272,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
                                                                const CollectiveOptions& options) {
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
-  const bool one_path = path_choices(machine_, options.paths).front() == false;
+  const bool one_path = !path_choices(machine_, options.paths).front();
   for (Entry& each : entries) {
     if (one_path)
       each.decision = over_one_path(each.candidates, request, options, best * (1 / each.weight));

@@ -90,7 +90,7 @@ class NetworkProxy {
   /// No message goes any more.
   void abort(const Error& why);
   /// This rank has ended well, and says so to the others (transport.h).
-  void finish() { group_.transport->finish(); }
+  void finish() const { group_.transport->finish(); }
   /// Waits for what is asked for, some seconds at most. From here on nothing can be asked for.
   void stop();
 

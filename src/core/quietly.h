@@ -9,7 +9,7 @@ namespace polypath {
 /// Makes a call that gives something back. A driver that fails there keeps the thing, and that is
 /// all it can do. True if it did not fail.
 template <class Call>
-bool quietly(Call call) noexcept {
+bool quietly(const Call& call) noexcept {
   try {
     call();
     return true;

@@ -115,7 +115,7 @@ void Contexts::require(int a, int b) {
   connect(a, b);
   if (!lost_[index_of(a)][index_of(b)].load(std::memory_order_acquire)) return;
   fail(ErrorCode::driver, fmt::format("GPU {} and GPU {} cannot exchange bytes", a, b),
-       "the driver grants access, and what one writes into the other's memory does not arrive",
+       "the driver grants access, and the bytes of a trial did not arrive",
        "Turn ACS or the IOMMU off ('polypath doctor' lists such GPUs), or set "
        "POLYPATH_PEER_ACCESS=0.");
 }

@@ -18,7 +18,10 @@ namespace polypath::cuda {
 namespace {
 
 constexpr std::size_t kCheckedBytes = (std::size_t{64} << 10) + 96;  // no whole number of pages
-constexpr auto kPatience = std::chrono::milliseconds(100);
+// On a busy computer a thread may be away for long between two looks: only both together are a
+// reason to give up.
+constexpr auto kPatience = std::chrono::seconds(1);
+constexpr int kLooks = 4000;
 constexpr auto kPause = std::chrono::microseconds(20);
 
 const Functions& driver() { return DriverLibrary::get().functions; }
@@ -26,7 +29,7 @@ const Functions& driver() { return DriverLibrary::get().functions; }
 std::vector<unsigned char> pattern(unsigned seed) {
   std::vector<unsigned char> bytes(kCheckedBytes);
   for (std::size_t at = 0; at < kCheckedBytes; ++at)
-    bytes[at] = static_cast<unsigned char>((at * 2654435761U + seed * 40503U) >> 11);
+    bytes[at] = static_cast<unsigned char>((at * 2654435761U + std::size_t{seed} * 40503U) >> 11);
   return bytes;
 }
 
@@ -68,8 +71,8 @@ class CheckedPlace {
     if (call(stream_) != kSuccess) return false;
     const auto until = std::chrono::steady_clock::now() + kPatience;
     Result result = kNotReady;
-    while ((result = driver().stream_query(stream_)) == kNotReady) {
-      if (std::chrono::steady_clock::now() > until) return false;
+    for (int looks = 0; (result = driver().stream_query(stream_)) == kNotReady; ++looks) {
+      if (looks > kLooks && std::chrono::steady_clock::now() > until) return false;
       std::this_thread::sleep_for(kPause);
     }
     return result == kSuccess;
