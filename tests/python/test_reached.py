@@ -46,7 +46,7 @@ def compiled(folder: Path, *options: str) -> Path:
 
 @pytest.mark.parametrize("options", [(), ("--report", "/dev/null")])
 def test_the_program_says_so_once(options: tuple[str, ...]) -> None:
-    ended = cli(*options, "--", "sh", "-c", "sh -c true; env | grep _POLYPATH; true")
+    ended = cli(*options, "--", "sh", "-c", "sh -c true; env | grep _POLYPATH_RUN; true")
 
     assert ended.stdout == ""
     assert ended.stderr.startswith(REACHED) and ended.stderr.count("by preload") == 1

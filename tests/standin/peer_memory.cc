@@ -71,10 +71,13 @@ std::string race(Words& words) {
 std::string unregister_in_use(Words&) {
   alignas(4096) static unsigned char bytes[4096];
   StreamPointer queue = nullptr;
+  standin::ContextPointer other = nullptr;
   void* host = bytes;
   DevicePointer memory = 0;
+  cu("cuMemHostRegister_v2", host, std::size_t{4096}, 1U);
+  cu("cuDevicePrimaryCtxRetain", &other, 1);  // for copies of this GPU nothing waits
+  cu("cuCtxSetCurrent", other);
   cu("cuStreamCreate", &queue, 1U);
-  cu("cuMemHostRegister_v2", host, std::size_t{4096}, 0U);
   cu("cuMemAlloc_v2", &memory, std::size_t{4096});
   const void* from = host;
   cu("cuStreamWaitValue32_v2", queue, memory, 1U, 1U);

@@ -4,6 +4,7 @@
 
 #include "core/files.h"
 #include "core/json_reader.json.h"
+#include "core/json_text.json.h"
 #include "core/quietly.h"
 #include "driver/cuda/gpu_facts.h"
 #include "machine/store.h"
@@ -81,7 +82,7 @@ void VerifiedPeers::write() const {
                          {"boot", since_.boot},
                          {"driver", since_.driver},
                          {"pairs", std::move(pairs)}};
-  write_whole(path_, document.dump(1) + "\n");
+  write_whole(path_, json_text(document, 1) + "\n");
 }
 
 }  // namespace polypath::cuda

@@ -166,11 +166,12 @@ void CollectiveRank::close() {
 // The communicator goes with the rank, so that its last word is kept.
 void CollectiveRank::end() {
   if (!ranks_) return;
+  const bool is_known = health_->is_known();
   Ending ending{context_, std::move(ranks_), health_};
-  if (const auto problem = ending.close()) {
-    health_->note_told();
-    throw Error(*problem);
-  }
+  const auto problem = ending.close();
+  if (!problem) return;
+  health_->note_told();
+  if (!is_known) throw Error(*problem);
 }
 
 void CollectiveRank::abandon(const std::string& why) {
