@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/json_text.json.h"
 #include "core/text.h"
 
 namespace polypath {
 
 std::string valid_text(std::string_view text) {
-  using nlohmann::json;
-  const std::string dumped = json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-  auto valid = json::parse(dumped).get<std::string>();
+  auto valid = nlohmann::json::parse(json_text(text)).get<std::string>();
   const auto is_control = [](char letter) {
     return (static_cast<unsigned char>(letter) < ' ' && letter != '\n') || letter == '\x7f';
   };
