@@ -92,8 +92,8 @@ std::optional<double> quota_of(const std::string& root, bool second_version) {
   if (!mount || !group) return std::nullopt;
   // A container may be shown its own group only, and be told of the whole path or of none.
   const std::string shown = mount->group == "/" ? "" : mount->group;
-  std::string below =
-      group->starts_with(std::string(shown).append("/")) ? group->substr(shown.size()) : "";
+  const bool is_below = group->starts_with(shown) && group->substr(shown.size()).starts_with("/");
+  std::string below = is_below ? group->substr(shown.size()) : "";
   if (below == "/" || below.starts_with("/..")) below = "";
   std::optional<double> least;
   while (true) {
