@@ -92,12 +92,14 @@ std::optional<double> quota_of(const std::string& root, bool second_version) {
   if (!mount || !group) return std::nullopt;
   // A container may be shown its own group only, and be told of the whole path or of none.
   const std::string shown = mount->group == "/" ? "" : mount->group;
-  const bool is_below = group->starts_with(shown) && group->substr(shown.size()).starts_with("/");
+  const bool is_below = group->starts_with(shown) && group->substr(shown.size()).starts_with('/');
   std::string below = is_below ? group->substr(shown.size()) : "";
   if (below == "/" || below.starts_with("/..")) below = "";
   std::optional<double> least;
   while (true) {
-    const auto quota = quota_in(root + mount->folder + below, second_version);
+    std::string folder = root;
+    folder.append(mount->folder).append(below);
+    const auto quota = quota_in(folder, second_version);
     if (quota) least = std::min(least.value_or(*quota), *quota);
     const std::size_t end = below.rfind('/');
     if (end == std::string::npos) return least;
