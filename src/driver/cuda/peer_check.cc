@@ -33,24 +33,51 @@ std::vector<unsigned char> pattern(unsigned seed) {
   return bytes;
 }
 
-// Null if there is none. Pinned, because what comes to pageable memory waits for other streams of
-// its context, and kept to the end of the process, because giving it back does.
-unsigned char* pinned_bytes(ContextPointer context) {
-  static auto& pages = *new HostPages(Bytes{kCheckedBytes});
-  static bool registered = false;
-  const Current current(context);
-  if (!registered && pages.begin() != nullptr)
-    registered =
-        driver().host_register(pages.begin(), kCheckedBytes, kHostRegisterPortable) == kSuccess;
-  return registered ? static_cast<unsigned char*>(pages.begin()) : nullptr;
-}
+// Pinned, because what comes to pageable memory waits for other streams of its context; and kept
+// for the next trial, because giving it back waits, too. It ends with the context in which it was
+// registered.
+class TrialBytes {
+ public:
+  static TrialBytes& of_process() {
+    static auto& bytes = *new TrialBytes;
+    return bytes;
+  }
+
+  /// Null if there is none.
+  unsigned char* in(ContextPointer context) {
+    if (!pages_ || id_of(context_) != context_id_) renew(context);
+    return pages_ ? static_cast<unsigned char*>(pages_->begin()) : nullptr;
+  }
+  /// A copy may still use them: they stay, and the next trial has others.
+  void leave() { (void)pages_.release(); }
+
+ private:
+  void renew(ContextPointer context) {
+    leave();
+    pages_ = std::make_unique<HostPages>(Bytes{kCheckedBytes});
+    const Current current(context);
+    if (pages_->begin() == nullptr ||
+        driver().host_register(pages_->begin(), kCheckedBytes, kHostRegisterPortable) != kSuccess)
+      pages_.reset();
+    context_ = context;
+    context_id_ = id_of(context);
+  }
+
+  std::unique_ptr<HostPages> pages_;
+  ContextPointer context_ = nullptr;
+  std::uint64_t context_id_ = 0;
+};
 
 // Memory and a stream of one GPU.
 class CheckedPlace {
  public:
   CheckedPlace(const CheckedGpu& gpu, const std::vector<Device>& users) : gpu_(gpu) {
     quietly([&] { memory_ = MappedMemory::make(Bytes{kCheckedBytes}, gpu.number, users); });
-    if (memory_) stream_ = StreamRoom::of_process().take(gpu.context);
+    if (!memory_) return;
+    stream_ = StreamRoom::of_process().take(gpu.context);
+    const Current current(gpu.context);
+    if (stream_ == nullptr && driver().stream_create(&stream_, kStreamNonBlocking) != kSuccess)
+      stream_ = nullptr;
   }
   CheckedPlace(const CheckedPlace&) = delete;
   CheckedPlace& operator=(const CheckedPlace&) = delete;
@@ -90,7 +117,7 @@ class PeerCheck {
   PeerCheck(const CheckedGpu& accessing, const CheckedGpu& owner)
       : accessing_(accessing, {}),
         owner_(owner, {accessing.number}),
-        host_(pinned_bytes(owner.context)) {}
+        host_(TrialBytes::of_process().in(owner.context)) {}
 
   Arrival run() {
     if (!accessing_.is_there() || !owner_.is_there() || host_ == nullptr) return Arrival::unknown;
@@ -108,6 +135,7 @@ class PeerCheck {
     if (!put(from, sent) || !put(to, pattern(seed + 7)) || !accessing_.does(copy) || !get(to)) {
       accessing_.keep();
       owner_.keep();
+      TrialBytes::of_process().leave();
       return Arrival::unknown;
     }
     return std::memcmp(host_, sent.data(), kCheckedBytes) == 0 ? Arrival::right : Arrival::wrong;
