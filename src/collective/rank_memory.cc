@@ -58,6 +58,27 @@ std::set<int> used_buffers(const Program& program) {
   return used;
 }
 
+// Behind a slot lies the next one, which others fill and read meanwhile.
+void check_slots(const RankPart& part, Bytes slot) {
+  std::set<int> scratch;
+  for (const ScratchUse& use : part.scratch) scratch.insert(use.buffer);
+  const auto check = [&](const Slice& slice, Bytes bytes) {
+    if (slice.offset + bytes > slot && scratch.contains(slice.buffer))
+      fail(ErrorCode::internal, "a program reaches beyond a staging slot",
+           fmt::format("to byte {} of {}", (slice.offset + bytes).value, slot.value));
+  };
+  for (const Node& node : part.program.nodes()) {
+    if (is_flag(node.operation)) continue;
+    if (node.operation == Operation::kernel) {
+      for (const Access& access : part.program.call_of(node).memory)
+        check(access.slice, access.bytes);
+      continue;
+    }
+    check(node.source, node.bytes);
+    check(node.destination, node.bytes);
+  }
+}
+
 }  // namespace
 
 RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
@@ -160,6 +181,7 @@ void RankMemory::place_mailboxes(const RankPart& part) {
 }
 
 void RankMemory::prepare(const Machine& machine, const RankPart& part) {
+  check_slots(part, sizes_.slot);
   place_mailboxes(part);
   place_slots(machine, part.scratch);
   const std::set<int> used = used_buffers(part.program);

@@ -7,21 +7,22 @@
 // answered its last edition.
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "communicator/bootstrap.h"
+#include "communicator/shared_words.h"
 
 namespace polypath {
 
 /// Not thread-safe: one thread at a time of each rank.
-class Notices {
+template <class Shared>
+class NoticesOn {
  public:
-  static constexpr std::size_t kMostBytes = 248;
-  static constexpr int kMost = 64;  ///< of a rank
+  static constexpr std::size_t kMostBytes = Shared::kNoticeBytes;
+  static constexpr int kMost = Shared::kNotices;
 
   /// One edition that this rank has not answered.
   struct News {
@@ -33,7 +34,7 @@ class Notices {
 
   static std::size_t bytes_for(int ranks);
   /// `memory` is shared by all ranks of the node, zeros at first, and outlives this.
-  Notices(void* memory, int ranks, int local);
+  NoticesOn(void* memory, int ranks, int local);
 
   /// Its number; none if all numbers are in use, or there are too many bytes.
   std::optional<int> say(const Blob& bytes);
@@ -48,17 +49,19 @@ class Notices {
   void answer(const News& news, bool is_taken);
 
  private:
+  template <class Value>
+  using Word = typename Shared::template Word<Value>;
   static constexpr std::size_t kWords = kMostBytes / sizeof(std::uint64_t);
   struct Notice {
-    std::atomic<std::uint64_t> edition;  ///< 0 while the words change
-    std::atomic<std::uint64_t> bytes;
-    std::array<std::atomic<std::uint64_t>, kWords> words;
+    Word<std::uint64_t> edition;  ///< 0 while the words change
+    Word<std::uint64_t> bytes;
+    std::array<Word<std::uint64_t>, kWords> words;
   };
 
-  [[nodiscard]] std::atomic<std::uint64_t>& changes(int rank) const;
+  [[nodiscard]] Word<std::uint64_t>& changes(int rank) const;
   [[nodiscard]] Notice& notice(int rank, int number) const;
   /// 2·edition, + 1 for yes.
-  [[nodiscard]] std::atomic<std::uint64_t>& answer_of(int reader, int rank, int number) const;
+  [[nodiscard]] Word<std::uint64_t>& answer_of(int reader, int rank, int number) const;
   [[nodiscard]] bool is_answered(int number) const;
   void write(int number, const Blob& bytes);
   [[nodiscard]] std::optional<News> read(int rank, int number) const;
@@ -70,5 +73,8 @@ class Notices {
   std::array<std::uint64_t, kMost> editions_ = {};  ///< of this rank's own
   std::array<bool, kMost> is_said_ = {};            ///< and not taken back
 };
+
+using Notices = NoticesOn<SharedWords>;
+extern template class NoticesOn<SharedWords>;
 
 }  // namespace polypath

@@ -12,26 +12,27 @@
 // the verdict or the words in it. The others wait for its offer in vain, and so refuse, too.
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "communicator/shared_words.h"
 #include "core/units.h"
 
 namespace polypath {
 
 /// Not thread-safe: one thread at a time of each rank.
-class Offers {
+template <class Shared>
+class OffersOn {
  public:
   static constexpr std::size_t kWords = 2;
   using Words = std::array<std::uint64_t, kWords>;
 
   static std::size_t bytes_for(int ranks);
   /// `memory` is shared by all ranks of the node, zeros at first, and outlives this.
-  Offers(void* memory, int ranks, int local) : memory_(memory), ranks_(ranks), local_(local) {}
+  OffersOn(void* memory, int ranks, int local) : memory_(memory), ranks_(ranks), local_(local) {}
 
   /// The next decision: what all ranks have offered, in their order, or none if it was refused.
   /// `mine` is none to refuse. Waits for the others for `patience` at most, or for 20 ms while
@@ -42,20 +43,22 @@ class Offers {
   [[nodiscard]] bool waited_in_vain() const { return waited_in_vain_; }
 
  private:
-  static constexpr std::uint64_t kSlots = 64;
+  template <class Value>
+  using Word = typename Shared::template Word<Value>;
+  static constexpr std::uint64_t kSlots = Shared::kDecisions;
   enum State : std::uint64_t { open, accepted, refused };
 
   struct alignas(64) Offer {
-    std::atomic<std::uint64_t> number;
-    std::array<std::atomic<std::uint64_t>, kWords> words;
+    Word<std::uint64_t> number;
+    std::array<Word<std::uint64_t>, kWords> words;
   };
   struct alignas(64) Verdict {
-    std::atomic<std::uint64_t> value;  ///< 4·number + state
+    Word<std::uint64_t> value;  ///< 4·number + state
   };
 
   [[nodiscard]] Verdict& verdict() const;
   [[nodiscard]] Offer& offer_of(int rank) const;
-  [[nodiscard]] std::atomic<std::uint64_t>& passed(int rank) const;
+  [[nodiscard]] Word<std::uint64_t>& passed(int rank) const;
   [[nodiscard]] bool has_all_passed(std::uint64_t number) const;
   [[nodiscard]] bool have_all_offered() const;
   [[nodiscard]] bool enter();
@@ -69,5 +72,8 @@ class Offers {
   std::uint64_t number_ = 0;
   bool waited_in_vain_ = false;
 };
+
+using Offers = OffersOn<SharedWords>;
+extern template class OffersOn<SharedWords>;
 
 }  // namespace polypath

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/error.h"
 #include "kernels/images.h"
 #include "kernels/reduce.h"
 #include "kernels/reduce_layout.h"
@@ -22,48 +23,92 @@ std::uint64_t divided_up(std::uint64_t bytes, std::uint64_t parts) {
   return (bytes + parts - 1) / parts;
 }
 
-// The same on the host: lines and flags are for who looks while they are written.
+// The same on the host, laid out as GPUs do it. Nobody looks while it is written: all that is
+// received in a call has been sent, and a flag that is not there is a mistake.
 class HostMail {
  public:
   HostMail(std::span<std::byte* const> memory, std::span<const std::uint64_t> values)
       : memory_(memory) {
     std::memcpy(&of_, values.data(), kMailValues * sizeof(std::uint64_t));
-    std::uint32_t calls = 0;
-    std::memcpy(&calls, mailbox(of_.rank) + kMailCalls, sizeof calls);
-    half_ = kMailBoxes + ((calls + 1) & 1) * (of_.ranks - 1) * of_.box;
+    std::memcpy(&call_, mailbox(of_.rank) + kMailCalls, sizeof call_);
+    ++call_;
+    half_ = kMailBoxes + (call_ & 1) * (of_.ranks - 1) * of_.box;
   }
 
   void send() const {
     for (std::uint64_t to = 0; to < of_.ranks; ++to)
-      if (to != of_.rank) copy(input(to), message_bytes(of_, of_.rank, to), box(to, of_.rank));
+      if (to != of_.rank) write({input(to), message_bytes(of_, of_.rank, to)}, box(to, of_.rank));
   }
   void reduce() const {
     const Bytes bytes{message_bytes(of_, of_.rank, of_.rank)};
     if (bytes.value == 0) return;
-    std::vector<std::byte> sum(message(0), message(0) + bytes.value);
+    std::vector<std::byte> sum = message(0);
     for (std::uint64_t from = 1; from < of_.ranks; ++from) {
       const bool is_last = from == of_.ranks - 1;
       const std::uint64_t code = is_last ? of_.reduction : before_last(of_.reduction);
-      reduce_on_host(reduction_of(code, of_.ranks), sum.data(), message(from), bytes);
+      reduce_on_host(reduction_of(code, of_.ranks), sum.data(), message(from).data(), bytes);
     }
     std::memcpy(memory_[1], sum.data(), sum.size());
   }
+  // In place this rank's own is where it goes.
   void store() const {
-    for (std::uint64_t from = 0; from < of_.ranks; ++from)
-      copy(message(from), message_bytes(of_, from, of_.rank),
-           memory_[1] + from * of_.receive_stride);
+    for (std::uint64_t from = 0; from < of_.ranks; ++from) {
+      const std::vector<std::byte> arrived = message(from);
+      std::copy(arrived.begin(), arrived.end(), memory_[1] + from * of_.receive_stride);
+    }
   }
-  void finish() const {
-    std::uint32_t calls = 0;
-    std::memcpy(&calls, mailbox(of_.rank) + kMailCalls, sizeof calls);
-    ++calls;
-    std::memcpy(mailbox(of_.rank) + kMailCalls, &calls, sizeof calls);
-  }
+  void finish() const { std::memcpy(mailbox(of_.rank) + kMailCalls, &call_, sizeof call_); }
 
  private:
-  static void copy(const std::byte* from, std::uint64_t bytes, std::byte* to) {
-    if (bytes > 0) std::memmove(to, from, bytes);
+  // What of a message lies together, with a flag of its own.
+  struct Stretch {
+    std::uint64_t begin, bytes;  ///< of the message
+    std::uint64_t at, flag;      ///< in the box
+  };
+  [[nodiscard]] Stretch line(std::uint64_t number, std::uint64_t message) const {
+    const std::uint64_t begin = number * kLineMessage, at = number * kLineBytes;
+    return fitting({begin, std::min(kLineMessage, message - begin), at, at + kLineMessage});
   }
+  [[nodiscard]] Stretch parcel(std::uint64_t number, std::uint64_t message) const {
+    const std::uint64_t begin = number * of_.parcel;
+    return fitting({begin, std::min(of_.parcel, message - begin), kParcelFlags + begin,
+                    number * sizeof call_});
+  }
+  [[nodiscard]] Stretch fitting(const Stretch& stretch) const {
+    const bool is_parcel = of_.parcel != 0;
+    const std::uint64_t flags = is_parcel ? kParcelFlags : of_.box;
+    if (stretch.at + stretch.bytes > of_.box || stretch.flag + sizeof call_ > flags)
+      fail(ErrorCode::internal, "a message does not fit its box in a mailbox",
+           "boxes are made for smaller ones");
+    return stretch;
+  }
+  template <class Do>
+  void for_all(std::uint64_t message, Do what) const {
+    if (of_.parcel == 0)
+      for (std::uint64_t i = 0; i < lines_of(message); ++i) what(line(i, message));
+    else
+      for (std::uint64_t i = 0; i < parcels_of(message, of_.parcel); ++i) what(parcel(i, message));
+  }
+
+  void write(std::span<const std::byte> message, std::byte* box) const {
+    for_all(message.size(), [&](const Stretch& stretch) {
+      if (stretch.bytes > 0)
+        std::memcpy(box + stretch.at, message.data() + stretch.begin, stretch.bytes);
+      std::memcpy(box + stretch.flag, &call_, sizeof call_);
+    });
+  }
+  [[nodiscard]] std::vector<std::byte> read(const std::byte* box, std::uint64_t bytes) const {
+    std::vector<std::byte> message(bytes);
+    for_all(bytes, [&](const Stretch& stretch) {
+      if (std::memcmp(box + stretch.flag, &call_, sizeof call_) != 0)
+        fail(ErrorCode::internal, "a message is not in its mailbox",
+             "it was not sent, or another one has been written over it");
+      if (stretch.bytes > 0)
+        std::memcpy(message.data() + stretch.begin, box + stretch.at, stretch.bytes);
+    });
+    return message;
+  }
+
   [[nodiscard]] std::byte* mailbox(std::uint64_t rank) const { return memory_[2 + rank]; }
   [[nodiscard]] std::byte* box(std::uint64_t at, std::uint64_t from) const {
     return mailbox(at) + half_ + box_number(at, from) * of_.box;
@@ -71,12 +116,15 @@ class HostMail {
   [[nodiscard]] const std::byte* input(std::uint64_t to) const {
     return memory_[0] + to * of_.send_stride;
   }
-  [[nodiscard]] const std::byte* message(std::uint64_t from) const {
-    return from == of_.rank ? input(from) : box(of_.rank, from);
+  [[nodiscard]] std::vector<std::byte> message(std::uint64_t from) const {
+    const std::uint64_t bytes = message_bytes(of_, from, of_.rank);
+    if (from != of_.rank) return read(box(of_.rank, from), bytes);
+    return {input(from), input(from) + bytes};
   }
 
   std::span<std::byte* const> memory_;
   MailParameters of_{};
+  std::uint32_t call_ = 0;
   std::uint64_t half_ = 0;
 };
 

@@ -40,10 +40,12 @@ enum MailHead : std::uint64_t {
   kMailBoxes = 4096     ///< where the boxes begin
 };
 
-/// Bytes of a box for messages of at most so many.
-constexpr std::uint64_t box_bytes(std::uint64_t message) {
-  return (message + kLineMessage - 1) / kLineMessage * kLineBytes;
+/// At least one: be the message empty, its flag goes.
+POLYPATH_ON_BOTH constexpr std::uint64_t lines_of(std::uint64_t message) {
+  return message == 0 ? 1 : (message + kLineMessage - 1) / kLineMessage;
 }
+/// Bytes of a box for messages of at most so many.
+constexpr std::uint64_t box_bytes(std::uint64_t message) { return lines_of(message) * kLineBytes; }
 /// The same in parcels: their flags, then the message.
 inline constexpr std::uint64_t kParcelFlags = 16384;  ///< bytes of them: 4096 parcels at most
 inline constexpr std::uint64_t kMostParcels = kParcelFlags / sizeof(std::uint32_t);
@@ -89,10 +91,6 @@ POLYPATH_ON_BOTH constexpr std::uint64_t message_bytes(const MailParameters& of,
   const std::uint64_t begin = of.send_stride != 0 ? to * of.send_stride : from * of.receive_stride;
   if (begin >= of.end) return 0;
   return of.end - begin < of.bytes ? of.end - begin : of.bytes;
-}
-/// At least one.
-POLYPATH_ON_BOTH constexpr std::uint64_t lines_of(std::uint64_t message) {
-  return message == 0 ? 1 : (message + kLineMessage - 1) / kLineMessage;
 }
 
 /// At least one, and then as many as the message has.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <thread>
+
 #include "collective/open_memory.h"
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
@@ -57,6 +60,62 @@ TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].bytes, "");
   driver.free(memory), driver.free(other);
+}
+
+/// Two ranks, each with memory that the other one imports once it has been used a few times.
+class TwoRanks : public testing::Test {
+ protected:
+  TwoRanks() {
+    for (int rank = 0; rank < 2; ++rank) {
+      memory_.push_back(driver_.allocate(gpu(rank), 1_MiB));
+      ends_.push_back(std::make_unique<OpenMemory>(
+          driver_, gpu(rank), rank, shared_.notices_of(rank), shared_.offers_of(rank)));
+    }
+  }
+  ~TwoRanks() override {
+    ends_.clear();
+    for (const Address memory : memory_) driver_.free(memory);
+  }
+
+  /// Both ask for the same call; true if all memory is open.
+  bool call() {
+    bool open = false;
+    std::jthread other([&] { (void)ends_[1]->of_all({memory_[1]}, kLong, false); });
+    open = ends_[0]->of_all({memory_[0]}, kLong, false).has_value();
+    return open;
+  }
+  void call_until_open() {
+    for (int i = 0; i < 20; ++i)
+      if (call()) return;
+    FAIL() << "it is never open";
+  }
+  [[nodiscard]] PlaceId gpu(int rank) const { return gpus_[static_cast<std::size_t>(rank)]; }
+
+  static constexpr Seconds kLong{10};
+
+  sim::SimDriver driver_{load_machine("h200x4")};
+  std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), 2);
+  OpenEnds shared_;
+  std::vector<Address> memory_;
+  std::vector<std::unique_ptr<OpenMemory>> ends_;
+};
+
+// Rank 1 frees its memory while a call of rank 0 is queued that reads it.
+TEST_F(TwoRanks, KeepAnImportAsLongAsAQueuedCallUsesIt) {
+  call_until_open();
+  bool is_over = false;
+  ends_[0]->note_use([&] { return is_over; });
+  driver_.free(memory_[1]);
+  memory_[1] = driver_.allocate(gpu(1), 1_MiB);
+  const int before = driver_.uses(sim::Call::release_import);
+
+  for (int i = 0; i < 5; ++i) (void)call();
+  EXPECT_EQ(driver_.uses(sim::Call::release_import), before);
+
+  is_over = true;
+  for (int i = 0; i < 2; ++i) (void)call();
+  EXPECT_EQ(driver_.uses(sim::Call::release_import), before + 1);
+  call_until_open();
 }
 
 }  // namespace

@@ -59,6 +59,36 @@ TEST_F(RanksOfNodes, GiveEachOtherBlocksOfDifferentLengths) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
+// All send to one, more than any of them sends; one sends to all, more than any of them gets; and
+// each has one other that it sends more to than to the rest together.
+std::vector<std::vector<std::uint64_t>> lopsided_counts(int ranks) {
+  std::vector<std::vector<std::uint64_t>> all(3);
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to) {
+      all[0].push_back(to == 0 ? 4 : 0);
+      all[1].push_back(from == ranks - 1 ? 4 : 0);
+      all[2].push_back((from + 1) % ranks == to ? 9 : 1);
+    }
+  return all;
+}
+
+TEST_F(RanksOfNodes, GiveOneRankMoreThanAnybodyGivesAndTheOtherWayRound) {
+  piece_ = 1_KiB;
+
+  for (const Layout layout : kLayouts) {
+    std::vector<CollectiveRequest> requests;
+    for (const auto& counts : lopsided_counts(layout.size()))
+      for (const std::uint64_t elements : {1, 301}) {
+        requests.push_back(request_of(layout, elements));
+        requests.back().collective = Collective::all_to_all_v;
+        requests.back().counts = counts;
+      }
+    expect_right(layout, requests);
+  }
+
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+}
+
 // Within a node, to another one, and back; nobody else has memory.
 TEST_F(RanksOfNodes, SendOneAnotherWhatNobodyElseHas) {
   const Layout layout{2, 2};

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <barrier>
+
 #include "collective/ranks_of_nodes.h"
 #include "support/errors.h"
 
@@ -75,6 +77,39 @@ TEST_F(RanksOfNodes, EndWhenOneOfThemGivesUp) {
   // Who comes late is refused at once.
   for (const std::string& error : errors)
     EXPECT_THAT(error, testing::AnyOf(IsEmpty(), HasSubstr("no more gradients")));
+}
+
+// And nobody leaves before all have ended: whoever leaves is another reason to end.
+TEST_F(RanksOfNodes, EndWhenOneOfThemGivesUpThatStays) {
+  const Layout layout{2, 2};
+  const CollectiveRequest request = request_of(layout, 300'000);
+  for (const int gives_up : {1, 2}) {
+    SCOPED_TRACE(testing::Message() << "rank " << gives_up);
+    RankBuffers buffers(driver_, request);
+    buffers.fill();
+    std::barrier all_called(layout.size()), all_ended(layout.size());
+    std::vector<int> has_ended(static_cast<std::size_t>(layout.size()));
+    std::vector<std::string> said(has_ended.size());
+
+    const auto errors = on_ranks(layout, [&](const Rank& rank) {
+      const auto at = static_cast<std::size_t>(rank.number);
+      // By a ring of copies: a simulated kernel that waits for messages never ends without them.
+      rank.collectives.choose_from({.algorithms = {"ring"}});
+      const CollectiveCall call = call_of(request, buffers, rank.number);
+      rank.collectives.run(call, rank.stream);
+      wait(rank);
+      if (rank.number != gives_up) rank.collectives.run(call, rank.stream);
+      all_called.arrive_and_wait();
+      if (rank.number == gives_up) rank.collectives.communicator().abort("no more gradients");
+      said[at] = awaited_verdict(rank.collectives.communicator());
+      has_ended[at] = soon([&] { return rank.collectives.is_done(); }) ? 1 : 0;
+      all_ended.arrive_and_wait();
+    });
+
+    EXPECT_THAT(has_ended, Each(1));
+    EXPECT_THAT(said, Each(HasSubstr("no more gradients")));
+    expect_no_errors(errors);
+  }
 }
 
 TEST_F(RanksOfNodes, OfDifferentNumbersAreRefused) {

@@ -209,6 +209,55 @@ TEST(RankRun, EndsWhatItHadEnqueuedWhenACallFails) {
     }
 }
 
+class InTwoStreams : public testing::TestWithParam<std::tuple<Executor, const char*>> {};
+
+// Calls of two programs, in one stream and another one in turn, without anything that puts the
+// streams in order, by ranks of which some are late: the calls share flags and slots, and each is
+// after the one before.
+TEST_P(InTwoStreams, CallsOfOneRankAreInOrder) {
+  const auto [executor, algorithm] = GetParam();
+  constexpr std::size_t kCalls = 6;
+  const Case kinds[] = {divided(algorithm, Collective::all_reduce, 3, 30'000),
+                        divided(algorithm, Collective::all_reduce, 3, 10'001)};
+  const std::vector<PlaceId>& gpus = kinds[0].request.ranks;
+  RankGroup group(kinds[0].machine, gpus);
+  sim::SimDriver& driver = group.driver();
+  const RankPrograms programs[] = {programs_of(kinds[0].parts, executor),
+                                   programs_of(kinds[1].parts, executor)};
+  for (const RankPrograms& each : programs) group.prepare(each);
+  std::vector<std::unique_ptr<RankBuffers>> buffers;
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    buffers.push_back(std::make_unique<RankBuffers>(driver, kinds[call % 2].request));
+    buffers.back()->fill();
+  }
+
+  std::vector<StreamHandle> others;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const auto number = static_cast<std::size_t>(rank);
+    others.push_back(driver.create_stream(gpus[number]));
+    driver.use_host_thread(number);
+    driver.pass_time(Seconds{rank * 1e-4});
+    for (std::size_t call = 0; call < kCalls; ++call)
+      group.run_of(rank).run(*programs[call % 2][number], buffers[call]->addresses(),
+                             call % 2 == 0 ? group.stream_of(rank) : others.back());
+  }
+  group.synchronize();
+  for (const StreamHandle stream : others) driver.synchronize(stream);
+
+  for (const auto& each : buffers) EXPECT_TRUE(each->right());
+  EXPECT_EQ(group.flags_set(), 0);
+  for (const StreamHandle stream : others) driver.destroy_stream(stream);
+  buffers.clear();
+  EXPECT_THAT(group.close(), IsEmpty());
+}
+INSTANTIATE_TEST_SUITE_P(RankRun, InTwoStreams,
+                         testing::Combine(testing::Values(Executor::stream, Executor::graph),
+                                          testing::Values("ring", "flat", "twoshot")),
+                         [](const auto& info) {
+                           return std::string(std::get<1>(info.param)) + "_by_" +
+                                  name_of(std::get<0>(info.param));
+                         });
+
 // What is captured becomes nodes of the graph that captures it.
 TEST(RankRun, LaunchesNoGraphInACapture) {
   const Case all = divided("ring", Collective::all_reduce, 3, 1000);

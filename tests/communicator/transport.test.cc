@@ -3,6 +3,7 @@
 
 #include "communicator/transport.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -158,6 +159,42 @@ TEST(TcpTransport, NamesARankThatSendsSomethingElse) {
 
   EXPECT_THAT(errors[0], testing::AllOf(HasSubstr("rank 1"), HasSubstr("64 bytes with tag 7"),
                                         HasSubstr("32 with tag 7")));
+}
+
+// What is sent, and what is expected instead.
+struct Unlike {
+  const char* name;
+  std::uint32_t sent_tag, tag;
+  std::size_t sent, expected;
+};
+
+class UnlikeMessages : public testing::TestWithParam<Unlike> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    TcpTransport, UnlikeMessages,
+    testing::Values(Unlike{"longer", 7, 7, 64, 32}, Unlike{"longer_by_a_byte", 7, 7, 33, 32},
+                    Unlike{"shorter", 7, 7, 32, 64}, Unlike{"shorter_by_a_byte", 7, 7, 31, 32},
+                    Unlike{"empty", 7, 7, 0, 32}, Unlike{"where_none_is_expected", 7, 7, 32, 0},
+                    Unlike{"of_a_later_tag", 8, 7, 32, 32},
+                    Unlike{"of_an_earlier_tag", 6, 7, 32, 32}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// The next message, as long as what is missing, does not make up for it.
+TEST_P(UnlikeMessages, AreAnErrorThatNamesTheRankAndBoth) {
+  const auto& [name, sent_tag, tag, sent, expected] = GetParam();
+  const auto errors = with_transports(2, [&, sent_tag = sent_tag, tag = tag, sent = sent,
+                                          expected = expected](Transport& transport) {
+    if (transport.rank() == 0) return (void)receive_and_wait(transport, 1, tag, expected);
+    const Message first = contents(sent, 1), second = contents(64, 2);
+    const MessageNumber both[] = {transport.send(0, sent_tag, first),
+                                  transport.send(0, sent_tag, second)};
+    for (const MessageNumber each : both) transport.wait(each, kLong);
+  });
+
+  EXPECT_THAT(errors[0],
+              testing::AllOf(HasSubstr("rank 1"),
+                             HasSubstr(fmt::format("{} bytes with tag {}", sent, sent_tag)),
+                             HasSubstr(fmt::format("where {} with tag {}", expected, tag))));
 }
 
 TEST(TcpTransport, NamesARankThatDoesNotSendInTime) {

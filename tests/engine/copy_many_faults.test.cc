@@ -138,6 +138,38 @@ TEST_P(SetWithFaults, IsRightIfACallFailsOnce) { fail_every_call(Failing::once);
 
 TEST_P(SetWithFaults, IsRightOrAnErrorIfACallFailsForGood) { fail_every_call(Failing::for_good); }
 
+// Three ways of one stream, of which the last one fails whatever is tried: what has been enqueued
+// of the two before it, one of them beside the stream, is over before what comes next in the
+// stream, here what writes where both go. The driver reports it if nothing puts the two in order.
+TEST(ASetThatFails, IsBeforeWhatComesNextInItsStream) {
+  Rig rig("beluga");
+  const StreamHandle stream = rig.stream("gpu0");
+  std::vector<CopyCall> calls;
+  std::vector<Buffer*> targets;
+  for (const char* to : {"gpu1", "gpu2", "gpu3"}) {
+    targets.push_back(&rig.buffer(to, kSize));
+    calls.push_back(rig.call(*targets.back(), 0, rig.buffer("gpu0", kSize), 0, kSize, stream,
+                             {.executor = Executor::stream}));
+  }
+  Buffer& later = rig.buffer("gpu0", kSize);
+  (void)rig.engine().copy_many(calls);
+  rig.synchronize();
+  const int before = rig.driver().uses(Call::copy);
+  (void)rig.engine().copy_many(calls);
+  const int copies = rig.driver().uses(Call::copy) - before;
+  rig.synchronize();
+  rig.driver().fail_from(Call::copy, copies);
+  std::size_t enqueued = 0;
+
+  EXPECT_THROW((void)rig.engine().copy_many(calls, &enqueued), Error);
+
+  EXPECT_EQ(enqueued, 2U);
+  rig.driver().clear_faults();
+  for (Buffer* target : targets) rig.copy(*target, later, stream, {.executor = Executor::native});
+  EXPECT_TRUE(rig.intact());
+  EXPECT_THAT(rig.close(), IsEmpty());
+}
+
 // What is queued beside the stream can neither be joined with it nor waited for.
 TEST(ASetThatCannotBeJoined, IsAnError) {
   Rig rig("beluga");

@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/dependence.h"
+#include "support/random.h"
+
 namespace polypath::test::copy_set_test {
 namespace {
 
@@ -133,6 +136,52 @@ TEST_F(Sets, MayReadTheSameBytes) {
   add_at({3ULL << 30}, {1ULL << 30}, kFirst, kThird, 4_MiB);
 
   EXPECT_THAT(arranged().branches, SizeIs(1));
+}
+
+// The first copy reads 4 MiB, the second one the first 1 MiB of them, the third one writes behind
+// that.
+TEST_F(Sets, RunInOrderWhereOneWritesWhatALongReadBehindAShortOneReads) {
+  add_at({2ULL << 30}, {1ULL << 30}, kFirst, kSecond, 4_MiB);
+  add_at({3ULL << 30}, {1ULL << 30}, kFirst, kThird, 1_MiB);
+  add_at({(1ULL << 30) + (2U << 20)}, {5ULL << 30}, kSecond, kFirst, 1_MiB);
+
+  EXPECT_THAT(arranged().branches, IsEmpty());
+}
+
+// By definition: two copies share a byte that one of them writes.
+bool share_a_written_byte(const CopyCall& one, const CopyCall& other) {
+  const auto meet = [](Address a, Bytes of_a, Address b, Bytes of_b) {
+    return of_a > 0_B && of_b > 0_B && a < b + of_b && b < a + of_a;
+  };
+  return meet(one.destination, one.bytes, other.destination, other.bytes) ||
+         meet(one.destination, one.bytes, other.source, other.bytes) ||
+         meet(one.source, one.bytes, other.destination, other.bytes);
+}
+
+// Ranges of any length at any place of a few hundred bytes: some within others, most beside them.
+TEST(Dependence, OfAnyCopiesIsThatOfSomePair) {
+  Random random(4);
+  int dependent = 0;
+  for (int number = 0; number < 20'000; ++number) {
+    std::vector<CopyCall> calls(random.between(1, 5));
+    for (CopyCall& call : calls) {
+      call.bytes = {random.between(0, random.chance(30) ? 100 : 10)};
+      call.source = {random.between(1, 300)};
+      do call.destination = {random.between(1, 600)};
+      while (overlaps_itself(call));
+    }
+    bool expected = false;
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k)
+        expected = expected || share_a_written_byte(calls[i], calls[k]);
+
+    ASSERT_EQ(depend_on_each_other(std::span<const CopyCall>(calls)), expected)
+        << "number " << number;
+
+    dependent += expected ? 1 : 0;
+  }
+  EXPECT_GT(dependent, 5000);
+  EXPECT_LT(dependent, 15'000);
 }
 
 }  // namespace

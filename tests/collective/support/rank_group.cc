@@ -1,6 +1,7 @@
 #include "collective/support/rank_group.h"
 
 #include <barrier>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -39,6 +40,10 @@ RankPrograms divide(const Machine& machine, const Program& program,
 }
 
 RankGroup::RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Options options)
+    : RankGroup(machine, std::move(ranks), options, collective_settings()) {}
+
+RankGroup::RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Options options,
+                     const Settings& settings)
     : driver_(machine, options), ranks_(std::move(ranks)), runs_(ranks_.size()) {
   const auto meeting = std::make_shared<Meeting>(ranks_.size());
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -47,7 +52,7 @@ RankGroup::RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Op
   }
   on_all([&](int rank) {
     runs_[index(rank)] = std::make_unique<RankRun>(
-        driver_, driver_.machine(), collective_settings(),
+        driver_, driver_.machine(), settings,
         RankRun::Group{.ranks = ranks_, .rank = rank, .all_gather = exchanges_[index(rank)]});
   });
 }
@@ -55,8 +60,20 @@ RankGroup::RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Op
 RankGroup::~RankGroup() { (void)close(); }
 
 void RankGroup::on_all(const std::function<void(int rank)>& what) {
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < size(); ++rank) threads.emplace_back(what, rank);
+  std::vector<std::exception_ptr> errors(ranks_.size());
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < size(); ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          what(rank);
+        } catch (...) {
+          errors[index(rank)] = std::current_exception();
+        }
+      });
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
 }
 
 void RankGroup::prepare(const RankPrograms& programs) {

@@ -22,6 +22,8 @@ RankPrograms divide(const Machine& machine, const Program& program,
 class RankGroup {
  public:
   RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Options options = {});
+  RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Options options,
+            const Settings& settings);
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
   ~RankGroup();
@@ -31,7 +33,7 @@ class RankGroup {
   [[nodiscard]] RankRun& run_of(int rank) { return *runs_[index(rank)]; }
   [[nodiscard]] StreamHandle stream_of(int rank) const { return streams_[index(rank)]; }
 
-  /// All ranks make what the program needs.
+  /// All ranks make what the program needs. What one of them throws is thrown here.
   void prepare(const RankPrograms& programs);
   /// One rank enqueues its part; it does something else for `later` before.
   void enqueue(int rank, const RankPrograms& programs, std::span<const Address> buffers,

@@ -1,13 +1,26 @@
 #include "collective/support/ranks.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "collective/tuning.h"
+
 namespace polypath::test {
+
 Settings collective_settings() {
   Settings settings;
   settings.min_message = 0_B;
   settings.min_chunk = 1_KiB;
   settings.min_gain = 0;
+  return settings;
+}
+
+Settings settings_with_slots(const Machine& machine, Bytes bytes) {
+  constexpr std::uint64_t kAlignment = 4096;
+  Settings settings = collective_settings();
+  const std::size_t gpus = machine.places_of(PlaceKind::gpu).size();
+  const std::uint64_t slots = (kPieceSlots + kStagingSlots) * (std::max<std::size_t>(gpus, 2) - 1);
+  settings.collective_scratch = {(bytes.value + kAlignment - 1) / kAlignment * kAlignment * slots};
   return settings;
 }
 
@@ -24,11 +37,12 @@ Reduction random_reduction(Random& random) {
   return reduction;
 }
 
-Ranks::Ranks(const Machine& machine, CollectiveRequest request, Bytes misaligned)
+Ranks::Ranks(const Machine& machine, CollectiveRequest request, Bytes misaligned,
+             const Settings& settings)
     : request_(std::move(request)),
       driver_(machine),
       buffers_(std::make_unique<RankBuffers>(driver_, request_, misaligned)) {
-  runner_ = std::make_unique<CollectiveRun>(driver_, driver_.machine(), collective_settings());
+  runner_ = std::make_unique<CollectiveRun>(driver_, driver_.machine(), settings);
   stream_ = driver_.create_stream(gpu());
 }
 
@@ -64,8 +78,9 @@ void expect_right(const Machine& machine, const Algorithm& algorithm,
                                   << (request.in_place ? ", in place" : "") << ", pieces of "
                                   << tuning.piece.value
                                   << (tuning.several_paths ? ", several paths" : ""));
-  Ranks ranks(machine, request, misaligned);
-  Routes routes(machine, collective_settings());
+  const Settings settings = settings_with_slots(machine, tuning.piece);
+  Ranks ranks(machine, request, misaligned, settings);
+  Routes routes(machine, with_collective_slots(settings, machine));
   for (const Executor executor : {Executor::stream, Executor::graph, Executor::graph}) {
     const CollectiveProgram program(build(algorithm, machine, request, tuning, &routes), executor);
     ranks.run(program);

@@ -18,6 +18,9 @@ namespace polypath::test {
 
 /// Settings under which messages of a few KiB already go over several paths in several chunks.
 Settings collective_settings();
+/// The same, with slots of scratch memory that have room for so many bytes, and for less than 4 KiB
+/// more: whatever reaches beyond what it may is an error of the run.
+Settings settings_with_slots(const Machine& machine, Bytes bytes);
 
 /// The first `count` GPUs of the machine.
 std::vector<PlaceId> first_gpus(const Machine& machine, int count);
@@ -28,7 +31,8 @@ Reduction random_reduction(Random& random);
 class Ranks {
  public:
   /// Memories start at `misaligned` bytes from what the driver allocates.
-  Ranks(const Machine& machine, CollectiveRequest request, Bytes misaligned = {});
+  Ranks(const Machine& machine, CollectiveRequest request, Bytes misaligned = {},
+        const Settings& settings = collective_settings());
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
   ~Ranks();
@@ -61,7 +65,7 @@ class Ranks {
 };
 
 /// Runs the request by the algorithm and expects everything to be right, by streams and as a graph
-/// that is launched twice.
+/// that is launched twice. Slots are as small as the tuning's pieces allow.
 void expect_right(const Machine& machine, const Algorithm& algorithm,
                   const CollectiveRequest& request, const Tuning& tuning, Bytes misaligned = {});
 
