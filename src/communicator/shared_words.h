@@ -25,7 +25,7 @@ struct SharedWords {
     using Clock = std::chrono::steady_clock;
     Clock::time_point start_ = Clock::now();
   };
-  /// Who is waited for may need this very core.
+  /// The rank waited for may need this very core.
   static void let_others_run() { std::this_thread::yield(); }
 
   static constexpr std::size_t kDecisions = 64;     ///< that Offers keep
