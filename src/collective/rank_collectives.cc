@@ -11,6 +11,7 @@
 #include "collective/barrier.h"
 #include "collective/ending.h"
 #include "collective/patience.h"
+#include "collective/rank_trial.h"
 #include "collective/tuning.h"
 #include "communicator/terms.h"
 #include "core/error.h"
@@ -95,6 +96,8 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       open_(std::make_unique<OpenMemory>(driver, gpu, rank(), communicator_->notices(),
                                          communicator_->offers())),
       number_(next_number()) {
+  try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
+                  exchange());
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 

@@ -1,0 +1,219 @@
+#include "collective/rank_trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/quietly.h"
+
+namespace polypath {
+namespace {
+
+constexpr Bytes kTrial{(std::uint64_t{64} << 10) + 96};  // no whole number of pages
+
+using Pattern = std::vector<std::byte>;
+
+// Of the bytes that rank `from` writes for rank `to`.
+Pattern pattern(int from, int to) {
+  const auto seed = static_cast<std::uint64_t>(from) * 40503U + static_cast<std::uint64_t>(to) * 9U;
+  Pattern bytes(kTrial.value);
+  for (std::size_t at = 0; at < bytes.size(); ++at)
+    bytes[at] = static_cast<std::byte>(((at + seed) * 2654435761U) >> 11);
+  return bytes;
+}
+
+// Memory of this rank with a part for each rank, and what it has opened of the others'.
+class Shared {
+ public:
+  Shared(Driver& driver, PlaceId place, PlaceId gpu, std::size_t ranks)
+      : driver_(driver),
+        gpu_(gpu),
+        own_(driver.allocate_zeros(place, kTrial * ranks)),
+        opened_(ranks) {}
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() {
+    close();
+    quietly([&] { driver_.free(own_); });
+  }
+
+  [[nodiscard]] ExportedMemory exported() { return driver_.export_memory(own_); }
+  void open(std::size_t rank, const ExportedMemory& memory) {
+    opened_[rank] = driver_.import_memory(memory, gpu_);
+  }
+  [[nodiscard]] bool has_opened(std::size_t rank) const { return opened_[rank].value != 0; }
+  void close() noexcept {
+    for (Address& each : opened_)
+      if (each.value != 0) quietly([&] { driver_.release_import(each); }), each = {};
+  }
+  [[nodiscard]] Address own(std::size_t part) const { return own_ + kTrial * part; }
+  [[nodiscard]] Address of(std::size_t rank, std::size_t part) const {
+    return opened_[rank] + kTrial * part;
+  }
+
+ private:
+  Driver& driver_;
+  PlaceId gpu_;
+  Address own_;
+  std::vector<Address> opened_;  ///< by rank
+};
+
+// A stream of this rank's GPU, and memory there and of the host's that bytes go through.
+class Copies {
+ public:
+  Copies(Driver& driver, PlaceId gpu, PlaceId host)
+      : driver_(driver), gpu_(gpu), host_(host), on_gpu_(driver, gpu), on_host_(driver, host) {
+    stream_ = driver.create_stream(gpu);
+  }
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
+  ~Copies() {
+    quietly([&] { driver_.destroy_stream(stream_); });
+  }
+
+  void write(const Pattern& pattern, Address to, PlaceId place) {
+    std::memcpy(bytes(), pattern.data(), pattern.size());
+    copy(on_gpu_.address, gpu_, on_host_.address, host_);
+    copy(to, place, on_gpu_.address, gpu_);
+    driver_.synchronize(stream_);
+  }
+  [[nodiscard]] Pattern read(Address from, PlaceId place) {
+    std::memset(bytes(), 0, kTrial.value);
+    copy(on_gpu_.address, gpu_, from, place);
+    copy(on_host_.address, host_, on_gpu_.address, gpu_);
+    driver_.synchronize(stream_);
+    return {bytes(), bytes() + kTrial.value};
+  }
+
+ private:
+  struct Memory {
+    Memory(Driver& from, PlaceId place) : driver(from), address(from.allocate(place, kTrial)) {}
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory() {
+      quietly([&] { driver.free(address); });
+    }
+    Driver& driver;
+    Address address;
+  };
+
+  [[nodiscard]] std::byte* bytes() const {
+    return reinterpret_cast<std::byte*>(on_host_.address.value);
+  }
+  void copy(Address to, PlaceId to_place, Address from, PlaceId from_place) {
+    driver_.copy({.destination = to,
+                  .destination_place = to_place,
+                  .source = from,
+                  .source_place = from_place,
+                  .bytes = kTrial},
+                 stream_);
+  }
+
+  Driver& driver_;
+  PlaceId gpu_, host_;
+  Memory on_gpu_, on_host_;
+  StreamHandle stream_;
+};
+
+class Trial {
+ public:
+  Trial(Driver& driver, const Machine& machine, const std::vector<PlaceId>& ranks, int rank,
+        const AllGather& all_gather)
+      : driver_(driver),
+        machine_(machine),
+        ranks_(ranks),
+        rank_(static_cast<std::size_t>(rank)),
+        all_gather_(all_gather),
+        copies_(driver, ranks[rank_], machine.nearest_host(ranks[rank_])),
+        failed_(ranks.size()) {}
+
+  /// With memory at a place of each rank, this one's being `place`.
+  void run(PlaceId place) {
+    Shared shared(driver_, place, ranks_[rank_], ranks_.size());
+    open(shared, place);
+    copies_.write(pattern(me(), me()), shared.own(rank_), place);
+    for_opened(shared, [&](std::size_t other) {
+      copies_.write(pattern(me(), static_cast<int>(other)), shared.of(other, rank_),
+                    place_of(other, place));
+    });
+    (void)all_gather_({});
+    for_opened(shared, [&](std::size_t other) { look(shared, other, place); });
+    shared.close();
+    (void)all_gather_({});
+  }
+
+  /// At all ranks the same.
+  void tell() {
+    const std::vector<ExportedMemory> all = all_gather_(failed_);
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      for (std::size_t other = 0; other < all[rank].size(); ++other)
+        if (all[rank][other] != std::byte{}) refuse(rank, other);
+  }
+
+ private:
+  [[nodiscard]] int me() const { return static_cast<int>(rank_); }
+  [[nodiscard]] bool is_host(PlaceId place) const {
+    return machine_.place(place).kind == PlaceKind::host;
+  }
+  [[nodiscard]] PlaceId place_of(std::size_t other, PlaceId own) const {
+    return is_host(own) ? own : ranks_[other];
+  }
+  [[nodiscard]] bool reaches(std::size_t from, std::size_t to) const {
+    const auto hop = machine_.find_hop(ranks_[from], ranks_[to]);
+    return hop && machine_.hop(*hop).kind == HopKind::peer;
+  }
+  // Both ways, so that two ranks open each other's memory or neither does.
+  void open(Shared& shared, PlaceId place) {
+    const std::vector<ExportedMemory> all = all_gather_(shared.exported());
+    for (std::size_t other = 0; other < ranks_.size(); ++other)
+      if (other != rank_ && (is_host(place) || (reaches(rank_, other) && reaches(other, rank_))))
+        shared.open(other, all.at(other));
+  }
+  template <class Do>
+  void for_opened(const Shared& shared, Do what) {
+    for (std::size_t other = 0; other < ranks_.size(); ++other)
+      if (shared.has_opened(other)) what(other);
+  }
+  void look(const Shared& shared, std::size_t other, PlaceId place) {
+    const int theirs = static_cast<int>(other);
+    const bool arrived = copies_.read(shared.own(other), place) == pattern(theirs, me());
+    const bool seen =
+        copies_.read(shared.of(other, other), place_of(other, place)) == pattern(theirs, theirs);
+    if (!arrived || !seen) failed_[other] = std::byte{1};
+  }
+  [[noreturn]] void refuse(std::size_t rank, std::size_t other) const {
+    fail(ErrorCode::driver,
+         fmt::format("rank {} ({}) and rank {} ({}) cannot exchange bytes", other,
+                     machine_.place(ranks_[other]).name, rank, machine_.place(ranks_[rank]).name),
+         "the driver grants access, and the bytes of a trial did not arrive",
+         "Turn ACS or the IOMMU off ('polypath doctor' lists such GPUs).");
+  }
+
+  Driver& driver_;
+  const Machine& machine_;
+  const std::vector<PlaceId>& ranks_;
+  std::size_t rank_;
+  const AllGather& all_gather_;
+  Copies copies_;
+  std::vector<std::byte> failed_;  ///< by rank
+};
+
+}  // namespace
+
+void try_rank_memory(Driver& driver, const Machine& machine, const std::vector<PlaceId>& ranks,
+                     int rank, PlaceId flags, const AllGather& all_gather) {
+  if (ranks.size() < 2) return;
+  const PlaceId gpu = ranks[static_cast<std::size_t>(rank)];
+  Trial trial(driver, machine, ranks, rank, all_gather);
+  trial.run(gpu);
+  // Flags of one rank may be in the host's memory and another's on its GPU.
+  const auto all = all_gather({static_cast<std::byte>(flags != gpu)});
+  if (std::any_of(all.begin(), all.end(),
+                  [](const auto& each) { return each.at(0) != std::byte{}; }))
+    trial.run(machine.nearest_host(gpu));
+  trial.tell();
+}
+
+}  // namespace polypath

@@ -1,0 +1,119 @@
+// Ranks try with bytes whether what they write into each other's memory arrives, and all of them
+// get the same error if it does not, wherever it is lost.
+
+#include "collective/rank_trial.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "collective/projection.h"
+#include "collective/support/ranks.h"
+#include "communicator/communicator.h"
+#include "core/error.h"
+#include "driver/sim/sim_driver.h"
+#include "machine/load_machine.h"
+#include "support/forwarding_driver.h"
+
+namespace polypath::test::rank_trial_test {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Drops, without an error, what copies bring to one place from another one.
+class Dropping : public ForwardingDriver {
+ public:
+  Dropping(Driver& real, PlaceId from, PlaceId to) : ForwardingDriver(real), from_(from), to_(to) {}
+  void copy(const CopyRequest& request, StreamHandle stream) override {
+    if (request.source_place == from_ && request.destination_place == to_) return;
+    ForwardingDriver::copy(request, stream);
+  }
+
+ private:
+  PlaceId from_, to_;
+};
+
+constexpr int kRanks = 3;
+
+class RankTrial : public testing::Test {
+ protected:
+  explicit RankTrial(const std::string& machine = "h200x4") : driver_(load_machine(machine)) {}
+
+  /// What each rank is told, all of them using `driver`; empty if nothing is wrong.
+  std::vector<std::string> told(Driver& driver) {
+    const Machine& machine = driver_.machine();
+    auto ends = bootstrap_among_threads(kRanks);
+    std::vector<std::string> told(kRanks);
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank] {
+        Communicator communicator(std::move(ends[static_cast<std::size_t>(rank)]), {});
+        const AllGather all_gather = [&](const ExportedMemory& own) {
+          const auto* const begin = reinterpret_cast<const char*>(own.data());
+          std::vector<ExportedMemory> all;
+          for (const Blob& each : communicator.all_gather({begin, begin + own.size()})) {
+            const auto* const bytes = reinterpret_cast<const std::byte*>(each.data());
+            all.emplace_back(bytes, bytes + each.size());
+          }
+          return all;
+        };
+        try {
+          try_rank_memory(driver, machine, gpus_, rank, flags_place(machine, gpus_, rank),
+                          all_gather);
+        } catch (const Error& error) {
+          told[static_cast<std::size_t>(rank)] = error.what();
+        }
+        (void)communicator.all_gather({});
+      });
+    threads.clear();
+    return told;
+  }
+
+  sim::SimDriver driver_;
+  std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), kRanks);
+};
+
+TEST_F(RankTrial, SaysNothingWhereBytesArrive) {
+  EXPECT_THAT(told(driver_), Each(IsEmpty()));
+
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+  EXPECT_THAT(driver_.leaks(), IsEmpty());
+}
+
+TEST_F(RankTrial, NamesTwoRanksAtAllOfThemWhereOneWayIsLost) {
+  for (const auto& [from, to] : {std::pair{0, 2}, {2, 0}, {1, 2}}) {
+    Dropping dropping(driver_, gpus_[static_cast<std::size_t>(from)],
+                      gpus_[static_cast<std::size_t>(to)]);
+
+    EXPECT_THAT(told(dropping), Each(AllOf(HasSubstr("cannot exchange bytes"),
+                                           HasSubstr(fmt::format("rank {} (", from)),
+                                           HasSubstr(fmt::format("rank {} (", to)))));
+  }
+}
+
+// GPUs that do not reach each other keep their flags in the host's memory.
+class RankTrialByHost : public RankTrial {
+ protected:
+  RankTrialByHost() : RankTrial("nop2p4") {}
+};
+
+TEST_F(RankTrialByHost, NamesRanksWhoseWordsToTheHostAreLost) {
+  const PlaceId host = driver_.machine().nearest_host(gpus_[1]);
+  Dropping dropping(driver_, gpus_[1], host);
+
+  EXPECT_THAT(told(dropping), Each(HasSubstr("cannot exchange bytes")));
+}
+
+TEST_F(RankTrialByHost, DoesNotOpenWhatCannotBeReached) {
+  const PlaceId first = gpus_[0], second = gpus_[1];
+  Dropping dropping(driver_, first, second);
+
+  EXPECT_THAT(told(dropping), Each(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace polypath::test::rank_trial_test
