@@ -149,7 +149,10 @@ class Trial {
     const std::vector<ExportedMemory> all = all_gather_(failed_);
     for (std::size_t rank = 0; rank < all.size(); ++rank)
       for (std::size_t other = 0; other < all[rank].size(); ++other)
-        if (all[rank][other] != std::byte{}) refuse(rank, other);
+        if (all[rank][other] != std::byte{}) {
+          driver_.note_lost(ranks_[rank], ranks_[other]);
+          refuse(rank, other);
+        }
   }
 
  private:
@@ -188,7 +191,9 @@ class Trial {
          fmt::format("rank {} ({}) and rank {} ({}) cannot exchange bytes", other,
                      machine_.place(ranks_[other]).name, rank, machine_.place(ranks_[rank]).name),
          "the driver grants access, and the bytes of a trial did not arrive",
-         "Turn ACS or the IOMMU off ('polypath doctor' lists such GPUs).");
+         "Start again, and they go by the host; or turn ACS or the IOMMU off ('polypath doctor' "
+         "lists "
+         "such GPUs).");
   }
 
   Driver& driver_;

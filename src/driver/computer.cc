@@ -8,6 +8,7 @@
 #if POLYPATH_WITH_CUDA
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/gpu_facts.h"
+#include "driver/cuda/verified_peers.h"
 #endif
 
 namespace polypath {
@@ -23,6 +24,21 @@ std::string processor_name() {
 
 #if POLYPATH_WITH_CUDA
 
+namespace {
+
+// Between which bytes were seen not to arrive the driver has to go by the host, as it does without
+// peer access.
+void leave_out_lost(std::vector<GpuFacts>& gpus) {
+  auto& seen = cuda::VerifiedPeers::of_process();
+  for (GpuFacts& from : gpus)
+    for (std::size_t to = 0; to < from.reaches.size(); ++to)
+      if (!seen.arrive(from.bus_id, gpus[to].bus_id).value_or(true) ||
+          !seen.arrive(gpus[to].bus_id, from.bus_id).value_or(true))
+        from.reaches[to] = false;
+}
+
+}  // namespace
+
 Computer look_at_computer(bool peer_access) {
   Computer computer;
   computer.processor = processor_name();
@@ -32,6 +48,7 @@ Computer look_at_computer(bool peer_access) {
   const cuda::Facts& facts = cuda::facts();
   computer.driver = facts.driver_version;
   computer.gpus = facts.gpus;
+  leave_out_lost(computer.gpus);
   if (!peer_access)
     for (GpuFacts& gpu : computer.gpus) gpu.reaches.assign(computer.gpus.size(), false);
   return computer;

@@ -215,6 +215,8 @@ class Driver {
   /// Makes now what the first copy between two places would make: it takes long (a tenth of a
   /// second for a GPU that has not been used), and may fail where there is no room for it.
   virtual void open_hop(PlaceId source, PlaceId destination) { (void)source, (void)destination; }
+  /// Bytes were seen not to arrive over a hop: processes that start later on this computer know.
+  virtual void note_lost(PlaceId source, PlaceId destination) { (void)source, (void)destination; }
   /// False if the first use of the place makes a context on its GPU: that takes long, and holds up
   /// the program's allocations.
   virtual bool is_open(PlaceId place) {

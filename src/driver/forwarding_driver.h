@@ -98,6 +98,9 @@ class ForwardingDriver : public Driver {
   void open_hop(PlaceId source, PlaceId destination) override {
     real_.open_hop(source, destination);
   }
+  void note_lost(PlaceId source, PlaceId destination) override {
+    real_.note_lost(source, destination);
+  }
   bool is_open(PlaceId place) override { return real_.is_open(place); }
   void synchronize(StreamHandle stream) override { real_.synchronize(stream); }
   void synchronize(EventHandle event) override { real_.synchronize(event); }

@@ -36,7 +36,7 @@ with polypath.Collectives.from_file(
     folder, rank, size, rank, context=machine, node=node
 ) as ranks:
     assert ranks.nodes == int(sys.argv[5])
-    ranks.choose_from(["exchange"])
+    ranks.choose_from(["exchange", "host"])
     stream = machine.stream(ranks.gpu)
     given, taken = host(np.arange(COUNT) + COUNT * rank), host(np.zeros(COUNT * size))
     mine = machine.allocate(ranks.gpu, given.nbytes)
@@ -60,10 +60,13 @@ print("right")
 """
 
 
-def ended(folder: Path, size: int, end: str, nodes: int = 1) -> list[tuple[int, str, str]]:
+def ended(
+    folder: Path, size: int, end: str, nodes: int = 1, **settings: str
+) -> list[tuple[int, str, str]]:
     """Run all ranks; return the status, output and errors of each."""
     environment = {
-        **os.environ, "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
+        **os.environ, **settings,
+        "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
         "XDG_CACHE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
         "XDG_DATA_HOME": str(folder),
     }  # fmt: skip
@@ -99,3 +102,15 @@ def test_a_process_that_ends_by_an_error_is_named_by_the_other(tmp_path: Path, n
     assert "no more gradients" in why
     assert status == 0, errors
     assert "Rank 1 has given up (KeyError: 'no more gradients')" in output
+
+
+def test_processes_whose_bytes_are_dropped_are_refused_once_and_then_go_by_the_host(
+    tmp_path: Path,
+) -> None:
+    dropped = [ended(tmp_path, 2, "well", STANDIN_DROP_PEER_BYTES="1") for _ in range(2)]
+
+    for status, output, errors in dropped[0]:
+        assert (status, output) == (1, "")
+        assert "rank 1 (gpu1) and rank 0 (gpu0) cannot exchange bytes" in errors
+    for status, output, errors in dropped[1]:
+        assert (status, output) == (0, "right\n"), errors

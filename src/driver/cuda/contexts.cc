@@ -120,6 +120,13 @@ void Contexts::require(int a, int b) {
        "POLYPATH_PEER_ACCESS=0.");
 }
 
+void Contexts::note_lost(int a, int b) {
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+    lost_[index_of(from)][index_of(to)].store(true, std::memory_order_release);
+    VerifiedPeers::of_process().note(bus_of(from), bus_of(to), false);
+  }
+}
+
 void Contexts::open(int a, int b) {
   VerifiedPeers& verified = VerifiedPeers::of_process();
   const auto forth = verified.arrive(bus_of(a), bus_of(b));

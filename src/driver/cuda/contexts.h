@@ -47,6 +47,8 @@ class Contexts {
   void connect(int a, int b);
   /// The same for who depends on it. Error (driver) if bytes do not arrive.
   void require(int a, int b);
+  /// Somebody else has seen that bytes do not arrive.
+  void note_lost(int a, int b);
   /// True in the process that made this object.
   [[nodiscard]] bool usable() const;
 

@@ -213,6 +213,11 @@ void CudaDriver::open_hop(PlaceId source, PlaceId destination) {
     contexts_.require(ordinal(source), ordinal(destination));
 }
 
+void CudaDriver::note_lost(PlaceId source, PlaceId destination) {
+  if (is_gpu(source) && is_gpu(destination))
+    contexts_.note_lost(ordinal(source), ordinal(destination));
+}
+
 bool CudaDriver::is_open(PlaceId place) {
   return !is_gpu(place) || contexts_.has(ordinal(place)) || is_active(ordinal(place));
 }

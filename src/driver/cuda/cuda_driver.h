@@ -65,6 +65,7 @@ class CudaDriver final : public Driver {
   EventHandle create_timing_event(PlaceId gpu) override;
   std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override;
   void open_hop(PlaceId source, PlaceId destination) override;
+  void note_lost(PlaceId source, PlaceId destination) override;
   bool is_open(PlaceId place) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;

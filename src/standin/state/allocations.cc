@@ -36,12 +36,14 @@ Allocation& Allocations::add(Allocation memory) {
 }
 
 Address Allocations::add_device(PlaceId gpu, Allocation memory) {
+  memory.gpu = gpu;
   memory.base = addresses_.take(memory.size);
   runner_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.base, memory.segment));
   return add(std::move(memory)).base;
 }
 
 void Allocations::add_mapped(PlaceId gpu, Allocation memory) {
+  memory.gpu = gpu;
   runner_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.base, memory.segment));
   add(std::move(memory));
 }

@@ -28,6 +28,7 @@ struct Allocation {
   Bytes size;
   ContextPointer context = nullptr;
   int ordinal = 0;  ///< of the context's GPU
+  PlaceId gpu;      ///< of which it is memory: of imported memory another one
   std::uint64_t id = 0;
   unsigned flags = 0;
   bool synchronous_copies = false;   ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS

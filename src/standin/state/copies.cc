@@ -78,7 +78,7 @@ bool is_staged(const Process& process, const Allocation* to, const Allocation* f
 bool is_dropped(const Process& process, const Allocation* to, const Allocation* from,
                 const Stream& stream) {
   return process.settings.drops_peer_bytes && is_on_gpu(to) && is_on_gpu(from) &&
-         to->ordinal != from->ordinal && !is_staged(process, to, from, stream);
+         to->gpu != from->gpu && !is_staged(process, to, from, stream);
 }
 
 // The other contexts whose GPUs a copy in the legacy default stream keeps busy.
