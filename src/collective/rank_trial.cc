@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <optional>
 
 #include "core/error.h"
 #include "core/quietly.h"
@@ -34,10 +36,8 @@ class Shared {
         opened_(ranks) {}
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
-  ~Shared() {
-    close();
-    quietly([&] { driver_.free(own_); });
-  }
+  /// What another rank may still use stays.
+  ~Shared() { close(); }
 
   [[nodiscard]] ExportedMemory exported() { return driver_.export_memory(own_); }
   void open(std::size_t rank, const ExportedMemory& memory) {
@@ -47,6 +47,10 @@ class Shared {
   void close() noexcept {
     for (Address& each : opened_)
       if (each.value != 0) quietly([&] { driver_.release_import(each); }), each = {};
+  }
+  /// Once all ranks have closed it.
+  void free() noexcept {
+    quietly([&] { driver_.free(own_); });
   }
   [[nodiscard]] Address own(std::size_t part) const { return own_ + kTrial * part; }
   [[nodiscard]] Address of(std::size_t rank, std::size_t part) const {
@@ -71,21 +75,26 @@ class Copies {
   Copies& operator=(const Copies&) = delete;
   ~Copies() {
     quietly([&] { driver_.destroy_stream(stream_); });
+    on_gpu_.is_kept = on_host_.is_kept = !is_over_;
   }
 
   void write(const Pattern& pattern, Address to, PlaceId place) {
     std::memcpy(bytes(), pattern.data(), pattern.size());
-    copy(on_gpu_.address, gpu_, on_host_.address, host_);
-    copy(to, place, on_gpu_.address, gpu_);
-    driver_.synchronize(stream_);
+    finish([&] {
+      copy(on_gpu_.address, gpu_, on_host_.address, host_);
+      copy(to, place, on_gpu_.address, gpu_);
+    });
   }
   [[nodiscard]] Pattern read(Address from, PlaceId place) {
     std::memset(bytes(), 0, kTrial.value);
-    copy(on_gpu_.address, gpu_, from, place);
-    copy(on_host_.address, host_, on_gpu_.address, gpu_);
-    driver_.synchronize(stream_);
+    finish([&] {
+      copy(on_gpu_.address, gpu_, from, place);
+      copy(on_host_.address, host_, on_gpu_.address, gpu_);
+    });
     return {bytes(), bytes() + kTrial.value};
   }
+  /// False if a copy may still be queued that could not be waited for.
+  [[nodiscard]] bool is_over() const { return is_over_; }
 
  private:
   struct Memory {
@@ -93,12 +102,23 @@ class Copies {
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     ~Memory() {
-      quietly([&] { driver.free(address); });
+      if (!is_kept) quietly([&] { driver.free(address); });
     }
     Driver& driver;
     Address address;
+    bool is_kept = false;
   };
 
+  template <class Enqueue>
+  void finish(Enqueue enqueue) {
+    try {
+      enqueue();
+      driver_.synchronize(stream_);
+    } catch (...) {
+      is_over_ = quietly([&] { driver_.synchronize(stream_); });
+      throw;
+    }
+  }
   [[nodiscard]] std::byte* bytes() const {
     return reinterpret_cast<std::byte*>(on_host_.address.value);
   }
@@ -115,8 +135,11 @@ class Copies {
   PlaceId gpu_, host_;
   Memory on_gpu_, on_host_;
   StreamHandle stream_;
+  bool is_over_ = true;
 };
 
+// A rank with an error of its own goes through all exchanges nevertheless, so that no memory is
+// given back that another rank still uses.
 class Trial {
  public:
   Trial(Driver& driver, const Machine& machine, const std::vector<PlaceId>& ranks, int rank,
@@ -126,36 +149,48 @@ class Trial {
         ranks_(ranks),
         rank_(static_cast<std::size_t>(rank)),
         all_gather_(all_gather),
-        copies_(driver, ranks[rank_], machine.nearest_host(ranks[rank_])),
-        failed_(ranks.size()) {}
+        failed_(ranks.size()) {
+    const PlaceId gpu = ranks[rank_];
+    attempt([&] { copies_.emplace(driver, gpu, machine.nearest_host(gpu)); });
+  }
 
   /// With memory at a place of each rank, this one's being `place`.
   void run(PlaceId place) {
-    Shared shared(driver_, place, ranks_[rank_], ranks_.size());
-    open(shared, place);
-    copies_.write(pattern(me(), me()), shared.own(rank_), place);
-    for_opened(shared, [&](std::size_t other) {
-      copies_.write(pattern(me(), static_cast<int>(other)), shared.of(other, rank_),
-                    place_of(other, place));
+    std::optional<Shared> shared;
+    ExportedMemory exported;
+    attempt([&] {
+      shared.emplace(driver_, place, ranks_[rank_], ranks_.size());
+      exported = shared->exported();
     });
+    const std::vector<ExportedMemory> all = all_gather_(exported);
+    attempt([&] { write(*shared, all, place); });
     (void)all_gather_({});
-    for_opened(shared, [&](std::size_t other) { look(shared, other, place); });
-    shared.close();
+    attempt([&] { look(*shared, place); });
+    if (shared) shared->close();
     (void)all_gather_({});
+    if (shared && copies_->is_over()) shared->free();
   }
 
-  /// At all ranks the same.
+  /// The rank's own error, else the same one at all ranks. A rank that has failed says nothing of
+  /// the others, nor they of it.
   void tell() {
-    const std::vector<ExportedMemory> all = all_gather_(failed_);
+    const std::vector<ExportedMemory> all = all_gather_(error_ ? ExportedMemory{} : failed_);
+    if (error_) std::rethrow_exception(error_);
     for (std::size_t rank = 0; rank < all.size(); ++rank)
       for (std::size_t other = 0; other < all[rank].size(); ++other)
-        if (all[rank][other] != std::byte{}) {
-          driver_.note_lost(ranks_[rank], ranks_[other]);
-          refuse(rank, other);
-        }
+        if (all[rank][other] != std::byte{} && !all[other].empty()) refuse(rank, other);
   }
 
  private:
+  template <class Do>
+  void attempt(Do what) noexcept {
+    if (error_) return;
+    try {
+      what();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
   [[nodiscard]] int me() const { return static_cast<int>(rank_); }
   [[nodiscard]] bool is_host(PlaceId place) const {
     return machine_.place(place).kind == PlaceKind::host;
@@ -168,32 +203,36 @@ class Trial {
     return hop && machine_.hop(*hop).kind == HopKind::peer;
   }
   // Both ways, so that two ranks open each other's memory or neither does.
-  void open(Shared& shared, PlaceId place) {
-    const std::vector<ExportedMemory> all = all_gather_(shared.exported());
-    for (std::size_t other = 0; other < ranks_.size(); ++other)
-      if (other != rank_ && (is_host(place) || (reaches(rank_, other) && reaches(other, rank_))))
-        shared.open(other, all.at(other));
+  [[nodiscard]] bool is_tried(std::size_t other, PlaceId place) const {
+    return other != rank_ && (is_host(place) || (reaches(rank_, other) && reaches(other, rank_)));
   }
-  template <class Do>
-  void for_opened(const Shared& shared, Do what) {
-    for (std::size_t other = 0; other < ranks_.size(); ++other)
-      if (shared.has_opened(other)) what(other);
+  void write(Shared& shared, const std::vector<ExportedMemory>& all, PlaceId place) {
+    copies_->write(pattern(me(), me()), shared.own(rank_), place);
+    for (std::size_t other = 0; other < ranks_.size(); ++other) {
+      if (!is_tried(other, place) || all.at(other).empty()) continue;
+      shared.open(other, all[other]);
+      copies_->write(pattern(me(), static_cast<int>(other)), shared.of(other, rank_),
+                     place_of(other, place));
+    }
   }
-  void look(const Shared& shared, std::size_t other, PlaceId place) {
-    const int theirs = static_cast<int>(other);
-    const bool arrived = copies_.read(shared.own(other), place) == pattern(theirs, me());
-    const bool seen =
-        copies_.read(shared.of(other, other), place_of(other, place)) == pattern(theirs, theirs);
-    if (!arrived || !seen) failed_[other] = std::byte{1};
+  void look(const Shared& shared, PlaceId place) {
+    for (std::size_t other = 0; other < ranks_.size(); ++other) {
+      if (!shared.has_opened(other)) continue;
+      const int theirs = static_cast<int>(other);
+      const bool arrived = copies_->read(shared.own(other), place) == pattern(theirs, me());
+      const bool seen =
+          copies_->read(shared.of(other, other), place_of(other, place)) == pattern(theirs, theirs);
+      if (!arrived || !seen) failed_[other] = std::byte{1};
+    }
   }
   [[noreturn]] void refuse(std::size_t rank, std::size_t other) const {
+    driver_.note_lost(ranks_[rank], ranks_[other]);
     fail(ErrorCode::driver,
          fmt::format("rank {} ({}) and rank {} ({}) cannot exchange bytes", other,
                      machine_.place(ranks_[other]).name, rank, machine_.place(ranks_[rank]).name),
          "the driver grants access, and the bytes of a trial did not arrive",
          "Start again, and they go by the host; or turn ACS or the IOMMU off ('polypath doctor' "
-         "lists "
-         "such GPUs).");
+         "lists such GPUs).");
   }
 
   Driver& driver_;
@@ -201,8 +240,9 @@ class Trial {
   const std::vector<PlaceId>& ranks_;
   std::size_t rank_;
   const AllGather& all_gather_;
-  Copies copies_;
+  std::optional<Copies> copies_;
   std::vector<std::byte> failed_;  ///< by rank
+  std::exception_ptr error_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <thread>
 
 #include "collective/projection.h"
@@ -21,6 +22,7 @@ namespace {
 
 using testing::AllOf;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -35,6 +37,24 @@ class Dropping : public ForwardingDriver {
 
  private:
   PlaceId from_, to_;
+};
+
+/// Copies of a GPU to the host fail.
+class Failing : public ForwardingDriver {
+ public:
+  Failing(Driver& real, PlaceId gpu, PlaceId host)
+      : ForwardingDriver(real), gpu_(gpu), host_(host) {}
+  void copy(const CopyRequest& request, StreamHandle stream) override {
+    if (request.source_place == gpu_ && request.destination_place == host_)
+      fail(ErrorCode::driver, "a copy has failed", "it had to", "");
+    ForwardingDriver::copy(request, stream);
+  }
+  void note_lost(PlaceId, PlaceId) override { has_lost_ = true; }
+  [[nodiscard]] bool has_lost() const { return has_lost_; }
+
+ private:
+  PlaceId gpu_, host_;
+  std::atomic<bool> has_lost_ = false;
 };
 
 constexpr int kRanks = 3;
@@ -93,6 +113,16 @@ TEST_F(RankTrial, NamesTwoRanksAtAllOfThemWhereOneWayIsLost) {
                                            HasSubstr(fmt::format("rank {} (", from)),
                                            HasSubstr(fmt::format("rank {} (", to)))));
   }
+}
+
+// Nothing is known then of what it would have written.
+TEST_F(RankTrial, OfARankThatFailsSaysNothingOfOthers) {
+  Failing failing(driver_, gpus_[1], driver_.machine().nearest_host(gpus_[1]));
+
+  EXPECT_THAT(told(failing), ElementsAre(IsEmpty(), HasSubstr("a copy has failed"), IsEmpty()));
+  EXPECT_FALSE(failing.has_lost());
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+  EXPECT_THAT(driver_.leaks(), IsEmpty());
 }
 
 // GPUs that do not reach each other keep their flags in the host's memory.
