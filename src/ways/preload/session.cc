@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "ways/preload/early_copies.h"
 #include "ways/preload/interposer.h"
 #include "ways/preload/symbol_lookup.h"
 
@@ -184,7 +185,7 @@ CopyCall Session::call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId
           .bytes = asked.bytes,
           .stream = stream,
           .stream_gpu = gpu,
-          .may_branch = [this] { return !held_.any(); }};
+          .may_branch = [this] { return !held_.any() && !EarlyCopies::of_process().any(); }};
 }
 
 // Every message of another process's memory would change all addresses of a graph.
