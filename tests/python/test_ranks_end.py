@@ -47,7 +47,7 @@ def fail():
 
 
 def last():
-    if rank == 0: return call()
+    if rank == 0 or what == "nothing": return call()
     if what == "killed": os.kill(os.getpid(), 9)
     if what == "raises": fail()
     if what == "another type": call("int32")
@@ -67,8 +67,13 @@ print("the end")
 """
 
 
-def ended(folder: Path, program: str, *arguments: object) -> list[tuple[int, str, str]]:
-    """Run two ranks on the stand-in driver; return the status, output and errors of each."""
+def ended(
+    folder: Path, program: str, *arguments: object, **of_second: str
+) -> list[tuple[int, str, str]]:
+    """Run two ranks on the stand-in driver; return the status, output and errors of each.
+
+    The second one has more in its environment.
+    """
     environment = {
         **os.environ, "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
         "XDG_CACHE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
@@ -77,7 +82,7 @@ def ended(folder: Path, program: str, *arguments: object) -> list[tuple[int, str
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, *map(str, (rank, folder / "job", *arguments))],
-            env=environment,
+            env={**environment, **(of_second if rank == 1 else {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -119,6 +124,16 @@ def test_what_happens_in_the_last_call_is_an_error_of_both_ranks(
     assert "the end" not in said_first
     assert of_second == status, others
     assert what in ("returns", "ends in a thread") or "the end" not in said_second
+
+
+# As after an error of a GPU, which every question about it answers with from then on; of the second
+# one the driver knows no name.
+@pytest.mark.parametrize("failure", ["cuEventQuery:4-", "cuEventQuery:4-:700"])
+def test_an_error_of_one_gpu_is_one_of_both_ranks(tmp_path: Path, failure: str) -> None:
+    for status, output, errors in ended(tmp_path, PROGRAM, "nothing", 1, STANDIN_FAIL=failure):
+        assert status == 1
+        assert "the end" not in output
+        assert "cuEventQuery failed with" in errors
 
 
 def test_ranks_of_a_program_that_has_done_with_them_need_not_be_closed() -> None:
@@ -357,9 +372,10 @@ def test_streams_say_that_their_collectives_have_failed(context: polypath.Contex
                 stream.synchronize()
             except polypath.Error as error:
                 raised.append(str(error))
-                own._abandon(error)
-                return
+                break
             time.sleep(0.01)
+        with pytest.raises(polypath.Error, match="no more gradients"):  # who waits may not look
+            own.close()
 
     on_threads(2, be)
 

@@ -239,9 +239,11 @@ void bind_calls(nb::class_<CollectiveRank>& rank) {
            "Wait for all ranks, and until no message between nodes is under way.")
       .def("synchronize", &CollectiveRank::synchronize,
            "Wait for what this rank has enqueued; Error for what any rank has found to be wrong.")
-      .def(
-          "close", &CollectiveRank::close,
-          "End this rank when its work is done and all other ranks end, too; Error as synchronize.")
+      .def("finish_call", &CollectiveRank::finish_call, "stream"_a,
+           "Wait for the stream of a call that waits for its own end; errors are the call's.")
+      .def("close", &CollectiveRank::close,
+           "End this rank when its work is done and all other ranks end, too; Error if something "
+           "is wrong that no call has raised.")
       .def("abandon", &CollectiveRank::abandon, "why"_a,
            "End this rank and wait for nobody: calls of the others fail and say why.")
       .def_static(
