@@ -66,13 +66,14 @@ std::shared_ptr<nb::object> shared(nb::object object) {
 
 using Function = std::shared_ptr<nb::object>;
 
-// What Python raises becomes an error of the round, in its own words.
+// What Python raises becomes an error of the round, in its own words; but Ctrl-C stays what it is.
 template <class Call>
 auto ask_python(Call call) {
   const nb::gil_scoped_acquire locked;
   try {
     return call();
   } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
     fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
          error.what(), "Correct the function that was given for it.");
   } catch (const nb::cast_error&) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/quietly.h"
 #include "ways/python/collective_rank.h"
 #include "ways/python/ctrl_c.h"
 
@@ -59,7 +60,7 @@ void Closing::begin(Ending ending) {
   Work work{ending.health, std::make_shared<std::atomic<bool>>(false), {}};
   work.thread = std::thread(
       [this, is_over = work.is_over, own = std::make_shared<Ending>(std::move(ending))] {
-        end(std::move(*own));
+        (void)quietly([&] { end(std::move(*own)); });  // what interrupts it has no caller here
         *is_over = true;
       });
   const std::scoped_lock lock(mutex_);
@@ -78,23 +79,37 @@ std::vector<Closing::Work> Closing::take_work() {
   return std::exchange(work_, {});
 }
 
+std::vector<Ending> Closing::endings_of(const std::vector<CollectiveRank*>& ranks) {
+  std::vector<Ending> endings;
+  for (CollectiveRank* rank : ranks)
+    if (rank->ranks_ && !rank->is_elsewhere())
+      endings.push_back({rank->context_, std::move(rank->ranks_), rank->health_});
+  return endings;
+}
+
+void Closing::await(const std::vector<Work>& all) {
+  for (const Work& each : all)
+    while (!*each.is_over) {
+      check_interruption();
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+}
+
 // One rank ends in this thread: it may meet the others by functions that are for this one.
 std::vector<std::string> Closing::finish(const std::vector<CollectiveRank*>& ranks) {
   const nanobind::gil_scoped_release unlocked;
   const EndsByCtrlC ends_by_ctrl_c;
-  for (CollectiveRank* rank : ranks) {
-    if (!rank->ranks_ || rank->is_elsewhere()) continue;
-    Ending ending{rank->context_, std::move(rank->ranks_), rank->health_};
-    if (ranks.size() == 1) end(std::move(ending));
-    else begin(std::move(ending));
-  }
-  std::vector<Work> all = take_work();
+  std::vector<Ending> endings = endings_of(ranks);
   std::exception_ptr interruption;
+  std::vector<Work> all;
   try {
-    for (const Work& each : all)
-      while (!*each.is_over) check_interruption(), std::this_thread::sleep_for(kBetweenLooks);
+    if (endings.size() == 1) end(std::move(endings.front()));
+    else for (Ending& each : endings) begin(std::move(each));
+    all = take_work();
+    await(all);
   } catch (...) {
     interruption = std::current_exception();
+    for (Work& each : take_work()) all.push_back(std::move(each));
     for (const Work& each : all) each.health->abort("The end of the program was interrupted");
   }
   for (Work& each : all) each.thread.join();

@@ -49,7 +49,9 @@ class Closing {
     std::thread thread;
   };
 
+  [[nodiscard]] static std::vector<Ending> endings_of(const std::vector<CollectiveRank*>& ranks);
   [[nodiscard]] std::vector<Work> take_work();
+  static void await(const std::vector<Work>& all);
 
   std::mutex mutex_;
   std::vector<Work> work_;

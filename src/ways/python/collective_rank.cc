@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/interruption.h"
+#include "core/quietly.h"
 #include "ways/python/closing.h"
 #include "ways/python/ctrl_c.h"
 
@@ -68,7 +69,7 @@ CollectiveRank::~CollectiveRank() {
   if (!ranks_) return;
   Ending ending{context_, std::move(ranks_), health_};
   if (ends_beside_) Closing::of_process().begin(std::move(ending));
-  else Closing::of_process().end(std::move(ending));
+  else (void)quietly([&] { Closing::of_process().end(std::move(ending)); });
 }
 
 bool CollectiveRank::is_elsewhere() const { return getpid() != process_; }
