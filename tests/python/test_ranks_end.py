@@ -286,6 +286,44 @@ def test_a_port_that_the_system_would_choose_is_refused(context: polypath.Contex
         Collectives.from_address("127.0.0.1:0", 0, 2, context=context)
 
 
+JOINS = """
+import sys, polypath
+polypath.Collectives.from_address(
+    sys.argv[1], int(sys.argv[2]), 2, 0, context=polypath.Context("beluga"), node=sys.argv[2]
+).close()
+"""
+
+
+def test_a_flood_of_strangers_is_a_few_lines() -> None:
+    port = free_port()
+
+    def rank(number: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", JOINS, f"127.0.0.1:{port}", str(number)]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def come() -> None:
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port), LONGEST) as stranger:
+                    stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    stranger.recv(1)  # until it is closed
+                return
+            except ConnectionResetError:
+                return
+            except ConnectionRefusedError:
+                time.sleep(0.01)
+
+    with rank(0) as first:
+        for _ in range(10):
+            come()
+        with rank(1) as second:
+            _, errors = first.communicate(timeout=LONGEST)
+            second.communicate(timeout=LONGEST)
+
+    assert (first.returncode, second.returncode) == (0, 0), errors
+    assert 1 <= errors.count("no rank of Polypath") <= 3
+
+
 WAITING = """
 import sys, threading, polypath
 what, folder, address = sys.argv[1:]
