@@ -198,8 +198,17 @@ CallNumber NodesCollectives::compare(const CallRecord& record) {
   return number;
 }
 
+// Who cannot go on with all others goes on with nobody.
 void NodesCollectives::await_comparison() {
-  wait_for([this] { return exchange_->proxy().calls_over() >= last_call_; });
+  try {
+    wait_for([this] { return exchange_->proxy().calls_over() >= last_call_; });
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    communicator_->abort(
+        fmt::format("Rank {} has given up (it was interrupted while it waited for others)", rank()));
+    throw;
+  }
 }
 
 std::vector<Blob> NodesCollectives::meet(const CallRecord& record, const Blob& mine) {

@@ -378,6 +378,49 @@ def test_ctrl_c_ends_what_waits_for_ranks(tmp_path: Path, what: str) -> None:
     assert waiting.returncode == -signal.SIGINT
 
 
+LEFT = """
+import sys, polypath
+context = polypath.Context("beluga")
+left = [
+    polypath.Collectives.from_file(
+        f"{sys.argv[2]}-{each}", int(sys.argv[1]), 2, context=context, node=sys.argv[1]
+    )
+    for each in range(int(sys.argv[3]))
+]
+print("joined", flush=True)
+sys.stdin.readline() if sys.argv[1] == "1" else None
+"""
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_ctrl_c_ends_what_waits_at_the_end_of_the_program(tmp_path: Path, groups: int) -> None:
+    first, second = (
+        subprocess.Popen(
+            [sys.executable, "-c", LEFT, str(rank), str(tmp_path / "job"), str(groups)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    )
+    try:
+        for each in (first, second):
+            assert each.stdout is not None
+            assert each.stdout.readline() == "joined\n"
+        time.sleep(0.2)
+        first.send_signal(signal.SIGINT)
+        _, errors = first.communicate(timeout=LONGEST)
+        _, others = second.communicate("\n", timeout=LONGEST)
+    finally:
+        first.kill()
+        second.kill()
+    assert "KeyboardInterrupt" in errors
+    assert first.returncode != 0
+    assert "interrupted" in others
+    assert second.returncode == 1
+
+
 def test_what_differs_in_the_settings_is_named_when_ranks_join(tmp_path: Path) -> None:
     program = """
 import os, sys
