@@ -205,8 +205,8 @@ void NodesCollectives::await_comparison() {
   } catch (const Error&) {
     throw;
   } catch (...) {
-    communicator_->abort(
-        fmt::format("Rank {} has given up (it was interrupted while it waited for others)", rank()));
+    communicator_->abort(fmt::format(
+        "Rank {} has given up (it was interrupted while it waited for others)", rank()));
     throw;
   }
 }

@@ -86,8 +86,8 @@ class Hub final : public StarBootstrap {
   std::vector<Connection> connections_;
   std::map<int, Blob> blobs_;  ///< of this round, by rank
   std::uint64_t round_ = 0;
-  int strangers_ = 0;  ///< connections of others, dropped
-  int lines_ = 0;      ///< about them
+  int strangers_ = 0;    ///< connections of others, dropped
+  int lines_ = 0;        ///< about them
   std::string refused_;  ///< who came last with a number that is not free
   Deadline::Clock::time_point news_at_{};
 };

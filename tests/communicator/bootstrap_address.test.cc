@@ -177,8 +177,8 @@ TEST(AddressBootstrap, NamesWhoWasRefusedWhereSomebodyIsMissing) {
   const auto second = bootstrap_by_address(address, 1, 3, kLong);
 
   test::expect_error(
-      ErrorCode::communicator, [&] { hub->all_gather("", kShort); },
-      "ranks 1 and 2 did not come", "another rank 1 was refused");
+      ErrorCode::communicator, [&] { hub->all_gather("", kShort); }, "ranks 1 and 2 did not come",
+      "another rank 1 was refused");
 }
 
 // Of another job, say: what runs is not disturbed.

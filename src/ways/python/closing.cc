@@ -96,15 +96,18 @@ void Closing::await(const std::vector<Work>& all) {
 }
 
 // One rank ends in this thread: it may meet the others by functions that are for this one.
+void Closing::end_all(std::vector<Ending> endings) {
+  if (endings.size() == 1) return end(std::move(endings.front()));
+  for (Ending& each : endings) begin(std::move(each));
+}
+
 std::vector<std::string> Closing::finish(const std::vector<CollectiveRank*>& ranks) {
   const nanobind::gil_scoped_release unlocked;
   const EndsByCtrlC ends_by_ctrl_c;
-  std::vector<Ending> endings = endings_of(ranks);
   std::exception_ptr interruption;
   std::vector<Work> all;
   try {
-    if (endings.size() == 1) end(std::move(endings.front()));
-    else for (Ending& each : endings) begin(std::move(each));
+    end_all(endings_of(ranks));
     all = take_work();
     await(all);
   } catch (...) {

@@ -50,6 +50,7 @@ class Closing {
   };
 
   [[nodiscard]] static std::vector<Ending> endings_of(const std::vector<CollectiveRank*>& ranks);
+  void end_all(std::vector<Ending> endings);
   [[nodiscard]] std::vector<Work> take_work();
   static void await(const std::vector<Work>& all);
 
