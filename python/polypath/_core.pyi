@@ -339,9 +339,14 @@ class CollectiveRank:
         Wait for what this rank has enqueued; Error for what any rank has found to be wrong.
         """
 
+    def finish_call(self, stream: Stream) -> None:
+        """
+        Wait for the stream of a call that waits for its own end; errors are the call's.
+        """
+
     def close(self) -> None:
         """
-        End this rank when its work is done and all other ranks end, too; Error as synchronize.
+        End this rank when its work is done and all other ranks end, too; Error if something is wrong that no call has raised.
         """
 
     def abandon(self, why: str) -> None:

@@ -122,7 +122,7 @@ class Calls:
         self._rank.run(call, self._own_stream)
         if self._context.simulated:
             self.barrier(None)
-        self._own_stream.synchronize()
+        self._rank.finish_call(self._own_stream)
 
     def _note_use(self, stream: Any, ends: Iterable[tuple[Framework, Any]]) -> None:
         for framework, thing in ends:

@@ -256,7 +256,8 @@ class Collectives:
     def close(self) -> None:
         """End this rank, when its streams are done and all other ranks end theirs, too.
 
-        Raise what any rank has found to be wrong, or that one does not end with the others.
+        Raise what any rank has found to be wrong, and that one does not end with the others, unless
+        a call has raised it before.
         """
         self._rank.close()
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <thread>
 
-#include "collective/patience.h"
 #include "communicator/deadline.h"
 #include "core/error.h"
 #include "core/quietly.h"
@@ -34,12 +33,13 @@ void end_together(const std::function<std::vector<Blob>(const Blob&)>& round,
            problems[rank], "Take no result of this run for right.");
 }
 
-bool await_end(const std::function<bool()>& is_over, const std::function<void()>& check) noexcept {
+bool await_end(const std::function<bool()>& is_over, const std::function<void()>& check,
+               Seconds patience) noexcept {
   bool over = false;
   (void)quietly([&] {
-    std::optional<Deadline> patience;
-    while (!(over = is_over()) && !(patience && patience->has_passed())) {
-      if (!patience && !quietly(check)) patience = Deadline(kPatienceWithGpu);
+    std::optional<Deadline> deadline;
+    while (!(over = is_over()) && !(deadline && deadline->has_passed())) {
+      if (!deadline && !quietly(check)) deadline = Deadline(patience);
       std::this_thread::sleep_for(kBetweenQuestions);
     }
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "communicator/bootstrap.h"
+#include "core/units.h"
 
 namespace polypath {
 
@@ -17,10 +18,10 @@ namespace polypath {
 void end_together(const std::function<std::vector<Blob>(const Blob&)>& round,
                   const std::function<void()>& synchronize);
 
-/// Waits until `is_over`; some seconds at most once `check` throws an Error: after an abort what is
-/// queued is released. False if it is not over then, or cannot be asked.
+/// Waits until `is_over`; for `patience` at most once `check` throws an Error: after an abort what
+/// is queued is released. False if it is not over then, or cannot be asked.
 [[nodiscard]] bool await_end(const std::function<bool()>& is_over,
-                             const std::function<void()>& check) noexcept;
+                             const std::function<void()>& check, Seconds patience) noexcept;
 
 /// Leaves when it goes, after errors too.
 template <class Collectives>

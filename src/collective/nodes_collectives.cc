@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collective/ending.h"
+#include "collective/patience.h"
 #include "communicator/ranks.h"
 #include "core/error.h"
 #include "core/interruption.h"
@@ -162,9 +163,11 @@ void NodesCollectives::join_aborts() {
 }
 
 bool NodesCollectives::await_all() noexcept {
+  const auto is_over = [&] {
+    return is_done() && is_network_done() && (!inside_ || inside_->is_done());
+  };
   return await_end(
-      [&] { return is_done() && is_network_done() && (!inside_ || inside_->is_done()); },
-      [&] { communicator_->check(); });
+      is_over, [&] { communicator_->check(); }, kPatienceWithGpu);
 }
 
 bool NodesCollectives::is_done() { return !last_stream_ || driver_.is_done(end_); }
@@ -195,8 +198,17 @@ CallNumber NodesCollectives::compare(const CallRecord& record) {
   return number;
 }
 
+// Who cannot go on with all others goes on with nobody.
 void NodesCollectives::await_comparison() {
-  wait_for([this] { return exchange_->proxy().calls_over() >= last_call_; });
+  try {
+    wait_for([this] { return exchange_->proxy().calls_over() >= last_call_; });
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    communicator_->abort(fmt::format(
+        "Rank {} has given up (it was interrupted while it waited for others)", rank()));
+    throw;
+  }
 }
 
 std::vector<Blob> NodesCollectives::meet(const CallRecord& record, const Blob& mine) {

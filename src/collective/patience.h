@@ -9,6 +9,9 @@ namespace polypath {
 /// enqueued as a whole.
 inline constexpr Seconds kPatienceWithGpu{10};
 
+/// The same where the driver does not say whether it has.
+inline constexpr Seconds kPatienceUnanswered{1};
+
 /// For what other ranks have on their GPUs to end, after an abort: memory that they may still use
 /// is not given back.
 inline constexpr Seconds kPatienceWithOthers{2};

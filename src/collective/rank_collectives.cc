@@ -118,19 +118,20 @@ void RankCollectives::close() {
 void RankCollectives::leave() noexcept {
   if (std::exchange(is_closed_, true)) return;
   bool is_settled = settle();
-  if (is_settled) communicator_->note_settled();
-  is_settled = communicator_->await_settled(kPatienceWithOthers) && is_settled;
   communicator_->close();
   if (release_.joinable()) release_.join();
-  if (is_settled) return;
+  (void)quietly([&] { is_settled = is_settled || run_->is_idle(); });
+  if (is_settled) communicator_->note_settled();
+  if (communicator_->await_settled(kPatienceWithOthers) && is_settled) return;
   log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
   (void)run_.release(), (void)open_.release();
 }
 
+// False after an abort: then it is released.
 bool RankCollectives::settle() noexcept {
   const auto check = [&] { communicator_->check(); };
-  if (quietly(check) && quietly([&] { run_->synchronize(); }) && run_->is_idle()) return true;
-  return await_end([&] { return run_->is_idle(); }, check);
+  if (quietly(check)) (void)quietly([&] { run_->synchronize(); });
+  return await_end([&] { return run_->is_idle(); }, check, Seconds{});
 }
 
 void RankCollectives::synchronize() {

@@ -132,13 +132,15 @@ bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds pati
   return set_flags_until([&] { return std::all_of(ends.begin(), ends.end(), is_done); }, patience);
 }
 
+// A driver that cannot be asked may still have to be released: then nothing says when that is done.
 template <class Question>
 bool RankRun::set_flags_until(Question is_over, Seconds patience) noexcept {
   bool over = false;
   (void)quietly([&] {
     const Seconds start = driver_.now();
-    while (!(over = is_over())) {
-      if (driver_.now() - start > patience) return;
+    while (!over) {
+      if (!quietly([&] { over = is_over(); })) patience = std::min(patience, kPatienceUnanswered);
+      if (over || driver_.now() - start > patience) return;
       memory_.set_flags();
     }
   });

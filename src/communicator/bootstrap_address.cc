@@ -24,6 +24,7 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of one frame
 constexpr int kMostAtOnce = 50;                               // milliseconds of one wait
 constexpr int kMostUnknown = 64;  // connections that have not said which rank they are
+constexpr int kMostLines = 3;     // about strangers; there may be thousands of them
 constexpr auto kBetweenNews = std::chrono::milliseconds(200);
 
 struct Hello {
@@ -59,6 +60,7 @@ class Hub final : public StarBootstrap {
     Descriptor socket;
     std::string inbox;
     int rank = -1;  ///< unknown before its hello
+    bool is_refused = false;
   };
 
   std::vector<Blob> exchange(const Blob& mine, Seconds timeout) override;
@@ -70,7 +72,10 @@ class Hub final : public StarBootstrap {
   void take_frames(Connection& connection);
   void give_up_if_gone(const Connection& connection);
   void welcome(Connection& connection, const Frame& frame);
+  void refuse(Connection& connection, int rank);
+  void tell_of_stranger(const std::string& problem);
   void drop_strangers();
+  [[nodiscard]] std::string said_of_missing() const;
   [[nodiscard]] std::vector<int> missing() const;
   void tell_news(const Deadline& deadline);
   void send_to_all(const Frame& frame, const Deadline& deadline);
@@ -81,7 +86,9 @@ class Hub final : public StarBootstrap {
   std::vector<Connection> connections_;
   std::map<int, Blob> blobs_;  ///< of this round, by rank
   std::uint64_t round_ = 0;
-  int strangers_ = 0;  ///< connections of others, dropped
+  int strangers_ = 0;    ///< connections of others, dropped
+  int lines_ = 0;        ///< about them
+  std::string refused_;  ///< who came last with a number that is not free
   Deadline::Clock::time_point news_at_{};
 };
 
@@ -96,9 +103,7 @@ std::vector<Blob> Hub::exchange(const Blob& mine, Seconds timeout) {
   }
   while (blobs_.size() < static_cast<std::size_t>(size())) {
     if (deadline.has_passed())
-      give_up("Not all ranks came together",
-              describe_ranks(missing()) + " did not come in time" +
-                  (strangers_ > 0 ? fmt::format("; {} came that are no ranks", strangers_) : ""),
+      give_up("Not all ranks came together", said_of_missing(),
               "Find out what became of them, or wait longer.");
     check_waiting();
     wait_for_events(deadline);
@@ -158,6 +163,7 @@ void Hub::give_up_if_gone(const Connection& connection) {
 
 void Hub::take_frames(Connection& connection) {
   const bool known = connection.rank > 0;
+  if (connection.is_refused) return connection.inbox.clear();
   try {
     const std::string from = known ? fmt::format("Rank {}", connection.rank) : "Who connected";
     const std::uint64_t most = known ? kMostBytes : sizeof(Hello);
@@ -173,26 +179,48 @@ void Hub::take_frames(Connection& connection) {
     }
   } catch (const Error& error) {
     if (known || connection.rank > 0) throw;
-    log(LogLevel::warning, error.what());
+    tell_of_stranger(error.what());
   }
   if (known) give_up(fmt::format("Rank {} is not in the same round", connection.rank), "", "");
   connection.socket = Descriptor();  // somebody who looks for open ports, perhaps
 }
 
+// Who takes the number of a rank that is there may be of another job: the ranks go on without it.
 void Hub::welcome(Connection& connection, const Frame& frame) {
   Hello hello{};
   std::memcpy(&hello, frame.bytes.data(), sizeof hello);
-  connection.rank = hello.rank;  // who is refused is told so, too
+  const bool is_there =
+      std::any_of(connections_.begin(), connections_.end(),
+                  [&](const Connection& other) { return other.rank == hello.rank; });
+  if (is_there || hello.rank < 1 || (hello.size == size() && hello.rank >= size()))
+    return refuse(connection, hello.rank);
+  connection.rank = hello.rank;  // it is told, too
   if (hello.size != size())
     give_up("The ranks do not agree on how many they are",
             fmt::format("rank {} counts {}, rank 0 counts {}", hello.rank, hello.size, size()),
             "Give every rank the same size.");
-  int as_this = 0;
-  for (const Connection& other : connections_) as_this += other.rank == hello.rank ? 1 : 0;
-  if (hello.rank < 1 || hello.rank >= size() || as_this > 1)
-    give_up(fmt::format("Rank {} is there twice, or there is none", hello.rank),
-            fmt::format("there are ranks 0 to {}, each once", size() - 1),
-            "Give each process a rank of its own.");
+}
+
+// Its connection stays until it ends it: one that is closed with bytes unread loses what was said.
+void Hub::refuse(Connection& connection, int rank) {
+  const std::string why = fmt::format(
+      "Rank {} is there twice, or there is none (there are ranks 0 to {}, each once) Give each "
+      "process a rank of its own.",
+      rank, size() - 1);
+  connection.is_refused = true;
+  refused_ = fmt::format("; another rank {} was refused", rank);
+  tell_of_stranger(why);
+  (void)send_all(connection.socket, to_text({FrameKind::failed, round_, why}), Deadline({}));
+}
+
+void Hub::tell_of_stranger(const std::string& problem) {
+  if (lines_++ < kMostLines) log(LogLevel::warning, problem);
+}
+
+std::string Hub::said_of_missing() const {
+  const std::string strangers =
+      strangers_ > 0 ? fmt::format("; {} came that are no ranks", strangers_) : "";
+  return describe_ranks(missing()) + " did not come in time" + strangers + refused_;
 }
 
 void Hub::drop_strangers() {

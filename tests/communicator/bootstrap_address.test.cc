@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "communicator/bootstrap.h"
 #include "communicator/frames.h"
@@ -145,14 +148,37 @@ TEST(AddressBootstrap, RefusesRanksThatCountOthers) {
     EXPECT_THAT(error, HasSubstr("rank 1 counts 3, rank 0 counts 2"));
 }
 
-TEST(AddressBootstrap, RefusesARankThatIsThereTwice) {
+// Of another job, say: the others go on to wait for those that are missing.
+TEST(AddressBootstrap, RefusesARankThatIsThereAlready) {
   const std::string address = free_address().text();
+  std::atomic<bool> is_refused = false;
 
-  const auto errors = in_threads(3, [&](int which) {
-    bootstrap_by_address(address, which == 2 ? 1 : which, 3, kLong)->all_gather("", kLong);
+  const auto errors = in_threads(4, [&](int which) {
+    const std::array<int, 4> ranks{0, 1, 1, 2};
+    const int rank = ranks[static_cast<std::size_t>(which)];
+    if (rank == 2) EXPECT_TRUE(test::soon([&] { return is_refused.load(); }));
+    try {
+      bootstrap_by_address(address, rank, 3, kLong)->all_gather("", kLong);
+    } catch (const Error&) {
+      is_refused = true;
+      throw;
+    }
   });
 
-  for (const std::string& error : errors) EXPECT_THAT(error, HasSubstr("Rank 1 is there twice"));
+  EXPECT_EQ(errors[0] + errors[3], "");
+  EXPECT_TRUE(errors[1].empty() || errors[2].empty());
+  EXPECT_THAT(errors[1] + errors[2], HasSubstr("Rank 1 is there twice"));
+}
+
+TEST(AddressBootstrap, NamesWhoWasRefusedWhereSomebodyIsMissing) {
+  const std::string address = free_address().text();
+  const auto hub = bootstrap_by_address(address, 0, 3, kLong);
+  const auto first = bootstrap_by_address(address, 1, 3, kLong);
+  const auto second = bootstrap_by_address(address, 1, 3, kLong);
+
+  test::expect_error(
+      ErrorCode::communicator, [&] { hub->all_gather("", kShort); }, "ranks 1 and 2 did not come",
+      "another rank 1 was refused");
 }
 
 // Of another job, say: what runs is not disturbed.

@@ -244,6 +244,26 @@ TEST(Communicator, WaitsForAsLongAsItWasToldLast) {
   EXPECT_THAT(awaited_verdict(*all[0]), HasSubstr("After 0.3 s there is no end of call 1"));
 }
 
+TEST(Communicator, KnowsWhetherWhatOthersHaveQueuedIsOver) {
+  const auto all = communicators(2);
+  EXPECT_TRUE(all[0]->await_settled(kShort)) << "nothing was called";
+
+  const CallNumber first = all[1]->begin(all_reduce(8));
+  EXPECT_FALSE(all[0]->await_settled(kShort)) << "it may be queued";
+
+  std::atomic<bool> is_over = false;
+  all[1]->watch(first, [&] { return is_over.load(); });
+  EXPECT_FALSE(all[0]->await_settled(kShort)) << "it is queued";
+  is_over = true;
+  EXPECT_TRUE(all[0]->await_settled(kLong));
+
+  (void)all[1]->begin(all_reduce(16));
+  all[1]->abort("no more gradients");
+  EXPECT_FALSE(all[0]->await_settled(kShort)) << "an abort is no end of what is queued";
+  all[1]->note_settled();
+  EXPECT_TRUE(all[0]->await_settled(kShort));
+}
+
 TEST(Communicator, FindsADifferenceToWhoIsFarAheadWhileItWaits) {
   const Communicators all = communicators(2);
   CallNumber call = 0;

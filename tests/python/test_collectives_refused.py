@@ -221,6 +221,18 @@ def test_what_the_function_of_others_raises_is_told(context: polypath.Context) -
         Collectives.from_mpi(Comm(), context=context)
 
 
+def test_ctrl_c_within_the_function_of_others_stays_ctrl_c(context: polypath.Context) -> None:
+    class Comm:
+        Get_rank = staticmethod(lambda: 0)
+        Get_size = staticmethod(lambda: 2)
+
+        def allgather(self, _: bytes) -> list[bytes]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Collectives.from_mpi(Comm(), context=context)
+
+
 def test_a_function_that_returns_no_bytes(context: polypath.Context) -> None:
     class Comm:
         Get_rank = staticmethod(lambda: 0)

@@ -47,7 +47,7 @@ def fail():
 
 
 def last():
-    if rank == 0: return call()
+    if rank == 0 or what == "nothing": return call()
     if what == "killed": os.kill(os.getpid(), 9)
     if what == "raises": fail()
     if what == "another type": call("int32")
@@ -67,8 +67,13 @@ print("the end")
 """
 
 
-def ended(folder: Path, program: str, *arguments: object) -> list[tuple[int, str, str]]:
-    """Run two ranks on the stand-in driver; return the status, output and errors of each."""
+def ended(
+    folder: Path, program: str, *arguments: object, **of_second: str
+) -> list[tuple[int, str, str]]:
+    """Run two ranks on the stand-in driver; return the status, output and errors of each.
+
+    The second one has more in its environment.
+    """
     environment = {
         **os.environ, "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
         "XDG_CACHE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
@@ -77,7 +82,7 @@ def ended(folder: Path, program: str, *arguments: object) -> list[tuple[int, str
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, *map(str, (rank, folder / "job", *arguments))],
-            env=environment,
+            env={**environment, **(of_second if rank == 1 else {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -119,6 +124,16 @@ def test_what_happens_in_the_last_call_is_an_error_of_both_ranks(
     assert "the end" not in said_first
     assert of_second == status, others
     assert what in ("returns", "ends in a thread") or "the end" not in said_second
+
+
+# As after an error of a GPU, which every question about it answers with from then on; of the second
+# one the driver knows no name.
+@pytest.mark.parametrize("failure", ["cuEventQuery:4-", "cuEventQuery:4-:700"])
+def test_an_error_of_one_gpu_is_one_of_both_ranks(tmp_path: Path, failure: str) -> None:
+    for status, output, errors in ended(tmp_path, PROGRAM, "nothing", 1, STANDIN_FAIL=failure):
+        assert status == 1
+        assert "the end" not in output
+        assert "cuEventQuery failed with" in errors
 
 
 def test_ranks_of_a_program_that_has_done_with_them_need_not_be_closed() -> None:
@@ -271,6 +286,44 @@ def test_a_port_that_the_system_would_choose_is_refused(context: polypath.Contex
         Collectives.from_address("127.0.0.1:0", 0, 2, context=context)
 
 
+JOINS = """
+import sys, polypath
+polypath.Collectives.from_address(
+    sys.argv[1], int(sys.argv[2]), 2, 0, context=polypath.Context("beluga"), node=sys.argv[2]
+).close()
+"""
+
+
+def test_a_flood_of_strangers_is_a_few_lines() -> None:
+    port = free_port()
+
+    def rank(number: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", JOINS, f"127.0.0.1:{port}", str(number)]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def come() -> None:
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port), LONGEST) as stranger:
+                    stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    stranger.recv(1)  # until it is closed
+                return
+            except ConnectionResetError:
+                return
+            except ConnectionRefusedError:
+                time.sleep(0.01)
+
+    with rank(0) as first:
+        for _ in range(10):
+            come()
+        with rank(1) as second:
+            _, errors = first.communicate(timeout=LONGEST)
+            second.communicate(timeout=LONGEST)
+
+    assert (first.returncode, second.returncode) == (0, 0), errors
+    assert 1 <= errors.count("no rank of Polypath") <= 3
+
+
 WAITING = """
 import sys, threading, polypath
 what, folder, address = sys.argv[1:]
@@ -325,6 +378,49 @@ def test_ctrl_c_ends_what_waits_for_ranks(tmp_path: Path, what: str) -> None:
     assert waiting.returncode == -signal.SIGINT
 
 
+LEFT = """
+import sys, polypath
+context = polypath.Context("beluga")
+left = [
+    polypath.Collectives.from_file(
+        f"{sys.argv[2]}-{each}", int(sys.argv[1]), 2, context=context, node=sys.argv[1]
+    )
+    for each in range(int(sys.argv[3]))
+]
+print("joined", flush=True)
+sys.stdin.readline() if sys.argv[1] == "1" else None
+"""
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_ctrl_c_ends_what_waits_at_the_end_of_the_program(tmp_path: Path, groups: int) -> None:
+    first, second = (
+        subprocess.Popen(
+            [sys.executable, "-c", LEFT, str(rank), str(tmp_path / "job"), str(groups)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    )
+    try:
+        for each in (first, second):
+            assert each.stdout is not None
+            assert each.stdout.readline() == "joined\n"
+        time.sleep(0.2)
+        first.send_signal(signal.SIGINT)
+        _, errors = first.communicate(timeout=LONGEST)
+        _, others = second.communicate("\n", timeout=LONGEST)
+    finally:
+        first.kill()
+        second.kill()
+    assert "KeyboardInterrupt" in errors
+    assert first.returncode != 0
+    assert "interrupted" in others
+    assert second.returncode == 1
+
+
 def test_what_differs_in_the_settings_is_named_when_ranks_join(tmp_path: Path) -> None:
     program = """
 import os, sys
@@ -357,9 +453,10 @@ def test_streams_say_that_their_collectives_have_failed(context: polypath.Contex
                 stream.synchronize()
             except polypath.Error as error:
                 raised.append(str(error))
-                own._abandon(error)
-                return
+                break
             time.sleep(0.01)
+        with pytest.raises(polypath.Error, match="no more gradients"):  # who waits may not look
+            own.close()
 
     on_threads(2, be)
 

@@ -66,13 +66,14 @@ std::shared_ptr<nb::object> shared(nb::object object) {
 
 using Function = std::shared_ptr<nb::object>;
 
-// What Python raises becomes an error of the round, in its own words.
+// What Python raises becomes an error of the round, in its own words; but Ctrl-C stays what it is.
 template <class Call>
 auto ask_python(Call call) {
   const nb::gil_scoped_acquire locked;
   try {
     return call();
   } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
     fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
          error.what(), "Correct the function that was given for it.");
   } catch (const nb::cast_error&) {
@@ -239,9 +240,11 @@ void bind_calls(nb::class_<CollectiveRank>& rank) {
            "Wait for all ranks, and until no message between nodes is under way.")
       .def("synchronize", &CollectiveRank::synchronize,
            "Wait for what this rank has enqueued; Error for what any rank has found to be wrong.")
-      .def(
-          "close", &CollectiveRank::close,
-          "End this rank when its work is done and all other ranks end, too; Error as synchronize.")
+      .def("finish_call", &CollectiveRank::finish_call, "stream"_a,
+           "Wait for the stream of a call that waits for its own end; errors are the call's.")
+      .def("close", &CollectiveRank::close,
+           "End this rank when its work is done and all other ranks end, too; Error if something "
+           "is wrong that no call has raised.")
       .def("abandon", &CollectiveRank::abandon, "why"_a,
            "End this rank and wait for nobody: calls of the others fail and say why.")
       .def_static(

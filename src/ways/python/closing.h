@@ -2,6 +2,7 @@
 // Ranks that end without a caller who would get their error: dropped ones, and those that are left
 // when the program ends. Ranks of one process wait for each other, so that each needs a thread.
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,17 +35,27 @@ class Closing {
 
   /// Ends a rank in a thread of its own.
   void begin(Ending ending);
-  /// Keeps an error for finish().
-  void note(const std::optional<Error>& problem);
+  /// Ends it here. Passes on what interrupts it.
+  void end(Ending ending);
   /// Ends these ranks together, and waits for those that have begun to end. Returns the errors that
-  /// the program has not been told.
+  /// the program has not been told. Passes on what interrupts it, once all have given up.
   std::vector<std::string> finish(const std::vector<CollectiveRank*>& ranks);
 
  private:
-  void note_untold(Ending& ending, const std::optional<Error>& problem);
+  /// A rank that ends.
+  struct Work {
+    std::shared_ptr<RankHealth> health;
+    std::shared_ptr<std::atomic<bool>> is_over;
+    std::thread thread;
+  };
+
+  [[nodiscard]] static std::vector<Ending> endings_of(const std::vector<CollectiveRank*>& ranks);
+  void end_all(std::vector<Ending> endings);
+  [[nodiscard]] std::vector<Work> take_work();
+  static void await(const std::vector<Work>& all);
 
   std::mutex mutex_;
-  std::vector<std::thread> threads_;
+  std::vector<Work> work_;
   std::vector<std::string> problems_;
 };
 

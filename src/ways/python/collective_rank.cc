@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/interruption.h"
+#include "core/quietly.h"
 #include "ways/python/closing.h"
 #include "ways/python/ctrl_c.h"
 
@@ -68,7 +69,7 @@ CollectiveRank::~CollectiveRank() {
   if (!ranks_) return;
   Ending ending{context_, std::move(ranks_), health_};
   if (ends_beside_) Closing::of_process().begin(std::move(ending));
-  else Closing::of_process().note(ending.close());
+  else (void)quietly([&] { Closing::of_process().end(std::move(ending)); });
 }
 
 bool CollectiveRank::is_elsewhere() const { return getpid() != process_; }
@@ -152,7 +153,20 @@ void CollectiveRank::await_messages() {
 }
 
 void CollectiveRank::synchronize() {
-  in_turn([](Collectives& ranks) { ranks.synchronize(); });
+  const nb::gil_scoped_release unlocked;
+  const EndsByCtrlC ends_by_ctrl_c;
+  const auto lock = turn();
+  ranks().synchronize();
+}
+
+void CollectiveRank::finish_call(Stream& stream) {
+  const nb::gil_scoped_release unlocked;
+  try {
+    stream.synchronize();
+  } catch (const Error&) {
+    health_->note_told();
+    throw;
+  }
 }
 
 void CollectiveRank::close() {
@@ -163,15 +177,15 @@ void CollectiveRank::close() {
   end();
 }
 
-// The communicator goes with the rank, so that its last word is kept.
+// A program that has been told by a call what is wrong, and goes on, knows what it does.
 void CollectiveRank::end() {
   if (!ranks_) return;
   const bool is_known = health_->is_known();
   Ending ending{context_, std::move(ranks_), health_};
   const auto problem = ending.close();
-  if (!problem) return;
+  if (!problem || is_known) return;
   health_->note_told();
-  if (!is_known) throw Error(*problem);
+  throw Error(*problem);
 }
 
 void CollectiveRank::abandon(const std::string& why) {

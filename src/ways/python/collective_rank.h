@@ -67,7 +67,10 @@ class CollectiveRank {
   void await_messages();
   /// Waits for what is queued. Error for what any rank has found to be wrong.
   void synchronize();
-  /// Waits for what is queued and for all other ranks to end theirs. Error as synchronize().
+  /// The same for a stream of a call that waits for its own end.
+  void finish_call(Stream& stream);
+  /// Waits for what is queued and for all other ranks to end theirs. Error as synchronize(), unless
+  /// a call has told the program.
   void close();
   /// Ends this rank without waiting for others: their calls fail and say why.
   void abandon(const std::string& why);

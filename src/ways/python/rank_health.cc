@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/quietly.h"
+
 namespace polypath::python {
 
 void RankHealth::begin(Communicator& communicator) {
@@ -17,13 +19,13 @@ void RankHealth::end(std::optional<Error> problem) {
 
 void RankHealth::check() {
   const std::scoped_lock lock(mutex_);
-  try {
-    if (communicator_ != nullptr) communicator_->check();
-    else if (problem_) throw Error(*problem_);
-  } catch (const Error&) {
-    is_known_ = true;
-    throw;
-  }
+  if (communicator_ != nullptr) communicator_->check();
+  else if (problem_) throw Error(*problem_);
+}
+
+void RankHealth::abort(const std::string& why) {
+  const std::scoped_lock lock(mutex_);
+  if (communicator_ != nullptr) communicator_->abort(why);
 }
 
 bool RankHealth::may_fail() {
@@ -37,11 +39,9 @@ bool RankHealth::is_known() {
 }
 
 void RankHealth::note_told() {
-  try {
-    check();
-  } catch (const Error&) {
-    return;  // check() has noted it
-  }
+  const bool is_well = quietly([this] { check(); });
+  const std::scoped_lock lock(mutex_);
+  is_known_ = is_known_ || !is_well;
 }
 
 void StreamUsers::add(const std::shared_ptr<RankHealth>& user) {

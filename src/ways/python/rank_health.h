@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "communicator/communicator.h"
@@ -20,13 +21,16 @@ class RankHealth {
   void begin(Communicator& communicator);
   /// The rank has ended: well, or by an error that everybody who still waits is told.
   void end(std::optional<Error> problem);
-  /// Error if something has failed; it is known to the program then.
+  /// Error if something has failed.
   void check();
+  /// Gives all up, if it has not ended.
+  void abort(const std::string& why);
   /// False once there is nothing more to be said.
   [[nodiscard]] bool may_fail();
-  /// True if the program has been told.
+  /// True if the program has been told by a call, and goes on nevertheless. Who only waited for
+  /// results may not have looked.
   [[nodiscard]] bool is_known();
-  /// Notes an error that the program gets from a call, if it is the end of the group.
+  /// Notes that the program gets an error from a call, if it is the end of the group.
   void note_told();
 
  private:
