@@ -38,6 +38,7 @@ std::vector<std::string> words_of(const std::string& text) {
 std::vector<std::string> command_of(const Case& of) {
   std::vector<std::string> command = words_of(of.words);
   command.insert(command.begin(), {std::string("harm_") + of.program, of.scenario});
+  command.emplace_back("watchdog=120");  // milliseconds: chaos puts nothing off for more than five
   return command;
 }
 
