@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "support/effort.h"
 #include "ways/preload/program_run.h"
 
 namespace polypath::preload::harm_faults_test {
@@ -59,10 +60,11 @@ std::vector<std::string> single_faults(const Counts& counts, bool few) {
     if (cannot_fail(function) || (own != counts.plain.end() && own->second >= count)) continue;
     found.push_back(all_later(function, count / 2));
     if (few) continue;
-    found.push_back(one_use(function, count / 2));
     found.push_back(one_use(function, 1));
-    found.push_back(all_later(function, 1));
     found.push_back(one_use(function, count));
+    if (!test::is_long()) continue;
+    found.push_back(one_use(function, count / 2));
+    found.push_back(all_later(function, 1));
   }
   return found;
 }
