@@ -6,12 +6,17 @@ from typing import Any
 
 from polypath._core import Buffer
 from polypath.frameworks.arrays import NUMPY
+from polypath.frameworks.type_names import (
+    has_bytes,
+    item_size_of,
+    name_of_buffer,
+    name_of_interface,
+)
 from polypath.memory import UNTYPED, Framework, Memory
 from polypath.messages import message
 from polypath.process_context import process_context
 from polypath.streams import GpuStream
 
-KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}  # of NumPy's type strings
 LEGACY_STREAM = 1  # CUDA's other name for the default stream, which is 0
 DLPACK_HOSTS = (1, 3)  # kDLCPU and kDLCUDAHost: what the host can read
 
@@ -39,9 +44,10 @@ class Anything(Framework):
         if not view.c_contiguous:
             return NUMPY.memory(np.asarray(view))
         read = NUMPY.memory(np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8))
-        item_size = UNTYPED if view.itemsize == 1 else view.itemsize
-        return Memory(view, self, read.address, read.nbytes, item_size, None,
-                      writable=not view.readonly)  # fmt: skip
+        is_bytes = has_bytes(view)
+        return Memory(view, self, read.address, read.nbytes,
+                      UNTYPED if is_bytes else view.itemsize, None, writable=not view.readonly,
+                      element="" if is_bytes else name_of_buffer(view))  # fmt: skip
 
     def current_stream(self, memory: Memory) -> GpuStream:
         """Return the stream that the object asks others to use, else the default stream."""
@@ -52,7 +58,7 @@ class Anything(Framework):
     def _memory_by_interface(self, thing: Any) -> Memory:
         interface = thing.__cuda_array_interface__
         address, read_only = interface["data"]
-        item_size, shape = int(interface["typestr"][2:]), tuple(interface["shape"])
+        item_size, shape = item_size_of(interface["typestr"]), tuple(interface["shape"])
         nbytes = item_size
         for extent in shape:
             nbytes *= extent
@@ -61,7 +67,7 @@ class Anything(Framework):
         contiguous = not strides or nbytes == 0 or tuple(strides) == _c_strides(shape, item_size)
         return Memory(thing, self, address, nbytes, item_size, gpu, contiguous, not read_only,
                       shape=shape, strides=() if contiguous else tuple(strides),
-                      element=_name_of(interface["typestr"]))  # fmt: skip
+                      element=name_of_interface(interface))  # fmt: skip
 
     def _memory_by_dlpack(self, thing: Any) -> Memory:
         device = thing.__dlpack_device__()[0] if hasattr(thing, "__dlpack_device__") else None
@@ -81,16 +87,6 @@ class Anything(Framework):
 
 def _gpu_of_place(place: str) -> int | None:
     return int(place[3:]) if place.startswith("gpu") else None
-
-
-def _name_of(typestr: str) -> str:
-    """Return NumPy's name of a type, "float32" of "<f4"; "" for one that is not a number."""
-    order, kind, size = typestr[0], typestr[1], int(typestr[2:])
-    if kind == "b":
-        return "bool"
-    if kind not in KINDS:
-        return ""
-    return f"{KINDS[kind]}{8 * size}" if order in "|=<" else typestr
 
 
 def _c_strides(shape: tuple[int, ...], item_size: int) -> tuple[int, ...]:

@@ -7,13 +7,10 @@ import importlib
 import sys
 from typing import Any
 
+from polypath.frameworks.type_names import name_of_dtype, refuse_objects
 from polypath.memory import Framework, Memory
 from polypath.messages import message
 from polypath.streams import GpuStream
-
-
-def _name_of(dtype: Any) -> str:
-    return str(dtype.name if dtype.isnative else dtype.str)
 
 
 class Cupy(Framework):
@@ -32,7 +29,7 @@ class Cupy(Framework):
             gpu=thing.device.id,
             contiguous=thing.flags.c_contiguous,
             shape=tuple(thing.shape),
-            element=_name_of(thing.dtype),
+            element=name_of_dtype(thing.dtype),
             strides=() if thing.flags.c_contiguous else tuple(thing.strides),
         )
 
@@ -70,14 +67,7 @@ class Numpy(Framework):
 
     def memory(self, thing: Any) -> Memory:
         """Return where the array is. TypeError for arrays of Python objects."""
-        if thing.dtype.hasobject:
-            raise TypeError(
-                message(
-                    "array of Python objects cannot be copied",
-                    "its bytes are addresses",
-                    "Convert it to numbers.",
-                )
-            )
+        refuse_objects(thing.dtype)
         return Memory(
             thing,
             self,
@@ -87,7 +77,7 @@ class Numpy(Framework):
             gpu=None,
             contiguous=thing.flags.c_contiguous,
             writable=thing.flags.writeable,
-            element=_name_of(thing.dtype),
+            element=name_of_dtype(thing.dtype),
             shape=thing.shape,
             strides=() if thing.flags.c_contiguous else thing.strides,
         )
