@@ -14,7 +14,7 @@ from polypath.streams import GpuStream, stream_of_rank
 MOST_KNOWN = 4096  # calls that need no second check
 
 # The fields of a Call: tuples are made in less time.
-What = tuple[str, str, int, str | None, tuple[int, ...]]
+What = tuple[str, Any, int, Any, tuple[int, ...]]
 
 
 class Calls:
@@ -54,9 +54,7 @@ class Calls:
         if stream is None:
             self._keep_of_tensors(framework, what, tensor, output, call)
 
-    def send(
-        self, tensor: Any, source: int, destination: int, dtype: str | None, stream: Any
-    ) -> None:
+    def send(self, tensor: Any, source: int, destination: int, dtype: Any, stream: Any) -> None:
         """Give one rank's tensor to another rank; the same errors."""
         framework = framework_of(tensor)
         key = (source, destination, dtype, framework.known_by(tensor, dtype))
@@ -136,13 +134,13 @@ def _checked_call(call: Call, tensor: Any, output: Any, of: Member) -> Collectiv
 
 
 def _checked_message(
-    source: int, destination: int, tensor: Any, dtype: str | None, of: Member
+    source: int, destination: int, tensor: Any, dtype: Any, of: Member
 ) -> CollectiveCall:
     elements = _checked_elements(tensor, dtype)
     return CollectiveCall(*message_arguments(source, destination, elements, dtype, of))
 
 
-def _checked_elements(tensor: Any, dtype: str | None) -> Elements:
+def _checked_elements(tensor: Any, dtype: Any) -> Elements:
     framework = framework_of(tensor)
     elements = framework.elements(tensor, dtype)
     framework.check_gradient(tensor)

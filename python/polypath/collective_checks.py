@@ -14,14 +14,17 @@ of it, of reducescatter what it gets is.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from polypath.element_types import SIZES, size_of
+from polypath.element_types import check_reduced, size_of, type_name
 from polypath.memory import Elements
 from polypath.messages import message
 
 AHEAD = 1 << 32  # an address, where only the distance of two counts
+MOST_ELEMENTS = 1 << 40  # of one call; more are a mistake
+REDUCING = ("allreduce", "reduce", "reducescatter")
 
 
 class Member(NamedTuple):
@@ -36,9 +39,9 @@ class Call(NamedTuple):
     """What is called, but for the memory."""
 
     collective: str
-    op: str
+    op: Any
     root: int
-    dtype: str | None  # where the memory does not say it
+    dtype: Any  # where the memory does not say it
     counts: tuple[int, ...] = ()  # of alltoallv, rank by rank
 
 
@@ -54,6 +57,8 @@ def arguments_of(call: Call, given: Elements, taken: Elements | None, of: Member
     _check_rank("root", call.root, of)
     for each in (given,) if taken is None else (given, taken):
         _check_memory(each, of.gpu, call.dtype)
+    if call.collective in REDUCING:
+        check_reduced(given.type)
     _check_writable(taken or given)
     if call.counts:
         return _arguments_by_counts(call, given, taken, of)
@@ -66,7 +71,8 @@ def arguments_of(call: Call, given: Elements, taken: Elements | None, of: Member
         addresses = (given.address, taken.address)
         _check_apart(given, taken, apart[0] - apart[1])
     ends = addresses[0], addresses[1]
-    return (call.collective, given.type, call.op, call.root, count, *ends, (), taken is None)
+    what = call.collective, given.type, operation_name(call.op), call.root
+    return (*what, count, *ends, (), taken is None)
 
 
 def counts_of(counts: Sequence[Sequence[int]], ranks: int) -> tuple[int, ...]:
@@ -74,22 +80,52 @@ def counts_of(counts: Sequence[Sequence[int]], ranks: int) -> tuple[int, ...]:
 
     ValueError unless each rank has a row with a count of 0 or more for each rank.
     """
-    rows = [tuple(int(count) for count in row) for row in counts]
-    problem = ""
-    if len(rows) != ranks:
+    problem, rows = "", [tuple(row) for row in counts]
+    odd = [count for row in rows for count in row if not _is_whole(count)]
+    if odd:
+        problem = f"{odd[0]} is no whole number"
+    elif len(rows) != ranks:
         problem = f"there are {len(rows)} rows for {ranks} ranks"
     elif any(len(row) != ranks for row in rows):
         problem = f"a row has not {ranks} counts"
     elif any(count < 0 for row in rows for count in row):
         problem = "one is negative"
     if not problem:
-        return tuple(count for row in rows for count in row)
+        return tuple(operator.index(count) for row in rows for count in row)
     wanted = "Pass a row for each rank, with what it gives to each rank."
     raise ValueError(message("these counts cannot be used", problem, wanted))
 
 
+def _is_whole(count: Any) -> bool:
+    try:
+        operator.index(count)
+    except TypeError:
+        return False
+    return True
+
+
+def elements_of(count: Any) -> int:
+    """Return a number of elements. ValueError for one that is none, or beyond all memory."""
+    if _is_whole(count) and 0 <= operator.index(count) <= MOST_ELEMENTS:
+        return operator.index(count)
+    raise ValueError(
+        message(
+            f"{count} elements cannot be prepared",
+            f"a call has a whole number of them, at most {MOST_ELEMENTS}",
+            "Correct it.",
+        )
+    )
+
+
+def operation_name(op: Any) -> str:
+    """Return the name of a reduction where it comes from: ReduceOp.SUM of PyTorch, np.maximum."""
+    if isinstance(op, str):
+        return op
+    return str(getattr(op, "name", None) or getattr(op, "__name__", None) or op)
+
+
 def message_arguments(
-    source: int, destination: int, elements: Elements, dtype: str | None, of: Member
+    source: int, destination: int, elements: Elements, dtype: Any, of: Member
 ) -> Arguments:
     """Return one rank's call where one rank sends another one all elements of a tensor.
 
@@ -122,7 +158,8 @@ def _arguments_by_counts(
         _check_output(given, taken, gets)
         _check_apart(given, taken, None)
     addresses = given.address, (taken or given).address
-    return (call.collective, given.type, call.op, 0, 1, *addresses, call.counts, taken is None)
+    what = call.collective, given.type, operation_name(call.op), 0
+    return (*what, 1, *addresses, call.counts, taken is None)
 
 
 def _check_length(what: str, elements: Elements, wanted: int) -> None:
@@ -174,8 +211,9 @@ def _part(given: Elements, taken: Elements | None, collective: str, ranks: int) 
     return given.length // parts
 
 
-def _check_memory(elements: Elements, gpu: int, dtype: str | None) -> None:
-    if elements.gpu != gpu:
+def _check_memory(elements: Elements, gpu: int, dtype: Any) -> None:
+    is_nowhere = elements.length == 0 and elements.gpu is None  # memory without bytes may be
+    if elements.gpu != gpu and not is_nowhere:
         where = "the host" if elements.gpu is None else f"gpu{elements.gpu}"
         raise ValueError(
             message(
@@ -195,7 +233,7 @@ def _check_memory(elements: Elements, gpu: int, dtype: str | None) -> None:
     _check_type(elements, dtype)
 
 
-def _check_type(elements: Elements, dtype: str | None) -> None:
+def _check_type(elements: Elements, dtype: Any) -> None:
     if not elements.type:
         raise ValueError(
             message(
@@ -204,7 +242,7 @@ def _check_type(elements: Elements, dtype: str | None) -> None:
                 'Say what they are: dtype="float32".',
             )
         )
-    if dtype not in (None, elements.type):
+    if dtype is not None and type_name(dtype) != elements.type:
         raise ValueError(
             message(
                 f"elements of type {elements.type} are not {dtype}",
@@ -212,8 +250,7 @@ def _check_type(elements: Elements, dtype: str | None) -> None:
                 "Leave dtype out.",
             )
         )
-    if elements.type not in SIZES:
-        size_of(elements.type)  # says which types there are
+    type_name(elements.type)  # says which types there are
 
 
 def _check_output(given: Elements, taken: Elements, wanted: int) -> None:

@@ -11,8 +11,13 @@ from typing import Any
 
 from polypath._core import CollectiveCall, CollectiveRank, Context, Meeting, fail_at_exit
 from polypath.collective_calls import Calls
-from polypath.collective_checks import addresses_like, counts_of
-from polypath.element_types import size_of
+from polypath.collective_checks import (
+    addresses_like,
+    counts_of,
+    elements_of,
+    operation_name,
+)
+from polypath.element_types import size_of, type_name
 from polypath.process_context import process_context
 from polypath.rank_meeting import Rounds, rank_place, rounds_of_mpi, rounds_of_torch
 
@@ -28,10 +33,12 @@ class Collectives:
     for all ranks; those of 8 MiB and more may wait for the others' for 1 ms, and for 0.1 s where
     they are captured. A captured stream takes calls that have been made or prepared before; all
     ranks capture them then, and replay them together. Tensors are contiguous, on this rank's GPU,
-    of PyTorch or CuPy, polypath.Buffer, or anything with `__cuda_array_interface__`. Elements are
-    float16, bfloat16, float32, float64 or integers of 8 to 64 bits; `dtype` names the type where
-    the memory does not say it (Buffer). `op` is "sum", "product", "min", "max" or "average". All
-    ranks get the same bits, in every run.
+    of PyTorch or CuPy, polypath.Buffer, or anything with `__cuda_array_interface__`; they may be
+    empty. Elements are float16, bfloat16, float32, float64 or integers of 8 to 64 bits, and where
+    nothing is reduced also bool or floats of 8 bits; `dtype` names the type where the memory does
+    not say it (Buffer). `op` is "sum", "product", "min", "max" or "average". Names of NumPy,
+    PyTorch and others do as well: np.float32, "bf16", "avg", ReduceOp.SUM. All ranks get the same
+    bits, in every run. Among one rank calls are copies.
 
     Stream order: on `stream`, a handle or a stream of PyTorch or CuPy; None stands for the
     framework's current stream of this GPU. A Buffer without a stream waits until all is done.
@@ -146,23 +153,23 @@ class Collectives:
     # --- what they do ---
 
     def all_reduce(
-        self, tensor: Any, output: Any = None, op: str = "sum", stream: Any = None, *,
-        dtype: str | None = None,
+        self, tensor: Any, output: Any = None, op: Any = "sum", stream: Any = None, *,
+        dtype: Any = None,
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors, element by element, for all ranks; None: in place."""
         self._calls.run(("allreduce", op, 0, dtype, ()), tensor, output, stream)
 
     def reduce(
-        self, tensor: Any, root: int = 0, output: Any = None, op: str = "sum", stream: Any = None,
-        *, dtype: str | None = None,
+        self, tensor: Any, root: int = 0, output: Any = None, op: Any = "sum", stream: Any = None,
+        *, dtype: Any = None,
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors for the root; the output counts there only."""
         output = output if self.rank == root else None
         self._calls.run(("reduce", op, root, dtype, ()), tensor, output, stream)
 
     def reduce_scatter(
-        self, tensor: Any, output: Any = None, op: str = "sum", stream: Any = None, *,
-        dtype: str | None = None,
+        self, tensor: Any, output: Any = None, op: Any = "sum", stream: Any = None, *,
+        dtype: Any = None,
     ) -> None:  # fmt: skip
         """Reduce all ranks' tensors; rank r gets part r of as many parts as ranks.
 
@@ -171,7 +178,7 @@ class Collectives:
         self._calls.run(("reducescatter", op, 0, dtype, ()), tensor, output, stream)
 
     def all_gather(
-        self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
+        self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: Any = None
     ) -> None:
         """Give all ranks' tensors to all ranks, one after another.
 
@@ -180,14 +187,14 @@ class Collectives:
         self._calls.run(("allgather", "sum", 0, dtype, ()), tensor, output, stream)
 
     def all_to_all(
-        self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: str | None = None
+        self, tensor: Any, output: Any = None, stream: Any = None, *, dtype: Any = None
     ) -> None:
         """Give part r of each rank's tensor to rank r; None: in place."""
         self._calls.run(("alltoall", "sum", 0, dtype, ()), tensor, output, stream)
 
     def all_to_all_v(
         self, tensor: Any, counts: Sequence[Sequence[int]], output: Any = None, stream: Any = None,
-        *, dtype: str | None = None,
+        *, dtype: Any = None,
     ) -> None:  # fmt: skip
         """Give `counts[i][j]` elements of rank i's tensor to rank j; None: in place.
 
@@ -200,7 +207,7 @@ class Collectives:
 
     def send_receive(
         self, tensor: Any, source: int, destination: int, stream: Any = None, *,
-        dtype: str | None = None,
+        dtype: Any = None,
     ) -> None:  # fmt: skip
         """Give one rank's tensor to another rank, into its own. All ranks call it.
 
@@ -209,13 +216,13 @@ class Collectives:
         self._calls.send(tensor, source, destination, dtype, stream)
 
     def broadcast(
-        self, tensor: Any, root: int = 0, stream: Any = None, *, dtype: str | None = None
+        self, tensor: Any, root: int = 0, stream: Any = None, *, dtype: Any = None
     ) -> None:
         """Give the root's tensor to all ranks, into theirs."""
         self._calls.run(("broadcast", "sum", root, dtype, ()), tensor, None, stream)
 
     def prepare(
-        self, collective: str, elements: int, dtype: str, *, op: str = "sum", root: int = 0,
+        self, collective: str, elements: int, dtype: Any, *, op: Any = "sum", root: int = 0,
         in_place: bool = True, counts: Sequence[Sequence[int]] = (),
     ) -> dict[str, Any]:  # fmt: skip
         """Make what such calls need, and return what was chosen for them.
@@ -227,9 +234,12 @@ class Collectives:
         The answer has algorithm, executor, piece_bytes, several_paths and predicted_seconds, which
         is None among nodes: nothing is predicted there.
         """
-        where = addresses_like(collective, elements * size_of(dtype), in_place, self.rank)
+        element = type_name(dtype)
+        size = elements_of(elements) * size_of(element)
+        where = addresses_like(collective, size, in_place, self.rank)
         blocks = counts_of(counts, self.size) if counts else ()
-        call = CollectiveCall(collective, dtype, op, root, elements, *where, blocks, in_place)
+        name = operation_name(op)
+        call = CollectiveCall(collective, element, name, root, elements, *where, blocks, in_place)
         self._rank.prepare(call)
         return self._rank.chosen(call)
 

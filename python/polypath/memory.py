@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polypath._core import CollectiveRank, TensorCalls
-from polypath.element_types import size_of
+from polypath.element_types import size_of, type_name
 from polypath.messages import message
 from polypath.streams import GpuStream, StreamHandle
 
@@ -88,16 +88,17 @@ class Framework:
         """Return where the tensor is. TypeError if that cannot be said."""
         raise NotImplementedError
 
-    def elements(self, thing: Any, dtype: str | None) -> Elements:
+    def elements(self, thing: Any, dtype: Any) -> Elements:
         """Return what a collective must know; of untyped memory the elements are of `dtype`."""
         memory = self.memory(thing)
         if memory.item_size != UNTYPED:
             count, kind = memory.nbytes // memory.item_size, memory.element
         else:
-            count, kind = memory.nbytes // size_of(dtype or "uint8"), dtype or ""
+            kind = "" if dtype is None else type_name(dtype)
+            count = memory.nbytes // size_of(kind or "uint8")
         return Elements(memory.address, count, kind, memory.gpu, memory.plain, memory.writable)
 
-    def known_by(self, thing: Any, dtype: str | None) -> Hashable:
+    def known_by(self, thing: Any, dtype: Any) -> Hashable:
         """Return all that a collective's checks look at, to know a call that has passed them.
 
         Whatever they find out later to be wrong must make it another value.

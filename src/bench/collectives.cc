@@ -83,7 +83,7 @@ std::vector<Seconds> times_of(const OpenMachine& opened, const CollectivePlan& p
 
 bool verified_run(const OpenMachine& opened, const CollectiveRequest& request,
                   const CollectiveProgram& program) {
-  Group group(opened, request, {});
+  Group group(opened, request, {.flip = opened.simulation().flip});
   for (int run = 0; run < 2; ++run) {
     group.memory().fill();
     group.run(program);

@@ -72,7 +72,7 @@ Bytes that_fits(const Operation& operation, Bytes bytes, Bytes room) {
 
 bool verified_run(const OpenMachine& opened, const Operation& operation, const Request& request,
                   Bytes bytes) {
-  OperationRun operation_run(opened.afresh(), operation, bytes);
+  OperationRun operation_run(opened.afresh({.flip = opened.simulation().flip}), operation, bytes);
   for (int i = 0; i < warm_up_runs(request.settings); ++i) {
     operation_run.fill();
     operation_run.run(request.options, i == 0 ? request.window : 1);

@@ -8,23 +8,25 @@
 namespace polypath::bench {
 namespace {
 
-// Until nothing is done for the first time any more; that times scatter is no reason to go on.
+// Until nothing is done for the first time any more; that times scatter is no reason to go on. All
+// of it is compared, for what is done for the first time is done in another way.
 bool warm_up(OperationRun& operation_run, const Request& request) {
   bool right = true;
   Steadiness steadiness(warm_up_runs(request.settings) + 1);
   const int most = most_warm_up_runs(operation_run, request.settings);
   operation_run.run_driver(request.window);
   for (int i = 0; i < most && !steadiness.reached(); ++i) {
-    const bool compare = request.verify && (i == 0 || i == warm_up_runs(request.settings) - 1);
-    if (compare) operation_run.fill();
+    if (request.verify) operation_run.fill();
     operation_run.run(request.options, request.window);
     steadiness.note({{}, operation_run.instantiations(), operation_run.results()});
-    if (compare) right = right && operation_run.verify();
+    if (request.verify) right = operation_run.verify() && right;
   }
   return right;
 }
 
+// What the last of the timed runs has left, and one run more.
 bool verified_again(OperationRun& operation_run, const Request& request) {
+  if (!operation_run.verify()) return false;
   operation_run.fill();
   operation_run.run(request.options, request.window);
   return operation_run.verify();

@@ -60,24 +60,24 @@ void NodeRank::reduce(Address own, Bytes bytes, const Reduction& reduction, Stre
   const auto others = static_cast<std::uint64_t>(nodes() - 1);
   const auto before = static_cast<std::uint64_t>(node());
   const auto value_of = [&](std::uint64_t other) { return arrived() + bytes * other; };
-  std::vector<std::pair<Address, Address>> sums;
-  for (std::uint64_t other = 1; other < before; ++other)
-    sums.emplace_back(value_of(0), value_of(other));
-  if (before > 0) sums.emplace_back(own, value_of(0));
-  for (std::uint64_t other = before; other < others; ++other)
-    sums.emplace_back(own, value_of(other));
-  for (std::size_t i = 0; i < sums.size(); ++i) {
+  const auto add = [&](Address into, Address from, std::uint64_t nodes_into,
+                       std::uint64_t nodes_from) {
     Reduction used = reduction;
-    if (used.operation == ReduceOperator::average && i + 1 < sums.size())
-      used.operation = ReduceOperator::sum;
-    used.divisor = size();
-    driver_.reduce({.destination = sums[i].first,
+    used.values = size();
+    used.into = static_cast<int>(nodes_into) * locals();
+    used.from = static_cast<int>(nodes_from) * locals();
+    driver_.reduce({.destination = into,
                     .destination_place = gpu_,
-                    .source = sums[i].second,
+                    .source = from,
                     .source_place = gpu_,
                     .bytes = bytes},
                    used, stream);
-  }
+  };
+  for (std::uint64_t other = 1; other < before; ++other)
+    add(value_of(0), value_of(other), other, 1);
+  if (before > 0) add(own, value_of(0), 1, before);
+  for (std::uint64_t other = before; other < others; ++other)
+    add(own, value_of(other), other + 1, 1);
 }
 
 // A kernel that is loaded while streams wait for other ranks may have to wait for them.
@@ -100,7 +100,7 @@ int AmongNodes::pieces_of_whole(int times) const {
 
 Reduction AmongNodes::in_node() const {
   Reduction reduction = call_.reduction;
-  if (reduction.operation == ReduceOperator::average) reduction.operation = ReduceOperator::sum;
+  reduction.values = rank_.size();
   return reduction;
 }
 

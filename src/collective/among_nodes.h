@@ -113,7 +113,7 @@ class AmongNodes {
   [[nodiscard]] Part piece_of(int piece, int pieces) const {
     return part_of(whole(), piece, pieces, element());
   }
-  /// Of sums, which are divided when all are added up.
+  /// An average is one of all ranks', of which those of the node come first.
   [[nodiscard]] Reduction in_node() const;
   /// In the caller's stream: a copy, and what the ranks of the node do, with elements of the type
   /// of the call.

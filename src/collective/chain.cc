@@ -158,7 +158,7 @@ class RankChain {
     composer_.send(std::move(messages));
     for (const auto& [number, piece, operands, result] : additions)
       sums_[static_cast<std::size_t>(item)][number] =
-          fold(composer_, operands, piece.bytes, last_if(of_segment == last()), result);
+          fold(composer_, operands, piece.bytes, result);
   }
 
   // The sum so far, and the values of the segment's ranks.

@@ -74,6 +74,7 @@ void Collectives::prepare(const CollectiveCall& call) {
 // Within the nodes each piece has a choice of its own.
 ChosenWay Collectives::chosen(const CollectiveCall& call) {
   if (among_nodes_) return {.algorithm = "nodes", .piece = among_nodes_->piece(), .predicted = {}};
+  if (of_node_->stays_at_home(call)) return {.algorithm = "copy", .piece = {}, .predicted = {}};
   const CollectiveDraft& draft = of_node_->chosen(call);
   return {.algorithm = draft.algorithm->name,
           .executor = draft.executor,

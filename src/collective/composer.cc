@@ -126,6 +126,7 @@ void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
   node.hop = hop;
   node.source = from, node.destination = to, node.bytes = bytes;
   node.queue = queue(hop.valid() ? queue_of(machine_, hop) : Queue{{}, place_of(to)});
+  if (averages()) counts_.copy(from, to, bytes);
   add(node);
 }
 
@@ -136,14 +137,16 @@ void Composer::copy(Slice from, Slice to, Bytes bytes) {
            bytes);
 }
 
-void Composer::reduce(Slice into, Slice from, Bytes bytes, Turn turn) {
+void Composer::reduce(Slice into, Slice from, Bytes bytes) {
   if (bytes.value == 0) return;
   Node node;
   node.operation = Operation::reduce;
   node.reduction = request_.reduction;
-  if (request_.reduction.operation == ReduceOperator::average) {
-    if (turn == Turn::last) node.reduction.divisor = ranks();
-    else node.reduction.operation = ReduceOperator::sum;
+  if (averages()) {
+    Reduction& reduction = node.reduction;
+    reduction.values = averaged();
+    reduction.into = counts_.at(into, bytes), reduction.from = counts_.at(from, bytes);
+    counts_.set(into, bytes, reduction.into + reduction.from);
   }
   node.source = from, node.destination = into, node.bytes = bytes;
   node.queue = queue(Queue{{}, place_of(into)});
@@ -230,8 +233,10 @@ void Composer::run(KernelCall call) {
 KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) const {
   const DriverBehaviour& driver = machine_.driver;
   const PlaceId gpu = request_.ranks[static_cast<std::size_t>(rank)];
+  Reduction reduction = request_.reduction;
+  reduction.values = averaged();
   const MailCall part{.mail = mail,
-                      .reduction = request_.reduction,
+                      .reduction = reduction,
                       .rank = rank,
                       .ranks = ranks(),
                       .box = mail_box(ranks(), mail)};

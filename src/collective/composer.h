@@ -6,6 +6,7 @@
 // adapters do not reach GPUs are three copies each, by way of two hosts; while one piece is on the
 // network the next one is on its way to it.
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "collective/parts.h"
 #include "collective/request.h"
 #include "collective/tuning.h"
+#include "collective/value_counts.h"
 #include "kernels/mail.h"
 #include "machine/nodes.h"
 #include "model/path.h"
@@ -32,10 +34,6 @@ struct Message {
   Slice to;
   Bytes bytes;
 };
-
-/// Whether a reduction is the last one of its elements, which an average divides.
-enum class Turn { not_last, last };
-constexpr Turn last_if(bool is_last) { return is_last ? Turn::last : Turn::not_last; }
 
 class Composer {
  public:
@@ -69,9 +67,8 @@ class Composer {
   void copy(Slice from, Slice to, Bytes bytes);
   /// Messages at the same time; their order is that of issue.
   void send(std::vector<Message> messages);
-  /// into = into ∘ from, both of one GPU. Of all reductions that an element goes through exactly
-  /// one, the last, has to say so.
-  void reduce(Slice into, Slice from, Bytes bytes, Turn turn);
+  /// into = into ∘ from, both of one GPU.
+  void reduce(Slice into, Slice from, Bytes bytes);
 
   /// One kernel per rank and piece that mailboxes hold: each sends what begins at `from(rank)`, or
   /// one part of it to each rank, and reduces what arrives in the order of the ranks, or stores it
@@ -91,6 +88,11 @@ class Composer {
     return request_.ranks[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
+  [[nodiscard]] bool averages() const {
+    return request_.reduction.operation == ReduceOperator::average;
+  }
+  /// Of how many values an average is: of all ranks' at least.
+  [[nodiscard]] int averaged() const { return std::max(request_.reduction.values, ranks()); }
   int queue(const Queue& queue);
   [[nodiscard]] KernelCall mail_of(int rank, const Mail& mail, Slice from, Slice to) const;
   int first_mailbox();
@@ -118,6 +120,7 @@ class Composer {
   int meetings_ = 0;
   std::optional<int> first_mailbox_;
   Dependences dependences_;
+  ValueCounts counts_;  ///< of an average
   std::map<Queue, int> queues_;
   struct Slots {
     std::vector<int> buffers;

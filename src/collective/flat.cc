@@ -95,8 +95,7 @@ class Flat {
         kept ? output(rank, part.offset) : composer_.input(rank, part.offset), kept};
     std::optional<Slice> result;
     if (has_output(rank)) result = output(rank, part.offset);
-    held_[static_cast<std::size_t>(rank)] =
-        fold(composer_, operands, part.bytes, Turn::last, result);
+    held_[static_cast<std::size_t>(rank)] = fold(composer_, operands, part.bytes, result);
   }
 
   // The root gives each rank its part.

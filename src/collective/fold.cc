@@ -17,19 +17,16 @@ std::size_t place_of(const std::vector<Operand>& operands, const std::optional<S
 
 }  // namespace
 
-Slice fold(Composer& composer, const std::vector<Operand>& operands, Bytes bytes, Turn turn,
+Slice fold(Composer& composer, const std::vector<Operand>& operands, Bytes bytes,
            std::optional<Slice> result) {
   const std::size_t at = place_of(operands, result);
   const auto own = operands.begin() + static_cast<std::ptrdiff_t>(at);
-  const auto turn_of = [&](std::size_t next) {
-    return next == operands.size() ? turn : Turn::not_last;
-  };
   if (at > 0) {
-    const Slice before = fold(composer, {operands.begin(), own}, bytes, Turn::not_last);
-    composer.reduce(own->at, before, bytes, turn_of(at + 1));
+    const Slice before = fold(composer, {operands.begin(), own}, bytes);
+    composer.reduce(own->at, before, bytes);
   }
   for (std::size_t next = at + 1; next < operands.size(); ++next)
-    composer.reduce(own->at, operands[next].at, bytes, turn_of(next + 1));
+    composer.reduce(own->at, operands[next].at, bytes);
   return own->at;
 }
 

@@ -21,9 +21,8 @@ struct Operand {
 
 /// Reduces `operands`, of one GPU and in the order of their ranks, and returns where the result is:
 /// in `result`, which is one of the operands, or if there is none in one that may change, or the
-/// only one. `turn` says whether the last of the reductions is the last one of its elements; it
-/// must not be if there is one operand. Of operands two or more, one of the first two may change.
-Slice fold(Composer& composer, const std::vector<Operand>& operands, Bytes bytes, Turn turn,
+/// only one. Of operands two or more, one of the first two may change.
+Slice fold(Composer& composer, const std::vector<Operand>& operands, Bytes bytes,
            std::optional<Slice> result = std::nullopt);
 
 }  // namespace polypath

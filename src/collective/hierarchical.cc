@@ -43,42 +43,36 @@ class Hierarchical {
 
   void reduce_in_groups(const Part& piece) {
     std::vector<Message> messages;
-    std::vector<Sum> sums;
+    std::vector<Slice> sums;
     for (const auto& group : groups_)
       for (std::size_t member = 1; member < group.size(); ++member) {
         messages.push_back({composer_.input(group[member], piece.offset),
                             composer_.slot(group[member], group.front(), piece.bytes),
                             piece.bytes});
-        sums.push_back({composer_.output(group.front(), piece.offset),
-                        last_if(leaders() == 1 && member == group.size() - 1)});
+        sums.push_back(composer_.output(group.front(), piece.offset));
       }
     send_and_reduce(messages, sums);
   }
 
   void reduce_among_leaders(const Part& piece) {
     std::vector<Message> messages;
-    std::vector<Sum> sums;
+    std::vector<Slice> sums;
     for (int distance = 1; distance < leaders(); ++distance)
       for (int from = 0; from < leaders(); ++from) {
         const int to = (from + distance) % leaders();
         const Part part = part_of_leader(piece, to);
         messages.push_back({composer_.output(leader(from), part.offset),
                             composer_.slot(leader(from), leader(to), part.bytes), part.bytes});
-        sums.push_back(
-            {composer_.output(leader(to), part.offset), last_if(distance == leaders() - 1)});
+        sums.push_back(composer_.output(leader(to), part.offset));
       }
     send_and_reduce(messages, sums);
   }
 
-  // Where a message is added.
-  struct Sum {
-    Slice at;
-    Turn turn;
-  };
-  void send_and_reduce(const std::vector<Message>& messages, const std::vector<Sum>& sums) {
+  // Each message is added to one of the sums.
+  void send_and_reduce(const std::vector<Message>& messages, const std::vector<Slice>& sums) {
     composer_.send(messages);
     for (std::size_t i = 0; i < messages.size(); ++i)
-      composer_.reduce(sums[i].at, messages[i].to, messages[i].bytes, sums[i].turn);
+      composer_.reduce(sums[i], messages[i].to, messages[i].bytes);
   }
 
   void give_to_leaders(const Part& piece) {

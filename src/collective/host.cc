@@ -135,7 +135,7 @@ class Host {
     for (int rank = 0; rank < ranks_; ++rank)
       if (!operands[index_of(rank)].empty())
         value(piece, rank) = fold(composer_, operands[index_of(rank)],
-                                  parts_.part(rank, piece).bytes, Turn::last, result(piece, rank));
+                                  parts_.part(rank, piece).bytes, result(piece, rank));
   }
 
   // Where the values of a rank's part are once all have arrived: one of them in its output, which

@@ -65,7 +65,7 @@ class HostOneshot {
       }
     for (int rank = 0; rank < ranks_; ++rank)
       if (has_output(rank))
-        (void)fold(composer_, operands[index_of(rank)], piece.bytes, Turn::last,
+        (void)fold(composer_, operands[index_of(rank)], piece.bytes,
                    composer_.output(rank, piece.offset));
   }
 

@@ -68,8 +68,7 @@ class KNomial {
     composer_.send(messages);
     for (int extra = full_; extra < composer_.ranks(); ++extra)
       composer_.reduce(composer_.output(proxy(extra), piece.offset),
-                       messages[static_cast<std::size_t>(extra - full_)].to, piece.bytes,
-                       Turn::not_last);
+                       messages[static_cast<std::size_t>(extra - full_)].to, piece.bytes);
   }
   [[nodiscard]] int proxy(int extra) const { return (extra - full_) % full_; }
 
@@ -82,7 +81,6 @@ class KNomial {
   void reduce(int piece, int digit) {
     std::vector<Message> messages;
     std::vector<Slice> sums;
-    std::vector<Turn> turns;
     for (int distance = 1; distance < radix_; ++distance)
       for (int from = 0; from < full_; ++from) {
         const int to = peer(from, digit, distance);
@@ -90,11 +88,10 @@ class KNomial {
         messages.push_back(
             {values(from, digit, part.offset), composer_.slot(from, to, part.bytes), part.bytes});
         sums.push_back(composer_.output(to, part.offset));
-        turns.push_back(last_if(digit == digits_ - 1 && distance == radix_ - 1));
       }
     composer_.send(messages);
     for (std::size_t i = 0; i < messages.size(); ++i)
-      composer_.reduce(sums[i], messages[i].to, messages[i].bytes, turns[i]);
+      composer_.reduce(sums[i], messages[i].to, messages[i].bytes);
   }
 
   void gather(int piece, int digit) {

@@ -41,8 +41,7 @@ class Leaders : NodeStages {
       operands.push_back(collect(node, 0, piece, held_by(node, piece), messages));
     composer_.send(std::move(messages));
     for (int node = 0; node < nodes_; ++node)
-      fold(composer_, operands[static_cast<std::size_t>(node)], piece.bytes, Turn::not_last,
-           held_by(node, piece));
+      fold(composer_, operands[static_cast<std::size_t>(node)], piece.bytes, held_by(node, piece));
   }
 
   void reduce_among_leaders(const Part& piece) {

@@ -70,7 +70,7 @@ class NodeStages {
   void add_up(const Sums& sums, Bytes bytes, Slice result) const {
     std::vector<Operand> operands;
     for (const auto& [node, at] : sums) operands.push_back({at, true});
-    fold(composer_, operands, bytes, Turn::last, result);
+    fold(composer_, operands, bytes, result);
   }
 
   Composer& composer_;

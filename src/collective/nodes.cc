@@ -69,7 +69,7 @@ class AllReduceOfNodes : NodeStages {
     composer_.send(std::move(messages));
     for (int number = 0; number < nodes_ * local_; ++number) {
       const Part part = piece_of(number % local_, piece);
-      fold(composer_, operands[static_cast<std::size_t>(number)], part.bytes, Turn::not_last,
+      fold(composer_, operands[static_cast<std::size_t>(number)], part.bytes,
            output(number / local_, number % local_, part));
     }
   }
@@ -181,7 +181,7 @@ class ReduceScatterOfNodes : NodeStages {
       }
     composer_.send(std::move(messages));
     for (std::size_t i = 0; i < operands.size(); ++i)
-      sums.push_back(fold(composer_, operands[i], piece.bytes, Turn::not_last, results[i]));
+      sums.push_back(fold(composer_, operands[i], piece.bytes, results[i]));
   }
 
   void sum_of_one(const Part& piece, int distance, std::vector<Slice>& sums) const {

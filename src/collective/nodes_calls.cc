@@ -29,18 +29,13 @@ CallRecord record_of(const CollectiveCall& call) {
 }  // namespace
 
 void NodesCollectives::check_call(const CollectiveCall& call) const {
-  const char* const name = name_of(call.collective);
-  if (call.elements == 0)
-    fail(ErrorCode::invalid_argument, fmt::format("{} of no elements", name), "there must be one");
-  if (has_root(call.collective) && (call.root < 0 || call.root >= size()))
-    fail(ErrorCode::invalid_argument, fmt::format("{} with root {}", name, call.root),
-         fmt::format("there are ranks 0 to {}", size() - 1));
-  if (reduces(call.collective) && !can_reduce(call.reduction.operation, call.reduction.type))
-    fail(ErrorCode::invalid_argument,
-         fmt::format("there is no {} of {}", name_of(call.reduction.operation),
-                     name_of(call.reduction.type)),
-         "averages of whole numbers are not whole", "Use sum, and divide.");
-  if (call.collective == Collective::all_to_all_v) return check_blocks(call);
+  const CollectiveRequest all = request_of(call);
+  check_operation(all);
+  check_counts(all);
+  if (call.collective == Collective::all_to_all_v)
+    return check_memory(call, input_bytes(all, rank()).value > 0,
+                        output_bytes(all, rank()).value > 0);
+  if (call.elements == 0) return;
   const bool is_root = rank() == call.root;
   const bool needs_input = call.collective != Collective::broadcast || is_root;
   const bool needs_output =
@@ -48,16 +43,15 @@ void NodesCollectives::check_call(const CollectiveCall& call) const {
   check_memory(call, needs_input, needs_output);
 }
 
-// Who has nothing to give or to get has no memory.
-void NodesCollectives::check_blocks(const CollectiveCall& call) const {
-  const CollectiveRequest all{.collective = call.collective,
-                              .ranks = std::vector<PlaceId>(static_cast<std::size_t>(size())),
-                              .elements = call.elements,
-                              .reduction = call.reduction,
-                              .in_place = call.in_place,
-                              .counts = call.counts};
-  check_counts(all);
-  check_memory(call, input_bytes(all, rank()).value > 0, output_bytes(all, rank()).value > 0);
+// Where the others are does not matter for it.
+CollectiveRequest NodesCollectives::request_of(const CollectiveCall& call) const {
+  return {.collective = call.collective,
+          .ranks = std::vector<PlaceId>(static_cast<std::size_t>(size())),
+          .elements = call.elements,
+          .reduction = call.reduction,
+          .root = has_root(call.collective) ? call.root : 0,
+          .in_place = call.in_place,
+          .counts = call.counts};
 }
 
 void NodesCollectives::check_memory(const CollectiveCall& call, bool needs_input,

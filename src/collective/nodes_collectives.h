@@ -102,7 +102,7 @@ class NodesCollectives {
   void wait_for(Question is_over);
   void mark_end(StreamHandle stream);
   void check_call(const CollectiveCall& call) const;
-  void check_blocks(const CollectiveCall& call) const;
+  [[nodiscard]] CollectiveRequest request_of(const CollectiveCall& call) const;
   static void check_memory(const CollectiveCall& call, bool needs_input, bool needs_output);
   void enqueue(const CallRecord& record, AmongNodes& call, StreamHandle stream);
   void issue(AmongNodes& call, StreamHandle stream);

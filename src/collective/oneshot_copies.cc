@@ -42,7 +42,7 @@ class OneshotCopies {
       composer_.copy(composer_.input(rank, piece.offset), sum, piece.bytes);
       composer_.reduce(sum,
                        arrived_[static_cast<std::size_t>(number)][static_cast<std::size_t>(rank)],
-                       piece.bytes, Turn::last);
+                       piece.bytes);
     }
   }
 

@@ -24,6 +24,9 @@ namespace {
 // With the other ranks' calls, as a part of what a call takes, and in all.
 constexpr double kPatientFor = 0.25;
 constexpr Seconds kMostPatience{1e-3};
+// A node takes about 0.8 KiB with its part of the structure's text: 50 MiB.
+constexpr std::size_t kMostNodes = 1 << 16;
+constexpr std::size_t kNodesOfCall = 4;      // what a call takes besides, as nodes
 constexpr Seconds kPatienceInCapture{0.05};  // for memory, and as long for the call
 
 std::string said(const Machine& machine, PlaceId gpu) {
@@ -31,8 +34,23 @@ std::string said(const Machine& machine, PlaceId gpu) {
                      machine.place(gpu).name);
 }
 
+// One simulation has no memory of another one. All ranks know it before any of them asks for that.
+void check_simulation(const Driver& driver, Communicator& communicator) {
+  const std::vector<Blob> all = communicator.all_gather(driver.simulation());
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](const Blob& each) { return each != all.front(); });
+  if (other == all.end()) return;
+  fail(ErrorCode::unsupported, "simulated ranks cannot be in different processes or contexts",
+       fmt::format("each simulates a machine of its own, and rank {} another one than rank 0",
+                   other - all.begin()),
+       "Let them be threads that share one context, or use real GPUs.");
+}
+
 // The GPUs of all ranks, from what each has said.
-std::vector<PlaceId> ranks_of(const Machine& machine, const std::vector<Blob>& all) {
+std::vector<PlaceId> ranks_of(const Driver& driver, const Machine& machine, PlaceId own,
+                              Communicator& communicator) {
+  const std::vector<Blob> all = communicator.all_gather(said(machine, own));
+  check_simulation(driver, communicator);
   std::vector<PlaceId> ranks;
   for (const Blob& each : all) {
     const auto gpus = machine.places_of(PlaceKind::gpu);
@@ -85,7 +103,7 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       machine_(machine),
       gpu_(on_agreed_terms(*communicator, settings, gpu)),
       communicator_(std::move(communicator)),
-      ranks_(ranks_of(machine, communicator_->all_gather(said(machine, gpu)))),
+      ranks_(ranks_of(driver, machine, gpu, *communicator_)),
       options_{.executor = Executor::stream,
                .private_memory = true,
                .kernels = has_mail_kernels(driver)},
@@ -95,6 +113,7 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
                                      RankRun::Group{ranks_, rank(), exchange()})),
       open_(std::make_unique<OpenMemory>(driver, gpu, rank(), communicator_->notices(),
                                          communicator_->offers())),
+      ready_(kMostNodes),
       number_(next_number()) {
   try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
                   exchange());
@@ -191,24 +210,30 @@ void RankCollectives::for_all(Action action) {
 }
 
 const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {
-  const auto found = ready_.find(kind);
-  if (found != ready_.end()) return found->second;
-  return ready_.emplace(kind, make_ready(kind)).first->second;
+  if (const Ready* const found = ready_.find(kind)) return *found;
+  Ready made = make_ready(kind);
+  const std::size_t size = made.size();
+  if (ready_.add(kind, std::move(made), size)) number_ = next_number();
+  return *ready_.find(kind);
 }
+
+void RankCollectives::keep_at_most(std::size_t nodes) { ready_.set_most(nodes); }
+
+std::size_t RankCollectives::Ready::size() const { return kNodesOfCall + usual.nodes + open.nodes; }
 
 void RankCollectives::prepare(const CollectiveCall& call) {
   const Kind kind = kind_of(call);
-  if (!ready_.contains(kind)) check(machine_, request_of(kind));
-  for_all([&] { (void)ready(kind); });
+  if (ready_.find(kind) != nullptr) return;
+  check_call(machine_, request_of(kind));
+  if (!stays_at_home(call)) for_all([&] { (void)ready(kind); });
 }
 
 const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const {
-  const auto found = ready_.find(kind_of(call));
-  if (found == ready_.end())
+  const Ready* const made = ready_.find(kind_of(call));
+  if (made == nullptr)
     fail(ErrorCode::invalid_argument, "nothing has been chosen for such a call",
          "it was never prepared", "Prepare or run it first.");
-  const Ready& made = found->second;
-  return made.open.program ? made.open.draft : made.usual.draft;
+  return made->open.program ? made->open.draft : made->usual.draft;
 }
 
 // `enqueue` returns the number of its run.
@@ -262,14 +287,16 @@ std::uint64_t RankCollectives::run_part(const CollectiveCall& call, const Kind& 
 // What is wrong with a call is found before anything is said to the others: it may be corrected.
 void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Kind kind = kind_of(call);
-  const auto found = ready_.find(kind);
-  const bool is_first = found == ready_.end();
-  if (is_first) check(machine_, request_of(kind));
+  const Ready* const found = ready_.find(kind);
+  if (found == nullptr) check_call(machine_, request_of(kind));
   check_memory(call, kind);
   const bool captured = driver_.is_capturing(stream);
-  if (captured && is_first) fail_to_capture();
-  enqueue(is_first ? record_of(kind) : found->second.record, captured,
-          [&] { return run_part(call, kind, ready(kind), stream, captured); });
+  const bool at_home = found == nullptr && stays_at_home(call);
+  if (captured && found == nullptr && !at_home) fail_to_capture();
+  enqueue(found == nullptr ? record_of(kind) : found->record, captured, [&] {
+    return at_home ? copy_at_home(call, kind, stream, captured)
+                   : run_part(call, kind, ready(kind), stream, captured);
+  });
 }
 
 void RankCollectives::run(RepeatedCall& call, StreamHandle stream) {
@@ -285,7 +312,9 @@ void RankCollectives::run(RepeatedCall& call, StreamHandle stream) {
 // Whether memory is open is asked each time, and a root's own copy is none of the program's.
 void RankCollectives::remember(RepeatedCall& call) {
   const Kind kind = kind_of(call.call_);
-  const Ready& made = ready_.at(kind);
+  const Ready* const found = ready_.find(kind);
+  if (found == nullptr) return;  // it stays at home
+  const Ready& made = *found;
   if (made.open.program || has_root(kind.collective)) return;
   const std::vector<Address> buffers = buffers_of(call.call_, kind);
   call.part_ = run_->bind(made.usual.in(false), buffers);

@@ -12,11 +12,11 @@
 // copies then go where they belong. Both give the same bits.
 
 #include <compare>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "collective/bounded_map.h"
 #include "collective/choose.h"
 #include "collective/open_memory.h"
 #include "collective/rank_run.h"
@@ -90,9 +90,17 @@ class RankCollectives {
   void run(const CollectiveCall& call, StreamHandle stream);
   /// The same, with what the call has found out before.
   void run(RepeatedCall& call, StreamHandle stream);
+  /// How many nodes the programs of calls may have that are kept to be called again; the same at
+  /// all ranks. Those that were made first are forgotten first, and made anew when they are called.
+  void keep_at_most(std::size_t nodes);
+  /// Of how many kinds of calls there are programs.
+  [[nodiscard]] std::size_t kinds() const { return ready_.count(); }
   /// Makes what such calls need. Waits for all ranks.
   void prepare(const CollectiveCall& call);
-  /// What was chosen for a call that is prepared.
+  /// True if such a call is a copy within this rank at most: one rank, no elements, or nothing that
+  /// goes to another rank.
+  [[nodiscard]] bool stays_at_home(const CollectiveCall& call) const;
+  /// What was chosen for a call that is prepared and does not stay at home.
   [[nodiscard]] const CollectiveDraft& chosen(const CollectiveCall& call) const;
   /// How many calls have been made in memory that all ranks have opened to each other.
   [[nodiscard]] std::uint64_t open_calls() const { return open_calls_; }
@@ -109,6 +117,7 @@ class RankCollectives {
     Collective collective;
     ElementType type;
     ReduceOperator operation;
+    int averaged;  ///< of an average, at least the ranks
     int root;
     std::uint64_t elements;
     bool in_place;
@@ -119,6 +128,7 @@ class RankCollectives {
     CollectiveDraft draft;
     std::unique_ptr<RankProgram> program = nullptr;
     std::unique_ptr<RankProgram> for_capture = nullptr;  ///< of the same, as nodes of a graph
+    std::size_t nodes = 0;                               ///< of all ranks' parts
 
     [[nodiscard]] const RankProgram& in(bool captured) const {
       return captured ? *for_capture : *program;
@@ -129,6 +139,8 @@ class RankCollectives {
     Way usual;
     /// In memory that all ranks have opened; without a program if that gains nothing.
     Way open = {};
+
+    [[nodiscard]] std::size_t size() const;
   };
 
   [[nodiscard]] AllGather exchange();
@@ -153,8 +165,11 @@ class RankCollectives {
   void for_all(Action action);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call, const Kind& kind) const;
   void copy_own(const CollectiveCall& call, StreamHandle stream);
-  void remember(RepeatedCall& call);
+  void copy_within(Address from, Address to, Bytes bytes, StreamHandle stream);
   /// The number of its run.
+  std::uint64_t copy_at_home(const CollectiveCall& call, const Kind& kind, StreamHandle stream,
+                             bool captured);
+  void remember(RepeatedCall& call);
   std::uint64_t run_part(const CollectiveCall& call, const Kind& kind, const Ready& made,
                          StreamHandle stream, bool captured);
   /// All ranks' memories, if they are open; those of this rank alone are given.
@@ -177,7 +192,7 @@ class RankCollectives {
   std::unique_ptr<RankRun> run_;
   std::unique_ptr<OpenMemory> open_;
   std::uint64_t open_calls_ = 0;
-  std::map<Kind, Ready> ready_;
+  BoundedMap<Kind, Ready> ready_;
   std::uint64_t number_;  ///< of these programs, among those of all objects of the process
   std::unique_ptr<RankProgram> barrier_;
   std::thread release_;  ///< of what waits on the GPU after an abort

@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collective/rank_collectives.h"
 #include "core/error.h"
 #include "core/hash.h"
 
 namespace polypath {
+namespace {
+
+bool averages(const CollectiveCall& call) {
+  return reduces(call.collective) && call.reduction.operation == ReduceOperator::average;
+}
+
+}  // namespace
 
 bool RankCollectives::is_in_place(const CollectiveCall& call) const {
   const Bytes own =
@@ -27,9 +36,10 @@ RankCollectives::Kind RankCollectives::kind_of(const CollectiveCall& call) const
   return {.collective = call.collective,
           .type = call.reduction.type,
           .operation = reduces(call.collective) ? call.reduction.operation : ReduceOperator::sum,
+          .averaged = averages(call) ? std::max(call.reduction.values, size()) : 0,
           .root = has_root(call.collective) ? call.root : 0,
           .elements = call.elements,
-          .in_place = is_in_place(call),
+          .in_place = call.elements > 0 && is_in_place(call),
           .counts = call.collective == Collective::all_to_all_v ? call.counts
                                                                 : std::vector<std::uint64_t>{}};
 }
@@ -38,7 +48,7 @@ CollectiveRequest RankCollectives::request_of(const Kind& kind) const {
   return {.collective = kind.collective,
           .ranks = ranks_,
           .elements = kind.elements,
-          .reduction = {kind.operation, kind.type},
+          .reduction = {kind.operation, kind.type, kind.averaged},
           .root = kind.root,
           .in_place = kind.in_place,
           .counts = kind.counts};
@@ -71,11 +81,33 @@ std::vector<Address> RankCollectives::buffers_of(const CollectiveCall& call,
 // Programs with a root are made for one memory of each rank: what the root gives is where it gets
 // the result, and the other way round.
 void RankCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) {
-  if (!has_root(call.collective) || rank() != call.root || call.input == call.output) return;
+  if (!has_root(call.collective) || rank() != call.root) return;
   if (call.collective == Collective::broadcast && call.output.value == 0) return;
-  driver_.copy_native({.destination = call.output,
-                       .source = call.input,
-                       .bytes = bytes_of(call.reduction.type) * call.elements,
+  copy_within(call.input, call.output, bytes_of(call.reduction.type) * call.elements, stream);
+}
+
+bool RankCollectives::stays_at_home(const CollectiveCall& call) const {
+  return polypath::stays_at_home(request_of(kind_of(call)));
+}
+
+// What a rank has for itself; of one rank that is all it has.
+std::uint64_t RankCollectives::copy_at_home(const CollectiveCall& call, const Kind& kind,
+                                            StreamHandle stream, bool captured) {
+  if (kind.elements == 0) return 0;
+  const CollectiveRequest request = request_of(kind);
+  if (has_root(kind.collective)) copy_own(call, stream);
+  else
+    copy_within(call.input + block_sent(request, rank(), rank()).offset,
+                call.output + block_received(request, rank(), rank()).offset,
+                request.block(rank(), rank()), stream);
+  return captured ? 0 : run_->note(stream);
+}
+
+void RankCollectives::copy_within(Address from, Address to, Bytes bytes, StreamHandle stream) {
+  if (bytes.value == 0 || from == to) return;
+  driver_.copy_native({.destination = to,
+                       .source = from,
+                       .bytes = bytes,
                        .destination_place = gpu_,
                        .source_place = gpu_},
                       stream);
@@ -86,6 +118,7 @@ void RankCollectives::check_memory(const CollectiveCall& call, const Kind& kind)
   bool needs_input = call.collective != Collective::broadcast || is_root;
   bool needs_output =
       !has_root(call.collective) || (call.collective == Collective::reduce) == is_root;
+  if (call.elements == 0) return;
   if (call.collective == Collective::all_to_all_v) {
     const CollectiveRequest request = request_of(kind);
     needs_input = input_bytes(request, rank()).value > 0;

@@ -105,6 +105,7 @@ RankCollectives::Way RankCollectives::make_way(const CollectiveRequest& request,
     return part_of(whole, executor, entry_awaits_of(runs, request.collective));
   };
   made.program = part_in(executor), made.for_capture = part_in(Executor::graph);
+  made.nodes = whole.nodes().size();
   return made;
 }
 

@@ -203,6 +203,10 @@ Address RankMemory::open(int owner, std::size_t number) {
   try {
     const auto& memory = handed_[static_cast<std::size_t>(owner)][number];
     return found->second = driver_.import_memory(memory, gpu());
+  } catch (const Error& error) {
+    opened_.erase(found);
+    throw Error(error.code(),
+                fmt::format("memory of rank {} cannot be opened: {}", owner, error.what()));
   } catch (...) {
     opened_.erase(found);
     throw;

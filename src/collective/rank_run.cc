@@ -171,20 +171,34 @@ void RankRun::check_held() const {
          "what its ranks have in common was given up", "Make the group anew.");
 }
 
+void RankRun::come_after_last(StreamHandle stream) {
+  const EventHandle last = last_;
+  if (last.value != 0 && stream != last_stream_) driver_.wait(stream, last);
+}
+
+void RankRun::end(std::uint64_t run, StreamHandle stream) {
+  const EventHandle ended = end_of(run);
+  driver_.record(ended, stream);
+  last_ = ended, last_stream_ = stream;
+}
+
+std::uint64_t RankRun::note(StreamHandle stream) {
+  check_held();
+  come_after_last(stream);
+  end(runs_ + 1, stream);
+  return ++runs_;
+}
+
 template <class Runner>
 void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) {
   const While enqueuing(is_enqueuing_);
   check_held();
   executor.prepare(transfer);
-  const EventHandle ended = end_of(transfer.id);
   try {
-    const EventHandle last = last_;
-    if (last.value != 0 && transfer.stream != last_stream_ && !captured)
-      driver_.wait(transfer.stream, last);
+    if (!captured) come_after_last(transfer.stream);
     executor.run(transfer);
     if (captured) return;
-    driver_.record(ended, transfer.stream);
-    last_ = ended, last_stream_ = transfer.stream;
+    end(transfer.id, transfer.stream);
     check_held();
   } catch (const Error& error) {
     if (let_go(transfer)) throw;

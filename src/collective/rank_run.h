@@ -75,6 +75,9 @@ class RankRun {
   }
   /// The same for who knows whether the stream is being captured.
   std::uint64_t run(const BoundPart& part, StreamHandle stream, bool captured);
+  /// What the caller has enqueued on `stream` itself counts as a run from here on: what comes next
+  /// is after it, and synchronize() waits for it. Returns its number.
+  std::uint64_t note(StreamHandle stream);
   /// A prepared program with its buffers, to be run as often as they are in use.
   [[nodiscard]] BoundPart bind(const RankProgram& program, std::span<const Address> buffers) const {
     return {&program, memory_.addresses(program.part, buffers)};
@@ -98,6 +101,8 @@ class RankRun {
   template <class Runner>
   void run_by(Runner& executor, const Transfer& transfer, bool captured);
   void check_held() const;
+  void come_after_last(StreamHandle stream);
+  void end(std::uint64_t run, StreamHandle stream);
   [[nodiscard]] bool runs_as_graph(const RankProgram& program, const Transfer& transfer);
   [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
   [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,

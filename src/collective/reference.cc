@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -16,26 +16,37 @@ namespace {
 // it.
 struct Inputs {
   std::int64_t range;
-  double unit;  // u; 0 of integers
+  int digits;  // p; 0 of integers
   bool has_sign = true;
 };
 
 Inputs inputs_of(ElementType type) {
   switch (type) {
-    case ElementType::float16: return {1 << 10, 0x1p-11};
-    case ElementType::bfloat16: return {1 << 7, 0x1p-8};
-    case ElementType::float32: return {1 << 20, 0x1p-24};
-    case ElementType::float64: return {1 << 20, 0x1p-53};
+    case ElementType::float16: return {1 << 10, 11};
+    case ElementType::bfloat16: return {1 << 7, 8};
+    case ElementType::float32: return {1 << 20, 24};
+    case ElementType::float64: return {1 << 20, 53};
     case ElementType::int8: return {15, 0};
     case ElementType::int16: return {1 << 11, 0};
     case ElementType::int32:
     case ElementType::int64: return {1 << 20, 0};
-    case ElementType::uint8: return {31, 0, false};
     case ElementType::uint16: return {1 << 12, 0, false};
     case ElementType::uint32:
-    case ElementType::uint64: break;
+    case ElementType::uint64: return {1 << 20, 0, false};
+    case ElementType::boolean: return {1, 0, false};
+    case ElementType::uint8:
+    case ElementType::float8_e4m3fn:
+    case ElementType::float8_e5m2:
+    case ElementType::float8_e4m3fnuz:
+    case ElementType::float8_e5m2fnuz:
+    case ElementType::float8_e8m0fnu: break;
   }
-  return {1 << 20, 0, false};
+  return {31, 0, false};
+}
+
+// The largest input of a floating-point type, times its range, so that no sum is rounded.
+std::int64_t largest_addend(const Inputs& inputs, int ranks) {
+  return std::clamp<std::int64_t>((std::int64_t{1} << inputs.digits) / ranks, 1, inputs.range);
 }
 
 // Calls `use` with a value of the element's type.
@@ -55,13 +66,22 @@ void with_type(ElementType type, Use use) {
     case ElementType::uint16: return use(std::uint16_t());
     case ElementType::uint32: return use(std::uint32_t());
     case ElementType::uint64: return use(std::uint64_t());
+    case ElementType::boolean:  // moved as they are
+    case ElementType::float8_e4m3fn:
+    case ElementType::float8_e5m2:
+    case ElementType::float8_e4m3fnuz:
+    case ElementType::float8_e5m2fnuz:
+    case ElementType::float8_e8m0fnu: return use(std::uint8_t());
   }
   // NOLINTEND(bugprone-branch-clone)
 }
 
+// Integers wrap around.
 void store(ElementType type, std::byte* at, double value) {
   with_type(type, [&](auto element) {
-    if constexpr (std::is_arithmetic_v<decltype(element)>)
+    if constexpr (std::is_integral_v<decltype(element)>)
+      element = static_cast<decltype(element)>(static_cast<std::int64_t>(value));
+    else if constexpr (std::is_floating_point_v<decltype(element)>)
       element = static_cast<decltype(element)>(value);
     else element = decltype(element)(static_cast<float>(value));
     std::memcpy(at, &element, sizeof element);
@@ -85,16 +105,10 @@ std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-struct Expected {
-  double value = 0;
-  double tolerance = 0;
-};
-
-Expected reduced(const CollectiveRequest& request, std::uint64_t index) {
-  double value = input_value(request, 0, index), magnitude = std::abs(value);
+double reduced(const CollectiveRequest& request, std::uint64_t index) {
+  double value = input_value(request, 0, index);
   for (int rank = 1; rank < request.size(); ++rank) {
     const double next = input_value(request, rank, index);
-    magnitude += std::abs(next);
     switch (request.reduction.operation) {
       case ReduceOperator::sum:
       case ReduceOperator::average: value += next; break;
@@ -103,29 +117,21 @@ Expected reduced(const CollectiveRequest& request, std::uint64_t index) {
       case ReduceOperator::maximum: value = std::max(value, next); break;
     }
   }
-  const double unit = inputs_of(request.reduction.type).unit, ranks = request.size();
-  const double rounding = ranks * unit;
-  switch (request.reduction.operation) {
-    case ReduceOperator::sum: return {value, rounding * magnitude};
-    case ReduceOperator::product: return {value, rounding * std::abs(value)};
-    case ReduceOperator::average: return {value / ranks, (ranks + 1) * unit * magnitude / ranks};
-    case ReduceOperator::minimum:
-    case ReduceOperator::maximum: break;
-  }
-  return {value, 0};
+  const bool averages = request.reduction.operation == ReduceOperator::average;
+  return averages ? value / request.size() : value;
 }
 
 // Element `index` of what arrives at a rank.
-Expected arrived(const CollectiveRequest& request, int rank, std::uint64_t index) {
+double arrived(const CollectiveRequest& request, int rank, std::uint64_t index) {
   const Bytes offset = request.element() * index;
   int sender = 0;
   while (block_received(request, sender, rank).end() <= offset) ++sender;
   const Bytes within = offset - block_received(request, sender, rank).offset;
   const Bytes sent = block_sent(request, sender, rank).offset + within;
-  return {input_value(request, sender, sent.value / request.element().value)};
+  return input_value(request, sender, sent.value / request.element().value);
 }
 
-Expected expected(const CollectiveRequest& request, int rank, std::uint64_t index) {
+double expected(const CollectiveRequest& request, int rank, std::uint64_t index) {
   const std::uint64_t own = request.elements * static_cast<std::uint64_t>(rank);
   const int sender = static_cast<int>(index / request.elements);
   const std::uint64_t within = index % request.elements;
@@ -133,40 +139,55 @@ Expected expected(const CollectiveRequest& request, int rank, std::uint64_t inde
     case Collective::all_reduce:
     case Collective::reduce: return reduced(request, index);
     case Collective::reduce_scatter: return reduced(request, own + index);
-    case Collective::all_gather: return {input_value(request, sender, within)};
-    case Collective::all_to_all: return {input_value(request, sender, own + within)};
+    case Collective::all_gather: return input_value(request, sender, within);
+    case Collective::all_to_all: return input_value(request, sender, own + within);
     case Collective::all_to_all_v: return arrived(request, rank, index);
     case Collective::broadcast: break;
   }
-  return {input_value(request, request.root, index)};
+  return input_value(request, request.root, index);
 }
 
 std::string first_wrong(const CollectiveRequest& request, int rank, const std::byte* output) {
-  const std::uint64_t elements = output_bytes(request, rank).value / request.element().value;
+  const std::uint64_t size = request.element().value;
+  const std::uint64_t elements = output_bytes(request, rank).value / size;
+  const ElementType type = request.reduction.type;
+  std::array<std::byte, sizeof(std::uint64_t)> wanted{};
   for (std::uint64_t index = 0; index < elements; ++index) {
-    const auto [value, tolerance] = expected(request, rank, index);
-    const double found = load(request.reduction.type, output + index * request.element().value);
-    if (!(std::abs(found - value) <= tolerance))
-      return fmt::format("rank {}, element {}: {} instead of {}", rank, index, found, value);
+    const std::byte* const found = output + index * size;
+    store(type, wanted.data(), expected(request, rank, index));
+    if (std::memcmp(found, wanted.data(), size) != 0)
+      return fmt::format("rank {}, element {}: {} instead of {}", rank, index, load(type, found),
+                         load(type, wanted.data()));
   }
   return {};
+}
+
+// 1, or of even ranks 1/2 and of odd ones 2; so that the products of many stay near 1, 1 of ranks
+// beyond.
+double power_of_2(int rank, std::uint64_t random) {
+  constexpr int kMost = 24;
+  if (rank > kMost || (random >> 1) % 2 == 0) return 1;
+  return rank % 2 == 0 ? 0.5 : 2;
 }
 
 }  // namespace
 
 double input_value(const CollectiveRequest& request, int rank, std::uint64_t index) {
-  const auto [range, unit, has_sign] = inputs_of(request.reduction.type);
+  const Inputs inputs = inputs_of(request.reduction.type);
   const std::uint64_t seed = (static_cast<std::uint64_t>(rank) + 1) << 40;
   const std::uint64_t random = mixed((seed + index) * 0x9e3779b97f4a7c15U);
-  // A number up to `range` of the upper half: a multiplication instead of a division, in the loop
-  // over all elements.
-  const auto magnitude =
-      static_cast<double>((random >> 33) * (static_cast<std::uint64_t>(range) + 1) >> 31);
-  const double sign = has_sign && random % 2 == 1 ? -1 : 1;
+  const bool is_whole = inputs.digits == 0;
+  const double sign = inputs.has_sign && random % 2 == 1 ? -1 : 1;
   const bool factor = request.reduction.operation == ReduceOperator::product;
-  if (unit == 0) return sign * (factor && rank > 0 ? 1 : magnitude);
-  const double fraction = magnitude / static_cast<double>(range);
-  return sign * (factor ? 0.5 + fraction / 2 : fraction);
+  if (factor && rank > 0) return sign * (is_whole ? 1 : power_of_2(rank, random));
+  const std::int64_t most = is_whole ? inputs.range : largest_addend(inputs, request.size());
+  // A number up to `most` of the upper half: a multiplication instead of a division, in the loop
+  // over all elements.
+  auto magnitude = (random >> 33) * (static_cast<std::uint64_t>(most) + 1) >> 31;
+  if (factor) magnitude = std::max<std::uint64_t>(magnitude, 1);
+  if (magnitude == 0) return 0;
+  const double value = sign * static_cast<double>(magnitude);
+  return is_whole ? value : value / static_cast<double>(inputs.range);
 }
 
 void fill_input(const CollectiveRequest& request, int rank, std::byte* memory) {

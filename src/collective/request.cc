@@ -26,11 +26,49 @@ const Names<ElementType> kTypes = {
     {"int32", ElementType::int32},     {"int64", ElementType::int64},
     {"uint8", ElementType::uint8},     {"uint16", ElementType::uint16},
     {"uint32", ElementType::uint32},   {"uint64", ElementType::uint64}};
+const Names<ElementType> kMovedTypes = {{"bool", ElementType::boolean},
+                                        {"float8_e4m3fn", ElementType::float8_e4m3fn},
+                                        {"float8_e5m2", ElementType::float8_e5m2},
+                                        {"float8_e4m3fnuz", ElementType::float8_e4m3fnuz},
+                                        {"float8_e5m2fnuz", ElementType::float8_e5m2fnuz},
+                                        {"float8_e8m0fnu", ElementType::float8_e8m0fnu}};
+// What others call them.
+const Names<ElementType> kOtherTypes = {{"half", ElementType::float16},
+                                        {"fp16", ElementType::float16},
+                                        {"f16", ElementType::float16},
+                                        {"f2", ElementType::float16},
+                                        {"bf16", ElementType::bfloat16},
+                                        {"single", ElementType::float32},
+                                        {"fp32", ElementType::float32},
+                                        {"f32", ElementType::float32},
+                                        {"f4", ElementType::float32},
+                                        {"double", ElementType::float64},
+                                        {"fp64", ElementType::float64},
+                                        {"f64", ElementType::float64},
+                                        {"f8", ElementType::float64},
+                                        {"i1", ElementType::int8},
+                                        {"i2", ElementType::int16},
+                                        {"i4", ElementType::int32},
+                                        {"i8", ElementType::int64},
+                                        {"u1", ElementType::uint8},
+                                        {"u2", ElementType::uint16},
+                                        {"u4", ElementType::uint32},
+                                        {"u8", ElementType::uint64},
+                                        {"b1", ElementType::boolean},
+                                        {"bool_", ElementType::boolean},
+                                        {"float8_e4m3", ElementType::float8_e4m3fn},
+                                        {"fp8_e4m3", ElementType::float8_e4m3fn},
+                                        {"fp8_e5m2", ElementType::float8_e5m2}};
 const Names<ReduceOperator> kOperators = {{"sum", ReduceOperator::sum},
                                           {"product", ReduceOperator::product},
                                           {"min", ReduceOperator::minimum},
                                           {"max", ReduceOperator::maximum},
                                           {"average", ReduceOperator::average}};
+const Names<ReduceOperator> kOtherOperators = {
+    {"add", ReduceOperator::sum},         {"prod", ReduceOperator::product},
+    {"mul", ReduceOperator::product},     {"minimum", ReduceOperator::minimum},
+    {"maximum", ReduceOperator::maximum}, {"avg", ReduceOperator::average},
+    {"mean", ReduceOperator::average}};
 
 template <class Value>
 std::vector<Value> values_of(const Names<Value>& names) {
@@ -47,14 +85,33 @@ const char* name_in(const Names<Value>& names, Value value) {
 }
 
 template <class Value>
-Value value_in(const Names<Value>& names, std::string_view wanted, const char* what) {
-  std::vector<std::string> all;
-  for (const auto& [name, value] : names) {
+std::optional<Value> find_in(const Names<Value>& names, std::string_view wanted) {
+  for (const auto& [name, value] : names)
     if (wanted == name) return value;
-    all.emplace_back(name);
-  }
+  return std::nullopt;
+}
+
+template <class Value>
+[[noreturn]] void reject_name(const char* what, std::string_view wanted,
+                              std::initializer_list<Names<Value>> known) {
+  std::vector<std::string> all;
+  for (const auto& names : known)
+    for (const auto& [name, value] : names) all.emplace_back(name);
   fail(ErrorCode::invalid_argument, fmt::format("{} '{}' is unknown", what, wanted),
        "there are " + join(all, ", "), "Name one of them.");
+}
+
+// "float32" of "torch.Float32", "f4" of "<f4".
+std::string plain_name(std::string_view name) {
+  if (const auto module = name.rfind('.'); module != std::string_view::npos)
+    name.remove_prefix(module + 1);
+  constexpr std::string_view kNativeOrders = "<=|";
+  if (!name.empty() && kNativeOrders.find(name.front()) != std::string_view::npos)
+    name.remove_prefix(1);
+  std::string plain(name);
+  for (char& letter : plain)
+    if ('A' <= letter && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return plain;
 }
 
 bool has_parts_in(Collective collective) {
@@ -138,23 +195,44 @@ const std::vector<ElementType>& all_element_types() {
   return all;
 }
 
+const std::vector<ElementType>& moved_element_types() {
+  static const std::vector<ElementType> all = values_of(kMovedTypes);
+  return all;
+}
+
 const std::vector<ReduceOperator>& all_reduce_operators() {
   static const std::vector<ReduceOperator> all = values_of(kOperators);
   return all;
 }
 
 const char* name_of(Collective collective) { return name_in(kCollectives, collective); }
-const char* name_of(ElementType type) { return name_in(kTypes, type); }
+const char* name_of(ElementType type) {
+  return name_in(only_moves(type) ? kMovedTypes : kTypes, type);
+}
 const char* name_of(ReduceOperator operation) { return name_in(kOperators, operation); }
 
 Collective parse_collective(std::string_view name) {
-  return value_in(kCollectives, name, "collective");
+  if (const auto found = find_in(kCollectives, name)) return *found;
+  reject_name("collective", name, {kCollectives});
 }
+
+std::optional<ElementType> find_element_type(std::string_view name) {
+  const std::string plain = plain_name(name);
+  for (const auto* names : {&kTypes, &kMovedTypes, &kOtherTypes})
+    if (const auto found = find_in(*names, plain)) return found;
+  return std::nullopt;
+}
+
 ElementType parse_element_type(std::string_view name) {
-  return value_in(kTypes, name, "element type");
+  if (const auto found = find_element_type(name)) return *found;
+  reject_name("element type", name, {kTypes, kMovedTypes});
 }
+
 ReduceOperator parse_reduce_operator(std::string_view name) {
-  return value_in(kOperators, name, "reduction");
+  const std::string plain = plain_name(name);
+  for (const auto* names : {&kOperators, &kOtherOperators})
+    if (const auto found = find_in(*names, plain)) return *found;
+  reject_name("reduction", name, {kOperators});
 }
 
 bool reduces(Collective collective) {
@@ -235,25 +313,50 @@ double bus_factor(const CollectiveRequest& request) {
   return others / all;
 }
 
+bool stays_at_home(const CollectiveRequest& request) {
+  if (request.size() < 2 || request.elements == 0) return true;
+  return request.collective == Collective::all_to_all_v && most_exchanged(request).value == 0;
+}
+
 void check_counts(const CollectiveRequest& request) {
   const auto& counts = request.counts;
   const bool has_counts = request.collective == Collective::all_to_all_v;
   if (!has_counts && !counts.empty())
     reject_counts(fmt::format("{} has no counts", name_of(request.collective)),
                   "its parts are all as large");
-  if (counts.empty()) return;
   const std::size_t pairs = request.ranks.size() * request.ranks.size();
-  if (counts.size() != pairs)
+  if (!counts.empty() && counts.size() != pairs)
     reject_counts(fmt::format("{} counts cannot be used", counts.size()),
                   fmt::format("{} ranks have {} pairs", request.size(), pairs));
-  const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
-  if (most == 0) reject_counts("counts that are all 0 cannot be planned", "there is nothing to do");
-  if (request.elements > kMostElements / most)
+  const std::uint64_t most = counts.empty() ? 1 : *std::max_element(counts.begin(), counts.end());
+  if (most > 0 && request.elements > kMostElements / most)
     reject_counts(fmt::format("{} times {} elements are too many", most, request.elements),
                   fmt::format("at most {} go from one rank to another", kMostElements));
-  if (request.in_place && !are_symmetric(request))
+  if (request.in_place && has_counts && !are_symmetric(request))
     reject_counts("counts that differ both ways cannot be used in place",
                   "what arrives takes the room of what is sent");
+}
+
+void check_operation(const CollectiveRequest& request) {
+  const ElementType type = request.reduction.type;
+  if (reduces(request.collective) && only_moves(type))
+    fail(ErrorCode::invalid_argument, fmt::format("{} cannot be reduced", name_of(type)),
+         "it is only moved as it is", "Convert it, or view its bytes as another type.");
+  if (reduces(request.collective) && !can_reduce(request.reduction.operation, type))
+    fail(ErrorCode::invalid_argument, fmt::format("{} cannot be averaged", name_of(type)),
+         "averages of whole numbers are not whole",
+         "Add them up and divide, or use floating-point numbers.");
+  if (request.root < 0 || request.root >= request.size())
+    fail(ErrorCode::invalid_argument, fmt::format("rank {} cannot be the root", request.root),
+         fmt::format("there are ranks 0 to {}", request.size() - 1), "Name one of them.");
+}
+
+void check_call(const Machine& machine, const CollectiveRequest& request) {
+  check_operation(request);
+  for (std::size_t rank = 0; rank < request.ranks.size(); ++rank)
+    check_rank(machine, request, rank);
+  check_hops(machine, request);
+  check_counts(request);
 }
 
 void check(const Machine& machine, const CollectiveRequest& request) {
@@ -265,18 +368,9 @@ void check(const Machine& machine, const CollectiveRequest& request) {
     fail(ErrorCode::invalid_argument,
          fmt::format("{} of 0 elements cannot be planned", name_of(request.collective)),
          "there is nothing to do", "Leave it out.");
-  const auto& [operation, type, divisor] = request.reduction;
-  if (reduces(request.collective) && !can_reduce(operation, type))
-    fail(ErrorCode::invalid_argument, fmt::format("{} cannot be averaged", name_of(type)),
-         "averages of whole numbers are not whole",
-         "Add them up and divide, or use floating-point numbers.");
-  for (std::size_t rank = 0; rank < request.ranks.size(); ++rank)
-    check_rank(machine, request, rank);
-  check_hops(machine, request);
-  if (request.root < 0 || request.root >= request.size())
-    fail(ErrorCode::invalid_argument, fmt::format("rank {} cannot be the root", request.root),
-         fmt::format("there are ranks 0 to {}", request.size() - 1), "Name one of them.");
-  check_counts(request);
+  check_call(machine, request);
+  if (message_bytes(request).value == 0)
+    reject_counts("counts that are all 0 cannot be planned", "there is nothing to do");
 }
 
 }  // namespace polypath

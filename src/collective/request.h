@@ -13,12 +13,14 @@
 //   all_to_all_v    Σⱼ cᵣⱼ·E      Σᵢ cᵢᵣ·E      the same, with cᵢⱼ·E elements from rank i to rank j
 //   broadcast       E at the root E             what the root has
 //
-// Of an average every result is divided by n at last (model/reduction.h).
+// Of an average every result is divided by n at last (model/reduction.h). If it is of more values
+// than there are ranks, the result is what others' are still to be averaged with.
 //
 // In place each rank has one memory, the larger of the two. Of all_gather rank r's input is part r
 // of it, of reduce_scatter its output is; all_to_all_v is possible if cᵢⱼ = cⱼᵢ. The other parts of
 // reduce_scatter's inputs, and all inputs that are not in place, stay as they are.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,19 +52,26 @@ bool reduces(Collective collective);
 /// True if one rank is the root.
 bool has_root(Collective collective);
 
+/// Those that can be reduced, and those that are only moved.
 const std::vector<ElementType>& all_element_types();
+const std::vector<ElementType>& moved_element_types();
 const std::vector<ReduceOperator>& all_reduce_operators();
 /// "float32", "sum", "average".
 const char* name_of(ElementType type);
 const char* name_of(ReduceOperator operation);
+/// In any case of letters, with the name of a module before them, and as others call them: "bf16",
+/// "torch.half", "<f4"; "avg", "ReduceOp.SUM". Not "float", which is one type here and another
+/// there.
 ElementType parse_element_type(std::string_view name);
 ReduceOperator parse_reduce_operator(std::string_view name);
+/// The same; none if there is no such type.
+std::optional<ElementType> find_element_type(std::string_view name);
 
 struct CollectiveRequest {
   Collective collective = Collective::all_reduce;
   std::vector<PlaceId> ranks;  ///< rank r is this GPU
   std::uint64_t elements = 0;  ///< E
-  Reduction reduction = {};    ///< its type is that of the elements in any case; divides by n
+  Reduction reduction = {};    ///< its type is that of the elements in any case
   int root = 0;                ///< a rank
   bool in_place = false;
   /// cᵢⱼ of all_to_all_v, rank i's counts one after another; may be 0. None: all are 1.
@@ -97,12 +106,20 @@ CollectiveRequest with_message(CollectiveRequest like, Bytes message);
 /// what the busiest rank sends to others or gets from them.
 double bus_factor(const CollectiveRequest& request);
 
-/// Error (invalid_argument) for counts that are not n·n, all 0, too large, or in place not
-/// symmetric.
+/// True if nothing goes from one rank to another: there is one, or no element, or in all_to_all_v
+/// nobody gives another one anything. What a rank gives itself is a copy.
+bool stays_at_home(const CollectiveRequest& request);
+
+/// Error (invalid_argument) for counts that are not n·n, or in place not symmetric, and for more
+/// elements than can be counted.
 void check_counts(const CollectiveRequest& request);
-/// Error (invalid_argument) for what nobody can do: no elements, fewer than two ranks, one that is
-/// no GPU or there twice, a root that is no rank, a GPU without a hop to another one, an average of
-/// whole numbers, counts as check_counts.
+/// Error (invalid_argument) for elements that cannot be reduced so, and a root that is no rank.
+void check_operation(const CollectiveRequest& request);
+/// Error (invalid_argument) for what nobody can do: a rank that is no GPU or there twice, a GPU
+/// without a hop to another one, what check_operation and check_counts say.
+void check_call(const Machine& machine, const CollectiveRequest& request);
+/// The same, and for what no program is made for: no elements, fewer than two ranks, counts that
+/// are all 0.
 void check(const Machine& machine, const CollectiveRequest& request);
 
 }  // namespace polypath

@@ -83,9 +83,8 @@ class AroundRing {
 
   void add_own(int rank, int number, int piece, Slice arrived) {
     const Part part = piece_of(number, piece);
-    if (rank == number)
-      return composer_.reduce(output(rank, part.offset), arrived, part.bytes, Turn::last);
-    composer_.reduce(arrived, composer_.input(rank, part.offset), part.bytes, Turn::not_last);
+    if (rank == number) return composer_.reduce(output(rank, part.offset), arrived, part.bytes);
+    composer_.reduce(arrived, composer_.input(rank, part.offset), part.bytes);
     held(number, piece) = arrived;
   }
 
@@ -156,9 +155,8 @@ class Chain {
     const Slice source = step == 0 ? composer_.input(from, piece.offset) : held;
     composer_.send({{source, arriving, piece.bytes}});
     if (to == root_)
-      return composer_.reduce(composer_.output(root_, piece.offset), arriving, piece.bytes,
-                              Turn::last);
-    composer_.reduce(arriving, composer_.input(to, piece.offset), piece.bytes, Turn::not_last);
+      return composer_.reduce(composer_.output(root_, piece.offset), arriving, piece.bytes);
+    composer_.reduce(arriving, composer_.input(to, piece.offset), piece.bytes);
     held = arriving;
   }
 

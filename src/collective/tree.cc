@@ -69,15 +69,14 @@ class Tree {
     }
     composer_.send(messages);
     for (std::size_t to = 0; to < messages.size(); ++to)
-      add(number, static_cast<int>(to), messages[to].to, piece, last_if(step == 0));
+      add(number, static_cast<int>(to), messages[to].to, piece);
   }
 
-  // Only the root's last one is the last.
-  void add(int number, int to, Slice arrived, const Part& piece, Turn turn) {
+  void add(int number, int to, Slice arrived, const Part& piece) {
     auto& sum = sum_of(number, to);
     if (to == 0) sum = composer_.output(root_, piece.offset);
-    if (sum) return composer_.reduce(*sum, arrived, piece.bytes, turn);
-    composer_.reduce(arrived, composer_.input(rank(to), piece.offset), piece.bytes, turn);
+    if (sum) return composer_.reduce(*sum, arrived, piece.bytes);
+    composer_.reduce(arrived, composer_.input(rank(to), piece.offset), piece.bytes);
     sum = arrived;
   }
 

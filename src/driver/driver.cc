@@ -112,6 +112,9 @@ void check_reduction(const CopyRequest& request, const Reduction& reduction) {
     fail(ErrorCode::invalid_argument,
          fmt::format("{} bytes cannot be reduced", request.bytes.value),
          fmt::format("an element has {}", bytes_of(reduction.type).value), "Pass whole elements.");
+  if (only_moves(reduction.type))
+    fail(ErrorCode::invalid_argument, "these elements cannot be reduced",
+         "their type is only moved", "Convert them first.");
   if (!can_reduce(reduction.operation, reduction.type))
     fail(ErrorCode::invalid_argument, "whole numbers cannot be averaged",
          "their average is not whole", "Add them up and divide, or use floating-point numbers.");

@@ -154,6 +154,8 @@ class Driver {
 
   /// "sim" or "cuda".
   [[nodiscard]] virtual std::string name() const = 0;
+  /// Which simulation its GPUs are in, told apart from all others of the computer; empty: none.
+  [[nodiscard]] virtual std::string simulation() const { return {}; }
   /// The calling thread's clock; its origin is the driver's creation.
   [[nodiscard]] virtual Seconds now() = 0;
 

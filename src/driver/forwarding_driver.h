@@ -11,6 +11,7 @@ class ForwardingDriver : public Driver {
   explicit ForwardingDriver(Driver& real) : real_(real) {}
 
   std::string name() const override { return real_.name(); }
+  std::string simulation() const override { return real_.simulation(); }
   Seconds now() override { return real_.now(); }
   Address allocate(PlaceId place, Bytes bytes) override { return real_.allocate(place, bytes); }
   Address allocate_zeros(PlaceId place, Bytes bytes) override {

@@ -1,6 +1,5 @@
 #pragma once
-// Elements on a GPU: what reduce_on_host (model/reduction.h) does, to the bit but for the bits of
-// what is not a number.
+// Elements on a GPU: what reduce_on_host (model/reduction.h) does, to the bit.
 
 #include <cstdint>
 #include <cstring>
@@ -72,8 +71,7 @@ struct Product {
     return static_cast<Wide>(a * b);
   }
 };
-// The last one of the sums: what it makes is divided then.
-struct Average : Sum {};
+struct Average {};
 // Whether the first of two is kept, in whatever order they come: see model/reduction.h.
 template <bool kLargest, class Wide>
 __device__ bool is_kept(Wide a, Wide b) {
@@ -96,51 +94,117 @@ struct Maximum {
   }
 };
 
+// ⌈log₂ p⌉.
+__device__ inline int halvings_of(std::uint64_t values) {
+  return values <= 1 ? 0 : 64 - __clzll(static_cast<long long>(values - 1));
+}
+
+// What an average of so many values does to two sides: see model/reduction.cc.
+template <class Wide>
+struct Scales {
+  __device__ explicit Scales(std::uint64_t values) {
+    const std::uint64_t of_into = values_into(values), of_from = values_from(values);
+    const std::uint64_t sum = of_into + of_from;
+    const int both = halvings_of(sum), least = halvings_of(of_into < of_from ? of_into : of_from);
+    into = power(halvings_of(of_into) - least), from = power(halvings_of(of_from) - least);
+    after = power(least - both);
+    divisor = static_cast<Wide>(sum) * power(-both);
+    is_last = sum >= all_values(values);
+  }
+
+  [[nodiscard]] __device__ Wide sum(Wide a, Wide b) const {
+    const bool small = fabs(a) < 1 && fabs(b) < 1;
+    return small ? (a * into + b * from) * after : a * (into * after) + b * (from * after);
+  }
+
+  static __device__ Wide power(int exponent) {
+    if constexpr (sizeof(Wide) == sizeof(float))
+      return __uint_as_float(static_cast<std::uint32_t>(127 + exponent) << 23);
+    else return __longlong_as_double(static_cast<long long>(1023 + exponent) << 52);
+  }
+
+  Wide into, from, after, divisor;
+  bool is_last;
+};
+
+// What is not a number has the bits that arithmetic in float32 makes, and conversions to 16 bits:
+// all set but the sign.
+template <class Wide>
+__device__ Wide with_known_bits(Wide value) {
+  if constexpr (std::is_same_v<Wide, float>)
+    return value == value ? value : __uint_as_float(0x7fffffff);
+  else if constexpr (std::is_same_v<Wide, double>)
+    return value == value ? value : __longlong_as_double(0x7fffffffffffffff);
+  else return value;
+}
+
 template <class ElementOf, class Operator>
 struct Reducer {
   using Element = ElementOf;
-  std::uint64_t divisor;  // of an average
+  using Numbers = Arithmetic<Element>;
+  __device__ explicit Reducer(std::uint64_t = 0) {}
 
   __device__ Element combine(Element a, Element b) const {
-    using Numbers = Arithmetic<Element>;
-    const Element both = Numbers::narrow(Operator::combine(Numbers::widen(a), Numbers::widen(b)));
-    if constexpr (!std::is_same_v<Operator, Average>) return both;
-    else
-      return Numbers::narrow(Numbers::widen(both) / static_cast<typename Numbers::Wide>(divisor));
-  }
-
-  // All elements of a word, which has whole ones.
-  template <class Word>
-  __device__ Word combine_all(Word a, Word b) const {
-    constexpr int kElements = sizeof(Word) / sizeof(Element);
-    Element left[kElements], right[kElements];
-    memcpy(left, &a, sizeof a);
-    memcpy(right, &b, sizeof b);
-#pragma unroll
-    for (int i = 0; i < kElements; ++i) left[i] = combine(left[i], right[i]);
-    memcpy(&a, left, sizeof a);
-    return a;
+    constexpr bool kSumOfFloats =
+        std::is_same_v<typename Numbers::Wide, float> && std::is_same_v<Operator, Sum>;
+    const auto both = Operator::combine(Numbers::widen(a), Numbers::widen(b));
+    return Numbers::narrow(kSumOfFloats ? both : with_known_bits(both));
   }
 };
+
+template <class ElementOf>
+struct Reducer<ElementOf, Average> {
+  using Element = ElementOf;
+  using Numbers = Arithmetic<Element>;
+  __device__ explicit Reducer(std::uint64_t values) : scales(values) {}
+
+  __device__ Element combine(Element a, Element b) const {
+    const Element sum =
+        Numbers::narrow(with_known_bits(scales.sum(Numbers::widen(a), Numbers::widen(b))));
+    if (!scales.is_last) return sum;
+    return Numbers::narrow(with_known_bits(Numbers::widen(sum) / scales.divisor));
+  }
+
+  Scales<typename Numbers::Wide> scales;
+};
+
+// All elements of a word, which has whole ones.
+template <class Reducer, class Word>
+__device__ Word combine_all(const Reducer& reducer, Word a, Word b) {
+  using Element = typename Reducer::Element;
+  constexpr int kElements = sizeof(Word) / sizeof(Element);
+  Element left[kElements], right[kElements];
+  memcpy(left, &a, sizeof a);
+  memcpy(right, &b, sizeof b);
+#pragma unroll
+  for (int i = 0; i < kElements; ++i) left[i] = reducer.combine(left[i], right[i]);
+  memcpy(&a, left, sizeof a);
+  return a;
+}
 
 // What a kernel is told of a reduction.
 struct ReductionCode {
-  std::uint64_t code, divisor;
+  std::uint64_t code, values;
 };
 
-// Calls function(Reducer<...>{}) for the operation; sums and products of integers do not ask for a
+// What a kernel with mailboxes does to the sum of the first `added` ranks and the next one.
+__device__ inline ReductionCode with_next(std::uint64_t reduction, std::uint64_t added) {
+  return {code_of_mail(reduction), values_of_mail(reduction, added)};
+}
+
+// Calls function(Reducer<...>) for the operation; sums and products of integers do not ask for a
 // sign. There are no averages of integers.
 template <class Element, class Unsigned, class Function>
 __device__ void with_operator(const ReductionCode& of, Function function) {
   switch (of.code % kReduceOperators) {
-    case 0: return function(Reducer<Unsigned, Sum>{});
-    case 1: return function(Reducer<Element, Minimum>{});
-    case 2: return function(Reducer<Element, Maximum>{});
+    case 0: return function(Reducer<Unsigned, Sum>{of.values});
+    case 1: return function(Reducer<Element, Minimum>{of.values});
+    case 2: return function(Reducer<Element, Maximum>{of.values});
     case kAverageOperator:
       if constexpr (std::is_floating_point_v<typename Arithmetic<Element>::Wide>)
-        return function(Reducer<Element, Average>{of.divisor});
+        return function(Reducer<Element, Average>{of.values});
       else return;
-    default: return function(Reducer<Unsigned, Product>{});
+    default: return function(Reducer<Unsigned, Product>{of.values});
   }
 }
 template <class Element, class Function>

@@ -44,9 +44,9 @@ class HostMail {
     if (bytes.value == 0) return;
     std::vector<std::byte> sum = message(0);
     for (std::uint64_t from = 1; from < of_.ranks; ++from) {
-      const bool is_last = from == of_.ranks - 1;
-      const std::uint64_t code = is_last ? of_.reduction : before_last(of_.reduction);
-      reduce_on_host(reduction_of(code, of_.ranks), sum.data(), message(from).data(), bytes);
+      const Reduction next =
+          reduction_of(code_of_mail(of_.reduction), values_of_mail(of_.reduction, from));
+      reduce_on_host(next, sum.data(), message(from).data(), bytes);
     }
     std::memcpy(memory_[1], sum.data(), sum.size());
   }
@@ -161,7 +161,9 @@ std::vector<std::uint64_t> mail_values(const MailCall& call) {
   const auto only = [](std::optional<int> rank) {
     return rank ? static_cast<std::uint64_t>(*rank) : kEveryRank;
   };
-  return {reduction_code(call.reduction),
+  const bool averages = call.reduction.operation == ReduceOperator::average;
+  const auto values = static_cast<std::uint64_t>(averages ? call.reduction.values : 0);
+  return {mail_reduction(reduction_code(call.reduction), values),
           static_cast<std::uint64_t>(call.rank),
           static_cast<std::uint64_t>(call.ranks),
           mail.message.value,

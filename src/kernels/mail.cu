@@ -122,8 +122,8 @@ __device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uin
 __noinline__ __device__ Words combine_any(polypath::gpu::ReductionCode reduction, Words a,
                                           Words b) {
   polypath::gpu::with_reducer(reduction, [&](auto reducer) {
-    a.first = reducer.combine_all(a.first, b.first);
-    a.second = reducer.combine_all(a.second, b.second);
+    a.first = combine_all(reducer, a.first, b.first);
+    a.second = combine_all(reducer, a.second, b.second);
   });
   return a;
 }
@@ -184,9 +184,7 @@ extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
     Words sum{0, 0};
     for (std::uint64_t from = 0; from < of.ranks; ++from) {
       const Words words = from == of.rank ? own : mail.receive(from, line, has_line);
-      const bool is_last = from == of.ranks - 1;
-      const std::uint64_t code = is_last ? of.reduction : polypath::before_last(of.reduction);
-      sum = from == 0 ? words : combine({code, of.ranks}, sum, words);
+      sum = from == 0 ? words : combine(polypath::gpu::with_next(of.reduction, from), sum, words);
     }
     mail.write(0, of.rank, line, sum);
   });

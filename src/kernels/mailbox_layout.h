@@ -64,8 +64,7 @@ inline constexpr std::uint64_t kEveryRank = ~std::uint64_t{0};
 
 /// Parameters of the kernels, in words of 64 bits: values, then addresses.
 struct MailParameters {
-  /// Its code, see reduce_layout.h; of what is stored side by side, any. An average is divided by
-  /// the ranks, after the last one of them has been added.
+  /// As mail_reduction (reduce_layout.h) has it; of what is stored side by side, any.
   std::uint64_t reduction;
   std::uint64_t rank, ranks;
   std::uint64_t bytes;  ///< of the largest message

@@ -179,7 +179,7 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
 // One function for all types, so that there is not a copy of the loops for each of them.
 __noinline__ __device__ uint4 combine_any(polypath::gpu::ReductionCode reduction, uint4 a,
                                           uint4 b) {
-  polypath::gpu::with_reducer(reduction, [&](auto reducer) { a = reducer.combine_all(a, b); });
+  polypath::gpu::with_reducer(reduction, [&](auto reducer) { a = combine_all(reducer, a, b); });
   return a;
 }
 
@@ -188,7 +188,7 @@ template <bool kSumOfFloats>
 __device__ uint4 combine(const polypath::gpu::ReductionCode& reduction, const uint4& a,
                          const uint4& b) {
   if constexpr (kSumOfFloats)
-    return polypath::gpu::Reducer<float, polypath::gpu::Sum>{}.combine_all(a, b);
+    return combine_all(polypath::gpu::Reducer<float, polypath::gpu::Sum>{}, a, b);
   else return combine_any(reduction, a, b);
 }
 
@@ -202,9 +202,7 @@ __device__ void reduce(const MailParameters& of, const Parcels& parcels, const T
               uint4 sum[kInFlight], other[kInFlight];
               parcels.arrived(0).load(words, sum);
               for (std::uint64_t from = 1; from < of.ranks; ++from) {
-                const bool is_last = from == of.ranks - 1;
-                const polypath::gpu::ReductionCode reduction{
-                    is_last ? of.reduction : polypath::before_last(of.reduction), of.ranks};
+                const auto reduction = polypath::gpu::with_next(of.reduction, from);
                 parcels.arrived(from).load(words, other);
 #pragma unroll
                 for (int k = 0; k < kInFlight; ++k)

@@ -14,7 +14,7 @@ constexpr std::uint64_t kBytesOfBlock = 64 << 10;
 constexpr std::uint64_t kMostReduceBlocks = 64;
 
 void reduce_memory(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
-  reduce_on_host(reduction_of(values[kReductionCode], values[kReduceDivisor]), memory[0], memory[1],
+  reduce_on_host(reduction_of(values[kReductionCode], values[kReducedValues]), memory[0], memory[1],
                  Bytes{values[kReducedBytes]});
 }
 
@@ -28,7 +28,7 @@ Kernel reduce_kernel() {
 }
 
 std::vector<std::uint64_t> reduce_values(const Reduction& reduction, Bytes bytes) {
-  return {reduction_code(reduction), bytes.value, static_cast<std::uint64_t>(reduction.divisor)};
+  return {reduction_code(reduction), bytes.value, averaged_values(reduction)};
 }
 
 std::uint64_t reduction_code(const Reduction& reduction) {
@@ -36,10 +36,18 @@ std::uint64_t reduction_code(const Reduction& reduction) {
          static_cast<std::uint64_t>(reduction.operation);
 }
 
-Reduction reduction_of(std::uint64_t code, std::uint64_t divisor) {
+std::uint64_t averaged_values(const Reduction& reduction) {
+  return averaged_values(static_cast<std::uint64_t>(reduction.values),
+                         static_cast<std::uint64_t>(reduction.into),
+                         static_cast<std::uint64_t>(reduction.from));
+}
+
+Reduction reduction_of(std::uint64_t code, std::uint64_t values) {
   return {.operation = static_cast<ReduceOperator>(code % kReduceOperators),
           .type = static_cast<ElementType>(code / kReduceOperators),
-          .divisor = static_cast<int>(divisor)};
+          .values = static_cast<int>(all_values(values)),
+          .into = static_cast<int>(values_into(values)),
+          .from = static_cast<int>(values_from(values))};
 }
 
 LaunchShape reduce_shape(Bytes bytes) {

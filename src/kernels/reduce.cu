@@ -9,7 +9,7 @@ using polypath::gpu::with_reducer;
 constexpr int kInFlight = 4;  // words of a thread
 
 struct Parameters {
-  std::uint64_t code, bytes, divisor;
+  std::uint64_t code, bytes, values;
   char* destination;
   const char* source;
 };
@@ -45,10 +45,11 @@ __device__ void reduce_words(Reducer reducer, uint4* destination, const uint4* s
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k) b[k] = __ldcs(source + i + k * step);
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k) destination[i + k * step] = reducer.combine_all(a[k], b[k]);
+    for (int k = 0; k < kInFlight; ++k)
+      destination[i + k * step] = combine_all(reducer, a[k], b[k]);
   }
   for (; i < words; i += step)
-    destination[i] = reducer.combine_all(destination[i], __ldcs(source + i));
+    destination[i] = combine_all(reducer, destination[i], __ldcs(source + i));
 }
 
 // Words of 16 bytes where both ends have them at the same places; what is before the first and
@@ -73,6 +74,6 @@ __device__ void reduce(Reducer reducer, const Parameters& of) {
 
 extern "C" __global__ void __launch_bounds__(polypath::kReduceThreads)
     reduce(const __grid_constant__ Parameters parameters) {
-  with_reducer({parameters.code, parameters.divisor},
+  with_reducer({parameters.code, parameters.values},
                [&](auto reducer) { reduce(reducer, parameters); });
 }

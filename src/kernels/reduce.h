@@ -1,7 +1,7 @@
 #pragma once
 // destination = destination ∘ source on a GPU, as reduce_on_host (model/reduction.h) does it, to
-// the bit but for the bits of what is not a number. Ends that lie alike to words of 16 bytes are
-// read and written by such words; others element by element, ten times as slow.
+// the bit. Ends that lie alike to words of 16 bytes are read and written by such words; others
+// element by element, ten times as slow.
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,9 @@ std::vector<std::uint64_t> reduce_values(const Reduction& reduction, Bytes bytes
 
 /// How a reduction is known to kernels, and back.
 std::uint64_t reduction_code(const Reduction& reduction);
-Reduction reduction_of(std::uint64_t code, std::uint64_t divisor);
+Reduction reduction_of(std::uint64_t code, std::uint64_t values);
+/// Of an average; see reduce_layout.h.
+std::uint64_t averaged_values(const Reduction& reduction);
 
 /// How many threads for so many bytes.
 LaunchShape reduce_shape(Bytes bytes);

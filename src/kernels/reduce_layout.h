@@ -1,8 +1,6 @@
 #pragma once
 // What kernels know of a reduction (model/reduction.h): a number, 5·type + operation, and of an
-// average how many values it is of. `reduce` divides what it writes, each element once, after it
-// has been added and rounded: only the last reduction of a sum is an average. Kernels with
-// mailboxes, which make whole sums, divide those, by the number of ranks.
+// average how many values it is of, and how many the two sides of one reduction are.
 
 #include <cstdint>
 
@@ -13,13 +11,38 @@ namespace polypath {
 inline constexpr std::uint64_t kReduceOperators = 5;
 inline constexpr std::uint64_t kAverageOperator = 4;  ///< as in ReduceOperator, where sum is 0
 
-/// What is done to all values of a reduction but the last one: those of an average are added.
-POLYPATH_ON_BOTH constexpr std::uint64_t before_last(std::uint64_t code) {
-  return code % kReduceOperators == kAverageOperator ? code - kAverageOperator : code;
+/// Three numbers in one.
+inline constexpr int kBitsOfValues = 20;
+POLYPATH_ON_BOTH constexpr std::uint64_t averaged_values(std::uint64_t all, std::uint64_t into,
+                                                         std::uint64_t from) {
+  return all << 2 * kBitsOfValues | into << kBitsOfValues | from;
+}
+POLYPATH_ON_BOTH constexpr std::uint64_t all_values(std::uint64_t values) {
+  return values >> 2 * kBitsOfValues;
+}
+POLYPATH_ON_BOTH constexpr std::uint64_t values_into(std::uint64_t values) {
+  return values >> kBitsOfValues & ((1U << kBitsOfValues) - 1);
+}
+POLYPATH_ON_BOTH constexpr std::uint64_t values_from(std::uint64_t values) {
+  return values & ((1U << kBitsOfValues) - 1);
+}
+
+/// Kernels with mailboxes are told the number of a reduction and, in the upper half, of how many
+/// values an average is; they add up those of the ranks one after another.
+POLYPATH_ON_BOTH constexpr std::uint64_t mail_reduction(std::uint64_t code, std::uint64_t all) {
+  return code | all << 32;
+}
+POLYPATH_ON_BOTH constexpr std::uint64_t code_of_mail(std::uint64_t reduction) {
+  return reduction & 0xffffffff;
+}
+/// When so many are added up, and one more is.
+POLYPATH_ON_BOTH constexpr std::uint64_t values_of_mail(std::uint64_t reduction,
+                                                        std::uint64_t added) {
+  return averaged_values(reduction >> 32, added, 1);
 }
 
 /// The values of a `reduce` kernel; its memory is the destination, then the source.
-enum ReduceWord : std::uint64_t { kReductionCode, kReducedBytes, kReduceDivisor, kReduceWords };
+enum ReduceWord : std::uint64_t { kReductionCode, kReducedBytes, kReducedValues, kReduceWords };
 
 inline constexpr unsigned kReduceThreads = 512;  ///< of a block
 

@@ -43,7 +43,8 @@ class StructureWriter {
       case Operation::reduce:
         add('r', static_cast<int>(node.reduction.operation));
         add('.', static_cast<int>(node.reduction.type));
-        add('/', node.reduction.divisor);
+        add('/', node.reduction.values);
+        add('<', node.reduction.into), add('+', node.reduction.from);
         break;
       case Operation::kernel: return add_call(program, program.call_of(node));
       case Operation::signal: return add('!').add_slice('>', program, node.destination);

@@ -1,14 +1,25 @@
 #pragma once
 // What a reduction does: element by element, destination = destination ∘ source.
 //
-// An average of n values is their sum divided by n, once, after all have been added and rounded:
-// the last reduction of a sum does both, destination = (destination + source) / n. All before it
-// are sums. 16-bit floating-point numbers are divided in float32.
+// An average of n values is their sum divided by n, and is what it should be wherever that is
+// representable, though the sum may not be. On the way, p of the values are not their sum S but
 //
-// The least and the largest of values do not depend on their order: -0 is less than 0, and of
-// values one of which is not a number that one is what there is.
+//   A(p) = S·2^-e(p), e(p) = ⌈log₂ p⌉, so that |A(p)| is at most the largest |x|
+//
+// A reduction of p and q values makes A(p + q) = A(p)·2^(e(p)−e(p+q)) + A(q)·2^(e(q)−e(p+q)),
+// rounded once; the last one, with p + q = n, divides that by n·2^-e(n), which is above 1/2 and at
+// most 1. Powers of 2 do not round: the bits are those of the sum, rounded each time, divided by n,
+// except where that would be infinite, and where an A(p) is so small that it is subnormal: then it
+// is off by (n + 1)/2 times the type's least number at most. 16-bit numbers are computed with in
+// float32 and rounded each time.
+//
+// The least and the largest of values do not depend on their order: -0 is less than 0, and where
+// one of the values is not a number, neither is what there is. Whatever is not a number comes out
+// with the bits of the one that GPUs make, all set but the sign, so that those do not depend on it
+// either.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/units.h"
 
@@ -27,6 +38,12 @@ enum class ElementType {
   uint16,
   uint32,
   uint64,
+  boolean,  ///< from here on they are moved only
+  float8_e4m3fn,
+  float8_e5m2,
+  float8_e4m3fnuz,
+  float8_e5m2fnuz,
+  float8_e8m0fnu,
 };
 
 enum class ReduceOperator { sum, minimum, maximum, product, average };
@@ -34,30 +51,47 @@ enum class ReduceOperator { sum, minimum, maximum, product, average };
 struct Reduction {
   ReduceOperator operation = ReduceOperator::sum;
   ElementType type = ElementType::float32;
-  int divisor = 1;  ///< n of an average; of others without meaning
+  // Of an average; of others without meaning.
+  int values = 1;          ///< n; of collectives at least as many as there are ranks
+  int into = 1, from = 1;  ///< how many of them the destination and the source are of
 };
+
+/// e(p): how many times p values are halved while they are averaged.
+constexpr int halvings_of(int values) {
+  int times = 0;
+  while ((std::int64_t{1} << times) < values) ++times;
+  return times;
+}
 
 constexpr bool is_floating_point(ElementType type) {
   return type == ElementType::float16 || type == ElementType::bfloat16 ||
          type == ElementType::float32 || type == ElementType::float64;
 }
 
-/// True if another order of several values may give other bits, but for the bits of what is not a
-/// number: rounding depends on it.
+/// True if another order of several values may give other bits: rounding depends on it.
 constexpr bool depends_on_order(const Reduction& reduction) {
   return is_floating_point(reduction.type) && reduction.operation != ReduceOperator::minimum &&
          reduction.operation != ReduceOperator::maximum;
 }
 
-/// False of averages of whole numbers, which are not whole.
+/// True of types that are moved as they are and never reduced.
+constexpr bool only_moves(ElementType type) { return type >= ElementType::boolean; }
+
+/// False of types that are only moved, and of averages of whole numbers, which are not whole.
 constexpr bool can_reduce(ReduceOperator operation, ElementType type) {
-  return operation != ReduceOperator::average || is_floating_point(type);
+  return !only_moves(type) && (operation != ReduceOperator::average || is_floating_point(type));
 }
 
 constexpr Bytes bytes_of(ElementType type) {
   switch (type) {
     case ElementType::int8:
-    case ElementType::uint8: return {1U};
+    case ElementType::uint8:
+    case ElementType::boolean:
+    case ElementType::float8_e4m3fn:
+    case ElementType::float8_e5m2:
+    case ElementType::float8_e4m3fnuz:
+    case ElementType::float8_e5m2fnuz:
+    case ElementType::float8_e8m0fnu: return {1U};
     case ElementType::float16:
     case ElementType::bfloat16:
     case ElementType::int16:

@@ -1,11 +1,10 @@
-// What compares outputs with what they should be (collective/reference.h) has to notice whatever is
-// wrong: a checker that does not makes every other test of collectives worthless.
+// What compares outputs with what they should be (collective/reference.h) has to notice every wrong
+// bit: a checker that does not makes every other test of collectives worthless.
 
 #include "collective/reference.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -15,6 +14,11 @@
 
 namespace polypath::test::reference_test {
 namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Contents = std::vector<std::byte>;
 
 constexpr int kRanks = 3, kRoot = 1;
 constexpr std::uint64_t kElements = 7;
@@ -130,76 +134,112 @@ TEST(Reference, TakesNoNumberForWhatIsInfinite) {
   }
 }
 
-/// An all-reduce's outputs: the exact results, rounded to float32.
-class Reduced : public testing::TestWithParam<ReduceOperator> {
- protected:
-  Reduced() {
-    request_.reduction.operation = GetParam();
-    for (int rank = 0; rank < kRanks; ++rank) outputs_.emplace_back(kElements);
-    for (std::uint64_t i = 0; i < kElements; ++i)
-      for (auto& output : outputs_) output[i] = static_cast<float>(exact(i));
-  }
+std::vector<PlaceId> places(int count) {
+  std::vector<PlaceId> all;
+  for (int i = 0; i < count; ++i) all.push_back({i});
+  return all;
+}
 
-  [[nodiscard]] double exact(std::uint64_t index) const {
-    double value = input_value(request_, 0, index);
-    for (int rank = 1; rank < kRanks; ++rank) {
-      const double next = input_value(request_, rank, index);
-      switch (GetParam()) {
-        case ReduceOperator::sum:
-        case ReduceOperator::average: value += next; break;
-        case ReduceOperator::product: value *= next; break;
-        case ReduceOperator::minimum: value = std::min(value, next); break;
-        case ReduceOperator::maximum: value = std::max(value, next); break;
+/// What all ranks of an all-reduce have: the inputs, reduced one after another.
+std::vector<Contents> outputs_of(const CollectiveRequest& request, bool backwards = false) {
+  const int ranks = request.size();
+  const auto number = [&](int step) { return backwards ? ranks - 1 - step : step; };
+  Contents sum(request.part().value), next(request.part().value);
+  fill_input(request, number(0), sum.data());
+  Reduction step = request.reduction;
+  step.values = ranks;
+  for (int rank = 1; rank < ranks; ++rank) {
+    fill_input(request, number(rank), next.data());
+    step.into = rank;
+    reduce_on_host(step, sum.data(), next.data(), request.part());
+  }
+  return {static_cast<std::size_t>(ranks), sum};
+}
+
+std::string difference(const CollectiveRequest& request, const std::vector<Contents>& outputs) {
+  std::vector<const std::byte*> addresses;
+  for (const Contents& each : outputs) addresses.push_back(each.data());
+  return first_difference(request, addresses);
+}
+
+template <class Check>
+void for_reductions(Check check) {
+  for (const int ranks : {2, 3, 8, 16, 33})
+    for (const ElementType type : all_element_types())
+      for (const ReduceOperator operation : all_reduce_operators()) {
+        if (!can_reduce(operation, type)) continue;
+        SCOPED_TRACE(testing::Message()
+                     << name_of(type) << " " << name_of(operation) << " of " << ranks << " ranks");
+        check(CollectiveRequest{.collective = Collective::all_reduce,
+                                .ranks = places(ranks),
+                                .elements = 300,
+                                .reduction = {operation, type}});
       }
+}
+
+// 16 ranks have sums of up to 496 in uint8, which wrap around.
+TEST(Reference, TakesWhatIsRightForRightInAnyOrder) {
+  for_reductions([](const CollectiveRequest& request) {
+    EXPECT_THAT(difference(request, outputs_of(request)), IsEmpty());
+    EXPECT_THAT(difference(request, outputs_of(request, true)), IsEmpty());
+  });
+}
+
+TEST(Reference, SeesEveryBitOfEveryRank) {
+  Random random(3);
+  for_reductions([&](const CollectiveRequest& request) {
+    const std::vector<Contents> right = outputs_of(request);
+    for (int number = 0; number < 20; ++number) {
+      std::vector<Contents> wrong = right;
+      Contents& of_rank = wrong[random.index(wrong.size())];
+      of_rank[random.index(of_rank.size())] ^= std::byte{1} << random.between(0, 7);
+
+      EXPECT_THAT(difference(request, wrong), Not(IsEmpty()));
     }
-    return GetParam() == ReduceOperator::average ? value / kRanks : value;
-  }
-  [[nodiscard]] std::string wrong() const {
-    std::vector<const std::byte*> all;
-    for (const auto& output : outputs_)
-      all.push_back(reinterpret_cast<const std::byte*>(output.data()));
-    return first_difference(request_, all);
-  }
-
-  CollectiveRequest request_ = request_of(Collective::all_reduce);
-  std::vector<std::vector<float>> outputs_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Reference, Reduced, testing::ValuesIn(all_reduce_operators()),
-                         [](const auto& info) { return name_of(info.param); });
-
-TEST_P(Reduced, ResultsAreTakenForRight) { EXPECT_EQ(wrong(), ""); }
-
-// Off by 2^-18 of the sum of magnitudes: sixty times what rounding explains.
-TEST_P(Reduced, ResultsThatAreOffAtAllRanksAreNoticed) {
-  for (std::uint64_t i = 0; i < kElements; ++i) {
-    const float right = outputs_[0][i];
-    for (auto& output : outputs_) output[i] = right + kRanks * 0x1p-18F;
-    EXPECT_NE(wrong(), "") << "element " << i;
-    for (auto& output : outputs_) output[i] = right;
-  }
+  });
 }
 
-TEST_P(Reduced, ResultsThatAreNoNumbersAtAnyRankAreNoticed) {
-  for (std::size_t rank = 0; rank < kRanks; ++rank) {
-    const float right = outputs_[rank][kElements - 1];
-    outputs_[rank][kElements - 1] = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_NE(wrong(), "") << "rank " << rank;
-    outputs_[rank][kElements - 1] = right;
-  }
-  for (auto& output : outputs_) output[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_NE(wrong(), "") << "all ranks";
+TEST(Reference, SeesWhatIsWrongAtAllRanksAlike) {
+  for_reductions([](const CollectiveRequest& request) {
+    std::vector<Contents> outputs = outputs_of(request);
+    for (const std::size_t byte : {std::size_t{0}, outputs[0].size() - 1}) {
+      for (Contents& each : outputs) each[byte] ^= std::byte{1};
+      EXPECT_THAT(difference(request, outputs), Not(IsEmpty())) << "byte " << byte;
+      for (Contents& each : outputs) each[byte] ^= std::byte{1};
+    }
+  });
 }
 
-// Within what rounding explains, but in other bits.
-TEST_P(Reduced, ResultsOfOtherBitsAtOneRankAreNoticed) {
-  for (std::size_t rank = 0; rank < kRanks; ++rank) {
-    float& last = outputs_[rank][kElements - 1];
-    const float right = last;
-    last = std::nextafter(last, 2.0F);
-    EXPECT_NE(wrong(), "") << "rank " << rank;
-    last = right;
-  }
+TEST(Reference, SeesWhatIsNoNumberAtAnyRank) {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  for_reductions([&](const CollectiveRequest& request) {
+    if (request.reduction.type != ElementType::float32) return;
+    for (std::size_t rank = 0; rank < request.ranks.size(); ++rank) {
+      std::vector<Contents> outputs = outputs_of(request);
+      std::memcpy(outputs[rank].data() + 4, &none, sizeof none);
+      EXPECT_THAT(difference(request, outputs), Not(IsEmpty())) << "rank " << rank;
+    }
+  });
+}
+
+TEST(Reference, SaysWhichElementIsWrong) {
+  const CollectiveRequest request{
+      .collective = Collective::all_reduce, .ranks = places(2), .elements = 10};
+  std::vector<Contents> outputs = outputs_of(request);
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  for (Contents& each : outputs) std::memcpy(each.data() + 4, &none, sizeof none);
+
+  EXPECT_THAT(difference(request, outputs), HasSubstr("rank 0, element 1: nan instead of"));
+}
+
+TEST(Reference, GivesRanksDifferentInputs) {
+  for_reductions([](const CollectiveRequest& request) {
+    Contents first(request.part().value), second(request.part().value);
+    fill_input(request, 0, first.data());
+    fill_input(request, 1, second.data());
+
+    EXPECT_NE(first, second);
+  });
 }
 
 }  // namespace

@@ -56,6 +56,56 @@ TEST(CollectiveRequest, IsCutToTheMessage) {
   EXPECT_EQ(with_message(request, 1_B).elements, 1U);
 }
 
+TEST(CollectiveRequest, KnowsTypesByTheirNamesElsewhere) {
+  for (const auto& [name, type] : {std::pair{"torch.float32", ElementType::float32},
+                                   {"FLOAT16", ElementType::float16},
+                                   {"half", ElementType::float16},
+                                   {"BF16", ElementType::bfloat16},
+                                   {"numpy.int64", ElementType::int64},
+                                   {"<f8", ElementType::float64},
+                                   {"|u1", ElementType::uint8},
+                                   {"fp32", ElementType::float32},
+                                   {"torch.float8_e4m3fn", ElementType::float8_e4m3fn},
+                                   {"bool_", ElementType::boolean}})
+    EXPECT_EQ(parse_element_type(name), type) << name;
+  for (const char* name : {"float", "int", "complex64", ">f4", "", ".", "float32x"})
+    expect_invalid_argument([&] { (void)parse_element_type(name); }, "is unknown");
+}
+
+TEST(CollectiveRequest, KnowsReductionsByTheirNamesElsewhere) {
+  for (const auto& [name, operation] : {std::pair{"SUM", ReduceOperator::sum},
+                                        {"avg", ReduceOperator::average},
+                                        {"ReduceOp.AVG", ReduceOperator::average},
+                                        {"mean", ReduceOperator::average},
+                                        {"RedOpType.PRODUCT", ReduceOperator::product},
+                                        {"prod", ReduceOperator::product},
+                                        {"maximum", ReduceOperator::maximum},
+                                        {"Min", ReduceOperator::minimum}})
+    EXPECT_EQ(parse_reduce_operator(name), operation) << name;
+  for (const char* name : {"median", "", "sum."})
+    expect_invalid_argument([&] { (void)parse_reduce_operator(name); }, "is unknown");
+}
+
+TEST(CollectiveRequest, NamesAreRead) {
+  for (const auto* types : {&all_element_types(), &moved_element_types()})
+    for (const ElementType type : *types) EXPECT_EQ(parse_element_type(name_of(type)), type);
+}
+
+TEST(CollectiveRequest, StaysAtHomeWhereNothingGoesToAnotherRank) {
+  const Machine machine = load_machine("cedar");
+  CollectiveRequest counts = all_reduce_of(machine, 2, 5);
+  counts.collective = Collective::all_to_all_v;
+
+  EXPECT_TRUE(stays_at_home(all_reduce_of(machine, 1, 5)));
+  EXPECT_TRUE(stays_at_home(all_reduce_of(machine, 2, 0)));
+  EXPECT_FALSE(stays_at_home(all_reduce_of(machine, 2, 5)));
+  EXPECT_FALSE(stays_at_home(counts));
+  counts.counts = {1, 0, 0, 2};
+  EXPECT_TRUE(stays_at_home(counts));
+  counts.counts = {1, 0, 1, 2};
+  EXPECT_FALSE(stays_at_home(counts));
+}
+
 TEST(CollectiveRequest, SaysWhatIsWrongWithIt) {
   const Machine machine = load_machine("cedar");
   CollectiveRequest twice = all_reduce_of(machine, 3, 8);

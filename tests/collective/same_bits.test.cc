@@ -49,16 +49,14 @@ Values random_values(Random& random, ElementType type, Bytes bytes) {
   return values;
 }
 
-// x0 ∘ x1 ∘ …, of an average divided at last by `divisor`.
-Values in_order(const Reduction& reduction, const std::vector<Values>& values, int divisor) {
+// x0 ∘ x1 ∘ …, each of which is of so many ranks; an average is of `all`.
+Values in_order(const Reduction& reduction, const std::vector<Values>& values, int all,
+                int each = 1) {
   Values result = values.front();
   Reduction step = reduction;
+  step.values = all, step.from = each;
   for (std::size_t rank = 1; rank < values.size(); ++rank) {
-    if (reduction.operation == ReduceOperator::average) {
-      const bool is_last = rank + 1 == values.size();
-      step.operation = is_last ? ReduceOperator::average : ReduceOperator::sum;
-      step.divisor = divisor;
-    }
+    step.into = each * static_cast<int>(rank);
     reduce_on_host(step, result.data(), values[rank].data(), {result.size()});
   }
   return result;
@@ -75,11 +73,11 @@ Values in_node_order(const Machine& machine, const CollectiveRequest& request,
     if (!of_nodes.contains(node)) nodes.push_back(node);
     of_nodes[node].push_back(values[at]);
   }
-  Reduction in_node = request.reduction;
-  if (in_node.operation == ReduceOperator::average) in_node.operation = ReduceOperator::sum;
   std::vector<Values> sums;
-  for (const int node : nodes) sums.push_back(in_order(in_node, of_nodes[node], 1));
-  return in_order(request.reduction, sums, request.size());
+  for (const int node : nodes)
+    sums.push_back(in_order(request.reduction, of_nodes[node], request.size()));
+  const int each = request.size() / static_cast<int>(nodes.size());
+  return in_order(request.reduction, sums, request.size(), each);
 }
 
 Values in_fixed_order(const Machine& machine, const CollectiveRequest& request,
@@ -89,18 +87,40 @@ Values in_fixed_order(const Machine& machine, const CollectiveRequest& request,
              : in_order(request.reduction, values, request.size());
 }
 
+std::uint64_t infinity_of(ElementType type) {
+  switch (type) {
+    case ElementType::float16: return 0x7c00;
+    case ElementType::bfloat16: return 0x7f80;
+    case ElementType::float32: return 0x7f800000;
+    default: return 0x7ff0000000000000;
+  }
+}
+
 // One request with its values, which any program of it may be run on.
 class Case {
  public:
-  Case(Random& random, const Machine& machine, const CollectiveRequest& request)
+  using MakeValues = Values(Random& random, ElementType type, Bytes bytes);
+  Case(Random& random, const Machine& machine, const CollectiveRequest& request,
+       MakeValues make = random_values)
       : ranks_(machine, request) {
     for (int rank = 0; rank < request.size(); ++rank)
-      values_.push_back(random_values(random, request.reduction.type, input_bytes(request, rank)));
+      values_.push_back(make(random, request.reduction.type, input_bytes(request, rank)));
     expected_ = in_fixed_order(machine, request, values_);
   }
 
   [[nodiscard]] const std::vector<Values>& values() const { return values_; }
-  [[nodiscard]] const Values& expected() const { return expected_; }
+  // Of a floating-point type: no exponent has all bits set.
+  [[nodiscard]] bool is_finite() const {
+    const ElementType type = ranks_.request().reduction.type;
+    const std::size_t size = bytes_of(type).value;
+    const std::uint64_t infinite = infinity_of(type);
+    for (std::size_t i = 0; i < expected_.size(); i += size) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, expected_.data() + i, size);
+      if ((bits & infinite) == infinite) return false;
+    }
+    return true;
+  }
 
   void expect_fixed_order(const CollectiveProgram& program, const std::string& what) {
     for (std::size_t rank = 0; rank < values_.size(); ++rank)
@@ -163,6 +183,45 @@ TEST(SameBits, OfWhateverIsChosen) {
         }
     }
   }
+}
+
+// Between the half of the largest number and it, some with the other sign: no sum of two has room.
+Values large_values(Random& random, ElementType type, Bytes bytes) {
+  Values values = random_values(random, type, bytes);
+  const std::size_t size = bytes_of(type).value;
+  const std::uint64_t infinite = infinity_of(type);
+  const std::uint64_t largest_exponent = infinite & (infinite << 1);
+  for (std::size_t i = 0; i < values.size(); i += size) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, values.data() + i, size);
+    bits = (bits & ~infinite) | largest_exponent;
+    std::memcpy(values.data() + i, &bits, size);
+  }
+  return values;
+}
+
+// Those that are represented differently on their way, by any algorithm, are the same in the end.
+TEST(SameBits, AveragesAreFiniteWhereSumsAreNot) {
+  Random random(44);
+  for (const char* name : {"h200x8", "mist", "nop2p4", "synthetic:3"})
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16,
+                                   ElementType::float32, ElementType::float64}) {
+      const Machine machine = load_machine(name);
+      const CollectiveRequest request{.collective = Collective::all_reduce,
+                                      .ranks = machine.places_of(PlaceKind::gpu),
+                                      .elements = 3000,
+                                      .reduction = {ReduceOperator::average, type},
+                                      .in_place = random.chance(50)};
+      SCOPED_TRACE(in_words(request, machine));
+      Case with_values(random, machine, request, large_values);
+      EXPECT_TRUE(with_values.is_finite());
+      for (const Algorithm& each : algorithms()) {
+        if (!each.does(machine, request) || !each.keeps_order(machine, request)) continue;
+        const Tuning tuning{.piece = {random.between(256, 32'768)}, .radix = random.integer(2, 8)};
+        with_values.expect_fixed_order({build(each, machine, request, tuning), Executor::stream},
+                                       each.name);
+      }
+    }
 }
 
 TEST(SameBits, OfEveryAlgorithmInThatOrder) {

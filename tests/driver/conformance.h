@@ -143,8 +143,11 @@ class DriverMail : public DriverConformance {
  protected:
   void SetUp() override;
   /// What each rank has in the end is what the definition says, call after call. All input and
-  /// output begins `offset` bytes behind words of 16; elements are int32, and sums.
+  /// output begins `offset` bytes behind words of 16. What is reduced is reduced as the host does
+  /// it, one rank after another.
   void expect_exchanged(Mail mail, int ranks, Bytes offset = {});
+
+  Reduction reduction_ = {ReduceOperator::sum, ElementType::int32};
 
  private:
   void expect_exchanged_so(const Mail& mail, int ranks, Bytes offset);

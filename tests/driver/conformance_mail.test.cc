@@ -41,6 +41,8 @@ Elements input_of(const Mail& mail, int ranks, int rank, std::size_t call) {
   std::iota(
       input.begin(), input.end(),
       1'000'000u * static_cast<std::uint32_t>(rank + 1) + 77u * static_cast<std::uint32_t>(call));
+  constexpr std::uint32_t kOdd = 2654435761;  // so that all bits differ
+  for (std::uint32_t& each : input) each *= kOdd;
   return input;
 }
 
@@ -55,7 +57,8 @@ std::pair<std::size_t, std::size_t> sent(const Mail& mail, int from, int to) {
   return mail.same_for_all ? std::pair{std::size_t{0}, end - begin} : std::pair{begin, end};
 }
 
-Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call) {
+Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call, Reduction step) {
+  step.values = ranks;
   Elements output(room_of(mail, ranks), kUntouched);
   for (int from = 0; from < ranks; ++from) {
     const auto [begin, end] = sent(mail, from, rank);
@@ -63,8 +66,13 @@ Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call) {
     const bool adds = mail.use == MailUse::reduce && from > 0;
     const std::size_t at =
         mail.use == MailUse::store ? static_cast<std::size_t>(from) * elements_in(mail.stride) : 0;
-    for (std::size_t i = begin; i < end; ++i)
-      output[at + i - begin] = input[i] + (adds ? output[at + i - begin] : 0);
+    step.into = from;
+    const auto into = output.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto first = input.begin() + static_cast<std::ptrdiff_t>(begin);
+    if (!adds) std::copy_n(first, end - begin, into);
+    else if (end > begin)
+      reduce_on_host(step, reinterpret_cast<std::byte*>(&*into),
+                     reinterpret_cast<const std::byte*>(&*first), Bytes{(end - begin) * kElement});
   }
   return output;
 }
@@ -112,8 +120,10 @@ void DriverMail::run_call(KernelHandle used, const Mail& mail, const std::vector
                           int rank, std::size_t call) {
   const RankOnGpu& own = all[static_cast<std::size_t>(rank)];
   const auto ranks = static_cast<int>(all.size());
+  Reduction reduction = reduction_;
+  reduction.values = ranks;
   const MailCall part{.mail = mail,
-                      .reduction = {ReduceOperator::sum, ElementType::int32},
+                      .reduction = reduction,
                       .rank = rank,
                       .ranks = ranks,
                       .box = box_for(mail.message, mail.way)};
@@ -142,7 +152,7 @@ void DriverMail::expect_exchanged_so(const Mail& mail, int ranks, Bytes offset) 
 
   for (int rank = 0; rank < ranks; ++rank)
     for (std::size_t call = 0; call < kCalls; ++call) {
-      const Contents expected = as_bytes(output_of(mail, ranks, rank, call));
+      const Contents expected = as_bytes(output_of(mail, ranks, rank, call, reduction_));
       const Address output = all[static_cast<std::size_t>(rank)].outputs[call];
       EXPECT_TRUE(same_bytes(read(output, expected.size()), expected))
           << "rank " << rank << " of " << ranks << ", call " << call << ", messages of "
@@ -167,6 +177,21 @@ TEST_P(DriverMail, EveryRankGetsTheSumOfWhatAllHave) {
       expect_exchanged(
           {.use = MailUse::reduce, .message = bytes, .end = bytes, .same_for_all = true}, ranks,
           Bytes{count % 16 * kElement});
+    }
+}
+
+// Of any bits: the largest numbers, subnormal ones and what is no number.
+TEST_P(DriverMail, EveryRankGetsWhatTheHostReduces) {
+  for (int type = 0; type <= static_cast<int>(ElementType::uint64); ++type)
+    for (int operation = 0; operation <= static_cast<int>(ReduceOperator::average); ++operation) {
+      reduction_ = {static_cast<ReduceOperator>(operation), static_cast<ElementType>(type)};
+      if (!can_reduce(reduction_.operation, reduction_.type)) continue;
+      SCOPED_TRACE(testing::Message() << "type " << type << ", operation " << operation);
+      for (const int ranks : {2, 5}) {
+        const Bytes bytes = Bytes{kElement} * 4002;
+        expect_exchanged(
+            {.use = MailUse::reduce, .message = bytes, .end = bytes, .same_for_all = true}, ranks);
+      }
     }
 }
 

@@ -26,8 +26,37 @@ Contents as_bytes(const std::vector<Element>& elements) {
   return contents;
 }
 
-// Bytes of any value, but floating-point numbers of moderate size: what is not a number need not be
-// the same one everywhere.
+// The largest numbers of a floating-point type, the least ones and the least normal one; what is
+// infinite, and what is not a number, with several bits.
+std::vector<std::uint64_t> edges_of(ElementType type) {
+  switch (type) {
+    case ElementType::float16:
+      return {0x7bff, 0xfbff, 1,      0x8001, 3,      0x3ff, 0x400,
+              0,      0x7c00, 0xfc00, 0x7e01, 0xfe55, 0x7c01};
+    case ElementType::bfloat16:
+      return {0x7f7f, 0xff7f, 1, 0x8001, 3, 0x7f, 0x80, 0, 0x7f80, 0xff80, 0x7fc1, 0xffc3, 0x7f81};
+    case ElementType::float32:
+      return {0x7f7fffff, 0xff7fffff, 1,          0x80000001, 3,          0x7fffff,  0x800000,
+              0,          0x7f800000, 0xff800000, 0x7fc00001, 0xffc12345, 0x7f800001};
+    case ElementType::float64:
+      return {0x7fefffffffffffff,
+              0xffefffffffffffff,
+              1,
+              0x8000000000000001,
+              3,
+              0xfffffffffffff,
+              0x10000000000000,
+              0,
+              0x7ff0000000000000,
+              0xfff0000000000000,
+              0x7ff8000000000001,
+              0xfff8123456789abc,
+              0x7ff0000000000001};
+    default: return {};
+  }
+}
+
+// Bytes of any value, but floating-point numbers of moderate size, and some at the edges.
 Contents operand(ElementType type, std::size_t bytes, std::uint64_t seed) {
   Contents contents = pattern(bytes, seed);
   const auto exponent = [&](std::size_t size, unsigned char mask, unsigned char bits) {
@@ -38,6 +67,11 @@ Contents operand(ElementType type, std::size_t bytes, std::uint64_t seed) {
     exponent(bytes_of(type).value, 0x81, 0x3e);
   if (type == ElementType::float64 || type == ElementType::float16)
     exponent(bytes_of(type).value, 0x83, 0x3c);
+  const std::vector<std::uint64_t> edges = edges_of(type);
+  constexpr std::size_t kEvery = 5;
+  for (std::size_t i = 0; !edges.empty() && i < bytes / bytes_of(type).value; i += kEvery)
+    std::memcpy(contents.data() + i * bytes_of(type).value,
+                &edges[(i / kEvery * seed + i / 40) % edges.size()], bytes_of(type).value);
   return contents;
 }
 
@@ -92,7 +126,27 @@ TEST_P(DriverReductions, AreOfEveryTypeAndOperation) {
   for (const ElementType type : kTypes)
     for (const ReduceOperator operation : kOperators)
       if (can_reduce(operation, type))
-        expect_reduced({operation, type, 3}, 40000 * bytes_of(type).value, 0, 0);
+        expect_reduced({operation, type}, 40000 * bytes_of(type).value, 0, 0);
+}
+
+// Of values on both sides, and of many: the last one divides.
+TEST_P(DriverReductions, AreAveragesOfAnyNumberOfValues) {
+  struct Values {
+    int all, into, from;
+  };
+  for (const ElementType type : kTypes)
+    for (const auto& [all, into, from] : {Values{2, 1, 1},
+                                          {3, 1, 1},
+                                          {3, 2, 1},
+                                          {3, 1, 2},
+                                          {7, 4, 3},
+                                          {8, 3, 2},
+                                          {8, 7, 1},
+                                          {1000, 500, 500},
+                                          {4096, 4095, 1}})
+      if (can_reduce(ReduceOperator::average, type))
+        expect_reduced({ReduceOperator::average, type, all, into, from},
+                       4000 * bytes_of(type).value, 0, 0);
 }
 
 TEST_P(DriverReductions, AreOfAnyNumberOfElementsAtAnyAddress) {

@@ -82,12 +82,13 @@ TEST_F(Reduce, DividesAverages) {
 }
 
 // 2048 + 17/16 is 2050 in float16, whose steps are 2 there. 2050/3 = 683 1/3 is rounded to 683.5,
-// steps being 1/2 there; the third of what had not been rounded would be 683.
+// steps being 1/2 there; the third of what had not been rounded would be 683. Of the two values
+// before the third the half of their sum is kept.
 TEST_F(Reduce, RoundsTheSumBeforeItDivides) {
-  const Reduction third{ReduceOperator::average, ElementType::float16, 3};
-  constexpr std::uint16_t k2048 = 0x6800, k17_16 = 0x3c40, k683_5 = 0x6157;
+  const Reduction third{ReduceOperator::average, ElementType::float16, 3, 2, 1};
+  constexpr std::uint16_t k1024 = 0x6400, k17_16 = 0x3c40, k683_5 = 0x6157;
 
-  EXPECT_THAT(reduced<std::uint16_t>(third, {k2048}, {k17_16}), ElementsAre(k683_5));
+  EXPECT_THAT(reduced<std::uint16_t>(third, {k1024}, {k17_16}), ElementsAre(k683_5));
 }
 
 // Call 1 us, the kernel's latency and 3 MB at its bandwidth, 4 us until the thread knows.

@@ -95,7 +95,26 @@ REFUSED: dict[str, tuple[Make, str]] = {
         r"there is no rank 2 \(ranks are 0 to 1\)",
     ),
     "by an unknown reduction": (
-        lambda torch, own: own.all_reduce(tensor(torch, own), op="mean"), "mean",
+        lambda torch, own: own.all_reduce(tensor(torch, own), op="median"), "median",
+    ),
+    "of a type that is only moved": (
+        lambda torch, own: own.reduce(tensor(torch, own, dtype=bool)),
+        r"elements of type bool cannot be reduced \(they are only moved",
+    ),
+    "called a type that there is not": (
+        lambda torch, own: own.all_reduce(tensor(torch, own), dtype="float"),
+        r"elements of type float cannot be used \(the types are",
+    ),
+    "with a count that is no whole number": (
+        lambda torch, own: own.all_to_all_v(tensor(torch, own), [[0, 64], [1.5, 0]]),
+        r"these counts cannot be used \(1.5 is no whole number",
+    ),
+    "of more elements than there can be": (
+        lambda _, own: own.prepare("allreduce", 1 << 61, "float64"),
+        f"{1 << 61} elements cannot be prepared",
+    ),
+    "of less than no elements": (
+        lambda _, own: own.prepare("allreduce", -1, "float64"), "-1 elements",
     ),
 }  # fmt: skip
 

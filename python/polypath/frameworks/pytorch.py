@@ -67,7 +67,7 @@ class PyTorch(Framework):
             strides=() if contiguous else tuple(step * item_size for step in thing.stride()),
         )
 
-    def elements(self, thing: Any, dtype: str | None) -> Elements:
+    def elements(self, thing: Any, dtype: Any) -> Elements:
         """Return what a collective must know, in a microsecond."""
         device = thing.device
         if thing.layout is not self.module.strided or device.type != "cuda":
@@ -79,7 +79,7 @@ class PyTorch(Framework):
         plain = thing.is_contiguous() and not thing.is_neg() and not thing.is_conj()
         return Elements(thing.data_ptr(), thing.numel(), name, device.index, plain, True)
 
-    def known_by(self, thing: Any, dtype: str | None) -> Hashable:
+    def known_by(self, thing: Any, dtype: Any) -> Hashable:
         """Return all that a collective's checks look at, in half a microsecond."""
         try:
             return (

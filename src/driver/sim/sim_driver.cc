@@ -273,6 +273,11 @@ void SimDriver::move_bytes(const CopyRequest& request, const std::optional<Reduc
   const std::byte* const source = from.bytes_at(request.source);
   if (reduction) reduce_on_host(*reduction, destination, source, request.bytes);
   else std::memmove(destination, source, request.bytes.value);
+  Flip* const flip = options_.flip;
+  if (flip == nullptr || ++flip->done != flip->at) return;
+  constexpr std::uint64_t kMost = 8;
+  for (std::uint64_t i = 0; i < std::min(kMost, request.bytes.value); ++i)
+    destination[i] ^= std::byte{0xff};
 }
 
 void SimDriver::note_finished(const CopyLabel& label, const Activity& done) {

@@ -24,10 +24,18 @@
 
 namespace polypath::sim {
 
+/// For tests: of the copies and reductions that move bytes, one whose result has its first bytes
+/// inverted, up to eight.
+struct Flip {
+  int at = 0;    ///< its number, from 1; 0: none
+  int done = 0;  ///< so many have been made, in the order in which they were over
+};
+
 struct Options {
   bool move_bytes = true;   ///< false: timing only, memory cannot be touched
   bool check_races = true;  ///< find unordered accesses
   bool record_trace = false;
+  Flip* flip = nullptr;  ///< outlives the driver
 };
 
 /// For who asks for times and nothing else.
@@ -50,6 +58,7 @@ class SimDriver final : public Driver {
   ~SimDriver() override;
 
   std::string name() const override { return "sim"; }
+  std::string simulation() const override;
   Seconds now() override;
   Address allocate(PlaceId place, Bytes bytes) override;
   Address allocate_zeros(PlaceId place, Bytes bytes) override;

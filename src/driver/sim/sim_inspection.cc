@@ -1,12 +1,20 @@
 // What tests and benchmarks ask of the simulated driver, beside the Driver interface.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "core/process_identity.h"
 #include "driver/sim/sim_driver.h"
 
 namespace polypath::sim {
+
+std::string SimDriver::simulation() const {
+  const auto process = this_process().value_or(ProcessIdentity{.number = getpid()});
+  return fmt::format("{}:{}:{}:{}", process.number_space, process.number, process.start,
+                     fmt::ptr(this));
+}
 
 void SimDriver::report(const std::string& violation) {
   if (violations_.size() < kMostViolations) violations_.push_back(violation);

@@ -164,6 +164,29 @@ void bind_meetings(nb::class_<CollectiveRank>& rank) {
 and of the ranks that are its members. All ranks call it, if there are several nodes.)");
 }
 
+// By name, the bytes of each and whether it can be reduced.
+nb::dict element_types() {
+  nb::dict types;
+  for (const auto* some : {&all_element_types(), &moved_element_types()})
+    for (const ElementType type : *some)
+      types[name_of(type)] = nb::make_tuple(bytes_of(type).value, !only_moves(type));
+  return types;
+}
+
+std::optional<std::string> find_type(const std::string& name) {
+  const auto found = find_element_type(name);
+  return found ? std::optional<std::string>(name_of(*found)) : std::nullopt;
+}
+
+void bind_types(nb::module_& module) {
+  module.def("element_types", &element_types,
+             nb::sig("def element_types() -> dict[str, tuple[int, bool]]"),
+             "Return types of elements: the bytes of each, and whether it can be reduced.");
+  module.def("find_element_type", &find_type, "name"_a,
+             "Return the name here of a type that others call \"bf16\", \"torch.half\" or \"<f4\"; "
+             "None of one that there is not.");
+}
+
 void bind_place(nb::module_& module) {
   nb::class_<RankPlace>(module, "RankPlace", "Where a rank is; what is empty is found.")
       .def(
@@ -264,6 +287,7 @@ void bind_collectives(nb::module_& module) {
   nb::class_<Meeting>(module, "Meeting", "Where ranks that are threads of one process meet.")
       .def(nb::init<int>(), "size"_a)
       .def_prop_ro("size", &Meeting::size, "How many ranks meet.");
+  bind_types(module);
   bind_place(module);
   bind_call(module);
   nb::class_<CollectiveRank> rank(

@@ -1,0 +1,31 @@
+#pragma once
+// Of how many ranks' values the bytes of a program's buffers are, which averages go by: those that
+// nothing has written are of one, a copy has what was copied, a reduction what both sides have.
+
+#include <map>
+
+#include "model/program.h"
+
+namespace polypath {
+
+class ValueCounts {
+ public:
+  /// Of that memory, all of which is of equally many; error (internal) if it is not.
+  [[nodiscard]] int at(const Slice& slice, Bytes bytes) const;
+  void set(const Slice& slice, Bytes bytes, int count);
+  void copy(const Slice& from, const Slice& to, Bytes bytes);
+
+ private:
+  struct Stretch {
+    Bytes end;
+    int count = 1;
+  };
+  using Stretches = std::map<Bytes, Stretch>;  ///< by where they begin; they do not overlap
+
+  /// Those of a part of the memory, from its begin on.
+  [[nodiscard]] Stretches within(const Slice& slice, Bytes bytes) const;
+
+  std::map<int, Stretches> of_buffers_;
+};
+
+}  // namespace polypath
