@@ -106,8 +106,8 @@ CollectiveRequest with_message(CollectiveRequest like, Bytes message);
 /// what the busiest rank sends to others or gets from them.
 double bus_factor(const CollectiveRequest& request);
 
-/// True if nothing goes from one rank to another: there is one, or no element, or in all_to_all_v
-/// nobody gives another one anything. What a rank gives itself is a copy.
+/// True if nothing goes from one rank to another: there is one, or no element, or all_to_all_v has
+/// counts of 0 for all others. What a rank gives itself is a copy.
 bool stays_at_home(const CollectiveRequest& request);
 
 /// Error (invalid_argument) for counts that are not n·n, or in place not symmetric, and for more

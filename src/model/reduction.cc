@@ -139,12 +139,7 @@ Reduce reduce_of(ElementType type) {
     case ElementType::uint16: return reduce<std::uint16_t>;
     case ElementType::uint32: return reduce<std::uint32_t>;
     case ElementType::uint64: return reduce<std::uint64_t>;
-    case ElementType::boolean:
-    case ElementType::float8_e4m3fn:
-    case ElementType::float8_e5m2:
-    case ElementType::float8_e4m3fnuz:
-    case ElementType::float8_e5m2fnuz:
-    case ElementType::float8_e8m0fnu: break;
+    default: break;
   }
   fail(ErrorCode::invalid_argument, "these elements cannot be reduced", "their type is only moved",
        "Convert them first.");

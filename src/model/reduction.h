@@ -84,14 +84,6 @@ constexpr bool can_reduce(ReduceOperator operation, ElementType type) {
 
 constexpr Bytes bytes_of(ElementType type) {
   switch (type) {
-    case ElementType::int8:
-    case ElementType::uint8:
-    case ElementType::boolean:
-    case ElementType::float8_e4m3fn:
-    case ElementType::float8_e5m2:
-    case ElementType::float8_e4m3fnuz:
-    case ElementType::float8_e5m2fnuz:
-    case ElementType::float8_e8m0fnu: return {1U};
     case ElementType::float16:
     case ElementType::bfloat16:
     case ElementType::int16:
@@ -101,9 +93,9 @@ constexpr Bytes bytes_of(ElementType type) {
     case ElementType::uint32: return {4U};
     case ElementType::float64:
     case ElementType::int64:
-    case ElementType::uint64: break;
+    case ElementType::uint64: return {8U};
+    default: return {1U};
   }
-  return {8U};
 }
 
 /// The same on the host, for `bytes` bytes of whole elements. Sums and products of integers wrap

@@ -9,6 +9,7 @@
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
+#include "driver/forwarding_driver.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
@@ -23,10 +24,21 @@ struct Rank {
   int number;
 };
 
+/// All of its streams are being captured.
+class Capturing : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  bool is_capturing(StreamHandle) override { return true; }
+};
+
 class AtHome : public testing::Test {
  protected:
   template <class Action>
   void on_ranks(int count, Action action) {
+    on_ranks(count, driver_, action);
+  }
+  template <class Action>
+  void on_ranks(int count, Driver& driver, Action action) {
     auto ends = bootstrap_among_threads(count);
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < count; ++rank)
@@ -36,11 +48,11 @@ class AtHome : public testing::Test {
                 driver_.machine().places_of(PlaceKind::gpu)[static_cast<std::size_t>(rank)];
             CommunicatorOptions options;
             options.timeout = Seconds{20};
-            RankCollectives collectives(driver_, driver_.machine(), collective_settings(), gpu,
+            RankCollectives collectives(driver, driver_.machine(), collective_settings(), gpu,
                                         std::make_unique<Communicator>(std::move(end), options));
-            const StreamHandle stream = driver_.create_stream(gpu);
+            const StreamHandle stream = driver.create_stream(gpu);
             action(Rank{collectives, stream, rank});
-            driver_.destroy_stream(stream);
+            driver.destroy_stream(stream);
           });
   }
 
@@ -94,6 +106,34 @@ TEST_F(AtHome, OneRankHasBarriersAndPreparesNothing) {
   });
 }
 
+TEST_F(AtHome, CopiesAreWaitedFor) {
+  const CollectiveRequest request{.ranks = gpus(1), .elements = 1000};
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+
+  on_ranks(1, [&](const Rank& rank) {
+    rank.collectives.run(call_of(request, buffers, 0), rank.stream);
+    EXPECT_FALSE(rank.collectives.is_done());
+    rank.collectives.synchronize();
+    EXPECT_TRUE(rank.collectives.is_done());
+    EXPECT_TRUE(buffers.right());
+  });
+}
+
+TEST_F(AtHome, CopiesCanBeCapturedThoughNothingWasPrepared) {
+  const CollectiveRequest request{.ranks = gpus(1), .elements = 1000};
+  RankBuffers buffers(driver_, request);
+  buffers.fill();
+  Capturing capturing(driver_);
+
+  on_ranks(1, capturing, [&](const Rank& rank) {
+    rank.collectives.run(call_of(request, buffers, 0), rank.stream);
+    driver_.synchronize(rank.stream);
+  });
+
+  EXPECT_TRUE(buffers.right());
+}
+
 // Bytes that no call of 0 elements may touch, and those of a call after it.
 TEST_F(AtHome, CallsOfNoElementsDoNothingAndTheNextOneIsRight) {
   for (const Collective collective : all_collectives()) {
@@ -143,7 +183,7 @@ TEST_F(AtHome, CallsCanBeRepeated) {
   EXPECT_TRUE(buffers.right());
 }
 
-// What nobody can do is refused before anything is said to other ranks.
+// A call that cannot be done is refused before other ranks hear of it.
 TEST_F(AtHome, RefusedCallsLeaveTheRanksAsTheyWere) {
   const CollectiveRequest request{.ranks = gpus(2), .elements = 1000};
   RankBuffers buffers(driver_, request);
