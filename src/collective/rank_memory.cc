@@ -202,14 +202,19 @@ Address RankMemory::open(int owner, std::size_t number) {
   if (!is_new) return found->second;
   try {
     const auto& memory = handed_[static_cast<std::size_t>(owner)][number];
-    return found->second = driver_.import_memory(memory, gpu());
-  } catch (const Error& error) {
-    opened_.erase(found);
-    throw Error(error.code(),
-                fmt::format("memory of rank {} cannot be opened: {}", owner, error.what()));
+    return found->second = import_of_rank(driver_, owner, memory, gpu());
   } catch (...) {
     opened_.erase(found);
     throw;
+  }
+}
+
+Address import_of_rank(Driver& driver, int owner, const ExportedMemory& memory, PlaceId gpu) {
+  try {
+    return driver.import_memory(memory, gpu);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                fmt::format("memory of rank {} cannot be opened: {}", owner, error.what()));
   }
 }
 

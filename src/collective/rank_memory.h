@@ -18,6 +18,9 @@ namespace polypath {
 /// Gives what each rank, in order, has passed to it. Every rank calls it as often as the others.
 using AllGather = std::function<std::vector<ExportedMemory>(const ExportedMemory& own)>;
 
+/// Opens memory of another rank. Errors of the driver say whose it is.
+Address import_of_rank(Driver& driver, int owner, const ExportedMemory& memory, PlaceId gpu);
+
 /// How much memory of its own a rank gives to the others.
 struct RankMemorySizes {
   int flags_per_pair = 512;  ///< words of 4 bytes

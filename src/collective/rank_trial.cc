@@ -41,7 +41,7 @@ class Shared {
 
   [[nodiscard]] ExportedMemory exported() { return driver_.export_memory(own_); }
   void open(std::size_t rank, const ExportedMemory& memory) {
-    opened_[rank] = driver_.import_memory(memory, gpu_);
+    opened_[rank] = import_of_rank(driver_, static_cast<int>(rank), memory, gpu_);
   }
   [[nodiscard]] bool has_opened(std::size_t rank) const { return opened_[rank].value != 0; }
   void close() noexcept {
@@ -196,7 +196,7 @@ class Trial {
     return machine_.place(place).kind == PlaceKind::host;
   }
   [[nodiscard]] PlaceId place_of(std::size_t other, PlaceId own) const {
-    return is_host(own) ? own : ranks_[other];
+    return is_host(own) ? machine_.nearest_host(ranks_[other]) : ranks_[other];
   }
   [[nodiscard]] bool reaches(std::size_t from, std::size_t to) const {
     const auto hop = machine_.find_hop(ranks_[from], ranks_[to]);

@@ -9,9 +9,9 @@
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
-#include "driver/forwarding_driver.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
+#include "support/forwarding_driver.h"
 
 namespace polypath::test::at_home_test {
 namespace {

@@ -57,6 +57,15 @@ class Failing : public ForwardingDriver {
   std::atomic<bool> has_lost_ = false;
 };
 
+/// Opens no memory.
+class Closed : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  Address import_memory(const ExportedMemory&, PlaceId) override {
+    throw Error(ErrorCode::driver, "the driver says no");
+  }
+};
+
 constexpr int kRanks = 3;
 
 class RankTrial : public testing::Test {
@@ -121,6 +130,31 @@ TEST_F(RankTrial, OfARankThatFailsSaysNothingOfOthers) {
 
   EXPECT_THAT(told(failing), ElementsAre(IsEmpty(), HasSubstr("a copy has failed"), IsEmpty()));
   EXPECT_FALSE(failing.has_lost());
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+  EXPECT_THAT(driver_.leaks(), IsEmpty());
+}
+
+TEST_F(RankTrial, NamesTheRankWhoseMemoryCannotBeOpened) {
+  Closed closed(driver_);
+
+  const std::vector<std::string> all = told(closed);
+
+  EXPECT_THAT(all, Each(HasSubstr("cannot be opened: the driver says no")));
+  EXPECT_THAT(all[0], HasSubstr("memory of rank 1"));
+  EXPECT_THAT(all[2], HasSubstr("memory of rank 0"));
+}
+
+/// GPUs that are nearest to different hosts, and keep their flags there.
+class RankTrialOfHosts : public RankTrial {
+ protected:
+  RankTrialOfHosts() : RankTrial("mist") {}
+};
+
+TEST_F(RankTrialOfHosts, SaysNothingWhereBytesArrive) {
+  ASSERT_NE(driver_.machine().nearest_host(gpus_[0]), driver_.machine().nearest_host(gpus_[2]));
+
+  EXPECT_THAT(told(driver_), Each(IsEmpty()));
+
   EXPECT_THAT(driver_.violations(), IsEmpty());
   EXPECT_THAT(driver_.leaks(), IsEmpty());
 }
