@@ -266,6 +266,16 @@ class Meeting:
     def size(self) -> int:
         """How many ranks meet."""
 
+def element_types() -> dict[str, tuple[int, bool]]:
+    """
+    Return types of elements: the bytes of each, and whether it can be reduced.
+    """
+
+def find_element_type(name: str) -> str | None:
+    """
+    Return the name here of a type that others call "bf16", "torch.half" or "<f4"; None of one that there is not.
+    """
+
 class RankPlace:
     """Where a rank is; what is empty is found."""
 
