@@ -7,8 +7,9 @@
 namespace polypath::sim {
 namespace {
 
-// Accesses are looked up by the blocks they touch: large, because so are copies.
-constexpr std::uintptr_t kBlock = std::uintptr_t{32} << 20;
+// Accesses are looked up by the blocks they touch, and kept for each of them. Copies are large, and
+// many buffers small.
+constexpr std::uintptr_t kBlock = std::uintptr_t{2} << 20;
 
 }  // namespace
 
@@ -48,35 +49,40 @@ const Clock& RaceDetector::step(std::size_t thread) {
 
 std::string RaceDetector::describe(const Access& a, const Access& b) {
   return fmt::format("race: {} ({}) and {} ({}) touch the same bytes, and nothing orders them",
-                     a.what, a.write ? "writes" : "reads", b.what, b.write ? "writes" : "reads");
+                     *a.what, a.write ? "writes" : "reads", *b.what, b.write ? "writes" : "reads");
 }
 
 std::string RaceDetector::access(std::size_t thread, const Region& region, bool write,
                                  const std::string& what) {
-  const Access now{region.begin.value,
-                   region.begin.value + region.bytes.value,
-                   region.allocation,
-                   write,
-                   thread,
-                   steps_[thread],
-                   what};
-  const Clock& clock = clocks_[thread];
+  const std::uintptr_t begin = region.begin.value, end = begin + region.bytes.value;
+  Access now{0,
+             0,
+             region.allocation,
+             write,
+             thread,
+             steps_[thread],
+             std::make_shared<const std::string>(what)};
   std::string race;
-  for (std::uintptr_t block = now.begin / kBlock; block <= (now.end - 1) / kBlock; ++block) {
-    Accesses& earlier = accesses_[block];
-    std::erase_if(earlier, [&](const Access& other) {
-      if (host_[other.thread] >= other.stamp) return true;
-      if (other.end <= now.begin || now.end <= other.begin) return false;
-      const bool ordered = clock[other.thread] >= other.stamp;
-      if (!ordered && (write || other.write) && race.empty()) race = describe(other, now);
-      // What comes after this access comes after the other one too: keep only this one.
-      return ordered && (write || !other.write) && now.allocation == other.allocation &&
-             now.begin <= other.begin && other.end <= now.end &&
-             other.begin / kBlock == (other.end - 1) / kBlock;
-    });
-    earlier.push_back(now);
+  for (std::uintptr_t block = begin / kBlock; block <= (end - 1) / kBlock; ++block) {
+    now.begin = std::max(begin, block * kBlock), now.end = std::min(end, (block + 1) * kBlock);
+    add(accesses_[block], now, race);
   }
   return race;
+}
+
+// `earlier` are of one block, and so is `now`.
+void RaceDetector::add(Accesses& earlier, const Access& now, std::string& race) const {
+  const Clock& clock = clocks_[now.thread];
+  std::erase_if(earlier, [&](const Access& other) {
+    if (host_[other.thread] >= other.stamp) return true;
+    if (other.end <= now.begin || now.end <= other.begin) return false;
+    const bool ordered = clock[other.thread] >= other.stamp;
+    if (!ordered && (now.write || other.write) && race.empty()) race = describe(other, now);
+    // What comes after this access comes after the other one too: keep only this one.
+    return ordered && (now.write || !other.write) && now.allocation == other.allocation &&
+           now.begin <= other.begin && other.end <= now.end;
+  });
+  earlier.push_back(now);
 }
 
 bool RaceDetector::touches(const Access& access, const Region& region) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ class RaceDetector {
   void forget(const Region& region);
 
  private:
+  /// Within one block.
   struct Access {
     std::uintptr_t begin;
     std::uintptr_t end;
@@ -78,10 +80,11 @@ class RaceDetector {
     bool write;
     std::size_t thread;
     std::uint32_t stamp;
-    std::string what;
+    std::shared_ptr<const std::string> what;
   };
   using Accesses = std::vector<Access>;
 
+  void add(Accesses& earlier, const Access& now, std::string& race) const;
   static bool touches(const Access& access, const Region& region);
   static std::string describe(const Access& a, const Access& b);
 
