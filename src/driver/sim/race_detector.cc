@@ -9,7 +9,7 @@ namespace {
 
 // Accesses are looked up by the blocks they touch, and kept for each of them. Copies are large, and
 // many buffers small.
-constexpr std::uintptr_t kBlock = std::uintptr_t{2} << 20;
+constexpr std::uintptr_t kBlock = std::uintptr_t{1} << 20;
 
 }  // namespace
 
