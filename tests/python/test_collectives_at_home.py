@@ -164,6 +164,9 @@ class ReduceOp:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def __str__(self) -> str:
+        return f"an object named {self.name}"
+
 
 @pytest.mark.parametrize(
     ("dtype", "op"),
