@@ -1,6 +1,6 @@
 #pragma once
-// A map that forgets what was added first, once what it holds is too much. Ranks that add the same
-// in the same order forget the same, whatever they look up meanwhile.
+// A map that drops its oldest entries beyond a size. Ranks that add the same entries in the same
+// order drop the same ones; lookups change nothing.
 
 #include <cstddef>
 #include <deque>

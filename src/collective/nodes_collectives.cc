@@ -198,7 +198,7 @@ CallNumber NodesCollectives::compare(const CallRecord& record) {
   return number;
 }
 
-// Who cannot go on with all others goes on with nobody.
+// A rank that is interrupted here leaves the call log half compared: the others must not go on.
 void NodesCollectives::await_comparison() {
   try {
     wait_for([this] { return exchange_->proxy().calls_over() >= last_call_; });

@@ -143,7 +143,6 @@ class RankCollectives {
     [[nodiscard]] std::size_t size() const;
   };
 
-  [[nodiscard]] AllGather exchange();
   [[nodiscard]] bool is_in_place(const CollectiveCall& call) const;
   [[nodiscard]] Kind kind_of(const CollectiveCall& call) const;
   [[nodiscard]] CollectiveRequest request_of(const Kind& kind) const;

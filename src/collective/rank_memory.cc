@@ -81,6 +81,18 @@ void check_slots(const RankPart& part, Bytes slot) {
 
 }  // namespace
 
+AllGather all_gather_by(Communicator& communicator) {
+  return [&communicator](const ExportedMemory& own) {
+    const auto* const begin = reinterpret_cast<const char*>(own.data());
+    std::vector<ExportedMemory> all;
+    for (const Blob& each : communicator.all_gather({begin, begin + own.size()})) {
+      const auto* const bytes = reinterpret_cast<const std::byte*>(each.data());
+      all.emplace_back(bytes, bytes + each.size());
+    }
+    return all;
+  };
+}
+
 RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
                        const RankMemorySizes& sizes, AllGather all_gather)
     : driver_(driver),

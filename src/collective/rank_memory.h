@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "collective/projection.h"
+#include "communicator/communicator.h"
 #include "driver/driver.h"
 
 namespace polypath {
 
 /// Gives what each rank, in order, has passed to it. Every rank calls it as often as the others.
 using AllGather = std::function<std::vector<ExportedMemory>(const ExportedMemory& own)>;
+/// That of a communicator, which outlives it.
+AllGather all_gather_by(Communicator& communicator);
 
 /// Opens memory of another rank. Errors of the driver say whose it is.
 Address import_of_rank(Driver& driver, int owner, const ExportedMemory& memory, PlaceId gpu);

@@ -9,21 +9,19 @@
 
 #include "core/error.h"
 #include "core/quietly.h"
+#include "driver/trial_bytes.h"
 
 namespace polypath {
 namespace {
 
-constexpr Bytes kTrial{(std::uint64_t{64} << 10) + 96};  // no whole number of pages
-
 using Pattern = std::vector<std::byte>;
+
+// What one rank says of another one's bytes.
+constexpr std::byte kArrived{0}, kLostByGpus{1}, kLostByHost{2};
 
 // Of the bytes that rank `from` writes for rank `to`.
 Pattern pattern(int from, int to) {
-  const auto seed = static_cast<std::uint64_t>(from) * 40503U + static_cast<std::uint64_t>(to) * 9U;
-  Pattern bytes(kTrial.value);
-  for (std::size_t at = 0; at < bytes.size(); ++at)
-    bytes[at] = static_cast<std::byte>(((at + seed) * 2654435761U) >> 11);
-  return bytes;
+  return trial_bytes(static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to));
 }
 
 // Memory of this rank with a part for each rank, and what it has opened of the others'.
@@ -32,7 +30,7 @@ class Shared {
   Shared(Driver& driver, PlaceId place, PlaceId gpu, std::size_t ranks)
       : driver_(driver),
         gpu_(gpu),
-        own_(driver.allocate_zeros(place, kTrial * ranks)),
+        own_(driver.allocate_zeros(place, kTrialBytes * ranks)),
         opened_(ranks) {}
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
@@ -52,9 +50,9 @@ class Shared {
   void free() noexcept {
     quietly([&] { driver_.free(own_); });
   }
-  [[nodiscard]] Address own(std::size_t part) const { return own_ + kTrial * part; }
+  [[nodiscard]] Address own(std::size_t part) const { return own_ + kTrialBytes * part; }
   [[nodiscard]] Address of(std::size_t rank, std::size_t part) const {
-    return opened_[rank] + kTrial * part;
+    return opened_[rank] + kTrialBytes * part;
   }
 
  private:
@@ -86,19 +84,20 @@ class Copies {
     });
   }
   [[nodiscard]] Pattern read(Address from, PlaceId place) {
-    std::memset(bytes(), 0, kTrial.value);
+    std::memset(bytes(), 0, kTrialBytes.value);
     finish([&] {
       copy(on_gpu_.address, gpu_, from, place);
       copy(on_host_.address, host_, on_gpu_.address, gpu_);
     });
-    return {bytes(), bytes() + kTrial.value};
+    return {bytes(), bytes() + kTrialBytes.value};
   }
   /// False if a copy may still be queued that could not be waited for.
   [[nodiscard]] bool is_over() const { return is_over_; }
 
  private:
   struct Memory {
-    Memory(Driver& from, PlaceId place) : driver(from), address(from.allocate(place, kTrial)) {}
+    Memory(Driver& from, PlaceId place)
+        : driver(from), address(from.allocate(place, kTrialBytes)) {}
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     ~Memory() {
@@ -127,7 +126,7 @@ class Copies {
                   .destination_place = to_place,
                   .source = from,
                   .source_place = from_place,
-                  .bytes = kTrial},
+                  .bytes = kTrialBytes},
                  stream_);
   }
 
@@ -178,7 +177,8 @@ class Trial {
     if (error_) std::rethrow_exception(error_);
     for (std::size_t rank = 0; rank < all.size(); ++rank)
       for (std::size_t other = 0; other < all[rank].size(); ++other)
-        if (all[rank][other] != std::byte{} && !all[other].empty()) refuse(rank, other);
+        if (all[rank][other] != kArrived && !all[other].empty())
+          refuse(rank, other, all[rank][other]);
   }
 
  private:
@@ -222,14 +222,19 @@ class Trial {
       const bool arrived = copies_->read(shared.own(other), place) == pattern(theirs, me());
       const bool seen =
           copies_->read(shared.of(other, other), place_of(other, place)) == pattern(theirs, theirs);
-      if (!arrived || !seen) failed_[other] = std::byte{1};
+      if (!arrived || !seen) failed_[other] = is_host(place) ? kLostByHost : kLostByGpus;
     }
   }
-  [[noreturn]] void refuse(std::size_t rank, std::size_t other) const {
+  [[noreturn]] void refuse(std::size_t rank, std::size_t other, std::byte lost) const {
+    const std::string what =
+        fmt::format("rank {} ({}) and rank {} ({}) cannot exchange bytes", other,
+                    machine_.place(ranks_[other]).name, rank, machine_.place(ranks_[rank]).name);
+    if (lost == kLostByHost)
+      fail(ErrorCode::driver, what,
+           "those of a trial in memory of the host, which GPUs write, did not arrive",
+           "Turn the IOMMU off.");
     driver_.note_lost(ranks_[rank], ranks_[other]);
-    fail(ErrorCode::driver,
-         fmt::format("rank {} ({}) and rank {} ({}) cannot exchange bytes", other,
-                     machine_.place(ranks_[other]).name, rank, machine_.place(ranks_[rank]).name),
+    fail(ErrorCode::driver, what,
          "the driver grants access, and the bytes of a trial did not arrive",
          "Start again, and they go by the host; or turn ACS or the IOMMU off ('polypath doctor' "
          "lists such GPUs).");

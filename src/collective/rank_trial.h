@@ -13,9 +13,9 @@
 namespace polypath {
 
 /// Every rank calls it at the same time. Each writes a pattern into memory of every other rank that
-/// its GPU reaches, and into the host's if flags are there (`flags`), and reads one there. Blocks
-/// for milliseconds. Errors: (driver) at all ranks if bytes of any two did not arrive; those of the
-/// driver and of the exchange.
+/// its GPU reaches, and into the host's if flags are there (`flags`), and reads one there. Waits
+/// for these copies, of 64 KiB each. Errors: (driver) at all ranks if bytes of any two did not
+/// arrive; those of the driver and of the exchange.
 void try_rank_memory(Driver& driver, const Machine& machine, const std::vector<PlaceId>& ranks,
                      int rank, PlaceId flags, const AllGather& all_gather);
 

@@ -2,7 +2,7 @@
 // What collectives have to give, worked out on the host in float64: inputs that follow from rank
 // and place, and outputs compared with them, bit by bit.
 //
-// Nothing is rounded on the way, so that one wrong bit is seen, whatever the order. Sums of n
+// No step is rounded, so that one wrong bit is seen in any order of the ranks. Sums of n
 // values of a type with p bits are of whole numbers up to 2^p/n, all divided by one power of 2.
 // Products are of one such number and of 1, 2 and 1/2 with either sign. An average is such a sum,
 // divided and rounded once. Sums of integers wrap around.

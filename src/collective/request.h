@@ -115,8 +115,8 @@ bool stays_at_home(const CollectiveRequest& request);
 void check_counts(const CollectiveRequest& request);
 /// Error (invalid_argument) for elements that cannot be reduced so, and a root that is no rank.
 void check_operation(const CollectiveRequest& request);
-/// Error (invalid_argument) for what nobody can do: a rank that is no GPU or there twice, a GPU
-/// without a hop to another one, what check_operation and check_counts say.
+/// Error (invalid_argument) for an impossible call: a rank that is no GPU or named twice, a GPU
+/// without a hop to another one, and as check_operation and check_counts.
 void check_call(const Machine& machine, const CollectiveRequest& request);
 /// The same, and for what no program is made for: no elements, fewer than two ranks, counts that
 /// are all 0.

@@ -1,5 +1,5 @@
 #pragma once
-// The steps of notices.h, for whatever they stand on.
+// The implementation of notices.h, over any kind of shared words (shared_words.h).
 
 #include <cstring>
 #include <utility>

@@ -1,5 +1,5 @@
 #pragma once
-// The steps of offers.h, for whatever they stand on.
+// The implementation of offers.h, over any kind of shared words (shared_words.h).
 
 #include "communicator/offers.h"
 

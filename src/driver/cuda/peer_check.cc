@@ -13,11 +13,11 @@
 #include "driver/cuda/host_pages.h"
 #include "driver/cuda/mapped_memory.h"
 #include "driver/cuda/stream_room.h"
+#include "driver/trial_bytes.h"
 
 namespace polypath::cuda {
 namespace {
 
-constexpr std::size_t kCheckedBytes = (std::size_t{64} << 10) + 96;  // no whole number of pages
 // On a busy computer a thread may be away for long between two looks: only both together are a
 // reason to give up.
 constexpr auto kPatience = std::chrono::seconds(1);
@@ -25,13 +25,6 @@ constexpr int kLooks = 4000;
 constexpr auto kPause = std::chrono::microseconds(20);
 
 const Functions& driver() { return DriverLibrary::get().functions; }
-
-std::vector<unsigned char> pattern(unsigned seed) {
-  std::vector<unsigned char> bytes(kCheckedBytes);
-  for (std::size_t at = 0; at < kCheckedBytes; ++at)
-    bytes[at] = static_cast<unsigned char>((at * 2654435761U + std::size_t{seed} * 40503U) >> 11);
-  return bytes;
-}
 
 // Pinned, because what comes to pageable memory waits for other streams of its context; and kept
 // for the next trial, because giving it back waits, too. It ends with the context in which it was
@@ -54,10 +47,10 @@ class TrialBytes {
  private:
   void renew(ContextPointer context) {
     leave();
-    pages_ = std::make_unique<HostPages>(Bytes{kCheckedBytes});
+    pages_ = std::make_unique<HostPages>(kTrialBytes);
     const Current current(context);
-    if (pages_->begin() == nullptr ||
-        driver().host_register(pages_->begin(), kCheckedBytes, kHostRegisterPortable) != kSuccess)
+    if (pages_->begin() == nullptr || driver().host_register(pages_->begin(), kTrialBytes.value,
+                                                             kHostRegisterPortable) != kSuccess)
       pages_.reset();
     context_ = context;
     context_id_ = id_of(context);
@@ -72,7 +65,7 @@ class TrialBytes {
 class CheckedPlace {
  public:
   CheckedPlace(const CheckedGpu& gpu, const std::vector<Device>& users) : gpu_(gpu) {
-    quietly([&] { memory_ = MappedMemory::make(Bytes{kCheckedBytes}, gpu.number, users); });
+    quietly([&] { memory_ = MappedMemory::make(kTrialBytes, gpu.number, users); });
     if (!memory_) return;
     stream_ = StreamRoom::of_process().take(gpu.context);
     const Current current(gpu.context);
@@ -128,28 +121,29 @@ class PeerCheck {
  private:
   // The one that accesses copies; each looks at its own memory itself.
   Arrival way(CheckedPlace& from, CheckedPlace& to, unsigned seed) {
-    const auto sent = pattern(seed);
+    const auto sent = trial_bytes(seed);
     const auto copy = [&](StreamPointer stream) {
-      return driver().copy_between(to.memory(), from.memory(), kCheckedBytes, stream);
+      return driver().copy_between(to.memory(), from.memory(), kTrialBytes.value, stream);
     };
-    if (!put(from, sent) || !put(to, pattern(seed + 7)) || !accessing_.does(copy) || !get(to)) {
+    if (!put(from, sent) || !put(to, trial_bytes(seed + 7)) || !accessing_.does(copy) || !get(to)) {
       accessing_.keep();
       owner_.keep();
       TrialBytes::of_process().leave();
       return Arrival::unknown;
     }
-    return std::memcmp(host_, sent.data(), kCheckedBytes) == 0 ? Arrival::right : Arrival::wrong;
+    return std::memcmp(host_, sent.data(), kTrialBytes.value) == 0 ? Arrival::right
+                                                                   : Arrival::wrong;
   }
-  [[nodiscard]] bool put(CheckedPlace& place, const std::vector<unsigned char>& bytes) {
-    std::memcpy(host_, bytes.data(), kCheckedBytes);
+  [[nodiscard]] bool put(CheckedPlace& place, const std::vector<std::byte>& bytes) {
+    std::memcpy(host_, bytes.data(), kTrialBytes.value);
     return place.does([&](StreamPointer stream) {
-      return driver().copy_in(place.memory(), host_, kCheckedBytes, stream);
+      return driver().copy_in(place.memory(), host_, kTrialBytes.value, stream);
     });
   }
   [[nodiscard]] bool get(CheckedPlace& place) {
-    std::memset(host_, 0, kCheckedBytes);
+    std::memset(host_, 0, kTrialBytes.value);
     return place.does([&](StreamPointer stream) {
-      return driver().copy_out(host_, place.memory(), kCheckedBytes, stream);
+      return driver().copy_out(host_, place.memory(), kTrialBytes.value, stream);
     });
   }
 

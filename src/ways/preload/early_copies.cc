@@ -36,23 +36,28 @@ void EarlyCopies::note(cuda::StreamPointer stream) noexcept {
     if (context == nullptr || is_being_captured(stream)) return;
     const cuda::Current current(context);
     const cuda::RelaxedCapture relaxed;
-    const cuda::Functions& driver = cuda::functions();
-    cuda::EventPointer before = nullptr;
-    if (driver.event_create(&before, cuda::kEventDisableTiming) != cuda::kSuccess) return;
-    (void)driver.event_record(before, stream);
-    const std::scoped_lock lock(mutex_);
-    std::swap(before_[{context, stream, std::this_thread::get_id()}], before);
-    if (before != nullptr) (void)driver.event_destroy(before);
+    cuda::EventPointer event = nullptr;
+    if (cuda::functions().event_create(&event, cuda::kEventDisableTiming) != cuda::kSuccess) return;
+    (void)cuda::functions().event_record(event, stream);
+    keep({context, stream, std::this_thread::get_id()}, event);
   });
 }
 
-// An event that cannot be asked has ended with its context.
+void EarlyCopies::keep(const Stream& stream, cuda::EventPointer event) {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t id = cuda::id_of(std::get<0>(stream));
+  const Before earlier = std::exchange(before_[stream], {event, id});
+  if (earlier.event != nullptr && earlier.context_id == id)
+    (void)cuda::functions().event_destroy(earlier.event);
+}
+
 bool EarlyCopies::any() noexcept {
   const std::scoped_lock lock(mutex_);
   for (auto entry = before_.begin(); entry != before_.end(); entry = before_.erase(entry)) {
-    const cuda::Result result = cuda::functions().event_query(entry->second);
-    if (result == cuda::kNotReady) return true;
-    if (result == cuda::kSuccess) (void)cuda::functions().event_destroy(entry->second);
+    const Before& before = entry->second;
+    if (cuda::id_of(std::get<0>(entry->first)) != before.context_id) continue;
+    if (cuda::functions().event_query(before.event) == cuda::kNotReady) return true;
+    (void)cuda::functions().event_destroy(before.event);
   }
   return false;
 }
