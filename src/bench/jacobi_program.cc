@@ -142,7 +142,7 @@ Program jacobi_program(const Machine& machine, const JacobiGrid& grid, double ef
   CollectiveRequest request;  // for its ranks, whose memories the buffers are
   request.ranks = grid.gpus;
   request.in_place = true;
-  const Tuning tuning{.several_paths = layout.several_paths};
+  const Tuning tuning{.several_paths = layout.several_paths, .by_joint_plan = true};
   Composer composer(machine, request, tuning, &routes);
   Builder builder(machine, grid, efficiency, composer);
   for (int iteration = 0; iteration < kIterations; ++iteration)

@@ -24,6 +24,7 @@ constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
+constexpr double kClearLoss = 1.02;
 
 // One engine makes all copies of a GPU to others: they leave by one port.
 bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
@@ -130,6 +131,7 @@ Seconds CollectivePlanner::Entry::least_by_any_way() const {
 // out of reach, is out of the question.
 Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
                                 const Program& program, bool divided) {
+  played_ += program.nodes().size();
   if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
   if (!stays_within_reach(machine_, program)) return Seconds::infinity();
   try {
@@ -237,7 +239,8 @@ AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>&
   return decision;
 }
 
-// The pieces are those that are best over one path, or smaller.
+// The pieces and the radix are those that are best over one path: where several paths lose clearly
+// then, nothing else is tried.
 void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
                                           const std::vector<Candidate>& candidates,
                                           const CollectiveRequest& request,
@@ -245,7 +248,13 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
   for (const Candidate& each : candidates) {
     CollectiveDraft draft = each.draft;
     draft.tuning.several_paths = true;
-    if (!decision.at_least) draft.tuning.piece = decision.draft.tuning.piece;
+    draft.tuning.by_joint_plan = options.paths == PathChoice::several;
+    if (!decision.at_least) {
+      if (draft.tuning.radix != decision.draft.tuning.radix) continue;
+      draft.tuning.piece = decision.draft.tuning.piece;
+      draft.executor = decision.draft.executor;
+      if (predict(draft, request, options) > decision.draft.predicted * kClearLoss) return;
+    }
     draft = best_piece(draft, request, options);
     draft.predicted = std::max(draft.predicted, each.least_by_any_way);
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
@@ -254,11 +263,15 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
   }
 }
 
+CollectivePlan CollectivePlanner::choose(const CollectiveRequest& request,
+                                         const CollectiveOptions& options) {
+  check(machine_, request);
+  return {.request = request, .decisions = decisions_of(request, options), .program = nullptr};
+}
+
 CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
                                        const CollectiveOptions& options) {
-  check(machine_, request);
-  CollectivePlan plan{.request = request, .decisions = {}, .program = nullptr};
-  plan.decisions = decisions_of(request, options);
+  CollectivePlan plan = choose(request, options);
   const CollectiveDraft& chosen = plan.chosen();
   plan.program = std::make_shared<const CollectiveProgram>(
       build(*chosen.algorithm, machine_, request, chosen.tuning, &routes_), chosen.executor);
@@ -287,7 +300,9 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
     std::size_t tried = 0;
     for (Entry& each : entries) {
       const bool hopeful = each.least_by_any_way() * each.weight * kLeastHope < best;
-      if (one_path && (!hopeful || each.decision.at_least || tried == kMostJoint)) continue;
+      const bool is_kernel = each.decision.draft.algorithm->is_kernel;
+      if (one_path && (!hopeful || is_kernel || each.decision.at_least || tried == kMostJoint))
+        continue;
       ++tried;
       try_several_paths(each.decision, each.candidates, request, options);
       best = std::min(best, each.counted());

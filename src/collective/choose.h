@@ -5,14 +5,16 @@
 // each with messages over one path and over several, by streams and as a graph. The prediction is
 // that of model/timeline.h, with every call, wait and reduction in it.
 //
-// Planning takes as long for large messages as for small ones, by two means. Pieces repeat: once
+// Choosing takes as long for large messages as for small ones, by three means. Pieces repeat: once
 // the first are under way, each one more takes as long as the one before. So with pieces of p bytes
 // two smaller messages of s and S bytes are played, of so many pieces each, and
 //
 //   T(N) = T(S) + (N - S)/(S - s)·(T(S) - T(s))
 //
-// And what cannot win is not played: the algorithms are taken in the order of the least time that
-// the machine's resources leave them (model/program_bound.h), kernels first.
+// What cannot win is not played: the algorithms are taken in the order of the least time that the
+// machine's resources leave them (model/program_bound.h), kernels first. And how messages are
+// divided among paths is a share program's answer (Routes), which only the play of the whole
+// judges.
 
 #include <map>
 #include <memory>
@@ -27,7 +29,8 @@
 
 namespace polypath {
 
-/// Whether messages may be split over paths.
+/// Whether messages may be split over paths. Several: as joint plans divide them, which takes up to
+/// a second to plan.
 enum class PathChoice { any, one, several };
 
 /// What the caller wants.
@@ -73,7 +76,7 @@ struct AlgorithmDecision {
 struct CollectivePlan {
   CollectiveRequest request;
   std::vector<AlgorithmDecision> decisions;
-  std::shared_ptr<const CollectiveProgram> program;  ///< of the first
+  std::shared_ptr<const CollectiveProgram> program;  ///< of the first; none of a bare choice
 
   [[nodiscard]] const CollectiveDraft& chosen() const { return decisions.front().draft; }
 };
@@ -87,6 +90,11 @@ class CollectivePlanner {
   /// Errors (invalid_argument): as check(); algorithms that are unknown or do not do it.
   [[nodiscard]] CollectivePlan plan(const CollectiveRequest& request,
                                     const CollectiveOptions& options = {});
+  /// The same without the program, which of a large message is long.
+  [[nodiscard]] CollectivePlan choose(const CollectiveRequest& request,
+                                      const CollectiveOptions& options = {});
+  /// Nodes of programs that were played for the choices made so far.
+  [[nodiscard]] std::size_t played() const { return played_; }
 
  private:
   /// What an algorithm may do, and the least time that it takes over one path, and over several.
@@ -134,6 +142,7 @@ class CollectivePlanner {
   Settings settings_;
   HopRates rates_;
   Routes routes_;
+  std::size_t played_ = 0;
 };
 
 }  // namespace polypath

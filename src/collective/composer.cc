@@ -167,7 +167,7 @@ std::vector<Composer::Way> Composer::ways_of(std::span<const Message> messages) 
   for (const Message& message : messages)
     transfers.push_back({place_of(message.from), place_of(message.to),
                          message.bytes * static_cast<std::uint64_t>(pieces_)});
-  const auto shares = routes_->of(std::move(transfers));
+  const auto shares = routes_->of(std::move(transfers), tuning_.by_joint_plan);
   std::vector<Way> ways;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::vector<Bytes> parts = divided(messages[i].bytes, shares[i]);
@@ -188,25 +188,39 @@ void Composer::send_split(std::span<const Message> messages) {
   int rounds = 0;
   for (const Way& way : ways) rounds = std::max(rounds, way.chunks);
   for (int chunk = 0; chunk < rounds; ++chunk) {
-    std::vector<std::pair<HopId, Message>> second;
+    std::vector<SecondCopy> second;
     for (const Way& way : ways)
       if (chunk < way.chunks) send_chunk(way, chunk, second);
-    for (const auto& [hop, message] : second)
-      add_copy(hop, message.from, message.to, message.bytes);
+    for (const SecondCopy& copy : second) add_copy(copy);
   }
 }
 
 // What is left to do for it goes into `second`.
-void Composer::send_chunk(const Way& way, int chunk,
-                          std::vector<std::pair<HopId, Message>>& second) {
+void Composer::send_chunk(const Way& way, int chunk, std::vector<SecondCopy>& second) {
   const auto& [from, to, bytes] = way.message;
   const Part part = part_of({{}, bytes}, chunk, way.chunks, 1_B);
   if (part.bytes.value == 0) return;
   const Slice source{from.buffer, from.offset + part.offset};
   const Slice target{to.buffer, to.offset + part.offset};
-  const Slice first = way.path.staged() ? slot(way.path.first, true) : target;
-  add_copy(way.path.first, source, first, part.bytes);
-  if (way.path.staged()) second.push_back({way.path.second, {first, target, part.bytes}});
+  if (!way.path.staged()) return add_copy(way.path.first, source, target, part.bytes);
+  empty_slots(way.path.first, second);
+  const Slice slot = this->slot(way.path.first, true);
+  add_copy(way.path.first, source, slot, part.bytes);
+  second.push_back({way.path, {slot, target, part.bytes}});
+}
+
+// Several ways may begin with one hop: before the slots that it fills are filled again, what is in
+// them goes on.
+void Composer::empty_slots(HopId first, std::vector<SecondCopy>& second) {
+  const auto waits = [&](const SecondCopy& copy) { return copy.path.first == first; };
+  if (std::ranges::count_if(second, waits) < kStagingSlots) return;
+  for (const SecondCopy& copy : second)
+    if (waits(copy)) add_copy(copy);
+  std::erase_if(second, waits);
+}
+
+void Composer::add_copy(const SecondCopy& copy) {
+  add_copy(copy.path.second, copy.message.from, copy.message.to, copy.message.bytes);
 }
 
 // The mailboxes of all ranks, the same ones for all that a program exchanges.

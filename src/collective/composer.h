@@ -109,7 +109,14 @@ class Composer {
   };
   [[nodiscard]] std::vector<Way> ways_of(std::span<const Message> messages) const;
   void send_split(std::span<const Message> messages);
-  void send_chunk(const Way& way, int chunk, std::vector<std::pair<HopId, Message>>& second);
+  /// A chunk in a slot, on its way.
+  struct SecondCopy {
+    Path path;
+    Message message;
+  };
+  void send_chunk(const Way& way, int chunk, std::vector<SecondCopy>& second);
+  void empty_slots(HopId first, std::vector<SecondCopy>& second);
+  void add_copy(const SecondCopy& copy);
 
   const Machine& machine_;
   const CollectiveRequest& request_;

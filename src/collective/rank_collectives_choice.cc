@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "collective/rank_collectives.h"
 #include "core/error.h"
+#include "core/hash.h"
 
 namespace polypath {
 namespace {
@@ -44,7 +46,7 @@ Blob RankCollectives::proposal(const CollectiveRequest& request, const Collectiv
   Choice choice;
   std::string problem;
   try {
-    const CollectiveDraft draft = planner_.plan(request, options).chosen();
+    const CollectiveDraft draft = planner_.choose(request, options).chosen();
     choice = {.algorithm = draft.algorithm->name,
               .tuning = draft.tuning,
               .executor = draft.executor,
@@ -74,7 +76,8 @@ CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request,
 // Several paths are planned by each rank, with the numbers of its machine: those of another
 // calibration may give another program, whose flags nobody sets.
 void RankCollectives::check_agreed(const std::string& structure) {
-  const std::vector<Blob> all = communicator_->all_gather(structure);
+  const std::vector<Blob> all =
+      communicator_->all_gather(std::to_string(Hash().add(structure).value()));
   const auto other =
       std::find_if(all.begin(), all.end(), [&](const Blob& each) { return each != all.front(); });
   if (other == all.end()) return;

@@ -3,17 +3,18 @@
 namespace polypath {
 namespace {
 
-std::vector<PathShare> shares_of(const Plan& plan) {
+std::vector<PathShare> shares_of(const TransferShape& shape, Bytes bytes) {
   std::vector<PathShare> shares;
-  for (const PathShape& shape : plan.shape.paths)
-    shares.push_back({shape.path, shape.bytes().real() / plan.bytes.real(),
-                      static_cast<int>(shape.chunks.size())});
+  for (const PathShape& path : shape.paths)
+    shares.push_back(
+        {path.path, path.bytes().real() / bytes.real(), static_cast<int>(path.chunks.size())});
   return shares;
 }
 
 }  // namespace
 
-std::vector<std::vector<PathShare>> Routes::of(std::vector<JointTransfer> messages) {
+std::vector<std::vector<PathShare>> Routes::of(std::vector<JointTransfer> messages,
+                                               bool by_joint_plan) {
   std::vector<std::vector<PathShare>> shares;
   if (messages.size() > kMostJointTransfers) {
     for (const JointTransfer& each : messages)
@@ -23,7 +24,14 @@ std::vector<std::vector<PathShare>> Routes::of(std::vector<JointTransfer> messag
   }
   for (JointTransfer& each : messages)
     each.bytes = kGrain * ((each.bytes.value + kGrain.value - 1) / kGrain.value);
-  for (const PlanPointer& plan : joint_.plan(messages)->plans) shares.push_back(shares_of(*plan));
+  if (by_joint_plan) {
+    for (const PlanPointer& plan : joint_.plan(messages)->plans)
+      shares.push_back(shares_of(plan->shape, plan->bytes));
+    return shares;
+  }
+  const std::vector<TransferShape>& shapes = joint_.shapes(messages);
+  for (std::size_t k = 0; k < messages.size(); ++k)
+    shares.push_back(shares_of(shapes[k], messages[k].bytes));
   return shares;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Over which paths messages go that are sent at the same time, and in which shares: as in the joint
-// plan of them (plan/joint.h).
+// Over which paths messages go that are sent at the same time, and in which shares: as the share
+// program of all of them says, or a joint plan (plan/joint.h).
 
 #include <vector>
 
@@ -24,7 +24,8 @@ class Routes {
   /// The paths of each, the direct one first. Sizes are taken in kGrain bytes, so that sets of
   /// hardly different ones have one plan. Of more messages than a joint plan can have, each goes
   /// over its direct path.
-  [[nodiscard]] std::vector<std::vector<PathShare>> of(std::vector<JointTransfer> messages);
+  [[nodiscard]] std::vector<std::vector<PathShare>> of(std::vector<JointTransfer> messages,
+                                                       bool by_joint_plan);
 
  private:
   static constexpr Bytes kGrain = 64_KiB;

@@ -25,6 +25,8 @@ struct Tuning {
   int radix = 2;
   /// Each message may go over several paths, as the planner divides it.
   bool several_paths = false;
+  /// As a joint plan divides it, which takes long to make; else as the share program does.
+  bool by_joint_plan = false;
   /// What arrives for a rank's own memory goes through its scratch memory: of nobody's own memory
   /// the others know the address, then. For ranks that are processes of their own.
   bool private_memory = false;

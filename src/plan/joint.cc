@@ -66,7 +66,8 @@ struct JointPlanner::Request {
 JointPlanner::JointPlanner(Planner& planner)
     : planner_(planner),
       plans_(static_cast<std::size_t>(planner.settings().plan_cache)),
-      found_(static_cast<std::size_t>(planner.settings().plan_cache)) {}
+      found_(static_cast<std::size_t>(planner.settings().plan_cache)),
+      shapes_(static_cast<std::size_t>(planner.settings().plan_cache)) {}
 
 JointPlanPointer JointPlanner::plan(const std::vector<JointTransfer>& transfers,
                                     const JointOptions& options) {
@@ -76,7 +77,7 @@ JointPlanPointer JointPlanner::plan(const std::vector<JointTransfer>& transfers,
   return plans_.insert(key, make_plan(request));
 }
 
-JointPlanPointer JointPlanner::make_plan(Request& request) {
+void JointPlanner::find_paths_of(Request& request, bool any_size) const {
   if (request.transfers.empty())
     fail(ErrorCode::invalid_argument, "no transfers", "there is nothing to plan",
          "Name at least one source, destination and size.");
@@ -85,10 +86,33 @@ JointPlanPointer JointPlanner::make_plan(Request& request) {
     check_size(transfer.bytes);
     request.paths.push_back(
         planner_.usable_paths(transfer.source, transfer.destination, request.each));
+    if (any_size) {
+      if (transfer.bytes < planner_.settings().min_chunk * 2) request.paths.back().resize(1);
+      continue;
+    }
     request.smallest.push_back(planner_.smallest_planned(transfer.source, transfer.destination,
                                                          transfer.bytes, request.each));
     if (transfer.bytes < request.smallest.back()) request.paths.back().resize(1);
   }
+}
+
+const std::vector<TransferShape>& JointPlanner::shapes(
+    const std::vector<JointTransfer>& transfers) {
+  if (const auto* cached = shapes_.find(transfers)) return *cached;
+  const JointOptions options{.issuers = Issuers::threads, .queues = true};  // many more follow
+  Request request{.transfers = transfers, .options = options};
+  find_paths_of(request, true);
+  const JointPredictor predictor(planner_.predictor(as_both_ways(Issuers::one_thread)),
+                                 problem(request, Executor::stream));
+  const JointDraft draft =
+      may_split(request) ? JointOptimiser(predictor).levelled_shares() : predictor.natively();
+  std::vector<TransferShape> shapes;
+  for (std::size_t k = 0; k < transfers.size(); ++k) shapes.push_back(predictor.shape_of(draft, k));
+  return shapes_.insert(transfers, std::move(shapes));
+}
+
+JointPlanPointer JointPlanner::make_plan(Request& request) {
+  find_paths_of(request, false);
   const Predictor& predictor = planner_.predictor(as_both_ways(request.options.issuers));
   request.predictors.emplace_back(predictor, problem(request, Executor::stream));
   request.predictors.emplace_back(predictor, problem(request, Executor::graph));

@@ -87,6 +87,12 @@ class JointPlanner {
   JointPlanPointer plan(const std::vector<JointTransfer>& transfers,
                         const JointOptions& options = {});
 
+  /// How transfers that start together, and again and again, go over paths as streams: what the
+  /// share program says, the ends of each levelled by the quick prediction. It is neither played
+  /// nor explained, may harm some of them, and takes a hundredth of the time of plan(): for
+  /// programs that are played as a whole. Cached. Errors as those of plan().
+  const std::vector<TransferShape>& shapes(const std::vector<JointTransfer>& transfers);
+
   /// As Planner's.
   void recall(const FoundPlans& found);
   void add_found(FoundPlans& all) const;
@@ -102,6 +108,7 @@ class JointPlanner {
   };
 
   [[nodiscard]] JointPlanPointer make_plan(Request& request);
+  void find_paths_of(Request& request, bool any_size) const;
   [[nodiscard]] JointProblem problem(const Request& request, Executor executor) const;
   [[nodiscard]] JointDraft choose(const Request& request) const;
   [[nodiscard]] JointDraft found(const Request& request);
@@ -121,6 +128,7 @@ class JointPlanner {
   Planner& planner_;
   LruCache<Key, JointPlanPointer> plans_;
   LruCache<Key, Found> found_;
+  LruCache<std::vector<JointTransfer>, std::vector<TransferShape>> shapes_;
   std::size_t searches_ = 0;
 };
 

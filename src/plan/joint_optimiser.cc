@@ -10,7 +10,8 @@ namespace {
 
 // How long is searched, and how finely: found by trial on synthetic machines. What they reach
 // beside a longer search, tests/plan/joint_search.test.cc asks.
-constexpr int kLevelRounds = 4;
+constexpr int kLevelRounds = 4, kFewRounds = 2;
+constexpr double kLittle = 0.05;  // of a message
 constexpr std::size_t kShiftedDrafts = 4;
 constexpr std::size_t kReplayedJointDrafts = 3;  // quick predictions order the rest reliably
 constexpr int kReliefs = 24;                     // each must clearly help
@@ -104,6 +105,12 @@ bool JointOptimiser::shift_once(JointDraft& draft, double part, Effort effort) c
   bool any = false;
   for (std::size_t k = 0; k < predictor_.size(); ++k) any |= shift_between(draft, k, part, effort);
   return any;
+}
+
+JointDraft JointOptimiser::levelled_shares() const {
+  JointDraft draft = program_draft({.least_part = kLittle});
+  level(draft, kFewRounds, Effort::quick);
+  return draft;
 }
 
 // By the quick prediction; the most promising in order of cost.

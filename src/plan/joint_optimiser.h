@@ -29,6 +29,9 @@ class JointOptimiser {
 
   /// The share program's answers to the questions above, the first one to the plain question.
   [[nodiscard]] std::vector<JointDraft> starts() const;
+  /// The answer to the plain question without paths that would carry little, its ends levelled by
+  /// the quick prediction.
+  [[nodiscard]] JointDraft levelled_shares() const;
   /// The best harmless draft found from these.
   [[nodiscard]] JointDraft best(std::vector<JointDraft> drafts) const;
   /// A draft improved by playing every copy, and made harmless if that can be had.

@@ -114,6 +114,21 @@ TEST(SendReceive, IsOneBlock) {
                {.piece = 1_MiB, .several_paths = true});
 }
 
+// Messages of one GPU to three others that all begin with one hop: more than it has slots for.
+TEST(AllToAll, IsRightWhereMessagesShareTheirFirstHop) {
+  for (const int number : {121, 7, 33, 54}) {
+    const Machine machine = synthetic_machine(number);
+    const int gpus = static_cast<int>(machine.places_of(PlaceKind::gpu).size());
+    if (gpus < 4) continue;
+    const CollectiveRequest request = with_message(
+        {.collective = Collective::all_to_all, .ranks = first_gpus(machine, 4), .elements = 1},
+        4_MiB);
+    for (const Bytes piece : {1_MiB, 256_KiB})
+      expect_right(machine, find_algorithm("exchange"), request,
+                   {.piece = piece, .several_paths = true});
+  }
+}
+
 Seconds predicted(const Machine& machine, const CollectiveRequest& request, PathChoice paths) {
   return CollectivePlanner(machine, {}).plan(request, {.paths = paths}).chosen().predicted;
 }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "collective/support/ranks.h"
+#include "core/text.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
@@ -75,7 +76,7 @@ TEST(CollectiveFigures, ThroughTheHostIsTheBestWithoutPeerAccess) {
   EXPECT_GT(host.value, 10 * message.real() / 163.8e9);
   EXPECT_LT(host.value, 1.08 * (message.real() / 20.5e9 + 0.5 * message.real() / 26.2e9));
   for (const char* other : {"flat", "ring", "knomial", "hierarchical"})
-    EXPECT_GT(best_of("nop2p4", other, message) / host, 1.2) << other;
+    EXPECT_GT(best_of("nop2p4", other, message) / host, 1.1) << other;
 }
 
 // What the others need of 64 KiB is written and read in one step, instead of two.
@@ -167,7 +168,7 @@ double gain_of_several_paths(Collective collective, const char* algorithm, Bytes
       message * std::uint64_t{18};  // a slot for each of six, from three others
   Routes routes(machine, settings);
   const auto time = [&](bool several) {
-    const Tuning tuning{.piece = message, .several_paths = several};
+    const Tuning tuning{.piece = message, .several_paths = several, .by_joint_plan = true};
     return simulated(
         machine, request,
         {build(find_algorithm(algorithm), machine, request, tuning, &routes), Executor::stream},
@@ -220,6 +221,26 @@ TEST(CollectivePlanner, ListsTheAlgorithmsWithTheFastestFirst) {
     EXPECT_THAT(plan.decisions[i].reason, testing::HasSubstr("times as long"));
   }
 }
+
+class ChoosingTakesAsLongForAnySize : public testing::TestWithParam<std::tuple<const char*, bool>> {
+};
+
+// Programs played, in nodes: of 64 GiB not many more than of 64 MiB.
+TEST_P(ChoosingTakesAsLongForAnySize, InNodesPlayed) {
+  const auto [name, divided] = GetParam();
+  const Machine machine = load_machine(name);
+  for (const Bytes message : {64_MiB, 1_GiB, 4_GiB, 64_GiB}) {
+    CollectivePlanner planner(machine, {});
+    (void)planner.choose(request_of(machine, Collective::all_reduce, message),
+                         {.divided = divided});
+    EXPECT_LE(planner.played(), 25'000u) << describe_bytes(message);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, ChoosingTakesAsLongForAnySize,
+                         testing::Combine(testing::Values("h200x4", "beluga", "narval", "mist",
+                                                          "h200x8"),
+                                          testing::Bool()));
 
 // What is chosen is as fast as the fastest, not by prediction only; and of those in rank order as
 // fast as the fastest of them.

@@ -122,6 +122,7 @@ TEST_F(EndOfRanksOfNodes, GivesNothingBackThatIsInUseWhereNothingWasCalled) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
+// Streams that an abort lets go are in no order with each other any more.
 TEST_F(EndOfRanksOfNodes, IsAnErrorOfAllThatSaysWhyOneGaveUp) {
   const Layout layout{2, 2};
   const CollectiveRequest request = request_of(layout, 1000);
@@ -136,7 +137,6 @@ TEST_F(EndOfRanksOfNodes, IsAnErrorOfAllThatSaysWhyOneGaveUp) {
   });
 
   EXPECT_THAT(errors, Each(HasSubstr("no more gradients")));
-  EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
 // Of other nodes, too, and at once: nobody waits for the timeout.
