@@ -56,17 +56,17 @@ ChosenMachine as_found(const Computer& computer) {
   return {.machine = machine_of(computer), .simulated = false};
 }
 
-std::shared_ptr<Driver> shared_gpu_driver(const Machine& machine, bool peer_access) {
+std::shared_ptr<Driver> shared_gpu_driver(const Machine& machine, const Settings& settings) {
   static std::mutex mutex;
   // Never destroyed: at exit CUDA may be gone before us.
-  static auto& drivers = *new std::array<std::shared_ptr<Driver>, 2>;
-  static auto& places = *new std::array<std::vector<std::string>, 2>;
+  static auto& drivers = *new std::array<std::shared_ptr<Driver>, 4>;
+  static auto& places = *new std::array<std::vector<std::string>, 4>;
   const std::scoped_lock lock(mutex);
-  const std::size_t kind = peer_access ? 1 : 0;
+  const std::size_t kind = (settings.peer_access ? 1 : 0) + (settings.own_contexts ? 2 : 0);
   std::vector<std::string> names;
   for (const Place& place : machine.places) names.push_back(place.name);
   if (!drivers[kind] || places[kind] != names) {
-    drivers[kind] = open_gpu_driver(machine, peer_access);
+    drivers[kind] = open_gpu_driver(machine, settings.peer_access, settings.own_contexts);
     places[kind] = names;
   }
   return drivers[kind];
@@ -104,7 +104,7 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
     : chosen_(std::move(chosen)), settings_(settings), simulation_(simulation) {
   settings_.learn = settings_.learn && !simulated();  // a simulation is as it is believed to be
   if (!simulated()) {
-    untraced_ = shared_gpu_driver(machine(), settings.peer_access);
+    untraced_ = shared_gpu_driver(machine(), settings);
     driver_ = traced(untraced_, machine(), settings);
   } else {
     auto simulator = std::make_shared<sim::SimDriver>(machine(), simulation);

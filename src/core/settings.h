@@ -47,6 +47,8 @@ struct Settings {
   StatisticsTarget statistics;         ///< POLYPATH_STATS
   std::string trace;                   ///< POLYPATH_TRACE
   bool nvtx = false;                   ///< POLYPATH_NVTX
+  /// No variable: the way in says that the program has streams beside ours (Options::own_contexts).
+  bool own_contexts = false;
 };
 
 /// One setting for people: its variable, value now, default and meaning.

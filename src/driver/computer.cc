@@ -54,8 +54,9 @@ Computer look_at_computer(bool peer_access) {
   return computer;
 }
 
-std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access) {
-  return std::make_unique<cuda::CudaDriver>(machine, cuda::Options{peer_access});
+std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access,
+                                        bool own_contexts) {
+  return std::make_unique<cuda::CudaDriver>(machine, cuda::Options{peer_access, own_contexts});
 }
 
 #else
@@ -67,7 +68,7 @@ Computer look_at_computer(bool) {
   return computer;
 }
 
-std::unique_ptr<Driver> open_gpu_driver(const Machine&, bool) {
+std::unique_ptr<Driver> open_gpu_driver(const Machine&, bool, bool) {
   fail(ErrorCode::unsupported, "the GPUs cannot be used", "this build has no CUDA driver layer",
        "Build with POLYPATH_WITH_CUDA=ON.");
 }

@@ -40,8 +40,10 @@ struct Computer {
 Computer look_at_computer(bool peer_access = true);
 
 /// The driver of this computer's GPUs for `machine`, whose GPUs are the visible ones in order.
-/// `peer_access`: whether they may reach each other's memory. Error (unsupported) with the
+/// `peer_access`: whether they may reach each other's memory; `own_contexts`: whether streams and
+/// memory of ours are in contexts of our own (driver/cuda/contexts.h). Error (unsupported) with the
 /// computer's problem if there is one.
-std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access = true);
+std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access = true,
+                                        bool own_contexts = false);
 
 }  // namespace polypath

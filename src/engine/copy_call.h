@@ -1,7 +1,6 @@
 #pragma once
 // What is asked of the engine, and what it answers.
 
-#include <functional>
 #include <optional>
 
 #include "core/error.h"
@@ -38,9 +37,6 @@ struct CopyCall {
   PlanOptions options = {};
   /// Several paths are taken on a busy machine only where they are on an idle one.
   bool cautious = false;
-  /// Asked right before anything is put into streams of the engine's own, with its lock held: false
-  /// means one native copy. Empty: it may be.
-  std::function<bool()> may_branch = nullptr;
 };
 
 inline bool overlaps_itself(const CopyCall& call) {
@@ -63,7 +59,6 @@ enum class Obstacle {
   preparing,   ///< the plan, streams or staging memory are being made in the background
   no_lane,     ///< all lanes hold work that waits for other streams of the program
   queue_full,  ///< the call would have waited for room in a stream
-  held,        ///< see CopyCall::may_branch
 };
 
 /// How a copy was done.

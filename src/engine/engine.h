@@ -116,9 +116,6 @@ class Engine {
   /// The same where somebody lacks memory: drops what is being prepared, too.
   bool make_room(Seconds patience) noexcept;
   [[nodiscard]] bool has_staging() const;
-  /// Blocks until the transfers over several paths that have been enqueued by now have finished
-  /// with the program's memory, on all GPUs. Nothing of them waits for the program.
-  void wait_for_transfers() noexcept;
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 
@@ -227,6 +224,7 @@ class Engine {
   [[nodiscard]] Seconds last_window_in(const Decision& decision) const;
   CopyResult native_for_comparison(const Decision& decision);
   void note_pageable(const Decision& decision, PageableWay way, Seconds took);
+  [[nodiscard]] bool may_branch();
   CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
@@ -281,7 +279,6 @@ class Engine {
   PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
-  int waiting_for_transfers_ = 0;              ///< callers whose events must stay
   std::atomic<int> shortages_{0};              ///< how often room had to be made
   std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock
   Seconds missed_;  ///< what copies would have gained since the last preparation began

@@ -114,13 +114,15 @@ Executor Engine::executor_for(const Decision& decision) const {
 Obstacle Engine::run(const Decision& decision, Executor& executor) {
   const CopyCall& call = decision.call;
   const PlanPointer& plan = decision.plan;
-  if (call.may_branch && !call.may_branch()) return Obstacle::held;
+  if (lanes_.any_held_beside(call.stream)) return Obstacle::no_lane;
   Lane* lane = decision.joint    ? lanes_.lend_apart(call.stream)
                : decision.of_set ? lanes_.lend_idle(call.stream)
                                  : lanes_.lend(call.stream);
   if (lane == nullptr) return Obstacle::no_lane;
   Obstacle obstacle = provide(*lane, plan);
   if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);
+  if (obstacle == Obstacle::none && decision.may_be_held && !lane->may_be_held(plan->program))
+    obstacle = Obstacle::queue_full;
   if (obstacle != Obstacle::none) return obstacle;
   const std::array buffers{call.source, call.destination};
   Transfer transfer{&plan->program, plan->structure, buffers,

@@ -100,7 +100,7 @@ bool Engine::is_joint(const SetMember& member) {
   const CopyCall& call = member.call;
   return !call.options.asks_for_paths() && !call.cautious &&
          choice_of(call.options) != Executor::native &&
-         call.bytes >= plain_below(call, member.ends) && (!call.may_branch || call.may_branch());
+         call.bytes >= plain_below(call, member.ends);
 }
 
 void Engine::examine_all(Many& many) {

@@ -23,7 +23,7 @@ bool Engine::may_be_piece(const SetMember& member) const {
   const std::optional<Executor> choice = choice_of(call.options);
   return call.bytes >= kSmallestPiece && call.bytes <= settings_.staging_slot &&
          !call.options.asks_for_paths() && !call.cautious &&
-         (!choice || choice == Executor::stream) && (!call.may_branch || call.may_branch());
+         (!choice || choice == Executor::stream);
 }
 
 // True if the set has pieces that are planned, or will be: nothing else of it is. A recipe knows
@@ -136,7 +136,7 @@ void Engine::enqueue_pieces(Many& many) {
 Obstacle Engine::run_pieces(const Many& many) {
   const Pieces& pieces = *many.pieces;
   const CopyCall& first = many.calls[pieces.set.members.front()];
-  if (first.may_branch && !first.may_branch()) return Obstacle::held;
+  if (lanes_.any_held_beside(first.stream)) return Obstacle::no_lane;
   Lane* lane = lanes_.lend(first.stream);
   if (lane == nullptr) return Obstacle::no_lane;
   const bool by_kernels = pieces.recipe->issuer.has_value();

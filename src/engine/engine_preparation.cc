@@ -120,7 +120,6 @@ bool Engine::make(const Lane& lane, const Path& path, HopParts& parts) noexcept 
 // Destroyed without the lock. Lanes that something is being made for are kept.
 bool Engine::give_back_idle() noexcept {
   std::unique_lock lock(mutex_);
-  if (waiting_for_transfers_ > 0) return false;
   Lanes::Taken taken =
       lanes_.take_idle([this](const Lane& lane) { return is_being_prepared(lane); });
   lock.unlock();
@@ -143,18 +142,6 @@ bool Engine::make_room(Seconds patience) noexcept {
   ++shortages_;
   drop_preparations_not_begun();
   return give_back(patience);
-}
-
-// What is enqueued meanwhile records the same events anew and may be waited for as well, but not
-// without end.
-void Engine::wait_for_transfers() noexcept {
-  std::unique_lock lock(mutex_);
-  const std::vector<EventHandle> ends = lanes_.ends_of_staged();
-  ++waiting_for_transfers_;
-  lock.unlock();
-  for (const EventHandle end : ends) quietly([&] { driver_.synchronize(end); });
-  lock.lock();
-  --waiting_for_transfers_;
 }
 
 bool Engine::has_staging() const {

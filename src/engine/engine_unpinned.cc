@@ -118,6 +118,11 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
   return true;
 }
 
+bool Engine::may_branch() {
+  const std::scoped_lock lock(mutex_);
+  return !lanes_.any_held_beside({});
+}
+
 // Counted with the copy that it is a part of.
 CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
   const std::scoped_lock lock(mutex_);

@@ -116,11 +116,6 @@ bool Hops::is_idle() const {
   return std::none_of(parts_.rings.begin(), parts_.rings.end(), is_used);
 }
 
-void Hops::add_ends(std::vector<EventHandle>& ends) const {
-  for (const auto& [hop, ring] : parts_.rings)
-    if (ring && ring->last.value != 0) ends.push_back(ring->last);
-}
-
 bool Hops::wait_for(StreamHandle stream) noexcept {
   return quietly([&] { driver_.synchronize(stream); });
 }

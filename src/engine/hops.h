@@ -84,8 +84,6 @@ class Hops {
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
   /// True if nothing that uses the rings is queued or runs.
   [[nodiscard]] bool is_idle() const;
-  /// Appends what stands for the last use of each ring.
-  void add_ends(std::vector<EventHandle>& ends) const;
 
  private:
   [[nodiscard]] std::unique_ptr<StagingRing> make_ring(HopId filled_over) const;

@@ -1,19 +1,35 @@
 #include "engine/lanes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace polypath {
 namespace {
 
-// A node of a transfer is a copy and at most one wait for a stream of another GPU; event records
-// take no room (H200, driver 580).
-constexpr std::size_t kEntriesPerNode = 2;
+// Entries that the program's stream is given beyond the program's own while it is held.
+constexpr std::size_t kMostWhileHeld = 64;
 
+// Of the GPU whose streams take most: they may share one queue of the hardware. A node is a copy,
+// and a wait for each stream of another GPU; waits within a GPU and event records take no room
+// (H200, driver 580, results/h200x2/driver_behaviour.json). Each queue waits for the program's.
 std::size_t entries_of(const Program& program) {
+  std::map<PlaceId, std::size_t> entries;
+  const auto gpu_of = [&](const Node& node) {
+    return program.queues()[static_cast<std::size_t>(node.queue)].gpu;
+  };
+  for (const Queue& queue : program.queues())
+    if (queue.gpu.valid()) ++entries[queue.gpu];
+  for (const Node& node : program.nodes()) {
+    const PlaceId gpu = gpu_of(node);
+    if (!gpu.valid()) continue;
+    std::size_t& of_gpu = entries[gpu];
+    ++of_gpu;
+    for (const int earlier : program.after(node))
+      if (gpu_of(program.node(earlier)) != gpu) ++of_gpu;
+  }
   std::size_t most = 0;
-  for (int queue = 1; queue < static_cast<int>(program.queues().size()); ++queue)
-    most = std::max(most, program.nodes_in(queue));
-  return kEntriesPerNode * most;
+  for (const auto& [gpu, count] : entries) most = std::max(most, count);
+  return most;
 }
 
 }  // namespace
@@ -51,14 +67,33 @@ bool Lane::settle(const Transfer& transfer) noexcept {
 
 bool Lane::has_room(const Program& program) { return depth_.has_room(entries_of(program)); }
 
+// The program's stream waits for each of the others.
+bool Lane::may_be_held(const Program& program) {
+  if (has_started()) entries_while_held_ = 0;
+  const std::size_t more = entries_while_held_ + program.queues().size() - 1;
+  if (more > kMostWhileHeld) return false;
+  entries_while_held_ = more;
+  held_ = true;
+  return true;
+}
+
+bool Lane::has_started() const {
+  bool started = started_.value == 0;
+  return started || (quietly([&] { started = driver_.is_done(started_); }) && started);
+}
+
 Lanes::Lanes(Driver& driver, const Machine& machine, const Settings& settings,
              Statistics& statistics)
     : driver_(driver), machine_(machine), settings_(settings), statistics_(statistics) {}
 
-bool Lanes::is_free(const Lane& lane) const {
-  if (lane.spoilt_) return false;
-  bool started = lane.started_.value == 0;
-  return started || (quietly([&] { started = driver_.is_done(lane.started_); }) && started);
+bool Lanes::is_free(const Lane& lane) { return !lane.spoilt_ && lane.has_started(); }
+
+bool Lanes::any_held_beside(StreamHandle stream) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [&](const auto& lane) {
+    if (!lane->held_ || lane->borrower_ == stream) return false;
+    lane->held_ = !lane->has_started();
+    return lane->held_;
+  });
 }
 
 Lane* Lanes::find_own(StreamHandle stream) const {
@@ -112,13 +147,7 @@ Lanes::Taken Lanes::take_idle(const std::function<bool(const Lane&)>& kept) {
 
 bool Lanes::any_ends_soon() const {
   return std::any_of(lanes_.begin(), lanes_.end(),
-                     [this](const auto& lane) { return is_free(*lane) && !lane->hops_.is_idle(); });
-}
-
-std::vector<EventHandle> Lanes::ends_of_staged() const {
-  std::vector<EventHandle> ends;
-  for (const auto& lane : lanes_) lane->hops_.add_ends(ends);
-  return ends;
+                     [](const auto& lane) { return is_free(*lane) && !lane->hops_.is_idle(); });
 }
 
 Lane* Lanes::find_free(bool apart) {

@@ -33,12 +33,18 @@ class Lane {
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
   /// True if the streams can take the program's nodes without holding up who adds them.
   [[nodiscard]] bool has_room(const Program& program);
+  /// The next transfer may be held in the borrower's stream. False if that stream has been given as
+  /// many entries of ours as it may have while it is held: a driver's stream takes so many, and the
+  /// program counts on them (H200: 1021, results/h200x2/driver_behaviour.json).
+  [[nodiscard]] bool may_be_held(const Program& program);
 
   [[nodiscard]] Hops& hops() { return hops_; }
   [[nodiscard]] const Hops& hops() const { return hops_; }
 
  private:
   friend class Lanes;
+
+  [[nodiscard]] bool has_started() const;
 
   Driver& driver_;
   Hops hops_;
@@ -49,6 +55,8 @@ class Lane {
   StreamHandle borrower_;
   EventHandle started_;  ///< done when nothing in the lane waits for the borrower any more
   bool lent_ = false;    ///< ever
+  bool held_ = false;    ///< what comes before `started_` may wait for the program
+  std::size_t entries_while_held_ = 0;  ///< of ours in the borrower's stream
   bool spoilt_ = false;
 };
 
@@ -67,6 +75,10 @@ class Lanes {
   /// For a transfer of a set that recurs: if possible one in which nothing runs.
   [[nodiscard]] Lane* lend_idle(StreamHandle stream);
 
+  /// True if what is in another stream's lane may wait for the program: what comes into streams of
+  /// ours then may wait for that, because they share queues of the hardware.
+  [[nodiscard]] bool any_held_beside(StreamHandle stream) const;
+
   using Taken = std::vector<std::unique_ptr<Lane>>;
   /// Takes out those in which nothing is queued or runs, but not `kept` ones: nobody waits when
   /// they are destroyed.
@@ -74,12 +86,9 @@ class Lanes {
   [[nodiscard]] bool empty() const { return lanes_.empty(); }
   /// True if there is one in which something runs that does not wait for its borrower.
   [[nodiscard]] bool any_ends_soon() const;
-  /// Of each ring the end of what uses it last: until then other GPUs read or write the program's
-  /// memory.
-  [[nodiscard]] std::vector<EventHandle> ends_of_staged() const;
 
  private:
-  [[nodiscard]] bool is_free(const Lane& lane) const;
+  [[nodiscard]] static bool is_free(const Lane& lane);
   [[nodiscard]] Lane* find_own(StreamHandle stream) const;
   [[nodiscard]] Lane* find_free(bool apart);
   [[nodiscard]] Lane* make_lane();

@@ -40,7 +40,7 @@ PinnedWindows::~PinnedWindows() {
 }
 
 PageableCopies::PageableCopies(Driver& driver, const DriverBehaviour& behaviour,
-                               const Settings& settings, Send send)
+                               const Settings& settings, Send send, MayBranch may_branch)
     : driver_(driver),
       window_(settings.pageable_window),
       windows_per_host_(settings.pageable_windows),
@@ -48,6 +48,7 @@ PageableCopies::PageableCopies(Driver& driver, const DriverBehaviour& behaviour,
       least_cpus_(behaviour.windows_threads_least),
       chosen_threads_(settings.copy_threads),
       send_(std::move(send)),
+      may_branch_(std::move(may_branch)),
       events_(driver) {}
 
 PageableCopies::~PageableCopies() {
@@ -111,17 +112,17 @@ CopyResult PageableCopies::windowed(const CopyCall& call, const CopyEnds& ends) 
   PinnedWindows& ring = windows_at(inward ? ends.source : ends.destination);
   const StreamHandle stream = stream_on(inward ? ends.destination : ends.source);
   try {
-    return WindowedCopy({driver_, threads(), ring, stream, window_of(call.bytes), send_}, call,
-                        ends)
+    return WindowedCopy(
+               {driver_, threads(), ring, stream, window_of(call.bytes), send_, may_branch_}, call,
+               ends)
         .run();
   } catch (const UnsettledError&) {
     ring.lost = true;
     throw;
   } catch (const Error& error) {
-    const bool in_callers_stream = call.may_branch != nullptr;
     if (quietly([&] {
           driver_.synchronize(stream);
-          if (in_callers_stream) driver_.synchronize(call.stream);
+          driver_.synchronize(call.stream);
         }))
       throw;
     ring.lost = true;

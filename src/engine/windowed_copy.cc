@@ -85,14 +85,13 @@ void WindowedCopy::start_copying() {
 void WindowedCopy::send_next() {
   PinnedWindow& used = slot(sent_);
   const Bytes offset = offset_of(sent_);
-  const bool branches = !call_.may_branch || call_.may_branch();
+  const bool branches = means_.may_branch();
   CopyCall part{.destination = call_.destination,
                 .source = call_.source,
                 .bytes = bytes_of(sent_),
                 .stream = branches ? means_.stream : call_.stream,
                 .stream_gpu = branches ? gpu_ : call_.stream_gpu,
-                .options = call_.options,
-                .may_branch = [branches] { return branches; }};
+                .options = call_.options};
   CopyEnds ends = ends_;
   (inward_ ? part.source : part.destination) = used.base;
   (inward_ ? ends.source_kind : ends.destination_kind) = MemoryKind::pinned;

@@ -249,59 +249,5 @@ TEST_F(WindowPreparation, ThenTheyAreMadeInTheBackground) {
   expect_all_is_right();
 }
 
-// --- copies that may not branch off ---
-
-class Branching : public Preparation {
- protected:
-  // The engine's copy, with the caller's answer.
-  CopyResult copy_if(Buffer& destination, const Buffer& source, bool may_branch) {
-    CopyCall call = rig_->call(destination, 0, source, 0, source.expected.size(), stream_);
-    call.may_branch = [=] { return may_branch; };
-    const CopyResult result = rig_->engine().copy(call);
-    destination.expected = source.expected;
-    return result;
-  }
-};
-
-TEST_F(Branching, ACopyThatMayNotIsNative) {
-  start({});
-
-  const CopyResult held = copy_if(*destination_, *source_, false);
-  const CopyResult free = copy_if(*destination_, *source_, true);
-
-  EXPECT_EQ(held.executor, Executor::native);
-  EXPECT_EQ(held.obstacle, Obstacle::held);
-  EXPECT_EQ(free.executor, Executor::stream);
-  expect_all_is_right();
-}
-
-TEST_F(Branching, WindowsOfPageableMemoryThatMayNotGoInTheCallersStream) {
-  start(window_settings());
-  Buffer& host = rig_->pageable_buffer(kSize);
-  Buffer& back = rig_->pageable_buffer(kSize);
-
-  const CopyResult in = copy_if(*source_, host, false);
-  const CopyResult out = copy_if(back, *source_, false);
-
-  EXPECT_EQ(in.executor, Executor::native);
-  EXPECT_EQ(out.executor, Executor::native);
-  EXPECT_EQ(rig_->statistics().pageable, 2U);
-  EXPECT_EQ(rig_->statistics().staged_bytes.value, 0U);
-  expect_all_is_right();
-}
-
-// One window may, the next one not: the call's end covers both streams.
-TEST_F(Branching, WindowsMayBranchByTurns) {
-  start(window_settings());
-  Buffer& host = rig_->pageable_buffer(kSize);
-  CopyCall call = rig_->call(*source_, 0, host, 0, kSize, stream_);
-  call.may_branch = [turn = 0]() mutable { return ++turn % 2 == 0; };
-
-  rig_->engine().copy(call);
-  source_->expected = host.expected;
-
-  expect_all_is_right();
-}
-
 }  // namespace
 }  // namespace polypath::test::preparation_test

@@ -30,7 +30,7 @@ class GpuStreamRoom : public testing::Test {
   }
 
   StreamRoom& room_ = StreamRoom::of_process();
-  Contexts contexts_{false};
+  Contexts contexts_{false, false};
   ContextPointer context_ = nullptr;
 };
 
@@ -39,7 +39,7 @@ TEST_F(GpuStreamRoom, IsMadeOnce) {
   ASSERT_FALSE(first.empty());
 
   // As when the program retains a context that was retained here before.
-  room_.make(context_);
+  room_.make(context_, StreamRoom::kBesideTheProgram);
 
   EXPECT_EQ(spare(), first);
 }
@@ -49,7 +49,7 @@ TEST_F(GpuStreamRoom, IsNotMadeAnewWhileItsStreamsAreInUse) {
   ASSERT_NE(used, nullptr);
   const std::set<StreamPointer> left = spare();
 
-  room_.make(context_);
+  room_.make(context_, StreamRoom::kBesideTheProgram);
 
   EXPECT_EQ(spare(), left);
   room_.give(context_, used);

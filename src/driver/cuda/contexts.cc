@@ -21,8 +21,11 @@ const std::string& bus_of(int gpu) { return facts().gpus.at(index_of(gpu)).bus_i
 
 }  // namespace
 
-Contexts::Contexts(bool peer_access)
-    : cuda_(DriverLibrary::get().functions), peer_access_(peer_access), process_(getpid()) {}
+Contexts::Contexts(bool peer_access, bool own)
+    : cuda_(DriverLibrary::get().functions),
+      peer_access_(peer_access),
+      own_(own),
+      process_(getpid()) {}
 
 bool Contexts::usable() const { return getpid() == process_; }
 
@@ -39,6 +42,26 @@ ContextPointer Contexts::of(int gpu) {
   return context.load(std::memory_order_acquire);
 }
 
+ContextPointer Contexts::ours(int gpu) {
+  if (!own_) return of(gpu);
+  auto& context = owns_[index_of(gpu)];
+  if (context.load(std::memory_order_acquire) == nullptr) make_own(gpu);
+  return context.load(std::memory_order_acquire);
+}
+
+// Never destroyed: that would wait for what is queued in it, and so for the program.
+void Contexts::make_own(int gpu) {
+  const std::scoped_lock lock(mutex_);
+  auto& slot = owns_[index_of(gpu)];
+  if (slot.load() != nullptr) return;
+  const RelaxedCapture relaxed;
+  ContextPointer context = nullptr, popped = nullptr;
+  check(cuda_.context_create(&context, 0, gpu), "cuCtxCreate");
+  cuda_.context_pop(&popped);
+  StreamRoom::of_process().make(context, StreamRoom::kAlone);
+  slot.store(context, std::memory_order_release);
+}
+
 ContextPointer Contexts::any() {
   ContextPointer now = nullptr;
   return cuda_.context_current(&now) == kSuccess && now != nullptr ? now : retained();
@@ -47,8 +70,9 @@ ContextPointer Contexts::any() {
 // A context more than the process has is made only where it has none at all: it takes the GPU's
 // memory, and in exclusive compute mode the GPU itself.
 ContextPointer Contexts::retained() {
-  for (auto& slot : contexts_)
-    if (ContextPointer context = slot.load(std::memory_order_acquire)) return context;
+  for (auto* made : {&owns_, &contexts_})
+    for (auto& slot : *made)
+      if (ContextPointer context = slot.load(std::memory_order_acquire)) return context;
   const auto visible = std::min(static_cast<std::size_t>(DriverLibrary::get().gpus), kMostGpus);
   for (std::size_t gpu = 0; gpu < visible; ++gpu)
     if (is_active(static_cast<int>(gpu))) return of(static_cast<int>(gpu));
@@ -82,7 +106,7 @@ void Contexts::retain(int gpu) {
   const bool is_new = !is_active(gpu);
   ContextPointer context = nullptr;
   check(cuda_.context_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
-  if (is_new) StreamRoom::of_process().make(context);
+  if (is_new) StreamRoom::of_process().make(context, StreamRoom::kBesideTheProgram);
   ids_[static_cast<std::size_t>(gpu)].store(id_of(context));
   slot.store(context, std::memory_order_release);
 }
@@ -133,7 +157,7 @@ void Contexts::open(int a, int b) {
   const auto back = verified.arrive(bus_of(b), bus_of(a));
   bool usable = forth.value_or(true) && back.value_or(true);
   if (usable && (!forth || !back)) usable = open_unseen(a, b);
-  else if (usable) enable(a, b), enable(b, a);
+  else if (usable) enable_both(a, b);
   if (usable) return;
   lost_[index_of(a)][index_of(b)].store(true, std::memory_order_release);
   lost_[index_of(b)][index_of(a)].store(true, std::memory_order_release);
@@ -146,10 +170,11 @@ bool Contexts::open_unseen(int a, int b) {
   std::array<Arrival, 2> seen{look(a, b), look(b, a)};
   const auto right = [&] { return seen[0] == Arrival::right && seen[1] == Arrival::right; };
   if (right()) {
-    for (const auto& [from, to] : ways) enable(from, to);
+    enable_both(a, b);
     seen = {look(a, b), look(b, a)};
     if (!right())
-      for (const auto& [from, to] : ways) disable(from, to);
+      for (const auto& [from, to] : ways)
+        if (can_reach(from, to)) disable(ours(from), ours(to));
   }
   for (std::size_t way = 0; way < ways.size(); ++way)
     if (seen[way] != Arrival::unknown)
@@ -161,15 +186,18 @@ bool Contexts::open_unseen(int a, int b) {
 // Where the driver does not grant access nothing is to be seen: it stages copies itself.
 Arrival Contexts::look(int from, int to) {
   if (!can_reach(from, to)) return Arrival::right;
-  return check_arrival({from, of(from)}, {to, of(to)});
+  return check_arrival({from, ours(from)}, {to, ours(to)});
 }
 
-void Contexts::disable(int from, int to) {
-  if (!can_reach(from, to)) return;
-  const Current current(of(from));
+void Contexts::enable_both(int a, int b) {
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)})
+    if (can_reach(from, to)) enable(ours(from), ours(to));
+}
+
+void Contexts::disable(ContextPointer from, ContextPointer to) {
+  const Current current(from);
   const RelaxedCapture relaxed;
-  PeerAccess::of_process().give_up(of(from), of(to),
-                                   [&] { return cuda_.context_disable_peer(of(to)); });
+  PeerAccess::of_process().give_up(from, to, [&] { return cuda_.context_disable_peer(to); });
 }
 
 bool Contexts::can_reach(int from, int to) const {
@@ -183,15 +211,36 @@ bool Contexts::reaches(int from, int to) const {
          !lost_[index_of(from)][index_of(to)].load(std::memory_order_acquire);
 }
 
-// GPUs that cannot reach each other copy all the same: the driver goes through the host.
-void Contexts::enable(int from, int to) {
-  if (!can_reach(from, to)) return;
-  const ContextPointer accessing = of(from), accessed = of(to);
-  const Current current(accessing);
+void Contexts::enable(ContextPointer from, ContextPointer to) {
+  const Current current(from);
   const RelaxedCapture relaxed;
-  const auto enable_access = [&] { return cuda_.context_enable_peer(accessed, 0); };
-  check(PeerAccess::of_process().enable(accessing, accessed, enable_access),
+  check(PeerAccess::of_process().enable(from, to, [&] { return cuda_.context_enable_peer(to, 0); }),
         "cuCtxEnablePeerAccess");
+}
+
+// GPUs that cannot reach each other copy all the same: the driver goes through the host. The
+// program may begin to use a GPU at any time.
+void Contexts::reach(int from, int to) {
+  if (!own_ || from == to) return;
+  auto& reached = reached_[index_of(from)][index_of(to)];
+  if (reached.load(std::memory_order_acquire) || !reaches(from, to) || !is_active(to)) return;
+  const std::scoped_lock lock(connecting_);
+  if (reached.load(std::memory_order_acquire)) return;
+  enable(ours(from), of(to));
+  reached.store(true, std::memory_order_release);
+}
+
+void Contexts::connect_programs(int a, int b) {
+  connect(a, b);
+  if (!own_ || a == b || !peer_access_) return;
+  auto& connected = programs_[index_of(a)][index_of(b)];
+  if (connected.load(std::memory_order_acquire) || !is_active(a) || !is_active(b)) return;
+  const std::scoped_lock lock(connecting_);
+  if (connected.load(std::memory_order_acquire)) return;
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)})
+    if (reaches(from, to)) enable(of(from), of(to));
+  connected.store(true, std::memory_order_release);
+  programs_[index_of(b)][index_of(a)].store(true, std::memory_order_release);
 }
 
 // Asking which context is current costs a third of pushing and popping one.

@@ -1,6 +1,14 @@
 #pragma once
-// The primary contexts of the GPUs, retained when first used and given back at the end, and peer
-// access between them.
+// The contexts of the GPUs, and peer access between them.
+//
+// Memory and streams of the program are in the GPUs' primary contexts, which are retained when
+// first used and given back at the end. What is ours may be in contexts of our own: CUDA gives the
+// streams of a context a few channels, and lets calls wait for all work of a context. Behind a
+// kernel that waits for the program, streams of ours on another GPU made its cuCtxSynchronize,
+// cuMemFree, cuMemFreeHost, cuMemHostUnregister and pageable copies there wait for ever, and
+// streams of the program that shared their channels stand still. From contexts of our own nothing
+// of that is seen (H200, driver 580, results/h200x2/own_contexts.json). They reach all memory of
+// the process. They cost half a GB of each GPU, and 0.15 s to make.
 
 #include <array>
 #include <atomic>
@@ -16,8 +24,9 @@ constexpr std::size_t kMostGpus = 64;
 
 class Contexts {
  public:
-  /// `peer_access`: whether GPUs may be given access to each other's memory.
-  explicit Contexts(bool peer_access);
+  /// `peer_access`: whether GPUs may be given access to each other's memory. `own`: whether what is
+  /// ours is in contexts of our own.
+  Contexts(bool peer_access, bool own);
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
   /// Releases what was retained, unless the process is another one now or CUDA has shut down.
@@ -25,9 +34,14 @@ class Contexts {
 
   /// The GPU's primary context. Creating one takes a tenth of a second and half a GB of its memory.
   ContextPointer of(int gpu);
-  /// True if the GPU's has been retained: of() then takes no time.
+  /// The one for streams and memory of ours: the primary one, or one that is made now.
+  ContextPointer ours(int gpu);
+  /// True if ours() are not the primary ones.
+  [[nodiscard]] bool are_own() const { return own_; }
+  /// True if ours() takes no time.
   [[nodiscard]] bool has(int gpu) const {
-    return contexts_[static_cast<std::size_t>(gpu)].load(std::memory_order_acquire) != nullptr;
+    const auto& made = own_ ? owns_ : contexts_;
+    return made[static_cast<std::size_t>(gpu)].load(std::memory_order_acquire) != nullptr;
   }
   /// For calls that want some context, whichever: the thread's own, else one that is retained
   /// already, else one that the process uses, else the first GPU's.
@@ -45,7 +59,11 @@ class Contexts {
   /// the second time. Where that has not been seen since the computer was started, it is looked at
   /// now.
   void connect(int a, int b);
-  /// The same for who depends on it. Error (driver) if bytes do not arrive.
+  /// The same for copies in the program's streams between memories of its own.
+  void connect_programs(int a, int b);
+  /// Lets streams of ours on one connected GPU reach the program's memory on the other one.
+  void reach(int from, int to);
+  /// As connect() for who depends on it. Error (driver) if bytes do not arrive.
   void require(int a, int b);
   /// Somebody else has seen that bytes do not arrive.
   void note_lost(int a, int b);
@@ -54,23 +72,27 @@ class Contexts {
 
  private:
   void retain(int gpu);
+  void make_own(int gpu);
   void open(int a, int b);
   [[nodiscard]] bool open_unseen(int a, int b);
   [[nodiscard]] Arrival look(int from, int to);
-  void disable(int from, int to);
-  void enable(int from, int to);
+  void enable_both(int a, int b);
+  void disable(ContextPointer from, ContextPointer to);
+  void enable(ContextPointer from, ContextPointer to);
   [[nodiscard]] bool can_reach(int from, int to) const;
 
   const Functions& cuda_;
-  bool peer_access_;
+  bool peer_access_, own_;
   int process_;
   std::mutex mutex_;
-  std::array<std::atomic<ContextPointer>, kMostGpus> contexts_{};
+  std::array<std::atomic<ContextPointer>, kMostGpus> contexts_{}, owns_{};
   std::array<std::atomic<std::uint64_t>, kMostGpus> ids_{};
   using Pairs = std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus>;
   std::mutex connecting_;
   Pairs connected_{};
-  Pairs lost_{};  ///< bytes do not arrive, or nobody could see whether
+  Pairs programs_{};  ///< the same of the program's contexts, where ours are others
+  Pairs reached_{};   ///< streams of ours reach the program's memory
+  Pairs lost_{};      ///< bytes do not arrive, or nobody could see whether
 };
 
 /// What tells a context from a later one with its pointer: CUDA gives a primary context that is

@@ -25,7 +25,7 @@ CudaDriver::CudaDriver(const Machine& machine, Options options)
       start_(std::chrono::steady_clock::now()),
       ordinals_(machine.places.size(), -1),
       gpus_(machine.places_of(PlaceKind::gpu)),
-      contexts_(options.peer_access) {
+      contexts_(options.peer_access, options.own_contexts) {
   const auto visible = static_cast<std::size_t>(DriverLibrary::get().gpus);
   if (gpus_.size() > visible || gpus_.empty())
     fail(ErrorCode::invalid_machine,
@@ -43,7 +43,7 @@ CudaDriver::~CudaDriver() {
       if (kernel.value != 0) quietly([&, loaded = kernel] { unload_kernel(loaded); });
   for (const auto& [gpu, streams] : spare_streams_)
     for (const StreamPointer stream : streams)
-      quietly([&, owner = gpu] { StreamRoom::of_process().give(contexts_.of(owner), stream); });
+      quietly([&, owner = gpu] { StreamRoom::of_process().give(contexts_.ours(owner), stream); });
   for (const auto& [kind, address] : spare_staging_) allocations_[address] = kind.first;
   staging_.clear();
   while (!allocations_.empty()) {
@@ -79,8 +79,9 @@ int CudaDriver::gpu_of(std::uintptr_t handle) const {
        "this driver did not make it", "Pass a handle that it returned.");
 }
 
-ContextPointer CudaDriver::context_of(std::uintptr_t handle) {
-  return contexts_.of(gpu_of(handle));
+ContextPointer CudaDriver::context_of(StreamHandle stream) {
+  const int gpu = gpu_of(stream.value);
+  return is_foreign(stream) ? contexts_.of(gpu) : contexts_.ours(gpu);
 }
 
 StreamHandle CudaDriver::foreign_stream(PlaceId gpu, std::uintptr_t stream) {
@@ -120,7 +121,7 @@ StreamHandle CudaDriver::create_stream(PlaceId gpu) {
 }
 
 void CudaDriver::make_streams(int gpu) {
-  const ContextPointer context = contexts_.of(gpu);
+  const ContextPointer context = contexts_.ours(gpu);
   const Current current(context);
   for (int i = 0; i < kStreamGroup; ++i) {
     StreamPointer stream = StreamRoom::of_process().take(context);
@@ -138,7 +139,7 @@ void CudaDriver::destroy_stream(StreamHandle stream) {
 }
 
 bool CudaDriver::is_capturing(StreamHandle stream) {
-  const Current current(context_of(stream.value));
+  const Current current(context_of(stream));
   int status = kCaptureNone;
   const Result result = cuda_.stream_capturing(pointer_of(stream), &status);
   if (result == kStreamCaptureImplicit) return true;  // the legacy stream beside a capture
@@ -146,69 +147,15 @@ bool CudaDriver::is_capturing(StreamHandle stream) {
   return status != kCaptureNone;
 }
 
-EventHandle CudaDriver::create_event(PlaceId gpu) { return create_event(gpu, kEventDisableTiming); }
-
-EventHandle CudaDriver::create_timing_event(PlaceId gpu) {
-  return create_event(gpu, kEventDefault);
-}
-
-EventHandle CudaDriver::create_event(PlaceId gpu, unsigned flags) {
-  const int index = ordinal(gpu);
-  const Current current(contexts_.of(index));
-  EventPointer event = nullptr;
-  check(cuda_.event_create(&event, flags), "cuEventCreate");
-  return {pack(index, event)};
-}
-
-void CudaDriver::destroy_event(EventHandle event) {
-  const Current current(context_of(event.value));
-  check(cuda_.event_destroy(pointer_of(event)), "cuEventDestroy");
-}
-
-void CudaDriver::record(EventHandle event, StreamHandle stream) {
-  const Current current(context_of(stream.value));
-  check(cuda_.event_record(pointer_of(event), pointer_of(stream)), "cuEventRecord");
-}
-
-void CudaDriver::wait(StreamHandle stream, EventHandle event) {
-  const Current current(context_of(stream.value));
-  check(cuda_.stream_wait(pointer_of(stream), pointer_of(event), 0), "cuStreamWaitEvent");
-}
-
-bool CudaDriver::is_done(EventHandle event) {
-  const Current current(context_of(event.value));
-  const RelaxedCapture relaxed;
-  const Result result = cuda_.event_query(pointer_of(event));
-  if (result == kNotReady) return false;
-  check(result, "cuEventQuery");
-  return true;
-}
-
-std::optional<Seconds> CudaDriver::elapsed(EventHandle begin, EventHandle end) {
-  const Current current(context_of(end.value));
-  const RelaxedCapture relaxed;
-  float milliseconds = 0;
-  const Result result = cuda_.event_elapsed(&milliseconds, pointer_of(begin), pointer_of(end));
-  if (result == kNotReady) return std::nullopt;
-  check(result, "cuEventElapsedTime");
-  return Seconds{milliseconds * 1e-3};
-}
-
 void CudaDriver::synchronize(StreamHandle stream) {
-  const Current current(context_of(stream.value));
+  const Current current(context_of(stream));
   const RelaxedCapture relaxed;
   check(cuda_.stream_synchronize(pointer_of(stream)), "cuStreamSynchronize");
 }
 
-void CudaDriver::synchronize(EventHandle event) {
-  const Current current(context_of(event.value));
-  const RelaxedCapture relaxed;
-  check(cuda_.event_synchronize(pointer_of(event)), "cuEventSynchronize");
-}
-
 void CudaDriver::open_hop(PlaceId source, PlaceId destination) {
   for (const PlaceId place : {source, destination})
-    if (is_gpu(place)) (void)contexts_.of(ordinal(place));
+    if (is_gpu(place)) (void)contexts_.ours(ordinal(place));
   if (is_gpu(source) && is_gpu(destination))
     contexts_.require(ordinal(source), ordinal(destination));
 }
@@ -229,9 +176,9 @@ int CudaDriver::copying_gpu(const CopyRequest& request) const {
 
 // On the program's own streams its own addresses are the right ones.
 void CudaDriver::copy(const CopyRequest& request, StreamHandle stream) {
-  const ContextPointer context = context_of(stream.value);
+  const ContextPointer context = context_of(stream);
   const Current current(context);
-  connect(request, gpu_of(stream.value));
+  connect(request, stream);
   if (is_foreign(stream) || imports_.empty()) return enqueue(request, pointer_of(stream));
   const Reached source = imports_.reach(request.source, context);
   const Reached destination = imports_.reach(request.destination, context);
@@ -243,17 +190,25 @@ void CudaDriver::copy(const CopyRequest& request, StreamHandle stream) {
     if (end.mapping) end.mapping->note_use(stream);
 }
 
-// Opens the memory of each GPU to the other. How imported memory is reached was settled when it was
-// mapped: then the GPU that copies must reach the other end. (CUDA copies without that as well, by
-// a detour through the host.)
-void CudaDriver::connect(const CopyRequest& request, int copying_gpu) {
+// Opens the memory of each GPU to the other: `programs`, to copies in the program's own streams.
+// How imported memory is reached was settled when it was mapped: then the GPU that copies must
+// reach the other end. (CUDA copies without that as well, by a detour through the host.)
+void CudaDriver::connect(const CopyRequest& request, int copying_gpu, bool programs) {
+  if (!programs)
+    for (const PlaceId place : {request.source_place, request.destination_place})
+      if (is_gpu(place)) contexts_.reach(copying_gpu, ordinal(place));
   if (!is_gpu(request.source_place) || !is_gpu(request.destination_place)) return;
   const bool from_import = imports_.find(request.source).has_value();
   const bool to_import = imports_.find(request.destination).has_value();
   if (from_import && to_import) return;
   const int source = from_import ? copying_gpu : ordinal(request.source_place);
   const int destination = to_import ? copying_gpu : ordinal(request.destination_place);
-  contexts_.connect(source, destination);
+  if (programs) contexts_.connect_programs(source, destination);
+  else contexts_.connect(source, destination);
+}
+
+void CudaDriver::connect(const CopyRequest& request, StreamHandle stream) {
+  connect(request, gpu_of(stream.value), is_foreign(stream));
 }
 
 void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
@@ -277,11 +232,11 @@ void CudaDriver::enqueue(const CopyRequest& request, StreamPointer stream) {
 }
 
 void CudaDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
-  const Current current(context_of(stream.value));
+  const Current current(context_of(stream));
   if (request.destination_place.valid() && request.source_place.valid()) {
     const CopyRequest placed =
         with_places(request, request.destination_place, request.source_place);
-    connect(placed, gpu_of(stream.value));
+    connect(placed, stream);
     return enqueue(placed, pointer_of(stream));
   }
   check(cuda_.copy_any(request.destination.value, request.source.value, request.bytes.value,

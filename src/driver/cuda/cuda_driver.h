@@ -14,6 +14,7 @@
 
 #include "core/shared_pages.h"
 #include "driver/cuda/contexts.h"
+#include "driver/cuda/handles.h"
 #include "driver/cuda/host_pages.h"
 #include "driver/cuda/imports.h"
 #include "driver/cuda/mapped_memory.h"
@@ -25,6 +26,9 @@ namespace polypath::cuda {
 struct Options {
   /// false: never give GPUs access to each other's memory (other parts of the process may).
   bool peer_access = true;
+  /// Streams and memory of ours are in contexts of our own (contexts.h): for a driver beside a
+  /// program that has streams of its own. Such memory cannot be shared with other processes.
+  bool own_contexts = false;
 };
 
 /// What CUDA knows of memory beyond where it is.
@@ -100,6 +104,7 @@ class CudaDriver final : public Driver {
  private:
   EventHandle create_event(PlaceId gpu, unsigned flags);
   friend class KernelRun;
+  struct LoadedIn;
   struct LoadedKernel;
   struct Graph;
 
@@ -107,10 +112,18 @@ class CudaDriver final : public Driver {
   [[nodiscard]] bool is_gpu(PlaceId place) const;
   [[nodiscard]] PlaceId place_of_gpu(int ordinal) const;
   [[nodiscard]] int gpu_of(std::uintptr_t handle) const;
-  [[nodiscard]] ContextPointer context_of(std::uintptr_t handle);
+  [[nodiscard]] ContextPointer context_of(StreamHandle stream);
+  [[nodiscard]] ContextPointer context_of(EventHandle event, Event::Kind kind);
+  [[nodiscard]] EventPointer made_for(EventHandle event, Event::Kind kind);
+  struct Recorded {
+    ContextPointer context;
+    EventPointer event;
+  };
+  [[nodiscard]] std::optional<Recorded> recorded(EventHandle event);
   [[nodiscard]] int copying_gpu(const CopyRequest& request) const;
   [[nodiscard]] ContextPointer copying_context(const CopyRequest& request);
-  void connect(const CopyRequest& request, int copying_gpu);
+  void connect(const CopyRequest& request, int copying_gpu, bool programs);
+  void connect(const CopyRequest& request, StreamHandle stream);
   void enqueue(const CopyRequest& request, StreamPointer stream);
   void reach_imports(Graph& graph);
   void add_copy(Graph& graph, const CopyRequest& copy, const std::vector<GraphNodePointer>& after);
@@ -139,7 +152,9 @@ class CudaDriver final : public Driver {
   [[nodiscard]] Address allocate_pinned(Bytes bytes);
   void free_pinned(Address address);
   void make_streams(int gpu);
-  [[nodiscard]] const LoadedKernel& kernel_of(const KernelRequest& request) const;
+  [[nodiscard]] LoadedIn load(const Kernel& kernel, ContextPointer context) const;
+  [[nodiscard]] LoadedIn copy_for(LoadedKernel& loaded, StreamHandle stream);
+  [[nodiscard]] LoadedKernel& kernel_of(const KernelRequest& request) const;
   void connect_memory(const KernelRequest& request);
   [[nodiscard]] KernelHandle reduce_kernel_of(PlaceId gpu);
   [[nodiscard]] KernelHandle await_kernel_of(PlaceId gpu);

@@ -31,7 +31,7 @@ Address CudaDriver::reach_flag(Address address, PlaceId place, int gpu) {
 void CudaDriver::write_value(StreamHandle stream, Address address, PlaceId place,
                              std::uint32_t value) {
   const Address word = reach_flag(address, place, gpu_of(stream.value));
-  const Current current(context_of(stream.value));
+  const Current current(context_of(stream));
   check_flags(cuda_.write_value(pointer_of(stream), word.value, value, kWriteDefault),
               "cuStreamWriteValue32");
 }
@@ -39,7 +39,7 @@ void CudaDriver::write_value(StreamHandle stream, Address address, PlaceId place
 void CudaDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
                             std::uint32_t value) {
   const Address word = reach_flag(address, place, gpu_of(stream.value));
-  const Current current(context_of(stream.value));
+  const Current current(context_of(stream));
   check_flags(cuda_.wait_value(pointer_of(stream), word.value, value, kWaitEqual),
               "cuStreamWaitValue32");
 }

@@ -84,8 +84,8 @@ void place_addresses(Imports& imports, Node& node) {
 
 ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
   const int gpu = copying_gpu(request);
-  connect(request, gpu);
-  return contexts_.of(gpu);
+  connect(request, gpu, false);
+  return contexts_.ours(gpu);
 }
 
 void CudaDriver::add_copy(Graph& graph, const CopyRequest& copy,
@@ -108,9 +108,9 @@ void CudaDriver::add_kernel(Graph& graph, const KernelRequest& kernel,
                             const std::vector<GraphNodePointer>& after) {
   const LoadedKernel& loaded = kernel_of(kernel);
   connect_memory(kernel);
-  const KernelRun run(loaded, kernel);
+  const KernelRun run(loaded, loaded.ours.function, kernel);
   Graph::Node added;
-  added.context = loaded.context;
+  added.context = loaded.ours.context;
   added.kernel = kernel;
   const Current current(added.context);
   check(cuda_.graph_add_kernel(&added.pointer, graph.graph, after.data(), after.size(),
@@ -202,7 +202,8 @@ void CudaDriver::update_kernel(GraphHandle handle, int number, const std::vector
 void CudaDriver::set_memory(Graph& graph, int number, const std::vector<Address>& memory) {
   Graph::Node& node = graph.at(number);
   KernelRequest changed = with_memory(*node.kernel, memory);
-  const KernelRun run(kernel_of(changed), changed);
+  const LoadedKernel& loaded = kernel_of(changed);
+  const KernelRun run(loaded, loaded.ours.function, changed);
   const Current current(node.context);
   check(cuda_.graph_exec_set_kernel(graph.executable, node.pointer, &run.parameters()),
         "cuGraphExecKernelNodeSetParams");
@@ -226,7 +227,7 @@ void CudaDriver::reach_imports(Graph& graph) {
 void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
   Graph& launched = graph_of(graph);
   reach_imports(launched);
-  const Current current(context_of(stream.value));
+  const Current current(context_of(stream));
   check(cuda_.graph_launch(launched.executable, pointer_of(stream)), "cuGraphLaunch");
   std::set<std::shared_ptr<SecondMapping>> used;
   for (const Graph::Node& node : launched.nodes)

@@ -43,7 +43,8 @@ unsigned most_that_meet(const Functions& cuda, int gpu) {
 
 // All of them are of 64 bits, so that they lie in CUDA's buffer as in an array, whether the kernel
 // declares them one by one or as one structure.
-KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest& request) {
+KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, FunctionPointer function,
+                     const KernelRequest& request) {
   const std::size_t words =
       std::max(kernel.parameters, request.values.size() + request.memory.size());
   if (words > few_.size()) many_.resize(words);
@@ -52,7 +53,7 @@ KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest
   for (const KernelMemory& memory : request.memory) *next++ = memory.address.value;
   bytes_ = words * sizeof(std::uint64_t);
   extra_ = {kParameterBuffer, first, kParameterBufferSize, &bytes_, kParametersEnd};
-  parameters_.function = kernel.function;
+  parameters_.function = function;
   parameters_.blocks[0] = request.shape.blocks;
   if (request.meeting && kernel.most_that_meet > 0)
     parameters_.blocks[0] = std::min(parameters_.blocks[0], kernel.most_that_meet);
@@ -64,20 +65,34 @@ KernelHandle CudaDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
   if (kernel.image.empty())
     fail(ErrorCode::invalid_argument, fmt::format("kernel '{}' cannot be loaded", kernel.name),
          "it has no image for GPUs", "Give it PTX or a cubin.");
-  const RelaxedCapture relaxed;
   auto loaded = std::make_unique<LoadedKernel>();
   loaded->gpu = gpu;
-  loaded->context = contexts_.of(ordinal(gpu));
+  loaded->kernel = kernel;
   loaded->parameters = kernel.parameters;
-  const Current current(loaded->context);
-  check_image(cuda_, cuda_.module_load(&loaded->module, kernel.image.c_str()), kernel.name,
-              "cuModuleLoadData");
-  const Result found =
-      cuda_.module_function(&loaded->function, loaded->module, kernel.name.c_str());
-  if (found != kSuccess) (void)cuda_.module_unload(loaded->module);
-  check_image(cuda_, found, kernel.name, "cuModuleGetFunction");
+  loaded->ours = load(kernel, contexts_.ours(ordinal(gpu)));
   loaded->most_that_meet = most_that_meet(cuda_, ordinal(gpu));
   return {reinterpret_cast<std::uintptr_t>(loaded.release())};
+}
+
+CudaDriver::LoadedIn CudaDriver::load(const Kernel& kernel, ContextPointer context) const {
+  const RelaxedCapture relaxed;
+  LoadedIn made{.context = context};
+  const Current current(context);
+  check_image(cuda_, cuda_.module_load(&made.module, kernel.image.c_str()), kernel.name,
+              "cuModuleLoadData");
+  const Result found = cuda_.module_function(&made.function, made.module, kernel.name.c_str());
+  if (found != kSuccess) (void)cuda_.module_unload(made.module);
+  check_image(cuda_, found, kernel.name, "cuModuleGetFunction");
+  return made;
+}
+
+// A kernel runs in streams of the context that it was loaded in.
+CudaDriver::LoadedIn CudaDriver::copy_for(LoadedKernel& loaded, StreamHandle stream) {
+  if (!is_foreign(stream) || !contexts_.are_own()) return loaded.ours;
+  const std::scoped_lock lock(loaded.mutex);
+  if (loaded.programs.module == nullptr)
+    loaded.programs = load(loaded.kernel, contexts_.of(ordinal(loaded.gpu)));
+  return loaded.programs;
 }
 
 void CudaDriver::unload_kernel(KernelHandle kernel) {
@@ -86,15 +101,18 @@ void CudaDriver::unload_kernel(KernelHandle kernel) {
          "Pass a handle that load_kernel returned.");
   const RelaxedCapture relaxed;
   const std::unique_ptr<LoadedKernel> loaded(reinterpret_cast<LoadedKernel*>(kernel.value));
-  const Current current(loaded->context);
-  check(cuda_.module_unload(loaded->module), "cuModuleUnload");
+  for (const LoadedIn& copy : {loaded->programs, loaded->ours}) {
+    if (copy.module == nullptr) continue;
+    const Current current(copy.context);
+    check(cuda_.module_unload(copy.module), "cuModuleUnload");
+  }
 }
 
-const CudaDriver::LoadedKernel& CudaDriver::kernel_of(const KernelRequest& request) const {
+CudaDriver::LoadedKernel& CudaDriver::kernel_of(const KernelRequest& request) const {
   if (request.kernel.value == 0)
     fail(ErrorCode::invalid_argument, "kernel 0 does not exist", "it is no handle",
          "Pass a handle that load_kernel returned.");
-  const auto& loaded = *reinterpret_cast<const LoadedKernel*>(request.kernel.value);
+  auto& loaded = *reinterpret_cast<LoadedKernel*>(request.kernel.value);
   if (loaded.gpu != request.gpu)
     fail(ErrorCode::invalid_argument, "a kernel cannot run there", "it was loaded for another GPU",
          "Load it for that GPU as well.");
@@ -113,7 +131,7 @@ bool CudaDriver::kernels_reach(PlaceId gpu, Address address) {
     return access.shareable && access.context == contexts_.of(ordinal(memory->place)) &&
            (memory->place == gpu || contexts_.reaches(ordinal(gpu), ordinal(memory->place)));
   if (memory->kind != MemoryKind::pinned) return false;
-  const Current current(contexts_.of(ordinal(gpu)));
+  const Current current(contexts_.ours(ordinal(gpu)));
   DevicePointer reached = 0;
   const Result result =
       cuda_.host_device_pointer(&reached, reinterpret_cast<void*>(address.value), 0);
@@ -126,17 +144,20 @@ void CudaDriver::connect_memory(const KernelRequest& request) {
   PlaceId last = request.gpu;
   for (const KernelMemory& memory : request.memory) {
     if (memory.place == last || !is_gpu(memory.place)) continue;
-    contexts_.require(own, ordinals_[memory.place.index()]);  // nothing to do of its own
+    const int other = ordinals_[memory.place.index()];
+    contexts_.require(own, other);
+    contexts_.reach(own, other);
     last = memory.place;
   }
 }
 
 void CudaDriver::run(const KernelRequest& request, StreamHandle stream) {
-  const LoadedKernel& loaded = kernel_of(request);
+  LoadedKernel& loaded = kernel_of(request);
   connect_memory(request);
-  const KernelRun made(loaded, request);
+  const LoadedIn copy = copy_for(loaded, stream);
+  const KernelRun made(loaded, copy.function, request);
   const KernelParameters& run = made.parameters();
-  const Current current(loaded.context);
+  const Current current(copy.context);
   check(cuda_.launch_kernel(run.function, run.blocks[0], run.blocks[1], run.blocks[2],
                             run.threads_per_block[0], run.threads_per_block[1],
                             run.threads_per_block[2], run.shared_bytes, pointer_of(stream),

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "driver/cuda/cuda_api.h"
@@ -10,11 +11,19 @@
 
 namespace polypath::cuda {
 
-struct CudaDriver::LoadedKernel {
-  PlaceId gpu;
+/// A kernel in one context.
+struct CudaDriver::LoadedIn {
   ContextPointer context = nullptr;
   ModulePointer module = nullptr;
   FunctionPointer function = nullptr;
+};
+
+struct CudaDriver::LoadedKernel {
+  PlaceId gpu;
+  Kernel kernel;
+  LoadedIn ours;
+  std::mutex mutex;
+  LoadedIn programs;            ///< loaded when first run in a stream of the program's
   std::size_t parameters = 0;   ///< as Kernel::parameters
   unsigned most_that_meet = 0;  ///< blocks of a kernel that meets others; 0: any number
 };
@@ -22,7 +31,8 @@ struct CudaDriver::LoadedKernel {
 /// The parameters of a run, one after another, kept where CUDA's pointers to them stay good.
 class KernelRun {
  public:
-  KernelRun(const CudaDriver::LoadedKernel& kernel, const KernelRequest& request);
+  KernelRun(const CudaDriver::LoadedKernel& kernel, FunctionPointer function,
+            const KernelRequest& request);
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 

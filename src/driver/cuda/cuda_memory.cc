@@ -16,7 +16,7 @@ namespace polypath::cuda {
 
 Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
   const bool device = is_gpu(place);
-  const Current current(device ? contexts_.of(ordinal(place)) : contexts_.retained());
+  const Current current(device ? contexts_.ours(ordinal(place)) : contexts_.retained());
   const RelaxedCapture relaxed;
   Address address;
   if (device) {
@@ -38,7 +38,7 @@ Address CudaDriver::allocate_zeros(PlaceId place, Bytes bytes) {
   }
   const StreamHandle stream = create_stream(place);
   const RelaxedCapture relaxed;
-  const Current current(contexts_.of(ordinal(place)));
+  const Current current(contexts_.ours(ordinal(place)));
   const StreamPointer pointer = pointer_of(stream);
   Result result = cuda_.set_bytes(address.value, 0, bytes.value, pointer);
   if (result == kSuccess) result = cuda_.stream_synchronize(pointer);
@@ -154,7 +154,7 @@ void CudaDriver::free(Address address) {
   const RelaxedCapture relaxed;
   if (gave_back_staging(address, place)) return;
   if (!is_gpu(place)) return free_pinned(address);
-  const Current current(contexts_.of(ordinal(place)));
+  const Current current(contexts_.ours(ordinal(place)));
   check(cuda_.free(address.value), "cuMemFree");
 }
 

@@ -1,7 +1,10 @@
 #pragma once
-// Our handles of CUDA's streams and events: the pointer, with the GPU's number plus one in the 16
-// bits above the 48 of a user address. Zero stays "none". The uppermost bit says that the program
-// made the stream.
+// Our handles of CUDA's streams and of our events: the pointer, with the GPU's number plus one in
+// the 16 bits above the 48 of a user address. Zero stays "none". The uppermost bit says that the
+// program made the stream.
+
+#include <array>
+#include <atomic>
 
 #include "driver/cuda/cuda_types.h"
 #include "driver/driver.h"
@@ -30,8 +33,18 @@ inline bool is_foreign(StreamHandle stream) {
 inline StreamPointer pointer_of(StreamHandle stream) {
   return reinterpret_cast<StreamPointer>(stream.value & kPointerMask);
 }
-inline EventPointer pointer_of(EventHandle event) {
-  return reinterpret_cast<EventPointer>(event.value & kPointerMask);
+
+/// An event of ours. CUDA records an event in streams of its own context only, so there is one for
+/// each kind of context, made when first needed.
+struct Event {
+  enum Kind { programs, ours, never };
+
+  unsigned flags = 0;
+  std::array<std::atomic<EventPointer>, 2> made{};  ///< by kind
+  std::atomic<Kind> recorded = never;               ///< in which it was last
+};
+inline Event& event_of(EventHandle event) {
+  return *reinterpret_cast<Event*>(event.value & kPointerMask);
 }
 
 }  // namespace polypath::cuda

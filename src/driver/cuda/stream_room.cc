@@ -7,16 +7,13 @@
 namespace polypath::cuda {
 namespace {
 
-// Those of a lane for each of 8 GPUs, times the lanes that there may be, are fewer.
-constexpr int kStreams = 40;
-
-std::vector<StreamPointer> made_in(ContextPointer context) {
+std::vector<StreamPointer> made_in(ContextPointer context, std::size_t count) {
   const RelaxedCapture relaxed;
   const Current current(context);
   std::vector<StreamPointer> streams;
-  streams.reserve(kStreams);
+  streams.reserve(count);
   StreamPointer stream = nullptr;
-  while (streams.size() < kStreams &&
+  while (streams.size() < count &&
          DriverLibrary::get().functions.stream_create(&stream, kStreamNonBlocking) == kSuccess)
     streams.push_back(stream);
   return streams;
@@ -32,7 +29,7 @@ StreamRoom& StreamRoom::of_process() {
 // Drivers before CUDA 12 do not number contexts: nothing tells whose a stream was. One context is
 // new for the engine, which stages over its GPU, and later for the program: something may wait in
 // it by then.
-void StreamRoom::make(ContextPointer context) noexcept {
+void StreamRoom::make(ContextPointer context, std::size_t count) noexcept {
   quietly([&] {
     const std::uint64_t id = id_of(context);
     if (id == 0) return;
@@ -42,7 +39,7 @@ void StreamRoom::make(ContextPointer context) noexcept {
       if (known != streams_.end() && known->second.context_id == id) return;
       streams_[context] = {id, {}};
     }
-    for (const StreamPointer stream : made_in(context)) give(context, stream);
+    for (const StreamPointer stream : made_in(context, count)) give(context, stream);
   });
 }
 

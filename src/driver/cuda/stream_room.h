@@ -23,10 +23,13 @@ class StreamRoom {
   /// This process's, never destroyed.
   static StreamRoom& of_process();
 
+  /// Those of a lane for each of 8 GPUs, times the lanes that there may be, are fewer; and what a
+  /// context has room for at first.
+  static constexpr std::size_t kBesideTheProgram = 40, kAlone = 32;
+
   /// Call for a context that is new, in which nothing waits; nothing happens the second time. Each
-  /// of its 40 streams takes half a MB of the GPU's memory. What cannot be made is made when it is
-  /// needed.
-  void make(ContextPointer context) noexcept;
+  /// stream takes half a MB of the GPU's memory. What cannot be made is made when it is needed.
+  void make(ContextPointer context, std::size_t count) noexcept;
   /// One of the context's streams, non-blocking; null if there is none.
   StreamPointer take(ContextPointer context);
   /// Gives back a non-blocking stream, whoever made it; nothing of ours is in it any more.

@@ -51,9 +51,9 @@ void ChaoticRunner::free(Address base) {
                                     machine_.place(block->info().place).name));
 }
 
-StreamHandle ChaoticRunner::create_stream(PlaceId gpu, ContextPointer context) {
+StreamHandle ChaoticRunner::create_stream(PlaceId gpu, ContextPointer context, bool by_default) {
   const StreamHandle stream{next_handle_++};
-  queues_[stream] = scheduler_.create_queue(gpu, context);
+  queues_[stream] = scheduler_.create_queue(gpu, context, by_default);
   return stream;
 }
 
@@ -69,10 +69,10 @@ EventHandle ChaoticRunner::create_event(PlaceId) {
 }
 
 // As seen on H200, driver 580: while a thread is in a call that gives memory back and waits, others
-// put nothing into the GPU's streams.
+// put nothing into the context's streams.
 Waiting ChaoticRunner::room_in(StreamHandle stream, WorkKind kind) {
   const QueuePointer queue = queues_.at(stream);
-  if (Waiting waiting = wait_for(freeing_[queue->gpu])) return waiting;
+  if (Waiting waiting = wait_for(freeing_[queue->context])) return waiting;
   const int slots = slots_of(kind);
   if (scheduler_.has_room(*queue, slots)) return {};
   return [this, queue, slots] { scheduler_.wait_for_room(queue, slots); };

@@ -19,7 +19,7 @@ class ChaoticRunner final : public Runner {
   }
   void free(Address base) override;
 
-  StreamHandle create_stream(PlaceId gpu, ContextPointer context) override;
+  StreamHandle create_stream(PlaceId gpu, ContextPointer context, bool by_default) override;
   void destroy_stream(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override { events_.erase(event); }
@@ -45,6 +45,7 @@ class ChaoticRunner final : public Runner {
   Waiting finish(const std::vector<StreamHandle>& streams) override;
   Waiting finish(EventHandle event) override;
   Waiting finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) override;
+  Waiting finish_before_free(ContextPointer context, PlaceId gpu) override;
   Waiting finish_gpu(PlaceId gpu) override;
   std::optional<Seconds> finished_at(EventHandle event) override;
 
@@ -80,7 +81,8 @@ class ChaoticRunner final : public Runner {
   std::map<StreamHandle, QueuePointer> queues_;
   std::map<EventHandle, EntryPointer> events_;  ///< what each stands for; null before a record
   std::map<GraphHandle, Graph> graphs_;
-  std::map<PlaceId, std::vector<EntryPointer>> freeing_;  ///< what frees at that GPU wait for
+  /// What frees in a context wait for.
+  std::map<ContextPointer, std::vector<EntryPointer>> freeing_;
   std::uintptr_t next_handle_ = 1;
   std::vector<std::string> violations_;
   mutable std::mutex moved_mutex_;  ///< the scheduler's thread counts

@@ -47,16 +47,23 @@ Waiting ChaoticRunner::finish_context(const std::vector<StreamHandle>& streams, 
 
 // For work, not for what a stream waits for last: memory that another GPU's copies used was freed
 // under them, although the stream had been made to wait for those (H100, driver 580,
-// results/h100x2/frees.json).
-Waiting ChaoticRunner::finish_gpu(PlaceId gpu) {
+// results/h100x2/frees.json). And for the context's own, not for that of others on its GPU, which
+// can go on meanwhile (H200, results/h200x2/own_contexts.json).
+Waiting ChaoticRunner::finish_before_free(ContextPointer context, PlaceId gpu) {
   const std::vector<EntryPointer> entries =
       scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
-        return entry.job != nullptr && (queue.gpu == gpu || is_staged_at(entry, gpu));
+        return entry.job != nullptr && (queue.context == context || is_staged_at(entry, gpu));
       });
-  std::vector<EntryPointer>& freeing = freeing_[gpu];
+  std::vector<EntryPointer>& freeing = freeing_[context];
   std::erase_if(freeing, has_finished);
   freeing.insert(freeing.end(), entries.begin(), entries.end());
   return wait_for(entries);
+}
+
+Waiting ChaoticRunner::finish_gpu(PlaceId gpu) {
+  return wait_for(scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
+    return entry.job != nullptr && (queue.gpu == gpu || is_staged_at(entry, gpu));
+  }));
 }
 
 std::optional<Seconds> ChaoticRunner::finished_at(EventHandle event) {

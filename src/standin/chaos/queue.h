@@ -17,6 +17,7 @@ struct Channel {
 
 struct Queue {
   PlaceId gpu;
+  ContextPointer context = nullptr;
   std::shared_ptr<Channel> channel;
   std::deque<EntryPointer> entries;  ///< unfinished ones, in order
   EntryPointer last;                 ///< the newest one, finished or not; null before the first

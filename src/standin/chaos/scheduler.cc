@@ -35,12 +35,13 @@ class FunctionJob final : public Job {
 Scheduler::Scheduler(std::uint64_t seed, Limits limits)
     : choices_(seed), steps_(~seed), limits_(limits), thread_([this] { run(); }) {}
 
-QueuePointer Scheduler::create_queue(PlaceId gpu, ContextPointer context) {
+QueuePointer Scheduler::create_queue(PlaceId gpu, ContextPointer context, bool alone) {
   const std::scoped_lock lock(mutex_);
   auto queue = std::make_shared<Queue>();
   queue->gpu = gpu;
+  queue->context = context;
   queue->priority = choices_.below(UINT64_MAX);
-  queue->channel = context != nullptr ? next_channel(context) : std::make_shared<Channel>();
+  queue->channel = alone ? std::make_shared<Channel>() : next_channel(context);
   queues_.push_back(queue);
   return queue;
 }

@@ -29,8 +29,8 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// With the context's next channel; of no context with a channel of its own.
-  QueuePointer create_queue(PlaceId gpu, ContextPointer context);
+  /// With the context's next channel, or `alone` with one of its own.
+  QueuePointer create_queue(PlaceId gpu, ContextPointer context, bool alone);
   /// What is in the queue runs to its end.
   void close(const QueuePointer& queue);
   /// Puts an entry behind those of the queue and after those joined to it.

@@ -62,8 +62,9 @@ const Allocation& registered_host(Process& process, Address address) {
   return *memory;
 }
 
-Waiting finish_gpu_of(Process& process, const Allocation& memory) {
-  return process.runner->finish_gpu(process.contexts.gpu(memory.ordinal).place);
+Waiting finish_before_free(Process& process, const Allocation& memory) {
+  return process.runner->finish_before_free(memory.context,
+                                            process.contexts.gpu(memory.ordinal).place);
 }
 
 void free_memory(Process& process, Address address) {
@@ -121,8 +122,9 @@ STANDIN_EXPORT Result cuMemFree_v2(DevicePointer pointer) {
   return enter_unlocked("cuMemFree", [&](Process& process) {
     const Address address = address_of(pointer);
     if (pointer == 0) return;
-    under_lock(process,
-               [&](Process& locked) { return finish_gpu_of(locked, allocated(locked, address)); });
+    under_lock(process, [&](Process& locked) {
+      return finish_before_free(locked, allocated(locked, address));
+    });
     under_lock(process, [&](Process& locked) { free_memory(locked, address); });
   });
 }
@@ -144,7 +146,7 @@ STANDIN_EXPORT Result cuMemFreeHost(void* pointer) {
     const Address address = address_of(pointer);
     if (pointer == nullptr) return;
     under_lock(process, [&](Process& locked) {
-      return finish_gpu_of(locked, allocated_host(locked, address));
+      return finish_before_free(locked, allocated_host(locked, address));
     });
     under_lock(process, [&](Process& locked) {
       locked.allocations.remove(address, MemoryOrigin::pinned, kInvalidValue);
@@ -161,7 +163,7 @@ STANDIN_EXPORT Result cuMemHostUnregister(void* begin) {
   return enter_unlocked("cuMemHostUnregister", [&](Process& process) {
     const Address address = address_of(begin);
     under_lock(process, [&](Process& locked) {
-      return finish_gpu_of(locked, registered_host(locked, address));
+      return finish_before_free(locked, registered_host(locked, address));
     });
     under_lock(process, [&](Process& locked) {
       locked.allocations.remove(address, MemoryOrigin::registered, kHostMemoryNotRegistered);

@@ -38,8 +38,8 @@ class Runner {
   virtual void free(Address base) = 0;
 
   // Streams and events
-  /// Of a context; of none: a default stream.
-  virtual StreamHandle create_stream(PlaceId gpu, ContextPointer context) = 0;
+  /// Of a context; a default stream shares no queue of the hardware with others.
+  virtual StreamHandle create_stream(PlaceId gpu, ContextPointer context, bool by_default) = 0;
   /// Does not wait: what is queued runs to its end.
   virtual void destroy_stream(StreamHandle stream) = 0;
   virtual EventHandle create_event(PlaceId gpu) = 0;
@@ -76,8 +76,9 @@ class Runner {
   virtual Waiting finish(EventHandle event) = 0;
   /// What waits for all of a context: its streams, and what in other contexts keeps its GPU busy.
   virtual Waiting finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) = 0;
-  /// What waits for all that must not find memory of the GPU given back, or pinned memory of its
-  /// contexts.
+  /// What waits for all that must not find memory of the context given back.
+  virtual Waiting finish_before_free(ContextPointer context, PlaceId gpu) = 0;
+  /// What waits for all that the GPU has to do.
   virtual Waiting finish_gpu(PlaceId gpu) = 0;
   /// When what the event stands for had finished; nothing if it has not, or there is nothing.
   [[nodiscard]] virtual std::optional<Seconds> finished_at(EventHandle event) = 0;

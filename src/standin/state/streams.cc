@@ -19,7 +19,8 @@ Stream& Streams::add(ContextPointer context, StreamHandle work, unsigned flags) 
 }
 
 Stream& Streams::create(const Context& context, unsigned flags, int priority) {
-  Stream& stream = add(context.handle, runner_.create_stream(context.gpu, context.handle), flags);
+  Stream& stream =
+      add(context.handle, runner_.create_stream(context.gpu, context.handle, false), flags);
   stream.priority = priority;
   return stream;
 }
@@ -43,7 +44,7 @@ Stream& Streams::default_stream(const Context& context, DefaultStream which) {
   StreamPointer& known =
       legacy ? legacy_[context.handle] : per_thread_[{context.handle, std::this_thread::get_id()}];
   if (known != nullptr) return streams_.find(known);
-  Stream& made = add(context.handle, runner_.create_stream(context.gpu, nullptr), 0);
+  Stream& made = add(context.handle, runner_.create_stream(context.gpu, context.handle, true), 0);
   made.legacy = legacy;
   known = made.handle;
   return made;

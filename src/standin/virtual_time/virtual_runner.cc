@@ -42,7 +42,7 @@ class Pageable {
 VirtualRunner::VirtualRunner(const Machine& machine, bool statistics)
     : driver_(machine, options_with(statistics)) {}
 
-StreamHandle VirtualRunner::create_stream(PlaceId gpu, ContextPointer) {
+StreamHandle VirtualRunner::create_stream(PlaceId gpu, ContextPointer, bool) {
   const StreamHandle stream = driver_.create_stream(gpu);
   marks_[stream] = driver_.create_event(gpu);
   return stream;

@@ -19,7 +19,7 @@ class VirtualRunner final : public Runner {
   }
   void free(Address base) override { driver_.free(base); }
 
-  StreamHandle create_stream(PlaceId gpu, ContextPointer context) override;
+  StreamHandle create_stream(PlaceId gpu, ContextPointer context, bool by_default) override;
   void destroy_stream(StreamHandle stream) override;
   EventHandle create_event(PlaceId gpu) override;
   void destroy_event(EventHandle event) override;
@@ -50,6 +50,7 @@ class VirtualRunner final : public Runner {
     return finish(streams);
   }
   /// Memory in use is reported, not waited for.
+  Waiting finish_before_free(ContextPointer, PlaceId) override { return {}; }
   Waiting finish_gpu(PlaceId) override { return {}; }
   std::optional<Seconds> finished_at(EventHandle event) override {
     return driver_.finished_at(event);

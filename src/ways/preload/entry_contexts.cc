@@ -6,7 +6,6 @@
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
 #include "driver/cuda/peer_access.h"
-#include "driver/cuda/stream_room.h"
 #include "ways/preload/interposer.h"
 #include "ways/preload/real_driver.h"
 #include "ways/preload/shared_memory.h"
@@ -42,12 +41,11 @@ void note_reset(Device gpu) {
 // How often the program holds the primary contexts, as far as it has been seen to take them.
 class Holds {
  public:
-  /// True for the first one.
-  bool retained(Device gpu, ContextPointer context) {
+  void retained(Device gpu, ContextPointer context) {
     const std::scoped_lock lock(mutex_);
     Hold& hold = holds_[gpu];
     hold.context = context;
-    return ++hold.count == 1;
+    ++hold.count;
   }
   // For the program the context ends with its last hold.
   void released(Device gpu) {
@@ -74,11 +72,6 @@ Holds& holds() {
   return of_process;
 }
 
-// While nothing of the program can be in the context yet.
-void make_room_in(ContextPointer context) {
-  if (cuda::DriverLibrary::get().problem.empty()) cuda::StreamRoom::of_process().make(context);
-}
-
 Result released(Result result, Device gpu) {
   if (result == cuda::kSuccess) holds().released(gpu);
   return result;
@@ -88,7 +81,7 @@ Result released(Result result, Device gpu) {
 
 Result cuDevicePrimaryCtxRetain(ContextPointer* context, Device gpu) {
   const Result result = real().cuDevicePrimaryCtxRetain(context, gpu);
-  if (result == cuda::kSuccess && holds().retained(gpu, *context)) make_room_in(*context);
+  if (result == cuda::kSuccess) holds().retained(gpu, *context);
   return result;
 }
 

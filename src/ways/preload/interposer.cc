@@ -13,7 +13,6 @@
 #include "core/standard_error.h"
 #include "core/text.h"
 #include "driver/cuda/imports.h"
-#include "ways/preload/early_copies.h"
 #include "ways/preload/process_report.h"
 #include "ways/preload/session.h"
 #include "ways/preload/shared_counts.h"
@@ -143,10 +142,7 @@ Outcome Interposer::decide(const Asked& asked) noexcept {
   if (is_off()) return Outcome::off;
   if (session_.load(std::memory_order_acquire) == nullptr) start();
   Session* session = session_.load(std::memory_order_acquire);
-  if (session == nullptr) {
-    if (StreamWatch::of_process().has_noted()) EarlyCopies::of_process().note(asked.stream);
-    return is_off() ? Outcome::off : Outcome::preparing;
-  }
+  if (session == nullptr) return is_off() ? Outcome::off : Outcome::preparing;
   try {
     return session->copy(asked);
   } catch (const UnsettledError& error) {

@@ -3,16 +3,19 @@
 //
 // The driver's own frees wait for copies of the memory's own context. They do not wait for what
 // another GPU does for one: memory that was freed too early ended the program with CUDA error 719
-// (H100, driver 580, results/h100x2/frees.json).
+// (H100, driver 580, results/h100x2/frees.json). A free waits for the copies of that memory and for
+// no others: those may be behind work that waits for the program.
 //
-// What that costs: an entry per piece of memory, and nothing where nothing is freed.
+// What that costs: an event per copy, and nothing where nothing is freed.
 
 #include <atomic>
-#include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "driver/driver.h"
+#include "engine/events.h"
 
 namespace polypath::preload {
 
@@ -22,25 +25,42 @@ class QueuedMemory {
   /// Pieces of memory that are kept apart; of more than these all memory counts as used.
   static constexpr std::size_t kMost = 1024;
 
-  /// A copy of it has been enqueued.
-  void note(const MemoryInfo& memory);
-  /// True if a copy of the memory that contains `address` may not be over.
-  [[nodiscard]] bool may_be_used(Address address) const;
-  /// Stands for all copies noted so far: see forget.
-  [[nodiscard]] std::uint64_t now() const { return notes_.load(std::memory_order_acquire); }
-  /// Those that were noted until then are over.
-  void forget(std::uint64_t until);
+  /// A copy that has been enqueued, up to its end in the program's stream.
+  struct Copy {
+    explicit Copy(EventPool& pool) : events(pool) {}
+    EventPool::Lease events;
+    EventHandle end;
+    StreamHandle stream;
+  };
+  using CopyPointer = std::shared_ptr<Copy>;
+
+  explicit QueuedMemory(Driver& driver) : driver_(driver), spare_(driver) {}
+
+  /// What has just been put into the stream of `gpu` uses these. Errors of the driver.
+  void note(const std::vector<MemoryInfo>& memories, StreamHandle stream, PlaceId gpu);
+  /// Blocks until nothing uses the memory that contains `address` any more.
+  void wait_for(Address address) noexcept;
 
  private:
-  struct Noted {
+  /// The last copy in each stream.
+  struct Used {
     Bytes size;
-    std::uint64_t number;  ///< of the last note
+    std::vector<CopyPointer> copies;
   };
 
-  std::atomic<std::uint64_t> notes_{0};
+  void add(const MemoryInfo& memory, const CopyPointer& copy);
+  static void put(std::vector<CopyPointer>& copies, const CopyPointer& copy);
+  [[nodiscard]] std::vector<CopyPointer> copies_of(Address address) const;
+  void forget_finished();
+  void forget(const std::vector<CopyPointer>& over);
+  [[nodiscard]] bool is_over(const CopyPointer& copy) const noexcept;
+
+  Driver& driver_;
+  EventPool spare_;
+  std::atomic<bool> any_{false};
   mutable std::mutex mutex_;
-  std::map<Address, Noted> by_base_;
-  std::uint64_t all_used_ = 0;  ///< number of the last note for which there was no room
+  std::map<Address, Used> by_base_;
+  std::vector<CopyPointer> of_all_;  ///< of memory for which there was no room, or of no known end
 };
 
 }  // namespace polypath::preload

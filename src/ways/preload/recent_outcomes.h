@@ -15,7 +15,6 @@
 #include "engine/recent_copies.h"
 #include "ways/preload/outcome.h"
 #include "ways/preload/program_copy.h"
-#include "ways/preload/stream_watch.h"
 
 namespace polypath::preload {
 
@@ -25,7 +24,6 @@ class RecentOutcomes {
   /// What the engine is to be asked, because a copy was native in its company.
   struct EngineCall {
     CopyCall call;
-    StreamWatch::Order order;      ///< of the stream
     cuda::ContextPointer context;  ///< of a default stream; else null
   };
   struct Recent {

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "ways/preload/early_copies.h"
 #include "ways/preload/interposer.h"
 #include "ways/preload/symbol_lookup.h"
 
@@ -22,6 +21,11 @@ cuda::CudaDriver& gpu_driver(const OpenMachine& opened, const Settings& settings
   fail(ErrorCode::unsupported, "copies cannot be planned", opened.note());
 }
 
+Settings beside_program(Settings settings) {
+  settings.own_contexts = true;
+  return settings;
+}
+
 // The preload library sees when the program resets a GPU; the module for UCX has to ask.
 void check_that_ends_are_seen(cuda::CudaDriver& driver) {
   if (is_preloaded() || cuda::id_of(driver.contexts().any()) != 0) return;
@@ -30,10 +34,8 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
        "Take a driver for CUDA 12, or 'polypath run --how preload'.");
 }
 
-// How long a call waits at most for a stream to become idle, and how much more than that several
-// paths must be expected to gain: what a call may lose by waiting, whatever the machine.
+// How long a call waits at most for a stream to become idle: what it may lose by waiting.
 constexpr Seconds kLongestPatience = 20_us;
-constexpr double kGainPerPatience = 4;
 
 // Of a copy that is left to the program's own call.
 Outcome outcome_of(Obstacle obstacle) {
@@ -41,8 +43,7 @@ Outcome outcome_of(Obstacle obstacle) {
     case Obstacle::none: return Outcome::native;
     case Obstacle::failed: return Outcome::failed;
     case Obstacle::preparing: return Outcome::preparing;
-    case Obstacle::no_lane:
-    case Obstacle::held: return Outcome::in_use;
+    case Obstacle::no_lane: return Outcome::in_use;
     case Obstacle::queue_full: return Outcome::queue_full;
   }
   return Outcome::failed;
@@ -79,14 +80,14 @@ CopyEnds Session::Ends::for_engine() const {
 }
 
 Session::Session(const Settings& settings)
-    : settings_(settings),
-      opened_(open_machine("", settings)),
+    : settings_(beside_program(settings)),
+      opened_(open_machine("", settings_)),
       driver_(gpu_driver(opened_, settings)),
       gpus_(opened_.machine().places_of(PlaceKind::gpu)),
       engine_(opened_.make_engine()),
       ordered_(driver_),
       events_(driver_),
-      held_(driver_),
+      queued_(driver_),
       executor_(parse_executor(settings.executor)),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   if (!opened_.note().empty()) log(LogLevel::info, opened_.note());
@@ -117,39 +118,19 @@ Outcome Session::copy(const ProgramCopy& asked) {
   if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
   const bool settled = recent && !recent->call;
   const Outcome outcome = settled ? recent->outcome : decide(asked);
-  if (static_cast<std::size_t>(outcome) >= kAccelerated && outcome != Outcome::off)
-    note_if_held(asked);
   if (uses_staging(outcome)) note_use();
   return outcome;
 }
 
-// Not where something has been put into the stream meanwhile that may wait for the program.
 bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::EngineCall& recent) {
   cuda::ContextPointer context = nullptr;
   if (is_default_stream(asked.stream) &&
       (cuda::functions().context_current(&context) != cuda::kSuccess || context == nullptr))
     return false;
-  if (context != recent.context ||
-      StreamWatch::of_process().may_wait(asked.stream, recent.order, context))
-    return false;
+  if (context != recent.context) return false;
   const std::optional<Decision> decision = engine_.recall(recent.call);
   if (decision) (void)engine_.enqueue_or_leave(*decision);
   return decision.has_value();
-}
-
-// Of a copy that is left to the program's own call.
-void Session::note_if_held(const ProgramCopy& asked) {
-  if (!StreamWatch::of_process().has_noted()) return;
-  const std::optional<PlaceId> gpu = place_of(asked.stream);
-  if (!gpu) return;
-  if (!driver_.contexts().are_alive()) return;  // our events are gone; the next copy finds out
-  const StreamHandle stream = handle_of(asked.stream, *gpu);
-  quietly([&] {
-    const auto context = is_default_stream(asked.stream) ? context_of(*gpu) : nullptr;
-    if (!driver_.is_capturing(stream) &&
-        StreamWatch::of_process().may_wait(asked.stream, order_of(asked.stream), context))
-      held_.note(stream, *gpu);
-  });
 }
 
 // From what is cheap to know to what is not.
@@ -184,8 +165,7 @@ CopyCall Session::call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId
           .source = asked.source,
           .bytes = asked.bytes,
           .stream = stream,
-          .stream_gpu = gpu,
-          .may_branch = [this] { return !held_.any() && !EarlyCopies::of_process().any(); }};
+          .stream_gpu = gpu};
 }
 
 // Every message of another process's memory would change all addresses of a graph.
@@ -200,9 +180,11 @@ Outcome Session::carry_out(Question& question) {
   if (decision.means == Means::native) return leave(question);
   if (const auto against = look_at_imports(question)) return *against;
   if (!may_begin(question)) return Outcome::pending;
+  if (decision.means == Means::paths)
+    question.decision.may_be_held = !waits_for_nobody(question, Patience::none);
   const Outcome outcome = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
   if (is_made(outcome)) {
-    note_queued(ends);
+    note_queued(question.decision.call, {ends});
     wait_if_blocking(question);
   }
   return outcome;
@@ -212,7 +194,8 @@ Outcome Session::carry_out(Question& question) {
 // program it is not: events fill the driver's queue as copies do.
 Outcome Session::leave(Question& question) {
   Decision& decision = question.decision;
-  if (decision.measurement && !waits_for_nobody(question)) decision.measurement = nullptr;
+  if (decision.measurement && !waits_for_nobody(question, Patience::none))
+    decision.measurement = nullptr;
   if (decision.compared && !may_begin(question)) decision.compared = false;
   const CopyResult result = engine_.enqueue_or_leave(decision);
   if (result.made_here) {
@@ -234,9 +217,7 @@ void Session::remember(const ProgramCopy& asked, const Decision& decision) {
   const bool in_default = is_default_stream(asked.stream);
   RecentOutcomes::EngineCall engine_call{
       .call = decision.call,
-      .order = order_of(asked.stream),
       .context = in_default ? context_of(decision.call.stream_gpu) : nullptr};
-  engine_call.call.may_branch = nullptr;  // nothing of it will be enqueued
   recent_.remember(asked, std::move(engine_call));
 }
 
@@ -248,39 +229,29 @@ StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
   return opened_.driver().foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
 }
 
-// True if nothing of ours would wait for the program. Where the driver's own call waits for what is
-// in the stream, so does this, and then there is nothing.
-bool Session::may_begin(Question& question) {
-  auto& [asked, gpu, ends, decision] = question;
-  if (ends.pageable() && (!ends.destination.is_device() ||
-                          asked.bytes >= opened_.machine().driver.pageable_in_waits_from))
-    return true;  // the windows' copy waits
-  if (!asked.blocking || ends.between_gpus()) return waits_for_nobody(question);
-  EventPool::Lease events(events_);
-  const EventHandle earlier = events.on(gpu);
-  driver_.record(earlier, decision.call.stream);
-  driver_.synchronize(earlier);
-  if (decision.time) decision.time = driver_.now();  // when others are to take it to begin
-  return true;
+// Copies over several paths may be behind anything: contexts of our own hold up nobody. Windows
+// fill on the host, in the program's call, and that may wait only where the driver's own one does.
+bool Session::may_begin(const Question& question) {
+  const auto& [asked, gpu, ends, decision] = question;
+  if (!ends.pageable() || !ends.destination.is_device() || asked.blocking) return true;
+  return asked.bytes >= opened_.machine().driver.pageable_in_waits_from ||
+         waits_for_nobody(question, Patience::some);
 }
 
 // See StreamWatch.
-bool Session::waits_for_nobody(const Question& question) {
+bool Session::waits_for_nobody(const Question& question, Patience patience) {
   const cuda::StreamPointer stream = question.asked.stream;
   const auto order = order_of(stream);
   return StreamWatch::of_process().waits_for_nobody(
-      stream, order, is_default_stream(stream) ? context_of(question.gpu) : nullptr,
-      [&] { return becomes_idle(question, order); });
+      stream, order, is_default_stream(stream) ? context_of(question.gpu) : nullptr, [&] {
+        return patience == Patience::some ? becomes_idle(question, order)
+                                          : is_idle(question, order);
+      });
 }
 
-// PyTorch lets the stream wait for an event of the other GPU right before each copy between two: a
-// moment later that is over, and the stream is idle again. Windows gain more than any patience
-// costs.
+// A moment later it may be over. Windows gain more than any patience costs.
 bool Session::becomes_idle(const Question& question, StreamWatch::Order order) {
-  const PlanPointer& plan = question.decision.plan;
-  const Seconds worth =
-      plan ? (plan->native_predicted - plan->predicted) * (1 / kGainPerPatience) : kLongestPatience;
-  const Seconds until = driver_.now() + std::min(kLongestPatience, worth);
+  const Seconds until = driver_.now() + kLongestPatience;
   do {
     if (is_idle(question, order)) return true;
   } while (driver_.now() < until);

@@ -13,7 +13,6 @@
 #include "driver/cuda/cuda_driver.h"
 #include "driver/trace/recorder.h"
 #include "engine/engine.h"
-#include "ways/preload/held_copies.h"
 #include "ways/preload/outcome.h"
 #include "ways/preload/program_copy.h"
 #include "ways/preload/queued_memory.h"
@@ -99,16 +98,16 @@ class Session {
   [[nodiscard]] Outcome carry_out(Question& question);
   [[nodiscard]] Outcome leave(Question& question);
   void wait_if_blocking(const Question& question);
-  void note_if_held(const ProgramCopy& asked);
-  void note_queued(const Ends& ends);
+  void note_queued(const CopyCall& call, const std::vector<Ends>& all);
   void note_use();
   void give_back_when_idle() noexcept;
   [[nodiscard]] static StreamWatch::Order order_of(cuda::StreamPointer stream);
   [[nodiscard]] std::optional<PlaceId> place_of(cuda::StreamPointer stream);
   [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
   void leave_out_exclusive_gpus();
-  [[nodiscard]] bool may_begin(Question& question);
-  [[nodiscard]] bool waits_for_nobody(const Question& question);
+  [[nodiscard]] bool may_begin(const Question& question);
+  enum class Patience { none, some };
+  [[nodiscard]] bool waits_for_nobody(const Question& question, Patience patience);
   [[nodiscard]] bool becomes_idle(const Question& question, StreamWatch::Order order);
   [[nodiscard]] bool is_idle(const Question& question, StreamWatch::Order order);
   [[nodiscard]] bool is_finished(PlaceId gpu, cuda::StreamPointer stream);
@@ -135,7 +134,6 @@ class Session {
   std::mutex ordering_;
   EventSet ordered_;
   EventPool events_;
-  HeldCopies held_;
   QueuedMemory queued_;
   std::optional<Executor> executor_;
   RecentOutcomes recent_;

@@ -27,7 +27,7 @@ Outcome Session::copy(const ProgramBatch& asked) {
   std::vector<Ends> all{ends};
   if (!go_one_way(asked, all)) return Outcome::form;
   const Question question{first, *gpu, ends, Decision{.call = call}};
-  if (!waits_for_nobody(question)) return Outcome::pending;
+  if (!waits_for_nobody(question, Patience::none)) return Outcome::pending;
   return take(asked, call, all) ? Outcome::streams : Outcome::form;
 }
 
@@ -37,7 +37,7 @@ bool Session::take(const ProgramBatch& asked, const CopyCall& first, const std::
   for (std::size_t i = 0; i < asked.sizes.size(); ++i)
     calls.push_back(call_of(asked.copy(i), first.stream, first.stream_gpu));
   if (!engine_.take_batch(calls)) return false;
-  for (const Ends& each : all) note_queued(each);
+  note_queued(first, all);
   note_use();
   return true;
 }

@@ -74,16 +74,16 @@ bool Session::make_room() noexcept {
   return driver_.contexts().are_alive() && engine_.make_room(kPatienceForMemory);
 }
 
-void Session::note_queued(const Ends& ends) {
-  for (const End& end : {ends.source, ends.destination})
-    if (end.memory.kind != MemoryKind::pageable) queued_.note(end.memory);
+void Session::note_queued(const CopyCall& call, const std::vector<Ends>& all) {
+  std::vector<MemoryInfo> used;
+  for (const Ends& ends : all)
+    for (const End& end : {ends.source, ends.destination})
+      if (end.memory.kind != MemoryKind::pageable) used.push_back(end.memory);
+  queued_.note(used, call.stream, call.stream_gpu);
 }
 
 void Session::wait_for_copies_of(Address address) noexcept {
-  if (!queued_.may_be_used(address) || !driver_.contexts().are_alive()) return;
-  const std::uint64_t until = queued_.now();
-  engine_.wait_for_transfers();
-  queued_.forget(until);
+  if (driver_.contexts().are_alive()) queued_.wait_for(address);
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {
@@ -110,7 +110,7 @@ std::optional<Outcome> Session::look_at_imports(const Question& question) {
     const PlaceId gpu = opened_.machine().executing_gpu(hop);
     // A context that is not there yet is made with the rest of what the plan needs.
     if (background_ && !driver_.contexts().has(number_of(gpu))) return;
-    const cuda::ContextPointer context = context_of(gpu);
+    const cuda::ContextPointer context = driver_.contexts().ours(number_of(gpu));
     if (!driver_.imports().is_reached(address, context)) missing.emplace_back(address, context);
   };
   try {

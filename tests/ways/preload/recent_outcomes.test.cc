@@ -25,7 +25,7 @@ ProgramCopy in_stream(std::uintptr_t stream) {
 RecentOutcomes::EngineCall call() {
   CopyCall call;
   call.stream = {3};
-  return {call, StreamWatch::Order::alone, nullptr};
+  return {call, nullptr};
 }
 
 TEST(RecentOutcomes, KnowWhatTheyWereTold) {

@@ -62,7 +62,8 @@ void second_gpu_until_full() { until_full(1, copies_of(1)); }
 // It has staging memory for copies of all others.
 void relay_until_full() { until_full(0, copies_of_all_gpus()); }
 
-// Whoever finds no room is told so at once, whatever waits in a stream.
+// Whoever finds no room is told so at once, whatever waits in a stream. What copies that wait are
+// staged in is not given back: so much less is found.
 void full_while_held() {
   const AllCopies copies = copies_of_all_gpus();
   say_copies(copies, "before");
@@ -81,7 +82,7 @@ void full_while_held() {
     while (allocate(&memory, options().number("piece", 64 * kMiB)) == 0) all.push_back(memory);
   });
   hold.release();
-  std::printf("allocations: %zu\n", all.size());
+  std::printf("# allocations: %zu\n", all.size());
   say_blocked("they", blocked);
   for (const CUdeviceptr one : all) CHECK(cuMemFree_v2(one));
   say_copies(copies, "after all has been given back");
