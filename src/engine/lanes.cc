@@ -9,26 +9,39 @@ namespace {
 // Entries that the program's stream is given beyond the program's own while it is held.
 constexpr std::size_t kMostWhileHeld = 64;
 
-// Of the GPU whose streams take most: they may share one queue of the hardware. A node is a copy,
-// and a wait for each stream of another GPU; waits within a GPU and event records take no room
-// (H200, driver 580, results/h200x2/driver_behaviour.json). Each queue waits for the program's.
-std::size_t entries_of(const Program& program) {
-  std::map<PlaceId, std::size_t> entries;
-  const auto gpu_of = [&](const Node& node) {
-    return program.queues()[static_cast<std::size_t>(node.queue)].gpu;
-  };
-  for (const Queue& queue : program.queues())
-    if (queue.gpu.valid()) ++entries[queue.gpu];
+// Streams of a GPU get queues of the hardware by turns, of which it has so many (H200, driver 580).
+constexpr std::size_t kQueuesOfHardware = 4;
+
+// A node is a copy, and a wait for each stream of another GPU; waits within a GPU and event records
+// take no room (H200, driver 580, results/h200x2/driver_behaviour.json). Each stream waits for the
+// program's.
+std::vector<std::size_t> entries_by_queue(const Program& program) {
+  const auto queue_of = [](const Node& node) { return static_cast<std::size_t>(node.queue); };
+  const auto gpu_of = [&](const Node& node) { return program.queues()[queue_of(node)].gpu; };
+  std::vector<std::size_t> entries(program.queues().size(), 1);
   for (const Node& node : program.nodes()) {
-    const PlaceId gpu = gpu_of(node);
-    if (!gpu.valid()) continue;
-    std::size_t& of_gpu = entries[gpu];
-    ++of_gpu;
+    ++entries[queue_of(node)];
     for (const int earlier : program.after(node))
-      if (gpu_of(program.node(earlier)) != gpu) ++of_gpu;
+      if (gpu_of(program.node(earlier)) != gpu_of(node)) ++entries[queue_of(node)];
   }
+  return entries;
+}
+
+// In the fullest queue of the hardware.
+std::size_t entries_of(const Program& program) {
+  struct Gpu {
+    std::size_t entries = 0, streams = 0;
+  };
+  std::map<PlaceId, Gpu> gpus;
   std::size_t most = 0;
-  for (const auto& [gpu, count] : entries) most = std::max(most, count);
+  const std::vector<std::size_t> entries = entries_by_queue(program);
+  for (std::size_t queue = 1; queue < entries.size(); ++queue) {
+    Gpu& gpu = gpus[program.queues()[queue].gpu];
+    gpu.entries += entries[queue], ++gpu.streams;
+    most = std::max(most, entries[queue]);
+  }
+  for (const auto& [place, gpu] : gpus)
+    most = std::max(most, gpu.entries / std::min(gpu.streams, kQueuesOfHardware));
   return most;
 }
 
