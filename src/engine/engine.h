@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -231,8 +232,7 @@ class Engine {
   [[nodiscard]] Executor executor_for(const Decision& decision) const;
   [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
-  [[nodiscard]] Obstacle find_room(Lane& lane, const CopyCall& call, const Plan& plan,
-                                   Executor& executor) const;
+  [[nodiscard]] Obstacle find_room(Lane& lane, const Decision& decision, Executor& executor) const;
   void note(const Decision& decision, const CopyResult& result);
   void note_load(const Decision& decision);
   void note_failure(const Decision& decision);
@@ -242,6 +242,7 @@ class Engine {
 
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
+  void open_early(const Plan& plan);
   [[nodiscard]] bool is_worth_preparing(const Plan& plan);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
   void prepare(Lane* lane, const PlanPointer& plan);
@@ -279,6 +280,7 @@ class Engine {
   PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
+  std::set<Path> opened_early_;                ///< paths whose contexts are made or being made
   std::atomic<int> shortages_{0};              ///< how often room had to be made
   std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock
   Seconds missed_;  ///< what copies would have gained since the last preparation began

@@ -120,9 +120,8 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
                                  : lanes_.lend(call.stream);
   if (lane == nullptr) return Obstacle::no_lane;
   Obstacle obstacle = provide(*lane, plan);
-  if (obstacle == Obstacle::none) obstacle = find_room(*lane, call, *plan, executor);
-  if (obstacle == Obstacle::none && decision.may_be_held && !lane->may_be_held(plan->program))
-    obstacle = Obstacle::queue_full;
+  if (decision.may_be_held) executor = Executor::stream;
+  if (obstacle == Obstacle::none) obstacle = find_room(*lane, decision, executor);
   if (obstacle != Obstacle::none) return obstacle;
   const std::array buffers{call.source, call.destination};
   Transfer transfer{&plan->program, plan->structure, buffers,
@@ -139,11 +138,15 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
   return obstacle;
 }
 
-// A graph is one entry in a stream, however many copies it has.
-Obstacle Engine::find_room(Lane& lane, const CopyCall& call, const Plan& plan,
-                           Executor& executor) const {
-  if (executor == Executor::graph || lane.has_room(plan.program)) return Obstacle::none;
-  if (choice_of(call.options)) return Obstacle::queue_full;
+// A graph is one entry in a stream, however many copies it has. Behind what may wait for the
+// program there is none: its copies would be in whatever queues of the hardware the driver takes.
+Obstacle Engine::find_room(Lane& lane, const Decision& decision, Executor& executor) const {
+  const Program& program = decision.plan->program;
+  const bool fits = executor == Executor::graph || lane.has_room(program);
+  if (decision.may_be_held)
+    return fits && lane.may_be_held(program) ? Obstacle::none : Obstacle::queue_full;
+  if (fits) return Obstacle::none;
+  if (choice_of(decision.call.options)) return Obstacle::queue_full;
   executor = Executor::graph;
   return Obstacle::none;
 }

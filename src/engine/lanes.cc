@@ -45,6 +45,13 @@ std::size_t entries_of(const Program& program) {
   return most;
 }
 
+// Of a stream of the program's contexts, the program takes some; in contexts of our own a lane has
+// the queues to itself, or nothing else is held there.
+int entries_for(const Machine& machine, const Settings& settings) {
+  const int beside_others = machine.driver.stream_entries;
+  return settings.own_contexts ? beside_others * 5 / 4 : beside_others;
+}
+
 }  // namespace
 
 Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Statistics& statistics)
@@ -53,7 +60,7 @@ Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Sta
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics),
       before_graphs_(driver),
-      depth_(driver, machine.driver.stream_entries) {}
+      depth_(driver, entries_for(machine, settings)) {}
 
 void Lane::prepare(const Transfer& transfer, Executor executor) {
   if (executor != Executor::graph) return streams_.prepare(transfer);

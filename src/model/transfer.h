@@ -31,12 +31,23 @@ struct TransferShape {
 /// Numbers of a transfer's two buffers.
 constexpr int kSourceBuffer = 0, kDestinationBuffer = 1;
 
+/// Where the direct copy of a transfer over several paths goes. Beside copies of other contexts of
+/// the same GPU one between GPUs takes turns with them: reads of 512 MiB from another GPU, with a
+/// part through the host, ran at 267 GB/s instead of 394 (H200, driver 580,
+/// results/h200x2/own_contexts.json). Where streams of ours are in contexts of our own, it has to
+/// be there as well.
+enum class DirectIn {
+  callers_queue,
+  queue_of_peers,  ///< a queue of its own, if it is between two GPUs
+};
+
 /// The program of a transfer: the direct copy in the caller's queue, each hop of a staged path in a
 /// queue of its own. Copies are issued chunk by chunk, the first ones of all paths and then their
 /// second ones, so that every path starts as early as it can. Chunk j goes through slot j mod
 /// `slots` of its path's ring, once the second copy of chunk j - slots has emptied it. Ranges of
 /// bytes are handed out path by path in the order of `shape`, so that each path's is contiguous.
 /// Events are not assigned.
-Program program_of(const Machine& machine, const TransferShape& shape, int slots);
+Program program_of(const Machine& machine, const TransferShape& shape, int slots,
+                   DirectIn direct = DirectIn::callers_queue);
 
 }  // namespace polypath

@@ -62,6 +62,11 @@ void Contexts::make_own(int gpu) {
   slot.store(context, std::memory_order_release);
 }
 
+ContextPointer Contexts::some(int gpu) {
+  if (!own_ || has(gpu) || !is_active(gpu)) return ours(gpu);
+  return of(gpu);
+}
+
 ContextPointer Contexts::any() {
   ContextPointer now = nullptr;
   return cuda_.context_current(&now) == kSuccess && now != nullptr ? now : retained();
@@ -126,6 +131,11 @@ std::uint64_t id_of(ContextPointer context) {
 
 void Contexts::connect(int a, int b) {
   if (a == b || !peer_access_) return;
+  verify(a, b);
+  if (own_) enable_made(a, b), enable_made(b, a);
+}
+
+void Contexts::verify(int a, int b) {
   auto& connected = connected_[index_of(a)][index_of(b)];
   if (connected.load(std::memory_order_acquire)) return;
   const std::scoped_lock lock(connecting_);
@@ -174,7 +184,7 @@ bool Contexts::open_unseen(int a, int b) {
     seen = {look(a, b), look(b, a)};
     if (!right())
       for (const auto& [from, to] : ways)
-        if (can_reach(from, to)) disable(ours(from), ours(to));
+        if (can_reach(from, to)) disable(some(from), some(to));
   }
   for (std::size_t way = 0; way < ways.size(); ++way)
     if (seen[way] != Arrival::unknown)
@@ -186,12 +196,21 @@ bool Contexts::open_unseen(int a, int b) {
 // Where the driver does not grant access nothing is to be seen: it stages copies itself.
 Arrival Contexts::look(int from, int to) {
   if (!can_reach(from, to)) return Arrival::right;
-  return check_arrival({from, ours(from)}, {to, ours(to)});
+  return check_arrival({from, some(from)}, {to, some(to)});
 }
 
 void Contexts::enable_both(int a, int b) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)})
-    if (can_reach(from, to)) enable(ours(from), ours(to));
+    if (can_reach(from, to)) enable(some(from), some(to));
+}
+
+// Those that are made later as well.
+void Contexts::enable_made(int a, int b) {
+  auto& enabled = enabled_[index_of(a)][index_of(b)];
+  if (enabled.load(std::memory_order_acquire) || !has(a) || !has(b)) return;
+  const std::scoped_lock lock(connecting_);
+  if (!enabled.load(std::memory_order_acquire) && reaches(a, b)) enable(ours(a), ours(b));
+  enabled.store(true, std::memory_order_release);
 }
 
 void Contexts::disable(ContextPointer from, ContextPointer to) {

@@ -73,10 +73,14 @@ class Contexts {
  private:
   void retain(int gpu);
   void make_own(int gpu);
+  void verify(int a, int b);
   void open(int a, int b);
   [[nodiscard]] bool open_unseen(int a, int b);
   [[nodiscard]] Arrival look(int from, int to);
+  /// What is there of a GPU, ours first; one of ours is made where there is nothing.
+  ContextPointer some(int gpu);
   void enable_both(int a, int b);
+  void enable_made(int a, int b);
   void disable(ContextPointer from, ContextPointer to);
   void enable(ContextPointer from, ContextPointer to);
   [[nodiscard]] bool can_reach(int from, int to) const;
@@ -90,6 +94,7 @@ class Contexts {
   using Pairs = std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus>;
   std::mutex connecting_;
   Pairs connected_{};
+  Pairs enabled_{};   ///< between contexts of ours that have been made
   Pairs programs_{};  ///< the same of the program's contexts, where ours are others
   Pairs reached_{};   ///< streams of ours reach the program's memory
   Pairs lost_{};      ///< bytes do not arrive, or nobody could see whether

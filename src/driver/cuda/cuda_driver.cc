@@ -153,11 +153,13 @@ void CudaDriver::synchronize(StreamHandle stream) {
   check(cuda_.stream_synchronize(pointer_of(stream)), "cuStreamSynchronize");
 }
 
+// Of the two GPUs' contexts only that of the one that copies is needed.
 void CudaDriver::open_hop(PlaceId source, PlaceId destination) {
-  for (const PlaceId place : {source, destination})
-    if (is_gpu(place)) (void)contexts_.ours(ordinal(place));
-  if (is_gpu(source) && is_gpu(destination))
-    contexts_.require(ordinal(source), ordinal(destination));
+  const PlaceId copying = is_gpu(source) ? source : destination;
+  if (is_gpu(copying)) (void)contexts_.ours(ordinal(copying));
+  if (!is_gpu(source) || !is_gpu(destination)) return;
+  contexts_.require(ordinal(source), ordinal(destination));
+  contexts_.reach(ordinal(source), ordinal(destination));
 }
 
 void CudaDriver::note_lost(PlaceId source, PlaceId destination) {
