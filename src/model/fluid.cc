@@ -17,28 +17,14 @@ constexpr std::size_t kMostKnownRates = 4096;
 HopRates::HopRates(const Machine& machine)
     : machine_(machine), capacities_(capacities_of(machine)) {}
 
-// Flows of one hop are alike: what they get depends on which hops are at work, not on their order.
 const std::vector<BytesPerSecond>& HopRates::of(const Scene& scene) {
-  sought_ = scene;
-  std::ranges::sort(sought_.hops);
-  auto known = known_.find(sought_);
-  if (known == known_.end()) {
-    if (known_.size() >= kMostKnownRates) known_.clear();
-    known = known_.emplace(sought_, rates_of(sought_)).first;
-  }
-  found_.clear();
-  for (const HopId hop : scene.hops) {
-    const auto at = std::ranges::lower_bound(sought_.hops, hop) - sought_.hops.begin();
-    found_.push_back(known->second[static_cast<std::size_t>(at)]);
-  }
-  return found_;
-}
-
-std::vector<BytesPerSecond> HopRates::rates_of(const Scene& scene) const {
+  const auto known = known_.find(scene);
+  if (known != known_.end()) return known->second;
+  if (known_.size() >= kMostKnownRates) known_.clear();
   std::vector<Flow> flows;
   for (const HopId hop : scene.hops)
     flows.push_back({machine_.hop(hop).bandwidth, machine_.hop(hop).uses});
-  return fair_rates(flows, capacities_now(capacities_, scene.spent));
+  return known_[scene] = fair_rates(flows, capacities_now(capacities_, scene.spent));
 }
 
 Fluid::Fluid(const Machine& machine, HopRates& hop_rates)

@@ -71,18 +71,14 @@ class HopRates {
 
   explicit HopRates(const Machine& machine);
 
-  /// One rate per hop, until the next call.
+  /// One rate per hop.
   const std::vector<BytesPerSecond>& of(const Scene& scene);
   [[nodiscard]] const std::vector<Capacity>& capacities() const { return capacities_; }
 
  private:
-  [[nodiscard]] std::vector<BytesPerSecond> rates_of(const Scene& scene) const;
-
   const Machine& machine_;
   std::vector<Capacity> capacities_;
-  std::map<Scene, std::vector<BytesPerSecond>> known_;  ///< hops in order of their numbers
-  Scene sought_;                                        ///< kept for their room
-  std::vector<BytesPerSecond> found_;
+  std::map<Scene, std::vector<BytesPerSecond>> known_;
 };
 
 /// The timeline of one machine. Not thread-safe.

@@ -213,7 +213,7 @@ void Contexts::enable_made(int a, int b) {
   enabled.store(true, std::memory_order_release);
 }
 
-void Contexts::disable(ContextPointer from, ContextPointer to) {
+void Contexts::disable(ContextPointer from, ContextPointer to) const {
   const Current current(from);
   const RelaxedCapture relaxed;
   PeerAccess::of_process().give_up(from, to, [&] { return cuda_.context_disable_peer(to); });
@@ -230,7 +230,7 @@ bool Contexts::reaches(int from, int to) const {
          !lost_[index_of(from)][index_of(to)].load(std::memory_order_acquire);
 }
 
-void Contexts::enable(ContextPointer from, ContextPointer to) {
+void Contexts::enable(ContextPointer from, ContextPointer to) const {
   const Current current(from);
   const RelaxedCapture relaxed;
   check(PeerAccess::of_process().enable(from, to, [&] { return cuda_.context_enable_peer(to, 0); }),

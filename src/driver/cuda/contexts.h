@@ -81,8 +81,8 @@ class Contexts {
   ContextPointer some(int gpu);
   void enable_both(int a, int b);
   void enable_made(int a, int b);
-  void disable(ContextPointer from, ContextPointer to);
-  void enable(ContextPointer from, ContextPointer to);
+  void disable(ContextPointer from, ContextPointer to) const;
+  void enable(ContextPointer from, ContextPointer to) const;
   [[nodiscard]] bool can_reach(int from, int to) const;
 
   const Functions& cuda_;

@@ -115,9 +115,11 @@ std::optional<Outcome> Session::look_at_imports(const Question& question) {
   };
   try {
     for (const PathShape& part : decision.plan->shape.paths) {
-      if (!part.path.staged()) continue;
+      const bool in_program_stream = !part.path.staged() && !ends.between_gpus();
+      if (in_program_stream) continue;
       look(ends.source, asked.source, part.path.first);
-      look(ends.destination, asked.destination, part.path.second);
+      look(ends.destination, asked.destination,
+           part.path.staged() ? part.path.second : part.path.first);
     }
     if (missing.empty()) return std::nullopt;
     if (background_) return map_in_background(missing);
