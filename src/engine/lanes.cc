@@ -27,8 +27,17 @@ std::vector<std::size_t> entries_by_queue(const Program& program) {
   return entries;
 }
 
-// In the fullest queue of the hardware.
-std::size_t entries_of(const Program& program) {
+// Of a stream beside the program's ones, in whichever queue of the hardware that is.
+std::size_t entries_in_a_stream(const Program& program) {
+  constexpr std::size_t kEntriesPerNode = 2;
+  std::size_t most = 0;
+  for (int queue = 1; queue < static_cast<int>(program.queues().size()); ++queue)
+    most = std::max(most, program.nodes_in(queue));
+  return kEntriesPerNode * most;
+}
+
+// In the fullest queue of the hardware, of which ours have all.
+std::size_t entries_in_a_queue(const Program& program) {
   struct Gpu {
     std::size_t entries = 0, streams = 0;
   };
@@ -60,7 +69,8 @@ Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Sta
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics),
       before_graphs_(driver),
-      depth_(driver, entries_for(machine, settings)) {}
+      depth_(driver, entries_for(machine, settings)),
+      own_contexts_(settings.own_contexts) {}
 
 void Lane::prepare(const Transfer& transfer, Executor executor) {
   if (executor != Executor::graph) return streams_.prepare(transfer);
@@ -83,6 +93,10 @@ bool Lane::settle(const Transfer& transfer) noexcept {
   const bool settled = hops_.settle(transfer);
   spoilt_ |= !settled;
   return settled;
+}
+
+std::size_t Lane::entries_of(const Program& program) const {
+  return own_contexts_ ? entries_in_a_queue(program) : entries_in_a_stream(program);
 }
 
 bool Lane::has_room(const Program& program) { return depth_.has_room(entries_of(program)); }

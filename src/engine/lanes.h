@@ -45,6 +45,7 @@ class Lane {
   friend class Lanes;
 
   [[nodiscard]] bool has_started() const;
+  [[nodiscard]] std::size_t entries_of(const Program& program) const;
 
   Driver& driver_;
   Hops hops_;
@@ -52,6 +53,7 @@ class Lane {
   GraphExecutor graphs_;
   EventSet before_graphs_;  ///< recorded in the borrower's stream
   QueueDepth depth_;
+  bool own_contexts_;
   StreamHandle borrower_;
   EventHandle started_;  ///< done when nothing in the lane waits for the borrower any more
   bool lent_ = false;    ///< ever
