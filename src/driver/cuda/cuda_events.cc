@@ -1,11 +1,44 @@
 // Events of ours in streams of the program's contexts and of our own.
 
-#include <memory>
+#include <deque>
+#include <mutex>
+#include <vector>
 
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::cuda {
+namespace {
+
+// Where events are kept: a handle is no pointer that anybody could follow. Never destroyed, as
+// those may be whose handles they are.
+class Events {
+ public:
+  static Events& of_process() {
+    static auto& events = *new Events;
+    return events;
+  }
+  Event& make(unsigned flags) {
+    const std::scoped_lock lock(mutex_);
+    Event& event = spare_.empty() ? all_.emplace_back() : *spare_.back();
+    if (!spare_.empty()) spare_.pop_back();
+    event.flags = flags;
+    event.recorded = Event::never;
+    return event;
+  }
+  void give_back(Event& event) {
+    for (auto& made : event.made) made = nullptr;
+    const std::scoped_lock lock(mutex_);
+    spare_.push_back(&event);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Event> all_;
+  std::vector<Event*> spare_;
+};
+
+}  // namespace
 
 EventHandle CudaDriver::create_event(PlaceId gpu) { return create_event(gpu, kEventDisableTiming); }
 
@@ -16,14 +49,16 @@ EventHandle CudaDriver::create_timing_event(PlaceId gpu) {
 // Where contexts are our own nobody knows yet in which one it will be recorded.
 EventHandle CudaDriver::create_event(PlaceId gpu, unsigned flags) {
   const int index = ordinal(gpu);
-  auto event = std::make_unique<Event>();
-  event->flags = flags;
-  const EventHandle handle{pack(index, event.get())};
-  if (!contexts_.are_own()) {
+  Event& event = Events::of_process().make(flags);
+  const EventHandle handle{pack(index, &event)};
+  if (contexts_.are_own()) return handle;
+  try {
     (void)made_for(handle, Event::ours);
-    event->recorded = Event::ours;
+  } catch (...) {
+    Events::of_process().give_back(event);
+    throw;
   }
-  (void)event.release();
+  event.recorded = Event::ours;
   return handle;
 }
 
@@ -44,15 +79,16 @@ EventPointer CudaDriver::made_for(EventHandle handle, Event::Kind kind) {
 }
 
 void CudaDriver::destroy_event(EventHandle handle) {
-  const std::unique_ptr<Event> event(&event_of(handle));
+  Event& event = event_of(handle);
   Result result = kSuccess;
   for (const Event::Kind kind : {Event::programs, Event::ours}) {
-    const EventPointer pointer = event->made[kind].load();
+    const EventPointer pointer = event.made[kind].load();
     if (pointer == nullptr) continue;
     const Current current(context_of(handle, kind));
     const Result destroyed = cuda_.event_destroy(pointer);
     if (destroyed != kSuccess) result = destroyed;
   }
+  Events::of_process().give_back(event);
   check(result, "cuEventDestroy");
 }
 
