@@ -24,6 +24,7 @@ constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
+// Smaller pieces and the other executor do not make up for more.
 constexpr double kClearLoss = 1.02;
 
 // One engine makes all copies of a GPU to others: they leave by one port.
@@ -181,10 +182,11 @@ Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const Collectiv
   return larger + (larger - time_of(sample.smaller)) * sample.beyond;
 }
 
-// By one executor; the other one is tried with what is best for that.
+// By one executor; the other one is tried with what is best for that. What takes longer than
+// `give_up` is left at once.
 CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
-                                              const CollectiveOptions& options) {
+                                              const CollectiveOptions& options, Seconds give_up) {
   const std::vector<Executor> executors = executors_of(options);
   draft.executor = executors.back();
   CollectiveDraft best = draft;
@@ -194,6 +196,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     draft.predicted = predict(draft, request, options);
     in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
     if (in_vain == 0) best = draft;
+    if (draft.predicted > give_up) return best;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
   }
   draft = best;
@@ -230,7 +233,7 @@ AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>&
     if (decision.at_least)
       decision.draft.predicted = std::min(decision.draft.predicted, each.least);
     if (each.least >= to_beat) continue;
-    const CollectiveDraft draft = best_piece(each.draft, request, options);
+    const CollectiveDraft draft = best_piece(each.draft, request, options, Seconds::infinity());
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
@@ -247,15 +250,15 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
                                           const CollectiveOptions& options) {
   for (const Candidate& each : candidates) {
     CollectiveDraft draft = each.draft;
+    Seconds give_up = Seconds::infinity();
     draft.tuning.several_paths = true;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {
       if (draft.tuning.radix != decision.draft.tuning.radix) continue;
       draft.tuning.piece = decision.draft.tuning.piece;
-      draft.executor = decision.draft.executor;
-      if (predict(draft, request, options) > decision.draft.predicted * kClearLoss) return;
+      give_up = decision.draft.predicted * kClearLoss;
     }
-    draft = best_piece(draft, request, options);
+    draft = best_piece(draft, request, options, give_up);
     draft.predicted = std::max(draft.predicted, each.least_by_any_way);
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;

@@ -131,7 +131,7 @@ class CollectivePlanner {
   void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
                          const CollectiveRequest& request, const CollectiveOptions& options);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
-                                           const CollectiveOptions& options);
+                                           const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,

@@ -34,10 +34,8 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       graph_wishes_(machine.costs, settings.graph_after,
                     static_cast<std::size_t>(settings.plan_cache)),
       pageable_times_(static_cast<std::size_t>(settings.plan_cache)),
-      pageable_(
-          driver, machine_.driver, settings_,
-          [this](const CopyCall& call, const CopyEnds& ends) { return send_window(call, ends); },
-          [this] { return may_branch(); }),
+      pageable_(driver, machine_.driver, settings_,
+                [this](const PageableCopies::WindowCall& sent) { return send_window(sent); }),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
   set_log_level(settings.log_level);
   if (keeper_ && settings_.learn)

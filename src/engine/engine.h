@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -225,8 +224,7 @@ class Engine {
   [[nodiscard]] Seconds last_window_in(const Decision& decision) const;
   CopyResult native_for_comparison(const Decision& decision);
   void note_pageable(const Decision& decision, PageableWay way, Seconds took);
-  [[nodiscard]] bool may_branch();
-  CopyResult send_window(const CopyCall& call, const CopyEnds& ends);
+  PageableCopies::Sent send_window(PageableCopies::WindowCall sent);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
   [[nodiscard]] Executor executor_for(const Decision& decision) const;
@@ -242,7 +240,6 @@ class Engine {
 
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
-  void open_early(const Plan& plan);
   [[nodiscard]] bool is_worth_preparing(const Plan& plan);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
   void prepare(Lane* lane, const PlanPointer& plan);
@@ -280,7 +277,6 @@ class Engine {
   PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
-  std::set<Path> opened_early_;                ///< paths whose contexts are made or being made
   std::atomic<int> shortages_{0};              ///< how often room had to be made
   std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock
   Seconds missed_;  ///< what copies would have gained since the last preparation began

@@ -138,8 +138,8 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
   return obstacle;
 }
 
-// A graph is one entry in a stream, however many copies it has. Behind what may wait for the
-// program there is none: its copies would be in whatever queues of the hardware the driver takes.
+// A graph is one entry in a stream, however many copies it has. A copy that may be held is never
+// one: the driver chooses the queues of the hardware for the copies of a graph.
 Obstacle Engine::find_room(Lane& lane, const Decision& decision, Executor& executor) const {
   const Program& program = decision.plan->program;
   const bool fits = executor == Executor::graph || lane.has_room(program);

@@ -42,24 +42,10 @@ Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
 Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   const std::pair wanted{&lane, plan};
   if (preparing_.contains(wanted)) return Obstacle::preparing;
-  open_early(*plan);
   if (!is_worth_preparing(*plan)) return Obstacle::preparing;
   preparing_[wanted] = {.shortages = shortages_};
   background_->post([=, this, lane = &lane] { prepare(lane, plan); });
   return Obstacle::preparing;
-}
-
-// Contexts take longest to make, and hold up nobody but those who allocate: they are made before it
-// is known whether the rest pays.
-void Engine::open_early(const Plan& plan) {
-  if (driver_.now() - Seconds{last_allocation_.load()} <= kStillAllocates) return;
-  for (const PathShape& part : plan.shape.paths) {
-    if (!part.path.staged() || !opened_early_.insert(part.path).second) continue;
-    background_->post([this, path = part.path] {
-      for (const HopId hop : {path.first, path.second})
-        quietly([&] { driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination); });
-    });
-  }
 }
 
 // What is made in the background holds up calls of the program: by peer access for 1.2 ms, pinned

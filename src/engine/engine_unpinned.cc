@@ -118,22 +118,25 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
   return true;
 }
 
-bool Engine::may_branch() {
+// Counted with the copy that it is a part of. With the lock held from the question which stream it
+// goes in to the event: what may be held comes into the engine's streams under the same lock.
+PageableCopies::Sent Engine::send_window(PageableCopies::WindowCall sent) {
   const std::scoped_lock lock(mutex_);
-  return !lanes_.any_held_beside({});
-}
-
-// Counted with the copy that it is a part of.
-CopyResult Engine::send_window(const CopyCall& call, const CopyEnds& ends) {
-  const std::scoped_lock lock(mutex_);
-  Decision decision{
-      .call = call, .ends = ends, .plain_below = plain_below(call, ends), .means = Means::native};
+  CopyCall& call = sent.call;
+  if (lanes_.any_held_beside(call.stream))
+    call.stream = sent.callers, call.stream_gpu = sent.callers_gpu;
+  Decision decision{.call = call,
+                    .ends = sent.ends,
+                    .plain_below = plain_below(call, sent.ends),
+                    .means = Means::native};
   if (!decision.is_plain()) plan_beside_others(decision);
-  CopyResult result = attempt(decision);
+  const CopyResult result = attempt(decision);
   if (result.means == Means::native) native_copy(decision, NativeCopyBy::engine);
   else count_staged(*result.plan);
   note_load(decision);
-  return result;
+  const EventHandle done = sent.done.on(call.stream_gpu);
+  driver_.record(done, call.stream);
+  return {result, done};
 }
 
 }  // namespace polypath

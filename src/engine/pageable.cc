@@ -40,7 +40,7 @@ PinnedWindows::~PinnedWindows() {
 }
 
 PageableCopies::PageableCopies(Driver& driver, const DriverBehaviour& behaviour,
-                               const Settings& settings, Send send, MayBranch may_branch)
+                               const Settings& settings, Send send)
     : driver_(driver),
       window_(settings.pageable_window),
       windows_per_host_(settings.pageable_windows),
@@ -48,7 +48,6 @@ PageableCopies::PageableCopies(Driver& driver, const DriverBehaviour& behaviour,
       least_cpus_(behaviour.windows_threads_least),
       chosen_threads_(settings.copy_threads),
       send_(std::move(send)),
-      may_branch_(std::move(may_branch)),
       events_(driver) {}
 
 PageableCopies::~PageableCopies() {
@@ -112,9 +111,8 @@ CopyResult PageableCopies::windowed(const CopyCall& call, const CopyEnds& ends) 
   PinnedWindows& ring = windows_at(inward ? ends.source : ends.destination);
   const StreamHandle stream = stream_on(inward ? ends.destination : ends.source);
   try {
-    return WindowedCopy(
-               {driver_, threads(), ring, stream, window_of(call.bytes), send_, may_branch_}, call,
-               ends)
+    return WindowedCopy({driver_, threads(), ring, stream, window_of(call.bytes), send_}, call,
+                        ends)
         .run();
   } catch (const UnsettledError&) {
     ring.lost = true;

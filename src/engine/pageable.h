@@ -52,16 +52,25 @@ struct PinnedWindows {
 /// bandwidth that it can get.
 class PageableCopies {
  public:
-  /// Enqueues a copy between a pinned window and a GPU, by plan. If that throws UnsettledError,
-  /// part of it may be queued; after any other Error nothing is.
-  using Send = std::function<CopyResult(const CopyCall& call, const CopyEnds& ends)>;
-  /// False while what comes into the engine's own streams may wait for the program: a window goes
-  /// in the caller's stream then.
-  using MayBranch = std::function<bool()>;
+  /// A copy between a pinned window and a GPU.
+  struct WindowCall {
+    CopyCall call;  ///< in the engine's own stream
+    CopyEnds ends;
+    StreamHandle callers;  ///< it goes there while the engine's own stream may be held up
+    PlaceId callers_gpu;
+    EventSet& done;  ///< one of these is recorded behind it
+  };
+  struct Sent {
+    CopyResult result;
+    EventHandle done;
+  };
+  /// Enqueues it, by plan, and the event. If that throws UnsettledError, part of it may be queued;
+  /// after any other Error nothing is but what the caller can wait for in the two streams.
+  using Send = std::function<Sent(WindowCall call)>;
 
   /// Creates nothing before the first copy.
   PageableCopies(Driver& driver, const DriverBehaviour& behaviour, const Settings& settings,
-                 Send send, MayBranch may_branch);
+                 Send send);
   PageableCopies(const PageableCopies&) = delete;
   PageableCopies& operator=(const PageableCopies&) = delete;
   /// Waits for everything queued, then gives everything back.
@@ -106,7 +115,6 @@ class PageableCopies {
   int least_cpus_;      ///< fewer are slower than the driver's own copy
   int chosen_threads_;  ///< by the settings; zero: as many as the caller may use
   Send send_;
-  MayBranch may_branch_;
   EventPool events_;
   std::mutex copying_;              ///< held for a whole copy
   std::mutex preparing_;            ///< held while parts are made

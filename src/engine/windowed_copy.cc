@@ -85,22 +85,24 @@ void WindowedCopy::start_copying() {
 void WindowedCopy::send_next() {
   PinnedWindow& used = slot(sent_);
   const Bytes offset = offset_of(sent_);
-  const bool branches = means_.may_branch();
   CopyCall part{.destination = call_.destination,
                 .source = call_.source,
                 .bytes = bytes_of(sent_),
-                .stream = branches ? means_.stream : call_.stream,
-                .stream_gpu = branches ? gpu_ : call_.stream_gpu,
+                .stream = means_.stream,
+                .stream_gpu = gpu_,
                 .options = call_.options};
   CopyEnds ends = ends_;
   (inward_ ? part.source : part.destination) = used.base;
   (inward_ ? ends.source_kind : ends.destination_kind) = MemoryKind::pinned;
   Address& far = inward_ ? part.destination : part.source;
   far = far + offset;
-  last_ = means_.send(part, ends);
-  const EventHandle done = used.done.on(part.stream_gpu);
-  means_.driver.record(done, part.stream);
-  used.pending = done;
+  const auto sent = means_.send({.call = part,
+                                 .ends = ends,
+                                 .callers = call_.stream,
+                                 .callers_gpu = call_.stream_gpu,
+                                 .done = used.done});
+  last_ = sent.result;
+  used.pending = sent.done;
   ++sent_;
 }
 

@@ -15,7 +15,6 @@ struct WindowedMeans {
   StreamHandle stream;  ///< of the GPU, the engine's own
   Bytes window;         ///< bytes sent at a time
   const PageableCopies::Send& send;
-  const PageableCopies::MayBranch& may_branch;
 };
 
 class WindowedCopy {

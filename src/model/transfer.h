@@ -31,11 +31,11 @@ struct TransferShape {
 /// Numbers of a transfer's two buffers.
 constexpr int kSourceBuffer = 0, kDestinationBuffer = 1;
 
-/// Where the direct copy of a transfer over several paths goes. Beside copies of other contexts of
-/// the same GPU one between GPUs takes turns with them: reads of 512 MiB from another GPU, with a
-/// part through the host, ran at 267 GB/s instead of 394 (H200, driver 580,
-/// results/h200x2/own_contexts.json). Where streams of ours are in contexts of our own, it has to
-/// be there as well.
+/// Where the direct copy of a transfer over several paths goes. In the program's stream, with the
+/// part through the host in contexts of our own, 512 MiB that a stream of the destination's GPU read
+/// from another GPU took 1.47 times as long as natively (267 instead of 394 GB/s, H200, driver 580,
+/// results/h200x2/own_contexts.json); writes did not. So it goes where the rest goes, which has not
+/// been measured.
 enum class DirectIn {
   callers_queue,
   queue_of_peers,  ///< a queue of its own, if it is between two GPUs

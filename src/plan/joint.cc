@@ -77,7 +77,7 @@ JointPlanPointer JointPlanner::plan(const std::vector<JointTransfer>& transfers,
   return plans_.insert(key, make_plan(request));
 }
 
-void JointPlanner::find_paths_of(Request& request, bool any_size) const {
+void JointPlanner::find_paths_of(Request& request) const {
   if (request.transfers.empty())
     fail(ErrorCode::invalid_argument, "no transfers", "there is nothing to plan",
          "Name at least one source, destination and size.");
@@ -86,23 +86,26 @@ void JointPlanner::find_paths_of(Request& request, bool any_size) const {
     check_size(transfer.bytes);
     request.paths.push_back(
         planner_.usable_paths(transfer.source, transfer.destination, request.each));
-    if (any_size) {
-      if (transfer.bytes < planner_.settings().min_chunk * 2) request.paths.back().resize(1);
-      continue;
-    }
-    request.smallest.push_back(planner_.smallest_planned(transfer.source, transfer.destination,
-                                                         transfer.bytes, request.each));
-    if (transfer.bytes < request.smallest.back()) request.paths.back().resize(1);
   }
+}
+
+// A transfer that is smaller than its entry in `smallest` keeps its direct path only.
+void JointPlanner::leave_small_ones_whole(Request& request) {
+  for (std::size_t k = 0; k < request.transfers.size(); ++k)
+    if (request.transfers[k].bytes < request.smallest[k]) request.paths[k].resize(1);
 }
 
 const std::vector<TransferShape>& JointPlanner::shapes(
     const std::vector<JointTransfer>& transfers) {
   if (const auto* cached = shapes_.find(transfers)) return *cached;
-  const JointOptions options{.issuers = Issuers::threads, .queues = true};  // many more follow
+  // In a queue without an end the calls of one thread come in between each other as those of
+  // several do.
+  const JointOptions options{.issuers = Issuers::threads, .queues = true};
   Request request{.transfers = transfers, .options = options};
-  find_paths_of(request, true);
-  const JointPredictor predictor(planner_.predictor(as_both_ways(Issuers::one_thread)),
+  find_paths_of(request);
+  request.smallest.assign(transfers.size(), planner_.settings().min_chunk * 2);
+  leave_small_ones_whole(request);
+  const JointPredictor predictor(planner_.predictor(as_both_ways(options.issuers)),
                                  problem(request, Executor::stream));
   const JointDraft draft =
       may_split(request) ? JointOptimiser(predictor).levelled_shares() : predictor.natively();
@@ -112,7 +115,11 @@ const std::vector<TransferShape>& JointPlanner::shapes(
 }
 
 JointPlanPointer JointPlanner::make_plan(Request& request) {
-  find_paths_of(request, false);
+  find_paths_of(request);
+  for (const JointTransfer& transfer : request.transfers)
+    request.smallest.push_back(planner_.smallest_planned(transfer.source, transfer.destination,
+                                                         transfer.bytes, request.each));
+  leave_small_ones_whole(request);
   const Predictor& predictor = planner_.predictor(as_both_ways(request.options.issuers));
   request.predictors.emplace_back(predictor, problem(request, Executor::stream));
   request.predictors.emplace_back(predictor, problem(request, Executor::graph));

@@ -108,7 +108,8 @@ class JointPlanner {
   };
 
   [[nodiscard]] JointPlanPointer make_plan(Request& request);
-  void find_paths_of(Request& request, bool any_size) const;
+  void find_paths_of(Request& request) const;
+  static void leave_small_ones_whole(Request& request);
   [[nodiscard]] JointProblem problem(const Request& request, Executor executor) const;
   [[nodiscard]] JointDraft choose(const Request& request) const;
   [[nodiscard]] JointDraft found(const Request& request);

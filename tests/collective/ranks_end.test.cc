@@ -122,7 +122,8 @@ TEST_F(EndOfRanksOfNodes, GivesNothingBackThatIsInUseWhereNothingWasCalled) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
-// Streams that an abort lets go are in no order with each other any more.
+// Streams that an abort lets go are in no order with each other any more, which is all that may be
+// wrong: nothing is used that has been given back.
 TEST_F(EndOfRanksOfNodes, IsAnErrorOfAllThatSaysWhyOneGaveUp) {
   const Layout layout{2, 2};
   const CollectiveRequest request = request_of(layout, 1000);
@@ -137,6 +138,7 @@ TEST_F(EndOfRanksOfNodes, IsAnErrorOfAllThatSaysWhyOneGaveUp) {
   });
 
   EXPECT_THAT(errors, Each(HasSubstr("no more gradients")));
+  EXPECT_THAT(driver_.violations(), Each(HasSubstr("nothing orders them")));
 }
 
 // Of other nodes, too, and at once: nobody waits for the timeout.

@@ -49,22 +49,22 @@ ContextPointer Contexts::ours(int gpu) {
   return context.load(std::memory_order_acquire);
 }
 
-// Never destroyed: that would wait for what is queued in it, and so for the program.
+ContextPointer make_context(Device gpu) {
+  const Functions& cuda = DriverLibrary::get().functions;
+  const RelaxedCapture relaxed;
+  ContextPointer made = nullptr, popped = nullptr;
+  check(cuda.context_create(&made, 0, gpu), "cuCtxCreate");
+  cuda.context_pop(&popped);
+  return made;
+}
+
 void Contexts::make_own(int gpu) {
   const std::scoped_lock lock(mutex_);
   auto& slot = owns_[index_of(gpu)];
   if (slot.load() != nullptr) return;
-  const RelaxedCapture relaxed;
-  ContextPointer context = nullptr, popped = nullptr;
-  check(cuda_.context_create(&context, 0, gpu), "cuCtxCreate");
-  cuda_.context_pop(&popped);
+  ContextPointer context = make_context(gpu);
   StreamRoom::of_process().make(context, StreamRoom::kAlone);
   slot.store(context, std::memory_order_release);
-}
-
-ContextPointer Contexts::some(int gpu) {
-  if (!own_ || has(gpu) || !is_active(gpu)) return ours(gpu);
-  return of(gpu);
 }
 
 ContextPointer Contexts::any() {
@@ -167,7 +167,7 @@ void Contexts::open(int a, int b) {
   const auto back = verified.arrive(bus_of(b), bus_of(a));
   bool usable = forth.value_or(true) && back.value_or(true);
   if (usable && (!forth || !back)) usable = open_unseen(a, b);
-  else if (usable) enable_both(a, b);
+  else if (usable && !own_) enable_both(a, b);
   if (usable) return;
   lost_[index_of(a)][index_of(b)].store(true, std::memory_order_release);
   lost_[index_of(b)][index_of(a)].store(true, std::memory_order_release);
@@ -184,7 +184,7 @@ bool Contexts::open_unseen(int a, int b) {
     seen = {look(a, b), look(b, a)};
     if (!right())
       for (const auto& [from, to] : ways)
-        if (can_reach(from, to)) disable(some(from), some(to));
+        if (can_reach(from, to)) disable(ours(from), ours(to));
   }
   for (std::size_t way = 0; way < ways.size(); ++way)
     if (seen[way] != Arrival::unknown)
@@ -196,15 +196,15 @@ bool Contexts::open_unseen(int a, int b) {
 // Where the driver does not grant access nothing is to be seen: it stages copies itself.
 Arrival Contexts::look(int from, int to) {
   if (!can_reach(from, to)) return Arrival::right;
-  return check_arrival({from, some(from)}, {to, some(to)});
+  return check_arrival({from, ours(from)}, {to, ours(to)});
 }
 
 void Contexts::enable_both(int a, int b) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)})
-    if (can_reach(from, to)) enable(some(from), some(to));
+    if (can_reach(from, to)) enable(ours(from), ours(to));
 }
 
-// Those that are made later as well.
+// Between contexts of our own, of which either may be made later.
 void Contexts::enable_made(int a, int b) {
   auto& enabled = enabled_[index_of(a)][index_of(b)];
   if (enabled.load(std::memory_order_acquire) || !has(a) || !has(b)) return;

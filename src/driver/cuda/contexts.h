@@ -77,8 +77,6 @@ class Contexts {
   void open(int a, int b);
   [[nodiscard]] bool open_unseen(int a, int b);
   [[nodiscard]] Arrival look(int from, int to);
-  /// What is there of a GPU, ours first; one of ours is made where there is nothing.
-  ContextPointer some(int gpu);
   void enable_both(int a, int b);
   void enable_made(int a, int b);
   void disable(ContextPointer from, ContextPointer to) const;
@@ -97,12 +95,17 @@ class Contexts {
   Pairs enabled_{};   ///< between contexts of ours that have been made
   Pairs programs_{};  ///< the same of the program's contexts, where ours are others
   Pairs reached_{};   ///< streams of ours reach the program's memory
-  Pairs lost_{};      ///< bytes do not arrive, or nobody could see whether
+  Pairs lost_{};      ///< bytes do not arrive, or it could not be tried
 };
 
 /// What tells a context from a later one with its pointer: CUDA gives a primary context that is
 /// made again the pointer that it had. 0 if it is none any more, or the driver cannot say.
 std::uint64_t id_of(ContextPointer context);
+
+/// A context that is neither primary nor the program's, current for no thread. Takes 0.15 s and
+/// half a GB of the GPU's memory. It is never destroyed: that would wait for the streams of the
+/// program for which something in it waits. Error (driver).
+ContextPointer make_context(Device gpu);
 
 /// True if the process uses the GPU's primary context, whoever made it.
 bool is_active(Device gpu);

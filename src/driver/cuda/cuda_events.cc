@@ -10,8 +10,8 @@
 namespace polypath::cuda {
 namespace {
 
-// Where events are kept: a handle is no pointer that anybody could follow. Never destroyed, as
-// those may be whose handles they are.
+// Where events are kept: a handle is no pointer that a leak checker could follow. Never destroyed,
+// because their drivers may never be.
 class Events {
  public:
   static Events& of_process() {
@@ -46,7 +46,7 @@ EventHandle CudaDriver::create_timing_event(PlaceId gpu) {
   return create_event(gpu, kEventDefault);
 }
 
-// Where contexts are our own nobody knows yet in which one it will be recorded.
+// With contexts of our own it is not known yet in which one it will be recorded.
 EventHandle CudaDriver::create_event(PlaceId gpu, unsigned flags) {
   const int index = ordinal(gpu);
   Event& event = Events::of_process().make(flags);

@@ -14,12 +14,7 @@ SignalContexts& SignalContexts::of_process() {
 const SignalContexts::Own& SignalContexts::own(Device gpu) {
   const Functions& cuda = DriverLibrary::get().functions;
   Own& made = own_[gpu];
-  if (made.context == nullptr) {
-    const RelaxedCapture relaxed;
-    check(cuda.context_create(&made.context, 0, gpu), "cuCtxCreate");
-    ContextPointer popped = nullptr;
-    cuda.context_pop(&popped);
-  }
+  if (made.context == nullptr) made.context = make_context(gpu);
   if (made.stream == nullptr) {
     const Current current(made.context);
     check(cuda.stream_create(&made.stream, kStreamNonBlocking), "cuStreamCreate");

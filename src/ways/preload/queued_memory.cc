@@ -53,9 +53,12 @@ std::vector<QueuedMemory::CopyPointer> QueuedMemory::copies_of(Address address) 
   return copies;
 }
 
+bool QueuedMemory::may_be_used(Address address) const {
+  return any_.load(std::memory_order_acquire) && !copies_of(address).empty();
+}
+
 // What cannot be waited for has ended with its context.
 void QueuedMemory::wait_for(Address address) noexcept {
-  if (!any_.load(std::memory_order_acquire)) return;
   quietly([&] {
     const std::vector<CopyPointer> copies = copies_of(address);
     for (const CopyPointer& copy : copies) quietly([&] { driver_.synchronize(copy->end); });

@@ -38,7 +38,9 @@ class QueuedMemory {
 
   /// What has just been put into the stream of `gpu` uses these. Errors of the driver.
   void note(const std::vector<MemoryInfo>& memories, StreamHandle stream, PlaceId gpu);
-  /// Blocks until nothing uses the memory that contains `address` any more.
+  /// True if a copy of the memory that contains `address` may not be over.
+  [[nodiscard]] bool may_be_used(Address address) const;
+  /// Blocks until none uses it any more.
   void wait_for(Address address) noexcept;
 
  private:

@@ -86,7 +86,6 @@ Session::Session(const Settings& settings)
       gpus_(opened_.machine().places_of(PlaceKind::gpu)),
       engine_(opened_.make_engine()),
       ordered_(driver_),
-      events_(driver_),
       queued_(driver_),
       executor_(parse_executor(settings.executor)),
       background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
@@ -229,8 +228,9 @@ StreamHandle Session::handle_of(cuda::StreamPointer stream, PlaceId gpu) {
   return opened_.driver().foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
 }
 
-// Copies over several paths may be behind anything: contexts of our own hold up nobody. Windows
-// fill on the host, in the program's call, and that may wait only where the driver's own one does.
+// Copies over several paths may be behind anything: no call and no stream of the program waits for
+// contexts of our own. Windows are filled on the host, in the program's call, and that may wait
+// only where the driver's own call does.
 bool Session::may_begin(const Question& question) {
   const auto& [asked, gpu, ends, decision] = question;
   if (!ends.pageable() || !ends.destination.is_device() || asked.blocking) return true;

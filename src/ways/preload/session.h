@@ -133,7 +133,6 @@ class Session {
   Engine engine_;
   std::mutex ordering_;
   EventSet ordered_;
-  EventPool events_;
   QueuedMemory queued_;
   std::optional<Executor> executor_;
   RecentOutcomes recent_;

@@ -74,16 +74,18 @@ bool Session::make_room() noexcept {
   return driver_.contexts().are_alive() && engine_.make_room(kPatienceForMemory);
 }
 
+// The copy has been made by now: if there can be no event for it, it is waited for at once.
 void Session::note_queued(const CopyCall& call, const std::vector<Ends>& all) {
   std::vector<MemoryInfo> used;
   for (const Ends& ends : all)
     for (const End& end : {ends.source, ends.destination})
       if (end.memory.kind != MemoryKind::pageable) used.push_back(end.memory);
-  queued_.note(used, call.stream, call.stream_gpu);
+  if (!quietly([&] { queued_.note(used, call.stream, call.stream_gpu); }))
+    quietly([&] { driver_.synchronize(call.stream); });
 }
 
 void Session::wait_for_copies_of(Address address) noexcept {
-  if (driver_.contexts().are_alive()) queued_.wait_for(address);
+  if (queued_.may_be_used(address) && driver_.contexts().are_alive()) queued_.wait_for(address);
 }
 
 std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {

@@ -1,12 +1,12 @@
 #pragma once
 // Which of the program's streams may hold something that waits for the program itself.
 //
-// What Polypath puts beside a program's stream starts after what is in it: on other GPUs, in other
-// streams. If that waits for the program (a kernel that looks at a flag, a host function, an event
-// of another stream), so does ours, and a program that first synchronises with one of those GPUs
-// never goes on. The driver's own copy would hold up nobody there. So several paths are taken only
-// behind work that ends by itself: copies, fills, and whatever else is not noted here; or behind
-// none.
+// What Polypath puts beside a program's stream starts after what is in it. If that waits for the
+// program (a kernel that looks at a flag, a host function, an event of another stream), so does
+// ours. Contexts of our own keep that from the program's streams and calls
+// (driver/cuda/contexts.h), but not from each other: a copy that may be held is told from one
+// behind work that ends by itself (copies, fills, all that is not noted here). Windows of pageable
+// memory and batches are not taken behind such work.
 
 #include <array>
 #include <atomic>
@@ -33,9 +33,6 @@ class StreamWatch {
     counter_of(stream).fetch_add(1, std::memory_order_relaxed);
     all_.fetch_add(1, std::memory_order_release);
   }
-
-  /// False if nothing has ever been noted.
-  [[nodiscard]] bool has_noted() const { return all_.load(std::memory_order_acquire) != 0; }
 
   /// Whose work a stream waits for.
   enum class Order {

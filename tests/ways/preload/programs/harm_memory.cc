@@ -62,8 +62,15 @@ void second_gpu_until_full() { until_full(1, copies_of(1)); }
 // It has staging memory for copies of all others.
 void relay_until_full() { until_full(0, copies_of_all_gpus()); }
 
-// Whoever finds no room is told so at once, whatever waits in a stream. What copies that wait are
-// staged in is not given back: so much less is found.
+std::size_t free_on(int gpu) {
+  std::size_t free = 0, total = 0;
+  use(gpu);
+  CHECK(cuMemGetInfo_v2(&free, &total));
+  return free;
+}
+
+// An allocation that finds no room fails at once, also while a stream is held. All is found that was
+// free then; staging memory of copies that are held is not given back.
 void full_while_held() {
   const AllCopies copies = copies_of_all_gpus();
   say_copies(copies, "before");
@@ -75,24 +82,19 @@ void full_while_held() {
   Hold hold(usual_hold(By::function));
   hold.in(stream);
   CHECK(cuMemcpyHtoDAsync_v2(to, from, bytes, stream));
+  const std::size_t piece = options().number("piece", 64 * kMiB);
+  const std::size_t most = free_on(0) / piece;
   const auto allocate = allocation();
   std::vector<CUdeviceptr> all;
   CUdeviceptr memory = 0;
   const bool blocked = blocks(hold, [&] {
-    while (allocate(&memory, options().number("piece", 64 * kMiB)) == 0) all.push_back(memory);
+    while (allocate(&memory, piece) == 0) all.push_back(memory);
   });
   hold.release();
-  std::printf("# allocations: %zu\n", all.size());
+  std::printf("of what was free: %s\n", all.size() + 1 >= most ? "all" : "less");
   say_blocked("they", blocked);
   for (const CUdeviceptr one : all) CHECK(cuMemFree_v2(one));
   say_copies(copies, "after all has been given back");
-}
-
-std::size_t free_on(int gpu) {
-  std::size_t free = 0, total = 0;
-  use(gpu);
-  CHECK(cuMemGetInfo_v2(&free, &total));
-  return free;
 }
 
 // Once nothing has been copied for a while, as much is free as before: Polypath reads at the first
