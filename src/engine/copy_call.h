@@ -59,6 +59,7 @@ enum class Obstacle {
   preparing,   ///< the plan, streams or staging memory are being made in the background
   no_lane,     ///< all lanes hold work that waits for other streams of the program
   queue_full,  ///< the call would have waited for room in a stream
+  reads_peer,  ///< the destination's GPU reads, and what goes by the host would wait for that
 };
 
 /// How a copy was done.

@@ -166,6 +166,8 @@ class Engine {
   [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
   void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
+  [[nodiscard]] bool is_held_up_by_reading(const Decision& decision) const;
+  void leave_reading(Decision& decision);
   [[nodiscard]] static TransferKind kind_of(const Decision& decision);
   [[nodiscard]] bool may_learn(const CopyCall& call) const;
   void heed_experience(Decision& decision);

@@ -19,6 +19,7 @@ using polypath::gpu::store_word;
 
 constexpr unsigned kThreadsOfWarp = 32;
 constexpr unsigned kAllOfWarp = 0xffffffff;
+constexpr int kAtOnce = 3;  // boxes that are looked into at once: those of three other ranks
 constexpr std::uint64_t kMagic = std::uint64_t{0x706f6c79} << 32;
 
 // A thread's part of a line: 16 bytes, of the last one 8 and the flag.
@@ -60,32 +61,58 @@ class Mail {
     if (offset + 8 < bytes) words.second = load_word(message + offset + 8, bytes - offset - 8);
     return words;
   }
-  // To `begin` bytes from the output's begin on, as the message from a rank is long.
-  __device__ void write(std::uint64_t begin, std::uint64_t from, std::uint64_t line,
+  // To `begin` bytes from the output's begin on, where a message of so many bytes lies.
+  __device__ void write(std::uint64_t begin, std::uint64_t bytes, std::uint64_t line,
                         const Words& words) const {
     char* const message = reinterpret_cast<char*>(of_.output) + begin;
-    const std::uint64_t bytes = message_bytes(of_, from, of_.rank), offset = offset_in(line);
+    const std::uint64_t offset = offset_in(line);
     if (offset < bytes) store_word(message + offset, bytes - offset, words.first);
     if (!has_flag() && offset + 8 < bytes)
       store_word(message + offset + 8, bytes - offset - 8, words.second);
   }
 
-  __device__ void send(std::uint64_t to, std::uint64_t line, const Words& words) const {
-    store(line_in(to, of_.rank, line), words);
+  [[nodiscard]] __device__ Words flagged(const Words& words) const {
+    return {words.first, has_flag() ? flag_ : words.second};
   }
-  // All threads of a warp call it together; those without a line do not wait.
-  [[nodiscard]] __device__ Words receive(std::uint64_t from, std::uint64_t line,
-                                         bool has_line) const {
-    const char* const at = line_in(of_.rank, from, line);
-    Words words{0, 0};
+  __device__ void send(std::uint64_t to, std::uint64_t line, const Words& words) const {
+    store(line_in(to, polypath::box_number(to, of_.rank), line), words);
+  }
+  // What came of a line from the ranks of kAtOnce boxes that follow each other, looked for at once:
+  // one look takes as long as one at a single box. All threads of a warp call it together; where a
+  // box is not `wanted`, there is none, or the line is longer than the message, nothing is awaited.
+  template <class Wanted>
+  __device__ void receive(std::uint64_t box, std::uint64_t line, Wanted wanted,
+                          Words (&words)[kAtOnce]) const {
     for (unsigned looks = 1;; ++looks) {
-      if (has_line) words = load(at);
-      const bool arrived = !has_line || !has_flag() || words.second == flag_;
-      if (__all_sync(kAllOfWarp, arrived)) return words;
+      bool arrived = true;
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        words[k] = {0, 0};
+        if (!has_box(box + k) || !wanted(sender_of(box + k))) continue;
+        words[k] = load(line_in(of_.rank, box + k, line));
+        if (has_flag() && words[k].second != flag_) arrived = false;
+      }
+      if (__all_sync(kAllOfWarp, arrived)) return;
       if (looks % polypath::gpu::kPatience == 0 &&
           __any_sync(kAllOfWarp, polypath::gpu::is_abandoned(of_)))
-        return words;
+        return;
     }
+  }
+  // `take(rank, words)` for all ranks in their order.
+  template <class Wanted, class Take>
+  __device__ void receive_from_all(std::uint64_t line, const Words& own, Wanted wanted,
+                                   Take take) const {
+    for (std::uint64_t box = 0; has_box(box); box += kAtOnce) {
+      Words words[kAtOnce];
+      receive(box, line, wanted, words);
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (!has_box(box + k)) continue;
+        if (box + k == of_.rank) take(of_.rank, own);
+        take(sender_of(box + k), words[k]);
+      }
+    }
+    if (of_.rank == of_.ranks - 1) take(of_.rank, own);
   }
 
   __device__ void finish() const { polypath::gpu::finish_call(of_); }
@@ -97,11 +124,14 @@ class Mail {
   [[nodiscard]] static __device__ std::uint64_t offset_in(std::uint64_t line) {
     return line * kLineMessage + threadIdx.x % kThreadsOfLine * sizeof(Words);
   }
-  [[nodiscard]] __device__ char* line_in(std::uint64_t at, std::uint64_t sender,
+  [[nodiscard]] __device__ char* line_in(std::uint64_t at, std::uint64_t box,
                                          std::uint64_t line) const {
-    return reinterpret_cast<char*>(of_.mailboxes[at]) + half_ +
-           polypath::box_number(at, sender) * of_.box + line * kLineBytes +
+    return reinterpret_cast<char*>(of_.mailboxes[at]) + half_ + box * of_.box + line * kLineBytes +
            threadIdx.x % kThreadsOfLine * sizeof(Words);
+  }
+  [[nodiscard]] __device__ bool has_box(std::uint64_t box) const { return box + 1 < of_.ranks; }
+  [[nodiscard]] __device__ std::uint64_t sender_of(std::uint64_t box) const {
+    return box < of_.rank ? box : box + 1;
   }
 
   const MailParameters& of_;
@@ -115,6 +145,13 @@ __device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uin
     if (line < lines_of(message_bytes(of, of.rank, to)))
       mail.send(to, line, of.send_stride != 0 || of.receiver == to ? mail.read(to, line) : own);
   }
+}
+
+// A line of a result; its last eight bytes are the flag.
+__device__ void send_result(const Mail& mail, const MailParameters& of, std::uint64_t line,
+                            const Words& words) {
+  for (std::uint64_t distance = 1; distance < of.ranks; ++distance)
+    mail.send((of.rank + distance) % of.ranks, line, mail.flagged(words));
 }
 
 // One function for all types: with a copy of everything around it for each of them, the code would
@@ -143,49 +180,80 @@ __device__ Words combine(const polypath::gpu::ReductionCode& reduction, const Wo
   return combine_any(reduction, a, b);
 }
 
-// `receive` takes what arrives of a line. All threads of a warp have equally many lines, of which
-// some may not be there, or not in each message.
-template <class Receive>
-__device__ void exchange(const MailParameters& of, Receive receive) {
+// `what(line)` for the lines of this thread. All threads of a warp have equally many, of which some
+// may not be there, or not in each message.
+template <class Do>
+__device__ void for_lines(const MailParameters& of, Do what) {
   constexpr std::uint64_t kLinesOfWarp = kThreadsOfWarp / kThreadsOfLine;
-  const Mail mail(of);
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x / kThreadsOfLine;
   const std::uint64_t lines = lines_of(of.bytes);
-  for (std::uint64_t first = thread / kThreadsOfWarp * kLinesOfWarp; first < lines; first += step) {
-    const std::uint64_t line = first + thread % kThreadsOfWarp / kThreadsOfLine;
-    const Words own = mail.read(of.rank, line);
-    send_to_all(mail, of, line, own);
-    receive(mail, line, own);
-  }
-  mail.finish();
+  for (std::uint64_t first = thread / kThreadsOfWarp * kLinesOfWarp; first < lines; first += step)
+    what(first + thread % kThreadsOfWarp / kThreadsOfLine);
+}
+
+// In the order of the ranks. Messages to one rank are equally long.
+__device__ Words reduced(const Mail& mail, const MailParameters& of, std::uint64_t line,
+                         const Words& own) {
+  const bool has_line = line < lines_of(message_bytes(of, of.rank, of.rank));
+  Words sum{0, 0};
+  mail.receive_from_all(
+      line, own, [&](std::uint64_t) { return has_line; },
+      [&](std::uint64_t from, const Words& words) {
+        sum = from == 0 ? words : combine(polypath::gpu::with_next(of.reduction, from), sum, words);
+      });
+  return sum;
 }
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
     exchange_and_store(const __grid_constant__ MailParameters of) {
-  exchange(of, [&](const Mail& mail, std::uint64_t line, const Words& own) {
-    for (std::uint64_t distance = 0; distance < of.ranks; ++distance) {
-      const std::uint64_t from = (of.rank + distance) % of.ranks;
-      const bool has_line = line < lines_of(message_bytes(of, from, of.rank));
-      const Words words = from == of.rank ? own : mail.receive(from, line, has_line);
-      mail.write(from * of.receive_stride, from, line, words);
-    }
+  const Mail mail(of);
+  const auto bytes = [&](std::uint64_t from) { return message_bytes(of, from, of.rank); };
+  for_lines(of, [&](std::uint64_t line) {
+    const Words own = mail.read(of.rank, line);
+    send_to_all(mail, of, line, own);
+    mail.receive_from_all(
+        line, own, [&](std::uint64_t from) { return line < lines_of(bytes(from)); },
+        [&](std::uint64_t from, const Words& words) {
+          mail.write(from * of.receive_stride, bytes(from), line, words);
+        });
   });
+  mail.finish();
 }
 
-// Messages to one rank are equally long.
 extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
     exchange_and_reduce(const __grid_constant__ MailParameters of) {
-  const std::uint64_t lines = lines_of(message_bytes(of, of.rank, of.rank));
-  exchange(of, [&](const Mail& mail, std::uint64_t line, const Words& own) {
-    const bool has_line = line < lines;
-    Words sum{0, 0};
-    for (std::uint64_t from = 0; from < of.ranks; ++from) {
-      const Words words = from == of.rank ? own : mail.receive(from, line, has_line);
-      sum = from == 0 ? words : combine(polypath::gpu::with_next(of.reduction, from), sum, words);
-    }
-    mail.write(0, of.rank, line, sum);
+  const Mail mail(of);
+  for_lines(of, [&](std::uint64_t line) {
+    const Words own = mail.read(of.rank, line);
+    send_to_all(mail, of, line, own);
+    mail.write(0, message_bytes(of, of.rank, of.rank), line, reduced(mail, of, line, own));
   });
+  mail.finish();
+}
+
+// Each rank reduces the values of its own message's place in the output, and sends the result to
+// all: first all values are on their way, then each line of results as soon as it is there. A box
+// has the lines of the values, then those of the result.
+extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+    exchange_reduce_and_share(const __grid_constant__ MailParameters of) {
+  const Mail mail(of);
+  const std::uint64_t results = lines_of(of.bytes);  // where they begin
+  const auto bytes = [&](std::uint64_t rank) { return message_bytes(of, rank, rank); };
+  for_lines(of, [&](std::uint64_t line) { send_to_all(mail, of, line, {0, 0}); });
+  for_lines(of, [&](std::uint64_t line) {
+    const Words sum = reduced(mail, of, line, mail.read(of.rank, line));
+    mail.write(of.rank * of.receive_stride, bytes(of.rank), line, sum);
+    if (line < lines_of(bytes(of.rank))) send_result(mail, of, results + line, sum);
+  });
+  for_lines(of, [&](std::uint64_t line) {
+    mail.receive_from_all(
+        results + line, {0, 0}, [&](std::uint64_t from) { return line < lines_of(bytes(from)); },
+        [&](std::uint64_t from, const Words& words) {
+          if (from != of.rank) mail.write(from * of.receive_stride, bytes(from), line, words);
+        });
+  });
+  mail.finish();
 }

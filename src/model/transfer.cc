@@ -17,8 +17,8 @@ struct Layout {
 
 class TransferBuilder {
  public:
-  TransferBuilder(const Machine& machine, const TransferShape& shape, int slots, DirectIn direct)
-      : machine_(machine), slots_(slots), direct_(direct), several_(shape.paths.size() > 1) {
+  TransferBuilder(const Machine& machine, const TransferShape& shape, int slots)
+      : machine_(machine), slots_(slots) {
     if (shape.paths.empty()) return;
     const Path& path = shape.paths.front().path;
     const HopId last = path.staged() ? path.second : path.first;
@@ -54,9 +54,7 @@ class TransferBuilder {
     layout.offset = offset;
     const auto [first, second] = shape.path;
     if (!shape.path.staged()) {
-      const bool apart = several_ && direct_ == DirectIn::queue_of_peers &&
-                         machine_.hop(first).kind == HopKind::peer;
-      layout.first = apart ? program_.add(queue_of(machine_, first)) : Program::kCallersQueue;
+      layout.first = Program::kCallersQueue;
       return layout;
     }
     layout.first = program_.add(queue_of(machine_, first));
@@ -109,8 +107,6 @@ class TransferBuilder {
 
   const Machine& machine_;
   int slots_;
-  DirectIn direct_;
-  bool several_;
   std::size_t rounds_ = 0;
   std::vector<Layout> layouts_;
   Program program_;
@@ -139,8 +135,8 @@ Bytes TransferShape::total() const {
   return sum;
 }
 
-Program program_of(const Machine& machine, const TransferShape& shape, int slots, DirectIn direct) {
-  return TransferBuilder(machine, shape, std::max(slots, 1), direct).build();
+Program program_of(const Machine& machine, const TransferShape& shape, int slots) {
+  return TransferBuilder(machine, shape, std::max(slots, 1)).build();
 }
 
 }  // namespace polypath

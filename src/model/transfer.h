@@ -31,23 +31,12 @@ struct TransferShape {
 /// Numbers of a transfer's two buffers.
 constexpr int kSourceBuffer = 0, kDestinationBuffer = 1;
 
-/// Where the direct copy of a transfer over several paths goes. In the program's stream, with the
-/// part through the host in contexts of our own, 512 MiB that a stream of the destination's GPU read
-/// from another GPU took 1.47 times as long as natively (267 instead of 394 GB/s, H200, driver 580,
-/// results/h200x2/own_contexts.json); writes did not. So it goes where the rest goes, which has not
-/// been measured.
-enum class DirectIn {
-  callers_queue,
-  queue_of_peers,  ///< a queue of its own, if it is between two GPUs
-};
-
 /// The program of a transfer: the direct copy in the caller's queue, each hop of a staged path in a
 /// queue of its own. Copies are issued chunk by chunk, the first ones of all paths and then their
 /// second ones, so that every path starts as early as it can. Chunk j goes through slot j mod
 /// `slots` of its path's ring, once the second copy of chunk j - slots has emptied it. Ranges of
 /// bytes are handed out path by path in the order of `shape`, so that each path's is contiguous.
 /// Events are not assigned.
-Program program_of(const Machine& machine, const TransferShape& shape, int slots,
-                   DirectIn direct = DirectIn::callers_queue);
+Program program_of(const Machine& machine, const TransferShape& shape, int slots);
 
 }  // namespace polypath

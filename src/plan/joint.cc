@@ -231,8 +231,7 @@ PlanPointer JointPlanner::plan_of(const Request& request, const JointDraft& chos
   plan->source = wanted.source, plan->destination = wanted.destination;
   plan->bytes = wanted.bytes;
   plan->shape = predictor.shape_of(chosen, transfer);
-  plan->program = program_of(planner_.machine(), plan->shape, planner_.settings().staging_slots,
-                             direct_in(planner_.settings()));
+  plan->program = program_of(planner_.machine(), plan->shape, planner_.settings().staging_slots);
   plan->program.assign_events();
   plan->structure = structure_of(plan->program);
   plan->predicted = chosen.transfers[transfer].prediction.time;

@@ -141,7 +141,7 @@ PlanPointer Planner::make_plan(Request& request) {
 void Planner::finish(const Request& request, const Draft& chosen, Executor executor,
                      Plan& plan) const {
   plan.shape = optimiser(request, executor, request.bytes).shape_of(chosen);
-  plan.program = program_of(machine(), plan.shape, settings_.staging_slots, direct_in(settings_));
+  plan.program = program_of(machine(), plan.shape, settings_.staging_slots);
   plan.program.assign_events();
   plan.structure = structure_of(plan.program);
   plan.predicted = chosen.prediction.time;

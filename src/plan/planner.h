@@ -26,11 +26,6 @@ inline constexpr Bytes kNeverPlannedBelow = 64_KiB;
 /// and these and larger ones always.
 inline constexpr Bytes kAlwaysPlanned = 2_MiB;
 
-/// As the settings have it.
-inline DirectIn direct_in(const Settings& settings) {
-  return settings.own_contexts ? DirectIn::queue_of_peers : DirectIn::callers_queue;
-}
-
 /// Plans transfers on one machine. Not thread-safe; the engine guards it.
 class Planner {
  public:

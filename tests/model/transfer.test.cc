@@ -142,21 +142,6 @@ TEST(TransferProgram, HasAQueuePerHopOfAStagedPath) {
   });
 }
 
-// Beside staged paths only: alone it is the driver's own copy.
-TEST(TransferProgram, HasTheDirectCopyOfPeersInAQueueOfItsOwnIfAsked) {
-  const auto program = [](std::vector<PathShape> paths) {
-    return program_of(fan_machine(), {Executor::stream, std::move(paths)}, 4,
-                      DirectIn::queue_of_peers);
-  };
-
-  const Program several = program({carrying(0, {1000}), carrying(1, {1000})});
-  const Program alone = program({carrying(0, {1000})});
-
-  const Queue& queue = several.queues()[static_cast<std::size_t>(several.nodes()[0].queue)];
-  EXPECT_EQ(queue, queue_of(fan_machine(), fan_path(0).first));
-  EXPECT_EQ(alone.nodes()[0].queue, Program::kCallersQueue);
-}
-
 TEST(TransferProgram, WaitsOnlyForWhatCameBefore) {
   for_random_shapes([](const TransferShape&, int, const Program& program) {
     for (std::size_t n = 0; n < program.nodes().size(); ++n)

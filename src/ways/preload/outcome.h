@@ -33,6 +33,7 @@
   X(pending, "behind work that may wait for the program")                           \
   X(in_use, "beside copies that wait in other streams")                             \
   X(queue_full, "behind as much as a stream takes")                                 \
+  X(reads_peer, "read by the GPU that gets it")                                     \
   X(off, "Polypath is off in this process")                                         \
   X(unsettled, "left unfinished, with an error")                                    \
   X(failed, "several paths failed")

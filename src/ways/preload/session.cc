@@ -45,6 +45,7 @@ Outcome outcome_of(Obstacle obstacle) {
     case Obstacle::preparing: return Outcome::preparing;
     case Obstacle::no_lane: return Outcome::in_use;
     case Obstacle::queue_full: return Outcome::queue_full;
+    case Obstacle::reads_peer: return Outcome::reads_peer;
   }
   return Outcome::failed;
 }
