@@ -12,17 +12,25 @@ constexpr std::size_t kMostWhileHeld = 64;
 // Streams of a GPU get queues of the hardware by turns, of which it has so many (H200, driver 580).
 constexpr std::size_t kQueuesOfHardware = 4;
 
-// A node is a copy, and a wait for each stream of another GPU; waits within a GPU and event records
-// take no room (H200, driver 580, results/h200x2/driver_behaviour.json). Each stream waits for the
-// program's.
+// A node is a copy, a wait for each stream of another GPU, and a record that another GPU awaits:
+// 345 chunks of which each GPU awaits the other one's filled a queue of 1021 (H100, driver 580,
+// results/h100x4/queue_depth.json). Waits within a GPU and records that nobody else awaits take no
+// room (H200, driver 580, results/h200x2/driver_behaviour.json). Each stream waits for the
+// program's, which waits for each.
 std::vector<std::size_t> entries_by_queue(const Program& program) {
   const auto queue_of = [](const Node& node) { return static_cast<std::size_t>(node.queue); };
   const auto gpu_of = [&](const Node& node) { return program.queues()[queue_of(node)].gpu; };
-  std::vector<std::size_t> entries(program.queues().size(), 1);
+  std::vector<std::size_t> entries(program.queues().size(), 2);
+  std::vector<bool> awaited_elsewhere(program.nodes().size());
   for (const Node& node : program.nodes()) {
     ++entries[queue_of(node)];
-    for (const int earlier : program.after(node))
-      if (gpu_of(program.node(earlier)) != gpu_of(node)) ++entries[queue_of(node)];
+    for (const int earlier : program.after(node)) {
+      const Node& awaited = program.node(earlier);
+      if (gpu_of(awaited) == gpu_of(node)) continue;
+      ++entries[queue_of(node)];
+      if (!awaited_elsewhere[static_cast<std::size_t>(earlier)]) ++entries[queue_of(awaited)];
+      awaited_elsewhere[static_cast<std::size_t>(earlier)] = true;
+    }
   }
   return entries;
 }
@@ -39,18 +47,19 @@ std::size_t entries_in_a_stream(const Program& program) {
 // In the fullest queue of the hardware, of which ours have all.
 std::size_t entries_in_a_queue(const Program& program) {
   struct Gpu {
-    std::size_t entries = 0, streams = 0;
+    std::size_t most = 0, streams = 0;
   };
   std::map<PlaceId, Gpu> gpus;
   std::size_t most = 0;
   const std::vector<std::size_t> entries = entries_by_queue(program);
   for (std::size_t queue = 1; queue < entries.size(); ++queue) {
     Gpu& gpu = gpus[program.queues()[queue].gpu];
-    gpu.entries += entries[queue], ++gpu.streams;
-    most = std::max(most, entries[queue]);
+    gpu.most = std::max(gpu.most, entries[queue]), ++gpu.streams;
   }
-  for (const auto& [place, gpu] : gpus)
-    most = std::max(most, gpu.entries / std::min(gpu.streams, kQueuesOfHardware));
+  for (const auto& [place, gpu] : gpus) {
+    const std::size_t in_one = (gpu.streams + kQueuesOfHardware - 1) / kQueuesOfHardware;
+    most = std::max(most, in_one * gpu.most);
+  }
   return most;
 }
 

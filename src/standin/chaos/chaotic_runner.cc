@@ -32,6 +32,8 @@ EntryPointer make_entry(WorkKind kind) {
   auto entry = std::make_shared<Entry>();
   entry->slots = slots_of(kind);
   entry->is_copy = kind == WorkKind::copy;
+  entry->is_record = kind == WorkKind::record;
+  entry->is_wait_elsewhere = kind == WorkKind::wait_elsewhere;
   return entry;
 }
 

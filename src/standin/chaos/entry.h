@@ -12,6 +12,7 @@
 
 namespace polypath::standin::chaos {
 
+struct Channel;
 struct Entry;
 using EntryPointer = std::shared_ptr<Entry>;
 
@@ -22,8 +23,11 @@ struct Entry {
   std::unique_ptr<Job> job;          ///< none: the entry stands for what is before it only
   std::vector<EntryPointer> after;   ///< entries of other queues that come before
   std::optional<Pair> through_host;  ///< the GPUs that a copy goes between in that way
+  std::shared_ptr<Channel> channel;  ///< the one that it is in
   int slots = 0;                     ///< of its channel that it takes
   bool is_copy = false;              ///< as opposed to a graph of them
+  bool is_record = false;
+  bool is_wait_elsewhere = false;  ///< for a record in another context
   bool is_hold = false;  ///< it ends when the program lets it: a function, or a wait for a value
   bool is_function = false;
   bool held = false;  ///< it was enqueued behind a hold, in its stream or by what it waits for

@@ -65,6 +65,7 @@ class Scheduler {
   void run();
   const std::shared_ptr<Channel>& next_channel(ContextPointer context);
   [[nodiscard]] bool fits(const Queue& queue, int slots) const;
+  static void take_room_of_records(const Entry& wait);
   void hold_up(const Queue& own, Entry& entry);
   void draw_priorities();
   Pick pick();

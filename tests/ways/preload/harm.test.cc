@@ -79,6 +79,8 @@ TEST_P(Harm, IsNotDone) {
 }
 
 constexpr Driver kVirtual = Driver::virtual_time, kChaos = Driver::chaos;
+constexpr const char* kManyChunks =
+    "STANDIN_QUEUE_DEPTH=1021 POLYPATH_MIN_CHUNK=128K POLYPATH_STAGING_SLOT=128K";
 
 constexpr Case kCases[] = {
     {"captures", "after_waiting", kVirtual, "bytes=4M"},
@@ -86,6 +88,9 @@ constexpr Case kCases[] = {
     {"depth", "few_large_between", kChaos, "bytes=16M count=60", "STANDIN_QUEUE_DEPTH=1021"},
     {"depth", "few_large_in", kChaos, "bytes=16M count=60", "STANDIN_QUEUE_DEPTH=1021"},
     {"depth", "few_large_out", kChaos, "bytes=16M count=60", "STANDIN_QUEUE_DEPTH=1021"},
+    {"depth", "many_chunks_between", kChaos, "bytes=64M", kManyChunks},
+    {"depth", "many_chunks_in", kChaos, "bytes=64M", kManyChunks},
+    {"depth", "many_chunks_out", kChaos, "bytes=64M", kManyChunks},
     {"depth", "many_small_between", kChaos, "bytes=4M count=900", "STANDIN_QUEUE_DEPTH=1021"},
     {"depth", "many_small_in", kChaos, "bytes=4M count=900", "STANDIN_QUEUE_DEPTH=1021"},
     {"depth", "many_small_out", kChaos, "bytes=4M count=900", "STANDIN_QUEUE_DEPTH=1021"},

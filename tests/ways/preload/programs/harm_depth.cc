@@ -85,14 +85,23 @@ void deep(Way way, std::size_t usual_count, std::size_t usual_bytes) {
 void few_large_out() { deep(Way::out, 20, 512 * kMiB); }
 void few_large_in() { deep(Way::in, 20, 512 * kMiB); }
 void few_large_between() { deep(Way::between, 20, 512 * kMiB); }
+void many_chunks_out() { deep(Way::out, 9, 512 * kMiB); }
+void many_chunks_in() { deep(Way::in, 9, 512 * kMiB); }
+void many_chunks_between() { deep(Way::between, 9, 512 * kMiB); }
 void many_small_out() { deep(Way::out, 200, 4 * kMiB); }
 void many_small_in() { deep(Way::in, 200, 4 * kMiB); }
 void many_small_between() { deep(Way::between, 200, 4 * kMiB); }
 
 const Scenarios kScenarios = {
-    {"few_large_out", {1, few_large_out}},         {"few_large_in", {1, few_large_in}},
-    {"few_large_between", {2, few_large_between}}, {"many_small_out", {1, many_small_out}},
-    {"many_small_in", {1, many_small_in}},         {"many_small_between", {2, many_small_between}},
+    {"few_large_out", {1, few_large_out}},
+    {"few_large_in", {1, few_large_in}},
+    {"few_large_between", {2, few_large_between}},
+    {"many_chunks_out", {1, many_chunks_out}},
+    {"many_chunks_in", {1, many_chunks_in}},
+    {"many_chunks_between", {2, many_chunks_between}},
+    {"many_small_out", {1, many_small_out}},
+    {"many_small_in", {1, many_small_in}},
+    {"many_small_between", {2, many_small_between}},
 };
 
 }  // namespace
