@@ -32,6 +32,7 @@ struct Algorithm {
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
   bool is_kernel = false;  ///< it needs more than the reductions of a driver
+  bool in_turn = false;    ///< it heeds Tuning::in_turn
 
   [[nodiscard]] bool does(Collective collective) const;
   /// True if it has the bits that a request's values have when they are reduced in the fixed order.

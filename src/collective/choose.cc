@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "collective/mail.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "model/program_bound.h"
@@ -35,13 +36,32 @@ bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
          });
 }
 
+// Over NVLink, as far as that was measured, and where all ranks send.
+bool take_turns(const Machine& machine, const CollectiveRequest& request) {
+  return request.size() > 2 && !has_root(request.collective) &&
+         share_a_port(machine, request.ranks) && can_mail(machine, request.ranks, {});
+}
+
 // What programs of copies must gain over one of kernels alone among ranks that are processes.
 // Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
-// (results/h100x2/copies_among_ranks.json). Among four that share ports they take 1.15 to 1.86
-// times as long (results/h100x4/collectives.json), rings 1.13 to 1.39 (collectives_ring.json), and
-// kernels 1.09 at most from 8 MiB to 1 GiB (collectives_chosen.json).
-double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks) {
-  return ranks.size() > 2 && share_a_port(machine, ranks) ? 0.5 : 0.1;
+// (results/h100x2/copies_among_ranks.json). Among four that share ports copies in turn take 1.02 to
+// 1.05 times as long, beside what each turn costs (copies_in_turn.json), rings 1.13 to 1.39
+// (collectives_ring.json), and kernels 1.09 at most from 8 MiB to 1 GiB (collectives_chosen.json).
+double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks, bool in_turn) {
+  if (ranks.size() <= 2 || !share_a_port(machine, ranks)) return 0.1;
+  return in_turn ? 0.05 : 0.5;
+}
+
+// What copies in turn take beside their prediction: GPUs do not go on to their next receivers at
+// the same moment, and until they all have, two send to one. 50 to 67 us for three turns of four
+// GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json); of smaller blocks no
+// more than half of what they take.
+Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) {
+  constexpr Seconds kPerTurn = 20_us;
+  const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);
+  const Seconds block = message_bytes(request) / machine.hop(hop).bandwidth;
+  const Seconds turn = std::min(kPerTurn, block * (0.5 / request.size()));
+  return turn * ((request.size() - 1) * (request.collective == Collective::all_reduce ? 2 : 1));
 }
 
 std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
@@ -213,6 +233,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   draft.tuning.private_memory = options.private_memory;
   draft.tuning.radix = radix;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
+  draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
   const CollectiveRequest played = sample(request, draft.tuning).larger;
   const Program program = build(algorithm, machine_, played, draft.tuning, &routes_);
   const double times = times_of(request, played);
@@ -252,6 +273,7 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
     CollectiveDraft draft = each.draft;
     Seconds give_up = Seconds::infinity();
     draft.tuning.several_paths = true;
+    draft.tuning.in_turn = false;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {
       if (draft.tuning.radix != decision.draft.tuning.radix) continue;
@@ -291,7 +313,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   const bool one_path = !path_choices(machine_, options.paths).front();
   for (Entry& each : entries) {
     if (one_path)
-      each.decision = over_one_path(each.candidates, request, options, best * (1 / each.weight));
+      each.decision = over_one_path(each.candidates, request, options, each.to_beat(best));
     if (!each.decision.at_least) best = std::min(best, each.counted());
   }
   const auto sort = [&] {
@@ -302,7 +324,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   if (path_choices(machine_, options.paths).back()) {
     std::size_t tried = 0;
     for (Entry& each : entries) {
-      const bool hopeful = each.least_by_any_way() * each.weight * kLeastHope < best;
+      const bool hopeful = each.counted(each.least_by_any_way()) * kLeastHope < best;
       const bool is_kernel = each.decision.draft.algorithm->is_kernel;
       if (one_path && (!hopeful || is_kernel || each.decision.at_least || tried == kMostJoint))
         continue;
@@ -321,11 +343,13 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
 // Kernels first, which are played at once, then those that the links allow most.
 std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     const CollectiveRequest& request, const CollectiveOptions& options) {
-  const double of_copies = 1 + least_gain_of_copies(machine_, request.ranks);
+  const bool turns = take_turns(machine_, request);
   std::vector<Entry> entries;
   for (const Algorithm* algorithm : candidates(machine_, request, options)) {
     Entry entry;
-    entry.weight = !are_divided(options) || algorithm->is_kernel ? 1 : of_copies;
+    if (are_divided(options) && !algorithm->is_kernel)
+      entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
+    if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
     for (const int radix : radices_of(*algorithm, request))
       entry.candidates.push_back(candidate_of(*algorithm, radix, request, options));
     if (entry.candidates.empty()) continue;

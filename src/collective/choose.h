@@ -105,10 +105,14 @@ class CollectivePlanner {
   /// An algorithm on its way to a decision.
   struct Entry {
     std::vector<Candidate> candidates;  ///< by radix, at least one
-    double weight = 1;                  ///< its times count so much
+    double weight = 1;                  ///< its times count so much,
+    Seconds more;                       ///< with what they do not have
     AlgorithmDecision decision;
 
-    [[nodiscard]] Seconds counted() const { return decision.draft.predicted * weight; }
+    [[nodiscard]] Seconds counted() const { return counted(decision.draft.predicted); }
+    [[nodiscard]] Seconds counted(Seconds time) const { return (time + more) * weight; }
+    /// The time that counts as much as `best`.
+    [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
     [[nodiscard]] Seconds least_by_any_way() const;
   };

@@ -90,6 +90,12 @@ int Composer::queue(const Queue& queue) {
   return found->second;
 }
 
+Queue Composer::queue_over(HopId hop) {
+  const Queue own = queue_of(machine_, hop);
+  if (!tuning_.in_turn || machine_.hop(hop).kind != HopKind::peer) return own;
+  return in_turn_.try_emplace(own.gpu, own).first->second;
+}
+
 void Composer::add(Node node) {
   const std::array uses = {
       MemoryUse{.slice = node.source, .bytes = node.bytes},
@@ -125,7 +131,7 @@ void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
   Node node;
   node.hop = hop;
   node.source = from, node.destination = to, node.bytes = bytes;
-  node.queue = queue(hop.valid() ? queue_of(machine_, hop) : Queue{{}, place_of(to)});
+  node.queue = queue(hop.valid() ? queue_over(hop) : Queue{{}, place_of(to)});
   if (averages()) counts_.copy(from, to, bytes);
   add(node);
 }
@@ -262,10 +268,14 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
       .values = mail_values(part),
       .shape = mail_shape(mail),
       .duration = in_lines ? driver.mail_latency : driver.parcel_latency};
+  const bool shares = mail.use == MailUse::reduce_and_share;
+  if (shares) call.duration += driver.mail_share_latency;
   const auto all = static_cast<std::uint64_t>(ranks());
   for (int other = 0; other < ranks(); ++other) {
     const Bytes sent = message_bytes(part, rank, other);
-    const double moved = other == rank ? 0 : bytes_on_links(sent, mail.way).real();
+    double moved = other == rank ? 0 : bytes_on_links(sent, mail.way).real();
+    if (shares && other != rank)
+      moved += bytes_on_links(message_bytes(part, rank, rank), mail.way).real();
     const double reached = in_lines ? driver.mail_efficiency : driver.parcel_efficiency;
     const double slower = driver.kernel_efficiency / reached;
     call.memory.push_back({.slice = {*first_mailbox_ + other, {}},
@@ -280,7 +290,8 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
 void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
   (void)first_mailbox();
   const Part whole{{}, mail.message};
-  const MailWay way = mail_way(machine_, request_.ranks, whole.bytes);
+  const bool shares = mail.use == MailUse::reduce_and_share;
+  const MailWay way = shares ? MailWay::lines : mail_way(machine_, request_.ranks, whole.bytes);
   const int count = pieces_of(whole.bytes, mail_room(ranks(), way), request_.element());
   for (int number = 0; number < count; ++number, ++meetings_) {
     const Part piece = this->piece(whole, number, count);

@@ -61,6 +61,8 @@ class Composer {
   [[nodiscard]] Part part(int number, int count) const;
   /// Pieces that messages go into, the largest of which has so many bytes.
   int pieces(Bytes most);
+  /// So many of them go to one rank before those to the next.
+  [[nodiscard]] int pieces_at_a_time() const { return tuning_.in_turn ? kPieceSlots : 1; }
   [[nodiscard]] Part piece(const Part& part, int number, int pieces) const;
 
   /// What is 0 bytes, or is there already, is left out of these.
@@ -94,6 +96,7 @@ class Composer {
   /// Of how many values an average is: of all ranks' at least.
   [[nodiscard]] int averaged() const { return std::max(request_.reduction.values, ranks()); }
   int queue(const Queue& queue);
+  [[nodiscard]] Queue queue_over(HopId hop);
   [[nodiscard]] KernelCall mail_of(int rank, const Mail& mail, Slice from, Slice to) const;
   int first_mailbox();
   Slice slot(HopId filled_over, bool of_a_path);
@@ -129,6 +132,7 @@ class Composer {
   Dependences dependences_;
   ValueCounts counts_;  ///< of an average
   std::map<Queue, int> queues_;
+  std::map<PlaceId, Queue> in_turn_;  ///< each GPU's for all its copies to others
   struct Slots {
     std::vector<int> buffers;
     std::size_t next = 0;

@@ -17,15 +17,23 @@ class RotatedExchange {
         to_all_(composer.request().collective != Collective::all_gather),
         ranks_(composer.ranks()),
         largest_(largest_block()),
-        pieces_(composer.pieces(largest_)) {}
+        through_slots_(to_all_ && composer.request().in_place),
+        pieces_(in_whole_blocks() ? 1 : composer.pieces(largest_)) {}
 
   void compose() {
     for (int rank = 0; rank < ranks_; ++rank)
       composer_.copy(source(rank, rank), target(rank, rank), composer_.request().block(rank, rank));
-    for (int piece = 0; piece < pieces_; ++piece) send(piece);
+    const int at_a_time = composer_.pieces_at_a_time();
+    for (int piece = 0; piece < pieces_; piece += at_a_time)
+      send(piece, std::min(piece + at_a_time, pieces_));
   }
 
  private:
+  // What goes through no slot need not be cut, and whole blocks keep their turns best.
+  [[nodiscard]] bool in_whole_blocks() const {
+    const Tuning& tuning = composer_.tuning();
+    return tuning.in_turn && !tuning.several_paths && !tuning.private_memory && !through_slots_;
+  }
   [[nodiscard]] Bytes largest_block() const {
     Bytes most;
     for (int from = 0; from < ranks_; ++from)
@@ -46,20 +54,20 @@ class RotatedExchange {
   [[nodiscard]] bool is_large(Bytes block) const { return block + block >= largest_; }
 
   // In place an arriving block takes the room of one that is still to be sent, unless it waits.
-  void send(int number) {
-    const bool through_slots = to_all_ && composer_.request().in_place;
+  void send(int begin, int end) {
     std::vector<Message> large, small, kept;
     for (int distance = 1; distance < ranks_; ++distance)
-      for (int from = 0; from < ranks_; ++from) {
-        const int to = (from + distance) % ranks_;
-        const Part block{{}, composer_.request().block(from, to)};
-        const auto [offset, bytes] = composer_.piece(block, number, pieces_);
-        const Slice last = target(from, to, offset);
-        const Slice first = through_slots ? composer_.slot(from, to, bytes) : last;
-        auto& messages = is_large(block.bytes) ? large : small;
-        messages.push_back({source(from, to, offset), first, bytes});
-        if (through_slots) kept.push_back({first, last, bytes});
-      }
+      for (int number = begin; number < end; ++number)
+        for (int from = 0; from < ranks_; ++from) {
+          const int to = (from + distance) % ranks_;
+          const Part block{{}, composer_.request().block(from, to)};
+          const auto [offset, bytes] = composer_.piece(block, number, pieces_);
+          const Slice last = target(from, to, offset);
+          const Slice first = through_slots_ ? composer_.slot(from, to, bytes) : last;
+          auto& messages = is_large(block.bytes) ? large : small;
+          messages.push_back({source(from, to, offset), first, bytes});
+          if (through_slots_) kept.push_back({first, last, bytes});
+        }
     composer_.send(std::move(large));
     composer_.send(std::move(small));
     for (const Message& each : kept) composer_.copy(each.from, each.to, each.bytes);
@@ -69,6 +77,7 @@ class RotatedExchange {
   bool to_all_;
   int ranks_;
   Bytes largest_;
+  bool through_slots_;
   int pieces_;
 };
 
@@ -79,7 +88,8 @@ Algorithm exchange() {
           .sentence = "everybody sends to everybody at once, in rotated order",
           .order = "",
           .collectives = {Collective::all_gather, Collective::all_to_all, Collective::all_to_all_v},
-          .compose = [](Composer& composer) { RotatedExchange(composer).compose(); }};
+          .compose = [](Composer& composer) { RotatedExchange(composer).compose(); },
+          .in_turn = true};
 }
 
 }  // namespace polypath

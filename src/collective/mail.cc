@@ -1,6 +1,7 @@
 #include "collective/mail.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/quietly.h"
 #include "kernels/images.h"
@@ -17,8 +18,19 @@ bool is_nvlink(const Machine& machine, HopId hop) {
   });
 }
 
-MailUse use_of(int number) { return number % 2 == 0 ? MailUse::reduce : MailUse::store; }
-MailWay way_of(int number) { return number / 2 % 2 == 0 ? MailWay::lines : MailWay::parcels; }
+struct WhichMail {
+  MailUse use;
+  MailWay way;
+  bool operator==(const WhichMail&) const = default;
+};
+constexpr std::array kWhichMail = {
+    WhichMail{MailUse::reduce, MailWay::lines}, WhichMail{MailUse::store, MailWay::lines},
+    WhichMail{MailUse::reduce_and_share, MailWay::lines},
+    WhichMail{MailUse::reduce, MailWay::parcels}, WhichMail{MailUse::store, MailWay::parcels}};
+
+const WhichMail& which_of(int number) {
+  return kWhichMail[static_cast<std::size_t>(number) % kWhichMail.size()];
+}
 
 Bytes part_of(Bytes all, int ranks) { return {all.value / static_cast<std::uint64_t>(ranks)}; }
 
@@ -44,8 +56,9 @@ Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes 
 }  // namespace
 
 int mail_kernel_number(PlaceId gpu, MailUse use, MailWay way) {
-  return static_cast<int>(4 * gpu.index()) + (way == MailWay::lines ? 0 : 2) +
-         (use == MailUse::reduce ? 0 : 1);
+  const auto* const found = std::ranges::find(kWhichMail, WhichMail{use, way});
+  return static_cast<int>(kWhichMail.size() * gpu.index()) +
+         static_cast<int>(found - kWhichMail.begin());
 }
 
 Bytes mail_room(int ranks, MailWay way) {
@@ -53,8 +66,15 @@ Bytes mail_room(int ranks, MailWay way) {
 }
 
 Bytes mail_box(int ranks, const Mail& mail) {
-  const bool few = mail.way == MailWay::parcels && mail.message <= part_of(kFewParcels, ranks);
+  const Bytes lines = mail_room(ranks, MailWay::lines);
+  if (mail.way == MailWay::lines)
+    return std::max(box_for(lines), box_for_sharing({lines.value / 2}));
+  const bool few = mail.message <= part_of(kFewParcels, ranks);
   return box_for(few ? part_of(kFewParcels, ranks) : mail_room(ranks, mail.way), mail.way);
+}
+
+bool can_share(int ranks, Bytes message) {
+  return message + message <= mail_room(ranks, MailWay::lines);
 }
 
 MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
@@ -78,6 +98,9 @@ bool has_mail_kernels(const Driver& driver) {
   return driver.name() == "sim" || has_kernel_images();
 }
 
+MailKernels::MailKernels(Driver& driver, const Machine& machine)
+    : driver_(driver), handles_(kWhichMail.size() * machine.places.size()) {}
+
 MailKernels::~MailKernels() {
   for (const KernelHandle kernel : handles_)
     if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
@@ -89,7 +112,8 @@ void MailKernels::prepare(const Program& program) {
     const KernelCall& call = program.call_of(node);
     KernelHandle& kernel = handles_[static_cast<std::size_t>(call.kernel)];
     if (kernel.value == 0)
-      kernel = driver_.load_kernel(call.gpu, mail_kernel(use_of(call.kernel), way_of(call.kernel)));
+      kernel = driver_.load_kernel(
+          call.gpu, mail_kernel(which_of(call.kernel).use, which_of(call.kernel).way));
   }
 }
 

@@ -21,6 +21,8 @@ Bytes mail_room(int ranks, MailWay way);
 /// The box of messages that are no larger: one of two sizes for parcels, so that there are no more
 /// than two mailboxes.
 Bytes mail_box(int ranks, const Mail& mail);
+/// True if a kernel can reduce and share messages as large as that.
+bool can_share(int ranks, Bytes message);
 /// Lines or parcels, whichever are over first by the machine's numbers and the hop between the
 /// first two ranks.
 MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
@@ -40,8 +42,7 @@ bool has_mail_kernels(const Driver& driver);
 /// The kernels that are loaded. They are unloaded with it: nothing queued may use them then.
 class MailKernels {
  public:
-  MailKernels(Driver& driver, const Machine& machine)
-      : driver_(driver), handles_(4 * machine.places.size()) {}
+  MailKernels(Driver& driver, const Machine& machine);
   MailKernels(const MailKernels&) = delete;
   MailKernels& operator=(const MailKernels&) = delete;
   ~MailKernels();

@@ -1,5 +1,6 @@
-// Two kernels per GPU, one after the other: by the first each sends every other one its values of
-// that one's part, and reduces those of its own; by the second each sends its results to all.
+// Each rank sends every other one its values of that one's part, reduces those of its own, and
+// sends the result to all. One kernel per GPU does it while the mailboxes hold both, else two, one
+// after the other.
 //
 // Of a message of S bytes each of n ranks sends 2(n−1)/n·S, where the one kernel of `oneshot` sends
 // (n−1)·S: less for more than two, for twice the latency. Parts are ⌈E/n⌉ elements, the last ones
@@ -21,15 +22,21 @@ Bytes largest_part(const CollectiveRequest& request) {
 void compose_twoshot(Composer& composer) {
   const CollectiveRequest& request = composer.request();
   const Bytes part = largest_part(request), all = request.part();
+  const auto input = [&](int rank) { return composer.input(rank); };
+  const auto output = [&](int rank) { return composer.output(rank); };
+  if (can_share(composer.ranks(), part)) {
+    const Mail shared{
+        .use = MailUse::reduce_and_share, .message = part, .stride = part, .end = all};
+    return composer.exchange(shared, input, output);
+  }
   const auto own = [&](int rank) {
     return composer.output(rank, std::min(part * static_cast<std::uint64_t>(rank), all));
   };
   const Mail values{.use = MailUse::reduce, .message = part, .stride = part, .end = all};
-  composer.exchange(
-      values, [&](int rank) { return composer.input(rank); }, own);
+  composer.exchange(values, input, own);
   const Mail results{
       .use = MailUse::store, .message = part, .stride = part, .end = all, .same_for_all = true};
-  composer.exchange(results, own, [&](int rank) { return composer.output(rank); });
+  composer.exchange(results, own, output);
 }
 
 bool can_twoshot(const Machine& machine, const CollectiveRequest& request) {
@@ -39,14 +46,15 @@ bool can_twoshot(const Machine& machine, const CollectiveRequest& request) {
 }  // namespace
 
 Algorithm twoshot() {
-  return {.name = "twoshot",
-          .sentence = "one kernel per GPU reduces its part of what all send, a second one sends it",
-          .order = kRankOrder,
-          .collectives = {Collective::all_reduce},
-          .compose = compose_twoshot,
-          .can = can_twoshot,
-          .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed",
-          .is_kernel = true};
+  return {
+      .name = "twoshot",
+      .sentence = "a kernel per GPU reduces its part of what all send, and it or another sends it",
+      .order = kRankOrder,
+      .collectives = {Collective::all_reduce},
+      .compose = compose_twoshot,
+      .can = can_twoshot,
+      .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed",
+      .is_kernel = true};
 }
 
 }  // namespace polypath

@@ -46,13 +46,11 @@ Hops::~Hops() {
   auto& [streams, rings] = parts_;
   std::erase_if(rings, [](const auto& entry) { return !entry.second; });
   std::erase_if(streams, [](const auto& entry) { return !entry.second; });
-  for (auto& [hop, ring] : rings) {
-    const auto stream = streams.find(queue_of(machine_, hop));
-    // The hop's own stream already waits for the ring's last use.
-    if (stream != streams.end() && !wait_for(stream->second->stream)) ring->lost = true;
-  }
+  // The streams that use a ring already wait for its last use.
+  bool all_done = true;
+  for (auto& [queue, stream] : streams) all_done &= wait_for(stream->stream);
+  for (auto& [hop, ring] : rings) ring->lost |= !all_done;
   rings.clear();
-  for (auto& [queue, stream] : streams) (void)wait_for(stream->stream);
   streams.clear();
 }
 

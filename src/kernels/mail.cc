@@ -11,8 +11,9 @@
 namespace polypath {
 namespace {
 
-// More do not gain anything on an H200 (results/h200x2/kernels.json).
-constexpr std::uint64_t kMostLineBlocks = 96;
+// More do not gain anything on an H200 (results/h200x2/kernels.json). Blocks of half as many
+// threads take up to 0.5 us less for small messages (results/h100x4/lines.json).
+constexpr std::uint64_t kLineThreads = 256, kMostLineBlocks = 192;
 // 64 take 1.13 times as long as 132 for parcels (results/h100x2/parcels.json), and so many find
 // room at the same time on an H100 or H200. Parcels of 32 KiB are the best of 16 to 64.
 constexpr std::uint64_t kMostParcelBlocks = 128;
@@ -40,15 +41,25 @@ class HostMail {
       if (to != of_.rank) write({input(to), message_bytes(of_, of_.rank, to)}, box(to, of_.rank));
   }
   void reduce() const {
-    const Bytes bytes{message_bytes(of_, of_.rank, of_.rank)};
-    if (bytes.value == 0) return;
-    std::vector<std::byte> sum = message(0);
-    for (std::uint64_t from = 1; from < of_.ranks; ++from) {
-      const Reduction next =
-          reduction_of(code_of_mail(of_.reduction), values_of_mail(of_.reduction, from));
-      reduce_on_host(next, sum.data(), message(from).data(), bytes);
+    const auto value = [&](std::uint64_t from) { return message(from); };
+    const std::vector<std::byte> sum = reduced(value, message_bytes(of_, of_.rank, of_.rank));
+    std::copy(sum.begin(), sum.end(), memory_[1]);
+  }
+  // Every rank reduces all, of values in the others' mailboxes: a kernel of a GPU sends each line
+  // of its result when it is there, but here all meet only once. What has no place in a mailbox,
+  // the values that a rank would send to itself, is sent to all in place of its result.
+  void send_to_be_shared() const {
+    send();
+    const std::uint64_t bytes = message_bytes(of_, of_.rank, of_.rank);
+    for (std::uint64_t to = 0; to < of_.ranks; ++to)
+      if (to != of_.rank) write({input(of_.rank), bytes}, result_box(to, of_.rank));
+  }
+  void reduce_and_share() const {
+    for (std::uint64_t part = 0; part < of_.ranks; ++part) {
+      const auto value = [&](std::uint64_t from) { return value_of(part, from); };
+      const std::vector<std::byte> sum = reduced(value, message_bytes(of_, part, part));
+      std::copy(sum.begin(), sum.end(), memory_[1] + part * of_.receive_stride);
     }
-    std::memcpy(memory_[1], sum.data(), sum.size());
   }
   // In place this rank's own is where it goes.
   void store() const {
@@ -109,6 +120,30 @@ class HostMail {
     return message;
   }
 
+  // Of `bytes` bytes from each rank, in the order of the ranks.
+  template <class Value>
+  [[nodiscard]] std::vector<std::byte> reduced(Value value, std::uint64_t bytes) const {
+    if (bytes == 0) return {};
+    std::vector<std::byte> sum = value(0);
+    for (std::uint64_t from = 1; from < of_.ranks; ++from) {
+      const Reduction next =
+          reduction_of(code_of_mail(of_.reduction), values_of_mail(of_.reduction, from));
+      reduce_on_host(next, sum.data(), value(from).data(), Bytes{bytes});
+    }
+    return sum;
+  }
+
+  // A rank's values of a part: in the mailbox of the rank that reduces it.
+  [[nodiscard]] std::vector<std::byte> value_of(std::uint64_t part, std::uint64_t from) const {
+    const std::uint64_t bytes = message_bytes(of_, part, part);
+    if (from != part) return read(box(part, from), bytes);
+    if (part != of_.rank) return read(result_box(of_.rank, part), bytes);
+    return {input(part), input(part) + bytes};
+  }
+  [[nodiscard]] std::byte* result_box(std::uint64_t at, std::uint64_t from) const {
+    return box(at, from) + box_bytes(of_.bytes);
+  }
+
   [[nodiscard]] std::byte* mailbox(std::uint64_t rank) const { return memory_[2 + rank]; }
   [[nodiscard]] std::byte* box(std::uint64_t at, std::uint64_t from) const {
     return mailbox(at) + half_ + box_number(at, from) * of_.box;
@@ -139,6 +174,30 @@ void store(std::span<std::byte* const> memory, std::span<const std::uint64_t> va
   const HostMail mail(memory, values);
   mail.store(), mail.finish();
 }
+void send_to_be_shared(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
+  HostMail(memory, values).send_to_be_shared();
+}
+void reduce_and_share(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
+  const HostMail mail(memory, values);
+  mail.reduce_and_share(), mail.finish();
+}
+
+const char* verb_of(MailUse use) {
+  switch (use) {
+    case MailUse::reduce: return "_and_reduce";
+    case MailUse::store: return "_and_store";
+    case MailUse::reduce_and_share: return "_reduce_and_share";
+  }
+  return "";
+}
+HostKernel after_meeting_of(MailUse use) {
+  switch (use) {
+    case MailUse::reduce: return reduce;
+    case MailUse::store: return store;
+    case MailUse::reduce_and_share: return reduce_and_share;
+  }
+  return {};
+}
 
 Bytes stride_to(const MailCall& call, int message) {
   return call.mail.stride * static_cast<std::uint64_t>(message);
@@ -147,12 +206,11 @@ Bytes stride_to(const MailCall& call, int message) {
 }  // namespace
 
 Kernel mail_kernel(MailUse use, MailWay way) {
-  const bool reduces = use == MailUse::reduce, in_lines = way == MailWay::lines;
-  return {.name = std::string(in_lines ? "exchange" : "exchange_parcels") +
-                  (reduces ? "_and_reduce" : "_and_store"),
+  const bool in_lines = way == MailWay::lines;
+  return {.name = std::string(in_lines ? "exchange" : "exchange_parcels") + verb_of(use),
           .image = std::string(kernel_image(in_lines ? "mail" : "parcels")),
-          .on_host = send,
-          .after_meeting = reduces ? reduce : store,
+          .on_host = use == MailUse::reduce_and_share ? send_to_be_shared : send,
+          .after_meeting = after_meeting_of(use),
           .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
 }
 
@@ -195,8 +253,9 @@ Bytes bytes_read(const MailCall& call) {
 
 Bytes bytes_written(const MailCall& call) {
   Bytes end;
+  const bool shares = call.mail.use == MailUse::reduce_and_share;
   for (int from = 0; from < call.ranks; ++from) {
-    const Bytes bytes = message_bytes(call, from, call.rank);
+    const Bytes bytes = message_bytes(call, from, shares ? from : call.rank);
     const Bytes begin = call.mail.use == MailUse::reduce ? Bytes{} : stride_to(call, from);
     if (bytes.value > 0) end = std::max(end, begin + bytes);
   }
@@ -204,13 +263,13 @@ Bytes bytes_written(const MailCall& call) {
 }
 
 LaunchShape mail_shape(const Mail& mail) {
-  constexpr std::uint64_t kLinesOfBlock = kMailThreads / kThreadsOfLine;
+  constexpr std::uint64_t kLinesOfBlock = kLineThreads / kThreadsOfLine;
   const bool in_lines = mail.way == MailWay::lines;
   const std::uint64_t blocks = in_lines ? divided_up(lines_of(mail.message.value), kLinesOfBlock)
                                         : parcels_of(mail.message.value, parcel_of(mail).value);
   const std::uint64_t most = in_lines ? kMostLineBlocks : kMostParcelBlocks;
   return {.blocks = static_cast<unsigned>(std::min(blocks, most)),
-          .threads_per_block = kMailThreads};
+          .threads_per_block = in_lines ? static_cast<unsigned>(kLineThreads) : kMailThreads};
 }
 
 // Rounds of all blocks, and what is left of each for one block.
@@ -225,6 +284,8 @@ Bytes parcel_of(const Mail& mail) {
 Bytes box_for(Bytes message, MailWay way) {
   return {way == MailWay::lines ? box_bytes(message.value) : parcel_box_bytes(message.value)};
 }
+
+Bytes box_for_sharing(Bytes message) { return {2 * box_bytes(message.value)}; }
 
 Bytes bytes_on_links(Bytes message, MailWay way) {
   return way == MailWay::lines ? box_for(message) : message;

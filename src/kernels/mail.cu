@@ -83,15 +83,20 @@ class Mail {
   template <class Wanted>
   __device__ void receive(std::uint64_t box, std::uint64_t line, Wanted wanted,
                           Words (&words)[kAtOnce]) const {
+    bool is_wanted[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      words[k] = {0, 0};
+      is_wanted[k] = has_box(box + k) && wanted(sender_of(box + k));
+    }
     for (unsigned looks = 1;; ++looks) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        if (is_wanted[k]) words[k] = load(line_in(of_.rank, box + k, line));
       bool arrived = true;
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        words[k] = {0, 0};
-        if (!has_box(box + k) || !wanted(sender_of(box + k))) continue;
-        words[k] = load(line_in(of_.rank, box + k, line));
-        if (has_flag() && words[k].second != flag_) arrived = false;
-      }
+      for (int k = 0; k < kAtOnce; ++k)
+        arrived &= !is_wanted[k] || !has_flag() || words[k].second == flag_;
       if (__all_sync(kAllOfWarp, arrived)) return;
       if (looks % polypath::gpu::kPatience == 0 &&
           __any_sync(kAllOfWarp, polypath::gpu::is_abandoned(of_)))
@@ -115,6 +120,11 @@ class Mail {
     if (of_.rank == of_.ranks - 1) take(of_.rank, own);
   }
 
+  // The rank at a distance, less than twice the ranks, after this one.
+  [[nodiscard]] __device__ std::uint64_t after(std::uint64_t distance) const {
+    const std::uint64_t rank = of_.rank + distance;
+    return rank < of_.ranks ? rank : rank - of_.ranks;
+  }
   __device__ void finish() const { polypath::gpu::finish_call(of_); }
 
  private:
@@ -138,12 +148,22 @@ class Mail {
   std::uint64_t flag_, half_;
 };
 
+// Some ranks' messages are read before the first is sent, so that nobody waits for memory between.
 __device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uint64_t line,
                             const Words& own) {
-  for (std::uint64_t distance = 1; distance < of.ranks; ++distance) {
-    const std::uint64_t to = (of.rank + distance) % of.ranks;
-    if (line < lines_of(message_bytes(of, of.rank, to)))
-      mail.send(to, line, of.send_stride != 0 || of.receiver == to ? mail.read(to, line) : own);
+  for (std::uint64_t distance = 1; distance < of.ranks; distance += kAtOnce) {
+    Words words[kAtOnce];
+    bool goes[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const std::uint64_t to = mail.after(distance + k);
+      goes[k] = distance + k < of.ranks && line < lines_of(message_bytes(of, of.rank, to));
+      words[k] = own;
+      if (goes[k] && (of.send_stride != 0 || of.receiver == to)) words[k] = mail.read(to, line);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      if (goes[k]) mail.send(mail.after(distance + k), line, words[k]);
   }
 }
 
@@ -151,7 +171,7 @@ __device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uin
 __device__ void send_result(const Mail& mail, const MailParameters& of, std::uint64_t line,
                             const Words& words) {
   for (std::uint64_t distance = 1; distance < of.ranks; ++distance)
-    mail.send((of.rank + distance) % of.ranks, line, mail.flagged(words));
+    mail.send(mail.after(distance), line, mail.flagged(words));
 }
 
 // One function for all types: with a copy of everything around it for each of them, the code would

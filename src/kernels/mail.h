@@ -19,7 +19,13 @@
 namespace polypath {
 
 /// What happens to the messages that arrive.
-enum class MailUse { reduce, store };
+enum class MailUse {
+  reduce,
+  store,
+  /// They are reduced, and the result goes to all, who store the results side by side: each rank's
+  /// where the message to it was. In lines only.
+  reduce_and_share,
+};
 
 /// How messages go: see mailbox_layout.h.
 enum class MailWay { lines, parcels };
@@ -62,6 +68,8 @@ LaunchShape mail_shape(const Mail& mail);
 Bytes parcel_of(const Mail& mail);
 /// What a message takes of a box; of the links it takes no more than that.
 Bytes box_for(Bytes message, MailWay way = MailWay::lines);
+/// The same of a message whose result goes to all.
+Bytes box_for_sharing(Bytes message);
 /// What a message takes of the links.
 Bytes bytes_on_links(Bytes message, MailWay way);
 

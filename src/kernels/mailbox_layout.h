@@ -97,7 +97,7 @@ POLYPATH_ON_BOTH constexpr std::uint64_t parcels_of(std::uint64_t message, std::
   return message == 0 ? 1 : (message + parcel - 1) / parcel;
 }
 
-inline constexpr unsigned kMailThreads = 512;  ///< of a block
+inline constexpr unsigned kMailThreads = 512;  ///< of a block at most
 inline constexpr unsigned kThreadsOfLine = 8;
 
 }  // namespace polypath

@@ -47,6 +47,7 @@ const std::vector<DriverField>& driver_fields() {
       time("flag_call", &D::flag_call),
       time("flag_latency", &D::flag_latency),
       time("mail_latency", &D::mail_latency),
+      time("mail_share_latency", &D::mail_share_latency),
       {"mail_efficiency", &D::mail_efficiency, 0.01, 1},
       time("parcel_latency", &D::parcel_latency),
       {"parcel_efficiency", &D::parcel_efficiency, 0.01, 1},

@@ -66,7 +66,8 @@ TEST(AllToAllV, IsRightForAnyCounts) {
     expect_right(machine, find_algorithm("exchange"), request,
                  {.piece = {random.between(64, 16'384)},
                   .several_paths = random.chance(30),
-                  .private_memory = random.chance(30)},
+                  .private_memory = random.chance(30),
+                  .in_turn = random.chance(30)},
                  {random.between(0, 16)});
   }
 }

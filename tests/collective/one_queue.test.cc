@@ -72,7 +72,8 @@ Drawn draw(Random& random, const Machine& machine, EntryAwaits entries) {
   const Algorithm algorithm = random.pick(able);
   const Tuning tuning{.piece = {random.between(65'536, 1'048'576)},
                       .several_paths = random.chance(50),
-                      .private_memory = random.chance(20)};
+                      .private_memory = random.chance(20),
+                      .in_turn = random.chance(30)};
   Routes routes(machine, collective_settings());
   const Program whole = build(algorithm, machine, request, tuning, &routes);
   return {project(machine, whole, request.ranks, RankMemorySizes{}.flags_per_pair, entries),

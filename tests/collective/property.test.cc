@@ -36,7 +36,8 @@ TEST(AnyCollective, IsRight) {
     expect_right(machine, algorithm, request,
                  {.piece = {random.between(1, 32'768)},
                   .radix = random.integer(2, 8),
-                  .several_paths = random.chance(15)},
+                  .several_paths = random.chance(15),
+                  .in_turn = random.chance(30)},
                  {random.between(0, 16)});
   }
 }

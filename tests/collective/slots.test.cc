@@ -67,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Kind{"binary", {.piece = kSlot}}, Kind{"ternary", {.piece = kSlot, .radix = 3}},
                     Kind{"octal", {.piece = kSlot, .radix = 8}},
                     Kind{"private_memory", {.piece = kSlot, .private_memory = true}},
+                    Kind{"in_turn", {.piece = kSlot, .in_turn = true}},
                     Kind{"several_paths", {.piece = kSlot, .several_paths = true}}),
     [](const auto& info) { return info.param.name; });
 

@@ -3,6 +3,7 @@
 //
 //   store:  rank j's output has m(i, j) of every i, each `stride` bytes behind the one before it
 //   reduce: rank j's output is m(0, j) + m(1, j) + …
+//   reduce and share: every rank's output has those sums of every j, where m(i, j) was in the input
 
 #include <algorithm>
 #include <cstring>
@@ -57,24 +58,42 @@ std::pair<std::size_t, std::size_t> sent(const Mail& mail, int from, int to) {
   return mail.same_for_all ? std::pair{std::size_t{0}, end - begin} : std::pair{begin, end};
 }
 
-Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call, Reduction step) {
+// m(0, to) + m(1, to) + … from where m(i, to) is in the input.
+void add_sum(Elements& output, std::size_t at, const Mail& mail, int ranks, int to,
+             std::size_t call, Reduction step) {
   step.values = ranks;
-  Elements output(room_of(mail, ranks), kUntouched);
   for (int from = 0; from < ranks; ++from) {
-    const auto [begin, end] = sent(mail, from, rank);
+    const auto [begin, end] = sent(mail, from, to);
     const Elements input = input_of(mail, ranks, from, call);
-    const bool adds = mail.use == MailUse::reduce && from > 0;
-    const std::size_t at =
-        mail.use == MailUse::store ? static_cast<std::size_t>(from) * elements_in(mail.stride) : 0;
     step.into = from;
     const auto into = output.begin() + static_cast<std::ptrdiff_t>(at);
     const auto first = input.begin() + static_cast<std::ptrdiff_t>(begin);
-    if (!adds) std::copy_n(first, end - begin, into);
+    if (from == 0) std::copy_n(first, end - begin, into);
     else if (end > begin)
       reduce_on_host(step, reinterpret_cast<std::byte*>(&*into),
                      reinterpret_cast<const std::byte*>(&*first), Bytes{(end - begin) * kElement});
   }
+}
+
+Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call, Reduction step) {
+  Elements output(room_of(mail, ranks), kUntouched);
+  if (mail.use == MailUse::reduce) add_sum(output, 0, mail, ranks, rank, call, step);
+  if (mail.use == MailUse::reduce_and_share)
+    for (int part = 0; part < ranks; ++part)
+      add_sum(output, sent(mail, 0, part).first, mail, ranks, part, call, step);
+  for (int from = 0; from < ranks && mail.use == MailUse::store; ++from) {
+    const auto [begin, end] = sent(mail, from, rank);
+    const Elements input = input_of(mail, ranks, from, call);
+    const std::size_t at = static_cast<std::size_t>(from) * elements_in(mail.stride);
+    std::copy_n(input.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
+                output.begin() + static_cast<std::ptrdiff_t>(at));
+  }
   return output;
+}
+
+Bytes box_of(const Mail& mail) {
+  return mail.use == MailUse::reduce_and_share ? box_for_sharing(mail.message)
+                                               : box_for(mail.message, mail.way);
 }
 
 }  // namespace
@@ -92,6 +111,7 @@ void DriverMail::SetUp() {
 
 void DriverMail::expect_exchanged(Mail mail, int ranks, Bytes offset) {
   for (const MailWay way : {MailWay::lines, MailWay::parcels}) {
+    if (mail.use == MailUse::reduce_and_share && way == MailWay::parcels) continue;
     mail.way = way;
     expect_exchanged_so(mail, ranks, offset);
   }
@@ -99,8 +119,7 @@ void DriverMail::expect_exchanged(Mail mail, int ranks, Bytes offset) {
 
 // Of one rank: its inputs and outputs for all calls.
 RankOnGpu DriverMail::make_rank(const Mail& mail, int ranks, int rank, Bytes offset) {
-  const Bytes mailbox{
-      mailbox_bytes(static_cast<std::uint64_t>(ranks), box_for(mail.message, mail.way).value)};
+  const Bytes mailbox{mailbox_bytes(static_cast<std::uint64_t>(ranks), box_of(mail).value)};
   RankOnGpu made{stream(gpu()), driver().allocate_zeros(gpu(), mailbox)};
   memory_.push_back(made.mailbox);
   const auto behind_offset = [&](const Elements& elements) {
@@ -122,11 +141,8 @@ void DriverMail::run_call(KernelHandle used, const Mail& mail, const std::vector
   const auto ranks = static_cast<int>(all.size());
   Reduction reduction = reduction_;
   reduction.values = ranks;
-  const MailCall part{.mail = mail,
-                      .reduction = reduction,
-                      .rank = rank,
-                      .ranks = ranks,
-                      .box = box_for(mail.message, mail.way)};
+  const MailCall part{
+      .mail = mail, .reduction = reduction, .rank = rank, .ranks = ranks, .box = box_of(mail)};
   KernelRequest request{.kernel = used,
                         .gpu = gpu(),
                         .memory = {{own.inputs[call], gpu(), bytes_read(part)},
@@ -222,6 +238,21 @@ TEST_P(DriverMail, EachRankGetsTheSumOfItsPart) {
         {.use = MailUse::reduce, .message = part, .stride = part, .end = Bytes{kElement} * count},
         4);
   }
+}
+
+// The last parts are shorter, or empty, here too.
+TEST_P(DriverMail, EveryRankGetsTheSumsOfAllParts) {
+  for (const std::uint64_t count :
+       {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1000}, std::uint64_t{400'001}})
+    for (const int ranks : {2, 3, 4, 5}) {
+      const auto parts = static_cast<std::uint64_t>(ranks);
+      const Bytes part = Bytes{kElement} * ((count + parts - 1) / parts);
+      expect_exchanged({.use = MailUse::reduce_and_share,
+                        .message = part,
+                        .stride = part,
+                        .end = Bytes{kElement} * count},
+                       ranks, Bytes{count % 16 * kElement});
+    }
 }
 
 TEST_P(DriverMail, EveryRankGetsAllPartsSideBySide) {

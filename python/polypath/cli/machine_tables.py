@@ -178,6 +178,7 @@ FOUND_OF_THE_DRIVER = {
     "flag_call": "a call that writes or awaits a flag takes the thread",
     "flag_latency": "  until the other GPU has seen it",
     "mail_latency": "a kernel that exchanges messages takes",
+    "mail_share_latency": "more if it shares what it has reduced",
     "mail_efficiency": "  part of a link that its lines reach",
     "parcel_latency": "the same of messages in parcels",
     "parcel_efficiency": "  part of a link that they reach",

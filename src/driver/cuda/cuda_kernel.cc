@@ -32,6 +32,8 @@ void check_image(const Functions& cuda, Result result, const std::string& name, 
 // Kernels that wait for those of other GPUs leave some multiprocessors free: else two of them that
 // run at the same time, in another order on each GPU, might wait for each other for good.
 constexpr int kFreeMultiprocessors = 4;
+// Of their threads so many fit on a multiprocessor, with up to 128 registers each.
+constexpr unsigned kThreadsThatFit = 512;
 
 unsigned most_that_meet(const Functions& cuda, int gpu) {
   int all = 0;
@@ -55,8 +57,10 @@ KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, FunctionPointer fun
   extra_ = {kParameterBuffer, first, kParameterBufferSize, &bytes_, kParametersEnd};
   parameters_.function = function;
   parameters_.blocks[0] = request.shape.blocks;
-  if (request.meeting && kernel.most_that_meet > 0)
-    parameters_.blocks[0] = std::min(parameters_.blocks[0], kernel.most_that_meet);
+  if (request.meeting && kernel.most_that_meet > 0) {
+    const unsigned in_one = std::max(kThreadsThatFit / request.shape.threads_per_block, 1U);
+    parameters_.blocks[0] = std::min(parameters_.blocks[0], kernel.most_that_meet * in_one);
+  }
   parameters_.threads_per_block[0] = request.shape.threads_per_block;
   parameters_.extra = extra_.data();
 }
