@@ -38,18 +38,20 @@ bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
 
 // Over NVLink, as far as that was measured, and where all ranks send.
 bool take_turns(const Machine& machine, const CollectiveRequest& request) {
-  return request.size() > 2 && !has_root(request.collective) &&
+  constexpr Bytes kSmallestBlock = 4_MiB;  // of smaller ones the waits count more
+  const Bytes blocks = kSmallestBlock * static_cast<std::uint64_t>(request.size());
+  return request.size() > 2 && !has_root(request.collective) && message_bytes(request) >= blocks &&
          share_a_port(machine, request.ranks) && can_mail(machine, request.ranks, {});
 }
 
 // What programs of copies must gain over one of kernels alone among ranks that are processes.
 // Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
-// (results/h100x2/copies_among_ranks.json). Among four that share ports copies in turn take 1.02 to
-// 1.05 times as long, beside what each turn costs (copies_in_turn.json), rings 1.13 to 1.39
+// (results/h100x2/copies_among_ranks.json). Among four that share ports copies in turn take as
+// long, beside what each turn costs (results/h100x4/copies_in_turn.json), rings 1.13 to 1.39 times
 // (collectives_ring.json), and kernels 1.09 at most from 8 MiB to 1 GiB (collectives_chosen.json).
 double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks, bool in_turn) {
   if (ranks.size() <= 2 || !share_a_port(machine, ranks)) return 0.1;
-  return in_turn ? 0.05 : 0.5;
+  return in_turn ? 0 : 0.5;
 }
 
 // What copies in turn take beside their prediction: GPUs do not go on to their next receivers at
@@ -326,7 +328,10 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
     for (Entry& each : entries) {
       const bool hopeful = each.counted(each.least_by_any_way()) * kLeastHope < best;
       const bool is_kernel = each.decision.draft.algorithm->is_kernel;
-      if (one_path && (!hopeful || is_kernel || each.decision.at_least || tried == kMostJoint))
+      // Over several paths they would not go in turn, and copies at once hold each other up.
+      const bool in_turn = each.candidates.front().draft.tuning.in_turn;
+      if (one_path &&
+          (!hopeful || is_kernel || in_turn || each.decision.at_least || tried == kMostJoint))
         continue;
       ++tried;
       try_several_paths(each.decision, each.candidates, request, options);

@@ -100,7 +100,20 @@ void Composer::add(Node node) {
   const std::array uses = {
       MemoryUse{.slice = node.source, .bytes = node.bytes},
       MemoryUse{.slice = node.destination, .bytes = node.bytes, .writes = true}};
-  program_.add(node, dependences_.add(node.queue, uses));
+  std::vector<int> after = dependences_.add(node.queue, uses);
+  take_turn(node, after);
+  program_.add(node, after);
+}
+
+// The next GPU to send to one awaits the one before: ranks that are out of step would stay so, and
+// send to one at the same time in each turn.
+void Composer::take_turn(const Node& node, std::vector<int>& after) {
+  if (!tuning_.in_turn || !node.hop.valid() || machine_.hop(node.hop).kind != HopKind::peer) return;
+  const Hop& hop = machine_.hop(node.hop);
+  Turn& turn = turns_[hop.destination];
+  const bool is_next = turn.last >= 0 && turn.from != hop.source;
+  if (is_next && std::ranges::find(after, turn.last) == after.end()) after.push_back(turn.last);
+  turn = {hop.source, static_cast<int>(program_.nodes().size())};
 }
 
 // Copies are made by the GPU that they leave, and from the host by the one that they go to.

@@ -97,6 +97,7 @@ class Composer {
   [[nodiscard]] int averaged() const { return std::max(request_.reduction.values, ranks()); }
   int queue(const Queue& queue);
   [[nodiscard]] Queue queue_over(HopId hop);
+  void take_turn(const Node& node, std::vector<int>& after);
   [[nodiscard]] KernelCall mail_of(int rank, const Mail& mail, Slice from, Slice to) const;
   int first_mailbox();
   Slice slot(HopId filled_over, bool of_a_path);
@@ -133,6 +134,12 @@ class Composer {
   ValueCounts counts_;  ///< of an average
   std::map<Queue, int> queues_;
   std::map<PlaceId, Queue> in_turn_;  ///< each GPU's for all its copies to others
+  /// Which GPU sends to one, and its last copy there.
+  struct Turn {
+    PlaceId from;
+    int last = -1;
+  };
+  std::map<PlaceId, Turn> turns_;
   struct Slots {
     std::vector<int> buffers;
     std::size_t next = 0;

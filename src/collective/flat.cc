@@ -19,7 +19,7 @@ class Flat {
         root_(composer.request().root),
         ranks_(composer.ranks()),
         pieces_(composer.pieces(part(0).bytes)),
-        at_a_time_(composer.pieces_at_a_time()) {}
+        at_a_time_(pieces_at_a_time()) {}
 
   void compose() {
     keep_own();
@@ -39,6 +39,11 @@ class Flat {
   }
   [[nodiscard]] Part piece_of(int rank, int piece) const {
     return composer_.piece(part(rank), piece, pieces_);
+  }
+  // Sums that are in slots stay there while the next pieces arrive in others.
+  [[nodiscard]] int pieces_at_a_time() const {
+    const int most = collective_ == Collective::reduce ? kPieceSlots / 2 : kPieceSlots;
+    return std::min(composer_.pieces_at_a_time(), most);
   }
   // Pieces go in groups.
   [[nodiscard]] int begin_of(int group) const { return group * at_a_time_; }

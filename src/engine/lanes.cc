@@ -9,9 +9,6 @@ namespace {
 // Entries that the program's stream is given beyond the program's own while it is held.
 constexpr std::size_t kMostWhileHeld = 64;
 
-// Streams of a GPU get queues of the hardware by turns, of which it has so many (H200, driver 580).
-constexpr std::size_t kQueuesOfHardware = 4;
-
 // A node is a copy, a wait for each stream of another GPU, and a record that another GPU awaits:
 // 345 chunks of which each GPU awaits the other one's filled a queue of 1021 (H100, driver 580,
 // results/h100x4/queue_depth.json). Waits within a GPU and records that nobody else awaits take no
@@ -44,22 +41,15 @@ std::size_t entries_in_a_stream(const Program& program) {
   return kEntriesPerNode * most;
 }
 
-// In the fullest queue of the hardware, of which ours have all.
+// In the fullest queue of the hardware. A GPU's streams get them by turns (H200, driver 580), those
+// of a lane whenever it first needs one: all of them may have got the same.
 std::size_t entries_in_a_queue(const Program& program) {
-  struct Gpu {
-    std::size_t most = 0, streams = 0;
-  };
-  std::map<PlaceId, Gpu> gpus;
-  std::size_t most = 0;
   const std::vector<std::size_t> entries = entries_by_queue(program);
-  for (std::size_t queue = 1; queue < entries.size(); ++queue) {
-    Gpu& gpu = gpus[program.queues()[queue].gpu];
-    gpu.most = std::max(gpu.most, entries[queue]), ++gpu.streams;
-  }
-  for (const auto& [place, gpu] : gpus) {
-    const std::size_t in_one = (gpu.streams + kQueuesOfHardware - 1) / kQueuesOfHardware;
-    most = std::max(most, in_one * gpu.most);
-  }
+  std::map<PlaceId, std::size_t> by_gpu;
+  for (std::size_t queue = 1; queue < entries.size(); ++queue)
+    by_gpu[program.queues()[queue].gpu] += entries[queue];
+  std::size_t most = 0;
+  for (const auto& [gpu, together] : by_gpu) most = std::max(most, together);
   return most;
 }
 
