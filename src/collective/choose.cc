@@ -36,11 +36,12 @@ bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
          });
 }
 
-// Over NVLink, as far as that was measured, and where all ranks send.
+// Over NVLink, as far as that was measured, and with large blocks: of smaller ones the waits count
+// more.
 bool take_turns(const Machine& machine, const CollectiveRequest& request) {
-  constexpr Bytes kSmallestBlock = 4_MiB;  // of smaller ones the waits count more
+  constexpr Bytes kSmallestBlock = 4_MiB;
   const Bytes blocks = kSmallestBlock * static_cast<std::uint64_t>(request.size());
-  return request.size() > 2 && !has_root(request.collective) && message_bytes(request) >= blocks &&
+  return request.size() > 2 && message_bytes(request) >= blocks &&
          share_a_port(machine, request.ranks) && can_mail(machine, request.ranks, {});
 }
 
@@ -63,7 +64,7 @@ Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) 
   const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);
   const Seconds block = message_bytes(request) / machine.hop(hop).bandwidth;
   const Seconds turn = std::min(kPerTurn, block * (0.5 / request.size()));
-  return turn * ((request.size() - 1) * (request.collective == Collective::all_reduce ? 2 : 1));
+  return turn * (request.size() - 1);
 }
 
 std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,

@@ -3,8 +3,6 @@
 // reduces in the order of the ranks (fold.h), in its output: in place its own values are there,
 // else rank 0's arrive there, or rank 1's at rank 0.
 
-#include <algorithm>
-
 #include "collective/algorithm.h"
 #include "collective/fold.h"
 
@@ -18,17 +16,16 @@ class Flat {
         collective_(composer.request().collective),
         root_(composer.request().root),
         ranks_(composer.ranks()),
-        pieces_(composer.pieces(part(0).bytes)),
-        at_a_time_(pieces_at_a_time()) {}
+        pieces_(composer.pieces(part(0).bytes)) {}
 
   void compose() {
     keep_own();
     std::vector<std::function<void(int)>> steps;
-    if (reduces(collective_)) steps.emplace_back([this](int group) { reduce_parts(group); });
-    else steps.emplace_back([this](int group) { deal_out(group); });
+    if (reduces(collective_)) steps.emplace_back([this](int piece) { reduce_parts(piece); });
+    else steps.emplace_back([this](int piece) { deal_out(piece); });
     if (collective_ != Collective::reduce_scatter)
-      steps.emplace_back([this](int group) { give_to_all(group); });
-    pipeline((pieces_ + at_a_time_ - 1) / at_a_time_, steps);
+      steps.emplace_back([this](int piece) { give_to_all(piece); });
+    pipeline(pieces_, steps);
   }
 
  private:
@@ -40,15 +37,6 @@ class Flat {
   [[nodiscard]] Part piece_of(int rank, int piece) const {
     return composer_.piece(part(rank), piece, pieces_);
   }
-  // Sums that are in slots stay there while the next pieces arrive in others.
-  [[nodiscard]] int pieces_at_a_time() const {
-    const int most = collective_ == Collective::reduce ? kPieceSlots / 2 : kPieceSlots;
-    return std::min(composer_.pieces_at_a_time(), most);
-  }
-  // Pieces go in groups.
-  [[nodiscard]] int begin_of(int group) const { return group * at_a_time_; }
-  [[nodiscard]] int end_of(int group) const { return std::min(begin_of(group + 1), pieces_); }
-
   [[nodiscard]] bool has_output(int rank) const {
     return collective_ != Collective::reduce || rank == root_;
   }
@@ -80,32 +68,24 @@ class Flat {
   }
 
   // In rotated order, so that nobody receives from two at the same time sooner than need be.
-  void reduce_parts(int group) {
+  void reduce_parts(int piece) {
     std::vector<Message> messages;
-    const auto ranks = static_cast<std::size_t>(ranks_);
-    const auto pieces = static_cast<std::size_t>(end_of(group) - begin_of(group));
-    using OperandsByRank = std::vector<std::vector<Operand>>;
-    std::vector<OperandsByRank> operands(pieces,
-                                         OperandsByRank(ranks, std::vector<Operand>(ranks)));
+    std::vector<std::vector<Operand>> operands(static_cast<std::size_t>(ranks_));
+    for (auto& each : operands) each.resize(static_cast<std::size_t>(ranks_));
     for (int distance = 1; distance < ranks_; ++distance)
-      for (std::size_t at = 0; at < pieces; ++at)
-        for (int from = 0; from < ranks_; ++from) {
-          const int to = (from + distance) % ranks_;
-          const Part part = piece_of(to, begin_of(group) + static_cast<int>(at));
-          if (part.bytes.value == 0) continue;
-          const Slice arrived = arrival(from, to, part);
-          operands[at][static_cast<std::size_t>(to)][static_cast<std::size_t>(from)] = {arrived,
-                                                                                        true};
-          messages.push_back({composer_.input(from, part.offset), arrived, part.bytes});
-        }
+      for (int from = 0; from < ranks_; ++from) {
+        const int to = (from + distance) % ranks_;
+        const Part part = piece_of(to, piece);
+        if (part.bytes.value == 0) continue;
+        const Slice arrived = arrival(from, to, part);
+        operands[static_cast<std::size_t>(to)][static_cast<std::size_t>(from)] = {arrived, true};
+        messages.push_back({composer_.input(from, part.offset), arrived, part.bytes});
+      }
     composer_.send(std::move(messages));
-    for (std::size_t at = 0; at < pieces; ++at) {
-      held_.assign(ranks, {});
-      for (int rank = 0; rank < ranks_; ++rank)
-        sum_up(rank, piece_of(rank, begin_of(group) + static_cast<int>(at)),
-               operands[at][static_cast<std::size_t>(rank)]);
-      sums_.push_back(held_);
-    }
+    held_.assign(static_cast<std::size_t>(ranks_), {});
+    for (int rank = 0; rank < ranks_; ++rank)
+      sum_up(rank, piece_of(rank, piece), operands[static_cast<std::size_t>(rank)]);
+    sums_.push_back(held_);
   }
 
   void sum_up(int rank, const Part& part, std::vector<Operand>& operands) {
@@ -118,12 +98,8 @@ class Flat {
     held_[static_cast<std::size_t>(rank)] = fold(composer_, operands, part.bytes, result);
   }
 
-  void deal_out(int group) {
-    for (int piece = begin_of(group); piece < end_of(group); ++piece) deal_out_piece(piece);
-  }
-
   // The root gives each rank its part.
-  void deal_out_piece(int piece) {
+  void deal_out(int piece) {
     std::vector<Message> messages;
     held_.assign(static_cast<std::size_t>(ranks_), {});
     for (int distance = 0; distance < ranks_; ++distance) {
@@ -138,18 +114,17 @@ class Flat {
     sums_.push_back(held_);
   }
 
-  void give_to_all(int group) {
+  void give_to_all(int piece) {
     std::vector<Message> messages;
     for (int distance = 1; distance < ranks_; ++distance)
-      for (int piece = begin_of(group); piece < end_of(group); ++piece)
-        for (int from = 0; from < ranks_; ++from) {
-          const int to = (from + distance) % ranks_;
-          const bool has_it = collective_ == Collective::broadcast && to == root_;
-          const Part part = piece_of(from, piece);
-          if (has_it || !has_output(to) || part.bytes.value == 0) continue;
-          const auto at = static_cast<std::size_t>(piece), rank = static_cast<std::size_t>(from);
-          messages.push_back({sums_[at][rank], output(to, part.offset), part.bytes});
-        }
+      for (int from = 0; from < ranks_; ++from) {
+        const int to = (from + distance) % ranks_;
+        const bool has_it = collective_ == Collective::broadcast && to == root_;
+        const Part part = piece_of(from, piece);
+        if (has_it || !has_output(to) || part.bytes.value == 0) continue;
+        messages.push_back({sums_[static_cast<std::size_t>(piece)][static_cast<std::size_t>(from)],
+                            output(to, part.offset), part.bytes});
+      }
     composer_.send(std::move(messages));
   }
 
@@ -158,7 +133,6 @@ class Flat {
   int root_;
   int ranks_;
   int pieces_;
-  int at_a_time_;
   std::vector<Slice> held_;               // by rank, of the piece at hand
   std::vector<std::vector<Slice>> sums_;  // the same by piece
 };
@@ -171,8 +145,7 @@ Algorithm flat() {
           .order = kRankOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
                           Collective::broadcast},
-          .compose = [](Composer& composer) { Flat(composer).compose(); },
-          .in_turn = true};
+          .compose = [](Composer& composer) { Flat(composer).compose(); }};
 }
 
 }  // namespace polypath

@@ -30,8 +30,8 @@ struct Tuning {
   /// What arrives for a rank's own memory goes through its scratch memory: of nobody's own memory
   /// the others know the address, then. For ranks that are processes of their own.
   bool private_memory = false;
-  /// A GPU's copies to others go one after another in one queue, some pieces to one of them before
-  /// those to the next. For GPUs whose copies share a port: at once, or with a new receiver for
+  /// A GPU's copies to others go one after another in one queue, and each receiver is sent to by
+  /// one GPU at a time. For GPUs whose copies share a port: at once, or with a new receiver for
   /// each piece, they reach 0.4 to 0.6 of what it carries, and whole blocks in turn 0.95
   /// (results/h100x4/copies_in_turn.json).
   bool in_turn = false;

@@ -65,7 +65,7 @@ struct DriverBehaviour {
   Seconds mail_latency = 3.7_us;
   double mail_efficiency = 0.82;
   /// What it takes more if it sends what it has reduced to all.
-  Seconds mail_share_latency = 4_us;
+  Seconds mail_share_latency = 2_us;
   /// The same of messages that go in parcels instead of lines.
   Seconds parcel_latency = 7.7_us;
   double parcel_efficiency = 0.91;

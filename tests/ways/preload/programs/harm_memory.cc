@@ -69,8 +69,8 @@ std::size_t free_on(int gpu) {
   return free;
 }
 
-// An allocation that finds no room fails at once, also while a stream is held. All is found that was
-// free then; staging memory of copies that are held is not given back.
+// An allocation that finds no room fails at once, also while a stream is held. All is found that
+// was free then; staging memory of copies that are held is not given back.
 void full_while_held() {
   const AllCopies copies = copies_of_all_gpus();
   say_copies(copies, "before");
