@@ -167,7 +167,7 @@ class Engine {
   void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
   [[nodiscard]] bool is_held_up_by_reading(const Decision& decision) const;
-  void leave_reading(Decision& decision);
+  void leave_hosts_out(Decision& decision);
   [[nodiscard]] static TransferKind kind_of(const Decision& decision);
   [[nodiscard]] bool may_learn(const CopyCall& call) const;
   void heed_experience(Decision& decision);

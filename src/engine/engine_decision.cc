@@ -137,18 +137,20 @@ Bytes Engine::plain_below(const CopyCall& call, const CopyEnds& ends) {
 void Engine::choose_plan(Decision& decision) {
   if (decision.call.cautious) plan_alone(decision);
   if (!decision.call.cautious || decision.means == Means::paths) plan_beside_others(decision);
-  if (decision.means == Means::paths && is_held_up_by_reading(decision)) leave_reading(decision);
+  if (decision.means == Means::paths && is_held_up_by_reading(decision)) leave_hosts_out(decision);
   if (decision.means == Means::paths && may_learn(decision.call)) heed_experience(decision);
 }
 
 // While memory of the program is read over NVLink by a context that is not its own, copies of it to
 // the host by contexts of ours wait for that: 22 to 31 GB/s instead of 54 (H100, driver 580,
 // results/h100x4/own_contexts.json). If its own GPU sends it, by the program's stream, they do not.
+// Whoever names the paths gets them.
 bool Engine::is_held_up_by_reading(const Decision& decision) const {
   const CopyCall& call = decision.call;
   const bool reads = machine_.place(decision.ends.source).kind == PlaceKind::gpu &&
                      call.stream_gpu != decision.ends.source;
-  if (!settings_.own_contexts || !reads || call.options.forced()) return false;
+  const bool named = call.options.forced() || !settings_.include.empty();
+  if (!settings_.own_contexts || !reads || named) return false;
   const auto& paths = decision.plan->shape.paths;
   return std::any_of(paths.begin(), paths.end(), [&](const PathShape& each) {
     return each.path.staged() &&
@@ -156,14 +158,16 @@ bool Engine::is_held_up_by_reading(const Decision& decision) const {
   });
 }
 
-void Engine::leave_reading(Decision& decision) {
+void Engine::leave_hosts_out(Decision& decision) {
   PlanRequest request{decision.ends.source, decision.ends.destination, decision.call.bytes,
                       complete(decision.call.options)};
-  request.options.executor = Executor::native;
+  for (const PlaceId host : machine_.places_of(PlaceKind::host))
+    request.options.left_out.add(host, LeftOutBecause::waits_for_reads);
   decision.plan = plan_for(request);
-  decision.means = Means::native;
   decision.of_set = false;
-  decision.obstacle = Obstacle::reads_peer;
+  if (decision.plan && decision.plan->executor() != Executor::native) return;
+  decision.means = Means::native;
+  decision.obstacle = decision.plan ? Obstacle::reads_peer : Obstacle::preparing;
 }
 
 // As the last one like it, if that went natively and nothing is in flight that could change it;

@@ -46,11 +46,20 @@ Hops::~Hops() {
   auto& [streams, rings] = parts_;
   std::erase_if(rings, [](const auto& entry) { return !entry.second; });
   std::erase_if(streams, [](const auto& entry) { return !entry.second; });
-  // The streams that use a ring already wait for its last use.
-  bool all_done = true;
-  for (auto& [queue, stream] : streams) all_done &= wait_for(stream->stream);
-  for (auto& [hop, ring] : rings) ring->lost |= !all_done;
+  const auto wait_for_all = [&] {
+    bool done = true;
+    for (auto& [queue, stream] : streams) done &= wait_for(stream->stream);
+    return done;
+  };
+  for (auto& [hop, ring] : rings) {
+    // The hop's own stream already waits for the ring's last use. Where copies go in turn, another
+    // one may have filled it.
+    const auto stream = streams.find(queue_of(machine_, hop));
+    if (stream != streams.end() ? !wait_for(stream->second->stream) : !wait_for_all())
+      ring->lost = true;
+  }
   rings.clear();
+  (void)wait_for_all();
   streams.clear();
 }
 

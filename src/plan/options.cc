@@ -40,6 +40,8 @@ const char* describe(LeftOutBecause why) {
     case LeftOutBecause::preparation_failed: return "it could not be prepared for staging before";
     case LeftOutBecause::must_not_wait_for_program:
       return "nothing there may wait for what the program has in its stream";
+    case LeftOutBecause::waits_for_reads:
+      return "copies to it would wait while the receiver's GPU reads the same memory";
   }
   return "";
 }

@@ -45,8 +45,9 @@ enum class LeftOutBecause {
   exclusive_compute_mode,     ///< a context there would take the GPU away from other processes
   preparation_failed,         ///< its context, streams or staging memory could not be had
   must_not_wait_for_program,  ///< what is queued there would wait for the program's own work
+  waits_for_reads,            ///< what goes there would wait while the receiver's GPU reads
 };
-inline constexpr std::size_t kLeftOutReasons = 3;
+inline constexpr std::size_t kLeftOutReasons = 4;
 
 /// The reason in words, as the rest of "left out by the engine: ...".
 const char* describe(LeftOutBecause why);

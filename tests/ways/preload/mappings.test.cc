@@ -11,10 +11,11 @@ struct Setting {
   const char* name;
   const char* machine;
   const char* executor;
+  const char* paths = "";  ///< those that are named are taken by reads, too
 };
 
 // Through the host only, and through other GPUs as well: their contexts need mappings of their own.
-constexpr Setting kSettings[] = {{"ByTheHost", "h200x4", "stream"},
+constexpr Setting kSettings[] = {{"ByTheHost", "h200x4", "stream", "direct,host0"},
                                  {"ByGpus", "beluga", "stream"},
                                  {"ByAGraph", "beluga", "graph"}};
 
@@ -25,6 +26,7 @@ TEST_P(Mappings, AreRightAndTakeSeveralPaths) {
   const auto& [name, setting] = GetParam();
 
   const ProgramRun run = run_program({"ipc", name}, {{"STANDIN_MACHINE", setting.machine},
+                                                     {"POLYPATH_PATHS", setting.paths},
                                                      {"POLYPATH_EXECUTOR", setting.executor}});
 
   ASSERT_EQ(run.status, 0) << run.errors;
@@ -40,6 +42,15 @@ INSTANTIATE_TEST_SUITE_P(
                                      "taking_turns", "twice", "in_two_contexts"),
                      testing::ValuesIn(kSettings)),
     [](const auto& of) { return std::string(std::get<0>(of.param)) + std::get<1>(of.param).name; });
+
+// What goes by the host would wait while the importer's GPU reads.
+TEST_F(Programs, ReadsOfAPeerBehindASwitchAreNative) {
+  const ProgramRun run = run_program({"ipc", "getting"}, {{"STANDIN_MACHINE", "h200x4"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 0U) << run.errors;
+  EXPECT_GE(run.calls(text_of(Outcome::reads_peer)), 2U) << run.errors;
+}
 
 TEST_F(Programs, MemoryOfAnExporterWithoutPolypathIsLeftAlone) {
   const ProgramRun run =
@@ -69,7 +80,7 @@ TEST_F(Programs, GpusAreFoundWhateverTheirNumbers) {
 // The exporter has been killed: the mapping that the program has is good, a further one might not
 // be.
 TEST_F(Programs, MemoryOfADeadExporterIsLeftAlone) {
-  const ProgramRun run = run_program({"ipc", "orphaned"});
+  const ProgramRun run = run_program({"ipc", "orphaned"}, {{"POLYPATH_PATHS", "direct,host0"}});
 
   ASSERT_EQ(run.status, 0) << run.errors;
   EXPECT_EQ(run.output, "right\n");
