@@ -74,6 +74,7 @@ def test_messages_over_several_paths_deliver_every_byte(monkeypatch: pytest.Monk
     monkeypatch.setenv("POLYPATH_MIN_GAIN", "0")
     monkeypatch.setenv("POLYPATH_STATS", "1")
     monkeypatch.setenv("POLYPATH_PREPARE", "now")  # the few messages would be over before
+    monkeypatch.setenv("POLYPATH_PATHS", "direct,host0")  # gets go by the host only if it is named
 
     run = bench("--operations", "bw,bibw,put", "--sizes", "64M", "--window", "1")
 
