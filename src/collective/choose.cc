@@ -36,8 +36,8 @@ bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
          });
 }
 
-// Over NVLink, as far as that was measured, and with large blocks: of smaller ones the waits count
-// more.
+// Over NVLink, where that was measured, with blocks of 16 to 256 MiB. Those of a few MiB are taken
+// to be worth the waits for turns, smaller ones not.
 bool take_turns(const Machine& machine, const CollectiveRequest& request) {
   constexpr Bytes kSmallestBlock = 4_MiB;
   const Bytes blocks = kSmallestBlock * static_cast<std::uint64_t>(request.size());
@@ -57,8 +57,8 @@ double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ran
 
 // What copies in turn take beside their prediction: GPUs do not go on to their next receivers at
 // the same moment, and until they all have, two send to one. 50 to 67 us for three turns of four
-// GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json); of smaller blocks no
-// more than half of what they take.
+// GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json). Smaller blocks have not
+// been measured and are taken to need half as long again.
 Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) {
   constexpr Seconds kPerTurn = 20_us;
   const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);

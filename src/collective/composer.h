@@ -61,8 +61,6 @@ class Composer {
   [[nodiscard]] Part part(int number, int count) const;
   /// Pieces that messages go into, the largest of which has so many bytes.
   int pieces(Bytes most);
-  /// So many of them go to one rank before those to the next.
-  [[nodiscard]] int pieces_at_a_time() const { return tuning_.in_turn ? kPieceSlots : 1; }
   [[nodiscard]] Part piece(const Part& part, int number, int pieces) const;
 
   /// What is 0 bytes, or is there already, is left out of these.

@@ -23,7 +23,8 @@ class RotatedExchange {
   void compose() {
     for (int rank = 0; rank < ranks_; ++rank)
       composer_.copy(source(rank, rank), target(rank, rank), composer_.request().block(rank, rank));
-    const int at_a_time = composer_.pieces_at_a_time();
+    // In turn as many go to one rank before the next as there are slots for.
+    const int at_a_time = composer_.tuning().in_turn ? kPieceSlots : 1;
     for (int piece = 0; piece < pieces_; piece += at_a_time)
       send(piece, std::min(piece + at_a_time, pieces_));
   }

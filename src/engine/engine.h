@@ -166,7 +166,9 @@ class Engine {
   [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
   void plan_by_itself(Decision& decision);
   [[nodiscard]] bool gives_way(const Decision& decision) const;
-  [[nodiscard]] bool is_held_up_by_reading(const Decision& decision) const;
+  [[nodiscard]] bool reads_peer(const CopyCall& call, const CopyEnds& ends) const;
+  [[nodiscard]] LeftOutRelays left_out_for(const CopyCall& call, const CopyEnds& ends) const;
+  [[nodiscard]] bool goes_by_host(const Plan& plan) const;
   void leave_hosts_out(Decision& decision);
   [[nodiscard]] static TransferKind kind_of(const Decision& decision);
   [[nodiscard]] bool may_learn(const CopyCall& call) const;

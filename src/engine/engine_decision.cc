@@ -137,22 +137,33 @@ Bytes Engine::plain_below(const CopyCall& call, const CopyEnds& ends) {
 void Engine::choose_plan(Decision& decision) {
   if (decision.call.cautious) plan_alone(decision);
   if (!decision.call.cautious || decision.means == Means::paths) plan_beside_others(decision);
-  if (decision.means == Means::paths && is_held_up_by_reading(decision)) leave_hosts_out(decision);
+  if (decision.means == Means::paths && reads_peer(decision.call, decision.ends) &&
+      goes_by_host(*decision.plan))
+    leave_hosts_out(decision);
   if (decision.means == Means::paths && may_learn(decision.call)) heed_experience(decision);
 }
 
 // While memory of the program is read over NVLink by a context that is not its own, copies of it to
 // the host by contexts of ours wait for that: 22 to 31 GB/s instead of 54 (H100, driver 580,
 // results/h100x4/own_contexts.json). If its own GPU sends it, by the program's stream, they do not.
-// Whoever names the paths gets them.
-bool Engine::is_held_up_by_reading(const Decision& decision) const {
-  const CopyCall& call = decision.call;
-  const bool reads = machine_.place(decision.ends.source).kind == PlaceKind::gpu &&
-                     call.stream_gpu != decision.ends.source;
-  const bool named = call.options.forced() || !settings_.include.empty();
-  if (!settings_.own_contexts || !reads || named) return false;
-  const auto& paths = decision.plan->shape.paths;
-  return std::any_of(paths.begin(), paths.end(), [&](const PathShape& each) {
+// A program that names the paths gets them.
+bool Engine::reads_peer(const CopyCall& call, const CopyEnds& ends) const {
+  const bool reads = machine_.place(ends.source).kind == PlaceKind::gpu &&
+                     machine_.place(ends.destination).kind == PlaceKind::gpu &&
+                     call.stream_gpu != ends.source;
+  return settings_.own_contexts && reads && !call.options.forced() && settings_.include.empty();
+}
+
+LeftOutRelays Engine::left_out_for(const CopyCall& call, const CopyEnds& ends) const {
+  LeftOutRelays all = left_out_;
+  if (reads_peer(call, ends))
+    for (const PlaceId host : machine_.places_of(PlaceKind::host))
+      all.add(host, LeftOutBecause::waits_for_reads);
+  return all;
+}
+
+bool Engine::goes_by_host(const Plan& plan) const {
+  return std::ranges::any_of(plan.shape.paths, [&](const PathShape& each) {
     return each.path.staged() &&
            machine_.place(staging_place(machine_, each.path)).kind == PlaceKind::host;
   });
@@ -161,8 +172,7 @@ bool Engine::is_held_up_by_reading(const Decision& decision) const {
 void Engine::leave_hosts_out(Decision& decision) {
   PlanRequest request{decision.ends.source, decision.ends.destination, decision.call.bytes,
                       complete(decision.call.options)};
-  for (const PlaceId host : machine_.places_of(PlaceKind::host))
-    request.options.left_out.add(host, LeftOutBecause::waits_for_reads);
+  request.options.left_out = left_out_for(decision.call, decision.ends);
   decision.plan = plan_for(request);
   decision.of_set = false;
   if (decision.plan && decision.plan->executor() != Executor::native) return;

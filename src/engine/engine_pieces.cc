@@ -55,7 +55,7 @@ PieceRecipePointer Engine::recipe_for(const Many& many, const PieceSet& set) {
   const SetMember& first = many.members[set.members.front()];
   PieceRequest request = piece_request(first.ends.source, first.ends.destination, set.sizes.size(),
                                        set.bytes, set.members.size());
-  request.left_out = left_out_;
+  request.left_out = left_out_for(first.call, first.ends);
   request.plan_copies = set.bytes >= settings_.min_message.value_or(kAlwaysPlanned);
   request.batched = many.batched;
   if (settings_.piece_kernels && !many.batched) request.issuer = first.call.stream_gpu;
@@ -76,7 +76,7 @@ bool Engine::may_take_batch(const CopyCall& like, const CopyEnds& ends, std::siz
   const std::scoped_lock lock(mutex_);
   if (bytes < settings_.min_message.value_or(kAlwaysPlanned)) return false;
   if (choice_of(like.options) == Executor::native) return false;
-  request.left_out = left_out_;
+  request.left_out = left_out_for(like, ends);
   request.batched = true;
   const PieceRecipePointer recipe = recipe_for(request);
   return recipe && recipe->plan->executor() != Executor::native;

@@ -11,7 +11,7 @@ constexpr std::size_t kMostWhileHeld = 64;
 
 // A node is a copy, a wait for each stream of another GPU, and a record that another GPU awaits:
 // 345 chunks of which each GPU awaits the other one's filled a queue of 1021 (H100, driver 580,
-// results/h100x4/queue_depth.json). Waits within a GPU and records that nobody else awaits take no
+// results/h100x4/queue_depth.json). Waits within a GPU and records that no other GPU awaits take no
 // room (H200, driver 580, results/h200x2/driver_behaviour.json). Each stream waits for the
 // program's, which waits for each.
 std::vector<std::size_t> entries_by_queue(const Program& program) {

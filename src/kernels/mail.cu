@@ -148,7 +148,7 @@ class Mail {
   std::uint64_t flag_, half_;
 };
 
-// Some ranks' messages are read before the first is sent, so that nobody waits for memory between.
+// Three messages are read before the first is sent, so that their loads overlap.
 __device__ void send_to_all(const Mail& mail, const MailParameters& of, std::uint64_t line,
                             const Words& own) {
   for (std::uint64_t distance = 1; distance < of.ranks; distance += kAtOnce) {

@@ -22,8 +22,8 @@ namespace polypath {
 enum class MailUse {
   reduce,
   store,
-  /// They are reduced, and the result goes to all, who store the results side by side: each rank's
-  /// where the message to it was. In lines only.
+  /// They are reduced, and the result goes to all ranks. Each rank stores the results side by side,
+  /// each where the messages that it was made of were in the input. In lines only.
   reduce_and_share,
 };
 

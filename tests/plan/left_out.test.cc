@@ -88,6 +88,8 @@ TEST(PlannerLeavesOut, SayingWhy) {
               HasSubstr("left out by the engine: it could not be prepared"));
   EXPECT_THAT(reason_for(LeftOutBecause::must_not_wait_for_program),
               HasSubstr("left out by the engine: nothing there may wait"));
+  EXPECT_THAT(reason_for(LeftOutBecause::waits_for_reads),
+              HasSubstr("left out by the engine: copies to it would wait"));
 }
 
 TEST(PlannerLeavesOut, APlaceThatTheCallerForces) {

@@ -93,9 +93,9 @@ void Scheduler::enqueue(Queue& queue, const EntryPointer& entry) {
   work_.notify_one();
 }
 
-// As seen on four H100s, driver 580: chunks of which each GPU awaits the other one's fill a queue
-// after 345, with a copy, a wait and a record each. Where nobody else awaits them, records take no
-// room.
+// As seen on four H100s, driver 580: chunks that two GPUs await from each other fill a queue after
+// 345, which is three entries each: a copy, a wait, and therefore a record. Records that no other
+// context awaits take no room.
 void Scheduler::take_room_of_records(const Entry& wait) {
   for (const EntryPointer& awaited : wait.after) {
     if (!awaited->is_record || awaited->finished || awaited->slots > 0) continue;

@@ -80,7 +80,7 @@ TEST_P(Harm, IsNotDone) {
 
 constexpr Driver kVirtual = Driver::virtual_time, kChaos = Driver::chaos;
 constexpr const char* kManyChunks =
-    "STANDIN_QUEUE_DEPTH=1021 POLYPATH_MIN_CHUNK=128K POLYPATH_STAGING_SLOT=128K";
+    "STANDIN_QUEUE_DEPTH=1021 STANDIN_QUEUES=1 POLYPATH_MIN_CHUNK=128K POLYPATH_STAGING_SLOT=128K";
 
 constexpr Case kCases[] = {
     {"captures", "after_waiting", kVirtual, "bytes=4M"},
