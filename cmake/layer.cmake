@@ -70,6 +70,15 @@ function(polypath_layer name)
   endif()
 endfunction()
 
+# polypath_checks_alignment(LAYER...): the undefined-behaviour sanitizer looks at alignment in these layers.
+function(polypath_checks_alignment)
+  if(POLYPATH_SANITIZE MATCHES undefined)
+    foreach(layer IN LISTS ARGN)
+      target_compile_options(polypath_${layer} PRIVATE -fsanitize=alignment)
+    endforeach()
+  endif()
+endfunction()
+
 # polypath_generated(LAYER SOURCE): adds a C++ file that a rule of src/LAYER's CMakeLists.txt writes. The
 # library belongs to the parent folder, which does not see this folder's rules: hence the target in
 # between.

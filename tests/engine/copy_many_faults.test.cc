@@ -173,8 +173,7 @@ TEST(ASetThatFails, IsBeforeWhatComesNextInItsStream) {
 // What is queued beside the stream can neither be joined with it nor waited for.
 TEST(ASetThatCannotBeJoined, IsAnError) {
   Rig rig("beluga");
-  WithoutSynchronize driver(rig.driver());
-  rig.use(driver);
+  auto& driver = rig.use<WithoutSynchronize>();
   const StreamHandle stream = rig.stream("gpu0");
   std::vector<CopyCall> calls;
   for (const char* to : {"gpu1", "gpu2"})

@@ -152,8 +152,7 @@ TEST(EveryKindOfCall, IsMadeSomewhere) {
 // A native copy now could be overtaken by what is queued, so that none is made.
 TEST(Unsettled, ATransferThatCannotBeWaitedForIsAnError) {
   Rig rig("beluga", small_settings());
-  WithoutSynchronize driver(rig.driver());
-  rig.use(driver);
+  auto& driver = rig.use<WithoutSynchronize>();
   Buffer& source = rig.buffer("gpu0", 1 << 20);
   Buffer& destination = rig.buffer("gpu1", 1 << 20);
   Buffer& other = rig.buffer("gpu1", 1 << 20);

@@ -107,8 +107,7 @@ std::size_t waits_at_end(std::optional<Executor> executor) {
 Outcome issue_pair(std::optional<Executor> first, std::optional<Executor> second,
                    const std::set<int>& left_out = {}) {
   Rig rig("beluga", small_settings());
-  WithoutWaits driver(rig.driver(), left_out);
-  rig.use(driver);
+  auto& driver = rig.use<WithoutWaits>(left_out);
   const StreamHandle one = rig.stream("gpu0");
   const StreamHandle other = rig.stream("gpu1");
   Outcome outcome;
@@ -188,8 +187,7 @@ struct EdgeOutcome {
 
 EdgeOutcome issue_graph(int left_out) {
   Rig rig("beluga", small_settings());
-  WithoutOneEdge driver(rig.driver(), left_out);
-  rig.use(driver);
+  auto& driver = rig.use<WithoutOneEdge>(left_out);
   issue_between_neighbours(rig, rig.stream("gpu0"), kSize, Executor::graph);
   EXPECT_EQ(rig.statistics().graphs, 1U);
   const bool shown = shows(rig);

@@ -149,8 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, UnsettledPageable,
 
 TEST_P(UnsettledPageable, ACopyThatCannotBeWaitedForIsAnError) {
   Rig rig("beluga", fault_settings());
-  WithoutSynchronize driver(rig.driver());
-  rig.use(driver);
+  auto& driver = rig.use<WithoutSynchronize>();
   Buffer& source = rig.pageable_buffer(kSize);
   Buffer& destination = rig.buffer("gpu0", kSize);
   Buffer& other = rig.buffer("gpu0", kSize);

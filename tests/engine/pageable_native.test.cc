@@ -56,13 +56,11 @@ class Capturing final : public ForwardingDriver {
 };
 
 TEST_F(Native, IsACopyOnACapturedStream) {
-  Capturing driver(rig_.driver());
-  rig_.use(driver);
+  rig_.use<Capturing>();
 
   rig_.copy(gpu_, host_, stream_);
 
   expect_native(gpu_);
-  rig_.destroy_engines();
 }
 
 class Managed final : public ForwardingDriver {
@@ -76,13 +74,11 @@ class Managed final : public ForwardingDriver {
 };
 
 TEST_F(Native, IsACopyOfManagedMemory) {
-  Managed driver(rig_.driver());
-  rig_.use(driver);
+  rig_.use<Managed>();
 
   rig_.copy(gpu_, host_, stream_);
 
   expect_native(gpu_);
-  rig_.destroy_engines();
 }
 
 TEST_F(Native, BadArgumentsAreRefused) {

@@ -244,8 +244,7 @@ TEST_F(LeftCopies, AreLookedAtWhereTheyMeetNobodyAnyMore) {
 
 TEST(KnownEnds, AreNotAskedFor) {
   Rig rig("beluga");
-  AskedDriver asked(rig.driver());
-  rig.use(asked);
+  auto& asked = rig.use<AskedDriver>();
   Buffer& source = rig.buffer("gpu0", kPlanned);
   Buffer& destination = rig.buffer("gpu1", kPlanned);
   CopyCall call = rig.call(destination, 0, source, 0, kPlanned, rig.stream("gpu0"));
@@ -265,8 +264,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, RecentSizes, testing::Values(kSmall, kPlanned));
 // On h200x4 a copy of 2 MiB between GPUs is planned, as one native copy.
 TEST_P(RecentSizes, AreCopiedRightAndWithoutAskingWhatTheMemoryIs) {
   Rig rig("h200x4");
-  AskedDriver asked(rig.driver());
-  rig.use(asked);
+  auto& asked = rig.use<AskedDriver>();
   Buffer& source = rig.buffer("gpu0", GetParam());
   Buffer& destination = rig.buffer("gpu1", GetParam());
   const StreamHandle stream = rig.stream("gpu0");
@@ -332,13 +330,12 @@ class LongRecentCopies : public testing::Test {
   }
 
   Rig rig_{"beluga", direct_only()};
-  AskedDriver asked_{rig_.driver()};
+  AskedDriver& asked_ = rig_.use<AskedDriver>();
   Buffer& source_ = rig_.buffer("gpu0", kLong);
   Buffer& destination_ = rig_.buffer("gpu1", kLong);
   StreamHandle stream_ = rig_.stream("gpu0"), other_ = rig_.stream("gpu1");
 
   void SetUp() override {
-    rig_.use(asked_);
     ASSERT_GT(questions_of_copy(stream_), 0);
     rig_.synchronize();
   }

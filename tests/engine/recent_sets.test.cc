@@ -20,8 +20,6 @@ constexpr std::size_t kSize = 4 << 20;
 // An exchange between two GPUs behind a switch: native by its joint plan.
 class Exchange : public testing::Test {
  protected:
-  Exchange() { rig_.use(asked_); }
-
   std::vector<CopyResult> copy() {
     std::vector<CopyResult> results = rig_.engine().copy_many(calls_);
     std::copy(first_.expected.begin(), first_.expected.end(), second_.expected.begin());
@@ -37,7 +35,7 @@ class Exchange : public testing::Test {
   }
 
   Rig rig_{"h200x4"};
-  AskedDriver asked_{rig_.driver()};
+  AskedDriver& asked_ = rig_.use<AskedDriver>();
   Buffer& first_ = rig_.buffer("gpu0", kSize);
   Buffer& second_ = rig_.buffer("gpu1", kSize);
   Buffer& third_ = rig_.buffer("gpu1", kSize);

@@ -46,7 +46,16 @@ class Rig {
   Rig& operator=(const Rig&) = delete;
   ~Rig();
 
-  /// Everything goes through `driver`, which must forward to driver() and live as long as this.
+  /// Everything goes through a driver of that type, which forwards to driver() and lives as long as the engines.
+  template <typename Forwarding, typename... Arguments>
+  Forwarding& use(Arguments&&... arguments) {
+    auto forwarding = std::make_unique<Forwarding>(driver_, std::forward<Arguments>(arguments)...);
+    Forwarding& made = *forwarding;
+    use(made);
+    forwarding_ = std::move(forwarding);
+    return made;
+  }
+  /// Everything goes through `driver`, which must forward to driver() and be destroyed after this.
   void use(Driver& driver);
   /// One engine more, besides the first.
   void add_engine();
@@ -90,6 +99,7 @@ class Rig {
  private:
   Settings settings_;
   sim::SimDriver driver_;
+  std::unique_ptr<Driver> forwarding_;
   Driver* used_ = nullptr;
   std::shared_ptr<LoadTracker> load_;
   std::vector<std::unique_ptr<Engine>> engines_;
