@@ -151,7 +151,7 @@ def run_python(outcome: Outcome) -> None:
         outcome.failed, outcome.problem = 1, "does not install"
         return
     report = REPORTS / "python.xml"
-    pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", "tests/python"]
+    pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "3", f"--junitxml={report}", "tests/python"]
     with step("python", "tests"):
         run_and_count(outcome, report, pytest)
 

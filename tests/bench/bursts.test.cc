@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "core/text.h"
+#include "support/effort.h"
 
 namespace polypath::bench::bursts_test {
 namespace {
@@ -66,7 +67,8 @@ class Bursts : public testing::TestWithParam<std::string> {};
 
 TEST_P(Bursts, NeverLoseOnceTheyRecur) {
   const Machine machine = load_machine(GetParam());
-  for (const Bytes bytes : {16_MiB, 64_MiB, 256_MiB})
+  using Sizes = std::vector<Bytes>;
+  for (const Bytes bytes : test::short_or_long(Sizes{16_MiB, 256_MiB}, Sizes{16_MiB, 64_MiB, 256_MiB}))
     for (const auto& [name, burst] : patterns(machine, bytes)) {
       const BurstRatios found = ratios_of(machine, burst);
 

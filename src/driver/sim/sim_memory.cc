@@ -2,27 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/error.h"
 #include "core/text.h"
+#include "driver/sim/repeat.h"
 #include "driver/sim/sim_driver.h"
 
 namespace polypath::sim {
 namespace {
 
 Address address_of(const std::byte* bytes) { return {reinterpret_cast<std::uintptr_t>(bytes)}; }
-
-// The pattern again and again, each round copying all that is there already.
-void repeat(std::byte* begin, std::size_t size, const std::vector<std::byte>& pattern) {
-  std::copy(pattern.begin(), pattern.end(), begin);
-  for (std::size_t done = pattern.size(); done < size;) {
-    const std::size_t next = std::min(done, size - done);
-    std::memcpy(begin + done, begin, next);
-    done += next;
-  }
-}
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "driver/sim/repeat.h"
+
 namespace polypath::standin::chaos {
 namespace {
 
@@ -68,8 +70,7 @@ FillJob::FillJob(Place destination, Bytes bytes, std::vector<std::byte> pattern)
 JobState FillJob::step(Chance& chance) {
   if (!pieces_) pieces_.emplace(bytes_, pattern_.size(), chance);
   const auto [offset, bytes] = pieces_->next();
-  for (std::size_t at = 0; at < bytes; at += pattern_.size())
-    std::memcpy(destination_.bytes + offset + at, pattern_.data(), pattern_.size());
+  sim::repeat(destination_.bytes + offset, bytes, pattern_);
   return pieces_->done() ? JobState::done : JobState::more;
 }
 
