@@ -28,6 +28,7 @@ struct Decision {
   bool compared = false;  ///< natively in pageable memory, to time that; may block, as windows do
   bool until_graph = false;  ///< its plan will be a graph, once that pays
   bool of_set = false;       ///< its part of the joint plan for what recurs with it
+  bool of_ready = false;     ///< planned over those relays only that are ready
   bool may_be_held = false;  ///< what is before it in its stream may wait for the program
   bool may_block = false;    ///< the driver's own copy may, so nobody may wait for it
   /// It is timed; null: it is not.

@@ -36,7 +36,8 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       pageable_times_(static_cast<std::size_t>(settings.plan_cache)),
       pageable_(driver, machine_.driver, settings_,
                 [this](const PageableCopies::WindowCall& sent) { return send_window(sent); }),
-      background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr) {
+      background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr),
+      maker_(background_ ? std::make_unique<Background>() : nullptr) {
   set_log_level(settings.log_level);
   if (keeper_ && settings_.learn)
     for (const auto& [kind, learnt] : keeper_->read()) experience_.recall(kind, learnt);
@@ -51,7 +52,8 @@ Engine::~Engine() {
 }
 
 void Engine::stop_preparing() noexcept {
-  if (background_) background_->stop();
+  for (const auto& thread : {&background_, &maker_})
+    if (*thread) (*thread)->stop();
 }
 
 void Engine::leave_out(PlaceId relay, LeftOutBecause why) {

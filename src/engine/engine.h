@@ -231,6 +231,8 @@ class Engine {
   PageableCopies::Sent send_window(PageableCopies::WindowCall sent);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
+  [[nodiscard]] std::optional<Decision> over_ready_relays(const Decision& decision);
+  [[nodiscard]] PlaceSet ready_relays(const Plan& plan, const Lane& lane) const;
   [[nodiscard]] Executor executor_for(const Decision& decision) const;
   [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
@@ -287,7 +289,8 @@ class Engine {
   Seconds copied_;  ///< what they took instead
   Seconds missed_by_windows_;
   std::atomic<bool> preparing_windows_{false};
-  std::unique_ptr<Background> background_;  ///< null: what is needed is made in the call
+  std::unique_ptr<Background> background_;  ///< plans; null: what is needed is made in the call
+  std::unique_ptr<Background> maker_;       ///< makes what plans need, while others are planned
 };
 
 }  // namespace polypath

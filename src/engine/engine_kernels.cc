@@ -62,7 +62,7 @@ Obstacle Engine::provide_kernels(const PlanPointer& plan) {
   if (background_) {
     if (!is_worth_preparing(*plan)) return Obstacle::preparing;
     for (const PlaceId gpu : missing) kernels_.expect(gpu);
-    background_->post([=, this] { load_kernels(plan, missing); });
+    maker_->post([=, this] { load_kernels(plan, missing); });
     return Obstacle::preparing;
   }
   open_hops(*plan);

@@ -44,7 +44,7 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   if (preparing_.contains(wanted)) return Obstacle::preparing;
   if (!is_worth_preparing(*plan)) return Obstacle::preparing;
   preparing_[wanted] = {.shortages = shortages_};
-  background_->post([=, this, lane = &lane] { prepare(lane, plan); });
+  maker_->post([=, this, lane = &lane] { prepare(lane, plan); });
   return Obstacle::preparing;
 }
 
@@ -67,8 +67,9 @@ Seconds Engine::price_of(const Plan& plan) const {
   if (driver_.now() - Seconds{last_allocation_.load()} > kStillAllocates) return usual;
   const auto opened = [this](const PathShape& part) {
     const auto open = [this](HopId hop) {
-      return driver_.is_open(machine_.hop(hop).source) &&
-             driver_.is_open(machine_.hop(hop).destination);
+      const PlaceId source = machine_.hop(hop).source;
+      const bool sends = machine_.place(source).kind == PlaceKind::gpu;
+      return driver_.is_open(sends ? source : machine_.hop(hop).destination);
     };
     return open(part.path.first) && (!part.path.staged() || open(part.path.second));
   };

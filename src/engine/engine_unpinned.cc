@@ -86,7 +86,7 @@ bool Engine::has_windows(const Decision& decision) {
   }
   if (preparing_windows_.exchange(true)) return false;
   if (gain >= cost) return make_windows(ends);
-  background_->post([this, ends] { (void)make_windows(ends); });
+  maker_->post([this, ends] { (void)make_windows(ends); });
   return false;
 }
 

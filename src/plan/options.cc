@@ -42,6 +42,7 @@ const char* describe(LeftOutBecause why) {
       return "nothing there may wait for what the program has in its stream";
     case LeftOutBecause::waits_for_reads:
       return "copies to it would wait while the receiver's GPU reads the same memory";
+    case LeftOutBecause::being_prepared: return "it is being prepared, and others are ready";
   }
   return "";
 }

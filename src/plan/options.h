@@ -46,8 +46,9 @@ enum class LeftOutBecause {
   preparation_failed,         ///< its context, streams or staging memory could not be had
   must_not_wait_for_program,  ///< what is queued there would wait for the program's own work
   waits_for_reads,            ///< what goes there would wait while the receiver's GPU reads
+  being_prepared,             ///< other relays are ready before
 };
-inline constexpr std::size_t kLeftOutReasons = 4;
+inline constexpr std::size_t kLeftOutReasons = 5;
 
 /// The reason in words, as the rest of "left out by the engine: ...".
 const char* describe(LeftOutBecause why);

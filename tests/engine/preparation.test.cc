@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <thread>
@@ -60,6 +61,11 @@ class Preparation : public testing::Test {
     return rig_->engine().plan(source_->place, destination_->place, bytes);
   }
 
+  void wait_for_plan_to(const Buffer& place) {
+    while (!rig_->engine().known_plan(source_->place, place.place, Bytes{kSize}))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
   std::optional<Rig> rig_;
   StreamHandle stream_;
   Buffer* source_ = nullptr;
@@ -114,19 +120,17 @@ TEST_F(Preparation, NeverBeginsInAShortProgram) {
 
 // --- beside allocations ---
 
-// Nothing is open on it, as long as the test says so.
+// Nothing is open on it.
 class ClosedDriver final : public ForwardingDriver {
  public:
   using ForwardingDriver::ForwardingDriver;
-  bool is_open(PlaceId) override { return open; }
-  bool open = false;
+  bool is_open(PlaceId) override { return false; }
 };
 
 // The price is 16 times as high: 16 * 10 * 200 us of copying. Each copy is beside an allocation.
 TEST_F(Preparation, OfAContextIsPutOffWhileTheProgramAllocates) {
   start(prepared_after(200));
-  ClosedDriver closed(rig_->driver());
-  rig_->use(closed);
+  rig_->use<ClosedDriver>();
   const Seconds natively = plan()->native_predicted;
 
   const int native = native_copies(10000, [this] { rig_->engine().note_allocation(); });
@@ -141,8 +145,7 @@ TEST_F(Preparation, OfAContextIsPutOffAsMuchAsTheMachineSays) {
   Machine machine = load_machine("beluga");
   machine.driver.context_beside_allocations = 1;
   start_on(machine, prepared_after(2000));
-  ClosedDriver closed(rig_->driver());
-  rig_->use(closed);
+  rig_->use<ClosedDriver>();
   const Seconds natively = plan()->native_predicted;
 
   const int native = native_copies(10000, [this] { rig_->engine().note_allocation(); });
@@ -155,8 +158,7 @@ TEST_F(Preparation, OfAContextIsPutOffAsMuchAsTheMachineSays) {
 // 50 ms after the allocation it counts no more: 50 ms of copies are enough then, instead of 800.
 TEST_F(Preparation, OfAContextIsNotPutOffForLong) {
   start(prepared_after(5000));
-  ClosedDriver closed(rig_->driver());
-  rig_->use(closed);
+  rig_->use<ClosedDriver>();
   const Seconds natively = plan()->native_predicted;
   rig_->engine().note_allocation();
 
@@ -166,25 +168,80 @@ TEST_F(Preparation, OfAContextIsNotPutOffForLong) {
   expect_all_is_right();
 }
 
+// --- one relay after another ---
+
+// What goes to or from a place is not opened before the test says so.
+class SlowDriver final : public ForwardingDriver {
+ public:
+  SlowDriver(Driver& real, PlaceId slow) : ForwardingDriver(real), slow_(slow) {}
+  void open_hop(PlaceId source, PlaceId destination) override {
+    while (!opens && (source == slow_ || destination == slow_))
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    ForwardingDriver::open_hop(source, destination);
+  }
+  std::atomic<bool> opens{true};
+
+ private:
+  PlaceId slow_;
+};
+
+class OneAfterAnother : public Preparation {
+ protected:
+  [[nodiscard]] static std::size_t paths_of(const CopyResult& result) {
+    return result.executor == Executor::native ? 1 : result.plan->shape.paths.size();
+  }
+  // The first copy over more paths than that.
+  CopyResult copy_until_more_than(std::size_t paths) {
+    CopyResult result;
+    for (int i = 0; i < 10000 && paths_of(result = copy()) <= paths; ++i) {
+      rig_->synchronize();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
+    }
+    return result;
+  }
+};
+
+TEST_F(OneAfterAnother, CopiesTakeTheRelaysThatAreReady) {
+  start(prepared_after(0));
+  const std::size_t all = plan()->shape.paths.size();
+  const PlaceId last = staging_place(rig_->machine(), plan()->shape.paths.back().path);
+  auto& slow = rig_->use<SlowDriver>(last);
+  slow.opens = false;
+
+  const CopyResult early = copy_until_more_than(1);
+  slow.opens = true;
+  const CopyResult late = copy_until_more_than(all - 1);
+
+  EXPECT_EQ(paths_of(early), all - 1);
+  for (const PathShape& part : early.plan->shape.paths)
+    if (part.path.staged()) EXPECT_NE(staging_place(rig_->machine(), part.path), last);
+  EXPECT_EQ(paths_of(late), all);
+  expect_all_is_right();
+}
+
 // --- while somebody lacks memory ---
 
-// A lane has staging memory. It is to have more, but only after many plans that are wanted first.
+// A lane has staging memory. It is to have more, but only after another one that is wanted first.
 TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
-  constexpr int kManyPlans = 300;
   start(prepared_after(0));
+  auto& slow = rig_->use<SlowDriver>(rig_->machine().find_place("host0"));
   (void)native_copies(10000);
-  Buffer& elsewhere = rig_->buffer("gpu2", kSize);
-  Engine& engine = rig_->engine();
-  while (!engine.known_plan(source_->place, elsewhere.place, Bytes{kSize}))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  for (int i = 1; i <= kManyPlans; ++i)
-    (void)engine.known_plan(source_->place, destination_->place, Bytes{kSize * (1 + i)});
-  const CopyResult native = rig_->copy(elsewhere, *source_, stream_);
+  Buffer& second = rig_->buffer("gpu2", kSize);
+  Buffer& third = rig_->buffer("gpu3", kSize);
+  wait_for_plan_to(second);
+  wait_for_plan_to(third);
+  slow.opens = false;
+  (void)copy();  // so that another stream gets a lane of its own
+  const CopyResult begun = rig_->copy(second, *source_, rig_->stream("gpu0"));
+  rig_->synchronize();
+  const CopyResult not_begun = rig_->copy(third, *source_, stream_);
   rig_->synchronize();
 
-  const bool given_back = engine.make_room(10'000_us);
+  const bool given_back = rig_->engine().make_room(10'000_us);
+  slow.opens = true;
 
-  EXPECT_EQ(native.obstacle, Obstacle::preparing);
+  EXPECT_EQ(begun.obstacle, Obstacle::preparing);
+  EXPECT_EQ(not_begun.obstacle, Obstacle::preparing);
   EXPECT_TRUE(given_back);
   expect_all_is_right();
 }

@@ -90,6 +90,8 @@ TEST(PlannerLeavesOut, SayingWhy) {
               HasSubstr("left out by the engine: nothing there may wait"));
   EXPECT_THAT(reason_for(LeftOutBecause::waits_for_reads),
               HasSubstr("left out by the engine: copies to it would wait"));
+  EXPECT_THAT(reason_for(LeftOutBecause::being_prepared),
+              HasSubstr("left out by the engine: it is being prepared"));
 }
 
 TEST(PlannerLeavesOut, APlaceThatTheCallerForces) {

@@ -168,7 +168,8 @@ void CudaDriver::note_lost(PlaceId source, PlaceId destination) {
 }
 
 bool CudaDriver::is_open(PlaceId place) {
-  return !is_gpu(place) || contexts_.has(ordinal(place)) || is_active(ordinal(place));
+  return !is_gpu(place) || contexts_.has(ordinal(place)) ||
+         (!contexts_.are_own() && is_active(ordinal(place)));
 }
 
 // The source's GPU pushes; the host has none, so the destination's pulls.

@@ -77,7 +77,8 @@ CopyEnds Session::Ends::for_engine() const {
   return {.destination = destination.memory.place,
           .source = source.memory.place,
           .destination_kind = destination.memory.kind,
-          .source_kind = source.memory.kind};
+          .source_kind = source.memory.kind,
+          .source_imported = source.memory.imported};
 }
 
 Session::Session(const Settings& settings)
