@@ -145,6 +145,15 @@ class Engine {
     bool begun = false;  ///< from then on the lane has to stay
   };
 
+  /// Copies of a stream for which there is no plan yet.
+  struct Unplanned {
+    StreamHandle stream;
+    PlaceId source;
+    PlaceId destination;
+    Bytes bytes;
+    auto operator<=>(const Unplanned&) const = default;
+  };
+
   /// Several copies on their way; see engine_many.h.
   struct Many;
 
@@ -232,7 +241,6 @@ class Engine {
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
   [[nodiscard]] std::optional<Decision> over_ready_relays(const Decision& decision);
-  [[nodiscard]] PlaceSet ready_relays(const Plan& plan, const Lane& lane) const;
   [[nodiscard]] Executor executor_for(const Decision& decision) const;
   [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
   [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
@@ -245,7 +253,13 @@ class Engine {
   void count_staged(const Plan& plan);
 
   [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
+  [[nodiscard]] static bool is_ready(const Lane& lane, const Plan& plan);
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
+  void prepare_once_planned(const CopyCall& call, const PlanRequest& request);
+  void prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept;
+  [[nodiscard]] PlanRequest over_ready_relays(PlanRequest request, const Plan& plan,
+                                              const Lane& lane) const;
+  [[nodiscard]] PlaceSet ready_relays(const Plan& plan, const Lane& lane) const;
   [[nodiscard]] bool is_worth_preparing(const Plan& plan);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
   void prepare(Lane* lane, const PlanPointer& plan);
@@ -283,6 +297,7 @@ class Engine {
   PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
+  std::map<Unplanned, int> unplanned_;         ///< how many copies, until there is a plan
   std::atomic<int> shortages_{0};              ///< how often room had to be made
   std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock
   Seconds missed_;  ///< what copies would have gained since the last preparation began

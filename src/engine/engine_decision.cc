@@ -222,10 +222,16 @@ void Engine::look_around(Decision& decision, PlaceId source, PlaceId destination
 void Engine::plan_alone(Decision& decision) {
   const CopyCall& call = decision.call;
   const CopyEnds& ends = decision.ends;
-  decision.plan = plan_for({ends.source, ends.destination, call.bytes, complete(call.options)});
-  if (!decision.plan) decision.obstacle = Obstacle::preparing;
-  else if (decision.plan->executor() != Executor::native) decision.means = Means::paths;
-  else decision.stays_native = true;
+  const PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options)};
+  decision.plan = plan_for(request);
+  if (!decision.plan) {
+    decision.obstacle = Obstacle::preparing;
+    prepare_once_planned(call, request);
+  } else if (decision.plan->executor() != Executor::native) {
+    decision.means = Means::paths;
+  } else {
+    decision.stays_native = true;
+  }
   if (decision.stays_native && !is_brief(*decision.plan))
     look_around(decision, ends.source, ends.destination);
 }
@@ -295,6 +301,7 @@ void Engine::plan_by_itself(Decision& decision) {
   if (!forced) request.options.both_ways = contention.both_ways;
   request.options.followers_unknown = contention.followers_unknown;
   plan_for_now(decision, request);
+  if (!decision.plan) prepare_once_planned(call, request);
   if (decision.plan && gives_way(decision) && !forced) {
     request.options.executor = Executor::native;
     decision.plan = plan_for(request);

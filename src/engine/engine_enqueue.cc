@@ -106,38 +106,22 @@ CopyResult Engine::attempt(const Decision& decision) {
   return {.executor = executor, .plan = plan, .means = Means::paths};
 }
 
-// The same copy over those relays that are ready while others are being prepared: contexts come one
-// after another, 0.13 s apart, whether they are made beside each other or not
-// (results/h200x4/own_contexts.json). Nothing if there is none that gains.
+// The same copy over those relays that are ready while others are being prepared. Nothing if there
+// is none that gains.
 std::optional<Decision> Engine::over_ready_relays(const Decision& decision) {
   const CopyCall& call = decision.call;
   const bool by_itself = !decision.joint && !decision.of_set && !call.options.asks_for_paths();
   if (!by_itself || decision.of_ready || decision.means != Means::paths) return std::nullopt;
   const Lane* lane = lanes_.lend(call.stream);
-  if (lane == nullptr) return std::nullopt;
-  const PlaceSet relays = ready_relays(*decision.plan, *lane);
-  if (relays.empty()) return std::nullopt;
+  if (lane == nullptr || ready_relays(*decision.plan, *lane).empty()) return std::nullopt;
   PlanRequest request{decision.ends.source, decision.ends.destination, call.bytes,
-                      complete(call.options), decision.contention.load};
-  request.options.both_ways = decision.contention.both_ways;
+                      complete(call.options)};
   request.options.left_out = left_out_for(call, decision.ends);
-  for (std::size_t index = 0; index < machine_.places.size(); ++index)
-    if (const PlaceId place{static_cast<int>(index)}; !relays.contains(place))
-      request.options.left_out.add(place, LeftOutBecause::being_prepared);
-  if (!request.options.executor) request.options.executor = Executor::stream;
   Decision ready = decision;
-  ready.plan = plan_for(request);
+  ready.plan = plan_for(over_ready_relays(request, *decision.plan, *lane));
   if (!ready.plan || ready.plan->executor() == Executor::native) return std::nullopt;
   ready.measurement = nullptr;
   ready.of_ready = true;
-  return ready;
-}
-
-PlaceSet Engine::ready_relays(const Plan& plan, const Lane& lane) const {
-  PlaceSet ready;
-  for (const PathShape& part : plan.shape.paths)
-    if (part.path.staged() && lane.hops().missing(part.path).empty())
-      ready.insert(staging_place(machine_, part.path));
   return ready;
 }
 

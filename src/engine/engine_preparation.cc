@@ -23,9 +23,8 @@ constexpr double kLeastCopying = 10;
 
 // None: all that the plan needs is there.
 Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
-  const auto lacks = [&](const PathShape& part) { return !lane.hops().missing(part.path).empty(); };
   const auto& paths = plan->shape.paths;
-  if (std::none_of(paths.begin(), paths.end(), lacks)) return Obstacle::none;
+  if (is_ready(lane, *plan)) return Obstacle::none;
   if (background_) return provide_later(lane, plan);
   for (const PathShape& part : paths) {
     HopParts parts = lane.hops().missing(part.path);
@@ -39,6 +38,12 @@ Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
   return Obstacle::none;
 }
 
+bool Engine::is_ready(const Lane& lane, const Plan& plan) {
+  return std::ranges::all_of(plan.shape.paths, [&](const PathShape& part) {
+    return lane.hops().missing(part.path).empty();
+  });
+}
+
 Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   const std::pair wanted{&lane, plan};
   if (preparing_.contains(wanted)) return Obstacle::preparing;
@@ -46,6 +51,50 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   preparing_[wanted] = {.shortages = shortages_};
   maker_->post([=, this, lane = &lane] { prepare(lane, plan); });
   return Obstacle::preparing;
+}
+
+// A program that issues many copies at once issues the next ones when these are done: what a plan
+// needs is made as soon as there is one, or the next ones would only ask for it.
+void Engine::prepare_once_planned(const CopyCall& call, const PlanRequest& request) {
+  if (!background_ || call.options.asks_for_paths()) return;
+  const Unplanned copies{call.stream, request.source, request.destination, request.bytes};
+  if (++unplanned_[copies] > 1) return;
+  background_->post([=, this] { prepare_planned(copies, request); });
+}
+
+// In the background, behind the planning.
+void Engine::prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const auto found = unplanned_.extract(copies);
+  const PlanPointer plan = plan_for(request);
+  if (found.empty() || !plan || plan->executor() == Executor::native) return;
+  quietly([&] {
+    Lane* lane = lanes_.any_held_beside(copies.stream) ? nullptr : lanes_.lend(copies.stream);
+    if (lane == nullptr) return;
+    missed_ += (plan->native_predicted - plan->predicted) * (found.mapped() - 1);
+    copied_ += plan->native_predicted * (found.mapped() - 1);
+    if (!is_ready(*lane, *plan)) (void)provide_later(*lane, plan);
+  });
+}
+
+// Contexts come one after another, 0.13 s apart, whether they are made beside each other or not
+// (results/h200x4/own_contexts.json): what is ready need not wait for the rest.
+PlanRequest Engine::over_ready_relays(PlanRequest request, const Plan& plan,
+                                      const Lane& lane) const {
+  const PlaceSet relays = ready_relays(plan, lane);
+  for (std::size_t index = 0; index < machine_.places.size(); ++index)
+    if (const PlaceId place{static_cast<int>(index)}; !relays.contains(place))
+      request.options.left_out.add(place, LeftOutBecause::being_prepared);
+  if (!request.options.executor) request.options.executor = Executor::stream;
+  return request;
+}
+
+PlaceSet Engine::ready_relays(const Plan& plan, const Lane& lane) const {
+  PlaceSet ready;
+  for (const PathShape& part : plan.shape.paths)
+    if (part.path.staged() && lane.hops().missing(part.path).empty())
+      ready.insert(staging_place(machine_, part.path));
+  return ready;
 }
 
 // What is made in the background holds up calls of the program: by peer access for 1.2 ms, pinned
@@ -93,8 +142,14 @@ void Engine::prepare(Lane* lane, const PlanPointer& plan) {
     lock.unlock();
     const bool made = make(*lane, part.path, parts);
     lock.lock();
-    if (made) lane->hops().install(std::move(parts));
-    else left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
+    if (!made) {
+      left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
+      continue;
+    }
+    lane->hops().install(std::move(parts));
+    if (is_ready(*lane, *plan)) continue;
+    const PlanRequest request{plan->source, plan->destination, plan->bytes, complete({})};
+    (void)plan_for(over_ready_relays(request, *plan, *lane));
   }
   preparing_.erase(found);
 }

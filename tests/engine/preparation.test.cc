@@ -61,6 +61,18 @@ class Preparation : public testing::Test {
     return rig_->engine().plan(source_->place, destination_->place, bytes);
   }
 
+  [[nodiscard]] static std::size_t paths_of(const CopyResult& result) {
+    return result.executor == Executor::native ? 1 : result.plan->shape.paths.size();
+  }
+  // The first copy over more paths than that.
+  CopyResult copy_until_more_than(std::size_t paths) {
+    CopyResult result;
+    for (int i = 0; i < 10000 && paths_of(result = copy()) <= paths; ++i) {
+      rig_->synchronize();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
+    }
+    return result;
+  }
   void wait_for_plan_to(const Buffer& place) {
     while (!rig_->engine().known_plan(source_->place, place.place, Bytes{kSize}))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -185,23 +197,18 @@ class SlowDriver final : public ForwardingDriver {
   PlaceId slow_;
 };
 
-class OneAfterAnother : public Preparation {
- protected:
-  [[nodiscard]] static std::size_t paths_of(const CopyResult& result) {
-    return result.executor == Executor::native ? 1 : result.plan->shape.paths.size();
+// Counts the memory for staging.
+class StagingDriver final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override {
+    ++rings;
+    return ForwardingDriver::allocate_staging(place, source, bytes);
   }
-  // The first copy over more paths than that.
-  CopyResult copy_until_more_than(std::size_t paths) {
-    CopyResult result;
-    for (int i = 0; i < 10000 && paths_of(result = copy()) <= paths; ++i) {
-      rig_->synchronize();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
-    }
-    return result;
-  }
+  std::atomic<int> rings{0};
 };
 
-TEST_F(OneAfterAnother, CopiesTakeTheRelaysThatAreReady) {
+TEST_F(Preparation, OfARelayIsNotWaitedForWhereOthersAreReady) {
   start(prepared_after(0));
   const std::size_t all = plan()->shape.paths.size();
   const PlaceId last = staging_place(rig_->machine(), plan()->shape.paths.back().path);
@@ -219,19 +226,34 @@ TEST_F(OneAfterAnother, CopiesTakeTheRelaysThatAreReady) {
   expect_all_is_right();
 }
 
+// Nobody asks again in between.
+TEST_F(Preparation, BeginsWithoutAnotherCopyOnceThereIsAPlan) {
+  start(prepared_after(0));
+  const auto& driver = rig_->use<StagingDriver>();
+
+  EXPECT_EQ(copy().obstacle, Obstacle::preparing);
+  rig_->synchronize();
+  for (int i = 0; i < 10000 && driver.rings == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+
+  EXPECT_GT(driver.rings, 0);
+  expect_all_is_right();
+}
+
 // --- while somebody lacks memory ---
 
 // A lane has staging memory. It is to have more, but only after another one that is wanted first.
 TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
   start(prepared_after(0));
   auto& slow = rig_->use<SlowDriver>(rig_->machine().find_place("host0"));
-  (void)native_copies(10000);
+  (void)copy_until_more_than(plan()->shape.paths.size() - 1);
+  rig_->synchronize();
   Buffer& second = rig_->buffer("gpu2", kSize);
   Buffer& third = rig_->buffer("gpu3", kSize);
   wait_for_plan_to(second);
   wait_for_plan_to(third);
   slow.opens = false;
-  (void)copy();  // so that another stream gets a lane of its own
+  for (int i = 0; i < 8; ++i) (void)copy();  // so that another stream gets a lane of its own
   const CopyResult begun = rig_->copy(second, *source_, rig_->stream("gpu0"));
   rig_->synchronize();
   const CopyResult not_begun = rig_->copy(third, *source_, stream_);

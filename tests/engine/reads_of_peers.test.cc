@@ -1,5 +1,5 @@
-// Copies that the receiver's GPU makes: what goes by the host would wait for its reads, unless the memory is another
-// process's.
+// Copies that the receiver's GPU makes: what goes by the host would wait for its reads, unless the
+// memory is another process's.
 
 #include <gmock/gmock.h>
 

@@ -46,7 +46,8 @@ class Rig {
   Rig& operator=(const Rig&) = delete;
   ~Rig();
 
-  /// Everything goes through a driver of that type, which forwards to driver() and lives as long as the engines.
+  /// Everything goes through a driver of that type, which forwards to driver() and lives as long as
+  /// the engines.
   template <typename Forwarding, typename... Arguments>
   Forwarding& use(Arguments&&... arguments) {
     auto forwarding = std::make_unique<Forwarding>(driver_, std::forward<Arguments>(arguments)...);
