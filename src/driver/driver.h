@@ -143,7 +143,6 @@ struct MemoryInfo {
   Address base;  ///< of the allocation; of pageable memory, the address asked for
   Bytes size;    ///< of the allocation; of pageable memory, all there could be
   MemoryKind kind = MemoryKind::device;
-  bool imported = false;  ///< another process's
 };
 
 class Driver {

@@ -17,7 +17,6 @@ struct CopyEnds {
   PlaceId source;
   MemoryKind destination_kind = MemoryKind::device;
   MemoryKind source_kind = MemoryKind::device;
-  bool source_imported = false;  ///< another process's
 
   /// The driver knows both memories and leaves them where they are.
   [[nodiscard]] bool stay_where_they_are() const {

@@ -74,8 +74,7 @@ CopyEnds Engine::look_at_ends(const CopyCall& call, SeenBefore& seen) {
   return {.destination = destination.place,
           .source = source.place,
           .destination_kind = destination.kind,
-          .source_kind = source.kind,
-          .source_imported = source.imported};
+          .source_kind = source.kind};
 }
 
 void Engine::refuse_overlap(const CopyCall& call) {
@@ -146,13 +145,14 @@ void Engine::choose_plan(Decision& decision) {
 
 // While memory of the program is read over NVLink by a context that is not its own, copies of it to
 // the host by contexts of ours wait for that: 22 to 31 GB/s instead of 54 (H100, driver 580,
-// results/h100x4/own_contexts.json). If its own GPU sends it, by the program's stream, they do not,
-// nor does memory of another process, which contexts of ours have mapped for themselves
-// (results/h200x4/own_contexts.json). A program that names the paths gets them.
+// results/h100x4/own_contexts.json). If its own GPU sends it, by the program's stream, they do not.
+// Memory of another process is not slowed down so (results/h200x4/own_contexts.json), yet UCX's
+// gets take longer by the host (results/h200x4/ucx_gets.json). A program that names the paths gets
+// them.
 bool Engine::reads_peer(const CopyCall& call, const CopyEnds& ends) const {
   const bool reads = machine_.place(ends.source).kind == PlaceKind::gpu &&
                      machine_.place(ends.destination).kind == PlaceKind::gpu &&
-                     call.stream_gpu != ends.source && !ends.source_imported;
+                     call.stream_gpu != ends.source;
   return settings_.own_contexts && reads && !call.options.forced() && settings_.include.empty();
 }
 

@@ -1,9 +1,7 @@
-// Copies that the receiver's GPU makes: what goes by the host would wait for its reads, unless the
-// memory is another process's.
+// Copies that the receiver's GPU makes: what goes by the host would wait for its reads.
 
 #include <gmock/gmock.h>
 
-#include "support/forwarding_driver.h"
 #include "support/rig.h"
 
 namespace polypath::test::reads_of_peers_test {
@@ -12,17 +10,6 @@ namespace {
 using testing::IsEmpty;
 
 constexpr std::size_t kSize = std::size_t{64} << 20;
-
-// All memory is another process's.
-class ImportingDriver final : public ForwardingDriver {
- public:
-  using ForwardingDriver::ForwardingDriver;
-  std::optional<MemoryInfo> find_memory(Address address) override {
-    auto memory = ForwardingDriver::find_memory(address);
-    if (memory) memory->imported = true;
-    return memory;
-  }
-};
 
 Settings with_own_contexts() {
   Settings settings;
@@ -52,12 +39,6 @@ TEST_F(ReadsOfPeers, LeaveTheHostOut) {
 }
 
 TEST_F(ReadsOfPeers, WhichTheOwnerSendsDoNot) { EXPECT_EQ(copy_by("gpu0").means, Means::paths); }
-
-TEST_F(ReadsOfPeers, OfAnotherProcessDoNot) {
-  rig_.use<ImportingDriver>();
-
-  EXPECT_EQ(copy_by("gpu1").means, Means::paths);
-}
 
 }  // namespace
 }  // namespace polypath::test::reads_of_peers_test

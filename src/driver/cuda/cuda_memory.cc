@@ -169,7 +169,7 @@ std::optional<MemoryInfo> CudaDriver::find_memory(Address address, MemoryAccess*
   if (const auto imported = imports_.find(address)) {
     const PlaceId owner = imported->owner < 0 ? PlaceId{} : place_of_gpu(imported->owner);
     if (!owner.valid()) return std::nullopt;
-    return MemoryInfo{owner, imported->base, imported->size, MemoryKind::device, true};
+    return MemoryInfo{owner, imported->base, imported->size, MemoryKind::device};
   }
   unsigned type = 0, managed = 0;
   int gpu = -1;

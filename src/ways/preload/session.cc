@@ -77,8 +77,7 @@ CopyEnds Session::Ends::for_engine() const {
   return {.destination = destination.memory.place,
           .source = source.memory.place,
           .destination_kind = destination.memory.kind,
-          .source_kind = source.memory.kind,
-          .source_imported = source.memory.imported};
+          .source_kind = source.memory.kind};
 }
 
 Session::Session(const Settings& settings)
