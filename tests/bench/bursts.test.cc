@@ -68,7 +68,8 @@ class Bursts : public testing::TestWithParam<std::string> {};
 TEST_P(Bursts, NeverLoseOnceTheyRecur) {
   const Machine machine = load_machine(GetParam());
   using Sizes = std::vector<Bytes>;
-  for (const Bytes bytes : test::short_or_long(Sizes{16_MiB, 256_MiB}, Sizes{16_MiB, 64_MiB, 256_MiB}))
+  for (const Bytes bytes :
+       test::short_or_long(Sizes{16_MiB, 256_MiB}, Sizes{16_MiB, 64_MiB, 256_MiB}))
     for (const auto& [name, burst] : patterns(machine, bytes)) {
       const BurstRatios found = ratios_of(machine, burst);
 

@@ -49,7 +49,8 @@ TEST_P(ExhaustiveSearch, FindsNothingThreePerCentFaster) {
     GTEST_SKIP() << "in the long form: four GPUs have paths of every kind";
 
   using Sizes = std::vector<Bytes>;
-  for (const Bytes bytes : test::short_or_long(Sizes{8_MiB, 512_MiB}, Sizes{8_MiB, 64_MiB, 512_MiB}))
+  for (const Bytes bytes :
+       test::short_or_long(Sizes{8_MiB, 512_MiB}, Sizes{8_MiB, 64_MiB, 512_MiB}))
     for (const auto& [from, to] : {std::pair{"gpu0", "gpu1"}, {"host0", "gpu0"}, {"gpu0", "host0"}})
       for (const Executor executor : {Executor::stream, Executor::graph})
         EXPECT_LE(excess(machine, {from, to, bytes}, executor), 0.03)

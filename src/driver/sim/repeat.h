@@ -7,8 +7,8 @@
 
 namespace polypath::sim {
 
-/// Fills memory with a pattern again and again, each round copying all that is there already. Byte by byte it is
-/// most of the time of programs that fill much.
+/// Fills memory with a pattern again and again, each round copying all that is there already. Byte
+/// by byte it is most of the time of programs that fill much.
 inline void repeat(std::byte* begin, std::size_t size, const std::vector<std::byte>& pattern) {
   std::size_t done = std::min(pattern.size(), size);
   std::copy_n(pattern.begin(), done, begin);
