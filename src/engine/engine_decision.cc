@@ -226,7 +226,7 @@ void Engine::plan_alone(Decision& decision) {
   decision.plan = plan_for(request);
   if (!decision.plan) {
     decision.obstacle = Obstacle::preparing;
-    prepare_once_planned(call, request);
+    if (!reads_peer(call, ends)) prepare_once_planned(call, request);
   } else if (decision.plan->executor() != Executor::native) {
     decision.means = Means::paths;
   } else {
@@ -301,7 +301,7 @@ void Engine::plan_by_itself(Decision& decision) {
   if (!forced) request.options.both_ways = contention.both_ways;
   request.options.followers_unknown = contention.followers_unknown;
   plan_for_now(decision, request);
-  if (!decision.plan) prepare_once_planned(call, request);
+  if (!decision.plan && !reads_peer(call, ends)) prepare_once_planned(call, request);
   if (decision.plan && gives_way(decision) && !forced) {
     request.options.executor = Executor::native;
     decision.plan = plan_for(request);

@@ -66,9 +66,9 @@ void Engine::prepare_once_planned(const CopyCall& call, const PlanRequest& reque
 void Engine::prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept {
   const std::scoped_lock lock(mutex_);
   const auto found = unplanned_.extract(copies);
-  const PlanPointer plan = plan_for(request);
-  if (found.empty() || !plan || plan->executor() == Executor::native) return;
   quietly([&] {
+    const PlanPointer plan = plan_for(request);
+    if (found.empty() || !plan || plan->executor() == Executor::native) return;
     Lane* lane = lanes_.any_held_beside(copies.stream) ? nullptr : lanes_.lend(copies.stream);
     if (lane == nullptr) return;
     missed_ += (plan->native_predicted - plan->predicted) * (found.mapped() - 1);

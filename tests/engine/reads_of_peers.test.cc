@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <thread>
+
 #include "support/rig.h"
 
 namespace polypath::test::reads_of_peers_test {
@@ -39,6 +42,28 @@ TEST_F(ReadsOfPeers, LeaveTheHostOut) {
 }
 
 TEST_F(ReadsOfPeers, WhichTheOwnerSendsDoNot) { EXPECT_EQ(copy_by("gpu0").means, Means::paths); }
+
+// Contexts and staging memory would be of no use.
+TEST(ReadsOfPeersInTheBackground, PrepareNothing) {
+  Settings settings = with_own_contexts();
+  settings.prepare = "background";
+  settings.prepare_after = 0;
+  Rig rig("h200x4", settings);
+  Buffer& source = rig.buffer("gpu0", kSize);
+  Buffer& destination = rig.buffer("gpu1", kSize);
+  const StreamHandle stream = rig.stream("gpu1");
+
+  Obstacle obstacle = Obstacle::preparing;
+  for (int i = 0; i < 10000 && obstacle == Obstacle::preparing; ++i) {
+    obstacle = rig.copy(destination, source, stream).obstacle;
+    rig.synchronize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
+  }
+
+  EXPECT_EQ(obstacle, Obstacle::reads_peer);
+  EXPECT_FALSE(rig.engine().has_staging());
+  EXPECT_TRUE(rig.intact());
+}
 
 }  // namespace
 }  // namespace polypath::test::reads_of_peers_test
