@@ -200,9 +200,10 @@ bool Engine::make_room(Seconds patience) noexcept {
   return give_back(patience);
 }
 
+// Or will have some: what is being planned may be prepared after the last copy.
 bool Engine::has_staging() const {
   const std::scoped_lock lock(mutex_);
-  return !lanes_.empty();
+  return !lanes_.empty() || !unplanned_.empty();
 }
 
 bool Engine::any_gone_soon() {

@@ -240,6 +240,17 @@ TEST_F(Preparation, BeginsWithoutAnotherCopyOnceThereIsAPlan) {
   expect_all_is_right();
 }
 
+// Memory that comes after the last copy is to be given back as well.
+TEST_F(Preparation, IsToBeReckonedWithWhileItIsPlanned) {
+  start(prepared_after(0));
+
+  (void)copy();
+
+  EXPECT_TRUE(rig_->engine().has_staging());
+  rig_->synchronize();
+  expect_all_is_right();
+}
+
 // --- while somebody lacks memory ---
 
 // A lane has staging memory. It is to have more, but only after another one that is wanted first.
