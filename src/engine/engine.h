@@ -115,6 +115,7 @@ class Engine {
   bool give_back(Seconds patience) noexcept;
   /// The same where somebody lacks memory: drops what is being prepared, too.
   bool make_room(Seconds patience) noexcept;
+  /// True also while a plan is being made that may get some.
   [[nodiscard]] bool has_staging() const;
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
@@ -257,8 +258,7 @@ class Engine {
   [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
   void prepare_once_planned(const CopyCall& call, const PlanRequest& request);
   void prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept;
-  [[nodiscard]] PlanRequest over_ready_relays(PlanRequest request, const Plan& plan,
-                                              const Lane& lane) const;
+  [[nodiscard]] PlanRequest limited_to(const PlaceSet& relays, PlanRequest request) const;
   [[nodiscard]] PlaceSet ready_relays(const Plan& plan, const Lane& lane) const;
   [[nodiscard]] bool is_worth_preparing(const Plan& plan);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
@@ -304,8 +304,8 @@ class Engine {
   Seconds copied_;  ///< what they took instead
   Seconds missed_by_windows_;
   std::atomic<bool> preparing_windows_{false};
-  std::unique_ptr<Background> background_;  ///< plans; null: what is needed is made in the call
-  std::unique_ptr<Background> maker_;       ///< makes what plans need, while others are planned
+  std::unique_ptr<Background> background_;  ///< makes plans; null: all is made in the call
+  std::unique_ptr<Background> maker_;       ///< makes contexts, streams and memory beside that
 };
 
 }  // namespace polypath

@@ -53,8 +53,8 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   return Obstacle::preparing;
 }
 
-// A program that issues many copies at once issues the next ones when these are done: what a plan
-// needs is made as soon as there is one, or the next ones would only ask for it.
+// A program that issues many copies at once issues the next ones when these are done. So streams
+// and memory are made as soon as there is a plan: else the next copies would only ask for them.
 void Engine::prepare_once_planned(const CopyCall& call, const PlanRequest& request) {
   if (!background_ || call.options.asks_for_paths()) return;
   const Unplanned copies{call.stream, request.source, request.destination, request.bytes};
@@ -77,11 +77,8 @@ void Engine::prepare_planned(const Unplanned& copies, const PlanRequest& request
   });
 }
 
-// Contexts come one after another, 0.13 s apart, whether they are made beside each other or not
-// (results/h200x4/own_contexts.json): what is ready need not wait for the rest.
-PlanRequest Engine::over_ready_relays(PlanRequest request, const Plan& plan,
-                                      const Lane& lane) const {
-  const PlaceSet relays = ready_relays(plan, lane);
+// The same over these relays only. To make a graph would not pay for the short while.
+PlanRequest Engine::limited_to(const PlaceSet& relays, PlanRequest request) const {
   for (std::size_t index = 0; index < machine_.places.size(); ++index)
     if (const PlaceId place{static_cast<int>(index)}; !relays.contains(place))
       request.options.left_out.add(place, LeftOutBecause::being_prepared);
@@ -129,14 +126,15 @@ Seconds Engine::price_of(const Plan& plan) const {
 void Engine::note_allocation() noexcept { last_allocation_.store(driver_.now().value); }
 
 // In the background: the lock is held for moments only. When the program has run short of memory
-// meanwhile, nothing more is made; what had not begun is dropped, and then the lane may be gone.
+// meanwhile, or ends, nothing more is made; what had not begun is dropped, and then the lane may be
+// gone. Copies over the relays that are ready are planned before the next one asks for that.
 void Engine::prepare(Lane* lane, const PlanPointer& plan) {
   std::unique_lock lock(mutex_);
   const auto found = preparing_.find({lane, plan});
   if (found == preparing_.end()) return;
   found->second.begun = true;
   for (const PathShape& part : plan->shape.paths) {
-    if (shortages_ != found->second.shortages) break;
+    if (shortages_ != found->second.shortages || !maker_->pause({})) break;
     HopParts parts = lane->hops().missing(part.path);
     if (parts.empty()) continue;
     lock.unlock();
@@ -149,7 +147,7 @@ void Engine::prepare(Lane* lane, const PlanPointer& plan) {
     lane->hops().install(std::move(parts));
     if (is_ready(*lane, *plan)) continue;
     const PlanRequest request{plan->source, plan->destination, plan->bytes, complete({})};
-    (void)plan_for(over_ready_relays(request, *plan, *lane));
+    (void)plan_for(limited_to(ready_relays(*plan, *lane), request));
   }
   preparing_.erase(found);
 }
@@ -200,7 +198,7 @@ bool Engine::make_room(Seconds patience) noexcept {
   return give_back(patience);
 }
 
-// Or will have some: what is being planned may be prepared after the last copy.
+// A plan may be made, and its memory allocated, after the last copy.
 bool Engine::has_staging() const {
   const std::scoped_lock lock(mutex_);
   return !lanes_.empty() || !unplanned_.empty();

@@ -182,7 +182,7 @@ TEST_F(Preparation, OfAContextIsNotPutOffForLong) {
 
 // --- one relay after another ---
 
-// What goes to or from a place is not opened before the test says so.
+// Hops to and from a place are opened when the test says so.
 class SlowDriver final : public ForwardingDriver {
  public:
   SlowDriver(Driver& real, PlaceId slow) : ForwardingDriver(real), slow_(slow) {}
@@ -226,7 +226,7 @@ TEST_F(Preparation, OfARelayIsNotWaitedForWhereOthersAreReady) {
   expect_all_is_right();
 }
 
-// Nobody asks again in between.
+// The program makes no other copy.
 TEST_F(Preparation, BeginsWithoutAnotherCopyOnceThereIsAPlan) {
   start(prepared_after(0));
   const auto& driver = rig_->use<StagingDriver>();
@@ -237,6 +237,35 @@ TEST_F(Preparation, BeginsWithoutAnotherCopyOnceThereIsAPlan) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 
   EXPECT_GT(driver.rings, 0);
+  expect_all_is_right();
+}
+
+// Says when a hop is being opened, and goes on once the engine is being stopped.
+class StoppedDriver final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  void open_hop(PlaceId source, PlaceId destination) override {
+    ++opened;
+    while (!stopping) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for the stop to be seen
+    ForwardingDriver::open_hop(source, destination);
+  }
+  std::atomic<int> opened{0};
+  std::atomic<bool> stopping{false};
+};
+
+TEST_F(Preparation, GoesOnForOneRelayAtMostOnceItIsStopped) {
+  start(prepared_after(0));
+  const auto hops = static_cast<int>(2 * plan()->shape.paths.size());  // two for each staged path
+  auto& driver = rig_->use<StoppedDriver>();
+  (void)copy();
+  rig_->synchronize();
+  while (driver.opened == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+
+  driver.stopping = true;
+  rig_->engine().stop_preparing();
+
+  EXPECT_LT(driver.opened, hops - 2);
   expect_all_is_right();
 }
 

@@ -1,4 +1,4 @@
-// Copies that the receiver's GPU makes: what goes by the host would wait for its reads.
+// Copies that the receiver's GPU makes: their part by the host would wait for its reads.
 
 #include <gmock/gmock.h>
 
