@@ -215,7 +215,7 @@ TEST_F(Preparation, OfARelayIsNotWaitedForWhereOthersAreReady) {
   auto& slow = rig_->use<SlowDriver>(last);
   slow.opens = false;
 
-  const CopyResult early = copy_until_more_than(1);
+  const CopyResult early = copy_until_more_than(all - 2);
   slow.opens = true;
   const CopyResult late = copy_until_more_than(all - 1);
 
@@ -247,7 +247,7 @@ class StoppedDriver final : public ForwardingDriver {
   void open_hop(PlaceId source, PlaceId destination) override {
     ++opened;
     while (!stopping) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for the stop to be seen
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // for the stop to be seen
     ForwardingDriver::open_hop(source, destination);
   }
   std::atomic<int> opened{0};
@@ -299,7 +299,7 @@ TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
   const CopyResult not_begun = rig_->copy(third, *source_, stream_);
   rig_->synchronize();
 
-  const bool given_back = rig_->engine().make_room(10'000_us);
+  const bool given_back = rig_->engine().make_room({1});
   slow.opens = true;
 
   EXPECT_EQ(begun.obstacle, Obstacle::preparing);
