@@ -101,9 +101,9 @@ std::map<std::uint64_t, HopWork> by_transfer(const Machine& machine,
 std::vector<std::string> track_names(const Machine& machine, const std::vector<sim::Span>& spans) {
   std::vector<std::string> events{
       trace::process_event(kSimulatedProcess, machine.name + " (simulated)")};
-  std::set<HopId> used;
+  std::set<std::int32_t> used;
   for (const sim::Span& span : spans)
-    if (span.hop.valid() && used.insert(span.hop).second)
+    if (span.hop.valid() && used.insert(span.hop.value).second)
       for (std::string& event :
            trace::track_events({kSimulatedProcess, span.hop.value}, hop_name(machine, span.hop),
                                static_cast<int>(used.size())))

@@ -21,7 +21,17 @@ struct Id {
 
 using PlaceId = Id<struct PlaceTag>;
 using ResourceId = Id<struct ResourceTag>;
-using HopId = Id<struct HopTag>;
+
+/// The same for hops, with the GPU that makes the copies where both ends are GPUs.
+struct HopId {
+  std::int32_t value = -1;
+  /// By the GPU that receives, instead of by the one that has the bytes.
+  bool pulled = false;
+
+  constexpr auto operator<=>(const HopId&) const = default;
+  [[nodiscard]] constexpr bool valid() const { return value >= 0; }
+  [[nodiscard]] constexpr std::size_t index() const { return static_cast<std::size_t>(value); }
+};
 
 }  // namespace polypath
 

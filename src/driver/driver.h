@@ -60,6 +60,7 @@ struct CopyRequest {
   PlaceId source_place;
   Bytes bytes;
   CopyLabel label = {};
+  bool pulled = false;  ///< between GPUs: by the destination's, whose stream it is in
 };
 
 /// The same between memories of any kind, as the driver's user would copy them.
@@ -168,11 +169,11 @@ class Driver {
   virtual Address allocate_shareable(PlaceId place, Bytes bytes) { return allocate(place, bytes); }
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
-  /// The same for memory that copies from `source` go into and copies of the place's own GPU out
-  /// of, and nobody else's. Its free() waits for nobody: who frees it knows that nothing uses it
-  /// any more.
-  virtual Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) {
-    (void)source;
+  /// The same for memory that copies of the GPU `writer` go into and copies of the place's own GPU
+  /// out of, and nobody else's. Its free() waits for nobody: who frees it knows that nothing uses
+  /// it any more.
+  virtual Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) {
+    (void)writer;
     return allocate(place, bytes);
   }
   /// The allocation that contains `address`; none if the driver knows that nothing is there.
@@ -216,7 +217,9 @@ class Driver {
 
   /// Makes now what the first copy between two places would make: it takes long (a tenth of a
   /// second for a GPU that has not been used), and may fail where there is no room for it.
-  virtual void open_hop(PlaceId source, PlaceId destination) { (void)source, (void)destination; }
+  virtual void open_hop(PlaceId source, PlaceId destination, bool pulled) {
+    (void)source, (void)destination, (void)pulled;
+  }
   /// Bytes were seen not to arrive over a hop: processes that start later on this computer know.
   virtual void note_lost(PlaceId source, PlaceId destination) { (void)source, (void)destination; }
   /// False if the first use of the place makes a context on its GPU: that takes long, and holds up

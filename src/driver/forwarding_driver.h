@@ -17,8 +17,8 @@ class ForwardingDriver : public Driver {
   Address allocate_zeros(PlaceId place, Bytes bytes) override {
     return real_.allocate_zeros(place, bytes);
   }
-  Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override {
-    return real_.allocate_staging(place, source, bytes);
+  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
+    return real_.allocate_staging(place, writer, bytes);
   }
   Address allocate_shareable(PlaceId place, Bytes bytes) override {
     return real_.allocate_shareable(place, bytes);
@@ -96,8 +96,8 @@ class ForwardingDriver : public Driver {
   }
   void launch(GraphHandle graph, StreamHandle stream) override { real_.launch(graph, stream); }
   void destroy_graph(GraphHandle graph) override { real_.destroy_graph(graph); }
-  void open_hop(PlaceId source, PlaceId destination) override {
-    real_.open_hop(source, destination);
+  void open_hop(PlaceId source, PlaceId destination, bool pulled) override {
+    real_.open_hop(source, destination, pulled);
   }
   void note_lost(PlaceId source, PlaceId destination) override {
     real_.note_lost(source, destination);

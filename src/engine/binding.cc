@@ -38,6 +38,7 @@ CopyRequest Binding::request_of(const Node& node) const {
   request.destination_place = program().buffer(node.destination).place;
   request.bytes = node.bytes;
   request.label = {transfer_->id, node.path, node.chunk};
+  request.pulled = node.hop.pulled;
   return request;
 }
 

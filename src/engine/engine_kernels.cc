@@ -85,7 +85,10 @@ void Engine::open_hops(const Plan& plan) noexcept {
   for (const PathShape& part : plan.shape.paths)
     for (const HopId hop : {part.path.first, part.path.second})
       if (hop.valid())
-        quietly([&] { driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination); });
+        quietly([&] {
+          const Hop& opened = machine_.hop(hop);
+          driver_.open_hop(opened.source, opened.destination, hop.pulled);
+        });
 }
 
 }  // namespace polypath

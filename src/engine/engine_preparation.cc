@@ -112,11 +112,7 @@ Seconds Engine::price_of(const Plan& plan) const {
   const Seconds usual = 1_us * settings_.prepare_after;
   if (driver_.now() - Seconds{last_allocation_.load()} > kStillAllocates) return usual;
   const auto opened = [this](const PathShape& part) {
-    const auto open = [this](HopId hop) {
-      const PlaceId source = machine_.hop(hop).source;
-      const bool sends = machine_.place(source).kind == PlaceKind::gpu;
-      return driver_.is_open(sends ? source : machine_.hop(hop).destination);
-    };
+    const auto open = [this](HopId hop) { return driver_.is_open(machine_.executing_gpu(hop)); };
     return open(part.path.first) && (!part.path.staged() || open(part.path.second));
   };
   const bool all = std::all_of(plan.shape.paths.begin(), plan.shape.paths.end(), opened);
@@ -161,7 +157,7 @@ void Engine::drop_preparations_not_begun() noexcept {
 bool Engine::make(const Lane& lane, const Path& path, HopParts& parts) noexcept {
   try {
     for (const HopId hop : {path.first, path.second})
-      driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination);
+      driver_.open_hop(machine_.hop(hop).source, machine_.hop(hop).destination, hop.pulled);
     lane.hops().make(parts);
     return true;
   } catch (const std::exception& error) {

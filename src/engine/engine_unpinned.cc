@@ -118,12 +118,15 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
   return true;
 }
 
-// Counted with the copy that it is a part of. With the lock held from the question which stream it
-// goes in to the event: what may be held comes into the engine's streams under the same lock.
+// Counted with the copy that it is a part of. What leaves a GPU leaves it in the program's stream:
+// in a stream of ours it would wait for the relays that pull (results/h100x4/own_contexts.json).
+// With the lock held from the question which stream it goes in to the event: what may be held comes
+// into the engine's streams under the same lock.
 PageableCopies::Sent Engine::send_window(PageableCopies::WindowCall sent) {
   const std::scoped_lock lock(mutex_);
   CopyCall& call = sent.call;
-  if (lanes_.any_held_beside(call.stream))
+  const bool outward = sent.ends.destination_kind == MemoryKind::pinned;
+  if (outward || lanes_.any_held_beside(call.stream))
     call.stream = sent.callers, call.stream_gpu = sent.callers_gpu;
   Decision decision{.call = call,
                     .ends = sent.ends,

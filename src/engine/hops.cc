@@ -17,12 +17,12 @@ QueueStream::~QueueStream() {
   quietly([&] { driver.destroy_stream(stream); });
 }
 
-StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId source, Bytes slot,
+StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId writer, Bytes slot,
                          int slot_count)
     : driver(used_driver),
       place(staging_place),
       slot_bytes(slot),
-      base(used_driver.allocate_staging(staging_place, source,
+      base(used_driver.allocate_staging(staging_place, writer,
                                         slot * static_cast<std::uint64_t>(slot_count))),
       last_use(used_driver) {}
 
@@ -65,7 +65,8 @@ Hops::~Hops() {
 
 std::unique_ptr<StagingRing> Hops::make_ring(HopId filled_over) const {
   const Hop& hop = machine_.hop(filled_over);
-  return std::make_unique<StagingRing>(driver_, hop.destination, hop.source, slot_bytes_, slots_);
+  return std::make_unique<StagingRing>(driver_, hop.destination,
+                                       machine_.executing_gpu(filled_over), slot_bytes_, slots_);
 }
 
 QueueStream& Hops::stream(const Queue& queue) {

@@ -36,7 +36,7 @@ struct QueueStream {
 /// The staging slots behind one hop.
 struct StagingRing {
   /// Filled from `source`.
-  StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId source, Bytes slot,
+  StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId writer, Bytes slot,
               int slot_count);
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "model/stream_calls.h"
+
 namespace polypath {
 namespace {
 
@@ -100,10 +102,10 @@ std::size_t Lane::entries_of(const Program& program) const {
 
 bool Lane::has_room(const Program& program) { return depth_.has_room(entries_of(program)); }
 
-// The program's stream waits for each of the others.
+// The program's stream records an event that the others await, and waits for those that end last.
 bool Lane::may_be_held(const Program& program) {
   if (has_started()) entries_while_held_ = 0;
-  const std::size_t more = entries_while_held_ + program.queues().size() - 1;
+  const std::size_t more = entries_while_held_ + 1 + joined_queues(program);
   if (more > kMostWhileHeld) return false;
   entries_while_held_ = more;
   held_ = true;

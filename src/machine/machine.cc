@@ -198,8 +198,10 @@ PlaceId Machine::nearest_host(PlaceId near) const {
 
 PlaceId Machine::executing_gpu(HopId id) const {
   const Hop& executed = hop(id);
-  for (const PlaceId end : {executed.source, executed.destination})
-    if (place(end).kind == PlaceKind::gpu) return end;
+  const auto is_gpu = [this](PlaceId end) { return place(end).kind == PlaceKind::gpu; };
+  if (is_gpu(executed.source) && !id.pulled) return executed.source;
+  if (is_gpu(executed.destination)) return executed.destination;
+  if (is_gpu(executed.source)) return executed.source;
   return nearest_gpu(*this, executed.source);
 }
 

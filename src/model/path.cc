@@ -4,6 +4,12 @@
 
 namespace polypath {
 
+Path staged_path(const Machine& machine, HopId first, HopId second) {
+  const bool to_host = machine.place(machine.hop(second).destination).kind == PlaceKind::host;
+  first.pulled = to_host && machine.hop(first).kind == HopKind::peer;
+  return {first, second};
+}
+
 PlaceId staging_place(const Machine& machine, const Path& path) {
   return path.staged() ? machine.hop(path.first).destination : PlaceId{};
 }

@@ -18,6 +18,11 @@ struct Path {
   [[nodiscard]] bool staged() const { return second.valid(); }
 };
 
+/// The path over two hops. A GPU that hands bytes on to a host pulls them: both copies are its own
+/// then. Beside them the source's GPU needs no context of ours, and a queue of it no room, both of
+/// which sending would take (results/h200x4/own_contexts.json, results/h100x4/queue_depth.json).
+Path staged_path(const Machine& machine, HopId first, HopId second);
+
 /// The place where a staged path meets; invalid for the direct path.
 PlaceId staging_place(const Machine& machine, const Path& path);
 

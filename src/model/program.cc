@@ -39,7 +39,7 @@ class StructureWriter {
 
   StructureWriter& add_operation(const Program& program, const Node& node) {
     switch (node.operation) {
-      case Operation::copy: add('c', node.hop.value); break;
+      case Operation::copy: add(node.hop.pulled ? 'p' : 'c', node.hop.value); break;
       case Operation::reduce:
         add('r', static_cast<int>(node.reduction.operation));
         add('.', static_cast<int>(node.reduction.type));

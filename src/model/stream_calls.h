@@ -47,25 +47,34 @@ inline bool is_sink(const Program& program, int queue) {
   return last >= 0 && !program.node(last).awaited;
 }
 
+inline bool is_joined(const Program& program, int queue) {
+  const auto& rings = program.rings();
+  const bool frees = std::any_of(rings.begin(), rings.end(), [&](const Ring& ring) {
+    return !is_freed_last(ring) && ring.reader == queue;
+  });
+  return frees || is_sink(program, queue);
+}
+
 // Queues that read rings first, each with the rings that it frees.
 template <class Calls>
 void join_queues(const Program& program, Calls& calls) {
-  const auto& rings = program.rings();
-  const auto reads_alone = [&](int queue) {
-    return std::any_of(rings.begin(), rings.end(), [&](const Ring& ring) {
-      return !is_freed_last(ring) && ring.reader == queue;
-    });
-  };
   for (int queue = 1; queue < static_cast<int>(program.queues().size()); ++queue) {
-    const bool frees = reads_alone(queue);
-    if (!frees && !is_sink(program, queue)) continue;
+    if (!is_joined(program, queue)) continue;
     calls.join(queue);
-    for (const Ring& ring : rings)
+    for (const Ring& ring : program.rings())
       if (!is_freed_last(ring) && ring.reader == queue) calls.release(ring, queue);
   }
 }
 
 }  // namespace stream_calls
+
+/// How many queues the caller's stream waits for at the end.
+inline std::size_t joined_queues(const Program& program) {
+  std::size_t joined = 0;
+  for (int queue = 1; queue < static_cast<int>(program.queues().size()); ++queue)
+    joined += stream_calls::is_joined(program, queue) ? 1 : 0;
+  return joined;
+}
 
 template <class Calls>
 void put_into_streams(const Program& program, Calls& calls) {

@@ -23,8 +23,8 @@ TransferShape mirror_image(const Machine& machine, const TransferShape& shape) {
   TransferShape mirrored = shape;
   for (PathShape& part : mirrored.paths) {
     const Path path = part.path;
-    part.path.first = back(path.staged() ? path.second : path.first);
-    if (path.staged()) part.path.second = back(path.first);
+    part.path = path.staged() ? staged_path(machine, back(path.second), back(path.first))
+                              : Path{back(path.first), {}};
   }
   return mirrored;
 }

@@ -21,7 +21,7 @@ std::vector<Path> find_paths(const Machine& machine, PlaceId source, PlaceId des
       if (via == source || via == destination) continue;
       const auto first = real_hop(machine, source, via);
       const auto second = real_hop(machine, via, destination);
-      if (first && second) paths.push_back({*first, *second});
+      if (first && second) paths.push_back(staged_path(machine, *first, *second));
     }
   return paths;
 }

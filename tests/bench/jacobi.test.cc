@@ -5,6 +5,7 @@
 #include "bench/jacobi_program.h"
 #include "kernels/jacobi.h"
 #include "machine/load_machine.h"
+#include "support/effort.h"
 #include "support/errors.h"
 
 namespace polypath::bench::jacobi_test {
@@ -101,6 +102,7 @@ TEST(JacobiPathsTest, TwoPathsOfARingOfFourShareNoLink) {
 
 TEST(Jacobi, EveryWayIsTheSerialSolverToTheBit) {
   for (const char* machine : {"beluga", "narval", "mist", "h200x4"}) {
+    if (test::is_left_out(machine, {"narval"})) continue;
     JacobiBench bench = bench_of(machine, {16_B, 4000_B, 256_KiB});
     if (machine != std::string("mist"))  // whose GPUs of two sockets have no links to relays
       bench.paths = {JacobiPaths::automatic, JacobiPaths::direct, JacobiPaths::two,
@@ -163,6 +165,7 @@ TEST(Jacobi, BothWaysGoAtOnceOnlyWhereThatGains) {
 TEST(Jacobi, GainsWhatThePaperGainsAndMore) {
   const std::map<std::string, double> stated = {{"beluga", 1.26}, {"narval", 1.15}};
   for (const auto& [machine, gain] : stated) {
+    if (test::is_left_out(machine, {"narval"})) continue;
     JacobiBench bench = bench_of(machine, {256_MiB});
     bench.paths = {JacobiPaths::two, JacobiPaths::automatic};
     bench.ways = {JacobiWay::stream, JacobiWay::graph, JacobiWay::program};

@@ -8,6 +8,7 @@
 #include "collective/support/ranks.h"
 #include "core/text.h"
 #include "machine/load_machine.h"
+#include "support/effort.h"
 #include "support/errors.h"
 
 namespace polypath::test::choose_test {
@@ -187,6 +188,7 @@ TEST(CollectiveFigures, SeveralPathsHelpKNomialOnBeluga) {
 }
 
 TEST(CollectiveFigures, SeveralPathsHelpBruckOnBeluga) {
+  if (!test::is_long()) GTEST_SKIP() << "in the long form";
   EXPECT_GE(gain_of_several_paths(Collective::all_to_all, "bruck", 256_MiB), 1.2);
 }
 

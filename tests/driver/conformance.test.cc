@@ -152,6 +152,22 @@ TEST_P(DriverConformance, StagingMemoryIsFilledFromOnePlaceAndEmptiedByItsOwn) {
   EXPECT_THROW(driver().free(staged), Error);
 }
 
+// Both copies are of the place's own GPU.
+TEST_P(DriverConformance, StagingMemoryIsFilledByItsOwnGpuAsWell) {
+  const Contents bytes = pattern(100000, 4);
+  const Bytes size{bytes.size()};
+  driver().open_hop(gpu(), peer(), true);
+  const Address staged = driver().allocate_staging(peer(), peer(), size);
+  const Address source = allocate(gpu(), bytes), target = allocate(host(), size);
+  const StreamHandle pulls = stream(peer());
+
+  driver().copy({staged, peer(), source, gpu(), size, {}, true}, pulls);
+  driver().copy({target, host(), staged, peer(), size, {}}, pulls);
+
+  EXPECT_EQ(read(target, bytes.size()), bytes);
+  driver().free(staged);
+}
+
 TEST_P(DriverConformance, AllocationsDoNotOverlap) {
   std::vector<Address> bases;
   for (int i = 0; i < 32; ++i) bases.push_back(allocate(i % 2 == 0 ? gpu() : host(), 777_B));

@@ -19,6 +19,19 @@ TEST_P(DriverConformance, GraphNodesRunInTheOrderOfTheirEdges) {
   EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
 }
 
+TEST_P(DriverConformance, GraphNodesPull) {
+  const Contents bytes = pattern(kLarge, 5);
+  const Address source = allocate(gpu(), bytes);
+  const Address between = allocate(peer(), Bytes{kLarge}), last = allocate(host(), Bytes{kLarge});
+  CopyRequest pulled = request(between, source, kLarge);
+  pulled.pulled = true;
+  const GraphHandle chain = graph({{pulled, {}}, {request(last, between, kLarge), {0}}});
+
+  driver().launch(chain, stream(gpu()));
+
+  EXPECT_EQ(read(last, kLarge), bytes);
+}
+
 TEST_P(DriverConformance, AGraphIsOrderedWithTheWorkAroundIt) {
   const Contents sent = pattern(kLarge, 1);
   const Address first = allocate(host(), sent);

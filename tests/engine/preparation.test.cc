@@ -186,10 +186,10 @@ TEST_F(Preparation, OfAContextIsNotPutOffForLong) {
 class SlowDriver final : public ForwardingDriver {
  public:
   SlowDriver(Driver& real, PlaceId slow) : ForwardingDriver(real), slow_(slow) {}
-  void open_hop(PlaceId source, PlaceId destination) override {
+  void open_hop(PlaceId source, PlaceId destination, bool pulled) override {
     while (!opens && (source == slow_ || destination == slow_))
       std::this_thread::sleep_for(std::chrono::microseconds(100));
-    ForwardingDriver::open_hop(source, destination);
+    ForwardingDriver::open_hop(source, destination, pulled);
   }
   std::atomic<bool> opens{true};
 
@@ -201,9 +201,9 @@ class SlowDriver final : public ForwardingDriver {
 class StagingDriver final : public ForwardingDriver {
  public:
   using ForwardingDriver::ForwardingDriver;
-  Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override {
+  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
     ++rings;
-    return ForwardingDriver::allocate_staging(place, source, bytes);
+    return ForwardingDriver::allocate_staging(place, writer, bytes);
   }
   std::atomic<int> rings{0};
 };
@@ -244,11 +244,11 @@ TEST_F(Preparation, BeginsWithoutAnotherCopyOnceThereIsAPlan) {
 class StoppedDriver final : public ForwardingDriver {
  public:
   using ForwardingDriver::ForwardingDriver;
-  void open_hop(PlaceId source, PlaceId destination) override {
+  void open_hop(PlaceId source, PlaceId destination, bool pulled) override {
     ++opened;
     while (!stopping) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));  // for the stop to be seen
-    ForwardingDriver::open_hop(source, destination);
+    ForwardingDriver::open_hop(source, destination, pulled);
   }
   std::atomic<int> opened{0};
   std::atomic<bool> stopping{false};

@@ -48,6 +48,30 @@ TEST(Paths, ToAHostGoThroughTheOtherGpus) {
   EXPECT_EQ(names, (Names{"direct", "gpu0", "gpu1", "gpu3"}));
 }
 
+std::vector<PlaceId> gpus_of_first_hops(const Machine& machine, const std::string& source,
+                                        const std::string& destination) {
+  std::vector<PlaceId> gpus;
+  for (const Path& path : paths_between(machine, source, destination))
+    if (path.staged()) gpus.push_back(machine.executing_gpu(path.first));
+  return gpus;
+}
+
+TEST(Paths, ToAHostArePulledByTheirRelays) {
+  const Machine machine = load_machine("beluga");
+
+  const auto gpus = gpus_of_first_hops(machine, "gpu2", "host0");
+
+  EXPECT_EQ(gpus, (std::vector<PlaceId>{{0}, {1}, {3}}));
+}
+
+TEST(Paths, ToAGpuArePushedByTheSource) {
+  const Machine machine = load_machine("beluga");
+
+  const auto gpus = gpus_of_first_hops(machine, "gpu2", "gpu0");
+
+  EXPECT_EQ(gpus, std::vector<PlaceId>(3, PlaceId{2}));
+}
+
 TEST(Paths, WithoutPeerAccessOnlyTheHostCanStage) {
   const Machine machine = load_machine("nop2p4");
 

@@ -1,5 +1,6 @@
 #include "support/effort.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -9,6 +10,10 @@ namespace polypath::test {
 bool is_long() {
   const char* value = std::getenv("TESTS_LONG");
   return value != nullptr && std::string_view(value) == "1";
+}
+
+bool is_left_out(std::string_view name, std::initializer_list<std::string_view> longest) {
+  return !is_long() && std::find(longest.begin(), longest.end(), name) != longest.end();
 }
 
 std::vector<std::uint64_t> seeds(std::uint64_t count, std::uint64_t brief) {

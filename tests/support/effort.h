@@ -3,12 +3,18 @@
 // (TESTS_LONG=1).
 
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 #include <vector>
 
 namespace polypath::test {
 
 /// True in the long form.
 bool is_long();
+
+/// True in the short form for one of these: GTEST_SKIP then. They take longest, and others show the
+/// same.
+bool is_left_out(std::string_view name, std::initializer_list<std::string_view> longest);
 
 /// One number for the short form and one for the long one.
 template <class T>

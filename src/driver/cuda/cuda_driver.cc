@@ -154,10 +154,11 @@ void CudaDriver::synchronize(StreamHandle stream) {
 }
 
 // Of the two GPUs' contexts only that of the one that copies is needed.
-void CudaDriver::open_hop(PlaceId source, PlaceId destination) {
-  const PlaceId copying = is_gpu(source) ? source : destination;
-  if (is_gpu(copying)) (void)contexts_.ours(ordinal(copying));
-  if (!is_gpu(source) || !is_gpu(destination)) return;
+void CudaDriver::open_hop(PlaceId source, PlaceId destination, bool pulled) {
+  const bool between_gpus = is_gpu(source) && is_gpu(destination);
+  if (!is_gpu(source) || (between_gpus && pulled)) std::swap(source, destination);
+  if (is_gpu(source)) (void)contexts_.ours(ordinal(source));
+  if (!between_gpus) return;
   contexts_.require(ordinal(source), ordinal(destination));
   contexts_.reach(ordinal(source), ordinal(destination));
 }
@@ -172,9 +173,11 @@ bool CudaDriver::is_open(PlaceId place) {
          (!contexts_.are_own() && is_active(ordinal(place)));
 }
 
-// The source's GPU pushes; the host has none, so the destination's pulls.
+// The source's GPU pushes, unless the destination's is to pull; the host has none.
 int CudaDriver::copying_gpu(const CopyRequest& request) const {
-  return ordinal(is_gpu(request.source_place) ? request.source_place : request.destination_place);
+  const bool pulled = request.pulled && is_gpu(request.destination_place);
+  return ordinal(is_gpu(request.source_place) && !pulled ? request.source_place
+                                                         : request.destination_place);
 }
 
 // On the program's own streams its own addresses are the right ones.

@@ -51,7 +51,7 @@ class CudaDriver final : public Driver {
   Address allocate_zeros(PlaceId place, Bytes bytes) override;
   Address allocate_shareable(PlaceId place, Bytes bytes) override;
   void free(Address address) override;
-  Address allocate_staging(PlaceId place, PlaceId source, Bytes bytes) override;
+  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
   std::uint64_t memory_id(Address address) override { return id_of_memory(address); }
   /// The same, and in the same call who may use it; of imported memory nothing is said of that.
@@ -68,7 +68,7 @@ class CudaDriver final : public Driver {
   bool is_done(EventHandle event) override;
   EventHandle create_timing_event(PlaceId gpu) override;
   std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override;
-  void open_hop(PlaceId source, PlaceId destination) override;
+  void open_hop(PlaceId source, PlaceId destination, bool pulled) override;
   void note_lost(PlaceId source, PlaceId destination) override;
   bool is_open(PlaceId place) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
@@ -144,7 +144,7 @@ class CudaDriver final : public Driver {
   [[nodiscard]] int owner_of(const SharedMemory& shared) const;
   [[nodiscard]] Address open(const SharedMemory& shared, int gpu);
   [[nodiscard]] bool forget(Address address, PlaceId& place);
-  [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId source,
+  [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId writer,
                                                           Bytes bytes);
   [[nodiscard]] std::optional<Address> spare_staging(PlaceId place, Bytes bytes);
   [[nodiscard]] bool gave_back_staging(Address address, PlaceId place);

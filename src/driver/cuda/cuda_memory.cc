@@ -57,9 +57,9 @@ Address CudaDriver::keep(Address address, Bytes bytes, PlaceId place) {
 }
 
 // What is not mapped is used again instead of freed: to free it would wait for the program.
-Address CudaDriver::allocate_staging(PlaceId place, PlaceId source, Bytes bytes) {
+Address CudaDriver::allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) {
   if (const auto spare = spare_staging(place, bytes)) return *spare;
-  auto memory = map_staging(place, source, bytes);
+  auto memory = map_staging(place, writer, bytes);
   if (!memory) {
     const Address address = allocate(place, bytes);
     const std::scoped_lock lock(mutex_);
@@ -96,13 +96,13 @@ bool CudaDriver::gave_back_staging(Address address, PlaceId place) {
 
 // Null where the source's GPU would not reach it: the driver then stages copies in its own way,
 // which mapped memory is not open to.
-std::unique_ptr<MappedMemory> CudaDriver::map_staging(PlaceId place, PlaceId source, Bytes bytes) {
+std::unique_ptr<MappedMemory> CudaDriver::map_staging(PlaceId place, PlaceId writer, Bytes bytes) {
   if (!is_gpu(place)) return nullptr;
   const RelaxedCapture relaxed;
   std::vector<Device> users;
-  if (is_gpu(source)) {
-    if (!contexts_.reaches(ordinal(source), ordinal(place))) return nullptr;
-    users.push_back(ordinal(source));
+  if (is_gpu(writer) && writer != place) {
+    if (!contexts_.reaches(ordinal(writer), ordinal(place))) return nullptr;
+    users.push_back(ordinal(writer));
   }
   return MappedMemory::make(bytes, ordinal(place), users);
 }

@@ -240,7 +240,7 @@ void SimDriver::check_copy(const CopyRequest& request) const {
 HopId SimDriver::hop_of(const CopyRequest& request) const {
   if (request.source_place == request.destination_place) return {};
   const auto hop = machine_.find_hop(request.source_place, request.destination_place);
-  if (hop) return *hop;
+  if (hop) return {hop->value, request.pulled};
   fail(ErrorCode::invalid_argument,
        fmt::format("no copy leads from {} to {}", machine_.place(request.source_place).name,
                    machine_.place(request.destination_place).name),

@@ -61,8 +61,8 @@ std::vector<std::string> single_faults(const Counts& counts, bool few) {
     found.push_back(all_later(function, count / 2));
     if (few) continue;
     found.push_back(one_use(function, 1));
-    found.push_back(one_use(function, count));
     if (!test::is_long()) continue;
+    found.push_back(one_use(function, count));
     found.push_back(one_use(function, count / 2));
     found.push_back(all_later(function, 1));
   }
@@ -80,7 +80,7 @@ std::vector<std::string> faults_without_a_way_back(const Counts& counts) {
                                "cuStreamWaitEvent", "cuEventRecord"}) {
     const auto all = counts.preloaded.find(function);
     if (all == counts.preloaded.end()) continue;
-    for (const int eighth : {1, 3, 5, 7})
+    for (const int eighth : test::short_or_long<std::vector<int>>({1, 4, 7}, {1, 3, 5, 7}))
       found.push_back(one_use(function, all->second * eighth / 8) + "," + waits);
   }
   return found;
