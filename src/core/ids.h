@@ -22,11 +22,10 @@ struct Id {
 using PlaceId = Id<struct PlaceTag>;
 using ResourceId = Id<struct ResourceTag>;
 
-/// The same for hops, with the GPU that makes the copies where both ends are GPUs.
+/// An index into the hops, and which GPU makes the copies over a hop between two of them.
 struct HopId {
   std::int32_t value = -1;
-  /// By the GPU that receives, instead of by the one that has the bytes.
-  bool pulled = false;
+  bool pulled = false;  ///< the one that receives; else the one that has the bytes
 
   constexpr auto operator<=>(const HopId&) const = default;
   [[nodiscard]] constexpr bool valid() const { return value >= 0; }

@@ -169,9 +169,9 @@ class Driver {
   virtual Address allocate_shareable(PlaceId place, Bytes bytes) { return allocate(place, bytes); }
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
-  /// The same for memory that copies of the GPU `writer` go into and copies of the place's own GPU
-  /// out of, and nobody else's. Its free() waits for nobody: who frees it knows that nothing uses
-  /// it any more.
+  /// The same for memory that copies by the GPU `writer` fill and copies by the place's own GPU
+  /// empty, and no others. Its free() waits for nothing: the caller knows that nothing uses it any
+  /// more.
   virtual Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) {
     (void)writer;
     return allocate(place, bytes);
@@ -216,7 +216,8 @@ class Driver {
   [[nodiscard]] virtual std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) = 0;
 
   /// Makes now what the first copy between two places would make: it takes long (a tenth of a
-  /// second for a GPU that has not been used), and may fail where there is no room for it.
+  /// second for a GPU that has not been used), and may fail where there is no room for it. `pulled`
+  /// as in CopyRequest.
   virtual void open_hop(PlaceId source, PlaceId destination, bool pulled) {
     (void)source, (void)destination, (void)pulled;
   }

@@ -17,6 +17,9 @@ struct CopyEnds {
   PlaceId source;
   MemoryKind destination_kind = MemoryKind::device;
   MemoryKind source_kind = MemoryKind::device;
+  /// Other GPUs may not reach memory at an end: it is of a pool, of virtual addresses, or of a
+  /// context of the caller's own. Its copies are native.
+  bool closed = false;
 
   /// The driver knows both memories and leaves them where they are.
   [[nodiscard]] bool stay_where_they_are() const {

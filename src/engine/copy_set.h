@@ -21,8 +21,12 @@ namespace polypath {
 /// What the driver said of the ends and the stream of the copy before: it need not be asked again
 /// about each of hundreds of copies.
 struct SeenBefore {
-  std::optional<MemoryInfo> source;
-  std::optional<MemoryInfo> destination;
+  struct Memory {
+    MemoryInfo info;
+    bool closed = false;  ///< see CopyEnds
+  };
+  std::optional<Memory> source;
+  std::optional<Memory> destination;
   std::optional<std::pair<StreamHandle, bool>> captured;
 };
 

@@ -16,30 +16,40 @@ namespace {
 }
 
 // True of an allocation that the address lies in, if it stays where it is.
-bool holds(const std::optional<MemoryInfo>& memory, Address address) {
-  return memory && (memory->kind == MemoryKind::device || memory->kind == MemoryKind::pinned) &&
-         memory->base <= address && address < memory->base + memory->size;
+bool holds(const std::optional<SeenBefore::Memory>& seen, Address address) {
+  if (!seen) return false;
+  const MemoryInfo& memory = seen->info;
+  return (memory.kind == MemoryKind::device || memory.kind == MemoryKind::pinned) &&
+         memory.base <= address && address < memory.base + memory.size;
+}
+
+// Memory that peers may reach is what kernels of its own GPU may use from another context, too.
+std::optional<SeenBefore::Memory> look_at(Driver& driver, Address address) {
+  const auto memory = driver.find_memory(address);
+  if (!memory) return std::nullopt;
+  const bool device = memory->kind == MemoryKind::device;
+  return SeenBefore::Memory{*memory, device && !driver.kernels_reach(memory->place, address)};
 }
 
 // The memory of `bytes` at `address`, which must lie in one allocation, perhaps in the one `seen`
 // before.
-MemoryInfo memory_of(Driver& driver, Address address, Bytes bytes, const char* what,
-                     std::optional<MemoryInfo>& seen) {
+SeenBefore::Memory memory_of(Driver& driver, Address address, Bytes bytes, const char* what,
+                             std::optional<SeenBefore::Memory>& seen) {
   if (address.value == 0)
     fail_argument(fmt::format("{} is null", what), "there is no memory there", "Pass an address.");
-  if (!holds(seen, address)) seen = driver.find_memory(address);
-  const std::optional<MemoryInfo>& memory = seen;
-  if (!memory)
+  if (!holds(seen, address)) seen = look_at(driver, address);
+  if (!seen)
     fail_argument(fmt::format("{} 0x{:x} is not known to the driver", what, address.value),
                   "it is in no live allocation of this machine",
                   "Allocate it at one of the machine's places.");
-  const std::uint64_t left = memory->base.value + memory->size.value - address.value;
+  const MemoryInfo& memory = seen->info;
+  const std::uint64_t left = memory.base.value + memory.size.value - address.value;
   if (bytes.value > left)
     fail_argument(
         fmt::format("{} is too short", what),
         fmt::format("{} bytes are left in its allocation, {} were asked for", left, bytes.value),
         "Correct the size or the offset.");
-  return *memory;
+  return *seen;
 }
 
 // A native copy gives way to nobody, so that the load of other processes does not matter.
@@ -68,13 +78,14 @@ CopyEnds Engine::look_at_ends(const CopyCall& call) {
 }
 
 CopyEnds Engine::look_at_ends(const CopyCall& call, SeenBefore& seen) {
-  const MemoryInfo source = memory_of(driver_, call.source, call.bytes, "source", seen.source);
-  const MemoryInfo destination =
+  const auto source = memory_of(driver_, call.source, call.bytes, "source", seen.source);
+  const auto destination =
       memory_of(driver_, call.destination, call.bytes, "destination", seen.destination);
-  return {.destination = destination.place,
-          .source = source.place,
-          .destination_kind = destination.kind,
-          .source_kind = source.kind};
+  return {.destination = destination.info.place,
+          .source = source.info.place,
+          .destination_kind = destination.info.kind,
+          .source_kind = source.info.kind,
+          .closed = source.closed || destination.closed};
 }
 
 void Engine::refuse_overlap(const CopyCall& call) {
@@ -117,7 +128,8 @@ Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends)
   decision.stays_native = decision.is_plain() && !decision.may_block;
   if (decision.may_block) {
     if (goes_by_windows(call, ends) && !captured()) choose_windows(decision);
-  } else if (!decision.is_plain() && ends.source != ends.destination && !captured()) {
+  } else if (!decision.is_plain() && !ends.closed && ends.source != ends.destination &&
+             !captured()) {
     choose_plan(decision);
   }
   return decision;

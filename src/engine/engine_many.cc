@@ -82,14 +82,14 @@ SetMember Engine::examine(const CopyCall& call, SeenBefore& seen) {
   SetMember member{.call = call};
   if (call.bytes.value == 0) return member;
   member.ends = look_at_ends(call, seen);
-  member.source_allocation = seen.source->base;
-  member.destination_allocation = seen.destination->base;
+  member.source_allocation = seen.source->info.base;
+  member.destination_allocation = seen.destination->info.base;
   refuse_overlap(call);
   if (!seen.captured || seen.captured->first != call.stream)
     seen.captured = {call.stream, driver_.is_capturing(call.stream)};
   member.captured = seen.captured->second;
   if (!member.captured && call.options.asks_for_paths()) (void)decide_locked(call, &member.ends);
-  const bool stays = !member.captured && member.ends.stay_where_they_are() &&
+  const bool stays = !member.captured && !member.ends.closed && member.ends.stay_where_they_are() &&
                      member.ends.source != member.ends.destination;
   member.plannable = stays && is_joint(member);
   member.piece = stays && may_be_piece(member);

@@ -109,7 +109,7 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
   if (!are(MemoryKind::pageable, MemoryKind::device) &&
       !are(MemoryKind::device, MemoryKind::pageable))
     return false;
-  if (call.bytes < settings_.pageable_min) return false;
+  if (ends.closed || call.bytes < settings_.pageable_min) return false;
   if (choice_of(call.options) == Executor::native) return false;
   if (!pageable_.pays()) return false;
   // Options that cannot be used are refused now, before anything is enqueued.
@@ -118,10 +118,10 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
   return true;
 }
 
-// Counted with the copy that it is a part of. What leaves a GPU leaves it in the program's stream:
-// in a stream of ours it would wait for the relays that pull (results/h100x4/own_contexts.json).
-// With the lock held from the question which stream it goes in to the event: what may be held comes
-// into the engine's streams under the same lock.
+// Counted with the copy that it is a part of. Copies out of a GPU are put into the program's
+// stream: in a stream of ours they would wait for relays that pull
+// (results/h100x4/own_contexts.json). With the lock held from the question which stream it goes in
+// to the event: what may be held comes into the engine's streams under the same lock.
 PageableCopies::Sent Engine::send_window(PageableCopies::WindowCall sent) {
   const std::scoped_lock lock(mutex_);
   CopyCall& call = sent.call;

@@ -35,7 +35,7 @@ struct QueueStream {
 
 /// The staging slots behind one hop.
 struct StagingRing {
-  /// Filled from `source`.
+  /// Filled by copies of the GPU `writer`.
   StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId writer, Bytes slot,
               int slot_count);
   StagingRing(const StagingRing&) = delete;

@@ -199,9 +199,9 @@ PlaceId Machine::nearest_host(PlaceId near) const {
 PlaceId Machine::executing_gpu(HopId id) const {
   const Hop& executed = hop(id);
   const auto is_gpu = [this](PlaceId end) { return place(end).kind == PlaceKind::gpu; };
-  if (is_gpu(executed.source) && !id.pulled) return executed.source;
+  const bool pulled = id.pulled && is_gpu(executed.destination);
+  if (is_gpu(executed.source) && !pulled) return executed.source;
   if (is_gpu(executed.destination)) return executed.destination;
-  if (is_gpu(executed.source)) return executed.source;
   return nearest_gpu(*this, executed.source);
 }
 

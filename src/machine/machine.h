@@ -166,8 +166,8 @@ struct Machine {
   /// The host place in the same NUMA node as `place`, else the first one of its node; invalid if
   /// none.
   [[nodiscard]] PlaceId nearest_host(PlaceId place) const;
-  /// The GPU whose copy engine does the hop's copies: the source if it is one and the hop is not
-  /// pulled, else the destination. From host to host, whose copies wait for work of GPUs: the
+  /// The GPU whose copy engine does the hop's copies: the source if it is one, unless another GPU
+  /// pulls; else the destination. From host to host, whose copies wait for work of GPUs: the
   /// source's nearest GPU.
   [[nodiscard]] PlaceId executing_gpu(HopId hop) const;
   /// ε of a path over these two hops: the staging place's, by whether one GPU makes both copies.

@@ -18,9 +18,10 @@ struct Path {
   [[nodiscard]] bool staged() const { return second.valid(); }
 };
 
-/// The path over two hops. A GPU that hands bytes on to a host pulls them: both copies are its own
-/// then. Beside them the source's GPU needs no context of ours, and a queue of it no room, both of
-/// which sending would take (results/h200x4/own_contexts.json, results/h100x4/queue_depth.json).
+/// The path over two hops. A relay to a host pulls, so that both copies are its own: to push, the
+/// source's GPU needs a context of ours, 0.13 s and 524 MB, and room in its queues
+/// (results/h200x4/own_contexts.json, results/h100x4/queue_depth.json). Pulling is taken to be as
+/// fast as pushing, as it is over NVLink (results/h100x4/own_contexts.json); PCIe was not measured.
 Path staged_path(const Machine& machine, HopId first, HopId second);
 
 /// The place where a staged path meets; invalid for the direct path.

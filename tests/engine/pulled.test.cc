@@ -1,4 +1,4 @@
-// Copies to a host: relays pull, and what leaves the source itself does so in the program's stream.
+// Copies to a host: relays pull, and copies by the source's GPU are in the program's stream.
 
 #include <gmock/gmock.h>
 
@@ -68,6 +68,49 @@ TEST(PulledWindows, LeaveTheSourceInTheProgramsStream) {
   EXPECT_THAT(driver.sources.at(source.place), ElementsAre(stream));
   EXPECT_TRUE(rig.intact());
   EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+// --- memory that only its own GPU may reach ---
+
+class ClosedMemory final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  bool kernels_reach(PlaceId, Address) override { return false; }
+};
+
+class Closed : public testing::Test {
+ protected:
+  Closed() { rig_.use<ClosedMemory>(); }
+  Rig rig_{"beluga", window_settings()};
+  StreamHandle stream_ = rig_.stream("gpu0");
+  Buffer& gpu_ = rig_.buffer("gpu0", 8 * kMiB);
+};
+
+TEST_F(Closed, IsCopiedNativelyBothWays) {
+  Buffer &in = rig_.buffer("host0", 8 * kMiB), &out = rig_.buffer("host0", 8 * kMiB);
+
+  EXPECT_EQ(rig_.copy(gpu_, in, stream_).executor, Executor::native);
+  rig_.synchronize();
+  EXPECT_EQ(rig_.copy(out, gpu_, stream_).executor, Executor::native);
+  EXPECT_TRUE(rig_.intact());
+}
+
+TEST_F(Closed, TakesNoWindows) {
+  Buffer& host = rig_.pageable_buffer(8 * kMiB);
+
+  EXPECT_EQ(rig_.copy(host, gpu_, stream_).means, Means::native);
+  EXPECT_TRUE(rig_.intact());
+}
+
+TEST_F(Closed, IsInNoJointPlan) {
+  Buffer &second = rig_.buffer("gpu0", 8 * kMiB), &out = rig_.buffer("host0", 8 * kMiB);
+  Buffer& other = rig_.buffer("host0", 8 * kMiB);
+  const std::vector<CopyCall> calls{rig_.call(out, 0, gpu_, 0, 8 * kMiB, stream_),
+                                    rig_.call(other, 0, second, 0, 8 * kMiB, stream_)};
+
+  for (const CopyResult& result : rig_.engine().copy_many(calls))
+    EXPECT_EQ(result.executor, Executor::native);
+  rig_.synchronize();
 }
 
 }  // namespace

@@ -155,12 +155,15 @@ void CudaDriver::synchronize(StreamHandle stream) {
 
 // Of the two GPUs' contexts only that of the one that copies is needed.
 void CudaDriver::open_hop(PlaceId source, PlaceId destination, bool pulled) {
-  const bool between_gpus = is_gpu(source) && is_gpu(destination);
-  if (!is_gpu(source) || (between_gpus && pulled)) std::swap(source, destination);
-  if (is_gpu(source)) (void)contexts_.ours(ordinal(source));
-  if (!between_gpus) return;
-  contexts_.require(ordinal(source), ordinal(destination));
-  contexts_.reach(ordinal(source), ordinal(destination));
+  if (!is_gpu(source) && !is_gpu(destination)) return;
+  CopyRequest copies;
+  copies.destination_place = destination, copies.source_place = source, copies.pulled = pulled;
+  const int copying = copying_gpu(copies);
+  (void)contexts_.ours(copying);
+  if (!is_gpu(source) || !is_gpu(destination)) return;
+  const int other = ordinal(copying == ordinal(source) ? destination : source);
+  contexts_.require(copying, other);
+  contexts_.reach(copying, other);
 }
 
 void CudaDriver::note_lost(PlaceId source, PlaceId destination) {
