@@ -78,39 +78,58 @@ class ClosedMemory final : public ForwardingDriver {
   bool kernels_reach(PlaceId, Address) override { return false; }
 };
 
-class Closed : public testing::Test {
+constexpr std::size_t kLarge = 64 * kMiB;
+
+// Copies of 64 MiB between a host and a GPU gain by relays there.
+class Closed : public testing::TestWithParam<bool> {
  protected:
-  Closed() { rig_.use<ClosedMemory>(); }
-  Rig rig_{"beluga", window_settings()};
+  Closed() {
+    if (GetParam()) rig_.use<ClosedMemory>();
+  }
+  [[nodiscard]] static Executor expected() {
+    return GetParam() ? Executor::native : Executor::stream;
+  }
+  Rig rig_{"h200x4", settings()};
   StreamHandle stream_ = rig_.stream("gpu0");
-  Buffer& gpu_ = rig_.buffer("gpu0", 8 * kMiB);
+  Buffer& gpu_ = rig_.buffer("gpu0", kLarge);
+  Buffer& host_ = rig_.buffer("host0", kLarge);
+
+ private:
+  static Settings settings() {
+    Settings settings;
+    settings.executor = "stream";
+    return settings;
+  }
 };
 
-TEST_F(Closed, IsCopiedNativelyBothWays) {
-  Buffer &in = rig_.buffer("host0", 8 * kMiB), &out = rig_.buffer("host0", 8 * kMiB);
+INSTANTIATE_TEST_SUITE_P(Memory, Closed, testing::Bool(),
+                         [](const auto& of) { return of.param ? "closed" : "open"; });
 
-  EXPECT_EQ(rig_.copy(gpu_, in, stream_).executor, Executor::native);
+TEST_P(Closed, IsCopiedNatively) {
+  EXPECT_EQ(rig_.copy(gpu_, host_, stream_).executor, expected());
   rig_.synchronize();
-  EXPECT_EQ(rig_.copy(out, gpu_, stream_).executor, Executor::native);
+  EXPECT_EQ(rig_.copy(host_, gpu_, stream_).executor, expected());
   EXPECT_TRUE(rig_.intact());
 }
 
-TEST_F(Closed, TakesNoWindows) {
-  Buffer& host = rig_.pageable_buffer(8 * kMiB);
+TEST_P(Closed, IsInNoJointPlan) {
+  Buffer &second = rig_.buffer("gpu1", kLarge), &source = rig_.buffer("host0", kLarge);
+  const std::vector<CopyCall> calls{rig_.call(gpu_, 0, host_, 0, kLarge, stream_),
+                                    rig_.call(second, 0, source, 0, kLarge, rig_.stream("gpu1"))};
 
-  EXPECT_EQ(rig_.copy(host, gpu_, stream_).means, Means::native);
-  EXPECT_TRUE(rig_.intact());
+  const std::vector<CopyResult> results = rig_.engine().copy_many(calls);
+
+  EXPECT_EQ(results.front().executor, expected());
+  rig_.synchronize();
 }
 
-TEST_F(Closed, IsInNoJointPlan) {
-  Buffer &second = rig_.buffer("gpu0", 8 * kMiB), &out = rig_.buffer("host0", 8 * kMiB);
-  Buffer& other = rig_.buffer("host0", 8 * kMiB);
-  const std::vector<CopyCall> calls{rig_.call(out, 0, gpu_, 0, 8 * kMiB, stream_),
-                                    rig_.call(other, 0, second, 0, 8 * kMiB, stream_)};
+TEST(ClosedWindows, AreNotUsed) {
+  Rig rig("beluga", window_settings());
+  rig.use<ClosedMemory>();
+  Buffer &gpu = rig.buffer("gpu0", 8 * kMiB), &host = rig.pageable_buffer(8 * kMiB);
 
-  for (const CopyResult& result : rig_.engine().copy_many(calls))
-    EXPECT_EQ(result.executor, Executor::native);
-  rig_.synchronize();
+  EXPECT_EQ(rig.copy(host, gpu, rig.stream("gpu0")).means, Means::native);
+  EXPECT_TRUE(rig.intact());
 }
 
 }  // namespace
