@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import polypath
@@ -10,6 +11,10 @@ import pytest
 from fake_frameworks import Cupy, Torch
 from polypath import process_context
 from polypath.frameworks import PYTORCH
+
+
+# A shell's background job starts with the signal ignored, and so would the programs that the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
