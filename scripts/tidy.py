@@ -4,7 +4,7 @@ Usage: tidy.py [--all] [--base COMMIT] [--jobs N]
 
 Without --all: sources that changed since COMMIT or are not committed, and for each header that
 changed one that includes it. COMMIT is the merge base with origin/main; where that is HEAD itself,
-as in a fresh clone, it is the last commit of more than a day before HEAD. A source that was clean
+as in a fresh clone, it is the last commit of more than eight hours before HEAD. A source that was clean
 is remembered by all that clang-tidy read of the project, in $XDG_CACHE_HOME/polypath/tidy.
 Exit status 1 if a source has findings.
 """
@@ -27,7 +27,7 @@ TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
 DATABASE = ROOT / "build" / "lint"
 FOLDERS = (ROOT / "src", ROOT / "include")
 LEFT_OUT = ("src/ways/python/",)  # its headers come from a virtual environment, not from this build
-A_DAY = 24 * 3600
+SHIFT = 8 * 3600
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -42,7 +42,7 @@ def default_base() -> str:
     head, base = git("rev-parse", "HEAD"), git("merge-base", "HEAD", "origin/main")
     if base and base != head:
         return base
-    before = int(git("show", "-s", "--format=%ct", "HEAD") or 0) - A_DAY
+    before = int(git("show", "-s", "--format=%ct", "HEAD") or 0) - SHIFT
     return git("rev-list", "-1", f"--before={before}", "HEAD")
 
 

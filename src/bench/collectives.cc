@@ -9,7 +9,7 @@
 #include "bench/collective_memory.h"
 #include "bench/repetitions.h"
 #include "bench/room.h"
-#include "collective/mail.h"
+#include "collective/collective_kernels.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "machine/nodes.h"
@@ -143,7 +143,7 @@ class SizeRun {
     CollectiveOptions options{.executor = bench_.executor,
                               .paths = bench_.paths,
                               .any_order = bench_.any_order,
-                              .kernels = has_mail_kernels(opened_.driver())};
+                              .kernels = has_collective_kernels(opened_.driver())};
     if (algorithm != kAutomatic) options.algorithms = {algorithm};
     const CollectivePlan plan = planner_.plan(request_, options);
     const auto key = std::pair(plan.program->structure, plan.program->executor);

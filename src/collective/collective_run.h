@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/collective_kernels.h"
 #include "collective/mail.h"
 #include "engine/graph_executor.h"
 #include "engine/stream_executor.h"
@@ -58,7 +59,7 @@ class CollectiveRun {
   Driver& driver_;
   Hops hops_;
   Statistics statistics_;
-  MailKernels kernels_;
+  CollectiveKernels kernels_;
   Mailboxes mailboxes_;
   StreamExecutor streams_;
   GraphExecutor graphs_;

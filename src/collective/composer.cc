@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
+#include "collective/collective_kernels.h"
 #include "collective/mail.h"
 #include "collective/routes.h"
 #include "core/error.h"
+#include "kernels/reduce.h"
 
 namespace polypath {
 namespace {
@@ -170,6 +173,26 @@ void Composer::reduce(Slice into, Slice from, Bytes bytes) {
   node.source = from, node.destination = into, node.bytes = bytes;
   node.queue = queue(Queue{{}, place_of(into)});
   add(node);
+}
+
+void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes) {
+  if (bytes.value == 0) return;
+  Reduction reduction = request_.reduction;
+  reduction.values = averaged();
+  const PlaceId gpu = place_of(result);
+  KernelCall call{.kernel = reduce_kernel_number(gpu),
+                  .gpu = gpu,
+                  .memory = {{.slice = result, .bytes = bytes, .writes = true}},
+                  .shape = reduce_shape(bytes),
+                  .duration = machine_.reduction_time(gpu, bytes, operands.size())};
+  std::vector<int> values_of;
+  for (const Slice& operand : operands) {
+    call.memory.push_back({.slice = operand, .bytes = bytes});
+    values_of.push_back(averages() ? counts_.at(operand, bytes) : 1);
+  }
+  if (averages()) counts_.set(result, bytes, std::accumulate(values_of.begin(), values_of.end(), 0));
+  call.values = reduce_values(reduction, bytes, values_of);
+  run(std::move(call));
 }
 
 void Composer::send(std::vector<Message> messages) {

@@ -69,6 +69,9 @@ class Composer {
   void send(std::vector<Message> messages);
   /// into = into ∘ from, both of one GPU.
   void reduce(Slice into, Slice from, Bytes bytes);
+  /// result = ((x0 ∘ x1) ∘ x2) ∘ … of three operands or more of one GPU, by one kernel. The result
+  /// may be where one of them is.
+  void reduce(Slice result, std::span<const Slice> operands, Bytes bytes);
 
   /// One kernel per rank and piece that mailboxes hold: each sends what begins at `from(rank)`, or
   /// one part of it to each rank, and reduces what arrives in the order of the ranks, or stores it

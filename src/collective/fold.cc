@@ -1,5 +1,7 @@
 #include "collective/fold.h"
 
+#include "kernels/reduce_layout.h"
+
 namespace polypath {
 namespace {
 
@@ -20,6 +22,12 @@ std::size_t place_of(const std::vector<Operand>& operands, const std::optional<S
 Slice fold(Composer& composer, const std::vector<Operand>& operands, Bytes bytes,
            std::optional<Slice> result) {
   const std::size_t at = place_of(operands, result);
+  if (operands.size() > 2 && operands.size() <= kMostOperands) {
+    std::vector<Slice> all;
+    for (const Operand& operand : operands) all.push_back(operand.at);
+    composer.reduce(operands[at].at, all, bytes);
+    return operands[at].at;
+  }
   const auto own = operands.begin() + static_cast<std::ptrdiff_t>(at);
   if (at > 0) {
     const Slice before = fold(composer, {operands.begin(), own}, bytes);

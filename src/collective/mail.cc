@@ -1,10 +1,8 @@
 #include "collective/mail.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/quietly.h"
-#include "kernels/images.h"
 
 namespace polypath {
 namespace {
@@ -16,20 +14,6 @@ bool is_nvlink(const Machine& machine, HopId hop) {
   return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
     return machine.resource(use.resource).kind == "pcie";
   });
-}
-
-struct WhichMail {
-  MailUse use;
-  MailWay way;
-  bool operator==(const WhichMail&) const = default;
-};
-constexpr std::array kWhichMail = {
-    WhichMail{MailUse::reduce, MailWay::lines}, WhichMail{MailUse::store, MailWay::lines},
-    WhichMail{MailUse::reduce_and_share, MailWay::lines},
-    WhichMail{MailUse::reduce, MailWay::parcels}, WhichMail{MailUse::store, MailWay::parcels}};
-
-const WhichMail& which_of(int number) {
-  return kWhichMail[static_cast<std::size_t>(number) % kWhichMail.size()];
 }
 
 Bytes part_of(Bytes all, int ranks) { return {all.value / static_cast<std::uint64_t>(ranks)}; }
@@ -54,12 +38,6 @@ Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes 
 }
 
 }  // namespace
-
-int mail_kernel_number(PlaceId gpu, MailUse use, MailWay way) {
-  const auto* const found = std::ranges::find(kWhichMail, WhichMail{use, way});
-  return static_cast<int>(kWhichMail.size() * gpu.index()) +
-         static_cast<int>(found - kWhichMail.begin());
-}
 
 Bytes mail_room(int ranks, MailWay way) {
   return part_of(way == MailWay::lines ? kLines : kParcels, ranks);
@@ -92,29 +70,6 @@ bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes mess
       return from == to || (hop && is_nvlink(machine, *hop));
     });
   });
-}
-
-bool has_mail_kernels(const Driver& driver) {
-  return driver.name() == "sim" || has_kernel_images();
-}
-
-MailKernels::MailKernels(Driver& driver, const Machine& machine)
-    : driver_(driver), handles_(kWhichMail.size() * machine.places.size()) {}
-
-MailKernels::~MailKernels() {
-  for (const KernelHandle kernel : handles_)
-    if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
-}
-
-void MailKernels::prepare(const Program& program) {
-  for (const Node& node : program.nodes()) {
-    if (node.operation != Operation::kernel) continue;
-    const KernelCall& call = program.call_of(node);
-    KernelHandle& kernel = handles_[static_cast<std::size_t>(call.kernel)];
-    if (kernel.value == 0)
-      kernel = driver_.load_kernel(
-          call.gpu, mail_kernel(which_of(call.kernel).use, which_of(call.kernel).way));
-  }
 }
 
 int first_mailbox_of(const Program& program) {

@@ -1,6 +1,6 @@
 #pragma once
-// Kernels that exchange messages (kernels/mail.h) in collectives' programs: their numbers, and
-// where their mailboxes are. Whoever runs programs has one of these.
+// Kernels that exchange messages (kernels/mail.h) in collectives' programs: how large messages may
+// be, which way they go, and where mailboxes are.
 
 #include <map>
 #include <span>
@@ -12,9 +12,6 @@
 #include "model/program.h"
 
 namespace polypath {
-
-/// Which kernel a call of a program is.
-int mail_kernel_number(PlaceId gpu, MailUse use, MailWay way);
 
 /// The largest message that a kernel sends to each of so many ranks.
 Bytes mail_room(int ranks, MailWay way);
@@ -35,27 +32,6 @@ bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes mess
 /// (results/h100x4/collectives.json). At 1 GiB rows of kernels take 0.48 to 0.61 of the time of
 /// such copies, and an all-gather as long as in a ring of copies (collectives_chosen.json).
 constexpr std::uint64_t most_mails(std::size_t ranks) { return ranks > 2 ? 16 : 4; }
-
-/// True if the driver can load them.
-bool has_mail_kernels(const Driver& driver);
-
-/// The kernels that are loaded. They are unloaded with it: nothing queued may use them then.
-class MailKernels {
- public:
-  MailKernels(Driver& driver, const Machine& machine);
-  MailKernels(const MailKernels&) = delete;
-  MailKernels& operator=(const MailKernels&) = delete;
-  ~MailKernels();
-
-  /// Loads those of the program that are not there.
-  void prepare(const Program& program);
-  /// By number.
-  [[nodiscard]] std::span<const KernelHandle> handles() const { return handles_; }
-
- private:
-  Driver& driver_;
-  std::vector<KernelHandle> handles_;
-};
 
 /// The first mailbox of a program's buffers; the caller's and mailboxes come first. As many as
 /// there are buffers if it has none.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "collective/barrier.h"
+#include "collective/collective_kernels.h"
 #include "collective/ending.h"
 #include "collective/patience.h"
 #include "collective/rank_trial.h"
@@ -107,7 +108,7 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       ranks_(ranks_of(driver, machine, gpu, *communicator_)),
       options_{.executor = Executor::stream,
                .private_memory = true,
-               .kernels = has_mail_kernels(driver)},
+               .kernels = has_collective_kernels(driver)},
       planner_(machine, settings),
       routes_(machine, with_collective_slots(settings, machine)),
       run_(
@@ -178,7 +179,7 @@ void RankCollectives::release_when_aborted() {
 void RankCollectives::choose_from(CollectiveOptions options) {
   options_ = std::move(options);
   options_.private_memory = true;
-  options_.kernels = has_mail_kernels(driver_);
+  options_.kernels = has_collective_kernels(driver_);
   if (!options_.executor) options_.executor = Executor::stream;
   ready_.clear();
   number_ = next_number();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/collective_kernels.h"
 #include "collective/mail.h"
 #include "collective/rank_memory.h"
 #include "core/settings.h"
@@ -118,7 +119,7 @@ class RankRun {
   Hops hops_;
   RankMemory memory_;
   Statistics statistics_;
-  MailKernels kernels_;
+  CollectiveKernels kernels_;
   StreamExecutor streams_;
   GraphExecutor graphs_;
   EventSet let_go_;

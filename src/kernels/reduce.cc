@@ -1,6 +1,8 @@
 #include "kernels/reduce.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "kernels/images.h"
 
@@ -13,9 +15,28 @@ namespace {
 constexpr std::uint64_t kBytesOfBlock = 64 << 10;
 constexpr std::uint64_t kMostReduceBlocks = 64;
 
+// What becomes of the result when so many values are in it and those of one more operand come.
+std::uint64_t values_of_step(std::span<const std::uint64_t> values, std::uint64_t into,
+                             std::uint64_t operand) {
+  return averaged_values(values[kReducedValues], into, values[kValuesOfOperands + operand]);
+}
+
+// The result may be any of the operands: some elements at a time are made beside them.
 void reduce_memory(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
-  reduce_on_host(reduction_of(values[kReductionCode], values[kReducedValues]), memory[0], memory[1],
-                 Bytes{values[kReducedBytes]});
+  const std::span operands = memory.subspan(1, values[kReducedOperands]);
+  std::array<std::byte, 4096> sum;
+  for (std::uint64_t offset = 0; offset < values[kReducedBytes]; offset += sum.size()) {
+    const Bytes bytes{std::min<std::uint64_t>(sum.size(), values[kReducedBytes] - offset)};
+    std::memcpy(sum.data(), operands[0] + offset, bytes.value);
+    std::uint64_t into = values[kValuesOfOperands];
+    for (std::uint64_t next = 1; next < operands.size(); ++next) {
+      const std::uint64_t step = values_of_step(values, into, next);
+      reduce_on_host(reduction_of(values[kReductionCode], step), sum.data(),
+                     operands[next] + offset, bytes);
+      into += values[kValuesOfOperands + next];
+    }
+    std::memcpy(memory[0] + offset, sum.data(), bytes.value);
+  }
 }
 
 }  // namespace
@@ -24,22 +45,23 @@ Kernel reduce_kernel() {
   return {.name = "reduce",
           .image = std::string(kernel_image("reduce")),
           .on_host = reduce_memory,
-          .parameters = kReduceWords + 2};
+          .parameters = kReduceWords + 1 + kMostOperands};
 }
 
-std::vector<std::uint64_t> reduce_values(const Reduction& reduction, Bytes bytes) {
-  return {reduction_code(reduction), bytes.value, averaged_values(reduction)};
+std::vector<std::uint64_t> reduce_values(const Reduction& reduction, Bytes bytes,
+                                         std::span<const int> values_of) {
+  std::vector<std::uint64_t> values(kReduceWords);
+  values[kReductionCode] = reduction_code(reduction);
+  values[kReducedBytes] = bytes.value;
+  values[kReducedOperands] = values_of.size();
+  values[kReducedValues] = static_cast<std::uint64_t>(reduction.values);
+  std::ranges::copy(values_of, values.begin() + kValuesOfOperands);
+  return values;
 }
 
 std::uint64_t reduction_code(const Reduction& reduction) {
   return kReduceOperators * static_cast<std::uint64_t>(reduction.type) +
          static_cast<std::uint64_t>(reduction.operation);
-}
-
-std::uint64_t averaged_values(const Reduction& reduction) {
-  return averaged_values(static_cast<std::uint64_t>(reduction.values),
-                         static_cast<std::uint64_t>(reduction.into),
-                         static_cast<std::uint64_t>(reduction.from));
 }
 
 Reduction reduction_of(std::uint64_t code, std::uint64_t values) {

@@ -41,8 +41,19 @@ POLYPATH_ON_BOTH constexpr std::uint64_t values_of_mail(std::uint64_t reduction,
   return averaged_values(reduction >> 32, added, 1);
 }
 
-/// The values of a `reduce` kernel; its memory is the destination, then the source.
-enum ReduceWord : std::uint64_t { kReductionCode, kReducedBytes, kReducedValues, kReduceWords };
+/// How many operands a `reduce` kernel has at most.
+inline constexpr std::uint64_t kMostOperands = 8;
+
+/// The values of a `reduce` kernel; its memory is the result, then the operands. What follows them
+/// is, of an average, how many values each operand is of.
+enum ReduceWord : std::uint64_t {
+  kReductionCode,
+  kReducedBytes,
+  kReducedOperands,
+  kReducedValues,  ///< of an average
+  kValuesOfOperands,
+  kReduceWords = kValuesOfOperands + kMostOperands
+};
 
 inline constexpr unsigned kReduceThreads = 512;  ///< of a block
 

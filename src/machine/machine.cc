@@ -247,8 +247,9 @@ Seconds Machine::wait_latency(PlaceId kernels, PlaceId gpu) const {
   return kernels == gpu ? place(kernels).relay_latency : place(kernels).staging_latency;
 }
 
-Seconds Machine::reduction_time(PlaceId gpu, Bytes bytes) const {
-  return place(gpu).reduction_latency + bytes / place(gpu).reduction_bandwidth;
+Seconds Machine::reduction_time(PlaceId gpu, Bytes bytes, std::size_t operands) const {
+  const Seconds of_two = bytes / place(gpu).reduction_bandwidth;
+  return place(gpu).reduction_latency + of_two * (static_cast<double>(operands + 1) / 3);
 }
 
 std::vector<std::string> Machine::places_without_staging() const {

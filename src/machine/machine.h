@@ -172,8 +172,9 @@ struct Machine {
   [[nodiscard]] PlaceId executing_gpu(HopId hop) const;
   /// ε of a path over these two hops: the staging place's, by whether one GPU makes both copies.
   [[nodiscard]] Seconds staging(HopId first, HopId second) const;
-  /// What a GPU takes to reduce so many bytes into others of its memory.
-  [[nodiscard]] Seconds reduction_time(PlaceId gpu, Bytes bytes) const;
+  /// What a GPU takes to make so many bytes of as many of each of the operands, all in its memory:
+  /// in proportion to the bytes that it reads and writes, of two operands three times the result's.
+  [[nodiscard]] Seconds reduction_time(PlaceId gpu, Bytes bytes, std::size_t operands = 2) const;
   /// What a copy that waits for one over `earlier` pays, if `gpu` makes it.
   [[nodiscard]] Seconds wait_latency(HopId earlier, PlaceId gpu) const;
   /// The same if the earlier one is a kernel of a GPU.

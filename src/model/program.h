@@ -161,7 +161,7 @@ class Program {
   }
   /// The last node of a queue; -1 if it has none.
   [[nodiscard]] int last_of(int queue) const { return state_of(queue).last; }
-  /// True if it has reductions.
+  /// True if it has reductions, or kernels that meet no others.
   [[nodiscard]] bool reduces() const { return reduces_; }
   [[nodiscard]] std::size_t nodes_in(int queue) const { return state_of(queue).nodes; }
   /// Events that a queue needs; 0 before assign_events.

@@ -128,6 +128,10 @@ class DriverReductions : public DriverConformance {
   /// 16; by a graph instead of the stream.
   void expect_reduced(const Reduction& reduction, std::size_t bytes, std::size_t destination,
                       std::size_t source, bool by_graph = false);
+  /// By the kernel that reduces several operands, where the driver takes it. Operand k begins
+  /// k·`apart` bytes behind a word of 16; the result is where operand `result` is.
+  void expect_reduced_at_once(const Reduction& reduction, const std::vector<int>& values_of,
+                              std::size_t bytes, std::size_t apart, std::size_t result);
 };
 
 /// A rank of those that exchange messages, all of them on one GPU.

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "driver/conformance.h"
 #include "kernels/images.h"
+#include "kernels/reduce.h"
 #include "support/errors.h"
 
 namespace polypath::test {
@@ -118,6 +119,39 @@ void DriverReductions::expect_reduced(const Reduction& reduction, std::size_t by
       << " and " << source;
 }
 
+void DriverReductions::expect_reduced_at_once(const Reduction& reduction,
+                                              const std::vector<int>& values_of, std::size_t bytes,
+                                              std::size_t apart, std::size_t result) {
+  KernelRequest request{.kernel = kernel(gpu(), reduce_kernel()),
+                        .gpu = gpu(),
+                        .values = reduce_values(reduction, Bytes{bytes}, values_of),
+                        .shape = reduce_shape(Bytes{bytes})};
+  Contents sum;
+  Reduction step = reduction;
+  for (std::size_t k = 0; k < values_of.size(); ++k) {
+    const Contents next = operand(reduction.type, bytes, k + 1);
+    const Address memory = allocate(gpu(), Bytes{bytes + 16 * values_of.size()});
+    subject_->write(memory + Bytes{k * apart}, next);
+    request.memory.push_back({memory + Bytes{k * apart}, gpu(), Bytes{bytes}});
+    step.from = values_of[k];
+    if (k == 0) sum = next, step.into = 0;
+    else
+      reduce_on_host(step, reinterpret_cast<std::byte*>(sum.data()),
+                     reinterpret_cast<const std::byte*>(next.data()), Bytes{bytes});
+    step.into += values_of[k];
+  }
+  KernelMemory into = request.memory[result];
+  into.writes = true;
+  request.memory.insert(request.memory.begin(), into);
+
+  driver().run(request, stream(gpu()));
+
+  EXPECT_TRUE(same_bytes(read(into.address, bytes), sum))
+      << "type " << static_cast<int>(reduction.type) << ", operation "
+      << static_cast<int>(reduction.operation) << ", " << values_of.size() << " operands of "
+      << bytes << " bytes, " << apart << " apart";
+}
+
 namespace {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverReductions);
@@ -157,6 +191,31 @@ TEST_P(DriverReductions, AreOfAnyNumberOfElementsAtAnyAddress) {
            {std::pair<std::size_t, std::size_t>{0, 0}, {size, size}, {0, size}, {1, 3}, {5, 5}})
         expect_reduced({ReduceOperator::sum, type}, elements * size, destination, source);
   }
+}
+
+TEST_P(DriverReductions, OfSeveralOperandsAreMadeOneAfterAnother) {
+  for (const ElementType type : kTypes)
+    for (const ReduceOperator operation : kOperators)
+      if (can_reduce(operation, type))
+        expect_reduced_at_once({operation, type, 4}, {1, 1, 1, 1}, 40000 * bytes_of(type).value, 0,
+                               2);
+}
+
+TEST_P(DriverReductions, OfSeveralOperandsAreOfAnyNumberOfThemAtAnyAddress) {
+  for (const ElementType type : {ElementType::float32, ElementType::bfloat16, ElementType::uint8})
+    for (std::size_t operands = 2; operands <= kMostOperands; ++operands)
+      for (const std::size_t elements : {1, 7, 4099})
+        for (const std::size_t apart : {std::size_t{0}, bytes_of(type).value})
+          expect_reduced_at_once({ReduceOperator::sum, type}, std::vector<int>(operands, 1),
+                                 elements * bytes_of(type).value, apart, operands - 1);
+}
+
+TEST_P(DriverReductions, OfSeveralOperandsAreAveragesOfWhatEachIsOf) {
+  for (const ElementType type : kTypes)
+    for (const int all : {9, 16})
+      if (can_reduce(ReduceOperator::average, type))
+        expect_reduced_at_once({ReduceOperator::average, type, all}, {2, 1, 5, 1},
+                               4000 * bytes_of(type).value, 0, 0);
 }
 
 TEST_P(DriverReductions, AreNodesOfGraphs) {

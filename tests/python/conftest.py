@@ -12,8 +12,8 @@ from fake_frameworks import Cupy, Torch
 from polypath import process_context
 from polypath.frameworks import PYTORCH
 
-
-# A shell's background job starts with the signal ignored, and so would the programs that the tests interrupt.
+# A shell's background job starts with the signal ignored, and so would the programs that the tests
+# interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

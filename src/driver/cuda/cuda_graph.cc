@@ -181,7 +181,7 @@ CudaDriver::Graph& CudaDriver::graph_of(GraphHandle handle) {
 void CudaDriver::update_node(GraphHandle handle, int number, Address destination, Address source) {
   Graph& graph = graph_of(handle);
   Graph::Node& node = graph.at(number);
-  if (node.reduces) return set_memory(graph, number, {destination, source});
+  if (node.reduces) return set_memory(graph, number, {destination, destination, source});
   if (node.kernel) fail_as_kernel(true);
   if (node.is_flag) fail_as_flag();
   const Current current(node.context);
