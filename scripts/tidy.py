@@ -4,8 +4,8 @@ Usage: tidy.py [--all] [--base COMMIT] [--jobs N]
 
 Without --all: sources that changed since COMMIT or are not committed, and for each header that
 changed one that includes it. COMMIT is the merge base with origin/main; where that is HEAD itself,
-as in a fresh clone, it is the last commit of more than eight hours before HEAD. A source that was clean
-is remembered by all that clang-tidy read of the project, in $XDG_CACHE_HOME/polypath/tidy.
+as in a fresh clone, it is the last commit of more than eight hours before HEAD. A source that was
+clean is remembered by all that clang-tidy read of the project, in $XDG_CACHE_HOME/polypath/tidy.
 Exit status 1 if a source has findings.
 """
 

@@ -31,7 +31,7 @@ struct Algorithm {
   /// Whether it does this one there; and what is in the way if not. Null: any of its collectives.
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
-  bool is_kernel = false;  ///< it needs more than the reductions of a driver
+  bool is_kernel = false;                ///< it needs more than the reductions of a driver
   std::vector<Collective> in_turn = {};  ///< those of which it heeds Tuning::in_turn
 
   [[nodiscard]] bool does(Collective collective) const;

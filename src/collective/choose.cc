@@ -59,8 +59,8 @@ double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ran
 // What copies in turn take beside their prediction: GPUs do not go on to their next receivers at
 // the same moment, and until they all have, two send to one. 50 to 67 us for three turns of four
 // GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json). Smaller blocks have not
-// been measured and are taken to need half as long again. What is to be reduced goes as far as there
-// are slots before the next turn, and results that are given to all go in turn once more.
+// been measured and are taken to need half as long again. What is to be reduced goes as far as
+// there are slots before the next turn, and results that are given to all go in turn once more.
 Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request, Bytes slot) {
   constexpr Seconds kPerTurn = 20_us;
   const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);

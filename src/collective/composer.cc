@@ -190,7 +190,8 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
     call.memory.push_back({.slice = operand, .bytes = bytes});
     values_of.push_back(averages() ? counts_.at(operand, bytes) : 1);
   }
-  if (averages()) counts_.set(result, bytes, std::accumulate(values_of.begin(), values_of.end(), 0));
+  if (averages())
+    counts_.set(result, bytes, std::accumulate(values_of.begin(), values_of.end(), 0));
   call.values = reduce_values(reduction, bytes, values_of);
   run(std::move(call));
 }

@@ -4,8 +4,8 @@
 // else rank 0's arrive there, or rank 1's at rank 0.
 //
 // In turn as many pieces go to one rank before the next as there are slots for. The sums of one
-// such group are made while the next one arrives, so they must not lie in slots: a reduction for one
-// rank alone keeps some there, and goes piece by piece.
+// such group are made while the next one arrives, so they must not lie in slots: a reduction for
+// one rank alone keeps some there, and goes piece by piece.
 
 #include <algorithm>
 #include <map>
@@ -38,8 +38,8 @@ class Flat {
 
  private:
   [[nodiscard]] int in_group() const {
-    const bool in_turn = composer_.tuning().in_turn && reduces(collective_) &&
-                         collective_ != Collective::reduce;
+    const bool in_turn =
+        composer_.tuning().in_turn && reduces(collective_) && collective_ != Collective::reduce;
     return in_turn ? kPieceSlots : 1;
   }
   template <class Do>

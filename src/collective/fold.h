@@ -2,9 +2,9 @@
 // Sums in the order of the ranks: S = ((x0 ∘ x1) ∘ x2) ∘ … of the values that one rank holds or has
 // been sent. Rounding depends on the order, so that whoever keeps to this one has the same bits.
 //
-// No value is copied for it. One kernel does three operands or more, up to kMostOperands. Otherwise,
-// because sums and products do not change when their two sides are exchanged: where the result has to
-// be where x_k is, S of those before it is added to x_k, and then the others are.
+// No value is copied for it. One kernel does three operands or more, up to kMostOperands.
+// Otherwise, because sums and products do not change when their two sides are exchanged: where the
+// result has to be where x_k is, S of those before it is added to x_k, and then the others are.
 
 #include <optional>
 #include <vector>

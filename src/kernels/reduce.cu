@@ -78,9 +78,8 @@ __device__ void reduce_words(const Parameters& of, const Words& words) {
       next[k] = ahead[k];
     });
   });
-  words.for_each([&](int k, std::uint64_t offset) {
-    *reinterpret_cast<uint4*>(of.result + offset) = sum[k];
-  });
+  words.for_each(
+      [&](int k, std::uint64_t offset) { *reinterpret_cast<uint4*>(of.result + offset) = sum[k]; });
 }
 
 __device__ bool lies_alike(const Parameters& of, std::uint64_t alignment) {
@@ -113,6 +112,5 @@ __device__ void reduce(const Parameters& of) {
 
 extern "C" __global__ void __launch_bounds__(polypath::kReduceThreads)
     reduce(const __grid_constant__ Parameters parameters) {
-  with_reducer({parameters.code, 0},
-               [&](auto reducer) { reduce<decltype(reducer)>(parameters); });
+  with_reducer({parameters.code, 0}, [&](auto reducer) { reduce<decltype(reducer)>(parameters); });
 }

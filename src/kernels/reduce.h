@@ -1,7 +1,8 @@
 #pragma once
 // result = ((x0 ∘ x1) ∘ x2) ∘ … of memory of one GPU, as reduce_on_host (model/reduction.h) does it
-// step by step, to the bit. The result may be where an operand is. Memory that lies alike to words of
-// 16 bytes is read and written by such words; other memory element by element, ten times as slow.
+// step by step, to the bit. The result may be where an operand is. Memory that lies alike to words
+// of 16 bytes is read and written by such words; other memory element by element, ten times as
+// slow.
 //
 // One kernel for n operands reads and writes n + 1 times the bytes of the result; n − 1 kernels for
 // two would 3(n − 1) times.
@@ -22,7 +23,8 @@ namespace polypath {
 Kernel reduce_kernel();
 
 /// `values_of` says of how many values each of the operands is, at most kMostOperands of them; its
-/// numbers matter to averages only, and so do those of `reduction`, but for how many there are in all.
+/// numbers matter to averages only, and so do those of `reduction`, but for how many there are in
+/// all.
 std::vector<std::uint64_t> reduce_values(const Reduction& reduction, Bytes bytes,
                                          std::span<const int> values_of);
 

@@ -107,7 +107,9 @@ RankPart without(const RankPart& part, const Flag& flag) {
         after.push_back(number[static_cast<std::size_t>(earlier)]);
     Node copy = node;
     copy.event = -1, copy.awaited = false;
-    number.push_back(left_out ? -1 : made.program.add(copy, after));
+    if (node.operation == Operation::kernel)
+      number.push_back(made.program.add(part.program.call_of(node), node.queue, after));
+    else number.push_back(left_out ? -1 : made.program.add(copy, after));
   }
   made.program.assign_events();
   return made;

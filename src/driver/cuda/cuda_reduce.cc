@@ -20,15 +20,13 @@ KernelRequest CudaDriver::reduce_request(const CopyRequest& request, const Reduc
   const KernelMemory into{.address = request.destination, .place = gpu, .bytes = request.bytes};
   KernelMemory result = into;
   result.writes = true;
-  return {.kernel = reduce_kernel_of(gpu),
-          .gpu = gpu,
-          .memory = {result,
-                     into,
-                     {.address = request.source, .place = gpu, .bytes = request.bytes}},
-          .values = reduce_values(reduction, request.bytes,
-                                  std::array{reduction.into, reduction.from}),
-          .shape = reduce_shape(request.bytes),
-          .label = request.label};
+  return {
+      .kernel = reduce_kernel_of(gpu),
+      .gpu = gpu,
+      .memory = {result, into, {.address = request.source, .place = gpu, .bytes = request.bytes}},
+      .values = reduce_values(reduction, request.bytes, std::array{reduction.into, reduction.from}),
+      .shape = reduce_shape(request.bytes),
+      .label = request.label};
 }
 
 void CudaDriver::reduce(const CopyRequest& request, const Reduction& reduction,
