@@ -24,10 +24,6 @@ bool Algorithm::does(Collective collective) const {
   return std::find(collectives.begin(), collectives.end(), collective) != collectives.end();
 }
 
-bool Algorithm::goes_in_turn(Collective collective) const {
-  return std::find(in_turn.begin(), in_turn.end(), collective) != in_turn.end();
-}
-
 const char* fixed_order(const Machine& machine, const CollectiveRequest& request) {
   const bool by_node = request.collective == Collective::all_reduce ||
                        request.collective == Collective::reduce_scatter;

@@ -31,11 +31,10 @@ struct Algorithm {
   /// Whether it does this one there; and what is in the way if not. Null: any of its collectives.
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
-  bool is_kernel = false;                ///< it needs more than the reductions of a driver
-  std::vector<Collective> in_turn = {};  ///< those of which it heeds Tuning::in_turn
+  bool is_kernel = false;  ///< it needs more than the reductions of a driver
+  bool in_turn = false;    ///< it heeds Tuning::in_turn
 
   [[nodiscard]] bool does(Collective collective) const;
-  [[nodiscard]] bool goes_in_turn(Collective collective) const;
   /// True if it has the bits that a request's values have when they are reduced in the fixed order.
   [[nodiscard]] bool keeps_order(const Machine& machine, const CollectiveRequest& request) const;
   [[nodiscard]] bool does(const Machine& machine, const CollectiveRequest& request) const {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 
 #include "collective/mail.h"
@@ -59,18 +58,13 @@ double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ran
 // What copies in turn take beside their prediction: GPUs do not go on to their next receivers at
 // the same moment, and until they all have, two send to one. 50 to 67 us for three turns of four
 // GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json). Smaller blocks have not
-// been measured and are taken to need half as long again. What is to be reduced goes as far as
-// there are slots before the next turn, and results that are given to all go in turn once more.
-Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request, Bytes slot) {
+// been measured and are taken to need half as long again.
+Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) {
   constexpr Seconds kPerTurn = 20_us;
   const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);
-  const auto ranks = static_cast<std::uint64_t>(request.size());
-  const Bytes block{message_bytes(request).value / ranks};
-  const Bytes slots = slot * static_cast<std::uint64_t>(kPieceSlots);
-  const Bytes in_turn = reduces(request.collective) ? std::min(block, slots) : block;
-  const Seconds turn = std::min(kPerTurn, in_turn / machine.hop(hop).bandwidth * 0.5);
-  const double rounds = request.collective == Collective::all_reduce ? 2 : 1;
-  return turn * (rounds * (request.size() - 1) * std::ceil(block.real() / in_turn.real()));
+  const Seconds block = message_bytes(request) / machine.hop(hop).bandwidth;
+  const Seconds turn = std::min(kPerTurn, block * (0.5 / request.size()));
+  return turn * (request.size() - 1);
 }
 
 std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
@@ -227,7 +221,6 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     if (in_vain == 0) best = draft;
     if (draft.predicted > give_up) return best;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
-    if (draft.tuning.in_turn) break;  // turns are worth the more the longer they are
   }
   draft = best;
   draft.executor = executors.front();
@@ -243,8 +236,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   draft.tuning.private_memory = options.private_memory;
   draft.tuning.radix = radix;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
-  draft.tuning.in_turn =
-      algorithm.goes_in_turn(request.collective) && take_turns(machine_, request);
+  draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
   const CollectiveRequest played = sample(request, draft.tuning).larger;
   const Program program = build(algorithm, machine_, played, draft.tuning, &routes_);
   const double times = times_of(request, played);
@@ -360,11 +352,10 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
   const bool turns = take_turns(machine_, request);
   std::vector<Entry> entries;
   for (const Algorithm* algorithm : candidates(machine_, request, options)) {
-    const bool in_turn = turns && algorithm->goes_in_turn(request.collective);
     Entry entry;
     if (are_divided(options) && !algorithm->is_kernel)
-      entry.weight += least_gain_of_copies(machine_, request.ranks, in_turn);
-    if (in_turn) entry.more = cost_of_turns(machine_, request, settings_.staging_slot);
+      entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
+    if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
     for (const int radix : radices_of(*algorithm, request))
       entry.candidates.push_back(candidate_of(*algorithm, radix, request, options));
     if (entry.candidates.empty()) continue;

@@ -90,7 +90,7 @@ Algorithm exchange() {
           .order = "",
           .collectives = {Collective::all_gather, Collective::all_to_all, Collective::all_to_all_v},
           .compose = [](Composer& composer) { RotatedExchange(composer).compose(); },
-          .in_turn = {Collective::all_gather, Collective::all_to_all, Collective::all_to_all_v}};
+          .in_turn = true};
 }
 
 }  // namespace polypath

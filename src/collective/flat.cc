@@ -2,17 +2,9 @@
 // to everybody. Of n ranks each sends and receives 2(n−1)/n of the message, over all its links. It
 // reduces in the order of the ranks (fold.h), in its output: in place its own values are there,
 // else rank 0's arrive there, or rank 1's at rank 0.
-//
-// In turn as many pieces go to one rank before the next as there are slots for. The sums of one
-// such group are made while the next one arrives, so they must not lie in slots: a reduction for
-// one rank alone keeps some there, and goes piece by piece.
-
-#include <algorithm>
-#include <map>
 
 #include "collective/algorithm.h"
 #include "collective/fold.h"
-#include "collective/index_of.h"
 
 namespace polypath {
 namespace {
@@ -29,24 +21,14 @@ class Flat {
   void compose() {
     keep_own();
     std::vector<std::function<void(int)>> steps;
-    if (reduces(collective_)) steps.emplace_back([this](int group) { reduce_parts(group); });
-    else steps.emplace_back([this](int group) { deal_out(group); });
+    if (reduces(collective_)) steps.emplace_back([this](int piece) { reduce_parts(piece); });
+    else steps.emplace_back([this](int piece) { deal_out(piece); });
     if (collective_ != Collective::reduce_scatter)
-      steps.emplace_back([this](int group) { give_to_all(group); });
-    pipeline((pieces_ + in_group() - 1) / in_group(), steps);
+      steps.emplace_back([this](int piece) { give_to_all(piece); });
+    pipeline(pieces_, steps);
   }
 
  private:
-  [[nodiscard]] int in_group() const {
-    const bool in_turn =
-        composer_.tuning().in_turn && reduces(collective_) && collective_ != Collective::reduce;
-    return in_turn ? kPieceSlots : 1;
-  }
-  template <class Do>
-  void for_pieces(int group, Do what) const {
-    const int begin = group * in_group();
-    for (int piece = begin; piece < std::min(begin + in_group(), pieces_); ++piece) what(piece);
-  }
   [[nodiscard]] Part part(int rank) const {
     if (collective_ != Collective::reduce_scatter) return composer_.part(rank, ranks_);
     const Bytes bytes = composer_.request().part();
@@ -86,51 +68,45 @@ class Flat {
   }
 
   // In rotated order, so that nobody receives from two at the same time sooner than need be.
-  void reduce_parts(int group) {
+  void reduce_parts(int piece) {
     std::vector<Message> messages;
-    std::map<int, std::vector<std::vector<Operand>>> operands;  // by piece and by rank
-    for_pieces(group, [&](int piece) {
-      operands[piece].assign(index_of(ranks_), std::vector<Operand>(index_of(ranks_)));
-    });
+    std::vector<std::vector<Operand>> operands(static_cast<std::size_t>(ranks_));
+    for (auto& each : operands) each.resize(static_cast<std::size_t>(ranks_));
     for (int distance = 1; distance < ranks_; ++distance)
-      for_pieces(group, [&](int piece) {
-        for (int from = 0; from < ranks_; ++from) {
-          const int to = (from + distance) % ranks_;
-          const Part part = piece_of(to, piece);
-          if (part.bytes.value == 0) continue;
-          const Slice arrived = arrival(from, to, part);
-          operands[piece][index_of(to)][index_of(from)] = {arrived, true};
-          messages.push_back({composer_.input(from, part.offset), arrived, part.bytes});
-        }
-      });
+      for (int from = 0; from < ranks_; ++from) {
+        const int to = (from + distance) % ranks_;
+        const Part part = piece_of(to, piece);
+        if (part.bytes.value == 0) continue;
+        const Slice arrived = arrival(from, to, part);
+        operands[static_cast<std::size_t>(to)][static_cast<std::size_t>(from)] = {arrived, true};
+        messages.push_back({composer_.input(from, part.offset), arrived, part.bytes});
+      }
     composer_.send(std::move(messages));
-    for (auto& [piece, of_ranks] : operands) {
-      held_.assign(index_of(ranks_), {});
-      for (int rank = 0; rank < ranks_; ++rank)
-        sum_up(rank, piece_of(rank, piece), of_ranks[index_of(rank)]);
-      sums_.push_back(held_);
-    }
+    held_.assign(static_cast<std::size_t>(ranks_), {});
+    for (int rank = 0; rank < ranks_; ++rank)
+      sum_up(rank, piece_of(rank, piece), operands[static_cast<std::size_t>(rank)]);
+    sums_.push_back(held_);
   }
 
   void sum_up(int rank, const Part& part, std::vector<Operand>& operands) {
     if (part.bytes.value == 0) return;
     const bool kept = keeps_own(rank);
-    operands[index_of(rank)] = {
+    operands[static_cast<std::size_t>(rank)] = {
         kept ? output(rank, part.offset) : composer_.input(rank, part.offset), kept};
     std::optional<Slice> result;
     if (has_output(rank)) result = output(rank, part.offset);
-    held_[index_of(rank)] = fold(composer_, operands, part.bytes, result);
+    held_[static_cast<std::size_t>(rank)] = fold(composer_, operands, part.bytes, result);
   }
 
   // The root gives each rank its part.
   void deal_out(int piece) {
     std::vector<Message> messages;
-    held_.assign(index_of(ranks_), {});
+    held_.assign(static_cast<std::size_t>(ranks_), {});
     for (int distance = 0; distance < ranks_; ++distance) {
       const int rank = (root_ + distance) % ranks_;
       const Part part = piece_of(rank, piece);
       const Slice source = composer_.input(root_, part.offset);
-      Slice& held = held_[index_of(rank)];
+      Slice& held = held_[static_cast<std::size_t>(rank)];
       held = rank == root_ ? source : output(rank, part.offset);
       if (rank != root_) messages.push_back({source, held, part.bytes});
     }
@@ -138,19 +114,17 @@ class Flat {
     sums_.push_back(held_);
   }
 
-  void give_to_all(int group) {
+  void give_to_all(int piece) {
     std::vector<Message> messages;
     for (int distance = 1; distance < ranks_; ++distance)
-      for_pieces(group, [&](int piece) {
-        for (int from = 0; from < ranks_; ++from) {
-          const int to = (from + distance) % ranks_;
-          const bool has_it = collective_ == Collective::broadcast && to == root_;
-          const Part part = piece_of(from, piece);
-          if (has_it || !has_output(to) || part.bytes.value == 0) continue;
-          messages.push_back(
-              {sums_[index_of(piece)][index_of(from)], output(to, part.offset), part.bytes});
-        }
-      });
+      for (int from = 0; from < ranks_; ++from) {
+        const int to = (from + distance) % ranks_;
+        const bool has_it = collective_ == Collective::broadcast && to == root_;
+        const Part part = piece_of(from, piece);
+        if (has_it || !has_output(to) || part.bytes.value == 0) continue;
+        messages.push_back({sums_[static_cast<std::size_t>(piece)][static_cast<std::size_t>(from)],
+                            output(to, part.offset), part.bytes});
+      }
     composer_.send(std::move(messages));
   }
 
@@ -171,8 +145,7 @@ Algorithm flat() {
           .order = kRankOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
                           Collective::broadcast},
-          .compose = [](Composer& composer) { Flat(composer).compose(); },
-          .in_turn = {Collective::all_reduce, Collective::reduce_scatter}};
+          .compose = [](Composer& composer) { Flat(composer).compose(); }};
 }
 
 }  // namespace polypath
