@@ -184,7 +184,8 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
                   .gpu = gpu,
                   .memory = {{.slice = result, .bytes = bytes, .writes = true}},
                   .shape = reduce_shape(bytes),
-                  .duration = machine_.reduction_time(gpu, bytes, operands.size())};
+                  .duration = machine_.reduction_time(gpu, bytes, operands.size()),
+                  .reduces = true};
   std::vector<int> values_of;
   for (const Slice& operand : operands) {
     call.memory.push_back({.slice = operand, .bytes = bytes});

@@ -134,7 +134,7 @@ int Program::add(KernelCall call, int queue, std::span<const int> after) {
   node.queue = queue;
   node.path = call.path;
   node.call = static_cast<int>(calls_.size());
-  reduces_ = reduces_ || !call.meeting;
+  reduces_ = reduces_ || call.reduces;
   for (const Access& access : call.memory) node.bytes += access.bytes;
   calls_.push_back(std::move(call));
   return add(node, after);

@@ -87,6 +87,7 @@ struct KernelCall {
   Seconds duration;  ///< that is expected, from its start to its end, without what hops take
   int path = -1;     ///< of a transfer; -1 where there are none
   std::optional<Meeting> meeting = {};
+  bool reduces = false;  ///< it is a reduction of several operands, and costs a call what one does
 };
 
 /// One operation of a program.
@@ -161,7 +162,7 @@ class Program {
   }
   /// The last node of a queue; -1 if it has none.
   [[nodiscard]] int last_of(int queue) const { return state_of(queue).last; }
-  /// True if it has reductions, or kernels that meet no others.
+  /// True if it has reductions.
   [[nodiscard]] bool reduces() const { return reduces_; }
   [[nodiscard]] std::size_t nodes_in(int queue) const { return state_of(queue).nodes; }
   /// Events that a queue needs; 0 before assign_events.

@@ -37,11 +37,12 @@ std::size_t room_of(const Mail& mail, int ranks) {
          elements_in(mail.stride) * static_cast<std::size_t>(ranks);
 }
 
-Elements input_of(const Mail& mail, int ranks, int rank, std::size_t call) {
-  Elements input(room_of(mail, ranks));
-  std::iota(
-      input.begin(), input.end(),
-      1'000'000u * static_cast<std::uint32_t>(rank + 1) + 77u * static_cast<std::uint32_t>(call));
+// Of a rank's input, whose first element has the number 0.
+Elements input_of(int rank, std::size_t call, std::size_t begin, std::size_t end) {
+  Elements input(end - begin);
+  std::iota(input.begin(), input.end(),
+            1'000'000u * static_cast<std::uint32_t>(rank + 1) +
+                77u * static_cast<std::uint32_t>(call) + static_cast<std::uint32_t>(begin));
   constexpr std::uint32_t kOdd = 2654435761;  // so that all bits differ
   for (std::uint32_t& each : input) each *= kOdd;
   return input;
@@ -64,14 +65,14 @@ void add_sum(Elements& output, std::size_t at, const Mail& mail, int ranks, int 
   step.values = ranks;
   for (int from = 0; from < ranks; ++from) {
     const auto [begin, end] = sent(mail, from, to);
-    const Elements input = input_of(mail, ranks, from, call);
+    const Elements input = input_of(from, call, begin, end);
     step.into = from;
     const auto into = output.begin() + static_cast<std::ptrdiff_t>(at);
-    const auto first = input.begin() + static_cast<std::ptrdiff_t>(begin);
-    if (from == 0) std::copy_n(first, end - begin, into);
+    if (from == 0) std::copy(input.begin(), input.end(), into);
     else if (end > begin)
       reduce_on_host(step, reinterpret_cast<std::byte*>(&*into),
-                     reinterpret_cast<const std::byte*>(&*first), Bytes{(end - begin) * kElement});
+                     reinterpret_cast<const std::byte*>(input.data()),
+                     Bytes{input.size() * kElement});
   }
 }
 
@@ -83,10 +84,9 @@ Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call, Redu
       add_sum(output, sent(mail, 0, part).first, mail, ranks, part, call, step);
   for (int from = 0; from < ranks && mail.use == MailUse::store; ++from) {
     const auto [begin, end] = sent(mail, from, rank);
-    const Elements input = input_of(mail, ranks, from, call);
+    const Elements input = input_of(from, call, begin, end);
     const std::size_t at = static_cast<std::size_t>(from) * elements_in(mail.stride);
-    std::copy_n(input.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
-                output.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy(input.begin(), input.end(), output.begin() + static_cast<std::ptrdiff_t>(at));
   }
   return output;
 }
@@ -129,7 +129,7 @@ RankOnGpu DriverMail::make_rank(const Mail& mail, int ranks, int rank, Bytes off
     return allocate(gpu(), contents) + offset;
   };
   for (std::size_t call = 0; call < kCalls; ++call) {
-    made.inputs.push_back(behind_offset(input_of(mail, ranks, rank, call)));
+    made.inputs.push_back(behind_offset(input_of(rank, call, 0, room_of(mail, ranks))));
     made.outputs.push_back(behind_offset(Elements(room_of(mail, ranks), kUntouched)));
   }
   return made;
