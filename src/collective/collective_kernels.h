@@ -1,7 +1,7 @@
 #pragma once
 // The kernels of collectives' programs: those that exchange messages (kernels/mail.h), and the one
-// that reduces several operands at once (kernels/reduce.h). Programs name them by numbers; each of
-// those that run programs has loaded them.
+// that reduces several operands at once (kernels/reduce.h). Programs name them by numbers, and the
+// object that runs programs loads them.
 
 #include <span>
 #include <vector>

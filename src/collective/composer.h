@@ -69,8 +69,8 @@ class Composer {
   void send(std::vector<Message> messages);
   /// into = into ∘ from, both of one GPU.
   void reduce(Slice into, Slice from, Bytes bytes);
-  /// result = ((x0 ∘ x1) ∘ x2) ∘ … of three operands or more of one GPU, by one kernel. The result
-  /// may be where one of them is.
+  /// result = ((x0 ∘ x1) ∘ x2) ∘ … of two to kMostOperands operands of one GPU, by one kernel. The
+  /// result may be where one of them is.
   void reduce(Slice result, std::span<const Slice> operands, Bytes bytes);
 
   /// One kernel per rank and piece that mailboxes hold: each sends what begins at `from(rank)`, or
