@@ -40,7 +40,7 @@ class StreamClock {
   void wait(int queue, int) { wait_in(queue); }
   void run(int number) {
     const Node& node = program_.node(number);
-    issue_.nodes.push_back(clock(node.queue) += cost_of(node));
+    issue_.nodes.push_back(clock(node.queue) += cost_of(node.operation));
   }
   void record(int node) { record_in(program_.node(node).queue); }
   void join(int queue) { record_in(queue), wait_in(Program::kCallersQueue); }
@@ -54,10 +54,9 @@ class StreamClock {
 
  private:
   // A flag that was awaited is cleared by a second call.
-  [[nodiscard]] Seconds cost_of(const Node& node) const {
-    switch (node.operation) {
-      case Operation::kernel:
-        return program_.call_of(node).reduces ? costs_.copy : driver_.kernel_launch;
+  [[nodiscard]] Seconds cost_of(Operation operation) const {
+    switch (operation) {
+      case Operation::kernel: return driver_.kernel_launch;
       case Operation::signal: return driver_.flag_call;
       case Operation::await: return driver_.flag_call * 2;
       case Operation::copy:

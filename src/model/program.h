@@ -87,7 +87,7 @@ struct KernelCall {
   Seconds duration;  ///< that is expected, from its start to its end, without what hops take
   int path = -1;     ///< of a transfer; -1 where there are none
   std::optional<Meeting> meeting = {};
-  bool reduces = false;  ///< it is a reduction of several operands, and costs a call what one does
+  bool reduces = false;  ///< it is a reduction of several operands
 };
 
 /// One operation of a program.
