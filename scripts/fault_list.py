@@ -23,6 +23,7 @@ from pathlib import Path
 
 CPP_SWITCH = "src/core/planted.h"
 PYTHON_SWITCH = "python/polypath/_planted.py"
+STATEMENTS = ("if", "for", "while", "return")  # that is what they begin with
 FUTURE = "from __future__ import annotations\n"
 
 
@@ -71,11 +72,22 @@ def planted_text(text: str, faults: Sequence[tuple[int, Fault]]) -> str:
         occurrences = text.count(fault.old)
         if occurrences != 1:
             raise FaultError(f"{fault.name}: its text occurs {occurrences} times in {fault.file}")
+        if not _is_whole(fault):
+            raise FaultError(f"{fault.name}: its text is neither an expression nor a statement")
         text = text.replace(fault.old, _replacement(number, fault))
     if faults[0][1].is_python:
         known = FUTURE + "\nfrom polypath._planted import planted as _planted\n"
         return text.replace(FUTURE, known, 1)
     return f'#include "{CPP_SWITCH.removeprefix("src/")}"\n{text}'
+
+
+def _is_whole(fault: Fault) -> bool:
+    """Return whether the text may stand in brackets, or in a block: nothing is compiled here."""
+    if fault.both:
+        return True
+    head = fault.old.split("(")[0].split(" ")[0]
+    is_statement = fault.old.endswith(";")
+    return fault.old == fault.old.strip() and (is_statement or head not in STATEMENTS)
 
 
 def _replacement(number: int, fault: Fault) -> str:

@@ -25,7 +25,7 @@ constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
-// Smaller pieces and the other executor do not make up for more.
+// Smaller pieces and the other executor do not make up for more, and for less nothing is played.
 constexpr double kClearLoss = 1.02;
 
 // One engine makes all copies of a GPU to others: they leave by one port.
@@ -206,25 +206,30 @@ Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const Collectiv
 }
 
 // By one executor; the other one is tried with what is best for that. What takes longer than
-// `give_up` is left at once.
+// `give_up` is left at once, and smaller pieces are not tried where what is there already is near
+// `least`. Messages that are played for longer ones may take as long as their calls, whatever their
+// size: hence no less than `least`.
 CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
-                                              const CollectiveOptions& options, Seconds give_up) {
+                                              const CollectiveOptions& options, Seconds least,
+                                              Seconds give_up) {
   const std::vector<Executor> executors = executors_of(options);
   draft.executor = executors.back();
   CollectiveDraft best = draft;
   best.predicted = Seconds::infinity();
   const int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
   for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
-    draft.predicted = predict(draft, request, options);
+    draft.predicted = std::max(predict(draft, request, options), least);
     in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
     if (in_vain == 0) best = draft;
     if (draft.predicted > give_up) return best;
+    if (best.predicted < least * kClearLoss) break;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
   }
   draft = best;
   draft.executor = executors.front();
-  if (executors.size() > 1) draft.predicted = predict(draft, request, options);
+  if (executors.size() > 1)
+    draft.predicted = std::max(predict(draft, request, options), least);
   return draft.predicted < best.predicted ? draft : best;
 }
 
@@ -256,8 +261,9 @@ AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>&
   for (const Candidate& each : candidates) {
     if (decision.at_least)
       decision.draft.predicted = std::min(decision.draft.predicted, each.least);
-    if (each.least >= to_beat) continue;
-    const CollectiveDraft draft = best_piece(each.draft, request, options, Seconds::infinity());
+    if (each.least * kClearLoss >= to_beat) continue;
+    const CollectiveDraft draft =
+        best_piece(each.draft, request, options, each.least, Seconds::infinity());
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
@@ -283,8 +289,7 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
       draft.tuning.piece = decision.draft.tuning.piece;
       give_up = decision.draft.predicted * kClearLoss;
     }
-    draft = best_piece(draft, request, options, give_up);
-    draft.predicted = std::max(draft.predicted, each.least_by_any_way);
+    draft = best_piece(draft, request, options, each.least_by_any_way, give_up);
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
@@ -306,6 +311,19 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
   return plan;
 }
 
+// The fastest first, which was played. What was not played for the little that it could gain counts
+// as much.
+void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) {
+  for (Entry& each : entries)
+    if (each.decision.at_least)
+      each.decision.draft.predicted = std::max(each.decision.draft.predicted, each.to_beat(best));
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
+  const auto first = std::ranges::find_if_not(
+      entries, [](const Entry& each) { return each.decision.at_least; });
+  if (first != entries.end()) std::rotate(entries.begin(), first, first + 1);
+}
+
 // The fastest first. A joint plan of messages over several paths takes longer than all else here:
 // it is made for the few that are best over one path, and where that is far from what the GPUs'
 // links together allow.
@@ -319,10 +337,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
       each.decision = over_one_path(each.candidates, request, options, each.to_beat(best));
     if (!each.decision.at_least) best = std::min(best, each.counted());
   }
-  const auto sort = [&] {
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
-  };
+  const auto sort = [&] { sort_by_time(entries, best); };
   sort();
   if (path_choices(machine_, options.paths).back()) {
     std::size_t tried = 0;
@@ -331,9 +346,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
       const bool is_kernel = each.decision.draft.algorithm->is_kernel;
       // Over several paths they would not go in turn, and copies at once hold each other up.
       const bool in_turn = each.candidates.front().draft.tuning.in_turn;
-      if (one_path &&
-          (!hopeful || is_kernel || in_turn || each.decision.at_least || tried == kMostJoint))
-        continue;
+      if (one_path && (!hopeful || is_kernel || in_turn || tried == kMostJoint)) continue;
       ++tried;
       try_several_paths(each.decision, each.candidates, request, options);
       best = std::min(best, each.counted());

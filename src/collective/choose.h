@@ -124,6 +124,7 @@ class CollectivePlanner {
 
   [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
                                                             const CollectiveOptions& options);
+  static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
   [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
@@ -135,7 +136,8 @@ class CollectivePlanner {
   void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
                          const CollectiveRequest& request, const CollectiveOptions& options);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
-                                           const CollectiveOptions& options, Seconds give_up);
+                                           const CollectiveOptions& options, Seconds least,
+                                           Seconds give_up);
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,

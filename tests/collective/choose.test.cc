@@ -227,6 +227,23 @@ TEST(CollectivePlanner, ListsTheAlgorithmsWithTheFastestFirst) {
   }
 }
 
+// Messages are played shorter than they are, and small pieces of them last as long as their calls.
+TEST(CollectivePlanner, GivesLongMessagesTheTimeThatTheirBytesNeed) {
+  const Machine machine = load_machine("h200x8");
+  const auto time_of = [&](Bytes message) {
+    CollectivePlanner planner(machine, {});
+    const auto request = request_of(machine, Collective::all_to_all, message);
+    return planner.choose(request).chosen().predicted;
+  };
+
+  const Seconds sixteenth = time_of(4_GiB), whole = time_of(64_GiB);
+
+  EXPECT_NEAR(whole / sixteenth, 16, 0.5);
+  const auto gpus = machine.places_of(PlaceKind::gpu);
+  const HopId hop = *machine.find_hop(gpus[0], gpus[1]);
+  EXPECT_GE(sixteenth, 3_GiB / machine.hop(hop).bandwidth);
+}
+
 class ChoosingTakesAsLongForAnySize : public testing::TestWithParam<std::tuple<const char*, bool>> {
 };
 

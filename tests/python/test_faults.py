@@ -80,6 +80,14 @@ def test_text_that_is_not_there_once_is_refused(text: str, times: int) -> None:
         planted(SUM, text)
 
 
+@pytest.mark.parametrize("old", ["  wait(a);", "wait(a);\n", "if (a < b)", "return a"])
+def test_text_that_is_no_whole_statement_is_refused(old: str) -> None:
+    fault = Fault("K1", "src/kernels/sum.cc", old=old, new="", harm="the same")
+
+    with pytest.raises(FaultError, match="K1: its text is neither an expression nor a statement"):
+        planted(fault, f"{old}\n")
+
+
 def test_all_faults_that_do_not_fit_are_named() -> None:
     with pytest.raises(FaultError, match=r"K1.*\nK2"):
         planted_files({}, [SUM, replace(SUM, name="K2", file="src/other.cc")])
