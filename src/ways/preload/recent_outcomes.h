@@ -30,6 +30,7 @@ class RecentOutcomes {
     Outcome outcome = Outcome::native;
     std::shared_ptr<const EngineCall> call =
         nullptr;  ///< null: it is so whatever else is in flight
+    Seconds until = Seconds::infinity();  ///< not from then on
   };
 
   /// What became of the last copy like this one; nothing if that is not remembered. Counts as a
@@ -41,10 +42,10 @@ class RecentOutcomes {
     return std::nullopt;
   }
 
-  /// It will be so again, in any stream.
-  void remember(const ProgramCopy& copy, Outcome outcome) {
+  /// It will be so again, in any stream, until then.
+  void remember(const ProgramCopy& copy, Outcome outcome, Seconds until = Seconds::infinity()) {
     const std::scoped_lock lock(mutex_);
-    recent_.remember(in_any_stream(copy), {.outcome = outcome});
+    recent_.remember(in_any_stream(copy), {.outcome = outcome, .until = until});
   }
   /// It was so in its company.
   void remember(const ProgramCopy& copy, EngineCall call) {

@@ -86,6 +86,7 @@ class Session {
     Decision decision;
   };
 
+  [[nodiscard]] bool is_over(Seconds until);
   [[nodiscard]] bool is_left_again(const ProgramCopy& asked,
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);

@@ -52,6 +52,22 @@ TEST(RecentOutcomes, AreAboutThesePagesAndThisSizeInAnyStream) {
   EXPECT_FALSE(recent.find(copy(0x7e0000400000, 0x7f0000200000)));
 }
 
+TEST(RecentOutcomes, MayEndAtATime) {
+  RecentOutcomes recent;
+
+  recent.remember(copy(), Outcome::preparing, 10_us);
+
+  EXPECT_EQ(recent.find(copy())->until, 10_us);
+}
+
+TEST(RecentOutcomes, HaveNoEndWithoutOne) {
+  RecentOutcomes recent;
+
+  recent.remember(copy(), Outcome::reads_peer);
+
+  EXPECT_EQ(recent.find(copy())->until, Seconds::infinity());
+}
+
 // Beside what else is in flight the stream matters.
 TEST(RecentOutcomes, WhatTheEngineIsToBeAskedIsAboutThisStream) {
   RecentOutcomes recent;
