@@ -228,8 +228,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
   }
   draft = best;
   draft.executor = executors.front();
-  if (executors.size() > 1)
-    draft.predicted = std::max(predict(draft, request, options), least);
+  if (executors.size() > 1) draft.predicted = std::max(predict(draft, request, options), least);
   return draft.predicted < best.predicted ? draft : best;
 }
 
@@ -319,8 +318,8 @@ void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) 
       each.decision.draft.predicted = std::max(each.decision.draft.predicted, each.to_beat(best));
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
-  const auto first = std::ranges::find_if_not(
-      entries, [](const Entry& each) { return each.decision.at_least; });
+  const auto first =
+      std::ranges::find_if_not(entries, [](const Entry& each) { return each.decision.at_least; });
   if (first != entries.end()) std::rotate(entries.begin(), first, first + 1);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/background.h"
+#include "core/brief_mutex.h"
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/copy_call.h"
@@ -208,9 +209,9 @@ class Engine {
   [[nodiscard]] bool lacks_room(const JointPlan& joint, const Many& many) const;
   [[nodiscard]] bool has_lanes(const JointPlan& joint) const;
   [[nodiscard]] Decision decide_of_many(const Many& many, std::size_t number, const CopyCall& call);
-  void enqueue_many(Many& many, std::unique_lock<std::mutex>& lock);
+  void enqueue_many(Many& many, std::unique_lock<BriefMutex>& lock);
   [[nodiscard]] CopyResult enqueue_one_of_many(Many& many, std::size_t number,
-                                               std::unique_lock<std::mutex>& lock);
+                                               std::unique_lock<BriefMutex>& lock);
 
   // engine_pieces.cc
   [[nodiscard]] bool arrange_pieces(Many& many);
@@ -275,7 +276,7 @@ class Engine {
   std::optional<Executor> executor_;  ///< of the settings
   int process_;                       ///< the one that made the engine
   int generation_;                    ///< of that process
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   Plans plans_;
   Statistics statistics_;
   LoadedKernels kernels_;  ///< before the lanes, whose streams run them

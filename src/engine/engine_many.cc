@@ -182,7 +182,7 @@ bool Engine::has_lanes(const JointPlan& joint) const {
   return split <= settings_.lanes;
 }
 
-void Engine::enqueue_many(Many& many, std::unique_lock<std::mutex>& lock) {
+void Engine::enqueue_many(Many& many, std::unique_lock<BriefMutex>& lock) {
   lanes_.start_set();
   many.results.reserve(many.calls.size());
   for (std::size_t number = 0; number < many.calls.size(); ++number)
@@ -190,7 +190,7 @@ void Engine::enqueue_many(Many& many, std::unique_lock<std::mutex>& lock) {
 }
 
 CopyResult Engine::enqueue_one_of_many(Many& many, std::size_t number,
-                                       std::unique_lock<std::mutex>& lock) {
+                                       std::unique_lock<BriefMutex>& lock) {
   if (many.pieces && many.members[number].piece) return enqueue_piece(many, number);
   std::optional<CopyCall> beside;
   if (const auto branch = many.part(number).branch) {

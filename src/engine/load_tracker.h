@@ -5,11 +5,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "core/brief_mutex.h"
 #include "driver/driver.h"
 #include "engine/node_ledger.h"
 #include "engine/recurring_set.h"
@@ -158,7 +158,7 @@ class LoadTracker {
   Machine machine_;
   ResourceModel resources_;
   std::unique_ptr<NodeLedger> ledger_;
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::map<StreamHandle, Running> running_;
   std::map<Way, History> histories_;
   /// How often what recurs may have changed: by more than another round like those before.

@@ -9,9 +9,9 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/brief_mutex.h"
 #include "core/shared_pages.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/handles.h"
@@ -169,7 +169,7 @@ class CudaDriver final : public Driver {
   PlaceId host_;
   Contexts contexts_;
   Imports& imports_ = Imports::of_process();
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::map<Address, PlaceId> allocations_;
   std::map<Address, std::unique_ptr<HostPages>> host_pages_;         ///< of registered memory
   std::map<Address, std::unique_ptr<SharedPages>> shared_pages_;     ///< the same, for others too

@@ -10,9 +10,9 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "core/brief_mutex.h"
 #include "driver/cuda/cuda_types.h"
 
 namespace polypath::cuda {
@@ -43,7 +43,7 @@ class StreamRoom {
 
   Streams& of(ContextPointer context);
 
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::map<ContextPointer, Streams> streams_;
 };
 

@@ -11,9 +11,9 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/brief_mutex.h"
 #include "driver/driver.h"
 #include "engine/events.h"
 
@@ -60,7 +60,7 @@ class QueuedMemory {
   Driver& driver_;
   EventPool spare_;
   std::atomic<bool> any_{false};
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   std::map<Address, Used> by_base_;
   std::vector<CopyPointer> of_all_;  ///< of memory for which there was no room, or of no known end
 };

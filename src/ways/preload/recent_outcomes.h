@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/brief_mutex.h"
 #include "engine/copy_call.h"
 #include "engine/recent_copies.h"
 #include "ways/preload/outcome.h"
@@ -29,7 +30,7 @@ class RecentOutcomes {
   struct Recent {
     Outcome outcome = Outcome::native;
     std::shared_ptr<const EngineCall> call =
-        nullptr;  ///< null: it is so whatever else is in flight
+        nullptr;                          ///< null: it is so whatever else is in flight
     Seconds until = Seconds::infinity();  ///< not from then on
   };
 
@@ -77,7 +78,7 @@ class RecentOutcomes {
     return likeness;
   }
 
-  std::mutex mutex_;
+  BriefMutex mutex_;
   RecentCopies<Likeness, Recent, 512> recent_;
 };
 

@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <tuple>
 
+#include "core/brief_mutex.h"
 #include "driver/cuda/cuda_types.h"
 
 namespace polypath::preload {
@@ -67,7 +67,7 @@ class StreamWatch {
 
   std::array<Counter, 256> counters_{};  ///< by hash of the stream
   Counter all_{0};
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::map<Key, std::uint64_t> idle_at_;  ///< the counter when last seen idle
 };
 
