@@ -203,10 +203,15 @@ TEST_F(ControlBlocks, AreAbortedByTheFirst) {
 }
 
 TEST_F(ControlBlocks, CutReasonsThatAreTooLong) {
+  publish(1);
+
   block.abort(0, ErrorCode::communicator, std::string(10000, 'x'));
 
   EXPECT_THAT(block.aborted()->why, testing::StartsWith("xxx"));
   EXPECT_LT(block.aborted()->why.size(), 2048U);
+  EXPECT_EQ(block.entered(0), 0U);
+  EXPECT_EQ(block.entered(1), 1U);
+  EXPECT_EQ(block.call_of(1, 1)->count, 1U);
 }
 
 // Whoever writes into it by mistake: what is read is wrong, and stays within its bounds.

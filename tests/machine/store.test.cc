@@ -120,6 +120,15 @@ TEST_F(Store, IsNeverBelievedWhenItIsAnotherMachines) {
       "it is no calibration of machine 'beluga'");
 }
 
+TEST_F(Store, LeavesNothingOfWhatCannotBeWritten) {
+  fs::create_directories(path());  // no file takes the place of a folder
+
+  expect_error(
+      ErrorCode::unsupported, [&] { write_whole(path(), text()); }, path());
+
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "polypath"), {}), 1);
+}
+
 TEST_F(Store, ReadsAFileByItsPath) {
   fs::create_directories(folder_);
   const std::string file = (folder_ / "mine.json").string();

@@ -92,7 +92,10 @@ TEST(Discover, WithoutPeerAccessTheDriverStages) {
 
   const Machine machine = machine_of(computer);
 
-  EXPECT_EQ(hop_between(machine, "gpu0", "gpu1").kind, HopKind::driver_staged);
+  const Hop& hop = hop_between(machine, "gpu0", "gpu1");
+  EXPECT_EQ(hop.kind, HopKind::driver_staged);
+  EXPECT_EQ(machine.resource(hop.uses.back().resource).name, "host0.total");
+  EXPECT_EQ(hop.uses.back().weight, 2) << "in and out";
 }
 
 TEST(Discover, EveryNumaNodeIsAHost) {

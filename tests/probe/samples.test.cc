@@ -46,6 +46,15 @@ TEST(Sampler, TriesOnceMore) {
   EXPECT_EQ(sample.value, 7);
 }
 
+// Spread 1/3 of 30 ns: less than the 50 ns that are believed.
+TEST(Sampler, BelievesWhatDiffersByNanoseconds) {
+  const Sampler sampler{{.repeats = 5, .tries = 1, .most_spread = 0.05, .least_spread = 50e-9}};
+
+  const Sample sample = sampler.measure("it", giving({0, 10e-9, 20e-9, 30e-9, 40e-9, 50e-9}));
+
+  EXPECT_DOUBLE_EQ(sample.value, 30e-9);
+}
+
 // Four times 1, 2, 3, 4, 5: the median is 3, the deviations 2, 1, 0, 1, 2 have the median 1.
 TEST(Sampler, RefusesWhatDiffersEveryTime) {
   expect_error(

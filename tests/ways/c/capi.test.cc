@@ -156,6 +156,11 @@ TEST_F(CInterface, TraceIsWrittenToAFile) {
   EXPECT_EQ(bad, POLYPATH_INVALID_ARGUMENT);
 }
 
+// The file takes every byte until they are to go to the disk.
+TEST_F(CInterface, ATraceThatDoesNotFitOnTheDiskIsAnError) {
+  EXPECT_EQ(polypath_trace(context_, "/dev/full"), POLYPATH_INVALID_ARGUMENT);
+}
+
 TEST(CInterfaceWithoutTrace, FailedTraceLeavesTheFileAlone) {
   const std::string path = testing::TempDir() + "polypath_capi_kept.json";
   std::ofstream(path) << "kept";
