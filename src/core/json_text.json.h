@@ -8,8 +8,6 @@ namespace polypath {
 
 /// A document as text, in lines if `indent` is not negative. Names in it, of files and programs,
 /// may have any bytes: what is no UTF-8 is shown as U+FFFD.
-inline std::string json_text(const nlohmann::ordered_json& document, int indent = -1) {
-  return document.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
+std::string json_text(const nlohmann::ordered_json& document, int indent = -1);
 
 }  // namespace polypath

@@ -101,7 +101,7 @@ struct KernelRequest {
   std::vector<std::uint64_t> values = {};  ///< the first ones
   LaunchShape shape = {};
   /// That is expected, without what it moves over hops; on a simulated machine it takes that long.
-  Seconds duration;
+  Seconds duration = {};
   CopyLabel label = {};
   /// It waits for those of other streams: nothing that these need may be put into streams later.
   std::optional<Meeting> meeting = {};

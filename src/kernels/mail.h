@@ -39,7 +39,7 @@ struct Mail {
   MailUse use = MailUse::store;
   MailWay way = MailWay::lines;
   Bytes message;              ///< the largest; no box is smaller
-  Bytes stride;               ///< from one message to the next, where they are side by side
+  Bytes stride = {};          ///< from one message to the next, where they are side by side
   Bytes end;                  ///< of the last one, from the first one's begin; it may be shorter
   bool same_for_all = false;  ///< else the input has one message for each rank, side by side
   std::optional<int> sender = {};    ///< the only one

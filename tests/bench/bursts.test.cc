@@ -66,7 +66,8 @@ std::vector<Pattern> patterns(const Machine& machine, Bytes bytes) {
 class Bursts : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (test::is_left_out(GetParam(), {"narval", "dgx-a100"})) GTEST_SKIP() << "in the long form";
+    if (test::is_left_out(GetParam(), {"narval", "dgx-a100", "cedar"}))
+      GTEST_SKIP() << "in the long form";
   }
 };
 

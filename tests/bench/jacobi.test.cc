@@ -150,6 +150,7 @@ TEST(Jacobi, BothWaysGoAtOnceOnlyWhereThatGains) {
   const std::map<std::string, double> least = {
       {"h200x8", 0.999}, {"dgx-a100", 0.999}, {"mist", 1.1}, {"narval", 1.4}};
   for (const auto& [machine, gain] : least) {
+    if (test::is_left_out(machine, {"h200x8"})) continue;
     JacobiBench bench = bench_of(machine, {64_MiB});
     bench.paths = {JacobiPaths::automatic};
     bench.ways = {JacobiWay::stream};

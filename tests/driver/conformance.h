@@ -150,14 +150,14 @@ class DriverMail : public DriverConformance {
   /// output begins `offset` bytes behind words of 16. What is reduced is reduced as the host does
   /// it, one rank after another.
   void expect_exchanged(Mail mail, int ranks, Bytes offset = {});
+  RankOnGpu make_rank(const Mail& mail, int ranks, int rank, Bytes offset);
+  void run_call(KernelHandle used, const Mail& mail, const std::vector<RankOnGpu>& all, int rank,
+                std::size_t call);
 
   Reduction reduction_ = {ReduceOperator::sum, ElementType::int32};
 
  private:
   void expect_exchanged_so(const Mail& mail, int ranks, Bytes offset);
-  RankOnGpu make_rank(const Mail& mail, int ranks, int rank, Bytes offset);
-  void run_call(KernelHandle used, const Mail& mail, const std::vector<RankOnGpu>& all, int rank,
-                std::size_t call);
 };
 
 /// Skipped where the driver has no flags.

@@ -233,8 +233,8 @@ TEST_F(CopiesPlannedInTheBackground, GoNativelyUntilThereIsAPlan) {
                     [](const CopyResult& result) { return result.means == Means::paths; }))
       break;
     rig_.synchronize();
-    // The background gets a CPU.
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(rounds, 10)));
+    // The background gets a CPU, also where every CPU is busy with other tests.
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(rounds * rounds, 300)));
     results = copy();
   }
 

@@ -15,7 +15,7 @@ namespace {
 using sim::Call;
 using testing::IsEmpty;
 
-constexpr std::size_t kSize = std::size_t{16} << 20;
+constexpr std::size_t kSize = std::size_t{8} << 20;
 
 struct KindOfSet {
   const char* name;

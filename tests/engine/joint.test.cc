@@ -9,6 +9,7 @@
 #include "machine/load_machine.h"
 #include "plan/patterns.h"
 #include "support/bytes.h"
+#include "support/effort.h"
 
 namespace polypath::test::joint_test {
 namespace {
@@ -53,8 +54,10 @@ TEST(JointRuns, TakeAsLongAsPredicted) {
                             Case{"beluga", "fan-out", 256_MiB, Issuers::one_thread, 1.44, 3},
                             Case{"narval", "ring", 256_MiB, Issuers::one_thread, 1.7},
                             Case{"narval", "fan-out", 256_MiB, Issuers::one_thread, 1.44, 3},
-                            Case{"h200x4", "scatter", 64_MiB, Issuers::one_thread, 1.25, 2}})
+                            Case{"h200x4", "scatter", 64_MiB, Issuers::one_thread, 1.25, 2}}) {
+    if (is_left_out(asked.machine, {"narval"})) continue;
     expect_as_predicted(asked);
+  }
 }
 
 void fill(JointRun& run, const JointPlan& joint) {

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "machine/load_machine.h"
+#include "support/effort.h"
 #include "support/random.h"
 #include "support/rig.h"
 #include "support/sanitizers.h"
@@ -111,7 +112,7 @@ class RandomPieces {
 };
 
 TEST(RandomSetsOfPieces, AreRightToTheByte) {
-  const std::uint64_t programs = kSanitized ? 15 : 60;
+  const std::uint64_t programs = kSanitized ? 15 : short_or_long(30, 60);
   int several = 0, by_kernels = 0;
   for (std::uint64_t seed = 0; seed < programs; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

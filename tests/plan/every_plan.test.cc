@@ -4,6 +4,7 @@
 
 #include "model/coverage.h"
 #include "plan/planning.h"
+#include "support/effort.h"
 #include "support/random.h"
 
 namespace polypath::test::every_plan_test {
@@ -36,7 +37,7 @@ TEST(EveryPlan, CarriesTheMessageExactlyForOddSizes) {
 }
 
 TEST(EveryPlan, IsPredictedNoSlowerThanTheNativeCopy) {
-  for (const std::string& name : zoo_and_synthetic(30)) {
+  for (const std::string& name : zoo_and_synthetic(test::short_or_long(12, 30))) {
     SCOPED_TRACE(name);
     Rig rig(name);
     Random random(1);

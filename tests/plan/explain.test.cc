@@ -89,7 +89,7 @@ TEST(Decisions, NeverShowABetterPlanThanTheChosenOne) {
   for (const std::string& name : zoo_and_synthetic(test::short_or_long(6, 30))) {
     Rig rig(name);
     Random random(7);
-    for (int round = 0; round < 6; ++round) {
+    for (int round = 0; round < test::short_or_long(3, 6); ++round) {
       const Hop& hop = random.pick(rig.machine.hops);
       const Bytes bytes{random.between(1 << 19, 1 << 21) << random.integer(0, 7)};
       PlanOptions options;

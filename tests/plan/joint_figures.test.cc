@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "plan/joint_planning.h"
 #include "plan/patterns.h"
+#include "support/effort.h"
 
 namespace polypath::test::joint_figures_test {
 namespace {
@@ -32,6 +33,7 @@ std::vector<JointTransfer> pattern(const std::string& machine, const std::string
 TEST(JointFigures, ARingOfFour) {
   expect_gain("beluga", pattern("beluga", "ring", 256_MiB), Issuers::one_thread, 1.8);
   expect_gain("beluga", pattern("beluga", "ring", 256_MiB), Issuers::processes, 1.95);
+  if (!is_long()) return;
   expect_gain("narval", pattern("narval", "ring", 256_MiB), Issuers::one_thread, 1.7);
 }
 

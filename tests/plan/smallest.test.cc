@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "plan/planning.h"
+#include "support/effort.h"
 
 namespace polypath::test::smallest_test {
 namespace {
@@ -26,7 +27,7 @@ bool is_split(Planner& planner, const Way& way, Bytes bytes) {
 }
 
 TEST(SmallestPlanned, IsWhereSeveralPathsBeginToPay) {
-  for (const std::string& name : zoo_and_synthetic(10)) {
+  for (const std::string& name : zoo_and_synthetic(test::short_or_long(3, 10))) {
     Rig rig(name);
     for (const Way& way : ways_of(rig.machine)) {
       SCOPED_TRACE(name + " from " + rig.machine.place(way.source).name);

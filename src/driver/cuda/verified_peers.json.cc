@@ -58,11 +58,9 @@ void VerifiedPeers::read() {
   is_read_ = true;
   const auto text = read_file(path_, kLongestFile);
   if (!text) return;
-  const nlohmann::json document = nlohmann::json::parse(*text, nullptr, false);
-  if (document.is_discarded()) return;
   quietly([&] {
-    const JsonComplaint complaint{path_, ErrorCode::invalid_machine, "Remove the file."};
-    const JsonField root(document, complaint);
+    const JsonDocument document(*text, {path_, ErrorCode::invalid_machine, "Remove the file."});
+    const JsonField root = document.root();
     if (root.at("schema").text(kLongestName) != kSchema ||
         root.at("boot").text(kLongestName) != since_.boot ||
         root.at("driver").text(kLongestName) != since_.driver)

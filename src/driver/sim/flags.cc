@@ -49,6 +49,20 @@ std::vector<ActivityPointer> Flags::written(const std::byte* where, std::uint32_
   return going;
 }
 
+std::uint32_t Flags::last_written(const std::byte* where) const {
+  const auto found = words_.find(where);
+  return found == words_.end() ? 0 : found->second.value;
+}
+
+std::vector<ActivityPointer> Flags::abandon(const std::byte* where) {
+  std::vector<ActivityPointer> going;
+  const auto found = words_.find(where);
+  if (found == words_.end()) return going;
+  for (const Waiter& waiter : found->second.waiters) going.push_back(waiter.activity);
+  found->second.waiters.clear();
+  return going;
+}
+
 bool Flags::are_awaited() const {
   return std::any_of(words_.begin(), words_.end(),
                      [](const auto& word) { return !word.second.waiters.empty(); });

@@ -219,6 +219,12 @@ class SimDriver final : public Driver {
   [[nodiscard]] FlagRequest bell(const KernelRequest& request, int at, int from,
                                  std::uint32_t number) const;
   MeetingOrder note_meeting(const KernelRequest& request, std::size_t thread);
+  /// Says whether it is, each time that it is asked.
+  std::function<bool()> abandoned(Address mailbox);
+  static Address own_mailbox(const KernelRequest& request);
+  ActivityPointer make_bell_wait(const FlagRequest& bell, Address mailbox,
+                                 const AwaitedFlag& awaited);
+  void abandon_mailbox(Address word, const BlockPointer& block, Seconds latency);
   std::vector<ActivityPointer> make_meeting(const KernelRequest& request,
                                             const MeetingOrder& order);
   [[nodiscard]] std::function<void(const Activity&)> on_memory(

@@ -84,6 +84,7 @@ ActivityPointer SimDriver::make_write(const FlagRequest& request, const MomentPo
     std::string race;
     for (const ActivityPointer& going : flags_.written(word, value, writer, race))
       fluid_.resume(going, latency);
+    if (value != 0) abandon_mailbox(request.address, block, latency);
     if (options_.check_races && !race.empty()) report(race);
   };
   return activity;

@@ -1,7 +1,8 @@
 // Kernels of the simulated driver that meet. Each rings a bell in every other one's mailbox when
 // its first part is done, and waits for the others' bells: words as other flags are (flags.h), set
-// to the number of the meeting. There are two of each, used in turn: who rings for meeting m + 2
-// has heard everybody in meeting m + 1, who had heard meeting m by then.
+// to the number of the meeting. As on a GPU nobody waits any more once its own mailbox is
+// abandoned. There are two of each, used in turn: who rings for meeting m + 2 has heard everybody
+// in meeting m + 1, who had heard meeting m by then.
 
 #include <fmt/format.h>
 
@@ -36,11 +37,42 @@ void SimDriver::check_meeting(const KernelRequest& request) const {
          fmt::format("{} mailboxes were given", mailboxes), "Give one for each rank.");
 }
 
+Address SimDriver::own_mailbox(const KernelRequest& request) {
+  const Meeting& meeting = *request.meeting;
+  return request.memory[meeting.mailboxes + static_cast<std::size_t>(meeting.rank)].address;
+}
+
+ActivityPointer SimDriver::make_bell_wait(const FlagRequest& bell, Address mailbox,
+                                          const AwaitedFlag& awaited) {
+  ActivityPointer activity = make_wait(bell, awaited);
+  activity->may_go_on = [is_left = abandoned(mailbox),
+                         is_rung = std::move(activity->may_go_on)](const ActivityPointer& reached) {
+    return is_left() || is_rung(reached);
+  };
+  return activity;
+}
+
+std::function<bool()> SimDriver::abandoned(Address mailbox) {
+  return [this, block = memory_.find(mailbox), word = mailbox + Bytes{kMailAbandoned}] {
+    return flags_.last_written(block->bytes_at(word)) != 0;
+  };
+}
+
+// Of a word that may be any flag.
+void SimDriver::abandon_mailbox(Address word, const BlockPointer& block, Seconds latency) {
+  const auto found = meetings_.find(Address{word.value - kMailAbandoned});
+  if (found == meetings_.end()) return;
+  for (std::uint64_t bell = 0; bell < 2 * kMostMailRanks; ++bell) {
+    const Address at = found->first + Bytes{kMailBells} + kFlagBytes * bell;
+    for (const ActivityPointer& going : flags_.abandon(block->bytes_at(at)))
+      fluid_.resume(going, latency);
+  }
+}
+
 // The number is that of its own mailbox's meetings so far, which all ranks have as many of.
 SimDriver::MeetingOrder SimDriver::note_meeting(const KernelRequest& request, std::size_t thread) {
   const Meeting& meeting = *request.meeting;
-  const auto own = meeting.mailboxes + static_cast<std::size_t>(meeting.rank);
-  MeetingOrder order{.number = ++meetings_[request.memory[own].address]};
+  MeetingOrder order{.number = ++meetings_[own_mailbox(request)]};
   for (int other = 0; other < meeting.ranks; ++other)
     if (other != meeting.rank) order.rung.push_back(note_write(thread));
   for (int other = 0; other < meeting.ranks; ++other)
@@ -59,11 +91,15 @@ std::vector<ActivityPointer> SimDriver::make_meeting(const KernelRequest& reques
   const std::size_t rung = made.size();
   for (int other = 0; other < meeting.ranks; ++other)
     if (other != meeting.rank)
-      made.push_back(make_wait(bell(request, meeting.rank, other, order.number),
-                               order.heard[made.size() - rung]));
+      made.push_back(make_bell_wait(bell(request, meeting.rank, other, order.number),
+                                    own_mailbox(request), order.heard[made.size() - rung]));
   const ActivityPointer second = make_marker();
   second->gpu = request.gpu;
-  second->on_done = on_memory(request, kernel_of(request.kernel).after_meeting);
+  second->on_done = [is_left = abandoned(own_mailbox(request)),
+                     exchange = on_memory(request, kernel_of(request.kernel).after_meeting)](
+                        const Activity& done) {
+    if (!is_left() && exchange) exchange(done);  // else not all messages are there
+  };
   made.push_back(second);
   return made;
 }

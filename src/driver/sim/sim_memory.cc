@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "driver/sim/repeat.h"
 #include "driver/sim/sim_driver.h"
+#include "kernels/mailbox_layout.h"
 
 namespace polypath::sim {
 namespace {
@@ -53,7 +54,7 @@ void SimDriver::free(Address address) {
                        describe_bytes(info.size), machine_.place(info.place).name));
   races_.forget(region);
   count(Call::free);
-  meetings_.erase(address);
+  if (meetings_.erase(address) > 0) flags_.forget(block->bytes_at(address + Bytes{kMailAbandoned}));
 }
 
 void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,

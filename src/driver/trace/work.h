@@ -20,13 +20,13 @@ enum class Kind { copy, native, reduction, kernel, graph };
 /// One piece of work in a stream. Times are of one clock, whose origin is anything.
 struct Work {
   Kind kind = Kind::copy;
-  CopyLabel label;
-  PlaceId source;       ///< of a kernel, its GPU
-  PlaceId destination;  ///< the same
-  Bytes bytes;          ///< of a kernel, all that it uses
-  Seconds started;
-  Seconds finished;
-  Seconds ready;         ///< when it could have started: it has queued since then
+  CopyLabel label = {};
+  PlaceId source = {};       ///< of a kernel, its GPU
+  PlaceId destination = {};  ///< the same
+  Bytes bytes = {};          ///< of a kernel, all that it uses
+  Seconds started = {};
+  Seconds finished = {};
+  Seconds ready = {};    ///< when it could have started: it has queued since then
   std::size_t copies{};  ///< of a graph
 };
 

@@ -5,9 +5,9 @@
 namespace nb = nanobind;
 
 namespace polypath::python {
-namespace {
 
-constexpr std::uint32_t kMajorVersion = 1;
+// Its structures, whose names begin with "DL" there.
+namespace dlpack {
 
 // DLTensor.
 struct Tensor {
@@ -28,6 +28,15 @@ struct Header {
   std::uint32_t major, minor;
   const Header* older;
 };
+
+}  // namespace dlpack
+
+namespace {
+
+using dlpack::Header;
+using dlpack::Tensor;
+
+constexpr std::uint32_t kMajorVersion = 1;
 
 std::uint64_t elements_of(const Tensor& tensor) {
   std::uint64_t elements = 1;
@@ -62,11 +71,11 @@ const Header* exchange_of(nb::handle tensor_class, const nb::object& capsule) {
 
 // DLPackExchangeAPI. The last one may be there or not.
 struct DlpackExchange::Functions {
-  Header header;
+  dlpack::Header header;
   void* allocate;
   void* managed_from_object;
   void* managed_to_object;
-  int (*memory_of)(void* object, Tensor* out);
+  int (*memory_of)(void* object, dlpack::Tensor* out);
   int (*current_stream)(std::int32_t device, std::int32_t number, void** out);
 };
 
