@@ -229,6 +229,12 @@ class Driver {
     (void)place;
     return true;
   }
+  /// True if other processes have contexts on this GPU, on which this process has none. The first
+  /// question may take some ten milliseconds.
+  virtual bool is_used_by_others(PlaceId gpu) {
+    (void)gpu;
+    return false;
+  }
 
   /// Enqueues a copy. The ranges must not overlap.
   virtual void copy(const CopyRequest& request, StreamHandle stream) = 0;

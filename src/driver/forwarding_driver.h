@@ -103,6 +103,7 @@ class ForwardingDriver : public Driver {
     real_.note_lost(source, destination);
   }
   bool is_open(PlaceId place) override { return real_.is_open(place); }
+  bool is_used_by_others(PlaceId gpu) override { return real_.is_used_by_others(gpu); }
   void synchronize(StreamHandle stream) override { real_.synchronize(stream); }
   void synchronize(EventHandle event) override { real_.synchronize(event); }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -145,6 +146,7 @@ class Engine {
   struct Preparation {
     int shortages = 0;   ///< how many there had been when it was asked for
     bool begun = false;  ///< from then on the lane has to stay
+    bool all = false;    ///< also contexts that are put off because of other processes
   };
 
   /// Copies of a stream for which there is no plan yet.
@@ -261,8 +263,11 @@ class Engine {
   void prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept;
   [[nodiscard]] PlanRequest limited_to(const PlaceSet& relays, PlanRequest request) const;
   [[nodiscard]] PlaceSet ready_relays(const Plan& plan, const Lane& lane) const;
-  [[nodiscard]] bool is_worth_preparing(const Plan& plan);
+  [[nodiscard]] bool is_worth_preparing(const Plan& plan, int put_off = 0);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
+  [[nodiscard]] std::set<PlaceId> contexts_to_make(const Path& path);
+  [[nodiscard]] int only_put_off(const Lane& lane, const Plan& plan);
+  [[nodiscard]] PlaceSet used_by_others(const Path& path) noexcept;
   void prepare(Lane* lane, const PlanPointer& plan);
   void drop_preparations_not_begun() noexcept;
   [[nodiscard]] bool give_back_idle() noexcept;
@@ -298,6 +303,7 @@ class Engine {
   PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
+  PlaceSet put_off_;                           ///< GPUs whose contexts are, because of other processes
   std::map<Unplanned, int> unplanned_;         ///< how many copies, until there is a plan
   std::atomic<int> shortages_{0};              ///< how often room had to be made
   std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock

@@ -19,6 +19,11 @@ namespace {
 // costs, no more than a twentieth of their time is lost by it.
 constexpr double kLeastCopying = 10;
 
+// A context on a GPU of another process takes 20 to 30 ms from whoever runs there and from this
+// process, because the GPU's time is shared out (results/h200x4/jacobi_mpi.json): ten times
+// the usual price.
+constexpr double kDearerBesideOthers = 10;
+
 }  // namespace
 
 // None: all that the plan needs is there.
@@ -47,8 +52,9 @@ bool Engine::is_ready(const Lane& lane, const Plan& plan) {
 Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
   const std::pair wanted{&lane, plan};
   if (preparing_.contains(wanted)) return Obstacle::preparing;
-  if (!is_worth_preparing(*plan)) return Obstacle::preparing;
-  preparing_[wanted] = {.shortages = shortages_};
+  const int put_off = only_put_off(lane, *plan);
+  if (!is_worth_preparing(*plan, put_off)) return Obstacle::preparing;
+  preparing_[wanted] = {.shortages = shortages_, .all = put_off > 0};
   maker_->post([=, this, lane = &lane] { prepare(lane, plan); });
   return Obstacle::preparing;
 }
@@ -99,10 +105,12 @@ PlaceSet Engine::ready_relays(const Plan& plan, const Lane& lane) const {
 // was not measured. The setting's default is about twice that. Who pays as soon as that much has
 // been missed never loses more than twice what the best choice, made with knowledge of the future,
 // would have lost; and who has copied for ten times as long, no more than a twentieth of his time.
-bool Engine::is_worth_preparing(const Plan& plan) {
+bool Engine::is_worth_preparing(const Plan& plan, int put_off) {
   missed_ += plan.native_predicted - plan.predicted;
   copied_ += plan.native_predicted;
-  const Seconds price = price_of(plan);
+  const Seconds price = put_off > 0
+                            ? 1_us * settings_.prepare_after * kDearerBesideOthers * put_off
+                            : price_of(plan);
   if (missed_ < price || copied_ < price * kLeastCopying) return false;
   missed_ = copied_ = {};
   return true;
@@ -119,6 +127,37 @@ Seconds Engine::price_of(const Plan& plan) const {
   return all ? usual : usual * machine_.driver.context_beside_allocations;
 }
 
+std::set<PlaceId> Engine::contexts_to_make(const Path& path) {
+  std::set<PlaceId> gpus{machine_.executing_gpu(path.first)};
+  if (path.staged()) gpus.insert(machine_.executing_gpu(path.second));
+  std::erase_if(gpus, [this](PlaceId gpu) { return driver_.is_open(gpu); });
+  return gpus;
+}
+
+// How many contexts, if what the plan needs is held up by such alone; else none.
+int Engine::only_put_off(const Lane& lane, const Plan& plan) {
+  if (put_off_.empty()) return 0;
+  std::set<PlaceId> all;
+  for (const PathShape& part : plan.shape.paths) {
+    if (lane.hops().missing(part.path).empty()) continue;
+    const std::set<PlaceId> gpus = contexts_to_make(part.path);
+    if (!std::ranges::any_of(gpus, [this](PlaceId gpu) { return put_off_.contains(gpu); }))
+      return 0;
+    all.insert(gpus.begin(), gpus.end());
+  }
+  return static_cast<int>(all.size());
+}
+
+// In the background, without the lock.
+PlaceSet Engine::used_by_others(const Path& path) noexcept {
+  PlaceSet found;
+  (void)quietly([&] {
+    for (const PlaceId gpu : contexts_to_make(path))
+      if (driver_.is_used_by_others(gpu)) found.insert(gpu);
+  });
+  return found;
+}
+
 void Engine::note_allocation() noexcept { last_allocation_.store(driver_.now().value); }
 
 // In the background: the lock is held for moments only. When the program has run short of memory
@@ -133,9 +172,15 @@ void Engine::prepare(Lane* lane, const PlanPointer& plan) {
     if (shortages_ != found->second.shortages || !maker_->pause({})) break;
     HopParts parts = lane->hops().missing(part.path);
     if (parts.empty()) continue;
+    const bool all = found->second.all;
     lock.unlock();
-    const bool made = make(*lane, part.path, parts);
+    const PlaceSet others = all ? PlaceSet{} : used_by_others(part.path);
+    const bool made = others.empty() && make(*lane, part.path, parts);
     lock.lock();
+    if (!others.empty()) {
+      put_off_ |= others;
+      continue;
+    }
     if (!made) {
       left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
       continue;

@@ -30,6 +30,10 @@ class PlaceSet {
   void insert(PlaceId place) { bits_ |= bit(place); }
   [[nodiscard]] bool contains(PlaceId place) const { return (bits_ & bit(place)) != 0; }
   [[nodiscard]] bool empty() const { return bits_ == 0; }
+  PlaceSet& operator|=(const PlaceSet& others) {
+    bits_ |= others.bits_;
+    return *this;
+  }
   auto operator<=>(const PlaceSet&) const = default;
 
  private:

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "machine/load_machine.h"
@@ -177,6 +179,79 @@ TEST_F(Preparation, OfAContextIsNotPutOffForLong) {
   const int native = native_copies(10000);
 
   EXPECT_LT(native, 0.4 / natively.value);
+  expect_all_is_right();
+}
+
+// --- GPUs of other processes ---
+
+// Only the sender's GPU has a context, and others use the GPUs that the test names.
+class SharedGpus final : public ForwardingDriver {
+ public:
+  SharedGpus(Driver& real, PlaceId own, PlaceSet used) : ForwardingDriver(real), used_(used) {
+    opened_.insert(own);
+  }
+  void open_hop(PlaceId source, PlaceId destination, bool pulled) override {
+    {
+      const std::scoped_lock lock(mutex_);
+      opened_.insert(source), opened_.insert(destination);
+    }
+    ForwardingDriver::open_hop(source, destination, pulled);
+  }
+  bool is_open(PlaceId place) override {
+    const std::scoped_lock lock(mutex_);
+    return opened_.contains(place);
+  }
+  bool is_used_by_others(PlaceId gpu) override { return used_.contains(gpu); }
+
+ private:
+  std::mutex mutex_;
+  PlaceSet opened_, used_;
+};
+
+// Two GPUs: its own, from which it copies to the host, and those of the others.
+class PreparationBesideOthers : public Preparation {
+ protected:
+  void start_beside(std::initializer_list<const char*> used) {
+    rig_.emplace(load_machine("beluga"), prepared_after(500));
+    PlaceSet others;
+    for (const char* gpu : used) others.insert(rig_->machine().find_place(gpu));
+    rig_->use<SharedGpus>(rig_->machine().find_place("gpu0"), others);
+    stream_ = rig_->stream("gpu0");
+    source_ = &rig_->buffer("gpu0", kSize);
+    destination_ = &rig_->buffer("host", kSize);
+  }
+  [[nodiscard]] std::set<std::string> relays_of(const Plan& plan) const {
+    std::set<std::string> relays;
+    for (const PathShape& part : plan.shape.paths)
+      if (part.path.staged())
+        relays.insert(rig_->machine().place(staging_place(rig_->machine(), part.path)).name);
+    return relays;
+  }
+};
+
+// Each of the three contexts is ten times as dear: 3 * 10 * 10 * 500 us of copying.
+TEST_F(PreparationBesideOthers, OfAllRelaysIsPutOff) {
+  start_beside({"gpu1", "gpu2", "gpu3"});
+  const Seconds natively = plan()->native_predicted;
+  const std::size_t relays = plan()->shape.paths.size() - 1;
+
+  const int native = native_copies(10000);
+
+  EXPECT_GE(native, static_cast<double>(relays) * 10 * 10 * 500e-6 / natively.value - 1);
+  EXPECT_LT(native, 10000);
+  expect_all_is_right();
+}
+
+// The relay that is not used is made as if there were no others.
+TEST_F(PreparationBesideOthers, OfAFreeRelayIsNot) {
+  start_beside({"gpu2", "gpu3"});
+  const Seconds natively = plan()->native_predicted;
+  ASSERT_THAT(relays_of(*plan()), testing::IsSupersetOf({"gpu1"}));
+
+  const int native = native_copies(10000);
+
+  EXPECT_LT(native, 2 * 10 * 500e-6 / natively.value + 20);
+  EXPECT_EQ(relays_of(*copy().plan), std::set<std::string>{"gpu1"});
   expect_all_is_right();
 }
 

@@ -4,7 +4,9 @@
 
 #include "core/error.h"
 #include "core/quietly.h"
+#include "driver/cuda/gpu_facts.h"
 #include "driver/cuda/handles.h"
+#include "driver/cuda/nvml.h"
 #include "driver/cuda/stream_room.h"
 
 namespace polypath::cuda {
@@ -174,6 +176,10 @@ void CudaDriver::note_lost(PlaceId source, PlaceId destination) {
 bool CudaDriver::is_open(PlaceId place) {
   return !is_gpu(place) || contexts_.has(ordinal(place)) ||
          (!contexts_.are_own() && is_active(ordinal(place)));
+}
+
+bool CudaDriver::is_used_by_others(PlaceId gpu) {
+  return is_gpu(gpu) && has_processes(facts().gpus[static_cast<std::size_t>(ordinal(gpu))].bus_id);
 }
 
 // The source's GPU pushes, unless the destination's is to pull; the host has none.

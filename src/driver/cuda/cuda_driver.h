@@ -71,6 +71,7 @@ class CudaDriver final : public Driver {
   void open_hop(PlaceId source, PlaceId destination, bool pulled) override;
   void note_lost(PlaceId source, PlaceId destination) override;
   bool is_open(PlaceId place) override;
+  bool is_used_by_others(PlaceId gpu) override;
   void copy(const CopyRequest& request, StreamHandle stream) override;
   void copy_native(const NativeCopy& request, StreamHandle stream) override;
   void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream) override;

@@ -19,6 +19,7 @@ struct PciInfo {
 };
 static_assert(sizeof(PciInfo) == 68);
 
+constexpr int kInsufficientSize = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
 constexpr unsigned kMostLinks = 18;
 constexpr unsigned kRemoteGpu = 0, kRemoteSwitch = 2, kRemoteUnknown = 255;
 
@@ -35,6 +36,7 @@ class Nvml {
                           resolve(link_version, "nvmlDeviceGetNvLinkVersion") &&
                           resolve(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
     resolve(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");  // CUDA 11.4 on
+    resolve(processes, "nvmlDeviceGetComputeRunningProcesses_v3");     // CUDA 11.6 on
     usable = complete && init() == 0;
   }
   Nvml(const Nvml&) = delete;
@@ -54,6 +56,7 @@ class Nvml {
   int (*link_version)(NvmlDevice, unsigned, unsigned*) = nullptr;
   int (*link_remote)(NvmlDevice, unsigned, PciInfo*) = nullptr;
   int (*link_remote_type)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  int (*processes)(NvmlDevice, unsigned*, void*) = nullptr;
 
  private:
   template <class Function>
@@ -117,6 +120,17 @@ NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids) {
   std::array<char, 96> text{};
   if (nvml.driver_version(text.data(), text.size()) == 0) answer.driver_version = text.data();
   return answer;
+}
+
+// Asked for none of them NVML says how many there are.
+bool has_processes(const std::string& bus_id) {
+  static const Nvml& nvml = *new Nvml;
+  NvmlDevice device = nullptr;
+  if (!nvml.usable || nvml.processes == nullptr || nvml.by_bus_id(bus_id.c_str(), &device) != 0)
+    return false;
+  unsigned count = 0;
+  const int status = nvml.processes(device, &count, nullptr);
+  return (status == 0 || status == kInsufficientSize) && count > 0;
 }
 
 }  // namespace polypath::cuda
