@@ -303,9 +303,9 @@ class Engine {
   PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
-  PlaceSet put_off_;                           ///< GPUs whose contexts are, because of other processes
-  std::map<Unplanned, int> unplanned_;         ///< how many copies, until there is a plan
-  std::atomic<int> shortages_{0};              ///< how often room had to be made
+  PlaceSet put_off_;                    ///< GPUs whose contexts are, because of other processes
+  std::map<Unplanned, int> unplanned_;  ///< how many copies, until there is a plan
+  std::atomic<int> shortages_{0};       ///< how often room had to be made
   std::atomic<double> last_allocation_{-1e9};  ///< of the program, by the driver's clock
   Seconds missed_;  ///< what copies would have gained since the last preparation began
   Seconds copied_;  ///< what they took instead

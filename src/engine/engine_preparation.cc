@@ -108,9 +108,8 @@ PlaceSet Engine::ready_relays(const Plan& plan, const Lane& lane) const {
 bool Engine::is_worth_preparing(const Plan& plan, int put_off) {
   missed_ += plan.native_predicted - plan.predicted;
   copied_ += plan.native_predicted;
-  const Seconds price = put_off > 0
-                            ? 1_us * settings_.prepare_after * kDearerBesideOthers * put_off
-                            : price_of(plan);
+  const Seconds price =
+      put_off > 0 ? 1_us * settings_.prepare_after * kDearerBesideOthers * put_off : price_of(plan);
   if (missed_ < price || copied_ < price * kLeastCopying) return false;
   missed_ = copied_ = {};
   return true;

@@ -20,6 +20,7 @@ namespace {
 using testing::IsEmpty;
 
 constexpr std::size_t kSize = std::size_t{16} << 20;
+constexpr std::uint32_t kSet = 0x5e7;
 
 Settings prepared_after(int microseconds) {
   Settings settings;
@@ -262,11 +263,14 @@ class SlowDriver final : public ForwardingDriver {
  public:
   SlowDriver(Driver& real, PlaceId slow) : ForwardingDriver(real), slow_(slow) {}
   void open_hop(PlaceId source, PlaceId destination, bool pulled) override {
-    while (!opens && (source == slow_ || destination == slow_))
+    while (!opens && (source == slow_ || destination == slow_)) {
+      waits = true;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
     ForwardingDriver::open_hop(source, destination, pulled);
   }
   std::atomic<bool> opens{true};
+  std::atomic<bool> waits{false};
 
  private:
   PlaceId slow_;
@@ -357,7 +361,8 @@ TEST_F(Preparation, IsToBeReckonedWithWhileItIsPlanned) {
 
 // --- while somebody lacks memory ---
 
-// A lane has staging memory. It is to have more, but only after another one that is wanted first.
+// A lane has staging memory. It is to have more, but only after another one, which has begun: that
+// one belongs to another stream, whose copies found the first lane in use.
 TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
   start(prepared_after(0));
   auto& slow = rig_->use<SlowDriver>(rig_->machine().find_place("host0"));
@@ -365,19 +370,25 @@ TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
   rig_->synchronize();
   Buffer& second = rig_->buffer("gpu2", kSize);
   Buffer& third = rig_->buffer("gpu3", kSize);
-  wait_for_plan_to(second);
+  const Address flag = rig_->driver().allocate(source_->place, kFlagBytes);
   wait_for_plan_to(third);
   slow.opens = false;
-  for (int i = 0; i < 8; ++i) (void)copy();  // so that another stream gets a lane of its own
-  const CopyResult begun = rig_->copy(second, *source_, rig_->stream("gpu0"));
+  rig_->driver().wait_value(stream_, flag, source_->place, kSet);
+  (void)copy();
+  const StreamHandle other = rig_->stream("gpu0");
+  while (!slow.waits) {
+    (void)rig_->copy(second, *source_, other);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  rig_->driver().signal(flag, source_->place, kSet);
   rig_->synchronize();
+  rig_->driver().free(flag);
   const CopyResult not_begun = rig_->copy(third, *source_, stream_);
   rig_->synchronize();
 
   const bool given_back = rig_->engine().make_room({1});
   slow.opens = true;
 
-  EXPECT_EQ(begun.obstacle, Obstacle::preparing);
   EXPECT_EQ(not_begun.obstacle, Obstacle::preparing);
   EXPECT_TRUE(given_back);
   expect_all_is_right();

@@ -99,9 +99,12 @@ def test_python_gets_the_name_back(folder: Path) -> None:
 
 
 def test_all_documents_are_written_by_the_one_function_that_takes_any_bytes() -> None:
+    writer = ROOT / "src/core/json_text.json.cc"
     others = [
         str(file)
         for file in (ROOT / "src").rglob("*.cc")
-        if "standin" not in file.parts and re.search(r"\.dump\(", file.read_text())
+        if file != writer
+        and "standin" not in file.parts
+        and re.search(r"\.dump\(", file.read_text())
     ]
     assert others == []

@@ -29,8 +29,8 @@ struct NvmlAnswer {
 /// Of the GPUs with these PCI bus ids, in that order.
 NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids);
 
-/// True if processes have contexts on the GPU with this PCI bus id; false where NVML is silent. NVML
-/// stays open after the first question.
+/// True if processes have contexts on the GPU with this PCI bus id; false where NVML is silent.
+/// NVML stays open after the first question.
 bool has_processes(const std::string& bus_id);
 
 }  // namespace polypath::cuda
