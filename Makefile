@@ -56,7 +56,8 @@ package: $(PACKAGE)
 # By the compiler's name that CMake uses by itself: ccache tells compilers apart by their names.
 $(PACKAGE): $(PACKAGE_SOURCES) | bootstrap-build
 	@echo "Building and installing the package (the first time takes minutes)"
-	@set -o pipefail; CC=$${CC:-cc} CXX=$${CXX:-c++} .venv/bin/python -m pip install --verbose --disable-pip-version-check \
+	@set -o pipefail; export CC=$${CC:-cc} CXX=$${CXX:-c++}; \
+	  .venv/bin/python -m pip install --verbose --disable-pip-version-check \
 	  --no-build-isolation $(PACKAGE_SETTINGS) . 2>&1 | scripts/show_build
 	@touch $@
 
