@@ -229,8 +229,8 @@ class Driver {
     (void)place;
     return true;
   }
-  /// True if other processes have contexts on this GPU, on which this process has none. The first
-  /// question may take some ten milliseconds.
+  /// True if other processes have contexts on this GPU, as far as the system says. Not for calls of
+  /// the program: the first question opens NVML.
   virtual bool is_used_by_others(PlaceId gpu) {
     (void)gpu;
     return false;

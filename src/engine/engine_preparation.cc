@@ -19,9 +19,9 @@ namespace {
 // costs, no more than a twentieth of their time is lost by it.
 constexpr double kLeastCopying = 10;
 
-// A context on a GPU of another process takes 20 to 30 ms from whoever runs there and from this
-// process, because the GPU's time is shared out (results/h200x4/jacobi_mpi.json): ten times
-// the usual price.
+// Contexts on GPUs of other processes: four ranks that each made three were slower by 20 to 30 ms
+// of their first 0.28 s, and by 75 ms of 1.4 s, which is 25 ms for each context; the price is twice
+// that (results/h200x4/jacobi_mpi.json).
 constexpr double kDearerBesideOthers = 10;
 
 }  // namespace

@@ -266,7 +266,7 @@ TEST_P(DriverMail, EveryRankGetsAllPartsSideBySide) {
   }
 }
 
-// Two of three ranks have called it, and nobody waits for ever for the third one.
+// Two of three ranks have called it: their kernels end without the third one's.
 TEST_P(DriverMail, EndsOnceItsMailboxIsAbandoned) {
   const Bytes bytes = Bytes{kElement} * 1000;
   const Mail mail{.message = bytes, .stride = bytes, .end = bytes * 3};

@@ -1,6 +1,7 @@
 #include "driver/cuda/cuda_driver.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/quietly.h"
@@ -179,7 +180,11 @@ bool CudaDriver::is_open(PlaceId place) {
 }
 
 bool CudaDriver::is_used_by_others(PlaceId gpu) {
-  return is_gpu(gpu) && has_processes(facts().gpus[static_cast<std::size_t>(ordinal(gpu))].bus_id);
+  if (!is_gpu(gpu)) return false;
+  const int number = ordinal(gpu);
+  const std::string& bus_id = facts().gpus[static_cast<std::size_t>(number)].bus_id;
+  return are_others_among(processes_on(bus_id), static_cast<unsigned>(getpid()),
+                          contexts_.has(number) || is_active(number));
 }
 
 // The source's GPU pushes, unless the destination's is to pull; the host has none.

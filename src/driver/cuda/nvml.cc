@@ -19,7 +19,16 @@ struct PciInfo {
 };
 static_assert(sizeof(PciInfo) == 68);
 
-constexpr int kInsufficientSize = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+// nvmlProcessInfo_v2_t
+struct ProcessInfo {
+  unsigned process;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+static_assert(sizeof(ProcessInfo) == 24);
+
+constexpr std::size_t kMostProcesses = 64;  // more than that are not told apart
+constexpr int kInsufficientSize = 7;        // NVML_ERROR_INSUFFICIENT_SIZE
 constexpr unsigned kMostLinks = 18;
 constexpr unsigned kRemoteGpu = 0, kRemoteSwitch = 2, kRemoteUnknown = 255;
 
@@ -56,7 +65,7 @@ class Nvml {
   int (*link_version)(NvmlDevice, unsigned, unsigned*) = nullptr;
   int (*link_remote)(NvmlDevice, unsigned, PciInfo*) = nullptr;
   int (*link_remote_type)(NvmlDevice, unsigned, unsigned*) = nullptr;
-  int (*processes)(NvmlDevice, unsigned*, void*) = nullptr;
+  int (*processes)(NvmlDevice, unsigned*, ProcessInfo*) = nullptr;
 
  private:
   template <class Function>
@@ -122,15 +131,20 @@ NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids) {
   return answer;
 }
 
-// Asked for none of them NVML says how many there are.
-bool has_processes(const std::string& bus_id) {
+std::set<unsigned> processes_on(const std::string& bus_id) {
   static const Nvml& nvml = *new Nvml;
   NvmlDevice device = nullptr;
   if (!nvml.usable || nvml.processes == nullptr || nvml.by_bus_id(bus_id.c_str(), &device) != 0)
-    return false;
-  unsigned count = 0;
-  const int status = nvml.processes(device, &count, nullptr);
-  return (status == 0 || status == kInsufficientSize) && count > 0;
+    return {};
+  std::array<ProcessInfo, kMostProcesses> found{};
+  auto count = static_cast<unsigned>(found.size());
+  const int status = nvml.processes(device, &count, found.data());
+  std::set<unsigned> processes;
+  if (status == kInsufficientSize) return {0, 1};  // whichever they are, there are others
+  if (status != 0) return processes;
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, found.size()); ++i)
+    processes.insert(found[i].process);
+  return processes;
 }
 
 }  // namespace polypath::cuda

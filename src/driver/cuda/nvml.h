@@ -2,6 +2,7 @@
 // What NVML knows of a GPU and CUDA does not: its PCIe link and where its NVLinks lead. Opened at
 // run time; where it is not found, or says nothing, the answers are zeros.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,15 @@ struct NvmlAnswer {
 /// Of the GPUs with these PCI bus ids, in that order.
 NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids);
 
-/// True if processes have contexts on the GPU with this PCI bus id; false where NVML is silent.
-/// NVML stays open after the first question.
-bool has_processes(const std::string& bus_id);
+/// The numbers of the processes that have contexts on the GPU with this PCI bus id; none where NVML
+/// is silent. In a container they may be the host's. NVML stays open after the first question.
+std::set<unsigned> processes_on(const std::string& bus_id);
+
+/// True if one of them is not this process, whose number is `own`. `has_context`: this process has
+/// a context there; it is one of them, then, by whatever number.
+inline bool are_others_among(const std::set<unsigned>& processes, unsigned own, bool has_context) {
+  const bool is_here = has_context || processes.contains(own);
+  return processes.size() > (is_here ? 1U : 0U);
+}
 
 }  // namespace polypath::cuda

@@ -34,9 +34,9 @@ class Flags {
   /// The word has been written. Returns who goes on now. `race` says what is wrong with it.
   std::vector<ActivityPointer> written(const std::byte* where, std::uint32_t value,
                                        const MomentPointer& writer, std::string& race);
-  /// What the word was last written to; 0 before. Who asks has no contents of memory.
+  /// What the word was last written to, for callers without contents of memory; 0 before.
   [[nodiscard]] std::uint32_t last_written(const std::byte* where) const;
-  /// Nobody is to wait for the word any more. Returns who goes on now.
+  /// Ends all waits for the word. Returns the activities that go on now.
   std::vector<ActivityPointer> abandon(const std::byte* where);
   /// The memory is given back.
   void forget(const std::byte* where) { words_.erase(where); }

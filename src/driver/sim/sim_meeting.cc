@@ -1,8 +1,8 @@
 // Kernels of the simulated driver that meet. Each rings a bell in every other one's mailbox when
 // its first part is done, and waits for the others' bells: words as other flags are (flags.h), set
-// to the number of the meeting. As on a GPU nobody waits any more once its own mailbox is
-// abandoned. There are two of each, used in turn: who rings for meeting m + 2 has heard everybody
-// in meeting m + 1, who had heard meeting m by then.
+// to the number of the meeting. A kernel whose own mailbox is abandoned stops waiting, as on a GPU.
+// There are two of each, used in turn: a kernel that rings for meeting m + 2 has heard all others
+// in meeting m + 1, which had heard meeting m by then.
 
 #include <fmt/format.h>
 
