@@ -33,7 +33,7 @@ struct Settings {
   int graph_cache = 64;                ///< POLYPATH_GRAPH_CACHE
   int plan_cache = 1024;               ///< POLYPATH_PLAN_CACHE
   Bytes pageable_min = 2_MiB;          ///< POLYPATH_PAGEABLE_MIN
-  Bytes pageable_window = 32_MiB;      ///< POLYPATH_PAGEABLE_WINDOW
+  Bytes pageable_window = 16_MiB;      ///< POLYPATH_PAGEABLE_WINDOW
   int pageable_windows = 3;            ///< POLYPATH_PAGEABLE_WINDOWS
   int copy_threads = 0;                ///< POLYPATH_COPY_THREADS
   bool piece_kernels = true;           ///< POLYPATH_PIECE_KERNELS

@@ -40,6 +40,9 @@ struct CopyCall {
   PlanOptions options = {};
   /// Several paths are taken on a busy machine only where they are on an idle one.
   bool cautious = false;
+  /// So many more like it went natively since the last one that the engine was asked about, because
+  /// something was being made for them.
+  int unasked = 0;
 };
 
 inline bool overlaps_itself(const CopyCall& call) {

@@ -243,7 +243,7 @@ class Engine {
   void note_pageable(const Decision& decision, PageableWay way, Seconds took);
   PageableCopies::Sent send_window(PageableCopies::WindowCall sent);
   [[nodiscard]] bool has_windows(const Decision& decision);
-  [[nodiscard]] bool make_windows(const CopyEnds& ends) noexcept;
+  [[nodiscard]] bool make_windows(const CopyEnds& ends, WindowsMade wanted) noexcept;
   [[nodiscard]] std::optional<Decision> over_ready_relays(const Decision& decision);
   [[nodiscard]] Executor executor_for(const Decision& decision) const;
   [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
@@ -256,14 +256,14 @@ class Engine {
   void count_done(const CopyResult& result);
   void count_staged(const Plan& plan);
 
-  [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan);
+  [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan, int copies = 1);
   [[nodiscard]] static bool is_ready(const Lane& lane, const Plan& plan);
-  [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan);
+  [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan, int copies);
   void prepare_once_planned(const CopyCall& call, const PlanRequest& request);
   void prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept;
   [[nodiscard]] PlanRequest limited_to(const PlaceSet& relays, PlanRequest request) const;
   [[nodiscard]] PlaceSet ready_relays(const Plan& plan, const Lane& lane) const;
-  [[nodiscard]] bool is_worth_preparing(const Plan& plan, int put_off = 0);
+  [[nodiscard]] bool is_worth_preparing(const Plan& plan, int copies, int put_off = 0);
   [[nodiscard]] Seconds price_of(const Plan& plan) const;
   [[nodiscard]] std::set<PlaceId> contexts_to_make(const Path& path);
   [[nodiscard]] int only_put_off(const Lane& lane, const Plan& plan);

@@ -148,7 +148,7 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
                : decision.of_set ? lanes_.lend_idle(call.stream)
                                  : lanes_.lend(call.stream);
   if (lane == nullptr) return Obstacle::no_lane;
-  Obstacle obstacle = provide(*lane, plan);
+  Obstacle obstacle = provide(*lane, plan, 1 + call.unasked);
   if (decision.may_be_held) executor = Executor::stream;
   if (obstacle == Obstacle::none) obstacle = find_room(*lane, decision, executor);
   if (obstacle != Obstacle::none) return obstacle;

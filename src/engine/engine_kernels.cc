@@ -60,7 +60,7 @@ Obstacle Engine::provide_kernels(const PlanPointer& plan) {
   }
   if (missing.empty()) return loading ? Obstacle::preparing : Obstacle::none;
   if (background_) {
-    if (!is_worth_preparing(*plan)) return Obstacle::preparing;
+    if (!is_worth_preparing(*plan, 1)) return Obstacle::preparing;
     for (const PlaceId gpu : missing) kernels_.expect(gpu);
     maker_->post([=, this] { load_kernels(plan, missing); });
     return Obstacle::preparing;

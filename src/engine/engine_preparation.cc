@@ -26,11 +26,11 @@ constexpr double kDearerBesideOthers = 10;
 
 }  // namespace
 
-// None: all that the plan needs is there.
-Obstacle Engine::provide(Lane& lane, const PlanPointer& plan) {
+// None: all that the plan needs is there; so many copies would have been made by it.
+Obstacle Engine::provide(Lane& lane, const PlanPointer& plan, int copies) {
   const auto& paths = plan->shape.paths;
   if (is_ready(lane, *plan)) return Obstacle::none;
-  if (background_) return provide_later(lane, plan);
+  if (background_) return provide_later(lane, plan, copies);
   for (const PathShape& part : paths) {
     HopParts parts = lane.hops().missing(part.path);
     if (parts.empty()) continue;
@@ -49,11 +49,11 @@ bool Engine::is_ready(const Lane& lane, const Plan& plan) {
   });
 }
 
-Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
+Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan, int copies) {
   const std::pair wanted{&lane, plan};
   if (preparing_.contains(wanted)) return Obstacle::preparing;
   const int put_off = only_put_off(lane, *plan);
-  if (!is_worth_preparing(*plan, put_off)) return Obstacle::preparing;
+  if (!is_worth_preparing(*plan, copies, put_off)) return Obstacle::preparing;
   preparing_[wanted] = {.shortages = shortages_, .all = put_off > 0};
   maker_->post([=, this, lane = &lane] { prepare(lane, plan); });
   return Obstacle::preparing;
@@ -64,7 +64,10 @@ Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan) {
 void Engine::prepare_once_planned(const CopyCall& call, const PlanRequest& request) {
   if (!background_ || call.options.asks_for_paths()) return;
   const Unplanned copies{call.stream, request.source, request.destination, request.bytes};
-  if (++unplanned_[copies] > 1) return;
+  int& count = unplanned_[copies];
+  const bool is_first = count == 0;
+  count += 1 + call.unasked;
+  if (!is_first) return;
   background_->post([=, this] { prepare_planned(copies, request); });
 }
 
@@ -77,9 +80,7 @@ void Engine::prepare_planned(const Unplanned& copies, const PlanRequest& request
     if (found.empty() || !plan || plan->executor() == Executor::native) return;
     Lane* lane = lanes_.any_held_beside(copies.stream) ? nullptr : lanes_.lend(copies.stream);
     if (lane == nullptr) return;
-    missed_ += (plan->native_predicted - plan->predicted) * (found.mapped() - 1);
-    copied_ += plan->native_predicted * (found.mapped() - 1);
-    if (!is_ready(*lane, *plan)) (void)provide_later(*lane, plan);
+    if (!is_ready(*lane, *plan)) (void)provide_later(*lane, plan, found.mapped());
   });
 }
 
@@ -105,9 +106,9 @@ PlaceSet Engine::ready_relays(const Plan& plan, const Lane& lane) const {
 // was not measured. The setting's default is about twice that. Who pays as soon as that much has
 // been missed never loses more than twice what the best choice, made with knowledge of the future,
 // would have lost; and who has copied for ten times as long, no more than a twentieth of his time.
-bool Engine::is_worth_preparing(const Plan& plan, int put_off) {
-  missed_ += plan.native_predicted - plan.predicted;
-  copied_ += plan.native_predicted;
+bool Engine::is_worth_preparing(const Plan& plan, int copies, int put_off) {
+  missed_ += (plan.native_predicted - plan.predicted) * copies;
+  copied_ += plan.native_predicted * copies;
   const Seconds price =
       put_off > 0 ? 1_us * settings_.prepare_after * kDearerBesideOthers * put_off : price_of(plan);
   if (missed_ < price || copied_ < price * kLeastCopying) return false;

@@ -70,30 +70,32 @@ void Engine::note_pageable(const Decision& decision, PageableWay way, Seconds to
   pageable_times_.note(kind_of(decision), way, took);
 }
 
-// True if windows are there, or have been made in this call. What is made beside the driver's own
-// pageable copies waits for them, and they for it: for up to a second copies took a tenth longer.
-// So one that gains what it costs makes them itself; small ones, when together they would have
-// gained that.
+// True if windows are there, or have been made in this call: few at first, all of them when copies
+// have gained what those cost. What is made beside the driver's own pageable copies waits for them,
+// and they for it: for up to a second copies took a tenth longer. So one that gains what the first
+// windows cost makes them itself; small ones, when together they would have gained that.
 bool Engine::has_windows(const Decision& decision) {
   const CopyEnds& ends = decision.ends;
-  if (!background_ || pageable_.is_prepared(ends)) return true;
+  if (!background_ || pageable_.is_prepared(ends, WindowsMade::all)) return true;
+  const bool has_few = pageable_.is_prepared(ends, WindowsMade::few);
+  const WindowsMade wanted = has_few ? WindowsMade::all : WindowsMade::few;
   const Seconds gain = gain_by_windows(machine_.driver, decision.call.bytes, ends);
-  const Seconds cost = windows_cost(machine_.driver, settings_);
+  const Seconds cost = windows_cost(machine_.driver, settings_) * pageable_.share_of(wanted);
   {
     const std::scoped_lock lock(mutex_);
-    missed_by_windows_ += gain;
-    if (missed_by_windows_ < cost) return false;
+    missed_by_windows_ += gain * (1 + decision.call.unasked);
+    if (missed_by_windows_ < cost || preparing_windows_.exchange(true)) return has_few;
+    missed_by_windows_ = {};
   }
-  if (preparing_windows_.exchange(true)) return false;
-  if (gain >= cost) return make_windows(ends);
-  maker_->post([this, ends] { (void)make_windows(ends); });
-  return false;
+  if (!has_few && gain >= cost) return make_windows(ends, wanted);
+  maker_->post([=, this] { (void)make_windows(ends, wanted); });
+  return has_few;
 }
 
 // Where they cannot be made it is not tried again.
-bool Engine::make_windows(const CopyEnds& ends) noexcept {
+bool Engine::make_windows(const CopyEnds& ends, WindowsMade wanted) noexcept {
   try {
-    pageable_.prepare(ends);
+    pageable_.prepare(ends, wanted);
     preparing_windows_ = false;
     return true;
   } catch (const std::exception& error) {

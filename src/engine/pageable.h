@@ -43,10 +43,14 @@ struct PinnedWindows {
   ~PinnedWindows();
 
   Driver& driver;
+  Bytes window;  ///< the bytes of each
   Address base;
   std::vector<std::unique_ptr<PinnedWindow>> windows;
   bool lost = false;  ///< work that uses them may be queued, but cannot be waited for: keep off
 };
+
+/// Few are there soon: an eighth of the time that all take (results/h100x2/windows.json).
+enum class WindowsMade { few, all };
 
 /// Thread-safe: copies are made one after another, because each takes all of the host's memory
 /// bandwidth that it can get.
@@ -54,7 +58,7 @@ class PageableCopies {
  public:
   /// A copy between a pinned window and a GPU.
   struct WindowCall {
-    CopyCall call;  ///< in the engine's own stream
+    CopyCall call;  ///< in the engine's own stream, if there is one
     CopyEnds ends;
     StreamHandle callers;  ///< it goes there while the engine's own stream may be held up
     PlaceId callers_gpu;
@@ -94,17 +98,24 @@ class PageableCopies {
 
   /// True if the CPUs that the caller may use are enough to be faster than the driver's own copy.
   [[nodiscard]] bool pays() const;
-  /// True if everything that the copy needs is there.
-  [[nodiscard]] bool is_prepared(const CopyEnds& ends) const;
-  /// Makes it. Takes long; errors of the driver pass through and leave nothing behind.
-  void prepare(const CopyEnds& ends);
+  /// True if everything that the copy needs is there, with so many windows. A stream is not needed:
+  /// it might take a context of our own.
+  [[nodiscard]] bool is_prepared(const CopyEnds& ends, WindowsMade wanted) const;
+  /// Makes it, and takes the place of fewer windows. Takes long; errors of the driver pass through
+  /// and leave nothing behind.
+  void prepare(const CopyEnds& ends, WindowsMade wanted);
+  /// The part of the time for all windows that these take.
+  [[nodiscard]] double share_of(WindowsMade wanted) const;
 
-  /// The bytes that a message of `bytes` sends at a time.
-  [[nodiscard]] Bytes window_of(Bytes bytes) const;
+  /// The bytes that a message of `bytes` sends at a time through all windows.
+  [[nodiscard]] Bytes window_of(Bytes bytes) const { return window_of(bytes, window_); }
 
  private:
   CopyResult windowed(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] StreamHandle stream_on(PlaceId gpu) const;
+  [[nodiscard]] static Bytes window_of(Bytes bytes, Bytes most);
+  [[nodiscard]] Bytes window_for(WindowsMade wanted) const;
+  [[nodiscard]] bool has_windows(PlaceId host, Bytes window) const;
+  [[nodiscard]] std::optional<StreamHandle> stream_on(PlaceId gpu);
   [[nodiscard]] PinnedWindows& windows_at(PlaceId host);
   [[nodiscard]] CopyThreads& threads();
 
@@ -120,7 +131,8 @@ class PageableCopies {
   std::mutex preparing_;            ///< held while parts are made
   mutable std::mutex parts_mutex_;  ///< guards the parts below
   std::map<PlaceId, StreamHandle> streams_;
-  std::map<PlaceId, std::unique_ptr<PinnedWindows>> windows_;
+  /// By host. The last ones are used; work may be queued that uses those before.
+  std::map<PlaceId, std::vector<std::unique_ptr<PinnedWindows>>> windows_;
   std::unique_ptr<CopyThreads> threads_;
 };
 

@@ -8,7 +8,8 @@ namespace {
 constexpr int kFirstNativePeriod = 2;   // one in so many goes natively at first
 constexpr double kMostForTries = 0.01;  // of all copies' time, once both are known
 constexpr int kLeastPeriod = 16;
-constexpr int kTimedPeriod = 8;  // one native copy in so many, where that is the faster way
+constexpr double kPlainlySlower = 2;  // then one native copy tells enough
+constexpr int kTimedPeriod = 8;       // one native copy in so many, where that is the faster way
 
 }  // namespace
 
@@ -32,10 +33,18 @@ bool PageableTimes::is_tried_otherwise(Record& record) {
   return true;
 }
 
+// Each native copy that is only timed costs a program that loads its weights what it would gain.
+bool PageableTimes::are_known(const Record& record) {
+  if (!record.windows.enough()) return false;
+  if (record.native.enough()) return true;
+  const Seconds slow = record.windows.median() * kPlainlySlower;
+  return !record.native.empty() && record.native.median() > slow;
+}
+
 // One in so many goes the other way: where that takes r times as long, p copies take p + r - 1
 // times what one does.
 int PageableTimes::try_period(const Record& record) {
-  if (!record.native.enough()) return kFirstNativePeriod;
+  if (!are_known(record)) return kFirstNativePeriod;
   const Seconds windows = record.windows.median(), native = record.native.median();
   const double longer = std::max(windows / native, native / windows);
   return std::max(kLeastPeriod, static_cast<int>(std::min((longer - 1) / kMostForTries, 1e6)));
@@ -50,7 +59,7 @@ void PageableTimes::note(const TransferKind& kind, PageableWay way, Seconds took
 }
 
 void PageableTimes::choose(Record& record) {
-  if (!record.windows.enough() || !record.native.enough()) return;
+  if (!are_known(record)) return;
   const Seconds windows = record.windows.median(), native = record.native.median();
   if (native < windows * kClearlyFaster) record.way = PageableWay::native;
   if (windows < native * kClearlyFaster) record.way = PageableWay::windows;

@@ -6,7 +6,8 @@
 // alike in ends and size class (company.h), are timed:
 //
 //   1. The first one through windows only makes what it needs. Those that follow are all timed.
-//   2. After three times every other one goes natively, until there are three times of those.
+//   2. After three times every other one goes natively, until there are three times of those, or
+//      the first has taken more than twice as long as by windows.
 //   3. From then on the copies go the way with the smaller median of the last times, unless the
 //      other's is hardly larger. One in 16 goes the other way, or fewer where that takes much
 //      longer, so that tries take no more than one part in a hundred. To time a native copy takes
@@ -46,6 +47,7 @@ class PageableTimes {
 
   [[nodiscard]] Record& record_of(const TransferKind& kind);
   [[nodiscard]] static bool is_tried_otherwise(Record& record);
+  [[nodiscard]] static bool are_known(const Record& record);
   [[nodiscard]] static int try_period(const Record& record);
   static void choose(Record& record);
 

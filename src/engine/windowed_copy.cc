@@ -88,8 +88,8 @@ void WindowedCopy::send_next() {
   CopyCall part{.destination = call_.destination,
                 .source = call_.source,
                 .bytes = bytes_of(sent_),
-                .stream = means_.stream,
-                .stream_gpu = gpu_,
+                .stream = means_.stream.value_or(call_.stream),
+                .stream_gpu = means_.stream ? gpu_ : call_.stream_gpu,
                 .options = call_.options};
   CopyEnds ends = ends_;
   (inward_ ? part.source : part.destination) = used.base;

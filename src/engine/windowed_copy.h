@@ -1,6 +1,7 @@
 #pragma once
 // One copy of pageable memory in progress.
 
+#include <optional>
 #include <vector>
 
 #include "engine/pageable.h"
@@ -11,9 +12,9 @@ namespace polypath {
 struct WindowedMeans {
   Driver& driver;
   CopyThreads& threads;
-  PinnedWindows& ring;  ///< at the host's place
-  StreamHandle stream;  ///< of the GPU, the engine's own
-  Bytes window;         ///< bytes sent at a time
+  PinnedWindows& ring;                 ///< at the host's place
+  std::optional<StreamHandle> stream;  ///< of the GPU, the engine's own; none: the caller's
+  Bytes window;                        ///< bytes sent at a time
   const PageableCopies::Send& send;
 };
 

@@ -28,7 +28,7 @@ struct DriverBehaviour {
   BytesPerSecond pageable_out = 13.4_GBps;  ///< and from GPUs
   /// Such copies to GPUs wait for what is in the stream from here on. From GPUs they always do.
   Bytes pageable_in_waits_from = 4_MiB;
-  Seconds windows_cost = 110'000_us;  ///< what pinned windows take to be made
+  Seconds windows_cost = 40'000_us;  ///< what all pinned windows take to be made
   /// A copy of b bytes to a GPU is over b / this earlier by windows than the driver's own.
   BytesPerSecond windows_gain_in = 10_GBps;
   BytesPerSecond windows_gain_out = 24_GBps;  ///< the same from a GPU

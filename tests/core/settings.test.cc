@@ -34,7 +34,7 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_EQ(settings.graph_cache, 64);
   EXPECT_EQ(settings.plan_cache, 1024);
   EXPECT_EQ(settings.pageable_min, 2_MiB);
-  EXPECT_EQ(settings.pageable_window, 32_MiB);
+  EXPECT_EQ(settings.pageable_window, 16_MiB);
   EXPECT_EQ(settings.pageable_windows, 3);
   EXPECT_EQ(settings.copy_threads, 0);
   EXPECT_EQ(settings.communicator_timeout, 600);

@@ -27,11 +27,11 @@ struct NvmlAnswer {
   std::string driver_version;  ///< as people know it, "580.159.04"; empty if NVML does not say
 };
 
-/// Of the GPUs with these PCI bus ids, in that order.
+/// Of the GPUs with these PCI bus ids, in that order. NVML stays open after the first question.
 NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids);
 
 /// The numbers of the processes that have contexts on the GPU with this PCI bus id; none where NVML
-/// is silent. In a container they may be the host's. NVML stays open after the first question.
+/// is silent. In a container they may be the host's.
 std::set<unsigned> processes_on(const std::string& bus_id);
 
 /// True if one of them is not this process, whose number is `own`. `has_context`: this process has

@@ -28,6 +28,12 @@ thread_local bool busy = false;
 // until the program does not allocate, but no longer than kLongestWait.
 constexpr Seconds kLongestWait = 500'000_us, kLook = 5'000_us;
 
+// True of a copy for which it pays to begin at once: by windows it takes a fifth of the time.
+bool hurries(const ProgramCopy& copy) {
+  return is_pageable(copy.source) || is_pageable(copy.destination);
+}
+bool hurries(const ProgramBatch&) { return false; }
+
 Seconds now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return {std::chrono::duration<double>(since).count()};
@@ -140,7 +146,8 @@ std::optional<TracedCopy> Interposer::begin_traced(const ProgramCopy& asked,
 template <class Asked>
 Outcome Interposer::decide(const Asked& asked) noexcept {
   if (is_off()) return Outcome::off;
-  if (session_.load(std::memory_order_acquire) == nullptr) start();
+  if (session_.load(std::memory_order_acquire) == nullptr && !starting_.load())
+    start(hurries(asked));
   Session* session = session_.load(std::memory_order_acquire);
   if (session == nullptr) return is_off() ? Outcome::off : Outcome::preparing;
   try {
@@ -188,14 +195,14 @@ void Interposer::begin() noexcept {
 Bytes Interposer::begin_below() const { return settings_.min_message.value_or(kAlwaysPlanned); }
 
 // Once. Until there is a session, copies go as they are.
-void Interposer::start() noexcept {
+void Interposer::start(bool at_once) noexcept {
   if (starting_.exchange(true)) return;
   try {
     if (settings_.prepare == "now") make_session();
     else
-      background_.post([this] {
+      background_.post([this, at_once] {
         const Busy guard;
-        if (waits_for_allocations()) make_session();
+        if (at_once || waits_for_allocations()) make_session();
       });
   } catch (const std::exception& error) {
     const std::scoped_lock lock(mutex_);

@@ -83,7 +83,7 @@ class Interposer {
 
   void begin() noexcept;
   [[nodiscard]] Bytes begin_below() const;
-  void start() noexcept;
+  void start(bool at_once) noexcept;
   [[nodiscard]] bool waits_for_allocations();
   void make_session() noexcept;
   template <class Asked>

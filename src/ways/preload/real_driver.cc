@@ -82,4 +82,13 @@ void* real_symbol(const char* name) {
   return driver == nullptr ? nullptr : system_lookup()(driver, name);
 }
 
+bool is_pageable(Address address) {
+  using Ask = Result (*)(unsigned, int*, void**, DevicePointer);
+  static const auto ask = reinterpret_cast<Ask>(real_symbol("cuPointerGetAttributes"));
+  int which = cuda::kPointerMemoryType;
+  unsigned type = 0;
+  void* answer = &type;
+  return ask != nullptr && ask(1, &which, &answer, address.value) == cuda::kSuccess && type == 0;
+}
+
 }  // namespace polypath::preload

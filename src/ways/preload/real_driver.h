@@ -1,6 +1,7 @@
 #pragma once
 // The functions of the real driver, whatever stands before it in this process.
 
+#include "driver/driver.h"
 #include "ways/preload/driver_functions.h"
 
 namespace polypath::preload {
@@ -17,5 +18,8 @@ Lookup system_lookup();
 
 /// What `name` is in the real driver; null if it has no such function or is not in the process.
 void* real_symbol(const char* name);
+
+/// True of memory that the driver does not know, whose copies it makes itself, in pieces.
+bool is_pageable(Address address);
 
 }  // namespace polypath::preload

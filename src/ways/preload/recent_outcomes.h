@@ -32,12 +32,18 @@ class RecentOutcomes {
     std::shared_ptr<const EngineCall> call =
         nullptr;                          ///< null: it is so whatever else is in flight
     Seconds until = Seconds::infinity();  ///< not from then on
+    int found = 0;                        ///< so often, if it is not for ever
   };
 
   /// What became of the last copy like this one; nothing if that is not remembered. Counts as a
-  /// use.
+  /// use, unless that ends at some time anyway.
   [[nodiscard]] std::optional<Recent> find(const ProgramCopy& copy) {
     const std::scoped_lock lock(mutex_);
+    Recent* const for_a_while = recent_.peek(in_any_stream(copy));
+    if (for_a_while != nullptr && for_a_while->until < Seconds::infinity()) {
+      ++for_a_while->found;
+      return *for_a_while;
+    }
     for (const Likeness& likeness : {in_any_stream(copy), in_its_stream(copy)})
       if (const Recent* found = recent_.find(likeness)) return *found;
     return std::nullopt;
@@ -47,6 +53,11 @@ class RecentOutcomes {
   void remember(const ProgramCopy& copy, Outcome outcome, Seconds until = Seconds::infinity()) {
     const std::scoped_lock lock(mutex_);
     recent_.remember(in_any_stream(copy), {.outcome = outcome, .until = until});
+  }
+  /// Forgets what was to be remembered until some time.
+  void end(const ProgramCopy& copy) {
+    const std::scoped_lock lock(mutex_);
+    recent_.forget(in_any_stream(copy));
   }
   /// It was so in its company.
   void remember(const ProgramCopy& copy, EngineCall call) {

@@ -123,7 +123,10 @@ Outcome Session::copy(const ProgramCopy& asked) {
   const auto recent = recent_.find(asked);
   if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
   const bool settled = recent && !recent->call && !is_over(recent->until);
-  const Outcome outcome = settled ? recent->outcome : decide(asked);
+  const bool has_ended = recent && !recent->call && !settled;
+  if (has_ended) recent_.end(asked);
+  const int unasked = has_ended ? std::max(0, recent->found - 1) : 0;
+  const Outcome outcome = settled ? recent->outcome : decide(asked, unasked);
   if (!settled && outcome == Outcome::preparing)
     recent_.remember(asked, outcome, driver_.now() + kAskedAgainAfter);
   if (!settled && outcome == Outcome::reads_peer) recent_.remember(asked, outcome);
@@ -147,7 +150,7 @@ bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::Engi
 }
 
 // From what is cheap to know to what is not.
-Outcome Session::decide(const ProgramCopy& asked) {
+Outcome Session::decide(const ProgramCopy& asked, int unasked) {
   if (executor_ == Executor::native) return Outcome::native;
   if (!driver_.contexts().are_alive()) {
     // The program has reset a GPU unseen: streams, events and rings of ours are gone.
@@ -169,6 +172,7 @@ Outcome Session::decide(const ProgramCopy& asked) {
   CopyCall call = call_of(asked, stream, *gpu);
   call.options = options_for(ends);
   call.cautious = true;
+  call.unasked = unasked;
   Question question{asked, *gpu, ends, engine_.decide(call, ends.for_engine())};
   return carry_out(question);
 }

@@ -60,6 +60,27 @@ TEST(RecentOutcomes, MayEndAtATime) {
   EXPECT_EQ(recent.find(copy())->until, 10_us);
 }
 
+TEST(RecentOutcomes, CountHowOftenTheyWereFoundUntilTheirEnd) {
+  constexpr int kMany = 200;  // more than what is remembered for ever is used
+  RecentOutcomes recent;
+  recent.remember(copy(), Outcome::preparing, 10_us);
+
+  for (int i = 1; i < kMany; ++i) (void)recent.find(copy());
+
+  EXPECT_EQ(recent.find(copy())->found, kMany);
+}
+
+TEST(RecentOutcomes, AreForgottenAtTheirEnd) {
+  RecentOutcomes recent;
+  recent.remember(copy(), Outcome::preparing, 10_us);
+  recent.remember(copy(), call());
+
+  recent.end(copy());
+
+  ASSERT_TRUE(recent.find(copy()));
+  EXPECT_NE(recent.find(copy())->call, nullptr);
+}
+
 TEST(RecentOutcomes, HaveNoEndWithoutOne) {
   RecentOutcomes recent;
 
