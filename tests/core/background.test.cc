@@ -78,6 +78,23 @@ TEST(BackgroundTasks, TheOneInProgressIsFinished) {
   EXPECT_TRUE(finished);
 }
 
+TEST(BackgroundTasks, EndTheirPausesWhenTheBackgroundEnds) {
+  constexpr Seconds kLongerThanAnyTest{3600};
+  Background background;
+  std::promise<void> begun;
+  bool whole = true;
+  background.post([&] {
+    begun.set_value();
+    whole = background.pause(kLongerThanAnyTest);
+  });
+  begun.get_future().wait();
+  usleep(10000);  // most likely it pauses by now
+
+  background.stop();
+
+  EXPECT_FALSE(whole);
+}
+
 TEST(BackgroundTasks, SeeNoSignalsButTheirOwn) {
   Background background;
   std::promise<sigset_t> blocked;

@@ -53,6 +53,36 @@ TEST_F(Time, CopiesOnOneStreamFollowEachOther) {
   expect_time(trace.at(1).finished, 21 + 10 + 10);
 }
 
+// While gpu0 makes another copy: α = 10, 3 for that, twice where the stream has waited for another
+// one, and 5000 bytes at 500 per us = 10.
+TEST(BusyTime, ACopyBehindAWaitStartsLaterStill) {
+  const auto time_of_copy = [](bool waits) {
+    Machine machine = hand_machine();
+    machine.places[0].busy_latency = 3_us;
+    sim::SimDriver driver(machine, {true, true, true});
+    const PlaceId gpu{0}, peer{1}, host{3};
+    const StreamHandle busy = driver.create_stream(gpu), other = driver.create_stream(gpu);
+    const EventHandle event = driver.create_event(gpu);
+    const auto copy = [&](PlaceId to, std::uint64_t bytes, StreamHandle stream) {
+      driver.copy({.destination = driver.allocate(to, {bytes}),
+                   .destination_place = to,
+                   .source = driver.allocate(gpu, {bytes}),
+                   .source_place = gpu,
+                   .bytes = {bytes}},
+                  stream);
+    };
+    driver.record(event, driver.create_stream(gpu));
+    copy(peer, 80000, busy);
+    if (waits) driver.wait(other, event);
+    copy(host, 5000, other);
+    const sim::Span span = driver.trace().at(0);  // the first to end
+    return span.finished - span.started;
+  };
+
+  EXPECT_NEAR(time_of_copy(false).value * 1e6, 10 + 3 + 10, 1e-6);
+  EXPECT_NEAR(time_of_copy(true).value * 1e6, 10 + 6 + 10, 1e-6);
+}
+
 TEST_F(Time, ACopyWithinAPlaceTakesNone) {
   const StreamHandle stream = driver_.create_stream(gpu(0));
   const Address memory = this->memory(gpu(0), 8000);

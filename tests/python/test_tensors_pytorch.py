@@ -95,6 +95,10 @@ def test_a_source_with_gaps_is_made_contiguous_on_its_stream(
 
     assert np.array_equal(destination.array, source.array)
     assert ("contiguous", own) in torch.log
+    # The allocator keeps what the copy still reads, which is not the source.
+    used = [entry[1] for entry in torch.log if entry[0] == "record_stream"]
+    assert len(used) == 1
+    assert used[0] is not source
 
 
 def test_equal_layouts_are_copied_as_they_lie(torch: Torch) -> None:

@@ -106,6 +106,16 @@ TEST_F(Watched, NobodyIsAskedWhetherAStreamMayWait) {
   EXPECT_EQ(questions_, 1);
 }
 
+TEST_F(Watched, WhatIsNotedWhileAStreamIsAskedCountsAsNew) {
+  const bool idle = watch_.waits_for_nobody(stream(1), Order::alone, nullptr, [&] {
+    watch_.note(stream(1));
+    return true;
+  });
+
+  EXPECT_TRUE(idle);
+  EXPECT_FALSE(free(stream(1), false));
+}
+
 TEST_F(Watched, ManyStreamsAreAskedAgainAtWorst) {
   for (std::uintptr_t number = 1; number < 5000; ++number) (void)free(stream(number), true);
 
