@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "driver/cuda/imports.h"
 #include "ways/preload/process_report.h"
+#include "ways/preload/real_driver.h"
 #include "ways/preload/session.h"
 #include "ways/preload/shared_counts.h"
 

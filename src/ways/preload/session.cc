@@ -123,14 +123,18 @@ Outcome Session::copy(const ProgramCopy& asked) {
   const auto recent = recent_.find(asked);
   if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
   const bool settled = recent && !recent->call && !is_over(recent->until);
-  const bool has_ended = recent && !recent->call && !settled;
-  if (has_ended) recent_.end(asked);
-  const int unasked = has_ended ? std::max(0, recent->found - 1) : 0;
-  const Outcome outcome = settled ? recent->outcome : decide(asked, unasked);
-  if (!settled && outcome == Outcome::preparing)
-    recent_.remember(asked, outcome, driver_.now() + kAskedAgainAfter);
-  if (!settled && outcome == Outcome::reads_peer) recent_.remember(asked, outcome);
+  const Outcome outcome = settled ? recent->outcome : find_out(asked, recent ? recent->found : 0);
   if (uses_staging(outcome)) note_use();
+  return outcome;
+}
+
+// `found`: so often it was found among what is remembered for a while, this time included.
+Outcome Session::find_out(const ProgramCopy& asked, int found) {
+  if (found > 0) recent_.end(asked);
+  const Outcome outcome = decide(asked, std::max(0, found - 1));
+  if (outcome == Outcome::preparing)
+    recent_.remember(asked, outcome, driver_.now() + kAskedAgainAfter);
+  if (outcome == Outcome::reads_peer) recent_.remember(asked, outcome);
   return outcome;
 }
 

@@ -90,6 +90,7 @@ class Session {
   [[nodiscard]] bool is_left_again(const ProgramCopy& asked,
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);
+  [[nodiscard]] Outcome find_out(const ProgramCopy& asked, int found);
   [[nodiscard]] Outcome decide(const ProgramCopy& asked, int unasked);
   [[nodiscard]] bool go_one_way(const ProgramBatch& asked, std::vector<Ends>& all);
   [[nodiscard]] bool take(const ProgramBatch& asked, const CopyCall& first,
