@@ -49,7 +49,7 @@ struct PinnedWindows {
   bool lost = false;  ///< work that uses them may be queued, but cannot be waited for: keep off
 };
 
-/// Few are there soon: an eighth of the time that all take (results/h100x2/windows.json).
+/// Few are there soon: in a fifth of the time that all take (results/h100x2/windows.json).
 enum class WindowsMade { few, all };
 
 /// Thread-safe: copies are made one after another, because each takes all of the host's memory

@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "machine/load_machine.h"
+#include "support/closed_driver.h"
 #include "support/forwarding_driver.h"
+#include "support/held_stream.h"
 #include "support/rig.h"
 
 namespace polypath::test::preparation_test {
@@ -20,7 +22,6 @@ namespace {
 using testing::IsEmpty;
 
 constexpr std::size_t kSize = std::size_t{16} << 20;
-constexpr std::uint32_t kSet = 0x5e7;
 
 Settings prepared_after(int microseconds) {
   Settings settings;
@@ -154,13 +155,6 @@ TEST_F(Preparation, NeverBeginsInAShortProgram) {
 }
 
 // --- beside allocations ---
-
-// Nothing is open on it.
-class ClosedDriver final : public ForwardingDriver {
- public:
-  using ForwardingDriver::ForwardingDriver;
-  bool is_open(PlaceId) override { return false; }
-};
 
 // The price is 16 times as high: 16 * 10 * 200 us of copying. Each copy is beside an allocation.
 TEST_F(Preparation, OfAContextIsPutOffWhileTheProgramAllocates) {
@@ -390,19 +384,17 @@ TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
   rig_->synchronize();
   Buffer& second = rig_->buffer("gpu2", kSize);
   Buffer& third = rig_->buffer("gpu3", kSize);
-  const Address flag = rig_->driver().allocate(source_->place, kFlagBytes);
   wait_for_plan_to(third);
   slow.opens = false;
-  rig_->driver().wait_value(stream_, flag, source_->place, kSet);
+  HeldStream held(rig_->driver(), stream_, source_->place);
   (void)copy();
   const StreamHandle other = rig_->stream("gpu0");
   while (!slow.waits) {
     (void)rig_->copy(second, *source_, other);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  rig_->driver().signal(flag, source_->place, kSet);
+  held.release();
   rig_->synchronize();
-  rig_->driver().free(flag);
   const CopyResult not_begun = rig_->copy(third, *source_, stream_);
   rig_->synchronize();
 

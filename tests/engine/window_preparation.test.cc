@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "support/forwarding_driver.h"
+#include "support/closed_driver.h"
 #include "support/rig.h"
 
 namespace polypath::test::window_preparation_test {
@@ -14,13 +14,6 @@ namespace {
 using testing::IsEmpty;
 
 constexpr std::size_t kSize = std::size_t{16} << 20;
-
-// Nothing is open on it.
-class ClosedDriver final : public ForwardingDriver {
- public:
-  using ForwardingDriver::ForwardingDriver;
-  bool is_open(PlaceId) override { return false; }
-};
 
 class WindowPreparation : public testing::Test {
  protected:

@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/cpus.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/standard_error.h"
 #include "core/text.h"
 #include "driver/cuda/imports.h"
+#include "machine/driver_behaviour.h"
 #include "ways/preload/process_report.h"
 #include "ways/preload/real_driver.h"
 #include "ways/preload/session.h"
@@ -28,12 +30,6 @@ thread_local bool busy = false;
 // allocations and copies of 64 MiB; two H200s, results/h200x2/first_pinned.json). So that waits
 // until the program does not allocate, but no longer than kLongestWait.
 constexpr Seconds kLongestWait = 500'000_us, kLook = 5'000_us;
-
-// True of a copy for which it pays to begin at once: by windows it takes a fifth of the time.
-bool hurries(const ProgramCopy& copy) {
-  return is_pageable(copy.source) || is_pageable(copy.destination);
-}
-bool hurries(const ProgramBatch&) { return false; }
 
 Seconds now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -194,6 +190,14 @@ void Interposer::begin() noexcept {
 
 // The machine may have uses for smaller copies; that is found out when there is a larger one.
 Bytes Interposer::begin_below() const { return settings_.min_message.value_or(kAlwaysPlanned); }
+
+// True of a copy for which it pays to begin beside allocations: of pageable memory, where there are
+// CPUs enough for windows, by which 256 MiB take a sixth of the time (results/h100x2/windows.json).
+bool Interposer::hurries(const ProgramCopy& copy) const {
+  const bool pays = settings_.copy_threads > 0 ||
+                    CpuSet::of_caller().threads() >= DriverBehaviour{}.windows_threads_least;
+  return pays && (is_pageable(copy.source) || is_pageable(copy.destination));
+}
 
 // Once. Until there is a session, copies go as they are.
 void Interposer::start(bool at_once) noexcept {

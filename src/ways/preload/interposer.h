@@ -83,6 +83,8 @@ class Interposer {
 
   void begin() noexcept;
   [[nodiscard]] Bytes begin_below() const;
+  [[nodiscard]] bool hurries(const ProgramCopy& copy) const;
+  [[nodiscard]] static bool hurries(const ProgramBatch&) { return false; }
   void start(bool at_once) noexcept;
   [[nodiscard]] bool waits_for_allocations();
   void make_session() noexcept;

@@ -19,7 +19,8 @@ Lookup system_lookup();
 /// What `name` is in the real driver; null if it has no such function or is not in the process.
 void* real_symbol(const char* name);
 
-/// True of memory that the driver does not know, whose copies it makes itself, in pieces.
+/// True of memory that the driver does not know. Asks without what the planner's driver needs,
+/// which is looked up in the background.
 bool is_pageable(Address address);
 
 }  // namespace polypath::preload

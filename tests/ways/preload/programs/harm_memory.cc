@@ -129,7 +129,8 @@ void state_dict() {
   const std::size_t bytes = options().number("bytes", 64 * kMiB);
   const CUstream stream = stream_on(0);
   use(0);
-  void* const from = pinned(bytes);
+  std::vector<char> pageable(bytes);
+  void* const from = options().text("from", "pinned") == "pinned" ? pinned(bytes) : pageable.data();
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   auto last = begin;
