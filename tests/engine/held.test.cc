@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "machine/load_machine.h"
 #include "support/held_stream.h"
 #include "support/rig.h"
 
@@ -32,7 +33,14 @@ class Held : public testing::Test {
     return rig_.engine().enqueue(decision);
   }
 
-  Rig rig_{"beluga", small_settings()};
+  // Streams have room for more than is queued here.
+  static Machine roomy() {
+    Machine machine = load_machine("beluga");
+    machine.driver.stream_entries = 100'000;
+    return machine;
+  }
+
+  Rig rig_{roomy(), small_settings()};
   PlaceId gpu_ = rig_.machine().find_place("gpu0");
 };
 
