@@ -21,12 +21,17 @@ constexpr int kMostInVain = 2;
 // first.
 constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 
+// Once so many nodes have been played, what is known has to do.
+constexpr std::size_t kMostPlayed = 10'000;
+
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
 // Smaller pieces and the other executor do not make up for more, and for less nothing is played.
 constexpr double kClearLoss = 1.02;
+// Nor over one path for so much more, if the message is so long that its first pieces do not count.
+constexpr double kClearLossOfLong = 1.25;
 
 // One engine makes all copies of a GPU to others: they leave by one port.
 bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
@@ -102,6 +107,20 @@ double times_of(const CollectiveRequest& request, const CollectiveRequest& part)
          static_cast<double>(std::max<std::uint64_t>(part.elements, 1));
 }
 
+// Algorithms divide messages among the ranks before they cut them into pieces.
+Bytes round_of(const CollectiveRequest& request, const Tuning& tuning) {
+  return tuning.piece * static_cast<std::uint64_t>(request.size());
+}
+
+CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuning,
+                            std::uint64_t rounds) {
+  const double per_element = message_bytes(request).real() / static_cast<double>(request.elements);
+  CollectiveRequest smaller = request;
+  smaller.elements =
+      static_cast<std::uint64_t>((round_of(request, tuning) * rounds).real() / per_element);
+  return smaller;
+}
+
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
   if (options.executor == Executor::native)
     fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
@@ -168,22 +187,20 @@ Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor execu
   }
 }
 
-// Algorithms divide messages among the ranks before they cut them into pieces.
+// Every one more does as much again.
+CollectiveRequest CollectivePlanner::of_one_round(const CollectiveRequest& request,
+                                                  const Tuning& tuning) {
+  return round_of(request, tuning) * 2 < message_bytes(request) ? of_rounds(request, tuning, 1)
+                                                                : request;
+}
+
 CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
                                                     const Tuning& tuning) {
   const std::uint64_t played = tuning.several_paths ? kPlayedSeveral : kPlayed;
-  const Bytes whole = message_bytes(request);
-  const Bytes round = tuning.piece * static_cast<std::uint64_t>(request.size());
   Sample sample{request, request};
-  if (whole <= round * (played + 1)) return sample;
-  const double per_element = whole.real() / static_cast<double>(request.elements);
-  const auto scaled = [&](std::uint64_t rounds) {
-    CollectiveRequest smaller = request;
-    smaller.elements = static_cast<std::uint64_t>((round * rounds).real() / per_element);
-    return smaller;
-  };
-  sample.smaller = scaled(played - kFewer);
-  sample.larger = scaled(played);
+  if (message_bytes(request) <= round_of(request, tuning) * (played + 1)) return sample;
+  sample.smaller = of_rounds(request, tuning, played - kFewer);
+  sample.larger = of_rounds(request, tuning, played);
   const auto elements = [](const CollectiveRequest& of) {
     return static_cast<double>(of.elements);
   };
@@ -192,11 +209,21 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
   return sample;
 }
 
+bool CollectivePlanner::has_played_enough() const { return played_ - played_before_ > kMostPlayed; }
+
+const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
+                                              const CollectiveRequest& request) {
+  const std::pair key{draft.tuning, request.elements};
+  const auto known = programs_.find(key);
+  if (known != programs_.end()) return known->second;
+  return programs_.emplace(key, build(*draft.algorithm, machine_, request, draft.tuning, &routes_))
+      .first->second;
+}
+
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
   const auto time_of = [&](const CollectiveRequest& of) {
-    const Program program = build(*draft.algorithm, machine_, of, draft.tuning, &routes_);
-    return play(of, draft.executor, program, are_divided(options));
+    return play(of, draft.executor, program_for(draft, of), are_divided(options));
   };
   const Sample sample = CollectivePlanner::sample(request, draft.tuning);
   const Seconds larger = time_of(sample.larger);
@@ -222,7 +249,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     draft.predicted = std::max(predict(draft, request, options), least);
     in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
     if (in_vain == 0) best = draft;
-    if (draft.predicted > give_up) return best;
+    if (draft.predicted > give_up || has_played_enough()) return best;
     if (best.predicted < least * kClearLoss) break;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
   }
@@ -241,9 +268,9 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   draft.tuning.radix = radix;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
   draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
-  const CollectiveRequest played = sample(request, draft.tuning).larger;
-  const Program program = build(algorithm, machine_, played, draft.tuning, &routes_);
-  const double times = times_of(request, played);
+  const CollectiveRequest built = of_one_round(request, draft.tuning);
+  const Program program = build(algorithm, machine_, built, draft.tuning, &routes_);
+  const double times = times_of(request, built);
   if (are_divided(options) && !stays_within_reach(machine_, program))
     return {draft, Seconds::infinity(), Seconds::infinity()};
   return {draft, least_time(machine_, program, times),
@@ -255,14 +282,17 @@ AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>&
                                                    const CollectiveRequest& request,
                                                    const CollectiveOptions& options,
                                                    Seconds to_beat) {
+  programs_.clear();
   AlgorithmDecision decision{.draft = candidates.front().draft, .at_least = true, .reason = {}};
   decision.draft.predicted = candidates.front().least;
   for (const Candidate& each : candidates) {
     if (decision.at_least)
       decision.draft.predicted = std::min(decision.draft.predicted, each.least);
-    if (each.least * kClearLoss >= to_beat) continue;
-    const CollectiveDraft draft =
-        best_piece(each.draft, request, options, each.least, Seconds::infinity());
+    const bool any_known = to_beat < Seconds::infinity();
+    if (each.least * kClearLoss >= to_beat || (any_known && has_played_enough())) continue;
+    const bool is_long = sample(request, each.draft.tuning).beyond > 0;
+    const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
+    const CollectiveDraft draft = best_piece(each.draft, request, options, each.least, give_up);
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
@@ -272,21 +302,22 @@ AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>&
 }
 
 // The pieces and the radix are those that are best over one path: where several paths lose clearly
-// then, nothing else is tried.
+// then, to that or to the best of all, nothing else is tried.
 void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
                                           const std::vector<Candidate>& candidates,
                                           const CollectiveRequest& request,
-                                          const CollectiveOptions& options) {
+                                          const CollectiveOptions& options, Seconds to_beat) {
+  programs_.clear();
   for (const Candidate& each : candidates) {
     CollectiveDraft draft = each.draft;
-    Seconds give_up = Seconds::infinity();
+    Seconds give_up = to_beat * kClearLoss;
     draft.tuning.several_paths = true;
     draft.tuning.in_turn = false;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {
       if (draft.tuning.radix != decision.draft.tuning.radix) continue;
       draft.tuning.piece = decision.draft.tuning.piece;
-      give_up = decision.draft.predicted * kClearLoss;
+      give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
     draft = best_piece(draft, request, options, each.least_by_any_way, give_up);
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
@@ -328,6 +359,7 @@ void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) 
 // links together allow.
 std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveRequest& request,
                                                                const CollectiveOptions& options) {
+  played_before_ = played_;
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
@@ -345,13 +377,15 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
       const bool is_kernel = each.decision.draft.algorithm->is_kernel;
       // Over several paths they would not go in turn, and copies at once hold each other up.
       const bool in_turn = each.candidates.front().draft.tuning.in_turn;
-      if (one_path && (!hopeful || is_kernel || in_turn || tried == kMostJoint)) continue;
+      const bool in_vain = !hopeful || is_kernel || in_turn || tried == kMostJoint;
+      if (one_path && (in_vain || has_played_enough())) continue;
       ++tried;
-      try_several_paths(each.decision, each.candidates, request, options);
+      try_several_paths(each.decision, each.candidates, request, options, each.to_beat(best));
       best = std::min(best, each.counted());
     }
     sort();
   }
+  programs_.clear();
   std::vector<AlgorithmDecision> decisions;
   for (Entry& each : entries) decisions.push_back(std::move(each.decision));
   explain(decisions);

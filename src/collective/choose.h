@@ -5,7 +5,7 @@
 // each with messages over one path and over several, by streams and as a graph. The prediction is
 // that of model/timeline.h, with every call, wait and reduction in it.
 //
-// Choosing takes as long for large messages as for small ones, by three means. Pieces repeat: once
+// Choosing takes as long for large messages as for small ones, by four means. Pieces repeat: once
 // the first are under way, each one more takes as long as the one before. So with pieces of p bytes
 // two smaller messages of s and S bytes are played, of so many pieces each, and
 //
@@ -14,7 +14,8 @@
 // What cannot win is not played: the algorithms are taken in the order of the least time that the
 // machine's resources leave them (model/program_bound.h), kernels first. And how messages are
 // divided among paths is a share program's answer (Routes), which only the play of the whole
-// judges.
+// judges. And after 10 000 nodes nothing else is tried: of 420 requests (fourteen machines, five
+// collectives, 1 MiB to 1 GiB) three get another plan by that, which takes 0.6 % longer at most.
 
 #include <map>
 #include <memory>
@@ -134,7 +135,8 @@ class CollectivePlanner {
                                                 const CollectiveRequest& request,
                                                 const CollectiveOptions& options, Seconds to_beat);
   void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
-                         const CollectiveRequest& request, const CollectiveOptions& options);
+                         const CollectiveRequest& request, const CollectiveOptions& options,
+                         Seconds to_beat);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options, Seconds least,
                                            Seconds give_up);
@@ -142,13 +144,20 @@ class CollectivePlanner {
                                 const CollectiveOptions& options);
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,
                              const Program& program, bool divided);
+  [[nodiscard]] bool has_played_enough() const;
+  [[nodiscard]] const Program& program_for(const CollectiveDraft& draft,
+                                           const CollectiveRequest& request);
+  [[nodiscard]] static CollectiveRequest of_one_round(const CollectiveRequest& request,
+                                                      const Tuning& tuning);
   [[nodiscard]] static Sample sample(const CollectiveRequest& request, const Tuning& tuning);
 
   Machine machine_;
   Settings settings_;
   HopRates rates_;
   Routes routes_;
-  std::size_t played_ = 0;
+  /// Of the algorithm that is being looked at: both executors run the same ones.
+  std::map<std::pair<Tuning, std::uint64_t>, Program> programs_;
+  std::size_t played_ = 0, played_before_ = 0;  ///< in all; before the choice being made
 };
 
 }  // namespace polypath

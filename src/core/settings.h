@@ -20,8 +20,8 @@ struct Settings {
   int max_paths = 16;                  ///< POLYPATH_MAX_PATHS
   std::optional<Bytes> min_message;    ///< POLYPATH_MIN_MESSAGE; none: what plans say
   Bytes min_chunk = 64_KiB;            ///< POLYPATH_MIN_CHUNK
-  Bytes staging_slot = 8_MiB;          ///< POLYPATH_STAGING_SLOT
-  int staging_slots = 4;               ///< POLYPATH_STAGING_SLOTS
+  Bytes staging_slot = 16_MiB;         ///< POLYPATH_STAGING_SLOT
+  int staging_slots = 3;               ///< POLYPATH_STAGING_SLOTS
   Bytes collective_scratch = 384_MiB;  ///< POLYPATH_COLLECTIVE_SCRATCH
   int lanes = 4;                       ///< POLYPATH_LANES
   std::string prepare = "auto";        ///< POLYPATH_PREPARE

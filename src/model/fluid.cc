@@ -11,27 +11,48 @@ namespace {
 constexpr double kNothingLeft = 1e-3;
 // Sets of concurrent hops repeat; their rates are kept, up to a bound.
 constexpr std::size_t kMostKnownRates = 4096;
+constexpr int kUnlimited = -1;
 
 }  // namespace
 
 HopRates::HopRates(const Machine& machine)
     : machine_(machine), capacities_(capacities_of(machine)) {}
 
+std::size_t HopRates::SceneHash::operator()(const Scene& scene) const noexcept {
+  std::uint64_t mixed = scene.hops.size();
+  const auto mix = [&](std::int32_t value) {
+    mixed = (mixed ^ static_cast<std::uint32_t>(value)) * 0x9e3779b97f4a7c15;
+    mixed ^= mixed >> 32;
+  };
+  for (const std::int32_t hop : scene.hops) mix(hop);
+  for (const ResourceId resource : scene.spent) mix(resource.value);
+  return mixed;
+}
+
 const std::vector<BytesPerSecond>& HopRates::of(const Scene& scene) {
   const auto known = known_.find(scene);
   if (known != known_.end()) return known->second;
   if (known_.size() >= kMostKnownRates) known_.clear();
   std::vector<Flow> flows;
-  for (const HopId hop : scene.hops)
-    flows.push_back({machine_.hop(hop).bandwidth, machine_.hop(hop).uses});
-  return known_[scene] = fair_rates(flows, capacities_now(capacities_, scene.spent));
+  for (const std::int32_t index : scene.hops)
+    flows.push_back({machine_.hop({index}).bandwidth, machine_.hop({index}).uses});
+  const auto rates = fair_rates(flows, capacities_now(capacities_, scene.spent));
+  std::vector<BytesPerSecond>& by_hop = known_[scene];
+  by_hop.resize(machine_.hops.size());
+  for (std::size_t f = 0; f < rates.size(); ++f)
+    by_hop[static_cast<std::size_t>(scene.hops[f])] = rates[f];
+  return by_hop;
 }
 
 Fluid::Fluid(const Machine& machine, HopRates& hop_rates)
-    : machine_(machine), hop_rates_(hop_rates), credit_(hop_rates.capacities()) {
-  for (std::size_t r = 0; r < machine.resources.size(); ++r)
-    if (machine.resources[r].copies_at_once > 0)
-      free_engines_[{static_cast<std::int32_t>(r)}] = machine.resources[r].copies_at_once;
+    : machine_(machine),
+      hop_rates_(hop_rates),
+      credit_(hop_rates.capacities()),
+      under_way_(machine.places.size()) {
+  for (const Resource& resource : machine.resources) {
+    has_engines_ |= resource.copies_at_once > 0;
+    free_engines_.push_back(resource.copies_at_once > 0 ? resource.copies_at_once : kUnlimited);
+  }
 }
 
 void Fluid::order(const ActivityPointer& earlier, const ActivityPointer& activity, Seconds delay) {
@@ -123,9 +144,13 @@ bool Fluid::has_flowed(const Activity& activity, BytesPerSecond rate) const {
 
 void Fluid::find_rates() {
   rates_stale_ = false;
-  HopRates::Scene scene{{}, credit_.spent()};
-  for (const auto& activity : flowing_) scene.hops.push_back(activity->hop);
-  rates_ = hop_rates_.of(scene);
+  scene_.hops.clear();
+  for (const auto& activity : flowing_) scene_.hops.push_back(activity->hop.value);
+  std::ranges::sort(scene_.hops);
+  scene_.spent = credit_.spent();
+  const std::vector<BytesPerSecond>& by_hop = hop_rates_.of(scene_);
+  rates_.clear();
+  for (const auto& activity : flowing_) rates_.push_back(by_hop[activity->hop.index()]);
   if (credit_.empty()) return;
   credit_.take_nothing();
   for (std::size_t f = 0; f < flowing_.size(); ++f)
@@ -157,18 +182,16 @@ void Fluid::become_ready(const ActivityPointer& activity) {
 
 // Takes all engines that the copy needs, or none.
 bool Fluid::take_engines(const Activity& activity) {
-  if (free_engines_.empty()) return true;
+  if (!has_engines_) return true;
   const auto& uses = machine_.hop(activity.hop).uses;
-  for (const Use& use : uses) {
-    const auto engine = free_engines_.find(use.resource);
-    if (engine != free_engines_.end() && engine->second == 0) return false;
-  }
-  for (const Use& use : uses) {
-    const auto engine = free_engines_.find(use.resource);
-    if (engine != free_engines_.end()) --engine->second;
-  }
+  for (const Use& use : uses)
+    if (free_engines_[use.resource.index()] == 0) return false;
+  for (const Use& use : uses)
+    if (int& engines = free_engines_[use.resource.index()]; engines != kUnlimited) --engines;
   return true;
 }
+
+int& Fluid::under_way(HopId hop) { return under_way_[machine_.executing_gpu(hop).index()]; }
 
 void Fluid::start(const ActivityPointer& activity) {
   activity->started = now_;
@@ -178,7 +201,7 @@ void Fluid::start(const ActivityPointer& activity) {
     return schedule(now_ + activity->duration, next, activity);
   }
   schedule(now_ + latency_of(*activity), Step::flow, activity);
-  ++under_way_[machine_.executing_gpu(activity->hop)];
+  ++under_way(activity->hop);
 }
 
 // From the start of a copy until its bytes flow.
@@ -186,7 +209,7 @@ Seconds Fluid::latency_of(const Activity& activity) {
   const PlaceId gpu = machine_.executing_gpu(activity.hop);
   const Seconds latency = machine_.hop(activity.hop).latency;
   const int operations = activity.waits ? 2 : 1;
-  return latency + machine_.place(gpu).busy_latency * (operations * under_way_[gpu]);
+  return latency + machine_.place(gpu).busy_latency * (operations * under_way(activity.hop));
 }
 
 void Fluid::start_traffic(const ActivityPointer& kernel) {
@@ -220,8 +243,7 @@ void Fluid::finish(const ActivityPointer& activity) {
   activity->finished = now_;
   activity->done = true;
   if (activity->on_done) activity->on_done(*activity);
-  if (activity->hop.valid()) --under_way_[machine_.executing_gpu(activity->hop)];
-  if (activity->hop.valid()) release_engines(*activity);
+  if (activity->hop.valid()) --under_way(activity->hop), release_engines(*activity);
   for (auto& [successor, delay] : activity->successors) {
     successor->ready = std::max(successor->ready, now_ + delay);
     if (--successor->unfinished == 0) schedule(successor->ready, Step::ready, successor);
@@ -234,11 +256,10 @@ void Fluid::finish(const ActivityPointer& activity) {
 // Gives the engines back, and starts every waiting copy that can start now, first come first
 // served.
 void Fluid::release_engines(const Activity& activity) {
-  if (free_engines_.empty()) return;
-  for (const Use& use : machine_.hop(activity.hop).uses) {
-    const auto engine = free_engines_.find(use.resource);
-    if (engine != free_engines_.end()) ++engine->second;
-  }
+  if (!has_engines_) return;
+  for (const Use& use : machine_.hop(activity.hop).uses)
+    if (int& engines = free_engines_[use.resource.index()]; engines != kUnlimited) ++engines;
+  if (waiting_.empty()) return;
   std::vector<ActivityPointer> starting;
   std::erase_if(waiting_, [&](const ActivityPointer& waiting) {
     if (!take_engines(*waiting)) return false;

@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "machine/machine.h"
@@ -62,23 +62,27 @@ using ActivityPointer = std::shared_ptr<Activity>;
 /// The max-min fair rates of copies over given hops at the same time, remembered per set of hops.
 class HopRates {
  public:
-  /// Hops at work, and the resources whose bursts are used up.
+  /// Hops at work, by their indices in ascending order, and the resources whose bursts are used up.
   struct Scene {
-    std::vector<HopId> hops;
+    std::vector<std::int32_t> hops;
     std::vector<ResourceId> spent;
-    auto operator<=>(const Scene&) const = default;
+    bool operator==(const Scene&) const = default;
   };
 
   explicit HopRates(const Machine& machine);
 
-  /// One rate per hop.
+  /// By the hops' indices: what each copy over that hop gets; 0 of hops that are not at work.
   const std::vector<BytesPerSecond>& of(const Scene& scene);
   [[nodiscard]] const std::vector<Capacity>& capacities() const { return capacities_; }
 
  private:
+  struct SceneHash {
+    std::size_t operator()(const Scene& scene) const noexcept;
+  };
+
   const Machine& machine_;
   std::vector<Capacity> capacities_;
-  std::map<Scene, std::vector<BytesPerSecond>> known_;
+  std::unordered_map<Scene, std::vector<BytesPerSecond>, SceneHash> known_;
 };
 
 /// The timeline of one machine. Not thread-safe.
@@ -127,6 +131,7 @@ class Fluid {
   void schedule(Seconds time, Step step, const ActivityPointer& activity);
   void become_ready(const ActivityPointer& activity);
   [[nodiscard]] bool take_engines(const Activity& activity);
+  [[nodiscard]] int& under_way(HopId hop);
   void release_engines(const Activity& activity);
   void start(const ActivityPointer& activity);
   [[nodiscard]] Seconds latency_of(const Activity& activity);
@@ -141,12 +146,14 @@ class Fluid {
   std::uint64_t next_id_ = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<ActivityPointer> flowing_;
+  HopRates::Scene scene_;  ///< of what flows
   std::vector<BytesPerSecond> rates_;
   bool rates_stale_ = false;
-  BurstCredit credit_;                      ///< what is left of the resources' bursts
-  std::map<PlaceId, int> under_way_;        ///< copies that each GPU makes now
-  std::map<ResourceId, int> free_engines_;  ///< of those that work on few copies at a time
-  std::deque<ActivityPointer> waiting_;     ///< ready copies without their engines, in that order
+  BurstCredit credit_;                   ///< what is left of the resources' bursts
+  std::vector<int> under_way_;           ///< by place: copies that a GPU makes now
+  bool has_engines_ = false;             ///< some resource works on few copies at a time
+  std::vector<int> free_engines_;        ///< by resource; kUnlimited of those that take any number
+  std::deque<ActivityPointer> waiting_;  ///< ready copies without their engines, in that order
 };
 
 }  // namespace polypath

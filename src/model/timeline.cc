@@ -9,31 +9,35 @@ namespace {
 // About a millisecond's.
 constexpr int kStepsBetweenChecks = 1024;
 
-ActivityPointer activity_of(const Machine& machine, const Program& program, const Node& node) {
-  auto activity = std::make_shared<Activity>();
+}  // namespace
+
+ActivityPointer Timeline::make_activity() {
+  return std::allocate_shared<Activity>(std::pmr::polymorphic_allocator<Activity>(&memory_));
+}
+
+ActivityPointer Timeline::activity_of(const Program& program, const Node& node) {
+  auto activity = make_activity();
   activity->hop = node.hop;
   activity->bytes = node.bytes;
   if (node.operation == Operation::reduce) {
     activity->gpu = program.buffer(node.destination).place;
-    activity->duration = machine.reduction_time(activity->gpu, node.bytes);
+    activity->duration = machine_.reduction_time(activity->gpu, node.bytes);
   } else if (node.operation == Operation::kernel) {
     const KernelCall& call = program.call_of(node);
     activity->gpu = call.gpu;
     activity->duration = call.duration;
-    KernelTraffic traffic(machine, call.gpu);
+    KernelTraffic traffic(machine_, call.gpu);
     for (const Access& access : call.memory)
       traffic.add(program.buffer(access.slice).place, access.moved.value_or(access.bytes),
                   access.writes);
     activity->traffic = traffic.flows();
   } else if (is_flag(node.operation)) {
-    activity->gpu = working_gpu(machine, program, node);
+    activity->gpu = working_gpu(machine_, program, node);
     activity->bytes = {};
   }
   activity->waits = node.starts_queue || node.edges > 0;
   return activity;
 }
-
-}  // namespace
 
 std::vector<ActivityPointer> Timeline::add(const Program& program, const IssueTimes& issue,
                                            Seconds start) {
@@ -42,7 +46,7 @@ std::vector<ActivityPointer> Timeline::add(const Program& program, const IssueTi
   std::vector<ActivityPointer> last(program.queues().size());
   std::vector<bool> awaited(program.queues().size());  // a flag, just before
   for (const Node& node : program.nodes()) {
-    auto activity = activity_of(machine_, program, node);
+    auto activity = activity_of(program, node);
     activity->issued = start + issue.nodes[activities.size()];
     ActivityPointer& before = last[static_cast<std::size_t>(node.queue)];
     Fluid::order(before, activity, {});
@@ -78,7 +82,7 @@ ActivityPointer Timeline::submit(const Program& program, const Node& node,
 }
 
 ActivityPointer Timeline::meet(const KernelCall& call, const ActivityPointer& first) {
-  auto second = std::make_shared<Activity>();
+  auto second = make_activity();
   second->gpu = call.gpu;
   Fluid::order(first, second, {});
   Met& met = meetings_[call.meeting->number];

@@ -4,6 +4,7 @@
 // after the n-th that signals it, and kernels that meet end when the last of them does.
 
 #include <map>
+#include <memory_resource>
 #include <tuple>
 #include <vector>
 
@@ -16,9 +17,11 @@ namespace polypath {
 class Timeline {
  public:
   Timeline(const Machine& machine, HopRates& rates) : machine_(machine), fluid_(machine, rates) {}
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
 
   /// Puts a program's nodes onto it, the call being made at `start`. Returns them in order; they
-  /// have their times after play().
+  /// have their times after play(). Whoever keeps them lets go of them before the timeline ends.
   std::vector<ActivityPointer> add(const Program& program, const IssueTimes& issue, Seconds start);
   /// Plays all that has been added. A flag that nothing on the timeline signals is set already.
   void play();
@@ -36,10 +39,13 @@ class Timeline {
     std::vector<ActivityPointer> first, second;
   };
 
+  ActivityPointer make_activity();
+  ActivityPointer activity_of(const Program& program, const Node& node);
   ActivityPointer submit(const Program& program, const Node& node, const ActivityPointer& activity);
   ActivityPointer meet(const KernelCall& call, const ActivityPointer& first);
 
   const Machine& machine_;
+  std::pmr::monotonic_buffer_resource memory_;  ///< of all activities
   Fluid fluid_;
   std::map<FlagPlace, FlagUses> flags_;
   std::map<int, Met> meetings_;  ///< by number

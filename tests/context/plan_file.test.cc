@@ -114,7 +114,7 @@ TEST_F(PlanFileTest, OtherSettingsMakeItWorthless) {
   EXPECT_TRUE(read_with([](Settings& s) { s.min_message = 1_MiB; }).empty());
   EXPECT_TRUE(read_with([](Settings& s) { s.min_chunk = 128_KiB; }).empty());
   EXPECT_TRUE(read_with([](Settings& s) { s.staging_slot = 4_MiB; }).empty());
-  EXPECT_TRUE(read_with([](Settings& s) { s.staging_slots = 3; }).empty());
+  EXPECT_TRUE(read_with([](Settings& s) { s.staging_slots = 5; }).empty());
   EXPECT_TRUE(read_with([](Settings& s) { s.min_gain = 0.1; }).empty());
   EXPECT_FALSE(read_with([](Settings& s) { s.lanes = 2; }).empty());
 }

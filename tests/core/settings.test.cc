@@ -26,8 +26,8 @@ TEST(Settings, HaveTheirDefaultsWithoutAnEnvironment) {
   EXPECT_EQ(settings.max_paths, 16);
   EXPECT_EQ(settings.min_message, std::nullopt);
   EXPECT_EQ(settings.min_chunk, 64_KiB);
-  EXPECT_EQ(settings.staging_slot, 8_MiB);
-  EXPECT_EQ(settings.staging_slots, 4);
+  EXPECT_EQ(settings.staging_slot, 16_MiB);
+  EXPECT_EQ(settings.staging_slots, 3);
   EXPECT_EQ(settings.min_gain, 0.03);
   EXPECT_EQ(settings.executor, "auto");
   EXPECT_EQ(settings.graph_after, std::nullopt);

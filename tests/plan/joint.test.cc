@@ -169,7 +169,9 @@ TEST(JointPlan, LeftOutRelaysStayOut) {
 
 // With host0 the large one would be over earlier, but the small one later than natively.
 TEST(JointPlan, APathThatHarmsAnotherTransferIsNotSaidToGainTooLittle) {
-  JointRig rig("beluga");
+  Settings settings;
+  settings.staging_slot = 8_MiB;
+  JointRig rig(load_machine("beluga"), settings);
 
   const auto joint = rig.plan({between(0, 1, 64_MiB), between(1, 0, 4_MiB)}, Issuers::one_thread);
 

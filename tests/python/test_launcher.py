@@ -23,6 +23,12 @@ POLYPATH = [sys.executable, "-m", "polypath.cli"]
 SIGNALS = ["grep", "-E", "Sig(Ign|Blk)", "/proc/self/status"]
 
 
+def ignored(status: str) -> int:
+    """Return the signals that are ignored, bit by bit, from the lines of /proc/self/status."""
+    mask = next(line for line in status.splitlines() if line.startswith("SigIgn"))
+    return int(mask.split()[1], 16)
+
+
 def started(way: str, folder: Path, *program: str) -> list[str]:
     """Return the command that starts a program in one of the ways that there are."""
     return {
@@ -83,7 +89,7 @@ def test_what_was_ignored_or_blocked_before_stays_so(way: str, tmp_path: Path) -
 def test_a_shell_that_ignores_broken_pipes_passes_that_on(way: str, tmp_path: Path) -> None:
     shell = ["sh", "-c", 'trap "" PIPE; "$@"; exit $?', "sh"]
     natively = output([*shell, *SIGNALS])
-    assert "1000\n" in natively + "\n"
+    assert ignored(natively) & 1 << signal.SIGPIPE - 1
 
     assert output([*shell, *started(way, tmp_path, *SIGNALS)]).startswith(natively)
 

@@ -40,25 +40,26 @@ Result with_room(Call call) {
 
 // Those that contexts and threads hold up; a pool's most often ask nobody.
 template <class Call>
-Result noted_with_room(Call call) {
-  Interposer::get().note_allocation();
+Result noted_with_room(std::size_t bytes, Call call) {
+  Interposer::get().note_allocation({bytes});
   return with_room(call);
 }
 
 }  // namespace
 
 Result cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
-  return noted_with_room([&] { return real().cuMemAlloc_v2(address, bytes); });
+  return noted_with_room(bytes, [&] { return real().cuMemAlloc_v2(address, bytes); });
 }
 
 Result cuMemAllocPitch_v2(DevicePointer* address, std::size_t* pitch, std::size_t width,
                           std::size_t height, unsigned element) {
-  return noted_with_room(
-      [&] { return real().cuMemAllocPitch_v2(address, pitch, width, height, element); });
+  return noted_with_room(width * height, [&] {
+    return real().cuMemAllocPitch_v2(address, pitch, width, height, element);
+  });
 }
 
 Result cuMemAllocManaged(DevicePointer* address, std::size_t bytes, unsigned flags) {
-  return noted_with_room([&] { return real().cuMemAllocManaged(address, bytes, flags); });
+  return noted_with_room(bytes, [&] { return real().cuMemAllocManaged(address, bytes, flags); });
 }
 
 Result cuMemAllocAsync(DevicePointer* address, std::size_t bytes, StreamPointer stream) {
@@ -82,7 +83,8 @@ Result cuMemAllocFromPoolAsync_ptsz(DevicePointer* address, std::size_t bytes, v
 
 Result cuMemCreate(std::uint64_t* memory, std::size_t bytes, const void* properties,
                    unsigned long long flags) {
-  return noted_with_room([&] { return real().cuMemCreate(memory, bytes, properties, flags); });
+  return noted_with_room(bytes,
+                         [&] { return real().cuMemCreate(memory, bytes, properties, flags); });
 }
 
 Result cuMemFree_v2(DevicePointer address) {

@@ -30,6 +30,9 @@ thread_local bool busy = false;
 // allocations and copies of 64 MiB; two H200s, results/h200x2/first_pinned.json). So that waits
 // until the program does not allocate, but no longer than kLongestWait.
 constexpr Seconds kLongestWait = 500'000_us, kLook = 5'000_us;
+// It starts beside allocations where the program allocates so much at once. Cost: these are held up
+// by up to 2.4 ms, once (H200).
+constexpr Bytes kTellsOfCopies = 256_MiB;
 
 Seconds now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -273,9 +276,16 @@ void Interposer::contexts_reset() noexcept {
   if (trace::Recorder* recorder = trace::Recorder::of_process()) recorder->finish();
 }
 
-void Interposer::note_allocation() noexcept {
+// Of much memory: large copies are to come, perhaps many at once, and the first of them is to find
+// everything ready that tells what the others are worth.
+void Interposer::note_allocation(Bytes bytes) noexcept {
   last_allocation_.store(now().value, std::memory_order_relaxed);
-  if (Session* session = session_.load(std::memory_order_acquire)) session->note_allocation();
+  if (Session* session = session_.load(std::memory_order_acquire))
+    return session->note_allocation();
+  if (bytes < kTellsOfCopies || busy || starting_.load()) return;
+  const Busy guard;
+  if (!begun_.load(std::memory_order_acquire)) begin();
+  if (!is_off()) start(true);
 }
 
 bool Interposer::make_room() noexcept {

@@ -62,8 +62,8 @@ class Interposer {
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
   /// something of ours, every copy goes to the driver from here on.
   void contexts_reset() noexcept;
-  /// The program is about to allocate memory of a GPU.
-  void note_allocation() noexcept;
+  /// The program is about to allocate so much memory of a GPU.
+  void note_allocation(Bytes bytes) noexcept;
   /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
   /// if there was any, and the program is to try again.
   [[nodiscard]] bool make_room() noexcept;

@@ -33,6 +33,7 @@ class RecentOutcomes {
         nullptr;                          ///< null: it is so whatever else is in flight
     Seconds until = Seconds::infinity();  ///< not from then on
     int found = 0;                        ///< so often, if it is not for ever
+    int most = 0;                         ///< and it is so no more often, if not for ever
   };
 
   /// What became of the last copy like this one; nothing if that is not remembered. Counts as a
@@ -49,10 +50,15 @@ class RecentOutcomes {
     return std::nullopt;
   }
 
-  /// It will be so again, in any stream, until then.
-  void remember(const ProgramCopy& copy, Outcome outcome, Seconds until = Seconds::infinity()) {
+  /// It will be so again, in any stream.
+  void remember(const ProgramCopy& copy, Outcome outcome) {
     const std::scoped_lock lock(mutex_);
-    recent_.remember(in_any_stream(copy), {.outcome = outcome, .until = until});
+    recent_.remember(in_any_stream(copy), {.outcome = outcome});
+  }
+  /// The same, until then, and `most` times at most.
+  void remember_for_a_while(const ProgramCopy& copy, Outcome outcome, Seconds until, int most) {
+    const std::scoped_lock lock(mutex_);
+    recent_.remember(in_any_stream(copy), {.outcome = outcome, .until = until, .most = most});
   }
   /// Forgets what was to be remembered until some time.
   void end(const ProgramCopy& copy) {

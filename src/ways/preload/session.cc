@@ -37,10 +37,11 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
 // How long a call waits at most for a stream to become idle: what it may lose by waiting.
 constexpr Seconds kLongestPatience = 20_us;
 
-// A copy for which something is being made is native without a question for so long. To find out
-// takes 20 us where another thread makes contexts meanwhile: TransferBench's ten copies of 256 MiB
-// between two GPUs took 1.03 times as long as natively (results/h200x4/transferbench.json). Cost: a
-// program gains so much later.
+// A copy for which something is being made is native without a question for so long, or as often as
+// takes so long: copies that are issued all at once count at once. To find out takes 20 us where
+// another thread makes contexts meanwhile: TransferBench's ten copies of 256 MiB between two GPUs
+// took 1.03 times as long as natively (results/h200x4/transferbench.json). Cost: a program gains so
+// much later.
 constexpr Seconds kAskedAgainAfter = 10'000_us;
 
 // Of a copy that is left to the program's own call.
@@ -122,7 +123,7 @@ void Session::stop_preparing() noexcept {
 Outcome Session::copy(const ProgramCopy& asked) {
   const auto recent = recent_.find(asked);
   if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
-  const bool settled = recent && !recent->call && !is_over(recent->until);
+  const bool settled = recent && !recent->call && !is_over(*recent);
   const Outcome outcome = settled ? recent->outcome : find_out(asked, recent ? recent->found : 0);
   if (uses_staging(outcome)) note_use();
   return outcome;
@@ -132,14 +133,21 @@ Outcome Session::copy(const ProgramCopy& asked) {
 Outcome Session::find_out(const ProgramCopy& asked, int found) {
   if (found > 0) recent_.end(asked);
   const Outcome outcome = decide(asked, std::max(0, found - 1));
-  if (outcome == Outcome::preparing)
-    recent_.remember(asked, outcome, driver_.now() + kAskedAgainAfter);
   if (outcome == Outcome::reads_peer) recent_.remember(asked, outcome);
   return outcome;
 }
 
-bool Session::is_over(Seconds until) {
-  return until < Seconds::infinity() && until <= driver_.now();
+bool Session::is_over(const RecentOutcomes::Recent& recent) {
+  const bool for_a_while = recent.until < Seconds::infinity();
+  return for_a_while && (recent.found >= recent.most || recent.until <= driver_.now());
+}
+
+void Session::remember_preparing(const ProgramCopy& asked, const Ends& ends) {
+  const Machine& machine = opened_.machine();
+  const auto hop = machine.find_hop(ends.source.memory.place, ends.destination.memory.place);
+  const double times = hop ? kAskedAgainAfter / (asked.bytes / machine.hop(*hop).bandwidth) : 0;
+  recent_.remember_for_a_while(asked, Outcome::preparing, driver_.now() + kAskedAgainAfter,
+                               1 + static_cast<int>(times));
 }
 
 bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::EngineCall& recent) {
@@ -178,7 +186,9 @@ Outcome Session::decide(const ProgramCopy& asked, int unasked) {
   call.cautious = true;
   call.unasked = unasked;
   Question question{asked, *gpu, ends, engine_.decide(call, ends.for_engine())};
-  return carry_out(question);
+  const Outcome outcome = carry_out(question);
+  if (outcome == Outcome::preparing) remember_preparing(asked, ends);
+  return outcome;
 }
 
 CopyCall Session::call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu) {

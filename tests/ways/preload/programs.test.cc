@@ -59,6 +59,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"by_request", 1}, Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 
+bool has_started(const ProgramRun& run) {
+  return run.errors.find("has not been calibrated") != std::string::npos;
+}
+
 // To look at the computer holds up allocations. On a busy computer the program may be stopped for
 // so long between two of them that Polypath starts rightly: then it is asked again.
 class WhileAllocating : public Programs {
@@ -78,9 +82,6 @@ class WhileAllocating : public Programs {
     }
     return longest_pause < kStarts / 2;
   }
-  [[nodiscard]] bool has_started() const {
-    return run_.errors.find("has not been calibrated") != std::string::npos;
-  }
 
   ProgramRun run_;
 };
@@ -89,13 +90,28 @@ TEST_F(WhileAllocating, NothingStarts) {
   if (!run_from("pinned")) GTEST_SKIP() << "the computer is too busy for this test";
 
   EXPECT_GT(run_.calls(text_of(Outcome::preparing)), 0U) << run_.errors;
-  EXPECT_FALSE(has_started()) << run_.errors;
+  EXPECT_FALSE(has_started(run_)) << run_.errors;
 }
 
 TEST_F(WhileAllocating, CopiesOfPageableMemoryStartItAllTheSame) {
   if (!run_from("pageable")) GTEST_SKIP() << "the computer is too busy for this test";
 
-  EXPECT_TRUE(has_started()) << run_.errors;
+  EXPECT_TRUE(has_started(run_)) << run_.errors;
+}
+
+// What has much memory copies much.
+TEST_F(Programs, StartWithALargeAllocation) {
+  const auto run_with = [](const std::string& bytes) {
+    return run_program({"harm_memory", "one_allocation", "bytes=" + bytes},
+                       {{"POLYPATH_LOG", "info"}});
+  };
+
+  const ProgramRun smaller = run_with("255M"), larger = run_with("256M");
+
+  EXPECT_EQ(smaller.status, 0) << smaller.errors;
+  EXPECT_FALSE(has_started(smaller)) << smaller.errors;
+  EXPECT_EQ(larger.status, 0) << larger.errors;
+  EXPECT_TRUE(has_started(larger)) << larger.errors;
 }
 
 // Which thread starts Polypath, how many copies of others pass meanwhile, which ones find no

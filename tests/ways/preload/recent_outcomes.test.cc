@@ -55,15 +55,16 @@ TEST(RecentOutcomes, AreAboutThesePagesAndThisSizeInAnyStream) {
 TEST(RecentOutcomes, MayEndAtATime) {
   RecentOutcomes recent;
 
-  recent.remember(copy(), Outcome::preparing, 10_us);
+  recent.remember_for_a_while(copy(), Outcome::preparing, 10_us, 5);
 
   EXPECT_EQ(recent.find(copy())->until, 10_us);
+  EXPECT_EQ(recent.find(copy())->most, 5);
 }
 
 TEST(RecentOutcomes, CountHowOftenTheyWereFoundUntilTheirEnd) {
   constexpr int kMany = 200;  // more than what is remembered for ever is used
   RecentOutcomes recent;
-  recent.remember(copy(), Outcome::preparing, 10_us);
+  recent.remember_for_a_while(copy(), Outcome::preparing, 10_us, 5);
 
   for (int i = 1; i < kMany; ++i) (void)recent.find(copy());
 
@@ -72,7 +73,7 @@ TEST(RecentOutcomes, CountHowOftenTheyWereFoundUntilTheirEnd) {
 
 TEST(RecentOutcomes, AreForgottenAtTheirEnd) {
   RecentOutcomes recent;
-  recent.remember(copy(), Outcome::preparing, 10_us);
+  recent.remember_for_a_while(copy(), Outcome::preparing, 10_us, 5);
   recent.remember(copy(), call());
 
   recent.end(copy());

@@ -149,6 +149,14 @@ void state_dict() {
                   std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()));
 }
 
+// Without a copy.
+void one_allocation() {
+  use(0);
+  CUdeviceptr memory = 0;
+  CHECK(allocation()(&memory, options().number("bytes", 64 * kMiB)));
+  CHECK(cuMemFree_v2(memory));
+}
+
 // Pinned memory, and streams and events by the hundred.
 void many_things() {
   CopiesOfAllKinds copies(0, options().number("bytes", 64 * kMiB));
@@ -171,6 +179,7 @@ const Scenarios kScenarios = {
     {"relay_until_full", {2, relay_until_full}},
     {"many_things", {1, many_things}},
     {"state_dict", {1, state_dict}},
+    {"one_allocation", {1, one_allocation}},
     {"free_again", {1, free_again}},
     {"full_while_held", {1, full_while_held}},
 };
