@@ -98,3 +98,15 @@ def test_a_package_that_is_only_imported_loads_nothing() -> None:
 
     loaded = ended.stdout.decode().split()
     assert [name for name in loaded if name.startswith("polypath")] == ["polypath"]
+
+
+def test_the_package_is_the_command_too() -> None:
+    by_module, by_script = (
+        subprocess.run(
+            [*command, "info", "--settings"], check=False, capture_output=True, text=True
+        )
+        for command in ([sys.executable, "-m", "polypath"], [sys.executable, "-c", START])
+    )
+
+    assert by_module.returncode == by_script.returncode == 0
+    assert by_module.stdout == by_script.stdout
