@@ -2,8 +2,8 @@
 // Between which GPUs of this computer bytes arrive, as it was seen since the computer was started.
 //
 // Kept in $XDG_CACHE_HOME/polypath/peers.json beside the calibrations, so that one process looks
-// and the others know. An answer counts until the next start of the computer, and for this version
-// of the driver.
+// and the others know. An answer counts until the next start of the computer, and for this driver:
+// its version, and the file that its library is.
 
 #include <map>
 #include <mutex>

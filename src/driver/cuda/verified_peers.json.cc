@@ -1,5 +1,10 @@
 #include "driver/cuda/verified_peers.h"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "core/files.h"
@@ -26,13 +31,26 @@ std::string boot() {
   return text;
 }
 
+// Which file the driver's library is. Another one of the same version may do otherwise.
+std::string library() {
+  void* const opened = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (opened == nullptr) return {};
+  link_map* map = nullptr;
+  struct stat file = {};
+  const bool known = dlinfo(opened, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&
+                     stat(map->l_name, &file) == 0;
+  const std::string path = known ? map->l_name : "";
+  dlclose(opened);
+  return fmt::format("{} of {} bytes, {}", path, file.st_size, file.st_mtim.tv_sec);
+}
+
 }  // namespace
 
 VerifiedPeers& VerifiedPeers::of_process() {
   static auto& peers = *[] {
     std::string path;
     quietly([&] { path = cache_path("peers.json"); });
-    return new VerifiedPeers(std::move(path), {boot(), facts().driver_version});
+    return new VerifiedPeers(std::move(path), {boot(), facts().driver_version + ' ' + library()});
   }();
   return peers;
 }

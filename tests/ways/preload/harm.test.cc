@@ -2,8 +2,11 @@
 // they would have seen without. The programs say what that is (programs/harm_*.cc); most need the
 // chaotic driver, whose streams really run beside each other and can really be held.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "ways/preload/program_run.h"
@@ -172,6 +175,30 @@ TEST(PeerAccess, ThroughWhichNoByteArrivesIsNotUsed) {
 
   EXPECT_EQ(difference(plain, preloaded), "") << preloaded.errors;
   EXPECT_THAT(preloaded.errors, testing::HasSubstr("cannot exchange bytes"));
+}
+
+// What was seen under a driver counts for no other one, be it of the same version.
+TEST(PeerAccess, IsTriedAnewUnderAnotherDriver) {
+  if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("polypath-drivers-{}", getpid());
+  std::filesystem::create_directories(folder / "cache");
+  std::filesystem::copy(standin_folder(), folder / "other");
+  const auto run_with = [&](const std::string& driver, const char* drops) {
+    const Case each{"peer", "never_enabled", kVirtual, "bytes=4M"};
+    Variables variables{{"LD_LIBRARY_PATH", driver},
+                        {"XDG_CACHE_HOME", folder / "cache"},
+                        {"STANDIN_DROP_PEER_BYTES", drops}};
+    variables.merge(variables_of(each));
+    return run_program(command_of(each), variables);
+  };
+
+  const ProgramRun before = run_with(standin_folder(), "0");
+  const ProgramRun after = run_with(folder / "other", "1");
+
+  EXPECT_EQ(before.errors.find("cannot exchange bytes"), std::string::npos) << before.errors;
+  EXPECT_THAT(after.errors, testing::HasSubstr("cannot exchange bytes"));
+  std::filesystem::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(OverTheStandIn, Harm, testing::ValuesIn(kCases),
