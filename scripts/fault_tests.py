@@ -112,7 +112,7 @@ def _test(described: dict[str, object]) -> Test:
         return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
 
     return Test(
-        name=str(described["name"]),
+        name=str(described["name"]).partition("  # GetParam")[0],  # what follows may be addresses
         suite=(*texts("LABELS"), "none")[0],
         command=tuple(described["command"]),  # type: ignore[arg-type]
         folder=str(properties["WORKING_DIRECTORY"]),

@@ -121,6 +121,12 @@ CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuni
   return smaller;
 }
 
+// Every one more does as much again.
+CollectiveRequest of_one_round(const CollectiveRequest& request, const Tuning& tuning) {
+  return round_of(request, tuning) * 2 < message_bytes(request) ? of_rounds(request, tuning, 1)
+                                                                : request;
+}
+
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
   if (options.executor == Executor::native)
     fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
@@ -187,13 +193,6 @@ Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor execu
   }
 }
 
-// Every one more does as much again.
-CollectiveRequest CollectivePlanner::of_one_round(const CollectiveRequest& request,
-                                                  const Tuning& tuning) {
-  return round_of(request, tuning) * 2 < message_bytes(request) ? of_rounds(request, tuning, 1)
-                                                                : request;
-}
-
 CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
                                                     const Tuning& tuning) {
   const std::uint64_t played = tuning.several_paths ? kPlayedSeveral : kPlayed;
@@ -213,7 +212,7 @@ bool CollectivePlanner::has_played_enough() const { return played_ - played_befo
 
 const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
                                               const CollectiveRequest& request) {
-  const std::pair key{draft.tuning, request.elements};
+  const std::tuple key{draft.algorithm, draft.tuning, request.elements};
   const auto known = programs_.find(key);
   if (known != programs_.end()) return known->second;
   return programs_.emplace(key, build(*draft.algorithm, machine_, request, draft.tuning, &routes_))
@@ -282,7 +281,6 @@ AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>&
                                                    const CollectiveRequest& request,
                                                    const CollectiveOptions& options,
                                                    Seconds to_beat) {
-  programs_.clear();
   AlgorithmDecision decision{.draft = candidates.front().draft, .at_least = true, .reason = {}};
   decision.draft.predicted = candidates.front().least;
   for (const Candidate& each : candidates) {
@@ -307,7 +305,6 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
                                           const std::vector<Candidate>& candidates,
                                           const CollectiveRequest& request,
                                           const CollectiveOptions& options, Seconds to_beat) {
-  programs_.clear();
   for (const Candidate& each : candidates) {
     CollectiveDraft draft = each.draft;
     Seconds give_up = to_beat * kClearLoss;
@@ -360,6 +357,7 @@ void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) 
 std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveRequest& request,
                                                                const CollectiveOptions& options) {
   played_before_ = played_;
+  programs_.clear();
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();

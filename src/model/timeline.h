@@ -21,7 +21,7 @@ class Timeline {
   Timeline& operator=(const Timeline&) = delete;
 
   /// Puts a program's nodes onto it, the call being made at `start`. Returns them in order; they
-  /// have their times after play(). Whoever keeps them lets go of them before the timeline ends.
+  /// have their times after play(). The caller drops them before the timeline is destroyed.
   std::vector<ActivityPointer> add(const Program& program, const IssueTimes& issue, Seconds start);
   /// Plays all that has been added. A flag that nothing on the timeline signals is set already.
   void play();

@@ -285,7 +285,7 @@ void Interposer::note_allocation(Bytes bytes) noexcept {
   if (bytes < kTellsOfCopies || busy || starting_.load()) return;
   const Busy guard;
   if (!begun_.load(std::memory_order_acquire)) begin();
-  if (!is_off()) start(true);
+  if (!is_off() && bytes.value >= pass_below_.load(std::memory_order_acquire)) start(true);
 }
 
 bool Interposer::make_room() noexcept {

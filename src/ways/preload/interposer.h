@@ -62,7 +62,7 @@ class Interposer {
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
   /// something of ours, every copy goes to the driver from here on.
   void contexts_reset() noexcept;
-  /// The program is about to allocate so much memory of a GPU.
+  /// The program is about to allocate so much memory of a GPU. A large allocation starts Polypath.
   void note_allocation(Bytes bytes) noexcept;
   /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
   /// if there was any, and the program is to try again.
@@ -70,7 +70,6 @@ class Interposer {
   /// The program is about to free or unpin the memory that contains `address`: see
   /// Session::wait_for_copies_of.
   void wait_for_copies_of(Address address) noexcept;
-  /// The program has made a copy.
   /// Counts where `polypath run --report` sees it, if it wants to. Before the first copy.
   void share_counts() noexcept;
   /// The counts that are shared are not needed any more.

@@ -34,6 +34,12 @@ class RecentOutcomes {
     Seconds until = Seconds::infinity();  ///< not from then on
     int found = 0;                        ///< so often, if it is not for ever
     int most = 0;                         ///< and it is so no more often, if not for ever
+
+    /// True of what is not remembered for ever, at that time or found so often.
+    template <class Now>
+    [[nodiscard]] bool is_over(const Now& now) const {
+      return until < Seconds::infinity() && (found >= most || until <= now());
+    }
   };
 
   /// What became of the last copy like this one; nothing if that is not remembered. Counts as a

@@ -123,7 +123,8 @@ void Session::stop_preparing() noexcept {
 Outcome Session::copy(const ProgramCopy& asked) {
   const auto recent = recent_.find(asked);
   if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
-  const bool settled = recent && !recent->call && !is_over(*recent);
+  const bool settled =
+      recent && !recent->call && !recent->is_over([this] { return driver_.now(); });
   const Outcome outcome = settled ? recent->outcome : find_out(asked, recent ? recent->found : 0);
   if (uses_staging(outcome)) note_use();
   return outcome;
@@ -135,11 +136,6 @@ Outcome Session::find_out(const ProgramCopy& asked, int found) {
   const Outcome outcome = decide(asked, std::max(0, found - 1));
   if (outcome == Outcome::reads_peer) recent_.remember(asked, outcome);
   return outcome;
-}
-
-bool Session::is_over(const RecentOutcomes::Recent& recent) {
-  const bool for_a_while = recent.until < Seconds::infinity();
-  return for_a_while && (recent.found >= recent.most || recent.until <= driver_.now());
 }
 
 void Session::remember_preparing(const ProgramCopy& asked, const Ends& ends) {

@@ -86,7 +86,6 @@ class Session {
     Decision decision;
   };
 
-  [[nodiscard]] bool is_over(const RecentOutcomes::Recent& recent);
   void remember_preparing(const ProgramCopy& asked, const Ends& ends);
   [[nodiscard]] bool is_left_again(const ProgramCopy& asked,
                                    const RecentOutcomes::EngineCall& recent);

@@ -197,6 +197,8 @@ TEST(PeerAccess, IsTriedAnewUnderAnotherDriver) {
   const ProgramRun after = run_with(folder / "other", "1");
 
   EXPECT_EQ(before.errors.find("cannot exchange bytes"), std::string::npos) << before.errors;
+  EXPECT_GT(before.calls("accelerated"), 0U) << before.errors;
+  EXPECT_EQ(difference(before, after), "") << after.errors;
   EXPECT_THAT(after.errors, testing::HasSubstr("cannot exchange bytes"));
   std::filesystem::remove_all(folder);
 }

@@ -71,6 +71,26 @@ TEST(RecentOutcomes, CountHowOftenTheyWereFoundUntilTheirEnd) {
   EXPECT_EQ(recent.find(copy())->found, kMany);
 }
 
+TEST(RecentOutcomes, AreOverAtTheirTimeOrWhenFoundOftenEnough) {
+  RecentOutcomes recent;
+  const auto is_over_at = [&](Seconds now) {
+    return recent.find(copy())->is_over([now] { return now; });
+  };
+  recent.remember_for_a_while(copy(), Outcome::preparing, 10_us, 3);
+
+  EXPECT_FALSE(is_over_at(5_us));
+  EXPECT_TRUE(is_over_at(10_us));
+  EXPECT_TRUE(is_over_at(5_us));  // the third time
+}
+
+TEST(RecentOutcomes, ThatAreForEverAreNeverOver) {
+  RecentOutcomes recent;
+
+  recent.remember(copy(), Outcome::native);
+
+  EXPECT_FALSE(recent.find(copy())->is_over([] { return 1e9_us; }));
+}
+
 TEST(RecentOutcomes, AreForgottenAtTheirEnd) {
   RecentOutcomes recent;
   recent.remember_for_a_while(copy(), Outcome::preparing, 10_us, 5);
