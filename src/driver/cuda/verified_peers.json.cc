@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/files.h"
+#include "core/hash.h"
 #include "core/json_reader.json.h"
 #include "core/json_text.json.h"
 #include "core/quietly.h"
@@ -31,17 +32,19 @@ std::string boot() {
   return text;
 }
 
-// Which file the driver's library is. Another one of the same version may do otherwise.
-std::string library() {
-  void* const opened = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (opened == nullptr) return {};
-  link_map* map = nullptr;
-  struct stat file = {};
-  const bool known = dlinfo(opened, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&
-                     stat(map->l_name, &file) == 0;
-  const std::string path = known ? map->l_name : "";
-  dlclose(opened);
-  return fmt::format("{} of {} bytes, {}", path, file.st_size, file.st_mtim.tv_sec);
+// The version, and which file the driver's library is: another one of the same version may do
+// otherwise. Short enough to be read again.
+std::string driver_in_use() {
+  std::string library;
+  if (void* const opened = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
+    link_map* map = nullptr;
+    struct stat file = {};
+    if (dlinfo(opened, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&
+        stat(map->l_name, &file) == 0)
+      library = fmt::format("{} {} {}", map->l_name, file.st_size, file.st_mtim.tv_sec);
+    dlclose(opened);
+  }
+  return fmt::format("{} {:016x}", facts().driver_version, Hash().add(library).value());
 }
 
 }  // namespace
@@ -50,7 +53,7 @@ VerifiedPeers& VerifiedPeers::of_process() {
   static auto& peers = *[] {
     std::string path;
     quietly([&] { path = cache_path("peers.json"); });
-    return new VerifiedPeers(std::move(path), {boot(), facts().driver_version + ' ' + library()});
+    return new VerifiedPeers(std::move(path), {boot(), driver_in_use()});
   }();
   return peers;
 }

@@ -177,7 +177,8 @@ TEST(PeerAccess, ThroughWhichNoByteArrivesIsNotUsed) {
   EXPECT_THAT(preloaded.errors, testing::HasSubstr("cannot exchange bytes"));
 }
 
-// What was seen under a driver counts for no other one, be it of the same version.
+// What was seen under a driver counts as long as it is the same, and for no other one of its
+// version.
 TEST(PeerAccess, IsTriedAnewUnderAnotherDriver) {
   if (standin_folder().empty()) GTEST_SKIP() << "the stand-in driver has not been built";
   const std::filesystem::path folder =
@@ -195,11 +196,13 @@ TEST(PeerAccess, IsTriedAnewUnderAnotherDriver) {
 
   const ProgramRun before = run_with(standin_folder(), "0");
   const ProgramRun after = run_with(folder / "other", "1");
+  const ProgramRun known = run_with(folder / "other", "0");
 
   EXPECT_EQ(before.errors.find("cannot exchange bytes"), std::string::npos) << before.errors;
   EXPECT_GT(before.calls("accelerated"), 0U) << before.errors;
   EXPECT_EQ(difference(before, after), "") << after.errors;
   EXPECT_THAT(after.errors, testing::HasSubstr("cannot exchange bytes"));
+  EXPECT_LT(known.calls("accelerated"), before.calls("accelerated")) << known.errors;
   std::filesystem::remove_all(folder);
 }
 
