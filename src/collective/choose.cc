@@ -103,8 +103,7 @@ bool are_divided(const CollectiveOptions& options) {
 }
 
 double times_of(const CollectiveRequest& request, const CollectiveRequest& part) {
-  return static_cast<double>(request.elements) /
-         static_cast<double>(std::max<std::uint64_t>(part.elements, 1));
+  return message_bytes(request).real() / message_bytes(part).real();
 }
 
 // Algorithms divide messages among the ranks before they cut them into pieces.
@@ -112,12 +111,22 @@ Bytes round_of(const CollectiveRequest& request, const Tuning& tuning) {
   return tuning.piece * static_cast<std::uint64_t>(request.size());
 }
 
+// A part of a number, but 0 of 0 only.
+std::uint64_t part_of_number(std::uint64_t number, double part) {
+  const auto less = static_cast<std::uint64_t>(static_cast<double>(number) * part);
+  return number == 0 ? 0 : std::max<std::uint64_t>(less, 1);
+}
+
+// Of all_to_all_v blocks may be many times a few elements: then each has fewer of them.
 CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuning,
                             std::uint64_t rounds) {
-  const double per_element = message_bytes(request).real() / static_cast<double>(request.elements);
+  constexpr std::uint64_t kMany = 1 << 20;
+  const double part = (round_of(request, tuning) * rounds).real() / message_bytes(request).real();
   CollectiveRequest smaller = request;
-  smaller.elements =
-      static_cast<std::uint64_t>((round_of(request, tuning) * rounds).real() / per_element);
+  if (request.counts.empty() || request.elements >= kMany)
+    smaller.elements = part_of_number(request.elements, part);
+  else
+    for (std::uint64_t& count : smaller.counts) count = part_of_number(count, part);
   return smaller;
 }
 
@@ -200,11 +209,9 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
   if (message_bytes(request) <= round_of(request, tuning) * (played + 1)) return sample;
   sample.smaller = of_rounds(request, tuning, played - kFewer);
   sample.larger = of_rounds(request, tuning, played);
-  const auto elements = [](const CollectiveRequest& of) {
-    return static_cast<double>(of.elements);
-  };
-  sample.beyond = (elements(request) - elements(sample.larger)) /
-                  (elements(sample.larger) - elements(sample.smaller));
+  const double larger = message_bytes(sample.larger).real();
+  sample.beyond =
+      (message_bytes(request).real() - larger) / (larger - message_bytes(sample.smaller).real());
   return sample;
 }
 
@@ -212,7 +219,7 @@ bool CollectivePlanner::has_played_enough() const { return played_ - played_befo
 
 const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
                                               const CollectiveRequest& request) {
-  const std::tuple key{draft.algorithm, draft.tuning, request.elements};
+  const std::tuple key{draft.algorithm, draft.tuning, message_bytes(request).value};
   const auto known = programs_.find(key);
   if (known != programs_.end()) return known->second;
   return programs_.emplace(key, build(*draft.algorithm, machine_, request, draft.tuning, &routes_))

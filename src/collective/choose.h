@@ -155,7 +155,7 @@ class CollectivePlanner {
   Settings settings_;
   HopRates rates_;
   Routes routes_;
-  /// Of the choice being made, by algorithm, tuning and elements: both executors run the same ones.
+  /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
   std::size_t played_ = 0, played_before_ = 0;  ///< in all; before the choice being made
 };

@@ -5,6 +5,7 @@
 
 #include "collective/choose.h"
 #include "collective/support/ranks.h"
+#include "core/text.h"
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
@@ -69,6 +70,22 @@ TEST(AllToAllV, IsRightForAnyCounts) {
                   .private_memory = random.chance(30),
                   .in_turn = random.chance(30)},
                  {random.between(0, 16)});
+  }
+}
+
+// Blocks are counted in elements where nothing else divides them all.
+TEST(AllToAllV, OfManyTimesOneElementIsChosenAsOfManyElements) {
+  const Machine machine = load_machine("h200x4");
+  for (const Bytes block : {64_MiB, 256_MiB, 16_GiB}) {
+    const std::uint64_t elements = block.value / 4;
+    const std::vector<std::uint64_t> ones(16, 1), all(16, elements);
+    CollectivePlanner planner(machine, {});
+
+    const CollectiveDraft many = planner.choose(request_of(machine, 4, elements, ones)).chosen();
+    const CollectiveDraft one = planner.choose(request_of(machine, 4, 1, all)).chosen();
+
+    EXPECT_EQ(one.tuning.piece, many.tuning.piece) << describe_bytes(block);
+    EXPECT_NEAR(one.predicted / many.predicted, 1, 1e-4) << describe_bytes(block);
   }
 }
 
