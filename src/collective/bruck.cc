@@ -35,8 +35,7 @@ class BruckGather {
 
  private:
   [[nodiscard]] Slice block(int rank, int number, Bytes offset) const {
-    const Bytes part = composer_.request().part();
-    return composer_.output(rank, part * static_cast<std::uint64_t>(number) + offset);
+    return composer_.output(rank, composer_.request().start_of(number) + offset);
   }
 
   // Who has `distance` blocks, its own and those of the ranks before it, sends as many as lack.
@@ -77,9 +76,7 @@ class BruckExchange {
   }
 
  private:
-  [[nodiscard]] Bytes block(int number) const {
-    return composer_.request().part() * static_cast<std::uint64_t>(number);
-  }
+  [[nodiscard]] Bytes block(int number) const { return composer_.request().start_of(number); }
   [[nodiscard]] int at(int rank, int distance) const { return (rank + distance) % ranks_; }
 
   // Where the block that began at rank `origin` with so far to go is now.

@@ -103,8 +103,7 @@ class RankChain {
   }
   [[nodiscard]] Part part(int number) const {
     if (!in_blocks()) return composer_.part(number, parts_);
-    const Bytes bytes = composer_.request().part();
-    return {bytes * static_cast<std::uint64_t>(number), bytes};
+    return {composer_.request().start_of(number), composer_.request().part()};
   }
   [[nodiscard]] Part piece_of(int item, int number) const {
     return composer_.piece(part(number), item / rounds(), pieces_);

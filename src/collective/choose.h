@@ -51,6 +51,8 @@ struct CollectiveOptions {
   /// How long a rank waits for the others to come, where all have to open their memory; none: for a
   /// quarter of what the call takes, and as long as its own GPU has work left.
   std::optional<Seconds> patience = std::nullopt;
+  /// Longer calls of ranks are made in rounds of so much (rounds.h).
+  Bytes at_once = 2_GiB;
 };
 
 /// How ranks of their own await each other in programs of such calls.

@@ -43,13 +43,13 @@ Composer::Composer(const Machine& machine, const CollectiveRequest& request, con
 
 Slice Composer::input(int rank, Bytes offset) const {
   const bool within = request_.in_place && request_.collective == Collective::all_gather;
-  return {rank, within ? offset + request_.part() * static_cast<std::uint64_t>(rank) : offset};
+  return {rank, within ? offset + request_.start_of(rank) : offset};
 }
 
 Slice Composer::output(int rank, Bytes offset) const {
   if (!request_.in_place) return {ranks() + rank, offset};
   const bool within = request_.collective == Collective::reduce_scatter;
-  return {rank, within ? offset + request_.part() * static_cast<std::uint64_t>(rank) : offset};
+  return {rank, within ? offset + request_.start_of(rank) : offset};
 }
 
 Slice Composer::slot(int from, int to, Bytes bytes) {

@@ -31,8 +31,7 @@ class Flat {
  private:
   [[nodiscard]] Part part(int rank) const {
     if (collective_ != Collective::reduce_scatter) return composer_.part(rank, ranks_);
-    const Bytes bytes = composer_.request().part();
-    return {bytes * static_cast<std::uint64_t>(rank), bytes};
+    return {composer_.request().start_of(rank), composer_.request().part()};
   }
   [[nodiscard]] Part piece_of(int rank, int piece) const {
     return composer_.piece(part(rank), piece, pieces_);

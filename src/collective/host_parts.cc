@@ -50,9 +50,7 @@ Part HostParts::piece_of(const Part& part, int piece) const {
   return part_of(part, piece, pieces_, request_.element());
 }
 
-Bytes HostParts::start_of(int rank) const {
-  return request_.part() * static_cast<std::uint64_t>(rank);
-}
+Bytes HostParts::start_of(int rank) const { return request_.start_of(rank); }
 
 Part HostParts::part(int rank, int piece) const {
   const Part own = piece_of({{}, request_.part()}, piece);

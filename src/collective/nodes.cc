@@ -151,8 +151,7 @@ class ReduceScatterOfNodes : NodeStages {
   }
   // In the inputs, what a rank shall have.
   [[nodiscard]] Part part_for(int rank, const Part& piece) const {
-    return {composer_.request().part() * static_cast<std::uint64_t>(rank) + piece.offset,
-            piece.bytes};
+    return {composer_.request().start_of(rank) + piece.offset, piece.bytes};
   }
 
   void keep_own() {

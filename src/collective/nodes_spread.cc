@@ -27,8 +27,7 @@ class AllGatherOfNodes : NodeStages {
   }
   // What `of` has given, in the output of `at`.
   [[nodiscard]] Slice block_at(int at, int of, Bytes offset) const {
-    return composer_.output(at,
-                            composer_.request().part() * static_cast<std::uint64_t>(of) + offset);
+    return composer_.output(at, composer_.request().start_of(of) + offset);
   }
 
   void give_between_nodes(const Part& piece) {

@@ -9,8 +9,8 @@ namespace polypath {
 namespace {
 
 Mail mail_of(const CollectiveRequest& request) {
-  const Bytes part = request.part();
-  const Bytes all = part * static_cast<std::uint64_t>(request.size());
+  const Bytes part = request.part(), stride = request.start_of(1);
+  const Bytes all = request.start_of(request.size() - 1) + part;
   const MailUse use = reduces(request.collective) ? MailUse::reduce : MailUse::store;
   const Mail to_all{.use = use, .message = part, .end = part, .same_for_all = true};
   Mail mail = to_all;
@@ -18,11 +18,11 @@ Mail mail_of(const CollectiveRequest& request) {
     case Collective::all_reduce: break;
     case Collective::reduce: mail.receiver = request.root; break;
     case Collective::broadcast: mail.sender = request.root; break;
-    case Collective::all_gather: mail.stride = part, mail.end = all; break;
+    case Collective::all_gather: mail.stride = stride, mail.end = all; break;
     case Collective::reduce_scatter:
     case Collective::all_to_all:
     case Collective::all_to_all_v:
-      mail.stride = part, mail.end = all, mail.same_for_all = false;
+      mail.stride = stride, mail.end = all, mail.same_for_all = false;
       break;
   }
   return mail;

@@ -13,6 +13,7 @@
 #include "collective/ending.h"
 #include "collective/patience.h"
 #include "collective/rank_trial.h"
+#include "collective/rounds.h"
 #include "collective/tuning.h"
 #include "communicator/terms.h"
 #include "core/error.h"
@@ -216,15 +217,37 @@ void RankCollectives::prepare(const CollectiveCall& call) {
   const Kind kind = kind_of(call);
   if (ready_.find(kind) != nullptr) return;
   check_call(machine_, request_of(kind));
-  if (!stays_at_home(call)) for_all([&] { (void)ready(kind); });
+  if (stays_at_home(call)) return;
+  const std::vector<CollectiveCall> all = rounds(call, kind);
+  if (all.size() == 1) return for_all([&] { (void)ready(kind); });
+  // The first one last: of very many programs those that were made first are forgotten.
+  for (auto round = all.rbegin(); round != all.rend(); ++round) prepare(*round);
 }
 
-const CollectiveDraft& RankCollectives::chosen(const CollectiveCall& call) const {
-  const Ready* const made = ready_.find(kind_of(call));
+CollectiveDraft RankCollectives::chosen(const CollectiveCall& call) const {
+  const Kind kind = kind_of(call);
+  const Kind first = kind_of(rounds(call, kind).front());
+  const Ready* const made = ready_.find(first);
   if (made == nullptr)
     fail(ErrorCode::invalid_argument, "nothing has been chosen for such a call",
          "it was never prepared", "Prepare or run it first.");
-  return made->open.program ? made->open.draft : made->usual.draft;
+  CollectiveDraft draft = made->open.program ? made->open.draft : made->usual.draft;
+  draft.predicted = draft.predicted * (message_bytes(request_of(kind)).real() /
+                                       message_bytes(request_of(first)).real());
+  return draft;
+}
+
+std::vector<CollectiveCall> RankCollectives::rounds(const CollectiveCall& call,
+                                                    const Kind& kind) const {
+  return rounds_of(call, request_of(kind), options_.at_once);
+}
+
+// All but the last one have one program, but for all_to_all_v: that of the last one is there before
+// the first one runs, so that either all rounds are refused or none.
+void RankCollectives::run_in_rounds(const std::vector<CollectiveCall>& rounds,
+                                    StreamHandle stream) {
+  if (!driver_.is_capturing(stream)) prepare(rounds.back());
+  for (const CollectiveCall& round : rounds) run(round, stream);
 }
 
 // `enqueue` returns the number of its run.
@@ -281,8 +304,10 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const Ready* const found = ready_.find(kind);
   if (found == nullptr) check_call(machine_, request_of(kind));
   check_memory(call, kind);
-  const bool captured = driver_.is_capturing(stream);
   const bool at_home = found == nullptr && stays_at_home(call);
+  if (found == nullptr && !at_home)
+    if (const auto all = rounds(call, kind); all.size() > 1) return run_in_rounds(all, stream);
+  const bool captured = driver_.is_capturing(stream);
   if (captured && found == nullptr && !at_home) fail_to_capture();
   enqueue(found == nullptr ? record_of(kind) : found->record, captured, [&] {
     return at_home ? copy_at_home(call, kind, stream, captured)

@@ -17,28 +17,13 @@
 #include <thread>
 
 #include "collective/bounded_map.h"
+#include "collective/call.h"
 #include "collective/choose.h"
 #include "collective/open_memory.h"
 #include "collective/rank_run.h"
 #include "communicator/communicator.h"
 
 namespace polypath {
-
-/// One rank's call: what it gives and where it gets the result. In place where the result's part
-/// that is this rank's is what it gives, as request.h says; all ranks are then. Of `reduce` the
-/// output counts at the root only, of `broadcast` the input there and elsewhere the output.
-struct CollectiveCall {
-  Collective collective = Collective::all_reduce;
-  Reduction reduction = {};  ///< its type is that of the elements in any case
-  int root = 0;
-  std::uint64_t elements = 0;  ///< as CollectiveRequest has them
-  Address input = {};
-  Address output = {};
-  /// Of all_to_all_v, the same at all ranks. Who has nothing to give or to get has no address, so
-  /// that it is in place where this says so.
-  std::vector<std::uint64_t> counts = {};
-  bool in_place = false;
-};
 
 class RepeatedCall;
 
@@ -100,8 +85,9 @@ class RankCollectives {
   /// True if such a call is a copy within this rank at most: one rank, no elements, or nothing that
   /// goes to another rank.
   [[nodiscard]] bool stays_at_home(const CollectiveCall& call) const;
-  /// What was chosen for a call that is prepared and does not stay at home.
-  [[nodiscard]] const CollectiveDraft& chosen(const CollectiveCall& call) const;
+  /// What was chosen for a call that is prepared and does not stay at home; of one in rounds for
+  /// the first one, and the time of all.
+  [[nodiscard]] CollectiveDraft chosen(const CollectiveCall& call) const;
   /// How many calls have been made in memory that all ranks have opened to each other.
   [[nodiscard]] std::uint64_t open_calls() const { return open_calls_; }
   /// Of the threads that call it, not of streams.
@@ -122,6 +108,8 @@ class RankCollectives {
     std::uint64_t elements;
     bool in_place;
     std::vector<std::uint64_t> counts;
+    std::uint64_t pitch;
+    std::vector<std::uint64_t> sent_at, received_at;
     auto operator<=>(const Kind&) const = default;
   };
   struct Way {
@@ -155,6 +143,9 @@ class RankCollectives {
   [[nodiscard]] Way make_way(const CollectiveRequest& request, const CollectiveOptions& options);
   [[nodiscard]] bool may_open(const CollectiveRequest& request) const;
   [[nodiscard]] CollectiveOptions open_options(const CollectiveDraft& usual) const;
+  [[nodiscard]] std::vector<CollectiveCall> rounds(const CollectiveCall& call,
+                                                   const Kind& kind) const;
+  void run_in_rounds(const std::vector<CollectiveCall>& rounds, StreamHandle stream);
   const Ready& ready(const Kind& kind);
   [[nodiscard]] Ready make_ready(const Kind& kind);
   const RankProgram& barrier_program();

@@ -15,11 +15,17 @@ bool averages(const CollectiveCall& call) {
   return reduces(call.collective) && call.reduction.operation == ReduceOperator::average;
 }
 
+std::uint64_t digest_of(std::initializer_list<std::vector<std::uint64_t>> numbers) {
+  Hash hash;
+  for (const auto& each : numbers) hash.add(each.data(), each.size() * sizeof(std::uint64_t));
+  return hash.value();
+}
+
 }  // namespace
 
 bool RankCollectives::is_in_place(const CollectiveCall& call) const {
-  const Bytes own =
-      bytes_of(call.reduction.type) * call.elements * static_cast<std::uint64_t>(rank());
+  const Bytes own = bytes_of(call.reduction.type) * std::max(call.elements, call.pitch) *
+                    static_cast<std::uint64_t>(rank());
   switch (call.collective) {
     case Collective::all_gather: return call.input == call.output + own;
     case Collective::reduce_scatter: return call.output == call.input + own;
@@ -41,7 +47,10 @@ RankCollectives::Kind RankCollectives::kind_of(const CollectiveCall& call) const
           .elements = call.elements,
           .in_place = call.elements > 0 && is_in_place(call),
           .counts = call.collective == Collective::all_to_all_v ? call.counts
-                                                                : std::vector<std::uint64_t>{}};
+                                                                : std::vector<std::uint64_t>{},
+          .pitch = call.pitch,
+          .sent_at = call.sent_at,
+          .received_at = call.received_at};
 }
 
 CollectiveRequest RankCollectives::request_of(const Kind& kind) const {
@@ -51,18 +60,20 @@ CollectiveRequest RankCollectives::request_of(const Kind& kind) const {
           .reduction = {kind.operation, kind.type, kind.averaged},
           .root = kind.root,
           .in_place = kind.in_place,
-          .counts = kind.counts};
+          .counts = kind.counts,
+          .pitch = kind.pitch,
+          .sent_at = kind.sent_at,
+          .received_at = kind.received_at};
 }
 
 CallRecord RankCollectives::record_of(const Kind& kind) const {
-  return {
-      .operation = name_of(kind.collective),
-      .type = name_of(kind.type),
-      .reduction = reduces(kind.collective) ? name_of(kind.operation) : "",
-      .count = kind.elements,
-      .digest = Hash().add(kind.counts.data(), kind.counts.size() * sizeof(std::uint64_t)).value(),
-      .root = has_root(kind.collective) ? kind.root : -1,
-      .in_place = kind.in_place ? 1 : 0};
+  return {.operation = name_of(kind.collective),
+          .type = name_of(kind.type),
+          .reduction = reduces(kind.collective) ? name_of(kind.operation) : "",
+          .count = std::max(kind.elements, kind.pitch),
+          .digest = digest_of({kind.counts, kind.sent_at, kind.received_at}),
+          .root = has_root(kind.collective) ? kind.root : -1,
+          .in_place = kind.in_place ? 1 : 0};
 }
 
 // The ranks' inputs and then their outputs, or their one memory each; of others nothing is known.

@@ -114,6 +114,10 @@ std::string plain_name(std::string_view name) {
   return plain;
 }
 
+std::size_t pair_of(const CollectiveRequest& request, int from, int to) {
+  return static_cast<std::size_t>(from) * request.ranks.size() + static_cast<std::size_t>(to);
+}
+
 bool has_parts_in(Collective collective) {
   return collective == Collective::reduce_scatter || collective == Collective::all_to_all;
 }
@@ -127,10 +131,14 @@ Bytes all_parts(const CollectiveRequest& request) {
 }
 
 Bytes all_sent(const CollectiveRequest& request, int rank) {
-  return block_sent(request, rank, request.size() - 1).end();
+  Bytes all;
+  for (int to = 0; to < request.size(); ++to) all += request.block(rank, to);
+  return all;
 }
 Bytes all_received(const CollectiveRequest& request, int rank) {
-  return block_received(request, request.size() - 1, rank).end();
+  Bytes all;
+  for (int from = 0; from < request.size(); ++from) all += request.block(from, rank);
+  return all;
 }
 
 // What the busiest rank exchanges with others.
@@ -244,20 +252,30 @@ bool has_root(Collective collective) {
   return collective == Collective::reduce || collective == Collective::broadcast;
 }
 
+Bytes CollectiveRequest::start_of(int rank) const {
+  return element() * (pitch > 0 ? pitch : elements) * static_cast<std::uint64_t>(rank);
+}
+
 Bytes CollectiveRequest::block(int from, int to) const {
-  if (counts.empty()) return part();
-  return part() *
-         counts[static_cast<std::size_t>(from) * ranks.size() + static_cast<std::size_t>(to)];
+  return counts.empty() ? part() : part() * counts[pair_of(*this, from, to)];
 }
 
 Part block_sent(const CollectiveRequest& request, int from, int to) {
-  Part part{{}, request.block(from, to)};
+  Part part{request.start_of(to), request.block(from, to)};
+  if (request.counts.empty()) return part;
+  if (!request.sent_at.empty())
+    return {request.part() * request.sent_at[pair_of(request, from, to)], part.bytes};
+  part.offset = {};
   for (int other = 0; other < to; ++other) part.offset += request.block(from, other);
   return part;
 }
 
 Part block_received(const CollectiveRequest& request, int from, int to) {
-  Part part{{}, request.block(from, to)};
+  Part part{request.start_of(from), request.block(from, to)};
+  if (request.counts.empty()) return part;
+  if (!request.received_at.empty())
+    return {request.part() * request.received_at[pair_of(request, from, to)], part.bytes};
+  part.offset = {};
   for (int other = 0; other < from; ++other) part.offset += request.block(other, to);
   return part;
 }

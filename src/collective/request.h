@@ -76,11 +76,19 @@ struct CollectiveRequest {
   bool in_place = false;
   /// cᵢⱼ of all_to_all_v, rank i's counts one after another; may be 0. None: all are 1.
   std::vector<std::uint64_t> counts = {};
+  /// Elements from the begin of one rank's part to that of the next one's, where there are others
+  /// between them (rounds.h). 0: E, the parts are side by side.
+  std::uint64_t pitch = 0;
+  /// Where the blocks of all_to_all_v begin, in the order of the counts and in E elements: in the
+  /// input of rank i, in the output of rank j. None: they are side by side.
+  std::vector<std::uint64_t> sent_at = {}, received_at = {};
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
   [[nodiscard]] Bytes element() const { return bytes_of(reduction.type); }
   /// Of E elements.
   [[nodiscard]] Bytes part() const { return element() * elements; }
+  /// Where rank r's part begins in a memory of all parts.
+  [[nodiscard]] Bytes start_of(int rank) const;
   /// cᵢⱼ·E elements.
   [[nodiscard]] Bytes block(int from, int to) const;
 };

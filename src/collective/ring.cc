@@ -41,9 +41,8 @@ class AroundRing {
   [[nodiscard]] bool in_blocks() const { return collective_ != Collective::all_reduce; }
   [[nodiscard]] int rank_at(int number) const { return ((number % ranks_) + ranks_) % ranks_; }
   [[nodiscard]] Part part(int rank) const {
-    const Bytes bytes = composer_.request().part();
-    return in_blocks() ? Part{bytes * static_cast<std::uint64_t>(rank), bytes}
-                       : composer_.part(rank, ranks_);
+    if (!in_blocks()) return composer_.part(rank, ranks_);
+    return {composer_.request().start_of(rank), composer_.request().part()};
   }
   [[nodiscard]] Part piece_of(int part_number, int piece) const {
     return composer_.piece(part(part_number), piece, pieces_);

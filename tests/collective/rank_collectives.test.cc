@@ -208,6 +208,78 @@ TEST_F(RankedCollectives, SendFromOneToAnother) {
   EXPECT_TRUE(buffers.right());
 }
 
+// Long calls in rounds: three of 50 021 elements, the last of which is shorter, or parts of blocks.
+class CollectivesInRounds : public RankedCollectives,
+                            public testing::WithParamInterface<const char*> {
+ protected:
+  CollectivesInRounds() : RankedCollectives(GetParam()) {}
+
+  CollectiveRequest long_request(Collective collective, bool in_place) const {
+    CollectiveRequest request = request_of(collective, 50'021);
+    request.in_place = in_place;
+    if (collective != Collective::all_to_all_v) return request;
+    request.elements = 3;
+    request.counts = {0, 50'000, 1, 7, 50'000, 9, 0, 2, 1, 0, 0, 30'000, 7, 2, 30'000, 11};
+    return request;
+  }
+  static Bytes round_of(const CollectiveRequest& request) {
+    return {message_bytes(request).value / 3 + 1};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Machines, CollectivesInRounds,
+                         testing::Values("h200x4", "beluga", "nop2p4"));
+
+TEST_P(CollectivesInRounds, AreRightByEachAlgorithm) {
+  for (const Collective collective : all_collectives())
+    for (const bool in_place : {false, true}) {
+      const CollectiveRequest request = long_request(collective, in_place);
+      RankBuffers buffers(driver_, request);
+      for (const Algorithm& algorithm : algorithms()) {
+        if (!algorithm.does(driver_.machine(), request)) continue;
+        SCOPED_TRACE(testing::Message() << name_of(collective) << " by " << algorithm.name
+                                        << (in_place ? ", in place" : ""));
+        buffers.fill();
+
+        std::atomic<int> refused = 0;
+        on_ranks([&](const Rank& rank) {
+          rank.collectives.choose_from(
+              {.algorithms = {algorithm.name}, .at_once = round_of(request)});
+          try {
+            rank.collectives.run(call_of(request, buffers, rank.number), rank.stream);
+          } catch (const RefusedByAll&) {
+            ++refused;
+          }
+          rank.collectives.barrier();
+          driver_.synchronize(rank.stream);
+        });
+
+        if (refused == 0) EXPECT_TRUE(buffers.right());
+        else EXPECT_EQ(refused, kRanks);
+      }
+    }
+  EXPECT_THAT(driver_.violations(), IsEmpty());
+}
+
+// 64 GiB, in a second if each rank made the program of all.
+TEST_P(CollectivesInRounds, HaveProgramsOfOneRoundAndOfTheLast) {
+  for (const Collective collective : all_collectives()) {
+    if (collective == Collective::all_to_all_v) continue;
+    const CollectiveRequest request =
+        with_message(request_of(collective, 1), {Bytes{64_GiB}.value + 4096});
+    SCOPED_TRACE(name_of(collective));
+
+    on_ranks([&](const Rank& rank) {
+      rank.collectives.prepare({.collective = collective,
+                                .root = 1,
+                                .elements = request.elements,
+                                .input = Address{1},
+                                .output = Address{2}});
+
+      EXPECT_LE(rank.collectives.kinds(), 2U);
+    });
+  }
+}
+
 TEST_F(RankedCollectives, RefuseCountsThatAreNotTheSameEverywhere) {
   CollectiveRequest request = request_of(Collective::all_to_all_v, 10);
   request.counts.assign(kRanks * kRanks, 1);
