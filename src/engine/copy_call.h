@@ -77,6 +77,9 @@ struct CopyResult {
   Means means = Means::native;
   /// The engine has made the native copy although the caller would have, because it was timed.
   bool made_here = false;
+  /// What the obstacle has cost, if it is known: the native time less that over several paths, as
+  /// both are predicted, of this copy and of those like it that did not ask (CopyCall::unasked).
+  Seconds missed = {};
 };
 
 /// Part of a transfer may be queued, and cannot be waited for.

@@ -93,6 +93,16 @@ void Engine::native_copy(const Decision& decision, NativeCopyBy maker) {
   if (timed) decision.measurement->watch.stop(call.stream);
 }
 
+namespace {
+
+Seconds missed_by(const Decision& decision) {
+  if (!decision.plan) return {};
+  const Seconds gain = decision.plan->native_predicted - decision.plan->predicted;
+  return std::max(gain, Seconds{}) * (1.0 + decision.call.unasked);
+}
+
+}  // namespace
+
 // By plan; native, if that is the plan or something is in the way: then nothing is queued.
 CopyResult Engine::attempt(const Decision& decision) {
   const PlanPointer& plan = decision.plan;
@@ -100,9 +110,10 @@ CopyResult Engine::attempt(const Decision& decision) {
   Executor executor = by_paths ? executor_for(decision) : Executor::native;
   if (plan && !decision.recalled && logs(LogLevel::debug))
     log(LogLevel::debug, describe(machine_, *plan, executor));
-  if (!by_paths) return {.plan = plan, .obstacle = decision.obstacle};
-  const Obstacle obstacle = run(decision, executor);
-  if (obstacle != Obstacle::none) return {.obstacle = obstacle};
+  if (!by_paths && decision.obstacle == Obstacle::none) return {.plan = plan};
+  const Obstacle obstacle = by_paths ? run(decision, executor) : decision.obstacle;
+  if (obstacle != Obstacle::none)
+    return {.plan = by_paths ? nullptr : plan, .obstacle = obstacle, .missed = missed_by(decision)};
   return {.executor = executor, .plan = plan, .means = Means::paths};
 }
 

@@ -25,7 +25,10 @@ Seconds windows_cost(const DriverBehaviour& driver, const Settings& settings) {
 // Through windows, if that was decided and they are there.
 CopyResult Engine::attempt_windows(const Decision& decision) {
   if (decision.means != Means::windows) return {};
-  if (!has_windows(decision)) return {.obstacle = Obstacle::preparing};
+  if (!has_windows(decision))
+    return {.obstacle = Obstacle::preparing,
+            .missed = gain_by_windows(machine_.driver, decision.call.bytes, decision.ends) *
+                      (1.0 + decision.call.unasked)};
   std::optional<PageableCopies::Copied> done = pageable_.copy(decision.call, decision.ends);
   if (!done) return {.obstacle = Obstacle::failed};
   note_pageable(decision, PageableWay::windows, done->took + last_window_in(decision));

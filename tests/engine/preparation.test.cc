@@ -103,6 +103,23 @@ TEST_F(Preparation, BeginsAtOnceIfItCostsNothing) {
   expect_all_is_right();
 }
 
+// Once a plan is known: by the copy that asks, and by those like it before it that did not.
+TEST_F(Preparation, SaysWhatIsMissedMeanwhile) {
+  start(prepared_after(1'000'000'000));
+  const auto missed = [&](int unasked) {
+    const Seconds seconds = copy(unasked).missed;
+    rig_->synchronize();
+    return seconds;
+  };
+  while (missed(0) == Seconds{}) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+
+  const Seconds once = missed(0), four_times = missed(3);
+
+  EXPECT_LE(once, plan()->native_predicted - plan()->predicted);
+  EXPECT_DOUBLE_EQ(four_times.value, 4 * once.value);
+  expect_all_is_right();
+}
+
 // The copies would gain more than a tenth of their time: so that is what counts.
 TEST_F(Preparation, BeginsWhenCopiesHaveTakenTenTimesWhatItMayCost) {
   start(prepared_after(5000));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schema_parts import COUNT, EXECUTOR, RATE, SHARE, TEXT, TIME, VIA, Schema, list_of, record
+from schema_parts import COUNT, DURATION, EXECUTOR, RATE, SHARE, TEXT, TIME, VIA, Schema, list_of, record
 
 PLANNED: dict[str, Schema] = {
     "source": TEXT,
@@ -114,7 +114,14 @@ MACHINES = record(
     machines=list_of(record(name=TEXT, description=TEXT, gpus=COUNT, hosts=COUNT)),
 )
 
-FOUND = record(text=TEXT, accelerated={"type": "boolean"}, calls=COUNT, bytes=COUNT)
+FOUND = record(
+    text=TEXT,
+    accelerated={"type": "boolean"},
+    calls=COUNT,
+    bytes=COUNT,
+    large_bytes=COUNT,
+    missed_seconds=DURATION,
+)
 RUN = record(
     schema={"const": "polypath.run/1"},
     command=list_of(TEXT),
@@ -133,6 +140,9 @@ RUN = record(
             outcomes=list_of(FOUND, least=0),
             accelerated_calls=COUNT,
             accelerated_bytes=COUNT,
+            accelerated_large_bytes=COUNT,
+            large_bytes=COUNT,
+            missed_seconds=DURATION,
             calls=COUNT,
             bytes=COUNT,
         ),

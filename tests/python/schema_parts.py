@@ -10,6 +10,7 @@ TEXT: Schema = {"type": "string", "minLength": 1}
 TIME: Schema = {"type": "number", "exclusiveMinimum": 0}
 RATE: Schema = {"type": "number", "exclusiveMinimum": 0}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+DURATION: Schema = {"type": "number", "minimum": 0}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 EXECUTOR: Schema = {"enum": ["native", "stream", "graph", "windows"]}
 VIA: Schema = {"type": "string", "pattern": "^(direct|[a-z][a-z0-9_]*)$"}

@@ -19,7 +19,7 @@ _TOKEN_BYTES = 32
 _HEAD = struct.Struct("=4I")  # outcomes, how many of them are accelerated, entries, their bytes
 _TEXT_BYTES = 96
 _PROCESS = struct.Struct("=64s64s128sQ")
-_COUNT = struct.Struct("=2Q")  # calls, bytes
+_COUNT = struct.Struct("=4Q")  # calls, bytes, those of large copies, missed nanoseconds
 
 
 class Counts:
@@ -79,8 +79,15 @@ def _process(owner: int, entry: bytes, texts: list[str], accelerated: int) -> di
         "complete": False,
         "why_off": _text(why_off),
         "outcomes": [
-            {"text": text, "accelerated": at < accelerated, "calls": calls, "bytes": size}
-            for at, (text, (calls, size)) in enumerate(zip(texts, counted))
+            {
+                "text": text,
+                "accelerated": at < accelerated,
+                "calls": calls,
+                "bytes": size,
+                "large_bytes": large,
+                "missed_seconds": missed * 1e-9,
+            }
+            for at, (text, (calls, size, large, missed)) in enumerate(zip(texts, counted))
             if calls
         ],
     }

@@ -13,7 +13,7 @@ from polypath.cli.run_counts import Counts
 from polypath.cli.sentences import Sentence
 from polypath.cli.supervised_run import shell_status
 from polypath.cli.tables import new_table
-from polypath.cli.units import size_text
+from polypath.cli.units import size_text, time_text
 from polypath.launching import Launch
 
 
@@ -39,10 +39,13 @@ def _order(process: Document) -> tuple[int, str, int]:
     return (int(rank) if rank.isdigit() else 1 << 31, process["host"], process["process"])
 
 
-def _sums(process: Document) -> dict[str, int]:
-    sums = dict.fromkeys(("accelerated_calls", "accelerated_bytes", "calls", "bytes"), 0)
+def _sums(process: Document) -> dict[str, float]:
+    counts = ("calls", "bytes", "large_bytes")
+    sums: dict[str, float] = dict.fromkeys((f"accelerated_{what}" for what in counts), 0)
+    sums |= dict.fromkeys((*counts, "missed_seconds"), 0)
     for outcome in process["outcomes"]:
-        for what in ("calls", "bytes"):
+        sums["missed_seconds"] += outcome["missed_seconds"]
+        for what in counts:
             sums[what] += outcome[what]
             sums[f"accelerated_{what}"] += outcome[what] if outcome["accelerated"] else 0
     return sums
@@ -50,20 +53,34 @@ def _sums(process: Document) -> dict[str, int]:
 
 def report_table(report: Document) -> Table:
     """Return a row for each process that had a driver or made copies."""
-    numbers = ("rank", "process", "accelerated", "of copies", "bytes")
+    numbers = ("rank", "process", "copies", "bytes", "large ones", "missed")
     table = new_table("rank", "process", "program", *numbers[2:], "mostly", right=numbers)
     for process in _in_use(report):
-        most = max(process["outcomes"], key=lambda outcome: outcome["bytes"], default=None)
         table.add_row(
             process["rank"] or "-",
             str(process["process"]),
             process["program"],
-            str(process["accelerated_calls"]),
             str(process["calls"]),
             size_text(process["bytes"]),
-            Sentence(most["text"] if most else "loaded, 0 copies"),
+            _coverage(process),
+            time_text(process["missed_seconds"]) if process["missed_seconds"] else "-",
+            Sentence(_main_reason(process)),
         )
     return table
+
+
+def _coverage(process: Document) -> str:
+    """Say how much of its large copies was accelerated."""
+    if not process["large_bytes"]:
+        return "-"
+    return f"{process['accelerated_large_bytes'] / process['large_bytes']:.0%}"
+
+
+def _main_reason(process: Document) -> str:
+    """Say by what most time was missed; if none was, what became of most bytes."""
+    what = "missed_seconds" if process["missed_seconds"] else "bytes"
+    most = max(process["outcomes"], key=lambda outcome: outcome[what], default=None)
+    return most["text"] if most else "loaded, 0 copies"
 
 
 def rest_text(report: Document) -> str:

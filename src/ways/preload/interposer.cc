@@ -103,9 +103,9 @@ std::optional<Outcome> Interposer::consider(const Asked& asked, Bytes bytes) noe
   const Busy guard;
   if (!begun_.load(std::memory_order_acquire)) begin();
   if (passes_at_once(bytes)) return std::nullopt;
-  const Outcome outcome = decide(asked);
-  tally_.count(outcome, bytes);
-  return outcome;
+  const Fate fate = decide(asked);
+  tally_.count(fate, bytes);
+  return fate.outcome;
 }
 
 std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked,
@@ -144,7 +144,7 @@ std::optional<TracedCopy> Interposer::begin_traced(const ProgramCopy& asked,
 }
 
 template <class Asked>
-Outcome Interposer::decide(const Asked& asked) noexcept {
+Fate Interposer::decide(const Asked& asked) noexcept {
   if (is_off()) return Outcome::off;
   if (session_.load(std::memory_order_acquire) == nullptr && !starting_.load())
     start(hurries(asked));

@@ -92,7 +92,7 @@ class Interposer {
   [[nodiscard]] std::optional<TracedCopy> begin_traced(const ProgramCopy& asked,
                                                        Outcome outcome) noexcept;
   template <class Asked>
-  [[nodiscard]] Outcome decide(const Asked& asked) noexcept;
+  [[nodiscard]] Fate decide(const Asked& asked) noexcept;
   void turn_off(const char* why) noexcept;
   void complain(const std::string& problem, const char* why_off) noexcept;
   void stop_preparing() noexcept;

@@ -23,19 +23,10 @@ const char* text_of(Outcome outcome) {
   return "";
 }
 
-std::uint64_t Tally::calls(Outcome outcome) const {
-  return (*counts_.load())[static_cast<std::size_t>(outcome)].calls.load(std::memory_order_relaxed);
-}
-
-Bytes Tally::bytes(Outcome outcome) const {
-  return {
-      (*counts_.load())[static_cast<std::size_t>(outcome)].bytes.load(std::memory_order_relaxed)};
-}
-
 void Tally::clear() {
   for (Count& entry : *counts_.load()) {
-    entry.calls.store(0, std::memory_order_relaxed);
-    entry.bytes.store(0, std::memory_order_relaxed);
+    for (auto* each : {&entry.calls, &entry.bytes, &entry.large_bytes, &entry.missed})
+      each->store(0, std::memory_order_relaxed);
   }
 }
 

@@ -53,6 +53,18 @@ constexpr std::size_t kAccelerated = static_cast<std::size_t>(Outcome::windows) 
 /// The copy has been made; the program's own call is not needed any more.
 constexpr bool is_made(Outcome outcome) { return outcome <= Outcome::compared; }
 
+/// What became of a copy, and what that cost where it is known (CopyResult::missed).
+struct Fate {
+  Fate(Outcome became, Seconds lost = {})  // NOLINT(google-explicit-constructor)
+      : outcome(became), missed(lost) {}
+
+  Outcome outcome;
+  Seconds missed;
+};
+
+/// Copies that the report's coverage is of.
+inline constexpr Bytes kLarge = 2_MiB;
+
 /// The words of the table.
 const char* text_of(Outcome outcome);
 
@@ -62,6 +74,8 @@ class Tally {
   struct Count {
     std::atomic<std::uint64_t> calls{0};
     std::atomic<std::uint64_t> bytes{0};
+    std::atomic<std::uint64_t> large_bytes{0};  ///< of copies of kLarge or more
+    std::atomic<std::uint64_t> missed{0};       ///< nanoseconds
   };
   using Counts = std::array<Count, kOutcomes>;
 
@@ -71,13 +85,22 @@ class Tally {
 
   /// From here on counts in memory of somebody else, from what is there on; null: in its own.
   void count_in(Counts* counts) { counts_.store(counts == nullptr ? &own_ : counts); }
-  void count(Outcome outcome, Bytes bytes) {
-    Count& entry = (*counts_.load(std::memory_order_relaxed))[static_cast<std::size_t>(outcome)];
+  void count(const Fate& fate, Bytes bytes) {
+    Count& entry =
+        (*counts_.load(std::memory_order_relaxed))[static_cast<std::size_t>(fate.outcome)];
     entry.calls.fetch_add(1, std::memory_order_relaxed);
     entry.bytes.fetch_add(bytes.value, std::memory_order_relaxed);
+    if (bytes >= kLarge) entry.large_bytes.fetch_add(bytes.value, std::memory_order_relaxed);
+    if (fate.missed.value > 0)
+      entry.missed.fetch_add(static_cast<std::uint64_t>(fate.missed.value * 1e9),
+                             std::memory_order_relaxed);
   }
-  [[nodiscard]] std::uint64_t calls(Outcome outcome) const;
-  [[nodiscard]] Bytes bytes(Outcome outcome) const;
+  [[nodiscard]] std::uint64_t calls(Outcome outcome) const { return count_of(outcome).calls; }
+  [[nodiscard]] Bytes bytes(Outcome outcome) const { return {count_of(outcome).bytes}; }
+  [[nodiscard]] Bytes large_bytes(Outcome outcome) const { return {count_of(outcome).large_bytes}; }
+  [[nodiscard]] Seconds missed(Outcome outcome) const {
+    return Seconds{static_cast<double>(count_of(outcome).missed) * 1e-9};
+  }
   /// Everything from zero again: for a forked child.
   void clear();
   /// A short table of what happened at all, its lines starting with "polypath: "; `why_off` is said
@@ -86,6 +109,10 @@ class Tally {
                                   const std::string& rank = {}) const;
 
  private:
+  [[nodiscard]] const Count& count_of(Outcome outcome) const {
+    return (*counts_.load())[static_cast<std::size_t>(outcome)];
+  }
+
   Counts own_;
   std::atomic<Counts*> counts_{&own_};
 };

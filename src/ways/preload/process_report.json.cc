@@ -44,7 +44,9 @@ Json outcomes_of(const Tally& tally) {
     outcomes.push_back({{"text", text_of(outcome)},
                         {"accelerated", i < kAccelerated},
                         {"calls", tally.calls(outcome)},
-                        {"bytes", tally.bytes(outcome).value}});
+                        {"bytes", tally.bytes(outcome).value},
+                        {"large_bytes", tally.large_bytes(outcome).value},
+                        {"missed_seconds", tally.missed(outcome).value}});
   }
   return outcomes;
 }

@@ -120,22 +120,22 @@ void Session::stop_preparing() noexcept {
   engine_.stop_preparing();
 }
 
-Outcome Session::copy(const ProgramCopy& asked) {
+Fate Session::copy(const ProgramCopy& asked) {
   const auto recent = recent_.find(asked);
   if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
   const bool settled =
       recent && !recent->call && !recent->is_over([this] { return driver_.now(); });
-  const Outcome outcome = settled ? recent->outcome : find_out(asked, recent ? recent->found : 0);
-  if (uses_staging(outcome)) note_use();
-  return outcome;
+  const Fate fate = settled ? Fate(recent->outcome) : find_out(asked, recent ? recent->found : 0);
+  if (uses_staging(fate.outcome)) note_use();
+  return fate;
 }
 
 // `found`: so often it was found among what is remembered for a while, this time included.
-Outcome Session::find_out(const ProgramCopy& asked, int found) {
+Fate Session::find_out(const ProgramCopy& asked, int found) {
   if (found > 0) recent_.end(asked);
-  const Outcome outcome = decide(asked, std::max(0, found - 1));
-  if (outcome == Outcome::reads_peer) recent_.remember(asked, outcome);
-  return outcome;
+  const Fate fate = decide(asked, std::max(0, found - 1));
+  if (fate.outcome == Outcome::reads_peer) recent_.remember(asked, fate.outcome);
+  return fate;
 }
 
 void Session::remember_preparing(const ProgramCopy& asked, const Ends& ends) {
@@ -158,7 +158,7 @@ bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::Engi
 }
 
 // From what is cheap to know to what is not.
-Outcome Session::decide(const ProgramCopy& asked, int unasked) {
+Fate Session::decide(const ProgramCopy& asked, int unasked) {
   if (executor_ == Executor::native) return Outcome::native;
   if (!driver_.contexts().are_alive()) {
     // The program has reset a GPU unseen: streams, events and rings of ours are gone.
@@ -182,9 +182,9 @@ Outcome Session::decide(const ProgramCopy& asked, int unasked) {
   call.cautious = true;
   call.unasked = unasked;
   Question question{asked, *gpu, ends, engine_.decide(call, ends.for_engine())};
-  const Outcome outcome = carry_out(question);
-  if (outcome == Outcome::preparing) remember_preparing(asked, ends);
-  return outcome;
+  const Fate fate = carry_out(question);
+  if (fate.outcome == Outcome::preparing) remember_preparing(asked, ends);
+  return fate;
 }
 
 CopyCall Session::call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu) {
@@ -202,24 +202,24 @@ PlanOptions Session::options_for(const Ends& ends) const {
   return options;
 }
 
-Outcome Session::carry_out(Question& question) {
+Fate Session::carry_out(Question& question) {
   const auto& [asked, gpu, ends, decision] = question;
   if (decision.means == Means::native) return leave(question);
   if (const auto against = look_at_imports(question)) return *against;
   if (!may_begin(question)) return Outcome::pending;
   if (decision.means == Means::paths)
     question.decision.may_be_held = !waits_for_nobody(question, Patience::none);
-  const Outcome outcome = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
-  if (is_made(outcome)) {
+  const Fate fate = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
+  if (is_made(fate.outcome)) {
     note_queued(question.decision.call, {ends});
     wait_if_blocking(question);
   }
-  return outcome;
+  return fate;
 }
 
 // Natively: by the program's own call, unless the copy is timed. In a stream that may wait for the
 // program it is not: events fill the driver's queue as copies do.
-Outcome Session::leave(Question& question) {
+Fate Session::leave(Question& question) {
   Decision& decision = question.decision;
   if (decision.measurement && !waits_for_nobody(question, Patience::none))
     decision.measurement = nullptr;
@@ -230,7 +230,7 @@ Outcome Session::leave(Question& question) {
     return Outcome::compared;
   }
   if (decision.obstacle == Obstacle::none && !decision.learnt) remember(question.asked, decision);
-  return outcome_of(decision.obstacle);
+  return {outcome_of(decision.obstacle), result.missed};
 }
 
 void Session::wait_if_blocking(const Question& question) {
@@ -306,25 +306,25 @@ bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
   return cuda::functions().stream_query(stream) == cuda::kSuccess;
 }
 
-Outcome Session::enqueue(const Question& question) {
+Fate Session::enqueue(const Question& question) {
   const CopyResult result = engine_.enqueue_or_leave(question.decision);
   if (result.means == Means::windows) return Outcome::windows;
-  if (result.means == Means::native) return outcome_of(result.obstacle);
+  if (result.means == Means::native) return {outcome_of(result.obstacle), result.missed};
   return result.executor == Executor::graph ? Outcome::graphs : Outcome::streams;
 }
 
 // A copy in the legacy default stream between two GPUs starts after everything that either of them
 // has been given before, and what they are given next starts after it.
-Outcome Session::enqueue_in_order(const Question& question) {
+Fate Session::enqueue_in_order(const Question& question) {
   const CopyCall& call = question.decision.call;
   std::vector<PlaceId> others;
   for (const End& end : {question.ends.source, question.ends.destination})
     if (end.is_device() && end.memory.place != question.gpu && may_order_with(end))
       others.push_back(end.memory.place);
   order(call, others, true);
-  const Outcome outcome = enqueue(question);
+  const Fate fate = enqueue(question);
   order(call, others, false);
-  return outcome;
+  return fate;
 }
 
 // The owner of imported memory has its streams in another process. A stream that is captured beside

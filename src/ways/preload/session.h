@@ -39,10 +39,10 @@ class Session {
   /// Makes the copy over several paths, as the program's call would have made it (same place in the
   /// stream, and blocking if that is), if that pays. Any other outcome than the accelerated ones:
   /// nothing has been enqueued, and the program's own call is to be made. Errors as Engine::copy.
-  Outcome copy(const ProgramCopy& asked);
+  Fate copy(const ProgramCopy& asked);
 
   /// The same for a batch, all of it or nothing.
-  Outcome copy(const ProgramBatch& asked);
+  Fate copy(const ProgramBatch& asked);
 
   /// A native copy that the program's own call is about to make is timed, for the trace: `end` it
   /// after that. Nothing where events would be in the way.
@@ -90,15 +90,15 @@ class Session {
   [[nodiscard]] bool is_left_again(const ProgramCopy& asked,
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);
-  [[nodiscard]] Outcome find_out(const ProgramCopy& asked, int found);
-  [[nodiscard]] Outcome decide(const ProgramCopy& asked, int unasked);
+  [[nodiscard]] Fate find_out(const ProgramCopy& asked, int found);
+  [[nodiscard]] Fate decide(const ProgramCopy& asked, int unasked);
   [[nodiscard]] bool go_one_way(const ProgramBatch& asked, std::vector<Ends>& all);
   [[nodiscard]] bool take(const ProgramBatch& asked, const CopyCall& first,
                           const std::vector<Ends>& all);
   [[nodiscard]] CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu);
   [[nodiscard]] PlanOptions options_for(const Ends& ends) const;
-  [[nodiscard]] Outcome carry_out(Question& question);
-  [[nodiscard]] Outcome leave(Question& question);
+  [[nodiscard]] Fate carry_out(Question& question);
+  [[nodiscard]] Fate leave(Question& question);
   void wait_if_blocking(const Question& question);
   void note_queued(const CopyCall& call, const std::vector<Ends>& all);
   void note_use();
@@ -121,8 +121,8 @@ class Session {
   using Missing = std::vector<std::pair<Address, cuda::ContextPointer>>;
   [[nodiscard]] Outcome map_in_background(const Missing& missing);
   [[nodiscard]] std::optional<Outcome> look_at_imports(const Question& question);
-  [[nodiscard]] Outcome enqueue(const Question& question);
-  [[nodiscard]] Outcome enqueue_in_order(const Question& question);
+  [[nodiscard]] Fate enqueue(const Question& question);
+  [[nodiscard]] Fate enqueue_in_order(const Question& question);
   [[nodiscard]] bool may_order_with(const End& end);
   void order(const CopyCall& call, const std::vector<PlaceId>& others, bool before);
   [[nodiscard]] int number_of(PlaceId gpu) const;

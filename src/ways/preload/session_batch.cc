@@ -8,7 +8,7 @@ namespace polypath::preload {
 // From what is cheap to know to what is not: of small copies a batch is the driver's before anybody
 // is asked. The engine looks at the copies again, as it does for
 // whoever asks it; what it takes is large enough for that.
-Outcome Session::copy(const ProgramBatch& asked) {
+Fate Session::copy(const ProgramBatch& asked) {
   if (executor_ == Executor::native || asked.stream == nullptr ||
       asked.bytes() < kNeverPlannedBelow * asked.sizes.size())
     return Outcome::form;

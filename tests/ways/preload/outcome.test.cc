@@ -70,6 +70,18 @@ TEST(Tally, CountsWhereOthersSeeIt) {
   EXPECT_EQ(tally.bytes(Outcome::native), 1_MiB);
 }
 
+TEST(Tally, CountsLargeCopiesAndWhatWasMissed) {
+  Tally tally;
+  tally.count(Outcome::preparing, 1_MiB);
+  tally.count({Outcome::preparing, 30_us}, 2_MiB);
+  tally.count({Outcome::preparing, 20_us}, 4_MiB);
+
+  EXPECT_EQ(tally.bytes(Outcome::preparing), 7_MiB);
+  EXPECT_EQ(tally.large_bytes(Outcome::preparing), 6_MiB);
+  EXPECT_NEAR(tally.missed(Outcome::preparing).value, 50e-6, 2e-9);
+  EXPECT_EQ(tally.missed(Outcome::native), Seconds{});
+}
+
 TEST(Tally, EveryOutcomeHasWordsOfItsOwn) {
   std::set<std::string> texts;
   for (std::size_t i = 0; i < kOutcomes; ++i) texts.insert(text_of(static_cast<Outcome>(i)));
