@@ -99,6 +99,27 @@ def calls_block(folder: Path) -> str:
     return f"{said}\n\n{table(['copy', 'size', 'without', 'with', 'added'], rows)}"
 
 
+def coverage_block(folder: Path) -> str:
+    """Return how much of programs' copies is accelerated, for docs/preload.md."""
+    document = read(folder, "coverage")
+    rows = [
+        [
+            r["name"], f"{r['large_bytes'] / 1e9:.1f}",
+            f"{r['accelerated_large_bytes'] / max(r['large_bytes'], 1):.0%}",
+            f"{1e3 * r['missed_seconds']:.1f}", r["left"][0]["text"] if r["left"] else "-",
+            f"{r['native_seconds']:.2f}", f"{r['seconds']:.2f}",
+        ]
+        for r in document["results"]
+    ]  # fmt: skip
+    rounds = min(len(r["runs"]) for r in document["results"])
+    said = (
+        f"`scripts/program_coverage.py`, medians of {rounds} rounds in turn; whole programs, start "
+        f"and end included. {host_text(document['host'])}."
+    )
+    head = ["program", "GB in copies of 2 MiB and more", "accelerated", "missed, ms", "mostly"]
+    return f"{said}\n\n{table([*head, 'without, s', 'with, s'], rows)}"
+
+
 def torch_block(folder: Path) -> str:
     """Return what stands between the measured markers of docs/pytorch.md."""
     document = read(folder, "torch")
