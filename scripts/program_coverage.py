@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
 from rounds_in_turn import Json, host
 
 LIMIT = 300.0  # seconds for a run
@@ -66,7 +67,8 @@ def parse_options() -> argparse.Namespace:
 
 def measure(name: str, command: str, library: Path, rounds: int) -> Json:
     """Run one program in turn, and put together what its processes have counted."""
-    native, preloaded = [], []
+    native: list[float] = []
+    preloaded: list[float] = []
     processes: list[Json] = []
     for index in range(rounds):
         for with_polypath in (False, True) if index % 2 == 0 else (True, False):

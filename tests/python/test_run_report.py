@@ -1,13 +1,12 @@
-"""What `polypath run --report` says of a program: how much was accelerated, what was missed, why."""
+"""What `polypath run --report` says: how much was accelerated, what was missed, and why."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-
 from polypath.cli.run_report import report_of, report_table
 from polypath.launching import Launch
+from rich.console import Console
 
 MIB = 1 << 20
 
