@@ -170,9 +170,10 @@ std::vector<Entry> entries_of_lanes() {
       number("POLYPATH_LANES", &Settings::lanes, 1, 64,
              "sets of streams and staging slots: program streams that can copy over several paths "
              "at a time"),
-      choice("POLYPATH_PREPARE", &Settings::prepare, {"auto", "now", "background"},
+      choice("POLYPATH_PREPARE", &Settings::prepare, {"auto", "now", "background", "never"},
              "when contexts, streams and staging memory are made: in the call that needs them, or "
-             "beside it, with native copies until then; auto = background under 'polypath run'"),
+             "beside it, with native copies until then; auto = background under 'polypath run'; "
+             "never = copies stay native"),
       number("POLYPATH_PREPARE_AFTER", &Settings::prepare_after, 0, 1000000000,
              "preparation in the background begins when copies would have gained so many "
              "microseconds by it, and have taken ten times as many"),
@@ -290,6 +291,7 @@ Settings read_settings(const Environment& environment) {
     if (!value.empty()) entry.read(settings, value);
   }
   check_consistent(settings);
+  if (settings.prepare == "never") settings.executor = "native";
   return settings;
 }
 

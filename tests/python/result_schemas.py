@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from schema_parts import COUNT, DURATION, EXECUTOR, RATE, SHARE, TEXT, TIME, VIA, Schema, list_of, record
+from schema_parts import (
+    COUNT,
+    DURATION,
+    EXECUTOR,
+    RATE,
+    SHARE,
+    TEXT,
+    TIME,
+    VIA,
+    Schema,
+    list_of,
+    record,
+)
 
 PLANNED: dict[str, Schema] = {
     "source": TEXT,

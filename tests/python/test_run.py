@@ -150,6 +150,21 @@ def test_a_program_in_this_pythons_environment_need_not_be_on_the_path() -> None
     assert launch.arguments == (str(Path(sys.executable)), "-V")
 
 
+def test_a_program_is_told_when_to_prepare() -> None:
+    told = cli("-q", "--prepare", "now", "--", "sh", "-c", "echo $POLYPATH_PREPARE")
+    shown = succeed("run", "--dry-run", "--prepare", "never", "--", "sh", "-c", "true")
+
+    assert told.stdout == "now\n"
+    assert "POLYPATH_PREPARE=never" in shown.stdout.split()
+
+
+def test_other_times_to_prepare_are_refused() -> None:
+    ended = cli("--prepare", "soon", "--", "true")
+
+    assert ended.returncode == 2
+    assert "auto, now, never" in ended.stderr
+
+
 def test_a_dry_run_prints_a_line_for_the_shell() -> None:
     run = succeed("run", "--dry-run", "--", "sh", "-c", "echo $LD_PRELOAD a\\ b")
 

@@ -181,6 +181,7 @@ void Interposer::begin() noexcept {
   try {
     settings_ = read_settings();
     if (settings_.prepare == "auto") settings_.prepare = "background";
+    if (settings_.prepare == "never") turn_off("POLYPATH_PREPARE is never");
     set_log_level(settings_.log_level);
     if (settings_.nvtx) nvtx_ = trace::Nvtx::find();
     if (!is_off()) pass_below_.store(begin_below().value, std::memory_order_release);

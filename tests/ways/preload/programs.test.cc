@@ -99,6 +99,15 @@ TEST_F(WhileAllocating, CopiesOfPageableMemoryStartItAllTheSame) {
   EXPECT_TRUE(has_started(run_)) << run_.errors;
 }
 
+TEST_F(Programs, ThatMayNotPrepareCopyNatively) {
+  const ProgramRun run = run_program({"harm_memory", "one_allocation", "bytes=256M"},
+                                     {{"POLYPATH_PREPARE", "never"}, {"POLYPATH_LOG", "info"}});
+
+  EXPECT_EQ(run.status, 0) << run.errors;
+  EXPECT_FALSE(has_started(run)) << run.errors;
+  EXPECT_EQ(run.calls(kAccelerated), 0U);
+}
+
 // What has much memory copies much.
 TEST_F(Programs, StartWithALargeAllocation) {
   const auto run_with = [](const std::string& bytes) {

@@ -2,10 +2,12 @@
 
 # No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Optional
 
 from polypath.cli import handover
+from polypath.cli.arguments import choice
 from polypath.cli.collective_options import refuse
 from polypath.cli.declared import Argument, Option
 from polypath.cli.launches import launch_of, say_not_run
@@ -16,6 +18,9 @@ from polypath.cli.run_report import report_of, report_table, rest_text
 from polypath.cli.sentences import Sentence
 from polypath.cli.supervised_run import folder_beside, run_with_folder
 from polypath.launching import NOT_EXECUTABLE, WAYS, Launch
+
+_PREPARE = "POLYPATH_PREPARE"
+_TIMES = ("auto", "now", "never")
 
 
 def run(
@@ -32,6 +37,16 @@ def run(
             help="Write what became of its copies as JSON; - for stdout.",
         ),
     ] = None,
+    prepare: Annotated[
+        Optional[str],
+        Option(
+            "--prepare",
+            metavar="WHEN",
+            help="When what copies need is made: auto, beside the program, as soon as it pays; "
+            "now, in the first copy; never: copies stay native. 'polypath info' says what it "
+            "costs.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show the command instead of running it.")
     ] = False,
@@ -40,20 +55,25 @@ def run(
     check_writable(report)
     if dry_run:
         refuse({"--report": report}, "--dry-run runs nothing")
+    added = {} if prepare is None else {_PREPARE: choice("time", prepare, _TIMES)}
+    around = {**handover.environment(), **added}
     if report is None:
-        launch = launch_of(command, how, handover.environment(), quiet, dry_run)
+        launch = launch_of(command, how, around, quiet, dry_run)
+        launch = replace(launch, environment={**added, **launch.environment})
         if dry_run:
             print(launch.shell_line())
             return
         _become(launch)
     else:
-        sys.exit(_run_and_report(command, how, report, quiet))
+        sys.exit(_run_and_report(command, how, around, report, quiet))
 
 
-def _run_and_report(command: list[str], how: str, target: str, quiet: bool) -> int:
+def _run_and_report(
+    command: list[str], how: str, around: dict[str, str], target: str, quiet: bool
+) -> int:
     """Run the command, and write what became of the copies of all its processes."""
     folder = folder_beside(None if target == STDOUT else target, "report")
-    around = {**handover.environment(), "POLYPATH_STATS": folder}
+    around["POLYPATH_STATS"] = folder
     with counts_of_processes() as counts:
         around |= {COUNTS: counts.value} if counts is not None else {}
         launch = launch_of(command, how, around, quiet)
