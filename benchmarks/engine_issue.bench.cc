@@ -9,7 +9,7 @@
 
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
-#include "engine/load_tracker.h"
+#include "engine/load/load_tracker.h"
 #include "machine/load_machine.h"
 
 namespace polypath {

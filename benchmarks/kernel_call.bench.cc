@@ -6,7 +6,7 @@
 
 #include "core/settings.h"
 #include "driver/cuda/cuda_driver.h"
-#include "engine/stream_executor.h"
+#include "engine/execute/stream_executor.h"
 #include "kernels/mail.h"
 #include "machine/load_machine.h"
 

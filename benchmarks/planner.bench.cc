@@ -1,7 +1,7 @@
 // What planning costs: a plan that is cached, one whose recipe is cached, and one from nothing; and
 // what it comes to: the time in the calls of a plan as streams, its chunks, and its gain.
 
-#include "plan/planner.h"
+#include "plan/single/planner.h"
 
 #include <benchmark/benchmark.h>
 

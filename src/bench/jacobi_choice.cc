@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 
 namespace polypath::bench {
 namespace {

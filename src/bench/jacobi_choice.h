@@ -6,8 +6,8 @@
 //   one after another   max(n·(r + 2w + 3c), K + 2·X)           c, r, w: a call that copies or runs
 //   together            max(n·(3r + 4w + 3c), K + l + X_all)    a kernel, records, waits
 //
-// X is a halo alone, X_all what the joint plan of all takes (plan/joint.h) without its calls, which
-// are made while the kernels run, l what a stream waits for a kernel of another one.
+// X is a halo alone, X_all what the joint plan of all takes (plan/joint/joint.h) without its calls,
+// which are made while the kernels run, l what a stream waits for a kernel of another one.
 
 #include "bench/jacobi_grid.h"
 #include "context/open.h"

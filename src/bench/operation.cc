@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 
 namespace polypath::bench {
 namespace {

@@ -44,7 +44,8 @@ const std::vector<std::string>& operation_names();
 ///   latency        there and back, in turn; half the time counts
 ///   pageable       h2d or d2h with memory that is not pinned; real GPUs only
 ///   ring, pairs, fan-out, gather, alltoall, scatter, collect
-///                  the pattern of that name (plan/patterns.h) over all GPUs, asked for together
+///                  the pattern of that name (plan/joint/patterns.h) over all GPUs, asked for
+///                  together
 ///   many           blocks of one buffer to blocks of another, between a GPU and any place, asked
 ///                  for together on one stream; how many, is for the caller to say (pieces)
 /// Errors (invalid_argument): unknown operation; places of the wrong kind for it.

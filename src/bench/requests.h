@@ -8,7 +8,7 @@
 #include "bench/measure.h"
 #include "bench/tune.h"
 #include "context/open.h"
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 
 namespace polypath::bench {
 

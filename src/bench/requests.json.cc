@@ -8,7 +8,7 @@
 #include "bench/request_fields.json.h"
 #include "core/json_reader.json.h"
 #include "core/text.h"
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 
 namespace polypath::bench {
 namespace {

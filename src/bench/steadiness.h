@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/units.h"
-#include "engine/copy_call.h"
+#include "engine/call/copy_call.h"
 
 namespace polypath::bench {
 

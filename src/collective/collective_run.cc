@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "collective/tuning.h"
-#include "engine/copy_call.h"
+#include "engine/call/copy_call.h"
 #include "model/issue.h"
 #include "model/timeline.h"
 

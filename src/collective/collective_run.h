@@ -8,8 +8,8 @@
 
 #include "collective/collective_kernels.h"
 #include "collective/mail.h"
-#include "engine/graph_executor.h"
-#include "engine/stream_executor.h"
+#include "engine/execute/graph_executor.h"
+#include "engine/execute/stream_executor.h"
 #include "model/fluid.h"
 #include "model/transfer.h"
 

@@ -5,7 +5,7 @@
 
 #include "collective/patience.h"
 #include "collective/tuning.h"
-#include "engine/copy_call.h"
+#include "engine/call/copy_call.h"
 #include "model/issue.h"
 #include "model/timeline.h"
 

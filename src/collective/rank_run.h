@@ -12,8 +12,8 @@
 #include "collective/mail.h"
 #include "collective/rank_memory.h"
 #include "core/settings.h"
-#include "engine/graph_executor.h"
-#include "engine/stream_executor.h"
+#include "engine/execute/graph_executor.h"
+#include "engine/execute/stream_executor.h"
 #include "model/fluid.h"
 #include "model/transfer.h"
 

@@ -1,10 +1,10 @@
 #pragma once
 // Over which paths messages go that are sent at the same time, and in which shares: as the share
-// program of all of them says, or a joint plan (plan/joint.h).
+// program of all of them says, or a joint plan (plan/joint/joint.h).
 
 #include <vector>
 
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 
 namespace polypath {
 

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/standard_error.h"
 #include "core/text.h"
-#include "engine/dependence.h"
+#include "engine/call/dependence.h"
 
 namespace polypath {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/experience_keeper.h"
+#include "engine/learn/experience_keeper.h"
 #include "machine/machine.h"
 
 namespace polypath {

@@ -15,7 +15,7 @@
 #include "driver/computer.h"
 #include "driver/trace/recorder.h"
 #include "driver/trace/traced_driver.h"
-#include "engine/node_ledger.h"
+#include "engine/load/node_ledger.h"
 #include "machine/load_machine.h"
 #include "machine/store.h"
 #include "probe/calibrate.h"

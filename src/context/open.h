@@ -8,7 +8,7 @@
 #include "core/settings.h"
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
-#include "engine/load_tracker.h"
+#include "engine/load/load_tracker.h"
 #include "machine/machine.h"
 
 namespace polypath {

@@ -6,7 +6,7 @@
 
 #include "core/settings.h"
 #include "machine/machine.h"
-#include "plan/found_plans.h"
+#include "plan/joint/found_plans.h"
 
 namespace polypath {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "driver/sim/sim_driver.h"
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 #include "plan/plan.h"
 
 namespace polypath {

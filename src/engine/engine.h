@@ -17,23 +17,23 @@
 #include "core/brief_mutex.h"
 #include "core/settings.h"
 #include "driver/driver.h"
-#include "engine/copy_call.h"
-#include "engine/decision.h"
-#include "engine/experience.h"
-#include "engine/experience_keeper.h"
-#include "engine/graph_wishes.h"
-#include "engine/lanes.h"
-#include "engine/load_tracker.h"
-#include "engine/loaded_kernels.h"
-#include "engine/pageable.h"
-#include "engine/pageable_times.h"
-#include "engine/plans.h"
-#include "engine/recent_natives.h"
-#include "engine/recent_parts.h"
-#include "engine/recent_sets.h"
-#include "engine/side_streams.h"
-#include "engine/statistics.h"
-#include "engine/stopwatch.h"
+#include "engine/call/copy_call.h"
+#include "engine/call/statistics.h"
+#include "engine/decide/decision.h"
+#include "engine/decide/graph_wishes.h"
+#include "engine/decide/plans.h"
+#include "engine/decide/recent_natives.h"
+#include "engine/decide/recent_parts.h"
+#include "engine/decide/recent_sets.h"
+#include "engine/execute/lanes.h"
+#include "engine/execute/loaded_kernels.h"
+#include "engine/execute/side_streams.h"
+#include "engine/execute/stopwatch.h"
+#include "engine/learn/experience.h"
+#include "engine/learn/experience_keeper.h"
+#include "engine/load/load_tracker.h"
+#include "engine/pageable/pageable.h"
+#include "engine/pageable/pageable_times.h"
 
 namespace polypath {
 
@@ -69,17 +69,17 @@ class Engine {
   CopyResult copy(const CopyCall& call);
 
   /// Enqueues several copies that start together, planned together where 2 to kMostJointTransfers
-  /// of them can be (plan/joint.h), or many small ones (plan/piece_planner.h), and nothing else is
-  /// in flight; the others as `copy` does. Each is in order with its own stream. Those of one
-  /// stream run beside each other if they go from or to different places and none writes what
-  /// another one reads or writes, else in the order given: their bytes are what they would be one
-  /// after another. Copies on different streams have no order. Where plans are made in the
-  /// background the first calls go without a joint plan. Returns how each was done, in the order
-  /// given; `enqueued`, if not null, receives how many were enqueued, also where there is an error.
-  /// Errors: as `copy`. With a bad argument in any of them nothing is enqueued, unless it is memory
-  /// that has been freed since it was last copied like that; of other errors
-  /// the copies before the one that has it are enqueued and those after it are not, but for small
-  /// ones that are planned together with one before it.
+  /// of them can be (plan/joint/joint.h), or many small ones (plan/pieces/piece_planner.h), and
+  /// nothing else is in flight; the others as `copy` does. Each is in order with its own stream.
+  /// Those of one stream run beside each other if they go from or to different places and none
+  /// writes what another one reads or writes, else in the order given: their bytes are what they
+  /// would be one after another. Copies on different streams have no order. Where plans are made in
+  /// the background the first calls go without a joint plan. Returns how each was done, in the
+  /// order given; `enqueued`, if not null, receives how many were enqueued, also where there is an
+  /// error. Errors: as `copy`. With a bad argument in any of them nothing is enqueued, unless it is
+  /// memory that has been freed since it was last copied like that; of other errors the copies
+  /// before the one that has it are enqueued and those after it are not, but for small ones that
+  /// are planned together with one before it.
   std::vector<CopyResult> copy_many(std::span<const CopyCall> calls,
                                     std::size_t* enqueued = nullptr);
 

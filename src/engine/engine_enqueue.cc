@@ -8,7 +8,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "engine/engine.h"
-#include "engine/measurement.h"
+#include "engine/learn/measurement.h"
 
 namespace polypath {
 namespace {

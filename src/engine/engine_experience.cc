@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "engine/engine.h"
-#include "engine/measurement.h"
-#include "plan/levelled.h"
+#include "engine/learn/measurement.h"
+#include "plan/single/levelled.h"
 
 namespace polypath {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/quietly.h"
 #include "engine/engine_many.h"
-#include "plan/piece_kernels.h"
+#include "plan/pieces/piece_kernels.h"
 
 namespace polypath {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "engine/copy_set.h"
+#include "engine/call/copy_set.h"
 
 namespace polypath {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/call/piece_set.h"
 #include "engine/engine.h"
-#include "engine/piece_set.h"
 
 namespace polypath {
 

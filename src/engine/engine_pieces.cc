@@ -1,4 +1,4 @@
-// Many small copies of a set as one stream of bytes: see engine/piece_set.h.
+// Many small copies of a set as one stream of bytes: see engine/call/piece_set.h.
 
 #include <exception>
 

@@ -11,7 +11,7 @@
 //
 // Builders write programs (model/transfer.h). Everything else interprets them: when nodes are
 // issued (issue.h), when they run (timeline.h), what their streams and events are (stream_calls.h,
-// engine/stream_executor.h), their graph (engine/graph_executor.h).
+// engine/execute/stream_executor.h), their graph (engine/execute/graph_executor.h).
 
 #include <compare>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "bench/reports.h"
 #include "context/reports.h"
 #include "machine/load_machine.h"
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 
 namespace polypath::bench::joint_plan_test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "context/reports.h"
 #include "machine/load_machine.h"
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 
 namespace polypath::joint_report_test {
 namespace {

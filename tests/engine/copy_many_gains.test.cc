@@ -9,7 +9,7 @@
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
 #include "machine/load_machine.h"
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 
 namespace polypath::test::copy_many_gains_test {
 namespace {

@@ -1,10 +1,10 @@
 // Which copies of a set may run beside each other.
 
-#include "engine/copy_set.h"
+#include "engine/call/copy_set.h"
 
 #include <gmock/gmock.h>
 
-#include "engine/dependence.h"
+#include "engine/call/dependence.h"
 #include "support/random.h"
 
 namespace polypath::test::copy_set_test {

@@ -1,6 +1,6 @@
 // Copies of ordinary memory by several threads: every byte, whoever asks, and a quiet end.
 
-#include "engine/copy_threads.h"
+#include "engine/pageable/copy_threads.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

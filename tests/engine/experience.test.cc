@@ -1,6 +1,6 @@
 // What is concluded from measured times, without a driver.
 
-#include "engine/experience.h"
+#include "engine/learn/experience.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "engine/joint_run.h"
 #include "machine/load_machine.h"
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 #include "support/bytes.h"
 #include "support/effort.h"
 

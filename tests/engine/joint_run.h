@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "driver/sim/sim_driver.h"
-#include "engine/graph_executor.h"
-#include "engine/stream_executor.h"
-#include "plan/joint.h"
+#include "engine/execute/graph_executor.h"
+#include "engine/execute/stream_executor.h"
+#include "plan/joint/joint.h"
 
 namespace polypath::test {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "driver/sim/sim_driver.h"
-#include "engine/graph_executor.h"
-#include "engine/stream_executor.h"
+#include "engine/execute/graph_executor.h"
+#include "engine/execute/stream_executor.h"
 #include "model/timeline.h"
 #include "support/add_kernel.h"
 #include "support/errors.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/load_tracker.h"
+#include "engine/load/load_tracker.h"
 #include "machine/load_machine.h"
 
 namespace polypath::known_sets_test {

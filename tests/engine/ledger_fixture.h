@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/node_ledger.h"
+#include "engine/load/node_ledger.h"
 #include "machine/load_machine.h"
 #include "support/processes.h"
 

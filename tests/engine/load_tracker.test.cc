@@ -1,6 +1,6 @@
 // Transfers know of those in flight on other streams, and plan around them.
 
-#include "engine/load_tracker.h"
+#include "engine/load/load_tracker.h"
 
 #include <algorithm>
 #include <thread>

@@ -1,6 +1,6 @@
 // Processes of one node know of each other's transfers.
 
-#include "engine/node_ledger.h"
+#include "engine/load/node_ledger.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "engine/ledger_fixture.h"
-#include "engine/load_tracker.h"
+#include "engine/load/load_tracker.h"
 #include "support/rig.h"
 
 namespace polypath::test::node_ledger_test {

@@ -1,6 +1,6 @@
 // Copies of pageable memory go the way that takes less time, by what the last ones took.
 
-#include "engine/pageable_times.h"
+#include "engine/pageable/pageable_times.h"
 
 #include <gmock/gmock.h>
 

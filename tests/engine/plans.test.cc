@@ -1,6 +1,6 @@
 // Plans are made in the call, or in the background and then found.
 
-#include "engine/plans.h"
+#include "engine/decide/plans.h"
 
 #include <gtest/gtest.h>
 

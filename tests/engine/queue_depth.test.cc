@@ -1,6 +1,6 @@
 // How much is queued in the streams of a lane, before a call would block.
 
-#include "engine/queue_depth.h"
+#include "engine/execute/queue_depth.h"
 
 #include <gtest/gtest.h>
 

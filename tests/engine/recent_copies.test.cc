@@ -1,6 +1,6 @@
 // What is remembered of copies: by key, for so many uses, the newest first.
 
-#include "engine/recent_copies.h"
+#include "engine/call/recent_copies.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Copies like one that lately went natively go at once, and never wrongly.
 
-#include "engine/recent_natives.h"
+#include "engine/decide/recent_natives.h"
 
 #include <gmock/gmock.h>
 

@@ -13,7 +13,7 @@
 
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 
 namespace polypath::test {
 

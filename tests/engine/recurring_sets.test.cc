@@ -7,7 +7,7 @@
 
 #include "engine/recurring_rounds.h"
 #include "machine/load_machine.h"
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 #include "support/effort.h"
 
 namespace polypath::test::recurring_sets_test {

@@ -1,6 +1,6 @@
 // Streams beside the program's: whose they are, and when another one may have them.
 
-#include "engine/side_streams.h"
+#include "engine/execute/side_streams.h"
 
 #include <gtest/gtest.h>
 

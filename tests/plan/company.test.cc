@@ -1,6 +1,6 @@
 // Plans beside other transfers harm none of them.
 
-#include "plan/company.h"
+#include "plan/single/company.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Why each path of a plan is in or out.
 
-#include "plan/explain.h"
+#include "plan/single/explain.h"
 
 #include <gmock/gmock.h>
 

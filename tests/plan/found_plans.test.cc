@@ -1,10 +1,10 @@
 // Plans made from what was found before are those that a search makes.
 
-#include "plan/found_plans.h"
+#include "plan/joint/found_plans.h"
 
 #include <gtest/gtest.h>
 
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 #include "plan/planning.h"
 #include "support/effort.h"
 #include "support/random.h"

@@ -1,6 +1,6 @@
 // Joint plans: by hand on GPUs that are joined by links of 1 GB/s each, and what every one keeps.
 
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 
 #include <gtest/gtest.h>
 

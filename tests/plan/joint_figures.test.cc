@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/text.h"
+#include "plan/joint/patterns.h"
 #include "plan/joint_planning.h"
-#include "plan/patterns.h"
 #include "support/effort.h"
 
 namespace polypath::test::joint_figures_test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "machine/load_machine.h"
-#include "plan/joint.h"
+#include "plan/joint/joint.h"
 
 namespace polypath::test {
 

@@ -1,6 +1,6 @@
 // Shares from measured times.
 
-#include "plan/levelled.h"
+#include "plan/single/levelled.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Splits on machines simple enough to know the best one.
 
-#include "plan/optimiser.h"
+#include "plan/single/optimiser.h"
 
 #include <gtest/gtest.h>
 

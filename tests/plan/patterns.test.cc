@@ -1,4 +1,4 @@
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // Many small copies between two places: which paths they go over, and what that gains.
 
-#include "plan/piece_planner.h"
+#include "plan/pieces/piece_planner.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // From a request to a plan: what is refused, and what options do. Settings, caches, reasons and
 // what every plan keeps are tested in files of their own beside this one.
 
-#include "plan/planner.h"
+#include "plan/single/planner.h"
 
 #include <gtest/gtest.h>
 

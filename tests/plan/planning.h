@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "machine/load_machine.h"
-#include "plan/planner.h"
+#include "plan/single/planner.h"
 
 namespace polypath::test {
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "machine/load_machine.h"
-#include "plan/planner.h"
+#include "plan/single/planner.h"
 
 namespace polypath::test::relays_test {
 namespace {

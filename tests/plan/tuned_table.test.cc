@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "machine/load_machine.h"
-#include "plan/planner.h"
+#include "plan/single/planner.h"
 #include "plan/tuned.h"
 #include "support/errors.h"
 #include "support/random.h"

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
-#include "plan/planner.h"
+#include "plan/single/planner.h"
 
 namespace polypath::discover_test {
 namespace {

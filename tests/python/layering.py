@@ -17,6 +17,12 @@ WITH_PUBLIC_HEADER = ("ways/", "standin")
 # Implementations of the driver interface do not know one another.
 BACKENDS = ("driver/cuda", "driver/sim")
 
+# Folders within a layer, from the bottom up: each may use those before it. "" is the layer's own.
+ROOMS = {
+    "engine": ("call", "load", "execute", "learn", "decide", "pageable", ""),
+    "plan": ("", "single", "joint", "pieces"),
+}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SUFFIXES = (".h", ".c", ".cc", ".cpp", ".inc", ".cu")
 
@@ -72,6 +78,26 @@ def backend_of(path: str) -> str:
     return next((backend for backend in BACKENDS if path.startswith(backend + "/")), "")
 
 
+def room_of(path: str) -> tuple[str, str]:
+    """Return the layer of a path from src on, and the folder within it that it lies in."""
+    layer, _, inside = path.partition("/")
+    return layer, inside.rpartition("/")[0]
+
+
+def room_complaint(include: Include) -> str:
+    """Say what is wrong with an include line between two folders of a layer."""
+    layer, own = room_of(include.source)
+    other_layer, other = room_of(include.target)
+    rooms = ROOMS.get(layer)
+    if rooms is None:
+        return ""
+    if own not in rooms:
+        return f"'{own}' is no known folder of {layer}"
+    if layer != other_layer or (other in rooms and rooms.index(other) <= rooms.index(own)):
+        return ""
+    return f"{layer}/{own or '.'} may not use {layer}/{other or '.'}"
+
+
 def complaint(include: Include, folder: str, allowed: dict[str, set[str]]) -> str:
     """Say what is wrong with an include line of a folder; empty if nothing is."""
     if "nlohmann" in include.target and not include.source.endswith((".json.cc", ".json.h")):
@@ -91,7 +117,7 @@ def complaint(include: Include, folder: str, allowed: dict[str, set[str]]) -> st
     own_backend, other_backend = backend_of(include.source), backend_of(include.target)
     if own_backend and other_backend and own_backend != other_backend:
         return f"{own_backend} may not use {other_backend}"
-    return ""
+    return room_complaint(include)
 
 
 def layering_problems(root: Path) -> list[str]:

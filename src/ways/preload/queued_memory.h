@@ -15,7 +15,7 @@
 
 #include "core/brief_mutex.h"
 #include "driver/driver.h"
-#include "engine/events.h"
+#include "engine/execute/events.h"
 
 namespace polypath::preload {
 

@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "core/brief_mutex.h"
-#include "engine/copy_call.h"
-#include "engine/recent_copies.h"
+#include "engine/call/copy_call.h"
+#include "engine/call/recent_copies.h"
 #include "ways/preload/outcome.h"
 #include "ways/preload/program_copy.h"
 

@@ -17,7 +17,7 @@
 #include "core/interruption.h"
 #include "core/text.h"
 #include "machine/load_machine.h"
-#include "plan/patterns.h"
+#include "plan/joint/patterns.h"
 #include "ways/python/bindings.h"
 
 #ifndef POLYPATH_VERSION_TEXT

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/interruption.h"
 #include "core/quietly.h"
-#include "engine/events.h"
+#include "engine/execute/events.h"
 #include "ways/python/ctrl_c.h"
 
 namespace nb = nanobind;

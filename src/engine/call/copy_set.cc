@@ -1,0 +1,115 @@
+#include "engine/call/copy_set.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "engine/call/dependence.h"
+
+namespace polypath {
+namespace {
+
+/// Bytes that a copy reads or writes.
+struct Range {
+  std::uint64_t begin;
+  std::uint64_t end;
+  bool written;
+};
+
+// In the order of their beginnings: each meets what reaches furthest of those before it.
+bool depend_on_each_other(std::vector<Range>& ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::uint64_t read_until = 0, written_until = 0;
+  for (const Range& range : ranges) {
+    if (range.begin < written_until || (range.written && range.begin < read_until)) return true;
+    std::uint64_t& until = range.written ? written_until : read_until;
+    until = std::max(until, range.end);
+  }
+  return false;
+}
+
+void add_ranges(const CopyCall& call, std::vector<Range>& ranges) {
+  if (call.bytes.value == 0) return;
+  ranges.push_back({call.source.value, call.source.value + call.bytes.value, false});
+  ranges.push_back({call.destination.value, call.destination.value + call.bytes.value, true});
+}
+
+/// What has been arranged of one stream.
+struct StreamParts {
+  std::vector<Range> ranges = {};
+  bool in_order = false;  ///< its copies depend on each other
+  bool begun = false;     ///< a copy of it is a transfer
+};
+
+class Arrangement {
+ public:
+  explicit Arrangement(std::span<const SetMember> members) : members_(members) {
+    for (const SetMember& member : members)
+      add_ranges(member.call, streams_[member.call.stream].ranges);
+    for (auto& [stream, parts] : streams_) parts.in_order = depend_on_each_other(parts.ranges);
+  }
+
+  CopySet make() && {
+    for (const SetMember& member : members_) set_.parts.push_back(part_of(member));
+    return std::move(set_);
+  }
+
+ private:
+  using Way = std::tuple<StreamHandle, PlaceId, PlaceId>;
+
+  CopySet::Part part_of(const SetMember& member) {
+    if (!member.plannable) return {};
+    const Way way{member.call.stream, member.ends.source, member.ends.destination};
+    const auto first = firsts_.find(way);
+    if (first == firsts_.end()) return begin(member, way);
+    if (set_.transfers[*first->second.transfer].bytes == member.call.bytes) return first->second;
+    return {.transfer = std::nullopt, .branch = first->second.branch};
+  }
+
+  CopySet::Part begin(const SetMember& member, const Way& way) {
+    const CopyCall& call = member.call;
+    StreamParts& stream = streams_[call.stream];
+    if (stream.begun && stream.in_order) return {};
+    CopySet::Part part{.transfer = set_.transfers.size(), .branch = std::nullopt};
+    set_.transfers.push_back({member.ends.source, member.ends.destination, call.bytes});
+    if (stream.begun) {
+      part.branch = set_.branches.size();
+      set_.branches.push_back({call.stream, call.stream_gpu});
+    }
+    stream.begun = true;
+    firsts_[way] = part;
+    return part;
+  }
+
+  std::span<const SetMember> members_;
+  std::map<StreamHandle, StreamParts> streams_;
+  std::map<Way, CopySet::Part> firsts_;
+  CopySet set_;
+};
+
+}  // namespace
+
+bool depend_on_each_other(std::span<const CopyCall> calls) {
+  std::vector<Range> ranges;
+  for (const CopyCall& call : calls) add_ranges(call, ranges);
+  return depend_on_each_other(ranges);
+}
+
+bool depend_on_each_other(std::span<const SetMember> members) {
+  std::vector<Range> ranges;
+  ranges.reserve(2 * members.size());
+  for (const SetMember& member : members) add_ranges(member.call, ranges);
+  return depend_on_each_other(ranges);
+}
+
+// Without a plannable copy there is nothing to arrange.
+CopySet arrange(std::span<const SetMember> members) {
+  const bool any = std::any_of(members.begin(), members.end(),
+                               [](const SetMember& member) { return member.plannable; });
+  if (!any) return {std::vector<CopySet::Part>(members.size()), {}, {}};
+  return Arrangement(members).make();
+}
+
+}  // namespace polypath

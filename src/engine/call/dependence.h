@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "engine/call/copy_call.h"
+
+namespace polypath {
+
+/// True if one of the copies writes what another one reads or writes.
+bool depend_on_each_other(std::span<const CopyCall> calls);
+
+}  // namespace polypath

@@ -1,0 +1,151 @@
+#include "engine/decide/plans.h"
+
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace polypath {
+
+Plans::Plans(const Machine& machine, const Settings& settings, std::shared_ptr<PlanKeeper> keeper)
+    : keeper_(std::move(keeper)),
+      planner_(machine, settings),
+      joint_planner_(planner_),
+      piece_planner_(planner_),
+      known_(static_cast<std::size_t>(settings.plan_cache)),
+      known_joint_(static_cast<std::size_t>(settings.plan_cache)),
+      known_split_(static_cast<std::size_t>(settings.plan_cache)),
+      splits_(static_cast<std::size_t>(settings.plan_cache)),
+      known_pieces_(static_cast<std::size_t>(settings.plan_cache)),
+      known_smallest_(static_cast<std::size_t>(settings.plan_cache)) {}
+
+// A file is read for the first plan that is asked for, not for an engine that never needs one.
+std::unique_lock<std::mutex> Plans::start_planning() {
+  std::unique_lock lock(planning_);
+  if (!keeper_ || has_recalled_) return lock;
+  has_recalled_ = true;
+  const FoundPlans found = keeper_->read();
+  planner_.recall(found);
+  joint_planner_.recall(found);
+  return lock;
+}
+
+std::size_t Plans::searches() const { return planner_.searches() + joint_planner_.searches(); }
+
+void Plans::keep() noexcept {
+  will_keep_ = false;
+  if (!keeper_) return;
+  try {
+    std::unique_lock lock(planning_);
+    if (searches() == kept_searches_) return;
+    kept_searches_ = searches();
+    FoundPlans found;
+    planner_.add_found(found);
+    joint_planner_.add_found(found);
+    lock.unlock();
+    keeper_->keep(found);
+  } catch (const std::exception& error) {
+    log(LogLevel::info, std::string("plans are not kept: ") + error.what());
+  }
+}
+
+// After the tasks that wait already: of plans that are asked for together one file is written.
+void Plans::keep_later(Background& background) {
+  if (keeper_ && !will_keep_.exchange(true)) background.post([this] { keep(); });
+}
+
+PlanPointer Plans::make(const PlanRequest& request) {
+  const auto lock = start_planning();
+  return planner_.plan(request.source, request.destination, request.bytes, request.options,
+                       request.companions);
+}
+
+JointPlanPointer Plans::make(const JointRequest& request) {
+  const auto lock = start_planning();
+  return joint_planner_.plan(request.transfers, request.options);
+}
+
+PlanPointer Plans::make(const SplitRequest& request) {
+  const auto lock = start_planning();
+  if (const PlanPointer* known = splits_.find(request)) return *known;
+  const auto& [plan, shares, chunks] = request;
+  return splits_.insert(request, planner_.with_split(*plan, {shares, chunks}));
+}
+
+// That looks at nothing of the planner that changes.
+std::optional<LevelledShares> Plans::level(const Plan& plan, std::span<const Seconds> measured,
+                                           double damping) {
+  return level_shares(planner_, plan, measured, damping);
+}
+
+PieceRecipePointer Plans::make(const PieceRequest& request) {
+  const auto lock = start_planning();
+  return piece_planner_.recipe(request);
+}
+
+// What cannot be planned is known as null, and not tried again.
+template <class Request>
+auto Plans::task_of(const Request& request, Background& background) {
+  return [this, request, &background]() -> decltype(make(request)) {
+    try {
+      auto made = make(request);
+      keep_later(background);
+      return made;
+    } catch (const std::exception& error) {
+      log(LogLevel::info, std::string("copies cannot be planned: ") + error.what());
+      return nullptr;
+    }
+  };
+}
+
+PlanPointer Plans::find(const PlanRequest& request, Background& background) {
+  return known_.find(key_of(request), background, [&] { return task_of(request, background); });
+}
+
+JointPlanPointer Plans::find(const JointRequest& request, Background& background) {
+  return known_joint_.find(request, background, [&] { return task_of(request, background); });
+}
+
+PlanPointer Plans::find(const SplitRequest& request, Background& background) {
+  return known_split_.find(request, background, [&] { return task_of(request, background); });
+}
+
+PieceRecipePointer Plans::find(const PieceRequest& request, Background& background) {
+  return known_pieces_.find(request, background, [&] { return task_of(request, background); });
+}
+
+Bytes Plans::make_smallest(const PlanRequest& request) {
+  const auto lock = start_planning();
+  return planner_.smallest_planned(request.source, request.destination, request.bytes,
+                                   request.options);
+}
+
+Bytes Plans::least_smallest() {
+  const auto lock = start_planning();
+  return planner_.least_smallest_planned();
+}
+
+Bytes Plans::find_smallest(const PlanRequest& request, Background& background) {
+  const PlanOptions& options = request.options;
+  const SmallestKey key{request.source, request.destination, options.executor, options.left_out};
+  const auto task = [&] {
+    return [this, request, &background]() -> std::optional<Bytes> {
+      try {
+        const Bytes smallest = make_smallest(request);
+        keep_later(background);
+        return smallest;
+      } catch (const std::exception& error) {
+        log(LogLevel::info, std::string("small copies cannot be planned: ") + error.what());
+        return kAlwaysPlanned;
+      }
+    };
+  };
+  return known_smallest_.find(key, background, task).value_or(kAlwaysPlanned);
+}
+
+Plans::Key Plans::key_of(const PlanRequest& request) {
+  return {request.source, request.destination, request.bytes, request.options, request.companions};
+}
+
+}  // namespace polypath

@@ -1,0 +1,155 @@
+#include "engine/execute/hops.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace polypath {
+
+QueueStream::QueueStream(Driver& used_driver, PlaceId owning_gpu)
+    : driver(used_driver),
+      gpu(owning_gpu),
+      stream(used_driver.create_stream(owning_gpu)),
+      events(used_driver, owning_gpu),
+      end(used_driver) {}
+
+QueueStream::~QueueStream() {
+  quietly([&] { driver.destroy_stream(stream); });
+}
+
+StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId writer, Bytes slot,
+                         int slot_count)
+    : driver(used_driver),
+      place(staging_place),
+      slot_bytes(slot),
+      base(used_driver.allocate_staging(staging_place, writer,
+                                        slot * static_cast<std::uint64_t>(slot_count))),
+      last_use(used_driver) {}
+
+StagingRing::~StagingRing() {
+  // Memory that queued work may still write to is better leaked than given to somebody else.
+  if (!lost) quietly([&] { driver.free(base); });
+}
+
+Address StagingRing::slot(int index) const {
+  return base + slot_bytes * static_cast<std::uint64_t>(index);
+}
+
+Hops::Hops(Driver& driver, const Machine& machine, const Settings& settings)
+    : driver_(driver),
+      machine_(machine),
+      slot_bytes_(settings.staging_slot),
+      slots_(settings.staging_slots) {}
+
+Hops::~Hops() {
+  // What could not be created left a null behind.
+  auto& [streams, rings] = parts_;
+  std::erase_if(rings, [](const auto& entry) { return !entry.second; });
+  std::erase_if(streams, [](const auto& entry) { return !entry.second; });
+  const auto wait_for_all = [&] {
+    bool done = true;
+    for (auto& [queue, stream] : streams) done &= wait_for(stream->stream);
+    return done;
+  };
+  for (auto& [hop, ring] : rings) {
+    // The hop's own stream already waits for the ring's last use. Where copies go in turn, another
+    // one may have filled it.
+    const auto stream = streams.find(queue_of(machine_, hop));
+    if (stream != streams.end() ? !wait_for(stream->second->stream) : !wait_for_all())
+      ring->lost = true;
+  }
+  rings.clear();
+  (void)wait_for_all();
+  streams.clear();
+}
+
+std::unique_ptr<StagingRing> Hops::make_ring(HopId filled_over) const {
+  const Hop& hop = machine_.hop(filled_over);
+  return std::make_unique<StagingRing>(driver_, hop.destination,
+                                       machine_.executing_gpu(filled_over), slot_bytes_, slots_);
+}
+
+QueueStream& Hops::stream(const Queue& queue) {
+  auto& stream = parts_.streams[queue];
+  if (!stream) stream = std::make_unique<QueueStream>(driver_, queue.gpu);
+  return *stream;
+}
+
+StagingRing& Hops::ring(HopId filled_over) {
+  auto& ring = parts_.rings[filled_over];
+  if (!ring) ring = make_ring(filled_over);
+  if (ring->lost)
+    fail(ErrorCode::driver, "the staging memory of a hop is lost",
+         "an earlier driver failure left work that cannot be waited for");
+  return *ring;
+}
+
+HopParts Hops::missing(const Path& path) const {
+  const auto lacks = [](const auto& map, const auto& key) {
+    const auto found = map.find(key);
+    return found == map.end() || !found->second;
+  };
+  HopParts parts;
+  if (!path.staged()) return parts;
+  for (const HopId hop : {path.first, path.second})
+    if (const Queue queue = queue_of(machine_, hop); lacks(parts_.streams, queue))
+      parts.streams[queue] = nullptr;
+  if (lacks(parts_.rings, path.first)) parts.rings[path.first] = nullptr;
+  return parts;
+}
+
+// The memory first: it is what may be lacking.
+void Hops::make(HopParts& parts) const {
+  for (auto& [hop, ring] : parts.rings) ring = make_ring(hop);
+  for (auto& [queue, stream] : parts.streams)
+    stream = std::make_unique<QueueStream>(driver_, queue.gpu);
+}
+
+void Hops::install(HopParts parts) {
+  const auto take = [](auto& from, auto& to) {
+    for (auto& [key, made] : from)
+      if (!to[key]) to[key] = std::move(made);
+  };
+  take(parts.streams, parts_.streams);
+  take(parts.rings, parts_.rings);
+}
+
+bool Hops::is_idle() const {
+  const auto is_used = [this](const auto& entry) {
+    const auto& ring = entry.second;
+    if (!ring || ring->last.value == 0) return false;
+    bool done = false;
+    return ring->lost || !quietly([&] { done = driver_.is_done(ring->last); }) || !done;
+  };
+  return std::none_of(parts_.rings.begin(), parts_.rings.end(), is_used);
+}
+
+bool Hops::wait_for(StreamHandle stream) noexcept {
+  return quietly([&] { driver_.synchronize(stream); });
+}
+
+bool Hops::wait_for(const Program& program, int queue) noexcept {
+  if (queue <= Program::kCallersQueue) return true;
+  const auto found = parts_.streams.find(program.queues()[static_cast<std::size_t>(queue)]);
+  return found == parts_.streams.end() || !found->second || wait_for(found->second->stream);
+}
+
+bool Hops::settle(const Transfer& transfer) noexcept {
+  const Program& program = *transfer.program;
+  const bool caller_done = wait_for(transfer.stream);
+  std::vector<bool> done;
+  for (int queue = 0; queue < static_cast<int>(program.queues().size()); ++queue)
+    done.push_back(wait_for(program, queue) && caller_done);
+  const auto is_done = [&](int queue) {
+    return queue < 0 || done[static_cast<std::size_t>(queue)];
+  };
+  const bool all_done = std::find(done.begin(), done.end(), false) == done.end();
+  for (const Ring& used : program.rings()) {
+    const bool idle = used.several ? all_done : is_done(used.filler) && is_done(used.reader);
+    const auto ring = parts_.rings.find(used.filled_over);
+    if (!idle && ring != parts_.rings.end() && ring->second) ring->second->lost = true;
+  }
+  return all_done;
+}
+
+}  // namespace polypath

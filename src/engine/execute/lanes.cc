@@ -1,0 +1,197 @@
+#include "engine/execute/lanes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "model/stream_calls.h"
+
+namespace polypath {
+namespace {
+
+// Entries that the program's stream is given beyond the program's own while it is held.
+constexpr std::size_t kMostWhileHeld = 64;
+
+// A node is a copy, a wait for each stream of another GPU, and a record that another GPU awaits:
+// 345 chunks of which each GPU awaits the other one's filled a queue of 1021 (H100, driver 580,
+// results/h100x4/queue_depth.json). Waits within a GPU and records that no other GPU awaits take no
+// room (H200, driver 580, results/h200x2/driver_behaviour.json). Each stream waits for the
+// program's, which waits for each.
+std::vector<std::size_t> entries_by_queue(const Program& program) {
+  const auto queue_of = [](const Node& node) { return static_cast<std::size_t>(node.queue); };
+  const auto gpu_of = [&](const Node& node) { return program.queues()[queue_of(node)].gpu; };
+  std::vector<std::size_t> entries(program.queues().size(), 2);
+  std::vector<bool> awaited_elsewhere(program.nodes().size());
+  for (const Node& node : program.nodes()) {
+    ++entries[queue_of(node)];
+    for (const int earlier : program.after(node)) {
+      const Node& awaited = program.node(earlier);
+      if (gpu_of(awaited) == gpu_of(node)) continue;
+      ++entries[queue_of(node)];
+      if (!awaited_elsewhere[static_cast<std::size_t>(earlier)]) ++entries[queue_of(awaited)];
+      awaited_elsewhere[static_cast<std::size_t>(earlier)] = true;
+    }
+  }
+  return entries;
+}
+
+// Of a stream beside the program's ones, in whichever queue of the hardware that is.
+std::size_t entries_in_a_stream(const Program& program) {
+  constexpr std::size_t kEntriesPerNode = 2;
+  std::size_t most = 0;
+  for (int queue = 1; queue < static_cast<int>(program.queues().size()); ++queue)
+    most = std::max(most, program.nodes_in(queue));
+  return kEntriesPerNode * most;
+}
+
+// In the fullest queue of the hardware. A GPU's streams get them by turns (H200, driver 580), those
+// of a lane whenever it first needs one: all of them may have got the same.
+std::size_t entries_in_a_queue(const Program& program) {
+  const std::vector<std::size_t> entries = entries_by_queue(program);
+  std::map<PlaceId, std::size_t> by_gpu;
+  for (std::size_t queue = 1; queue < entries.size(); ++queue)
+    by_gpu[program.queues()[queue].gpu] += entries[queue];
+  std::size_t most = 0;
+  for (const auto& [gpu, together] : by_gpu) most = std::max(most, together);
+  return most;
+}
+
+// In the program's contexts a part of the room is the program's. In contexts of our own a lane has
+// nearly all of it (960 of 1021 on H200): while something is held there nothing else comes in.
+int entries_for(const Machine& machine, const Settings& settings) {
+  const int beside_the_program = machine.driver.stream_entries;
+  return settings.own_contexts ? beside_the_program * 5 / 4 : beside_the_program;
+}
+
+}  // namespace
+
+Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Statistics& statistics)
+    : driver_(driver),
+      hops_(driver, machine, settings),
+      streams_(driver, hops_),
+      graphs_(driver, hops_, settings, statistics),
+      before_graphs_(driver),
+      depth_(driver, entries_for(machine, settings)),
+      own_contexts_(settings.own_contexts) {}
+
+void Lane::prepare(const Transfer& transfer, Executor executor) {
+  if (executor != Executor::graph) return streams_.prepare(transfer);
+  (void)before_graphs_.on(transfer.stream_gpu);
+  graphs_.prepare(transfer);
+}
+
+void Lane::run(const Transfer& transfer, Executor executor) {
+  if (executor == Executor::graph) {
+    started_ = before_graphs_.on(transfer.stream_gpu);
+    driver_.record(started_, transfer.stream);
+    return graphs_.run(transfer);
+  }
+  started_ = streams_.forked_on(transfer.stream_gpu);
+  streams_.run(transfer);
+  depth_.add(entries_of(*transfer.program), transfer.stream, transfer.stream_gpu);
+}
+
+bool Lane::settle(const Transfer& transfer) noexcept {
+  const bool settled = hops_.settle(transfer);
+  spoilt_ |= !settled;
+  return settled;
+}
+
+std::size_t Lane::entries_of(const Program& program) const {
+  return own_contexts_ ? entries_in_a_queue(program) : entries_in_a_stream(program);
+}
+
+bool Lane::has_room(const Program& program) { return depth_.has_room(entries_of(program)); }
+
+// The program's stream records an event that the others await, and waits for those that end last.
+bool Lane::may_be_held(const Program& program) {
+  if (has_started()) entries_while_held_ = 0;
+  const std::size_t more = entries_while_held_ + 1 + joined_queues(program);
+  if (more > kMostWhileHeld) return false;
+  entries_while_held_ = more;
+  held_ = true;
+  return true;
+}
+
+bool Lane::has_started() const {
+  bool started = started_.value == 0;
+  return started || (quietly([&] { started = driver_.is_done(started_); }) && started);
+}
+
+Lanes::Lanes(Driver& driver, const Machine& machine, const Settings& settings,
+             Statistics& statistics)
+    : driver_(driver), machine_(machine), settings_(settings), statistics_(statistics) {}
+
+bool Lanes::is_free(const Lane& lane) { return !lane.spoilt_ && lane.has_started(); }
+
+bool Lanes::any_held_beside(StreamHandle stream) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [&](const auto& lane) {
+    if (!lane->held_ || lane->borrower_ == stream) return false;
+    lane->held_ = !lane->has_started();
+    return lane->held_;
+  });
+}
+
+Lane* Lanes::find_own(StreamHandle stream) const {
+  for (const auto& lane : lanes_)
+    if (lane->lent_ && lane->borrower_ == stream && !lane->spoilt_) return lane.get();
+  return nullptr;
+}
+
+Lane* Lanes::lend_to(StreamHandle stream, Lane* lane) {
+  if (lane == nullptr) return nullptr;
+  lane->borrower_ = stream;
+  lane->lent_ = true;
+  return lane;
+}
+
+Lane* Lanes::lend(StreamHandle stream) {
+  if (Lane* own = find_own(stream)) return own;
+  return lend_to(stream, find_free(false));
+}
+
+Lane* Lanes::lend_apart(StreamHandle stream) {
+  Lane* lane = find_own(stream);
+  if (lane == nullptr) lane = lend_to(stream, find_free(true));
+  if (lane == nullptr) return lend(stream);
+  lent_apart_.push_back(lane);
+  return lane;
+}
+
+Lane* Lanes::lend_idle(StreamHandle stream) {
+  if (Lane* own = find_own(stream)) return own;
+  for (const auto& lane : lanes_)
+    if (is_free(*lane) && lane->hops_.is_idle()) return lend_to(stream, lane.get());
+  Lane* made = make_lane();
+  return made != nullptr ? lend_to(stream, made) : lend(stream);
+}
+
+// Null if there are as many as there may be.
+Lane* Lanes::make_lane() {
+  if (lanes_.size() >= static_cast<std::size_t>(settings_.lanes)) return nullptr;
+  return lanes_.emplace_back(std::make_unique<Lane>(driver_, machine_, settings_, statistics_))
+      .get();
+}
+
+Lanes::Taken Lanes::take_idle(const std::function<bool(const Lane&)>& kept) {
+  Taken taken;
+  for (auto& lane : lanes_)
+    if (is_free(*lane) && lane->hops_.is_idle() && !kept(*lane)) taken.push_back(std::move(lane));
+  std::erase(lanes_, nullptr);
+  return taken;
+}
+
+bool Lanes::any_ends_soon() const {
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& lane) { return is_free(*lane) && !lane->hops_.is_idle(); });
+}
+
+Lane* Lanes::find_free(bool apart) {
+  const auto is_apart = [&](const Lane* lane) {
+    return std::find(lent_apart_.begin(), lent_apart_.end(), lane) == lent_apart_.end();
+  };
+  for (const auto& lane : lanes_)
+    if ((!apart || is_apart(lane.get())) && is_free(*lane)) return lane.get();
+  return make_lane();
+}
+
+}  // namespace polypath

@@ -1,0 +1,91 @@
+#include "engine/execute/side_streams.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "core/quietly.h"
+
+namespace polypath {
+namespace {
+
+// Several threads with a set in flight each. Whoever gets none makes his copies one by one.
+constexpr std::size_t kMostSideStreams = 64;
+
+}  // namespace
+
+SideStream::SideStream(Driver& used_driver, PlaceId owning_gpu)
+    : driver(used_driver),
+      gpu(owning_gpu),
+      stream(used_driver.create_stream(owning_gpu)),
+      end(used_driver) {}
+
+SideStream::~SideStream() {
+  quietly([this] { driver.synchronize(stream); });
+  quietly([this] { driver.destroy_stream(stream); });
+}
+
+SideStreams::Lent SideStreams::fork(const std::vector<Branch>& branches) {
+  Lent lent;
+  const bool forked = quietly([&] {
+    StreamHandle recorded;
+    for (const Branch& branch : branches) {
+      SideStream* side = lend(branch);
+      if (side == nullptr) break;
+      const EventHandle event = forked_.on(branch.gpu);
+      if (!(recorded == branch.beside) || lent.empty()) driver_.record(event, branch.beside);
+      recorded = branch.beside;
+      driver_.wait(side->stream, event);
+      side->borrower = branch.beside;
+      side->lent = true;
+      lent.push_back(side);
+    }
+  });
+  if (forked && lent.size() == branches.size()) return lent;
+  for (SideStream* side : lent) side->lent = false;
+  return {};
+}
+
+// The borrower's own come first: what is in them is over before what comes next in it.
+SideStream* SideStreams::lend(const Branch& branch) {
+  for (const auto& side : streams_)
+    if (is_free(*side, branch) && side->borrower == branch.beside) return side.get();
+  for (const auto& side : streams_)
+    if (is_free(*side, branch) && (!side->used || driver_.is_done(side->end.on(side->gpu))))
+      return side.get();
+  if (streams_.size() >= kMostSideStreams) return nullptr;
+  auto side = std::make_unique<SideStream>(driver_, branch.gpu);
+  (void)side->end.on(branch.gpu);  // joining creates nothing
+  return streams_.emplace_back(std::move(side)).get();
+}
+
+bool SideStreams::is_free(const SideStream& side, const Branch& branch) {
+  return !side.lent && !side.unsettled && side.gpu == branch.gpu;
+}
+
+void SideStreams::join(const Lent& lent) {
+  std::exception_ptr failure;
+  for (SideStream* side : lent) {
+    try {
+      join(*side);
+    } catch (const UnsettledError&) {
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void SideStreams::join(SideStream& side) {
+  side.lent = false;
+  try {
+    const EventHandle end = side.end.on(side.gpu);
+    driver_.record(end, side.stream);
+    side.used = true;
+    driver_.wait(side.borrower, end);
+  } catch (const Error& error) {
+    if (quietly([&] { driver_.synchronize(side.stream); })) return;
+    side.unsettled = true;
+    throw UnsettledError(error.code(), error.what());
+  }
+}
+
+}  // namespace polypath

@@ -1,0 +1,58 @@
+#pragma once
+// One copy of pageable memory in progress.
+
+#include <optional>
+#include <vector>
+
+#include "engine/pageable/pageable.h"
+
+namespace polypath {
+
+/// What such a copy works with.
+struct WindowedMeans {
+  Driver& driver;
+  CopyThreads& threads;
+  PinnedWindows& ring;                 ///< at the host's place
+  std::optional<StreamHandle> stream;  ///< of the GPU, the engine's own; none: the caller's
+  Bytes window;                        ///< bytes sent at a time
+  const PageableCopies::Send& send;
+};
+
+class WindowedCopy {
+ public:
+  WindowedCopy(const WindowedMeans& means, const CopyCall& call, const CopyEnds& ends);
+  WindowedCopy(const WindowedCopy&) = delete;
+  WindowedCopy& operator=(const WindowedCopy&) = delete;
+  /// Waits for the threads: they use the caller's memory.
+  ~WindowedCopy();
+
+  /// Makes the copy; returns how the last window went.
+  CopyResult run();
+
+ private:
+  [[nodiscard]] PinnedWindow& slot(std::size_t window) const;
+  [[nodiscard]] std::size_t slots_used() const;
+  [[nodiscard]] Bytes offset_of(std::size_t window) const;
+  [[nodiscard]] Bytes bytes_of(std::size_t window) const;
+  void prepare();
+  void into_gpu();
+  void out_of_gpu();
+  /// True if no transfer uses the slot any more.
+  bool is_idle(PinnedWindow& asked);
+  void start_copying();
+  void send_next();
+  void pass_the_time();
+
+  WindowedMeans means_;
+  const CopyCall& call_;
+  const CopyEnds& ends_;
+  bool inward_;  ///< into the GPU
+  PlaceId gpu_;
+  std::size_t count_;                         ///< of windows
+  std::size_t sent_ = 0;                      ///< windows whose transfer has been enqueued
+  std::size_t copying_ = 0;                   ///< windows that the threads have been given
+  std::vector<CopyThreads::Ticket> tickets_;  ///< of those
+  CopyResult last_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,66 @@
+#pragma once
+// What searches for plans have found. From that, and the machine and settings it was found for, a
+// plan follows by a prediction or two, the same to the last bit; the search takes hundreds of them.
+
+#include <vector>
+
+#include "plan/joint/joint.h"
+#include "plan/single/planner.h"
+
+namespace polypath {
+
+using FoundSplit = std::vector<PathDraft>;
+
+/// How transfers of one size class go that nothing else is beside, over all usable paths.
+struct FoundRecipe {
+  PlaceId source;
+  PlaceId destination;
+  Bytes size;  ///< of the class
+  BothWays both_ways = BothWays::no;
+  Executor executor = Executor::stream;
+  FoundSplit split = {};
+};
+
+/// From which size on several paths are worth it.
+struct FoundSmallest {
+  PlaceId source;
+  PlaceId destination;
+  std::optional<Executor> asked = std::nullopt;
+  Bytes smallest = {};
+};
+
+/// How transfers go that are planned together.
+struct FoundSet {
+  std::vector<JointTransfer> transfers;
+  JointOptions options = {};
+  Executor executor = Executor::native;
+  std::vector<FoundSplit> splits = {};  ///< in the order of the transfers
+};
+
+/// What was used last comes first.
+struct FoundPlans {
+  std::vector<FoundRecipe> recipes = {};
+  std::vector<FoundSmallest> smallest = {};
+  std::vector<FoundSet> sets = {};
+
+  [[nodiscard]] bool empty() const { return recipes.empty() && smallest.empty() && sets.empty(); }
+};
+
+/// Keeps what was found from one process to the next, for one machine and its settings.
+/// Thread-safe; fails without a word but in the log.
+class PlanKeeper {
+ public:
+  PlanKeeper() = default;
+  PlanKeeper(const PlanKeeper&) = delete;
+  PlanKeeper& operator=(const PlanKeeper&) = delete;
+  virtual ~PlanKeeper() = default;
+
+  [[nodiscard]] virtual FoundPlans read() noexcept = 0;
+  /// What others have kept stays, as far as there is room.
+  virtual void keep(const FoundPlans& found) noexcept = 0;
+};
+
+/// True if each path is one of `usable`, once, and the shares add up to 1, with chunks that may be.
+bool can_be_used(const FoundSplit& split, const std::vector<Path>& usable);
+
+}  // namespace polypath

@@ -1,0 +1,286 @@
+#include "plan/joint/joint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "model/joint_shares.h"
+#include "plan/joint/joint_optimiser.h"
+#include "plan/single/explain.h"
+#include "plan/single/planner_request.h"
+
+namespace polypath {
+namespace {
+
+// In a queue the calls of one thread come in between each other as those of several do.
+BothWays calls_of(const JointOptions& options) {
+  const bool one = options.issuers == Issuers::one_thread;
+  return one && options.queues ? BothWays::by_threads : as_both_ways(options.issuers);
+}
+
+Seconds bound_of(const Planner& planner, const std::vector<JointTransfer>& transfers) {
+  std::vector<FlowDemand> demands;
+  for (const JointTransfer& transfer : transfers)
+    demands.push_back(
+        {find_paths(planner.machine(), transfer.source, transfer.destination), transfer.bytes});
+  return flow_bound(planner.machine(), planner.predictor().resources(), demands);
+}
+
+}  // namespace
+
+BothWays as_both_ways(Issuers issuers) {
+  switch (issuers) {
+    case Issuers::one_thread: return BothWays::by_one_thread;
+    case Issuers::threads: return BothWays::by_threads;
+    case Issuers::processes: return BothWays::by_processes;
+  }
+  return BothWays::by_one_thread;
+}
+
+const char* name_of(Issuers issuers) {
+  switch (issuers) {
+    case Issuers::one_thread: return "one-thread";
+    case Issuers::threads: return "threads";
+    case Issuers::processes: return "processes";
+  }
+  return "one-thread";
+}
+
+Issuers parse_issuers(const std::string& name) {
+  for (const Issuers issuers : {Issuers::one_thread, Issuers::threads, Issuers::processes})
+    if (name == name_of(issuers)) return issuers;
+  fail(ErrorCode::invalid_argument, fmt::format("issuers '{}' are unknown", name),
+       "they are one-thread, threads and processes", "Name one of them.");
+}
+
+struct JointPlanner::Request {
+  const std::vector<JointTransfer>& transfers;
+  const JointOptions& options;
+  PlanOptions each = {};                        // what each transfer's paths are asked with
+  std::vector<std::vector<Path>> paths = {};    // that each may use
+  std::vector<Bytes> smallest = {};             // smaller ones are one native copy
+  std::vector<JointPredictor> predictors = {};  // by executor tried; the first one for streams
+};
+
+JointPlanner::JointPlanner(Planner& planner)
+    : planner_(planner),
+      plans_(static_cast<std::size_t>(planner.settings().plan_cache)),
+      found_(static_cast<std::size_t>(planner.settings().plan_cache)),
+      shapes_(static_cast<std::size_t>(planner.settings().plan_cache)) {}
+
+JointPlanPointer JointPlanner::plan(const std::vector<JointTransfer>& transfers,
+                                    const JointOptions& options) {
+  const Key key{transfers, options};
+  if (const JointPlanPointer* cached = plans_.find(key)) return *cached;
+  Request request{.transfers = transfers, .options = options};
+  return plans_.insert(key, make_plan(request));
+}
+
+void JointPlanner::find_paths_of(Request& request) const {
+  if (request.transfers.empty())
+    fail(ErrorCode::invalid_argument, "no transfers", "there is nothing to plan",
+         "Name at least one source, destination and size.");
+  request.each.left_out = request.options.left_out;
+  for (const JointTransfer& transfer : request.transfers) {
+    check_size(transfer.bytes);
+    request.paths.push_back(
+        planner_.usable_paths(transfer.source, transfer.destination, request.each));
+  }
+}
+
+// A transfer that is smaller than its entry in `smallest` keeps its direct path only.
+void JointPlanner::leave_small_ones_whole(Request& request) {
+  for (std::size_t k = 0; k < request.transfers.size(); ++k)
+    if (request.transfers[k].bytes < request.smallest[k]) request.paths[k].resize(1);
+}
+
+const std::vector<TransferShape>& JointPlanner::shapes(
+    const std::vector<JointTransfer>& transfers) {
+  if (const auto* cached = shapes_.find(transfers)) return *cached;
+  // In a queue without an end the calls of one thread come in between each other as those of
+  // several do.
+  const JointOptions options{.issuers = Issuers::threads, .queues = true};
+  Request request{.transfers = transfers, .options = options};
+  find_paths_of(request);
+  request.smallest.assign(transfers.size(), planner_.settings().min_chunk * 2);
+  leave_small_ones_whole(request);
+  const JointPredictor predictor(planner_.predictor(as_both_ways(options.issuers)),
+                                 problem(request, Executor::stream));
+  const JointDraft draft =
+      may_split(request) ? JointOptimiser(predictor).levelled_shares() : predictor.natively();
+  std::vector<TransferShape> shapes;
+  for (std::size_t k = 0; k < transfers.size(); ++k) shapes.push_back(predictor.shape_of(draft, k));
+  return shapes_.insert(transfers, std::move(shapes));
+}
+
+JointPlanPointer JointPlanner::make_plan(Request& request) {
+  find_paths_of(request);
+  for (const JointTransfer& transfer : request.transfers)
+    request.smallest.push_back(planner_.smallest_planned(transfer.source, transfer.destination,
+                                                         transfer.bytes, request.each));
+  leave_small_ones_whole(request);
+  const Predictor& predictor = planner_.predictor(as_both_ways(request.options.issuers));
+  request.predictors.emplace_back(predictor, problem(request, Executor::stream));
+  request.predictors.emplace_back(predictor, problem(request, Executor::graph));
+  const JointDraft chosen = found(request);
+  auto joint = std::make_shared<JointPlan>();
+  for (std::size_t k = 0; k < request.transfers.size(); ++k)
+    joint->plans.push_back(plan_of(request, chosen, k));
+  joint->predicted = chosen.last;
+  joint->calls = chosen.calls;
+  for (const PlanPointer& plan : joint->plans)
+    joint->native_predicted = std::max(joint->native_predicted, plan->native_predicted);
+  joint->flow_bound = bound_of(planner_, request.transfers);
+  return joint;
+}
+
+JointProblem JointPlanner::problem(const Request& request, Executor executor) const {
+  const Settings& settings = planner_.settings();
+  return {.transfers = request.transfers,
+          .paths = request.paths,
+          .issuers = request.options.issuers,
+          .queues = request.options.queues,
+          .executor = executor,
+          .limits = {.chunks = {settings.min_chunk, settings.staging_slot},
+                     .slots = settings.staging_slots,
+                     .max_paths = settings.max_paths}};
+}
+
+bool JointPlanner::may_split(const Request& request) const {
+  return request.options.executor != Executor::native &&
+         request.transfers.size() <= kMostJointTransfers &&
+         std::any_of(request.paths.begin(), request.paths.end(),
+                     [](const auto& paths) { return paths.size() > 1; });
+}
+
+// What is chosen, or was before: then one play of it says again when everything ends.
+JointDraft JointPlanner::found(const Request& request) {
+  const Key key{request.transfers, request.options};
+  JointDraft draft;
+  if (const Found* known = found_.find(key)) {
+    draft.executor = known->executor;
+    for (const auto& split : known->splits) draft.transfers.push_back({split, {}});
+    predictor_of(request, draft).predict(draft, Effort::replay);
+    return draft;
+  }
+  if (request.options.left_out.empty()) ++searches_;
+  draft = choose(request);
+  Found found{.executor = draft.executor, .splits = {}};
+  for (const Draft& transfer : draft.transfers) found.splits.push_back(transfer.paths);
+  found_.insert(key, std::move(found));
+  return draft;
+}
+
+// The cheapest of what the options allow, if it gains; a graph may need new addresses each time.
+// What is good as a graph is tried as streams once more.
+JointDraft JointPlanner::choose(const Request& request) const {
+  const JointOptimiser streams(request.predictors.front()), graphs(request.predictors.back());
+  JointDraft natively = request.predictors.front().natively();
+  if (!may_split(request)) return natively;
+  std::optional<JointDraft> by_streams, by_graphs;
+  if (allows(request.options.executor, Executor::stream))
+    by_streams = streams.best(streams.starts());
+  if (allows(request.options.executor, Executor::graph)) {
+    std::vector<JointDraft> starts = graphs.starts();
+    if (by_streams && is_split(*by_streams)) starts = {starts.front(), *by_streams};
+    by_graphs = graphs.best(std::move(starts));
+  }
+  if (by_streams && by_graphs && by_graphs->cost < by_streams->cost)
+    by_streams = std::min(*by_streams, streams.finished(*by_graphs), is_cheaper);
+  return cheapest(request, {natively, by_streams, by_graphs});
+}
+
+JointDraft JointPlanner::cheapest(const Request& request,
+                                  std::initializer_list<std::optional<JointDraft>> drafts) const {
+  const double least_gain = planner_.machine().driver.least_gain.value;
+  std::optional<JointDraft> best;
+  for (const std::optional<JointDraft>& draft : drafts) {
+    if (!draft || (best && !gains(request, *draft))) continue;
+    const double needed = best && is_split(*best) ? least_gain : 0;
+    if (!best || draft->cost < best->cost - needed) best = draft;
+  }
+  return *best;
+}
+
+// Nobody is later than natively, and the last one, or some that are split, gain enough.
+bool JointPlanner::gains(const Request& request, const JointDraft& draft) const {
+  if (draft.regret > kAsGoodAsNatively) return false;
+  const JointPredictor& predictor = request.predictors.front();
+  const auto beats = [&](std::size_t k, Seconds time, Seconds native) {
+    return time < planner_.to_beat(request.paths[k].front(), request.transfers[k].bytes, native,
+                                   calls_of(request.options));
+  };
+  std::size_t last = 0;
+  bool any = false;
+  for (std::size_t k = 0; k < request.transfers.size(); ++k) {
+    if (predictor.native_end(k) > predictor.native_end(last)) last = k;
+    any |= !is_native(draft.transfers[k]) &&
+           beats(k, draft.transfers[k].prediction.time, predictor.native_end(k));
+  }
+  const bool keeps_up = request.options.issuers != Issuers::one_thread ||
+                        beats(last, draft.calls, predictor.native_end(last));
+  return keeps_up && (any || beats(last, draft.last, predictor.native_end(last)));
+}
+
+PlanPointer JointPlanner::plan_of(const Request& request, const JointDraft& chosen,
+                                  std::size_t transfer) const {
+  const JointPredictor& predictor = predictor_of(request, chosen);
+  const JointTransfer& wanted = request.transfers[transfer];
+  auto plan = std::make_shared<Plan>();
+  plan->source = wanted.source, plan->destination = wanted.destination;
+  plan->bytes = wanted.bytes;
+  plan->shape = predictor.shape_of(chosen, transfer);
+  plan->program = program_of(planner_.machine(), plan->shape, planner_.settings().staging_slots);
+  plan->program.assign_events();
+  plan->structure = structure_of(plan->program);
+  plan->predicted = chosen.transfers[transfer].prediction.time;
+  plan->native_predicted = predictor.native_end(transfer);
+  explain(request, chosen, transfer, *plan);
+  return plan;
+}
+
+const JointPredictor& JointPlanner::predictor_of(const Request& request, const JointDraft& chosen) {
+  return chosen.executor == Executor::graph ? request.predictors.back()
+                                            : request.predictors.front();
+}
+
+// Why the transfer must not use a path; empty if it may.
+std::string JointPlanner::why_not(const Request& request, const Plan& plan,
+                                  const Path& path) const {
+  if (path.staged() && request.transfers.size() > kMostJointTransfers)
+    return fmt::format("sets of more than {} transfers are native copies", kMostJointTransfers);
+  return planner_.why_not(plan.source, plan.destination, path, request.each);
+}
+
+void JointPlanner::explain(const Request& request, const JointDraft& chosen, std::size_t transfer,
+                           Plan& plan) const {
+  const JointPredictor& predictor = predictor_of(request, chosen);
+  const Draft& own = chosen.transfers[transfer];
+  std::vector<Path> in_use;
+  for (const Draft& each : chosen.transfers)
+    for (const Path& path : paths_of(each)) in_use.push_back(path);
+  const auto time_with = [&](const Path& path) {
+    std::vector<Path> paths = paths_of(own);
+    paths.push_back(path);
+    JointDraft trial = chosen;
+    trial.transfers[transfer] = predictor.splitter(transfer).closed_form_split(paths);
+    predictor.predict(trial, Effort::replay);
+    return PlanGrounds::With{trial.last, trial.regret > kAsGoodAsNatively};
+  };
+  const Seconds native = plan.native_predicted;
+  const Path& direct = request.paths[transfer].front();
+  const Seconds least_gain =
+      native - planner_.to_beat(direct, plan.bytes, native, calls_of(request.options));
+  const Explainer explainer(predictor.predictor(), plan,
+                            {.least_gain = least_gain,
+                             .smallest_planned = request.smallest[transfer],
+                             .in_use = in_use,
+                             .time_with = time_with,
+                             .of_set = chosen.last});
+  for (const Path& path : find_paths(planner_.machine(), plan.source, plan.destination))
+    plan.decisions.push_back(
+        explainer.decide(path, own.prediction, why_not(request, plan, path), false));
+}
+
+}  // namespace polypath

@@ -1,0 +1,109 @@
+#include "plan/joint/joint_draft.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace polypath {
+namespace {
+
+constexpr double kMeanWeight = 0.02;
+constexpr double kRegretWeight = 20;
+
+Draft direct_draft(const Path& direct) { return {{PathDraft{direct, 1, 1, 0}}, {}}; }
+
+}  // namespace
+
+bool is_native(const Draft& draft) {
+  return draft.paths.size() == 1 && !draft.paths.front().path.staged();
+}
+
+bool is_split(const JointDraft& draft) {
+  return std::any_of(draft.transfers.begin(), draft.transfers.end(),
+                     [](const Draft& own) { return !is_native(own); });
+}
+
+JointPredictor::JointPredictor(const Predictor& predictor, JointProblem problem)
+    : predictor_(predictor), problem_(std::move(problem)) {
+  for (const JointTransfer& transfer : problem_.transfers)
+    splitters_.emplace_back(predictor, problem_.limits, problem_.executor, transfer.bytes);
+  JointDraft all;
+  for (const auto& paths : problem_.paths) all.transfers.push_back(direct_draft(paths.front()));
+  for (const Effort effort : {Effort::quick, Effort::replay})
+    for (const Prediction& each : play(all, effort))
+      native_ends_[static_cast<int>(effort)].push_back(each.time);
+}
+
+JointDraft JointPredictor::natively() const {
+  JointDraft all;
+  for (const auto& paths : problem_.paths) all.transfers.push_back(direct_draft(paths.front()));
+  predict(all, Effort::replay);
+  return all;
+}
+
+Seconds JointPredictor::last_native_end() const {
+  const auto& ends = native_ends_[static_cast<int>(Effort::replay)];
+  return *std::max_element(ends.begin(), ends.end());
+}
+
+TransferShape JointPredictor::shape_of(const JointDraft& draft, std::size_t transfer) const {
+  const Draft& own = draft.transfers[transfer];
+  if (is_native(own))
+    return direct_copy(own.paths.front().path, problem_.transfers[transfer].bytes);
+  return splitters_[transfer].shape_of(own);
+}
+
+std::vector<TransferShape> JointPredictor::shapes_of(const JointDraft& draft) const {
+  std::vector<TransferShape> shapes;
+  for (std::size_t k = 0; k < size(); ++k) shapes.push_back(shape_of(draft, k));
+  return shapes;
+}
+
+std::vector<Seconds> JointPredictor::starts(const JointDraft& draft) const {
+  return starts(shapes_of(draft));
+}
+
+std::vector<Seconds> JointPredictor::starts(std::span<const TransferShape> shapes) const {
+  std::vector<Seconds> starts(shapes.size());
+  if (problem_.issuers == Issuers::one_thread && !problem_.queues)
+    for (std::size_t k = 1; k < shapes.size(); ++k)
+      starts[k] = starts[k - 1] + predictor_.call_time(shapes[k - 1], problem_.limits.slots);
+  return starts;
+}
+
+std::vector<Prediction> JointPredictor::play(const JointDraft& draft, Effort effort) const {
+  const int slots = problem_.limits.slots;
+  const std::vector<TransferShape> shapes = shapes_of(draft);
+  const std::vector<Seconds> calls = starts(shapes);
+  return effort == Effort::quick ? predictor_.predict(shapes, slots, calls)
+                                 : predictor_.replay(shapes, slots, calls);
+}
+
+void JointPredictor::predict(JointDraft& draft, Effort effort) const {
+  for (std::size_t k = 0; k < size(); ++k) splitters_[k].drop_idle(draft.transfers[k]);
+  const std::vector<Prediction> predictions = play(draft, effort);
+  for (std::size_t k = 0; k < size(); ++k) draft.transfers[k].prediction = predictions[k];
+  draft.executor = is_split(draft) ? problem_.executor : Executor::native;
+  rate(draft, effort);
+}
+
+void JointPredictor::rate(JointDraft& draft, Effort effort) const {
+  const auto& natively = native_ends_[static_cast<int>(effort)];
+  double mean = 0;
+  draft.last = draft.calls = {};
+  draft.regret = 1, draft.harm = 0;
+  for (std::size_t k = 0; k < size(); ++k) {
+    const Draft& transfer = draft.transfers[k];
+    const Seconds end = transfer.prediction.time;
+    mean += end.value / static_cast<double>(size());
+    draft.last = std::max(draft.last, end);
+    draft.regret = std::max(draft.regret, end / natively[k]);
+    draft.harm += std::max(0.0, end / natively[k] - kAsGoodAsNatively);
+    draft.calls += predictor_.call_time(shape_of(draft, k), problem_.limits.slots);
+  }
+  const bool must_keep_up = problem_.issuers == Issuers::one_thread;
+  const Seconds time = must_keep_up ? std::max(draft.last, draft.calls) : draft.last;
+  draft.cost = time.value + draft.calls.value * kCallWeight + mean * kMeanWeight +
+               draft.last.value * draft.harm * kRegretWeight;
+}
+
+}  // namespace polypath

@@ -1,0 +1,106 @@
+#pragma once
+// Drafts of joint plans: what each of several transfers does, when each ends if they run together,
+// and what that is worth.
+//
+// With the ends e_k, those natively N_k, the time c that the issuing threads spend in calls, and
+// the number of transfers K, a draft costs
+//
+//   max(E, c₁) + 0.05·c + 0.02·(Σ e_k)/K + 20·E·h,    E = max e_k,   h = Σ max(0, e_k/N_k − 1.002)
+//
+// where c₁ is c if one thread issues everything: again and again, it must keep up.
+
+#include <compare>
+#include <span>
+#include <vector>
+
+#include "plan/single/company.h"
+#include "plan/single/optimiser.h"
+
+namespace polypath {
+
+/// One transfer of a set.
+struct JointTransfer {
+  PlaceId source;
+  PlaceId destination;
+  Bytes bytes;
+
+  auto operator<=>(const JointTransfer&) const = default;
+};
+
+/// Who issues the transfers of a set: one thread one after another, or each its own thread, of this
+/// process or of several.
+enum class Issuers { one_thread, threads, processes };
+
+/// One draft per transfer, each with its prediction beside the others.
+struct JointDraft {
+  std::vector<Draft> transfers;
+  Executor executor = Executor::native;  ///< of those over several paths
+  Seconds last;                          ///< the end of the last one
+  Seconds calls;                         ///< of all
+  double regret = 1;                     ///< the largest e_k/N_k, at least 1
+  double harm = 0;                       ///< Σ max(0, e_k/N_k − 1.002)
+  double cost = 0;                       ///< in seconds, as above
+};
+
+/// True if the transfer is one direct copy.
+bool is_native(const Draft& draft);
+
+/// True if some transfer goes over several paths.
+bool is_split(const JointDraft& draft);
+
+inline bool is_cheaper(const JointDraft& a, const JointDraft& b) { return a.cost < b.cost; }
+
+/// What a joint plan is made for.
+struct JointProblem {
+  std::vector<JointTransfer> transfers;
+  std::vector<std::vector<Path>> paths;  ///< those that each may use, the direct one first
+  Issuers issuers = Issuers::one_thread;
+  bool queues = false;  ///< see JointOptions
+  Executor executor = Executor::stream;
+  OptimiserLimits limits;
+};
+
+enum class Effort { quick, replay };  ///< which prediction to steer by
+
+/// Predicts drafts of one problem.
+class JointPredictor {
+ public:
+  JointPredictor(const Predictor& predictor, JointProblem problem);
+
+  /// Fills in the predictions and what follows from them. Idle paths are taken out.
+  void predict(JointDraft& draft, Effort effort) const;
+  /// Everything as one direct copy each, predicted by replay.
+  [[nodiscard]] JointDraft natively() const;
+  /// When a transfer ends then.
+  [[nodiscard]] Seconds native_end(std::size_t transfer) const {
+    return native_ends_[static_cast<int>(Effort::replay)][transfer];
+  }
+
+  /// When the last one ends then.
+  [[nodiscard]] Seconds last_native_end() const;
+
+  /// The shape of one transfer of a draft; native if it is one direct copy.
+  [[nodiscard]] TransferShape shape_of(const JointDraft& draft, std::size_t transfer) const;
+  /// What splits one transfer.
+  [[nodiscard]] const Optimiser& splitter(std::size_t transfer) const {
+    return splitters_[transfer];
+  }
+  [[nodiscard]] const JointProblem& problem() const { return problem_; }
+  [[nodiscard]] const Predictor& predictor() const { return predictor_; }
+  [[nodiscard]] std::size_t size() const { return splitters_.size(); }
+  /// When each call begins.
+  [[nodiscard]] std::vector<Seconds> starts(const JointDraft& draft) const;
+
+ private:
+  [[nodiscard]] std::vector<TransferShape> shapes_of(const JointDraft& draft) const;
+  [[nodiscard]] std::vector<Seconds> starts(std::span<const TransferShape> shapes) const;
+  void rate(JointDraft& draft, Effort effort) const;
+  [[nodiscard]] std::vector<Prediction> play(const JointDraft& draft, Effort effort) const;
+
+  const Predictor& predictor_;
+  JointProblem problem_;
+  std::vector<Optimiser> splitters_;
+  std::vector<Seconds> native_ends_[2];  // by effort
+};
+
+}  // namespace polypath

@@ -1,0 +1,101 @@
+// How many chunks, and how large: each path's by quick prediction, all together by replay, and no
+// more of them than are worth their calls.
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/single/optimiser.h"
+
+namespace polypath {
+namespace {
+
+// What fewer calls may cost: of the time, and of what is gained over the direct path.
+constexpr double kForFewerCalls = 0.003;
+constexpr double kOfTheGain = 0.02;
+
+bool is_staged_only(const Draft& draft) {
+  return std::all_of(draft.paths.begin(), draft.paths.end(),
+                     [](const PathDraft& part) { return part.path.staged(); });
+}
+
+}  // namespace
+
+void Optimiser::vary_chunks(Draft& draft) const {
+  static constexpr double kFactors[] = {0.5, 0.71, 0.84, 1.19, 1.41, 2.0};
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    if (!draft.paths[p].path.staged()) continue;
+    Draft best = draft;
+    const auto consider = [&](double chunks, int taper) {
+      Draft trial = draft;
+      trial.paths[p].chunks = std::max(1.0, chunks);
+      trial.paths[p].taper = taper;
+      predict(trial, Effort::quick);
+      if (trial.paths.size() != draft.paths.size()) return;
+      equalise(trial, 1, Effort::quick);
+      if (cost_of(trial) < cost_of(best)) best = std::move(trial);
+    };
+    for (const double factor : kFactors) consider(draft.paths[p].chunks * factor, 0);
+    for (const int taper : {1, 2}) consider(best.paths[p].chunks, taper);
+    if (best.paths.size() == draft.paths.size()) draft = best;
+  }
+}
+
+// Tries smaller last or first chunks and all chunk counts larger or smaller together, by replay.
+void Optimiser::scale_chunks(Draft& draft) const {
+  const auto consider = [&](double factor, int taper) {
+    Draft trial = draft;
+    for (PathDraft& part : trial.paths) {
+      part.chunks = std::max(1.0, part.chunks * factor);
+      if (taper >= 0) part.taper = taper;
+    }
+    equalise(trial, 2, Effort::replay);
+    if (cost_of(trial) < cost_of(draft)) draft = std::move(trial);
+  };
+  for (const int taper : {0, 1, 2}) consider(1, taper);
+  for (const double factor : {0.7, 1.4}) consider(factor, -1);
+  // Paths that all stage take turns: few large chunks wait less for each other.
+  if (limits_.both_ways && is_staged_only(draft)) consider(0.5, -1);
+}
+
+// Copies that take turns at an engine can fall into step, so that one path waits for the other at
+// every chunk. Another chunk count of one of them breaks the step.
+void Optimiser::break_step(Draft& draft) const {
+  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
+    if (!draft.paths[p].path.staged()) continue;
+    Draft best = draft;
+    for (const double factor : {0.6, 0.8, 1.25, 1.7}) {
+      Draft trial = draft;
+      trial.paths[p].chunks = std::max(1.0, trial.paths[p].chunks * factor);
+      equalise(trial, 1, Effort::replay);
+      if (cost_of(trial) < cost_of(best)) best = trial;
+    }
+    if (best.paths.size() == draft.paths.size()) draft = best;
+  }
+}
+
+// Larger chunks, of all paths at once, as long as the transfer takes hardly longer: the search
+// steers by time, which is about the same for all counts around the best.
+Draft Optimiser::with_fewer_calls(Draft best, Seconds direct_alone) const {
+  const Seconds time = best.prediction.time;
+  const Seconds most = time + std::min(time * kForFewerCalls, (direct_alone - time) * kOfTheGain);
+  while (enlarge_chunks(best, most)) {
+  }
+  return best;
+}
+
+// By the largest step that may be taken.
+bool Optimiser::enlarge_chunks(Draft& best, Seconds most) const {
+  for (const double factor : {0.6, 0.8}) {
+    Draft trial = best;
+    for (PathDraft& part : trial.paths) part.chunks = std::max(1.0, part.chunks * factor);
+    equalise(trial, 2, Effort::replay);
+    if (trial.paths.size() == best.paths.size() && trial.prediction.time <= most &&
+        trial.prediction.call < best.prediction.call) {
+      best = std::move(trial);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace polypath
