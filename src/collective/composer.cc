@@ -297,17 +297,17 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
                       .reduction = reduction,
                       .rank = rank,
                       .ranks = ranks(),
-                      .box = mail_box(ranks(), mail)};
+                      .box = mail_box(ranks(), mail.way)};
   const bool in_lines = mail.way == MailWay::lines;
   KernelCall call{
       .kernel = mail_kernel_number(gpu, mail.use, mail.way),
       .gpu = gpu,
       .memory = {access(from, bytes_read(part), false), access(to, bytes_written(part), true)},
       .values = mail_values(part),
-      .shape = mail_shape(mail),
+      .shape = mail_shape(part),
       .duration = in_lines ? driver.mail_latency : driver.parcel_latency};
   const bool shares = mail.use == MailUse::reduce_and_share;
-  if (shares) call.duration += driver.mail_share_latency;
+  if (shares) call.duration += in_lines ? driver.mail_share_latency : driver.parcel_latency;
   const auto all = static_cast<std::uint64_t>(ranks());
   for (int other = 0; other < ranks(); ++other) {
     const Bytes sent = message_bytes(part, rank, other);
@@ -321,16 +321,20 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
                            .writes = true,
                            .moved = Bytes{static_cast<std::uint64_t>(moved * slower)}});
   }
-  call.meeting = Meeting{.number = meetings_, .rank = rank, .ranks = ranks(), .mailboxes = 2};
+  call.meeting = Meeting{
+      .number = meetings_, .rank = rank, .ranks = ranks(), .mailboxes = 2, .laps = laps_of(part)};
   return call;
 }
 
 void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
   (void)first_mailbox();
   const Part whole{{}, mail.message};
-  const bool shares = mail.use == MailUse::reduce_and_share;
-  const MailWay way = shares ? MailWay::lines : mail_way(machine_, request_.ranks, whole.bytes);
-  const int count = pieces_of(whole.bytes, mail_room(ranks(), way), request_.element());
+  const bool shares_in_lines =
+      mail.use == MailUse::reduce_and_share && can_share_in_lines(ranks(), whole.bytes);
+  const MailWay way =
+      shares_in_lines ? MailWay::lines : mail_way(machine_, request_.ranks, whole.bytes);
+  const Bytes most = way == MailWay::lines ? line_room(ranks()) : whole.bytes;
+  const int count = pieces_of(whole.bytes, most, request_.element());
   for (int number = 0; number < count; ++number, ++meetings_) {
     const Part piece = this->piece(whole, number, count);
     Mail sent = mail;

@@ -73,9 +73,9 @@ class Composer {
   /// result may be where one of them is.
   void reduce(Slice result, std::span<const Slice> operands, Bytes bytes);
 
-  /// One kernel per rank and piece that mailboxes hold: each sends what begins at `from(rank)`, or
-  /// one part of it to each rank, and reduces what arrives in the order of the ranks, or stores it
-  /// side by side, at `to(rank)`.
+  /// One kernel per rank, in lines one for each piece that mailboxes hold: each sends what begins
+  /// at `from(rank)`, or one part of it to each rank, and reduces what arrives in the order of the
+  /// ranks, or stores it side by side, at `to(rank)`.
   using SliceOfRank = std::function<Slice(int rank)>;
   void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
 

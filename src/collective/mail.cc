@@ -19,9 +19,8 @@ bool is_nvlink(const Machine& machine, HopId hop) {
 Bytes part_of(Bytes all, int ranks) { return {all.value / static_cast<std::uint64_t>(ranks)}; }
 
 // Of messages to all ranks together. A mailbox has two halves of what n − 1 others send: those of
-// the three sizes take 34, 64 and 256 MiB of a GPU, each (n − 1)/n times that, once a call needs
-// it. So 64 MiB between two ranks are one message.
-constexpr Bytes kLines = 16_MiB, kFewParcels = 32_MiB, kParcels = 128_MiB;
+// the two ways take 34 and 64 MiB of a GPU, each (n − 1)/n times that, once a call needs it.
+constexpr Bytes kLines = 16_MiB, kParcels = 32_MiB;
 
 // Until messages to all other ranks are over.
 Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes message,
@@ -39,31 +38,24 @@ Seconds mail_time(const Machine& machine, std::span<const PlaceId> ranks, Bytes 
 
 }  // namespace
 
-Bytes mail_room(int ranks, MailWay way) {
-  return part_of(way == MailWay::lines ? kLines : kParcels, ranks);
+Bytes line_room(int ranks) { return part_of(kLines, ranks); }
+
+Bytes mail_box(int ranks, MailWay way) {
+  const Bytes lines = line_room(ranks);
+  if (way == MailWay::lines) return std::max(box_for(lines), box_for_sharing({lines.value / 2}));
+  return box_for(part_of(kParcels, ranks), way);
 }
 
-Bytes mail_box(int ranks, const Mail& mail) {
-  const Bytes lines = mail_room(ranks, MailWay::lines);
-  if (mail.way == MailWay::lines)
-    return std::max(box_for(lines), box_for_sharing({lines.value / 2}));
-  const bool few = mail.message <= part_of(kFewParcels, ranks);
-  return box_for(few ? part_of(kFewParcels, ranks) : mail_room(ranks, mail.way), mail.way);
-}
-
-bool can_share(int ranks, Bytes message) {
-  return message + message <= mail_room(ranks, MailWay::lines);
-}
+bool can_share_in_lines(int ranks, Bytes message) { return message + message <= line_room(ranks); }
 
 MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
-  if (message > mail_room(static_cast<int>(ranks.size()), MailWay::lines)) return MailWay::parcels;
+  if (message > line_room(static_cast<int>(ranks.size()))) return MailWay::parcels;
   const auto time = [&](MailWay way) { return mail_time(machine, ranks, message, way); };
   return time(MailWay::parcels) < time(MailWay::lines) ? MailWay::parcels : MailWay::lines;
 }
 
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message) {
-  const Bytes room = mail_room(static_cast<int>(ranks.size()), MailWay::parcels);
-  if (ranks.size() > kMostMailRanks || message > room * most_mails(ranks.size())) return false;
+  if (ranks.size() > kMostMailRanks || message > most_mailed(ranks.size())) return false;
   return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId from) {
     return std::all_of(ranks.begin(), ranks.end(), [&](PlaceId to) {
       const auto hop = machine.find_hop(from, to);

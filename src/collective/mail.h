@@ -13,25 +13,29 @@
 
 namespace polypath {
 
-/// The largest message that a kernel sends to each of so many ranks.
-Bytes mail_room(int ranks, MailWay way);
-/// The box of messages that are no larger: one of two sizes for parcels, so that there are no more
-/// than two mailboxes.
-Bytes mail_box(int ranks, const Mail& mail);
-/// True if a kernel can reduce and share messages as large as that.
-bool can_share(int ranks, Bytes message);
+/// The largest message that goes to each of so many ranks in lines.
+Bytes line_room(int ranks);
+/// The box of a message: one of two sizes, so that there are no more than two mailboxes. In parcels
+/// messages of any size go through it.
+Bytes mail_box(int ranks, MailWay way);
+/// True if messages as large as that can be reduced and shared in lines.
+bool can_share_in_lines(int ranks, Bytes message);
 /// Lines or parcels, whichever are over first by the machine's numbers and the hop between the
 /// first two ranks.
 MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
 
 /// True if kernels of all these GPUs can exchange messages: each writes into the others' memory
-/// over NVLink, where lines arrive whole. Not more than most_mails() of them one after another.
+/// over NVLink, where lines arrive whole. Messages are not longer than most_mailed().
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
-/// Between two ranks copies are faster from there on. Among more they hold each other up: out of an
-/// H100's port to three others they reach 0.43 of what it carries, kernels 0.86
-/// (results/h100x4/collectives.json). At 1 GiB rows of kernels take 0.48 to 0.61 of the time of
-/// such copies, and an all-gather as long as in a ring of copies (collectives_chosen.json).
-constexpr std::uint64_t most_mails(std::size_t ranks) { return ranks > 2 ? 16 : 4; }
+/// Between two ranks copies are faster from there on: all-reduces of 256 MiB take 727 us by copies
+/// and 2 x 393 by kernels, all-gathers 395 by kernels (results/h200x2/collectives.json,
+/// collectives_one_path.json). Among more they hold each other up: out of an H100's port to three
+/// others they reach 0.43 of what it carries, kernels 0.86 (results/h100x4/collectives.json). At 1
+/// GiB kernels take 0.48 to 0.61 of the time of such copies, and an all-gather as long as in a ring
+/// of copies (collectives_chosen.json).
+constexpr Bytes most_mailed(std::size_t ranks) {
+  return ranks > 2 ? Bytes{(2_GiB).value / ranks} : 128_MiB;
+}
 
 /// The first mailbox of a program's buffers; the caller's and mailboxes come first. As many as
 /// there are buffers if it has none.

@@ -1,6 +1,6 @@
 // Each rank sends every other one its values of that one's part, reduces those of its own, and
-// sends the result to all. One kernel per GPU does it while the mailboxes hold both, else two, one
-// after the other.
+// sends the result to all. One kernel per GPU does it; two where lines are faster and a mailbox
+// does not hold the lines of both.
 //
 // Of a message of S bytes each of n ranks sends 2(n−1)/n·S, where the one kernel of `oneshot` sends
 // (n−1)·S: less for more than two, for twice the latency. Parts are ⌈E/n⌉ elements, the last ones
@@ -24,7 +24,8 @@ void compose_twoshot(Composer& composer) {
   const Bytes part = largest_part(request), all = request.part();
   const auto input = [&](int rank) { return composer.input(rank); };
   const auto output = [&](int rank) { return composer.output(rank); };
-  if (can_share(composer.ranks(), part)) {
+  const bool in_parcels = mail_way(composer.machine(), request.ranks, part) == MailWay::parcels;
+  if (in_parcels || can_share_in_lines(composer.ranks(), part)) {
     const Mail shared{
         .use = MailUse::reduce_and_share, .message = part, .stride = part, .end = all};
     return composer.exchange(shared, input, output);
@@ -39,8 +40,11 @@ void compose_twoshot(Composer& composer) {
   composer.exchange(results, own, output);
 }
 
+// What goes between two ranks goes as values and as results; among more most_mailed() says more
+// than either.
 bool can_twoshot(const Machine& machine, const CollectiveRequest& request) {
-  return can_mail(machine, request.ranks, largest_part(request));
+  const Bytes part = largest_part(request);
+  return can_mail(machine, request.ranks, request.size() > 2 ? part : part + part);
 }
 
 }  // namespace

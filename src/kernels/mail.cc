@@ -19,10 +19,39 @@ constexpr std::uint64_t kLineThreads = 256, kMostLineBlocks = 192;
 constexpr std::uint64_t kMostParcelBlocks = 128;
 constexpr std::uint64_t kMostOfParcel = 32 << 10;
 constexpr std::uint64_t kParcelAlignment = 256;
+constexpr std::uint64_t kLeastRows = 2;  // of a lap, so that one is sent while one is taken in
 
 std::uint64_t divided_up(std::uint64_t bytes, std::uint64_t parts) {
   return (bytes + parts - 1) / parts;
 }
+
+// How a message goes in parcels through a box.
+struct ParcelLayout {
+  std::uint64_t parcel;  ///< the largest
+  std::uint64_t blocks;
+  std::uint64_t slots;  ///< parcels of a lap
+  std::uint64_t laps;
+};
+
+// Rounds of all blocks, and what is left of each for one block.
+ParcelLayout layout_in(Bytes message, Bytes box) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(message.value, 1);
+  const std::uint64_t room = box.value - std::min(box.value, kParcelFlags);
+  const std::uint64_t fitting =
+      room / (kLeastRows * kMostParcelBlocks) / kParcelAlignment * kParcelAlignment;
+  const std::uint64_t most = std::clamp(fitting, kParcelAlignment, kMostOfParcel);
+  const std::uint64_t rounds = divided_up(bytes, kMostParcelBlocks * most);
+  const std::uint64_t even = divided_up(bytes, kMostParcelBlocks * rounds);
+  const std::uint64_t parcel = divided_up(even, kParcelAlignment) * kParcelAlignment;
+  const std::uint64_t all = parcels_of(message.value, parcel);
+  const std::uint64_t blocks = std::min(all, kMostParcelBlocks), rows = divided_up(all, blocks);
+  const std::uint64_t fit = std::min(room / parcel, kMostParcels - kMostParcelBlocks);
+  const std::uint64_t rows_of_lap =
+      all <= fit ? rows : std::clamp<std::uint64_t>(fit / blocks, 1, rows);
+  return {parcel, blocks, blocks * rows_of_lap, divided_up(rows, rows_of_lap)};
+}
+
+bool is_shared(const Mail& mail) { return mail.use == MailUse::reduce_and_share; }
 
 // The same on the host, laid out as GPUs do it. Nobody looks while it is written: all that is
 // received in a call has been sent, and a flag that is not there is a mistake.
@@ -31,28 +60,31 @@ class HostMail {
   HostMail(std::span<std::byte* const> memory, std::span<const std::uint64_t> values)
       : memory_(memory) {
     std::memcpy(&of_, values.data(), kMailValues * sizeof(std::uint64_t));
+    if (values.size() > kMailValues) lap_ = values[kMailValues];
     std::memcpy(&call_, mailbox(of_.rank) + kMailCalls, sizeof call_);
     ++call_;
     half_ = kMailBoxes + (call_ & 1) * (of_.ranks - 1) * of_.box;
+    if (of_.parcel == 0) return;
+    const std::uint64_t laps = divided_up(parcels_of(of_.bytes, of_.parcel), of_.slots);
+    is_second_phase_ = lap_ >= laps;
+    lap_bytes_ = of_.slots * of_.parcel, begin_ = lap_ % laps * lap_bytes_;
   }
+
+  [[nodiscard]] bool is_second_phase() const { return is_second_phase_; }
 
   void send() const {
     for (std::uint64_t to = 0; to < of_.ranks; ++to)
-      if (to != of_.rank) write({input(to), message_bytes(of_, of_.rank, to)}, box(to, of_.rank));
+      if (to != of_.rank) write(sent(to), box(to, of_.rank));
   }
-  void reduce() const {
-    const auto value = [&](std::uint64_t from) { return message(from); };
-    const std::vector<std::byte> sum = reduced(value, message_bytes(of_, of_.rank, of_.rank));
-    std::copy(sum.begin(), sum.end(), memory_[1]);
-  }
+  void reduce() const { reduce_at(memory_[1]); }
+  void reduce_own_part() const { reduce_at(memory_[1] + of_.rank * of_.receive_stride); }
   // Every rank reduces all, of values in the others' mailboxes: a kernel of a GPU sends each line
   // of its result when it is there, but here all meet only once. What has no place in a mailbox,
   // the values that a rank would send to itself, is sent to all in place of its result.
   void send_to_be_shared() const {
     send();
-    const std::uint64_t bytes = message_bytes(of_, of_.rank, of_.rank);
     for (std::uint64_t to = 0; to < of_.ranks; ++to)
-      if (to != of_.rank) write({input(of_.rank), bytes}, result_box(to, of_.rank));
+      if (to != of_.rank) write(sent(of_.rank), result_box(to, of_.rank));
   }
   void reduce_and_share() const {
     for (std::uint64_t part = 0; part < of_.ranks; ++part) {
@@ -64,8 +96,8 @@ class HostMail {
   // In place this rank's own is where it goes.
   void store() const {
     for (std::uint64_t from = 0; from < of_.ranks; ++from) {
-      const std::vector<std::byte> arrived = message(from);
-      std::copy(arrived.begin(), arrived.end(), memory_[1] + from * of_.receive_stride);
+      const std::vector<std::byte> message = arrived(from);
+      std::copy(message.begin(), message.end(), memory_[1] + from * of_.receive_stride + begin_);
     }
   }
   void finish() const { std::memcpy(mailbox(of_.rank) + kMailCalls, &call_, sizeof call_); }
@@ -151,16 +183,37 @@ class HostMail {
   [[nodiscard]] const std::byte* input(std::uint64_t to) const {
     return memory_[0] + to * of_.send_stride;
   }
-  [[nodiscard]] std::vector<std::byte> message(std::uint64_t from) const {
-    const std::uint64_t bytes = message_bytes(of_, from, of_.rank);
-    if (from != of_.rank) return read(box(of_.rank, from), bytes);
-    return {input(from), input(from) + bytes};
+  // What this rank sends another one in the lap.
+  [[nodiscard]] std::span<const std::byte> sent(std::uint64_t to) const {
+    if (is_second_phase_)
+      return cut({memory_[1] + of_.rank * of_.receive_stride, of_message(of_.rank, of_.rank)});
+    return cut({input(to), of_message(of_.rank, to)});
+  }
+  [[nodiscard]] std::vector<std::byte> arrived(std::uint64_t from) const {
+    const std::span<const std::byte> own = sent(of_.rank);
+    if (from == of_.rank) return {own.begin(), own.end()};
+    const std::uint64_t bytes = of_message(from, is_second_phase_ ? from : of_.rank);
+    return read(box(of_.rank, from), std::min(bytes - std::min(bytes, begin_), lap_bytes_));
+  }
+  void reduce_at(std::byte* result) const {
+    const auto value = [&](std::uint64_t from) { return arrived(from); };
+    const std::vector<std::byte> sum = reduced(value, sent(of_.rank).size());
+    std::copy(sum.begin(), sum.end(), result + begin_);
+  }
+  [[nodiscard]] std::uint64_t of_message(std::uint64_t from, std::uint64_t to) const {
+    return message_bytes(of_, from, to);
+  }
+  [[nodiscard]] std::span<const std::byte> cut(std::span<const std::byte> message) const {
+    const std::uint64_t begin = std::min<std::uint64_t>(begin_, message.size());
+    return message.subspan(begin, std::min<std::uint64_t>(lap_bytes_, message.size() - begin));
   }
 
   std::span<std::byte* const> memory_;
   MailParameters of_{};
   std::uint32_t call_ = 0;
   std::uint64_t half_ = 0;
+  std::uint64_t lap_ = 0, begin_ = 0, lap_bytes_ = ~std::uint64_t{0};  ///< of each message
+  bool is_second_phase_ = false;  ///< in which what was reduced is shared
 };
 
 void send(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
@@ -182,6 +235,13 @@ void reduce_and_share(std::span<std::byte* const> memory, std::span<const std::u
   mail.reduce_and_share(), mail.finish();
 }
 
+void share_parcels(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
+  const HostMail mail(memory, values);
+  if (mail.is_second_phase()) mail.store();
+  else mail.reduce_own_part();
+  mail.finish();
+}
+
 const char* verb_of(MailUse use) {
   switch (use) {
     case MailUse::reduce: return "_and_reduce";
@@ -190,11 +250,11 @@ const char* verb_of(MailUse use) {
   }
   return "";
 }
-HostKernel after_meeting_of(MailUse use) {
+HostKernel after_meeting_of(MailUse use, bool in_lines) {
   switch (use) {
     case MailUse::reduce: return reduce;
     case MailUse::store: return store;
-    case MailUse::reduce_and_share: return reduce_and_share;
+    case MailUse::reduce_and_share: return in_lines ? reduce_and_share : share_parcels;
   }
   return {};
 }
@@ -209,8 +269,8 @@ Kernel mail_kernel(MailUse use, MailWay way) {
   const bool in_lines = way == MailWay::lines;
   return {.name = std::string(in_lines ? "exchange" : "exchange_parcels") + verb_of(use),
           .image = std::string(kernel_image(in_lines ? "mail" : "parcels")),
-          .on_host = use == MailUse::reduce_and_share ? send_to_be_shared : send,
-          .after_meeting = after_meeting_of(use),
+          .on_host = in_lines && use == MailUse::reduce_and_share ? send_to_be_shared : send,
+          .after_meeting = after_meeting_of(use, in_lines),
           .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
 }
 
@@ -231,7 +291,8 @@ std::vector<std::uint64_t> mail_values(const MailCall& call) {
           only(mail.sender),
           only(mail.receiver),
           call.box.value,
-          parcel_of(mail).value};
+          mail.way == MailWay::lines ? 0 : layout_in(mail.message, call.box).parcel,
+          mail.way == MailWay::lines ? 0 : layout_in(mail.message, call.box).slots};
 }
 
 Bytes message_bytes(const MailCall& call, int from, int to) {
@@ -253,7 +314,7 @@ Bytes bytes_read(const MailCall& call) {
 
 Bytes bytes_written(const MailCall& call) {
   Bytes end;
-  const bool shares = call.mail.use == MailUse::reduce_and_share;
+  const bool shares = is_shared(call.mail);
   for (int from = 0; from < call.ranks; ++from) {
     const Bytes bytes = message_bytes(call, from, shares ? from : call.rank);
     const Bytes begin = call.mail.use == MailUse::reduce ? Bytes{} : stride_to(call, from);
@@ -262,23 +323,25 @@ Bytes bytes_written(const MailCall& call) {
   return end;
 }
 
-LaunchShape mail_shape(const Mail& mail) {
+LaunchShape mail_shape(const MailCall& call) {
+  const Bytes message = call.mail.message;
+  if (call.mail.way == MailWay::parcels)
+    return {.blocks = static_cast<unsigned>(layout_in(message, call.box).blocks),
+            .threads_per_block = kParcelThreads};
   constexpr std::uint64_t kLinesOfBlock = kLineThreads / kThreadsOfLine;
-  const bool in_lines = mail.way == MailWay::lines;
-  const std::uint64_t blocks = in_lines ? divided_up(lines_of(mail.message.value), kLinesOfBlock)
-                                        : parcels_of(mail.message.value, parcel_of(mail).value);
-  const std::uint64_t most = in_lines ? kMostLineBlocks : kMostParcelBlocks;
-  return {.blocks = static_cast<unsigned>(std::min(blocks, most)),
-          .threads_per_block = in_lines ? static_cast<unsigned>(kLineThreads) : kMailThreads};
+  const std::uint64_t blocks = divided_up(lines_of(message.value), kLinesOfBlock);
+  return {.blocks = static_cast<unsigned>(std::min(blocks, kMostLineBlocks)),
+          .threads_per_block = static_cast<unsigned>(kLineThreads)};
 }
 
-// Rounds of all blocks, and what is left of each for one block.
-Bytes parcel_of(const Mail& mail) {
-  if (mail.way == MailWay::lines) return {};
-  const std::uint64_t bytes = std::max<std::uint64_t>(mail.message.value, 1);
-  const std::uint64_t rounds = divided_up(bytes, kMostParcelBlocks * kMostOfParcel);
-  const std::uint64_t parcel = divided_up(bytes, kMostParcelBlocks * rounds);
-  return {divided_up(parcel, kParcelAlignment) * kParcelAlignment};
+int laps_of(const MailCall& call) {
+  if (call.mail.way == MailWay::lines) return 1;
+  const std::uint64_t laps = layout_in(call.mail.message, call.box).laps;
+  return static_cast<int>(is_shared(call.mail) ? 2 * laps : laps);
+}
+
+Bytes least_parcel_box() {
+  return {kParcelFlags + kLeastRows * kMostParcelBlocks * kParcelAlignment};
 }
 
 Bytes box_for(Bytes message, MailWay way) {

@@ -23,7 +23,7 @@ enum class MailUse {
   reduce,
   store,
   /// They are reduced, and the result goes to all ranks. Each rank stores the results side by side,
-  /// each where the messages that it was made of were in the input. In lines only.
+  /// each where the messages that it was made of were in the input.
   reduce_and_share,
 };
 
@@ -38,7 +38,7 @@ Kernel mail_kernel(MailUse use, MailWay way = MailWay::lines);
 struct Mail {
   MailUse use = MailUse::store;
   MailWay way = MailWay::lines;
-  Bytes message;              ///< the largest; no box is smaller
+  Bytes message;              ///< the largest; of lines no box is smaller
   Bytes stride = {};          ///< from one message to the next, where they are side by side
   Bytes end;                  ///< of the last one, from the first one's begin; it may be shorter
   bool same_for_all = false;  ///< else the input has one message for each rank, side by side
@@ -62,10 +62,13 @@ Bytes bytes_read(const MailCall& call);
 Bytes bytes_written(const MailCall& call);
 
 /// A group of eight threads per line, or a block per parcel, until so many blocks fill the links.
-LaunchShape mail_shape(const Mail& mail);
+LaunchShape mail_shape(const MailCall& call);
 
-/// The largest parcel of a message; 0 of one that goes in lines. All blocks have equally many.
-Bytes parcel_of(const Mail& mail);
+/// How often the ranks meet in the call: for each lap of a message that is longer than its box, and
+/// again for what they share.
+int laps_of(const MailCall& call);
+/// A box in which messages of any size go in parcels, in laps of two for each block.
+Bytes least_parcel_box();
 /// What a message takes of a box; of the links it takes no more than that.
 Bytes box_for(Bytes message, MailWay way = MailWay::lines);
 /// The same of a message whose result goes to all.

@@ -35,7 +35,7 @@ __device__ inline bool is_abandoned(const MailParameters& of) {
   return *head(of, kMailAbandoned) != 0;
 }
 
-// The number of the call. All threads of a block call it together.
+// The number of the call's first lap. All threads of a block call it together.
 __device__ inline std::uint32_t begin_call(const MailParameters& of) {
   __shared__ std::uint32_t calls;
   if (threadIdx.x == 0) calls = *head(of, kMailCalls) + 1;
@@ -52,8 +52,8 @@ __device__ inline std::uint32_t number_of_block(const MailParameters& of) {
   return number;
 }
 
-// The last block to be done counts the call.
-__device__ inline void finish_call(const MailParameters& of) {
+// The last block to be done counts the call's laps.
+__device__ inline void finish_call(const MailParameters& of, std::uint32_t laps = 1) {
   __syncthreads();
   if (threadIdx.x != 0) return;
   auto* const finished = const_cast<std::uint32_t*>(head(of, kMailFinished));
@@ -62,7 +62,7 @@ __device__ inline void finish_call(const MailParameters& of) {
   *finished = 0;
   *head(of, kMailStarted) = 0;
   __threadfence();
-  *head(of, kMailCalls) += 1;
+  *head(of, kMailCalls) += laps;
 }
 
 }  // namespace polypath::gpu

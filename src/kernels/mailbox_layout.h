@@ -9,15 +9,18 @@
 //            waits for anything but the line: the least latency, and 120/128 of the link at best.
 //   parcels  what a block sends at once; its flag lies apart and is written when the parcel has
 //            arrived. A block sends its next parcel before it takes in what came with the one
-//            before, so that the links do not wait for that.
+//            before, so that the links do not wait for that. A message that is longer than a box
+//            goes in several **laps**, each of which fills a half as a call of its own would.
 //
-// What has arrived has the flag of the call. Flags are numbers of calls, counted on the GPU so that
-// a graph may be launched again and again; they come again after 2^32 calls.
+// What has arrived has the flag of the lap. Flags are numbers of laps, counted on the GPU so that a
+// graph may be launched again and again; they come again after 2^32 of them.
 //
-// A half may be written again when its reader is done with what was in it: who sends in call s + 2
-// has received all messages of call s + 1, whose senders were done with call s by then. So every
-// rank sends every other one at least a line or a parcel in each call, be the message empty. A
-// mailbox has messages of one way alone.
+// A half may be written again when its reader is done with what was in it: a rank that sends in lap
+// s + 2 has received all messages of lap s + 1, whose senders were done with lap s by then. So
+// every rank sends every other one at least a line or a parcel in each call, be the message empty.
+// Within a call that holds of each block by itself: it has the same parcels of all messages, as
+// blocks of that number have on all ranks, and it sends a parcel of a lap once it has taken in the
+// one in its place of the lap before. A mailbox has messages of one way alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +35,7 @@ inline constexpr std::uint64_t kLineMessage = 120;  ///< bytes of it that are th
 
 /// The head: what a GPU keeps from call to call.
 enum MailHead : std::uint64_t {
-  kMailCalls = 0,       ///< 32 bits: calls that are done
+  kMailCalls = 0,       ///< 32 bits: laps that are done
   kMailFinished = 4,    ///< 32 bits: blocks of the present one that are
   kMailStarted = 8,     ///< 32 bits: blocks of it that have started, where they are counted
   kMailAbandoned = 64,  ///< 32 bits: not 0 once nobody is to wait any more
@@ -76,10 +79,11 @@ struct MailParameters {
   std::uint64_t sender, receiver;  ///< the only one, or kEveryRank
   std::uint64_t box;               ///< bytes of it
   std::uint64_t parcel;            ///< bytes of it, a multiple of 16; 0: lines
+  std::uint64_t slots;             ///< parcels of a lap, if there are so many
   std::uint64_t input, output;
   std::uint64_t mailboxes[kMostMailRanks];
 };
-inline constexpr std::size_t kMailValues = 11;
+inline constexpr std::size_t kMailValues = 12;
 static_assert(sizeof(MailParameters) == (kMailValues + 2 + kMostMailRanks) * sizeof(std::uint64_t));
 
 /// What one rank sends another one, or itself.
@@ -98,6 +102,7 @@ POLYPATH_ON_BOTH constexpr std::uint64_t parcels_of(std::uint64_t message, std::
 }
 
 inline constexpr unsigned kMailThreads = 512;  ///< of a block at most
+inline constexpr unsigned kParcelThreads = 512;
 inline constexpr unsigned kThreadsOfLine = 8;
 
 }  // namespace polypath

@@ -6,6 +6,7 @@
 // (results/h100x2/parcels.json).
 
 #include "kernels/element.cuh"
+#include "kernels/laps.h"
 #include "kernels/mailbox.cuh"
 #include "kernels/message_words.cuh"
 #include "kernels/reduce_layout.h"
@@ -21,7 +22,8 @@ constexpr unsigned kSendingWarps = 2;
 constexpr unsigned kSending = kSendingWarps * kThreadsOfWarp;  // threads, as those that follow
 constexpr unsigned kSaying = kThreadsOfWarp;
 constexpr unsigned kWatching = kThreadsOfWarp;
-constexpr unsigned kTaking = polypath::kMailThreads - kSending - kSaying - kWatching;
+constexpr unsigned kTaking = polypath::kParcelThreads - kSending - kSaying - kWatching;
+constexpr unsigned kTakingWarps = kTaking / kThreadsOfWarp;
 
 using polypath::gpu::for_words;
 using polypath::gpu::kInFlight;
@@ -29,89 +31,93 @@ using polypath::gpu::Message;
 using polypath::gpu::move;
 using polypath::gpu::Team;
 using polypath::gpu::Words;
+using Step = polypath::LapStep;
 
 // One call as one block sees it. Blocks are numbered as they start: the first ones of all ranks
-// wait for each other, and those that find no room for none of them.
+// wait for each other, and those that find no room for none of them. In the second phase, if there
+// is one, each rank sends all others what it has made in the first one.
 class Parcels {
  public:
-  __device__ explicit Parcels(const MailParameters& of)
-      : of_(of),
-        call_(polypath::gpu::begin_call(of)),
-        block_(polypath::gpu::number_of_block(of)),
-        half_(polypath::kMailBoxes + (call_ & 1) * (of.ranks - 1) * of.box) {}
-
-  // `what(parcel, number)` for all that are this block's, the first one's number being 1. Each
-  // block has the same ones of all messages, so that whatever lies where they go has been sent.
-  template <class Do>
-  __device__ void for_all(Do what) const {
-    const std::uint64_t all = parcels_of(of_.bytes, of_.parcel);
-    unsigned number = 0;
-    for (std::uint64_t parcel = block_; parcel < all; parcel += gridDim.x) what(parcel, ++number);
+  __device__ explicit Parcels(const MailParameters& of, unsigned phases)
+      : of_(of), laps_(polypath::Laps::of(parcels_of(of.bytes, of.parcel), of.slots, gridDim.x)) {
+    laps_.first = polypath::gpu::begin_call(of);
+    laps_.block = polypath::gpu::number_of_block(of);
+    laps_.phases = phases;
   }
 
-  [[nodiscard]] __device__ std::uint64_t begin(std::uint64_t parcel) const {
-    return parcel * of_.parcel;
+  [[nodiscard]] __device__ const polypath::Laps& laps() const { return laps_; }
+  [[nodiscard]] __device__ std::uint64_t begin(const Step& step) const {
+    return step.parcel * of_.parcel;
   }
-  [[nodiscard]] __device__ std::uint64_t end(std::uint64_t parcel, std::uint64_t bytes) const {
-    const std::uint64_t end = begin(parcel) + of_.parcel;
+  [[nodiscard]] __device__ std::uint64_t end(const Step& step, std::uint64_t bytes) const {
+    const std::uint64_t end = begin(step) + of_.parcel;
     return end < bytes ? end : bytes;
   }
-  // What has come from a rank; this one's own is where it always was.
-  [[nodiscard]] __device__ Message arrived(std::uint64_t from) const {
-    if (from == of_.rank) return input(of_.rank);
-    return {box(of_.rank, from) + polypath::kParcelFlags, message_bytes(of_, from, of_.rank)};
+  // What has come from a rank; this one's own is where it always was. Of a message only the step's
+  // parcel is there.
+  [[nodiscard]] __device__ Message arrived(const Step& step, std::uint64_t from) const {
+    if (from == of_.rank) return sent(step, of_.rank);
+    const std::uint64_t to = step.phase == 0 ? of_.rank : from;
+    return {parcels_in(step, of_.rank, from), message_bytes(of_, from, to)};
   }
 
-  __device__ void send(const Team& team, std::uint64_t parcel) const {
+  __device__ void send(const Team& team, const Step& step) const {
     for (std::uint64_t distance = 1; distance < of_.ranks; ++distance) {
       const std::uint64_t to = (of_.rank + distance) % of_.ranks;
-      const Message message = input(to);
-      const Message there{box(to, of_.rank) + polypath::kParcelFlags, message.bytes};
-      move(team, begin(parcel), end(parcel, message.bytes), message, there);
+      const Message message = sent(step, to);
+      const Message there{parcels_in(step, to, of_.rank), message.bytes};
+      move(team, begin(step), end(step, message.bytes), message, there);
     }
   }
   // One thread for each rank. Its flag is seen after all that the thread has seen.
-  __device__ void say(unsigned own, std::uint64_t parcel) const {
+  __device__ void say(unsigned own, const Step& step) const {
     const std::uint64_t to = (of_.rank + 1 + own) % of_.ranks;
-    if (own + 1 < of_.ranks && parcel < parcels_of(input(to).bytes, of_.parcel))
-      asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag(to, of_.rank, parcel)),
-                   "r"(call_)
+    if (own + 1 < of_.ranks)
+      asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag(step, to, of_.rank)),
+                   "r"(step.lap)
                    : "memory");
   }
   // One thread for each rank.
-  __device__ void watch(unsigned own, std::uint64_t parcel) const {
+  __device__ void watch(unsigned own, const Step& step) const {
     const std::uint64_t from = (of_.rank + 1 + own) % of_.ranks;
-    if (own + 1 < of_.ranks && parcel < parcels_of(message_bytes(of_, from, of_.rank), of_.parcel))
-      watch(flag(of_.rank, from, parcel));
+    if (own + 1 < of_.ranks) watch(flag(step, of_.rank, from), step.lap);
   }
 
  private:
   // Each look of an acquiring load would empty the cache: the last one is enough.
-  __device__ void watch(const std::uint32_t* flag) const {
+  __device__ void watch(const std::uint32_t* flag, std::uint32_t lap) const {
     std::uint32_t seen;
     for (unsigned looks = 1;; ++looks) {
       asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-      if (seen == call_) break;
+      if (seen == lap) break;
       if (looks % polypath::gpu::kPatience == 0 && polypath::gpu::is_abandoned(of_)) break;
     }
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
   }
-  [[nodiscard]] __device__ Message input(std::uint64_t to) const {
-    return {reinterpret_cast<char*>(of_.input) + to * of_.send_stride,
-            message_bytes(of_, of_.rank, to)};
+  [[nodiscard]] __device__ Message sent(const Step& step, std::uint64_t to) const {
+    if (step.phase == 0)
+      return {reinterpret_cast<char*>(of_.input) + to * of_.send_stride,
+              message_bytes(of_, of_.rank, to)};
+    return {reinterpret_cast<char*>(of_.output) + of_.rank * of_.receive_stride,
+            message_bytes(of_, of_.rank, of_.rank)};
   }
-  [[nodiscard]] __device__ char* box(std::uint64_t at, std::uint64_t sender) const {
-    return reinterpret_cast<char*>(of_.mailboxes[at]) + half_ +
-           polypath::box_number(at, sender) * of_.box;
+  [[nodiscard]] __device__ char* box(const Step& step, std::uint64_t at,
+                                     std::uint64_t sender) const {
+    return reinterpret_cast<char*>(of_.mailboxes[at]) + polypath::kMailBoxes +
+           (step.lap & 1) * (of_.ranks - 1) * of_.box + polypath::box_number(at, sender) * of_.box;
   }
-  [[nodiscard]] __device__ std::uint32_t* flag(std::uint64_t at, std::uint64_t sender,
-                                               std::uint64_t parcel) const {
-    return reinterpret_cast<std::uint32_t*>(box(at, sender)) + parcel;
+  // Where the message would begin if the step's parcel lay where it is in it.
+  [[nodiscard]] __device__ char* parcels_in(const Step& step, std::uint64_t at,
+                                            std::uint64_t sender) const {
+    return box(step, at, sender) + polypath::kParcelFlags + step.slot * of_.parcel - begin(step);
+  }
+  [[nodiscard]] __device__ std::uint32_t* flag(const Step& step, std::uint64_t at,
+                                               std::uint64_t sender) const {
+    return reinterpret_cast<std::uint32_t*>(box(step, at, sender)) + step.slot;
   }
 
   const MailParameters& of_;
-  std::uint32_t call_, block_;
-  std::uint64_t half_;
+  polypath::Laps laps_;
 };
 
 // What a warp of a block has done, in shared memory: whoever awaits it sees what that has seen.
@@ -130,7 +136,6 @@ class Count {
     do {
       asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(address()) : "memory");
     } while (seen < least);
-    __syncwarp();
   }
 
  private:
@@ -141,39 +146,65 @@ class Count {
   unsigned& count_;
 };
 
-// `take(team, parcel)` takes in what has arrived, after what this block sends of the same parcel:
-// in place the one is where the other goes.
+// What all warps of a team have done.
+template <unsigned kWarps>
+class Counts {
+ public:
+  __device__ explicit Counts(unsigned (&counts)[kWarps]) : counts_(counts) {}
+
+  // By a warp of the team.
+  __device__ void note(const Team& team) const { Count(counts_[team.own / kThreadsOfWarp]).note(); }
+  __device__ void await(unsigned least) const {
+#pragma unroll
+    for (unsigned warp = 0; warp < kWarps; ++warp) Count(counts_[warp]).await(least);
+    __syncwarp();
+  }
+
+ private:
+  unsigned (&counts_)[kWarps];
+};
+
+// `take(team, step)` takes in what has arrived, after what this block sends of the same parcel: in
+// place the one is where the other goes. Each place of a box is sent to again once what was in it
+// in the lap before has been taken in, which is also when there is something to send in the second
+// phase.
 template <class Take>
 __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
-  __shared__ unsigned counts[kSendingWarps + 1];
-  if (threadIdx.x <= kSendingWarps) counts[threadIdx.x] = 0;
+  __shared__ unsigned sending[kSendingWarps], watching[1], taking[kTakingWarps];
+  if (threadIdx.x < kSendingWarps) sending[threadIdx.x] = 0;
+  if (threadIdx.x < kTakingWarps) taking[threadIdx.x] = 0;
+  if (threadIdx.x == 0) watching[0] = 0;
   __syncthreads();
-  const Count arrived(counts[kSendingWarps]);
-  const auto await_sent = [&](unsigned number) {
-    for (unsigned warp = 0; warp < kSendingWarps; ++warp) Count(counts[warp]).await(number);
-  };
-  if (threadIdx.x < kSending)
-    parcels.for_all([&](std::uint64_t parcel, unsigned) {
-      parcels.send({kSending, threadIdx.x}, parcel);
-      Count(counts[threadIdx.x / kThreadsOfWarp]).note();
+  const Counts<kSendingWarps> sent(sending);
+  const Counts<1> arrived(watching);
+  const Counts<kTakingWarps> taken(taking);
+  if (threadIdx.x < kSending) {
+    const Team team{kSending, threadIdx.x};
+    parcels.laps().for_all([&](const Step& step) {
+      taken.await(parcels.laps().taken_before(step));
+      parcels.send(team, step);
+      sent.note(team);
     });
-  else if (threadIdx.x < kSending + kSaying)
-    parcels.for_all([&](std::uint64_t parcel, unsigned number) {
-      await_sent(number);
-      parcels.say(threadIdx.x - kSending, parcel);
+  } else if (threadIdx.x < kSending + kSaying) {
+    parcels.laps().for_all([&](const Step& step) {
+      sent.await(step.number);
+      parcels.say(threadIdx.x - kSending, step);
     });
-  else if (threadIdx.x < kSending + kSaying + kWatching)
-    parcels.for_all([&](std::uint64_t parcel, unsigned number) {
-      await_sent(number);
-      parcels.watch(threadIdx.x - kSending - kSaying, parcel);
-      arrived.note();
+  } else if (threadIdx.x < kSending + kSaying + kWatching) {
+    parcels.laps().for_all([&](const Step& step) {
+      sent.await(step.number);
+      parcels.watch(threadIdx.x - kSending - kSaying, step);
+      arrived.note({kWatching, threadIdx.x - kSending - kSaying});
     });
-  else
-    parcels.for_all([&](std::uint64_t parcel, unsigned number) {
-      arrived.await(number);
-      take(Team{kTaking, threadIdx.x - kSending - kSaying - kWatching}, parcel);
+  } else {
+    const Team team{kTaking, threadIdx.x - kSending - kSaying - kWatching};
+    parcels.laps().for_all([&](const Step& step) {
+      arrived.await(step.number);
+      take(team, step);
+      taken.note(team);
     });
-  polypath::gpu::finish_call(of);
+  }
+  polypath::gpu::finish_call(of, parcels.laps().count());
 }
 
 // One function for all types, so that there is not a copy of the loops for each of them.
@@ -192,56 +223,72 @@ __device__ uint4 combine(const polypath::gpu::ReductionCode& reduction, const ui
   else return combine_any(reduction, a, b);
 }
 
-// In the order of the ranks. Messages to one rank are equally long.
+// In the order of the ranks, at `result`. Messages to one rank are equally long.
 template <bool kSumOfFloats>
 __device__ void reduce(const MailParameters& of, const Parcels& parcels, const Team& team,
-                       std::uint64_t parcel) {
-  const Message result{reinterpret_cast<char*>(of.output), message_bytes(of, of.rank, of.rank)};
-  for_words(team, parcels.begin(parcel), parcels.end(parcel, result.bytes),
-            [&](const Words& words) {
-              uint4 sum[kInFlight], other[kInFlight];
-              parcels.arrived(0).load(words, sum);
-              for (std::uint64_t from = 1; from < of.ranks; ++from) {
-                const auto reduction = polypath::gpu::with_next(of.reduction, from);
-                parcels.arrived(from).load(words, other);
+                       const Step& step, char* at) {
+  const Message result{at, message_bytes(of, of.rank, of.rank)};
+  for_words(team, parcels.begin(step), parcels.end(step, result.bytes), [&](const Words& words) {
+    uint4 sum[kInFlight], other[kInFlight];
+    parcels.arrived(step, 0).load(words, sum);
+    for (std::uint64_t from = 1; from < of.ranks; ++from) {
+      const auto reduction = polypath::gpu::with_next(of.reduction, from);
+      parcels.arrived(step, from).load(words, other);
 #pragma unroll
-                for (int k = 0; k < kInFlight; ++k)
-                  sum[k] = combine<kSumOfFloats>(reduction, sum[k], other[k]);
-              }
-              result.store(words, sum);
-            });
+      for (int k = 0; k < kInFlight; ++k)
+        sum[k] = combine<kSumOfFloats>(reduction, sum[k], other[k]);
+    }
+    result.store(words, sum);
+  });
 }
 
 __device__ void store(const MailParameters& of, const Parcels& parcels, const Team& team,
-                      std::uint64_t parcel) {
+                      const Step& step) {
   for (std::uint64_t distance = 0; distance < of.ranks; ++distance) {
     const std::uint64_t from = (of.rank + distance) % of.ranks;
-    const Message message = parcels.arrived(from);
+    const Message message = parcels.arrived(step, from);
     const Message result{reinterpret_cast<char*>(of.output) + from * of.receive_stride,
                          message.bytes};
     if (result.begin != message.begin)
-      move(team, parcels.begin(parcel), parcels.end(parcel, message.bytes), message, result);
+      move(team, parcels.begin(step), parcels.end(step, message.bytes), message, result);
   }
+}
+
+template <bool kSumOfFloats>
+__device__ void exchange_and_reduce(const MailParameters& of) {
+  const Parcels parcels(of, 1);
+  exchange(of, parcels, [&](const Team& team, const Step& step) {
+    reduce<kSumOfFloats>(of, parcels, team, step, reinterpret_cast<char*>(of.output));
+  });
+}
+
+template <bool kSumOfFloats>
+__device__ void exchange_reduce_and_share(const MailParameters& of) {
+  const Parcels parcels(of, 2);
+  char* const own = reinterpret_cast<char*>(of.output) + of.rank * of.receive_stride;
+  exchange(of, parcels, [&](const Team& team, const Step& step) {
+    if (step.phase == 0) reduce<kSumOfFloats>(of, parcels, team, step, own);
+    else store(of, parcels, team, step);
+  });
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
     exchange_parcels_and_store(const __grid_constant__ MailParameters of) {
-  const Parcels parcels(of);
+  const Parcels parcels(of, 1);
   exchange(of, parcels,
-           [&](const Team& team, std::uint64_t parcel) { store(of, parcels, team, parcel); });
+           [&](const Team& team, const Step& step) { store(of, parcels, team, step); });
 }
 
-extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
     exchange_parcels_and_reduce(const __grid_constant__ MailParameters of) {
-  const Parcels parcels(of);
-  if (of.reduction == 0)
-    exchange(of, parcels, [&](const Team& team, std::uint64_t parcel) {
-      reduce<true>(of, parcels, team, parcel);
-    });
-  else
-    exchange(of, parcels, [&](const Team& team, std::uint64_t parcel) {
-      reduce<false>(of, parcels, team, parcel);
-    });
+  if (of.reduction == 0) exchange_and_reduce<true>(of);
+  else exchange_and_reduce<false>(of);
+}
+
+extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
+    exchange_parcels_reduce_and_share(const __grid_constant__ MailParameters of) {
+  if (of.reduction == 0) exchange_reduce_and_share<true>(of);
+  else exchange_reduce_and_share<false>(of);
 }

@@ -16,7 +16,8 @@
 
 namespace polypath {
 
-/// The same function on the host: gets the pieces of memory and the values, in the call's order.
+/// The same function on the host: gets the pieces of memory and the values, in the call's order, and
+/// behind these the lap (Meeting::laps) where there are several.
 using HostKernel =
     std::function<void(std::span<std::byte* const> memory, std::span<const std::uint64_t> values)>;
 
@@ -44,6 +45,7 @@ struct Meeting {
   int rank = 0;
   int ranks = 0;
   std::size_t mailboxes = 0;  ///< its memory from here on: the mailboxes of all ranks, in order
+  int laps = 1;               ///< so often they meet in one call
 };
 
 }  // namespace polypath

@@ -155,6 +155,7 @@ class DriverMail : public DriverConformance {
                 std::size_t call);
 
   Reduction reduction_ = {ReduceOperator::sum, ElementType::int32};
+  Bytes box_;  ///< for a message in each mailbox
 
  private:
   void expect_exchanged_so(const Mail& mail, int ranks, Bytes offset);

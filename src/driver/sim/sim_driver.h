@@ -168,12 +168,13 @@ class SimDriver final : public Driver {
     MomentPointer end;  ///< of the wait: told when it ends
     std::shared_ptr<FlagWait> wait;
   };
-  /// Where a kernel that meets others stands in the order of things.
-  struct MeetingOrder {
+  /// Where one lap of a kernel that meets others stands in the order of things.
+  struct LapOrder {
     std::uint32_t number = 0;
     std::vector<MomentPointer> rung = {};  ///< by rank, but for its own
     std::vector<AwaitedFlag> heard = {};   ///< the same
   };
+  using MeetingOrder = std::vector<LapOrder>;
   /// An access to memory, as the race detector wants it.
   struct Touch {
     Region region;
@@ -219,6 +220,7 @@ class SimDriver final : public Driver {
   [[nodiscard]] FlagRequest bell(const KernelRequest& request, int at, int from,
                                  std::uint32_t number) const;
   MeetingOrder note_meeting(const KernelRequest& request, std::size_t thread);
+  LapOrder note_lap(const KernelRequest& request, std::size_t thread);
   /// Says whether it is, each time that it is asked.
   std::function<bool()> abandoned(Address mailbox);
   static Address own_mailbox(const KernelRequest& request);
@@ -227,8 +229,11 @@ class SimDriver final : public Driver {
   void abandon_mailbox(Address word, const BlockPointer& block, Seconds latency);
   std::vector<ActivityPointer> make_meeting(const KernelRequest& request,
                                             const MeetingOrder& order);
+  void add_lap(const KernelRequest& request, const MeetingOrder& order, std::size_t lap,
+               std::vector<ActivityPointer>& made);
   [[nodiscard]] std::function<void(const Activity&)> on_memory(
-      const KernelRequest& request, std::shared_ptr<const HostKernel> function);
+      const KernelRequest& request, std::shared_ptr<const HostKernel> function,
+      std::size_t lap = 0);
   void play_until(const Activity& activity, const char* what, std::uintptr_t handle);
   /// Error (invalid_argument) if the stream belongs to another GPU than the one that is to work.
   void check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu, const char* what) const;

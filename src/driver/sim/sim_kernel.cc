@@ -98,16 +98,18 @@ ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
 
 // Nothing if no bytes move and nobody wants to know of it.
 std::function<void(const Activity&)> SimDriver::on_memory(
-    const KernelRequest& request, std::shared_ptr<const HostKernel> function) {
+    const KernelRequest& request, std::shared_ptr<const HostKernel> function, std::size_t lap) {
   if (!options_.move_bytes && !options_.record_trace) return {};
   std::vector<BlockPointer> blocks;  // outlive a premature free
   for (const KernelMemory& memory : request.memory) blocks.push_back(memory_.find(memory.address));
-  return [this, request, function = std::move(function),
+  std::vector<std::uint64_t> values = request.values;
+  if (request.meeting && request.meeting->laps > 1) values.push_back(lap);
+  return [this, request, function = std::move(function), values = std::move(values),
           blocks = std::move(blocks)](const Activity& done) {
     std::vector<std::byte*> memory;
     for (std::size_t i = 0; i < blocks.size(); ++i)
       memory.push_back(blocks[i]->bytes_at(request.memory[i].address));
-    if (options_.move_bytes && *function) (*function)(memory, request.values);
+    if (options_.move_bytes && *function) (*function)(memory, values);
     note_finished(request.label, done);
   };
 }

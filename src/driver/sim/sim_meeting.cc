@@ -69,10 +69,16 @@ void SimDriver::abandon_mailbox(Address word, const BlockPointer& block, Seconds
   }
 }
 
-// The number is that of its own mailbox's meetings so far, which all ranks have as many of.
 SimDriver::MeetingOrder SimDriver::note_meeting(const KernelRequest& request, std::size_t thread) {
+  MeetingOrder order;
+  for (int lap = 0; lap < request.meeting->laps; ++lap) order.push_back(note_lap(request, thread));
+  return order;
+}
+
+// The number is that of its own mailbox's laps so far, which all ranks have as many of.
+SimDriver::LapOrder SimDriver::note_lap(const KernelRequest& request, std::size_t thread) {
   const Meeting& meeting = *request.meeting;
-  MeetingOrder order{.number = ++meetings_[own_mailbox(request)]};
+  LapOrder order{.number = ++meetings_[own_mailbox(request)]};
   for (int other = 0; other < meeting.ranks; ++other)
     if (other != meeting.rank) order.rung.push_back(note_write(thread));
   for (int other = 0; other < meeting.ranks; ++other)
@@ -82,26 +88,40 @@ SimDriver::MeetingOrder SimDriver::note_meeting(const KernelRequest& request, st
 
 std::vector<ActivityPointer> SimDriver::make_meeting(const KernelRequest& request,
                                                      const MeetingOrder& order) {
-  const Meeting& meeting = *request.meeting;
   std::vector<ActivityPointer> made;
+  for (std::size_t lap = 0; lap < order.size(); ++lap) add_lap(request, order, lap, made);
+  return made;
+}
+
+// Once all have been heard the second part, and the first one of the next lap.
+void SimDriver::add_lap(const KernelRequest& request, const MeetingOrder& order, std::size_t lap,
+                        std::vector<ActivityPointer>& made) {
+  const Meeting& meeting = *request.meeting;
+  const LapOrder& own = order[lap];
+  std::size_t next = 0;
   for (int other = 0; other < meeting.ranks; ++other)
     if (other != meeting.rank)
-      made.push_back(make_write(bell(request, other, meeting.rank, order.number),
-                                order.rung[made.size()], {}));
-  const std::size_t rung = made.size();
+      made.push_back(
+          make_write(bell(request, other, meeting.rank, own.number), own.rung[next++], {}));
+  next = 0;
   for (int other = 0; other < meeting.ranks; ++other)
     if (other != meeting.rank)
-      made.push_back(make_bell_wait(bell(request, meeting.rank, other, order.number),
-                                    own_mailbox(request), order.heard[made.size() - rung]));
+      made.push_back(make_bell_wait(bell(request, meeting.rank, other, own.number),
+                                    own_mailbox(request), own.heard[next++]));
   const ActivityPointer second = make_marker();
   second->gpu = request.gpu;
-  second->on_done = [is_left = abandoned(own_mailbox(request)),
-                     exchange = on_memory(request, kernel_of(request.kernel).after_meeting)](
-                        const Activity& done) {
-    if (!is_left() && exchange) exchange(done);  // else not all messages are there
-  };
+  const LoadedKernel& kernel = kernel_of(request.kernel);
+  const bool is_last = lap + 1 == order.size();
+  second->on_done =
+      [is_left = abandoned(own_mailbox(request)),
+       exchange = on_memory(request, kernel.after_meeting, lap),
+       first = is_last ? std::function<void(const Activity&)>{}
+                       : on_memory(request, kernel.function, lap + 1)](const Activity& done) {
+        if (is_left()) return;  // else not all messages are there
+        if (exchange) exchange(done);
+        if (first) first(done);
+      };
   made.push_back(second);
-  return made;
 }
 
 }  // namespace polypath::sim
