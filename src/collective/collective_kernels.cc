@@ -15,11 +15,12 @@ struct WhichMail {
   MailWay way;
   bool operator==(const WhichMail&) const = default;
 };
-constexpr std::array kWhichMail = {
-    WhichMail{MailUse::reduce, MailWay::lines}, WhichMail{MailUse::store, MailWay::lines},
-    WhichMail{MailUse::reduce_and_share, MailWay::lines},
-    WhichMail{MailUse::reduce, MailWay::parcels}, WhichMail{MailUse::store, MailWay::parcels},
-    WhichMail{MailUse::reduce_and_share, MailWay::parcels}};
+constexpr std::array kWhichMail = {WhichMail{MailUse::reduce, MailWay::lines},
+                                   WhichMail{MailUse::store, MailWay::lines},
+                                   WhichMail{MailUse::reduce_and_share, MailWay::lines},
+                                   WhichMail{MailUse::reduce, MailWay::parcels},
+                                   WhichMail{MailUse::store, MailWay::parcels},
+                                   WhichMail{MailUse::reduce_and_share, MailWay::parcels}};
 
 constexpr std::size_t kKernelsOfGpu = kWhichMail.size() + 1;  // the last one reduces
 

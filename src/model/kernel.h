@@ -16,8 +16,8 @@
 
 namespace polypath {
 
-/// The same function on the host: gets the pieces of memory and the values, in the call's order, and
-/// behind these the lap (Meeting::laps) where there are several.
+/// The same function on the host: gets the pieces of memory and the values, in the call's order,
+/// and behind these the lap (Meeting::laps) where there are several.
 using HostKernel =
     std::function<void(std::span<std::byte* const> memory, std::span<const std::uint64_t> values)>;
 
