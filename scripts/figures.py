@@ -91,6 +91,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/papers/2025-model.md", "rows"): lambda: pages.rows_of("2025"),
     ("docs/papers/2026-graphs.md", "rows"): lambda: pages.rows_of("2026"),
     ("docs/preload.md", "measured"): lambda: program_figures.calls_block(PROGRAMS),
+    ("docs/preload.md", "coverage"): lambda: program_figures.coverage_block(PROGRAMS),
 }
 
 

@@ -39,14 +39,20 @@ def main() -> int:
             continue
         results.append(result)
         print(said(result), flush=True)
+        write(results, options.output)
+    write(results, options.output)
+    return int(failed)
+
+
+def write(results: list[Json], output: Path) -> None:
+    """Write what has been measured so far."""
     document = {
         "schema": "polypath.coverage/1",
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "host": host(),
         "results": results,
     }
-    options.output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return int(failed)
+    output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def parse_options() -> argparse.Namespace:
