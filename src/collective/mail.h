@@ -27,12 +27,13 @@ MailWay mail_way(const Machine& machine, std::span<const PlaceId> ranks, Bytes m
 /// True if kernels of all these GPUs can exchange messages: each writes into the others' memory
 /// over NVLink, where lines arrive whole. Messages are not longer than most_mailed().
 bool can_mail(const Machine& machine, std::span<const PlaceId> ranks, Bytes message);
-/// Between two ranks copies are faster from there on: all-reduces of 256 MiB take 727 us by copies
-/// and 2 x 393 by kernels, all-gathers 395 by kernels (results/h200x2/collectives.json,
-/// collectives_one_path.json). Among more they hold each other up: out of an H100's port to three
-/// others they reach 0.43 of what it carries, kernels 0.86 (results/h100x4/collectives.json). At 1
-/// GiB kernels take 0.48 to 0.61 of the time of such copies, and an all-gather as long as in a ring
-/// of copies (collectives_chosen.json).
+/// Between two ranks copies are as fast from there on, and leave the multiprocessors to others:
+/// all-reduces of 256 MiB take 727 to 766 us by copies and 760 by a kernel, beside which a product
+/// waits (results/h200x2/collectives.json, collectives_in_laps.json, beside_product_in_laps.json).
+/// Among more, copies hold each other up: out of an H100's port to three others they reach 0.43 of
+/// what it carries, kernels 0.86 (results/h100x4/collectives.json). At 1 GiB kernels take 0.48 to
+/// 0.61 of the time of such copies, and an all-gather as long as in a ring of copies
+/// (collectives_chosen.json).
 constexpr Bytes most_mailed(std::size_t ranks) {
   return ranks > 2 ? Bytes{(2_GiB).value / ranks} : 128_MiB;
 }
