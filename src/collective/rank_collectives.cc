@@ -243,10 +243,15 @@ std::vector<CollectiveCall> RankCollectives::rounds(const CollectiveCall& call,
 }
 
 // All but the last one have one program, but for all_to_all_v: that of the last one is there before
-// the first one runs, so that either all rounds are refused or none.
+// the first one runs, so that either all rounds are refused or none. Calls that differ are found
+// before that, as those of one round are.
 void RankCollectives::run_in_rounds(const std::vector<CollectiveCall>& rounds,
                                     StreamHandle stream) {
-  if (!driver_.is_capturing(stream)) prepare(rounds.back());
+  const Kind last = kind_of(rounds.back());
+  if (ready_.find(last) == nullptr && !driver_.is_capturing(stream)) {
+    for_all([&] { (void)communicator_->all_gather({}, record_of(last)); });
+    prepare(rounds.back());
+  }
   for (const CollectiveCall& round : rounds) run(round, stream);
 }
 

@@ -1,9 +1,9 @@
 // The same as mail.cu in parcels, for messages that links are long busy with: see mailbox_layout.h.
 //
 // Of a block two warps send, one says what has been sent, one watches what comes, and the others
-// take that in. Senders wait for nobody: on two H100s 64 MiB to each other take 191 us if nobody
-// takes them in, 195 if it is done, and 239 at best if the same warps do one after the other
-// (results/h100x2/parcels.json).
+// take that in. Senders do not wait for what comes within a lap: on two H100s 64 MiB to each other
+// take 191 us if nobody takes them in, 195 if it is done, and 239 at best if the same warps do one
+// after the other (results/h100x2/parcels.json).
 
 #include "kernels/element.cuh"
 #include "kernels/laps.h"
@@ -120,7 +120,7 @@ class Parcels {
   polypath::Laps laps_;
 };
 
-// What a warp of a block has done, in shared memory: whoever awaits it sees what that has seen.
+// What a warp of a block has done, in shared memory: a warp that awaits it sees what that has seen.
 // Each warp has one of its own: the sum of two says nothing of the slower one.
 class Count {
  public:

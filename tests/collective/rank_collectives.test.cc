@@ -260,6 +260,31 @@ TEST_P(CollectivesInRounds, AreRightByEachAlgorithm) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
+// Also where one rank's call is so short that it has no rounds.
+TEST_P(CollectivesInRounds, ThatDifferAreAnErrorThatSaysWhoDiffers) {
+  const CollectiveRequest request = long_request(Collective::all_reduce, false);
+  RankBuffers buffers(driver_, request);
+  for (const bool short_one : {false, true}) {
+    std::atomic<int> errors = 0;
+
+    on_ranks([&](const Rank& rank) {
+      rank.collectives.choose_from({.at_once = round_of(request)});
+      CollectiveCall call = call_of(request, buffers, rank.number);
+      if (rank.number == 2) call.reduction.operation = ReduceOperator::maximum;
+      if (rank.number == 2 && short_one) call.elements = 10;
+      try {
+        rank.collectives.run(call, rank.stream);
+        rank.collectives.barrier();
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("ank 2"), HasSubstr("max"), HasSubstr("sum")));
+        ++errors;
+      }
+    });
+
+    EXPECT_EQ(errors, kRanks) << short_one;
+  }
+}
+
 // 64 GiB, in a second if each rank made the program of all.
 TEST_P(CollectivesInRounds, HaveProgramsOfOneRoundAndOfTheLast) {
   for (const Collective collective : all_collectives()) {

@@ -274,18 +274,21 @@ TEST_P(DriverMail, EveryRankGetsAllPartsSideBySide) {
 
 // Two of three ranks have called it: their kernels end without the third one's.
 TEST_P(DriverMail, EndsOnceItsMailboxIsAbandoned) {
-  const Bytes bytes = Bytes{kElement} * 1000;
-  const Mail mail{.message = bytes, .stride = bytes, .end = bytes * 3};
-  const KernelHandle used = kernel(gpu(), mail_kernel(mail.use, mail.way));
-  box_ = box_of(mail);
-  std::vector<RankOnGpu> all;
-  for (int rank = 0; rank < 3; ++rank) all.push_back(make_rank(mail, 3, rank, {}));
-  run_call(used, mail, all, 0, 0);
+  const Bytes bytes = Bytes{kElement} * 100'000;  // several laps
+  for (const MailWay way : {MailWay::lines, MailWay::parcels}) {
+    const Mail mail{.way = way, .message = bytes, .stride = bytes, .end = bytes * 3};
+    const KernelHandle used = kernel(gpu(), mail_kernel(mail.use, mail.way));
+    box_ = way == MailWay::lines ? box_of(mail) : least_parcel_box();
+    std::vector<RankOnGpu> all;
+    for (int rank = 0; rank < 3; ++rank) all.push_back(make_rank(mail, 3, rank, {}));
+    run_call(used, mail, all, 0, 0);
 
-  for (const RankOnGpu& each : all) driver().signal(each.mailbox + Bytes{kMailAbandoned}, gpu(), 1);
-  run_call(used, mail, all, 1, 0);
+    for (const RankOnGpu& each : all)
+      driver().signal(each.mailbox + Bytes{kMailAbandoned}, gpu(), 1);
+    run_call(used, mail, all, 1, 0);
 
-  for (const RankOnGpu& each : all) driver().synchronize(each.stream);
+    for (const RankOnGpu& each : all) driver().synchronize(each.stream);
+  }
 }
 
 TEST_P(DriverMail, EveryRankSendsEveryRankSomethingElse) {

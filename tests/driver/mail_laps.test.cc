@@ -27,8 +27,8 @@ struct Box {
   std::vector<unsigned> parcel, lap;  ///< by place of both halves: whose number, and its flag
 };
 
-/// One block of each of two ranks. Warps of a block do a step each as one: those that send with
-/// that which says so, that which watches with those that take in.
+/// One block of each of two ranks. Two kinds of warps of a block do one step together: sending ones
+/// with the saying one, and the watching one with taking ones.
 class TwoBlocks {
  public:
   explicit TwoBlocks(const Shape& shape)

@@ -23,6 +23,13 @@ def outcome(text: str, accelerated: bool, large: int, missed: float) -> dict[str
     }
 
 
+SEVERAL = (
+    outcome("by streams", True, 6 * MIB, 0),
+    outcome("preparing", False, 2 * MIB, 0.003),
+    outcome("in use", False, 0, 0.001),
+)
+
+
 class CountedProcesses:
     """Processes that did not report at their end."""
 
@@ -51,12 +58,7 @@ def text_of(made: dict[str, Any]) -> str:
 
 
 def test_the_sums_are_of_all_outcomes(tmp_path: Any) -> None:
-    made = report(
-        tmp_path,
-        outcome("by streams", True, 6 * MIB, 0),
-        outcome("preparing", False, 2 * MIB, 0.003),
-        outcome("in use", False, 0, 0.001),
-    )
+    made = report(tmp_path, *SEVERAL)
 
     process = made["processes"][0]
     assert process["calls"] == 6
@@ -67,12 +69,7 @@ def test_the_sums_are_of_all_outcomes(tmp_path: Any) -> None:
 
 
 def test_the_table_says_what_cost_most_and_how_much(tmp_path: Any) -> None:
-    made = report(
-        tmp_path,
-        outcome("by streams", True, 6 * MIB, 0),
-        outcome("preparing", False, 2 * MIB, 0.003),
-        outcome("in use", False, 0, 0.001),
-    )
+    made = report(tmp_path, *SEVERAL)
 
     row = text_of(made).splitlines()[-1]
 

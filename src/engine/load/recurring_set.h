@@ -2,7 +2,7 @@
 // Transfers that recur together, round after round.
 //
 // Where everybody in such a set knows the same of it, everybody has the same joint plan
-// (plan/joint/joint.h), and carries out a part of it: nobody has to guess what the others do, and
+// (plan/joint/joint.h), and carries out a part of it: none has to guess what the others do, and
 // no round differs from the one before.
 
 #include <vector>
