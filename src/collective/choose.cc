@@ -78,10 +78,13 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
   for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
   if (!found.empty()) return found;
   for (const Algorithm& each : algorithms())
-    if (each.does(machine, request) && (options.kernels || !each.is_kernel) &&
+    if (each.does(machine, request) && (each.is_kernel ? options.kernels : options.copies) &&
         (options.any_order || each.keeps_order(machine, request)))
       found.push_back(&each);
-  return found;
+  if (!found.empty()) return found;
+  fail(ErrorCode::unsupported,
+       fmt::format("{} cannot be planned", name_of(request.collective)),
+       "no algorithm that may be used does it on this machine", "Allow others.");
 }
 
 // Between nodes all paths share the adapters.
@@ -272,6 +275,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   draft.algorithm = &algorithm;
   draft.tuning.private_memory = options.private_memory;
   draft.tuning.radix = radix;
+  draft.tuning.most_blocks = options.most_blocks;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
   draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
   const CollectiveRequest built = of_one_round(request, draft.tuning);

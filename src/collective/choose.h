@@ -48,9 +48,11 @@ struct CollectiveOptions {
   /// named may always be.
   bool any_order = false;
   bool kernels = true;  ///< those that are all kernel may be used
+  bool copies = true;   ///< those that are not may be
   /// How long a rank waits for the others to come, where all have to open their memory; none: for a
   /// quarter of what the call takes, and as long as its own GPU has work left.
   std::optional<Seconds> patience = std::nullopt;
+  unsigned most_blocks = 0;  ///< of kernels, as Tuning has them
   /// Longer calls of ranks are made in rounds of so much (rounds.h).
   Bytes at_once = 2_GiB;
 };

@@ -55,6 +55,14 @@ CollectiveKernels::~CollectiveKernels() {
     if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
 }
 
+void CollectiveKernels::prepare_mail(PlaceId gpu) {
+  for (const auto& [use, way] : kWhichMail) {
+    const int number = mail_kernel_number(gpu, use, way);
+    KernelHandle& kernel = handles_[static_cast<std::size_t>(number)];
+    if (kernel.value == 0) kernel = driver_.load_kernel(gpu, kernel_of(number));
+  }
+}
+
 void CollectiveKernels::prepare(const Program& program) {
   for (const Node& node : program.nodes()) {
     if (node.operation != Operation::kernel) continue;

@@ -30,6 +30,8 @@ class CollectiveKernels {
 
   /// Loads those of the program that are not there.
   void prepare(const Program& program);
+  /// Loads all of a GPU that exchange messages.
+  void prepare_mail(PlaceId gpu);
   /// By number.
   [[nodiscard]] std::span<const KernelHandle> handles() const { return handles_; }
 

@@ -297,7 +297,8 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
                       .reduction = reduction,
                       .rank = rank,
                       .ranks = ranks(),
-                      .box = mail_box(ranks(), mail.way)};
+                      .box = mail_box(ranks(), mail.way),
+                      .most_blocks = tuning_.most_blocks};
   const bool in_lines = mail.way == MailWay::lines;
   KernelCall call{
       .kernel = mail_kernel_number(gpu, mail.use, mail.way),

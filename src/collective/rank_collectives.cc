@@ -75,8 +75,9 @@ std::vector<PlaceId> ranks_of(const Driver& driver, const Machine& machine, Plac
 // rank, too.
 std::vector<Term> terms_of(const Settings& settings) {
   static const std::set<std::string> kCounts = {
-      "POLYPATH_PEER_ACCESS", "POLYPATH_PATHS",     "POLYPATH_EXCLUDE",
-      "POLYPATH_MAX_PATHS",   "POLYPATH_MIN_CHUNK", "POLYPATH_COLLECTIVE_SCRATCH"};
+      "POLYPATH_PEER_ACCESS",      "POLYPATH_PATHS",     "POLYPATH_EXCLUDE",
+      "POLYPATH_MAX_PATHS",        "POLYPATH_MIN_CHUNK", "POLYPATH_COLLECTIVE_SCRATCH",
+      "POLYPATH_COLLECTIVE_BLOCKS"};
   std::vector<Term> terms;
   for (const SettingDescription& setting : describe_settings(settings))
     if (kCounts.contains(setting.variable)) terms.push_back({setting.variable, setting.value});
@@ -109,7 +110,8 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       ranks_(ranks_of(driver, machine, gpu, *communicator_)),
       options_{.executor = Executor::stream,
                .private_memory = true,
-               .kernels = has_collective_kernels(driver)},
+               .kernels = has_collective_kernels(driver),
+               .most_blocks = static_cast<unsigned>(settings.collective_blocks)},
       planner_(machine, settings),
       routes_(machine, with_collective_slots(settings, machine)),
       run_(
@@ -138,13 +140,18 @@ void RankCollectives::close() {
 
 // After an abort, or when a rank has ended, no calls are waited for, but what others have queued:
 // it uses this rank's memory. What may still be used is kept.
+//
+// Ranks that plan alone have kernels only: what they send to a rank has arrived when its own one
+// ends.
 void RankCollectives::leave() noexcept {
   if (std::exchange(is_closed_, true)) return;
   bool is_settled = settle();
+  const bool waits = !plans_alone_ || !quietly([&] { communicator_->check(); });
   communicator_->close();
   if (release_.joinable()) release_.join();
   (void)quietly([&] { is_settled = is_settled || run_->is_idle(); });
   if (is_settled) communicator_->note_settled();
+  if (!waits && is_settled) return;
   if (communicator_->await_settled(kPatienceWithOthers) && is_settled) return;
   log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
   (void)run_.release(), (void)open_.release();
@@ -178,9 +185,10 @@ void RankCollectives::release_when_aborted() {
 }
 
 void RankCollectives::choose_from(CollectiveOptions options) {
+  if (options.most_blocks == 0) options.most_blocks = options_.most_blocks;
   options_ = std::move(options);
   options_.private_memory = true;
-  options_.kernels = has_collective_kernels(driver_);
+  options_.kernels = options_.kernels && has_collective_kernels(driver_);
   if (!options_.executor) options_.executor = Executor::stream;
   ready_.clear();
   number_ = next_number();
@@ -248,7 +256,7 @@ std::vector<CollectiveCall> RankCollectives::rounds(const CollectiveCall& call,
 void RankCollectives::run_in_rounds(const std::vector<CollectiveCall>& rounds,
                                     StreamHandle stream) {
   const Kind last = kind_of(rounds.back());
-  if (ready_.find(last) == nullptr && !driver_.is_capturing(stream)) {
+  if (!plans_alone_ && ready_.find(last) == nullptr && !driver_.is_capturing(stream)) {
     for_all([&] { (void)communicator_->all_gather({}, record_of(last)); });
     prepare(rounds.back());
   }
@@ -313,7 +321,7 @@ void RankCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   if (found == nullptr && !at_home)
     if (const auto all = rounds(call, kind); all.size() > 1) return run_in_rounds(all, stream);
   const bool captured = driver_.is_capturing(stream);
-  if (captured && found == nullptr && !at_home) fail_to_capture();
+  if (captured && found == nullptr && !at_home && !plans_alone_) fail_to_capture();
   enqueue(found == nullptr ? record_of(kind) : found->record, captured, [&] {
     return at_home ? copy_at_home(call, kind, stream, captured)
                    : run_part(call, kind, ready(kind), stream, captured);

@@ -65,6 +65,12 @@ class RankCollectives {
   /// What the following calls are chosen from; the same at all ranks. For measurements.
   void choose_from(CollectiveOptions options);
 
+  /// Makes what the samples need, and from here on waits for no other rank in a call: each rank
+  /// plans by itself, from what all have alike. A first call may be captured then, and ranks may
+  /// differ in whether they are in place; calls that need other memory are refused, by all ranks.
+  /// All call it at the same time with the same. Error (invalid_argument) if their machines differ.
+  void plan_alone(CollectiveOptions options, const std::vector<CollectiveCall>& samples);
+
   /// Enqueues the rank's part on `stream`, one of its GPU, after what is there; what comes next is
   /// after all that touches its memory. The first call of each kind and size waits for all ranks,
   /// later ones for nobody; those that have a second program for 1 ms at most, and for 0.1 s where
@@ -148,6 +154,9 @@ class RankCollectives {
   void run_in_rounds(const std::vector<CollectiveCall>& rounds, StreamHandle stream);
   const Ready& ready(const Kind& kind);
   [[nodiscard]] Ready make_ready(const Kind& kind);
+  [[nodiscard]] CollectiveDraft chosen_alone(const CollectiveRequest& request,
+                                             const CollectiveOptions& options);
+  [[nodiscard]] bool is_in_place_at_all(const CollectiveCall& call) const;
   const RankProgram& barrier_program();
   void check_agreed(const std::string& structure);
   void check_memory(const CollectiveCall& call, const Kind& kind) const;
@@ -187,6 +196,7 @@ class RankCollectives {
   std::unique_ptr<RankProgram> barrier_;
   std::thread release_;  ///< of what waits on the GPU after an abort
   bool is_closed_ = false;
+  bool plans_alone_ = false, has_all_memory_ = false;  ///< see plan_alone()
 };
 
 /// A call that is made again and again. What the first one has found out stays with it, so that the

@@ -38,6 +38,12 @@ bool RankCollectives::is_in_place(const CollectiveCall& call) const {
   return call.input == call.output;
 }
 
+// A rank that plans by itself does not know of the others. Kernels take one memory for two.
+bool RankCollectives::is_in_place_at_all(const CollectiveCall& call) const {
+  if (!plans_alone_ || has_root(call.collective)) return is_in_place(call);
+  return call.collective == Collective::all_to_all_v && call.in_place;
+}
+
 RankCollectives::Kind RankCollectives::kind_of(const CollectiveCall& call) const {
   return {.collective = call.collective,
           .type = call.reduction.type,
@@ -45,7 +51,7 @@ RankCollectives::Kind RankCollectives::kind_of(const CollectiveCall& call) const
           .averaged = averages(call) ? std::max(call.reduction.values, size()) : 0,
           .root = has_root(call.collective) ? call.root : 0,
           .elements = call.elements,
-          .in_place = call.elements > 0 && is_in_place(call),
+          .in_place = call.elements > 0 && is_in_place_at_all(call),
           .counts = call.collective == Collective::all_to_all_v ? call.counts
                                                                 : std::vector<std::uint64_t>{},
           .pitch = call.pitch,

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "collective/rank_collectives.h"
+#include "communicator/terms.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {
@@ -58,8 +60,18 @@ Blob RankCollectives::proposal(const CollectiveRequest& request, const Collectiv
   return Blob(reinterpret_cast<const char*>(&choice), sizeof choice) + problem;
 }
 
+CollectiveDraft RankCollectives::chosen_alone(const CollectiveRequest& request,
+                                              const CollectiveOptions& options) {
+  try {
+    return planner_.choose(request, options).chosen();
+  } catch (const Error& error) {
+    throw RefusedByAll(error.code(), error.what());
+  }
+}
+
 CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request,
                                         const CollectiveOptions& options) {
+  if (plans_alone_) return chosen_alone(request, options);
   const Blob said = communicator_->all_gather(proposal(request, options)).front();
   Choice choice;
   if (said.size() < sizeof choice)
@@ -76,6 +88,7 @@ CollectiveDraft RankCollectives::agreed(const CollectiveRequest& request,
 // Several paths are planned by each rank, with the numbers of its machine: those of another
 // calibration may give another program, whose flags nobody sets.
 void RankCollectives::check_agreed(const std::string& structure) {
+  if (plans_alone_) return;
   const std::vector<Blob> all =
       communicator_->all_gather(std::to_string(Hash().add(structure).value()));
   const auto other =
@@ -91,6 +104,10 @@ std::unique_ptr<RankProgram> RankCollectives::part_of(const Program& whole, Exec
   auto parts = project(machine_, whole, ranks_, RankRun::Group{}.flags_per_pair, entries);
   auto made =
       std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]), executor);
+  if (has_all_memory_ && !run_->memory().has_all_for(made->part))
+    throw RefusedByAll(ErrorCode::unsupported,
+                       "a collective cannot be done (it needs memory that the ranks have not given "
+                       "each other) Leave it to others.");
   run_->prepare(*made);
   return made;
 }
@@ -114,7 +131,9 @@ RankCollectives::Way RankCollectives::make_way(const CollectiveRequest& request,
 
 // Of `reduce` the others have no output; nobody opens memory that others' GPUs do not reach.
 bool RankCollectives::may_open(const CollectiveRequest& request) const {
-  if (request.collective == Collective::reduce || message_bytes(request) < kOpenFrom) return false;
+  if (plans_alone_ || request.collective == Collective::reduce ||
+      message_bytes(request) < kOpenFrom)
+    return false;
   return std::all_of(ranks_.begin(), ranks_.end(), [&](PlaceId from) {
     return std::all_of(ranks_.begin(), ranks_.end(), [&](PlaceId to) {
       const auto hop = machine_.find_hop(from, to);
@@ -131,6 +150,19 @@ CollectiveOptions RankCollectives::open_options(const CollectiveDraft& usual) co
   if (options_.any_order || !options_.algorithms.empty())
     options.algorithms = {usual.algorithm->name};
   return options;
+}
+
+void RankCollectives::plan_alone(CollectiveOptions options,
+                                 const std::vector<CollectiveCall>& samples) {
+  agree_on(*communicator_,
+           {{"the machine", std::to_string(Hash().add(machine_to_json(machine_)).value())}});
+  choose_from(std::move(options));
+  plans_alone_ = true;
+  for_all([&] {
+    run_->prepare_kernels();
+    for (const CollectiveCall& sample : samples) (void)ready(kind_of(sample));
+  });
+  has_all_memory_ = true;
 }
 
 RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {

@@ -208,6 +208,13 @@ void RankMemory::prepare(const Machine& machine, const RankPart& part) {
   }
 }
 
+bool RankMemory::has_all_for(const RankPart& part) const {
+  const bool has_mailbox = part.mailbox.value == 0 || mailboxes_.contains(part.mailbox);
+  return has_mailbox && std::all_of(part.scratch.begin(), part.scratch.end(), [&](const auto& use) {
+           return slots_.contains(use.filled_over);
+         });
+}
+
 Address RankMemory::open(int owner, std::size_t number) {
   if (owner == rank_) return own_[number];
   const auto [found, is_new] = opened_.try_emplace({owner, number});

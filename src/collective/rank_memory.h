@@ -44,6 +44,8 @@ class RankMemory {
   /// Makes the scratch memory that the parts of a program need and that is not there, and opens
   /// what this rank's part uses. All ranks do so for the same programs in the same order.
   void prepare(const Machine& machine, const RankPart& part);
+  /// True if prepare() would exchange nothing.
+  [[nodiscard]] bool has_all_for(const RankPart& part) const;
   /// The addresses of a part's buffers, of which the caller's are given; 0 for what it does not
   /// use.
   [[nodiscard]] std::vector<Address> addresses(const RankPart& part,

@@ -62,6 +62,8 @@ class RankRun {
   /// Makes what the program needs that is not there yet, scratch memory of all ranks included. All
   /// ranks do so for the same programs, in the same order, before they run them.
   void prepare(const RankProgram& program);
+  /// Loads all kernels that exchange messages, which cannot be done while a stream is captured.
+  void prepare_kernels() { kernels_.prepare_mail(gpu()); }
   /// Enqueues the part on `stream`, a stream of this rank's GPU, after what is there and after
   /// earlier parts of this object on any stream. All ranks run the same programs in the same order.
   /// `buffers` are the whole program's, each as this process knows it; those that its part does not

@@ -15,9 +15,10 @@ namespace {
 // threads take up to 0.5 us less for small messages (results/h100x4/lines.json).
 constexpr std::uint64_t kLineThreads = 256, kMostLineBlocks = 192;
 // 64 take 1.13 times as long as 132 for parcels (results/h100x2/parcels.json), and so many find
-// room at the same time on an H100 or H200. Parcels of 32 KiB are the best of 16 to 64.
+// room at the same time on an H100 or H200. Parcels of 32 KiB are the best of 16 to 64, where
+// blocks are fewer those of 64 (results/h200x2/parcels_in_laps.json).
 constexpr std::uint64_t kMostParcelBlocks = 128;
-constexpr std::uint64_t kMostOfParcel = 32 << 10;
+constexpr std::uint64_t kMostOfParcel = 32 << 10, kMostOfFewBlocks = 64 << 10;
 constexpr std::uint64_t kParcelAlignment = 256;
 constexpr std::uint64_t kLeastRows = 2;  // of a lap, so that one is sent while one is taken in
 
@@ -33,18 +34,28 @@ struct ParcelLayout {
   std::uint64_t laps;
 };
 
+std::uint64_t most_blocks(const MailCall& call) {
+  const bool in_lines = call.mail.way == MailWay::lines;
+  const std::uint64_t most = in_lines ? kMostLineBlocks : kMostParcelBlocks;
+  return call.most_blocks == 0 ? most : std::min<std::uint64_t>(call.most_blocks, most);
+}
+
 // Rounds of all blocks, and what is left of each for one block.
-ParcelLayout layout_in(Bytes message, Bytes box) {
+ParcelLayout layout_of(const MailCall& call) {
+  const Bytes message = call.mail.message;
+  const std::uint64_t most_of_them = most_blocks(call);
   const std::uint64_t bytes = std::max<std::uint64_t>(message.value, 1);
-  const std::uint64_t room = box.value - std::min(box.value, kParcelFlags);
+  const std::uint64_t room = call.box.value - std::min(call.box.value, kParcelFlags);
   const std::uint64_t fitting =
-      room / (kLeastRows * kMostParcelBlocks) / kParcelAlignment * kParcelAlignment;
-  const std::uint64_t most = std::clamp(fitting, kParcelAlignment, kMostOfParcel);
-  const std::uint64_t rounds = divided_up(bytes, kMostParcelBlocks * most);
-  const std::uint64_t even = divided_up(bytes, kMostParcelBlocks * rounds);
+      room / (kLeastRows * most_of_them) / kParcelAlignment * kParcelAlignment;
+  const std::uint64_t best =
+      2 * most_of_them > kMostParcelBlocks ? kMostOfParcel : kMostOfFewBlocks;
+  const std::uint64_t most = std::clamp(fitting, kParcelAlignment, best);
+  const std::uint64_t rounds = divided_up(bytes, most_of_them * most);
+  const std::uint64_t even = divided_up(bytes, most_of_them * rounds);
   const std::uint64_t parcel = divided_up(even, kParcelAlignment) * kParcelAlignment;
   const std::uint64_t all = parcels_of(message.value, parcel);
-  const std::uint64_t blocks = std::min(all, kMostParcelBlocks), rows = divided_up(all, blocks);
+  const std::uint64_t blocks = std::min(all, most_of_them), rows = divided_up(all, blocks);
   const std::uint64_t fit = std::min(room / parcel, kMostParcels - kMostParcelBlocks);
   const std::uint64_t rows_of_lap =
       all <= fit ? rows : std::clamp<std::uint64_t>(fit / blocks, 1, rows);
@@ -291,8 +302,8 @@ std::vector<std::uint64_t> mail_values(const MailCall& call) {
           only(mail.sender),
           only(mail.receiver),
           call.box.value,
-          mail.way == MailWay::lines ? 0 : layout_in(mail.message, call.box).parcel,
-          mail.way == MailWay::lines ? 0 : layout_in(mail.message, call.box).slots};
+          mail.way == MailWay::lines ? 0 : layout_of(call).parcel,
+          mail.way == MailWay::lines ? 0 : layout_of(call).slots};
 }
 
 Bytes message_bytes(const MailCall& call, int from, int to) {
@@ -326,17 +337,17 @@ Bytes bytes_written(const MailCall& call) {
 LaunchShape mail_shape(const MailCall& call) {
   const Bytes message = call.mail.message;
   if (call.mail.way == MailWay::parcels)
-    return {.blocks = static_cast<unsigned>(layout_in(message, call.box).blocks),
+    return {.blocks = static_cast<unsigned>(layout_of(call).blocks),
             .threads_per_block = kParcelThreads};
   constexpr std::uint64_t kLinesOfBlock = kLineThreads / kThreadsOfLine;
   const std::uint64_t blocks = divided_up(lines_of(message.value), kLinesOfBlock);
-  return {.blocks = static_cast<unsigned>(std::min(blocks, kMostLineBlocks)),
+  return {.blocks = static_cast<unsigned>(std::min(blocks, most_blocks(call))),
           .threads_per_block = static_cast<unsigned>(kLineThreads)};
 }
 
 int laps_of(const MailCall& call) {
   if (call.mail.way == MailWay::lines) return 1;
-  const std::uint64_t laps = layout_in(call.mail.message, call.box).laps;
+  const std::uint64_t laps = layout_of(call).laps;
   return static_cast<int>(is_shared(call.mail) ? 2 * laps : laps);
 }
 

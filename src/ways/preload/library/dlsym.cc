@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 
+#include "ways/preload/nccl_layer.h"
 #include "ways/preload/real_driver.h"
 #include "ways/preload/symbol_lookup.h"
 
@@ -30,12 +31,17 @@ void* real_driver_symbol(void* library, const char* name) {
   return found != nullptr ? found : system_lookup()(library, name);
 }
 
+void* nccl_symbol(void* library, const char* name) {
+  return nccl_replacement(library, name, system_lookup()(library, name));
+}
+
 // A caller that asks for the next one, or for any, names no library, and finds ours by the usual
 // rules.
 Lookup lookup_for(void* library, const char* name, const void* caller) {
+  const bool named = library != RTLD_NEXT && library != RTLD_DEFAULT;
+  if (named && is_of_nccl(name)) return &nccl_symbol;
   if (!may_be_replaced(name)) return system_lookup();
   if (is_patched(name) && patches_functions(caller)) return &real_driver_symbol;
-  const bool named = library != RTLD_NEXT && library != RTLD_DEFAULT;
   return named ? &driver_symbol : system_lookup();
 }
 

@@ -1,0 +1,55 @@
+#pragma once
+// Whose a call is, NCCL's or ours, by what both took when they were measured side by side.
+//
+// For each kind of call there are samples, a time of both at each of some sizes. Between two of
+// them the ratio follows the logarithm of the size, beyond the last it stays. What was never
+// measured is NCCL's.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+#include "nccl/call.h"
+
+namespace polypath::nccl {
+
+/// What is taken to be as fast: the operation and, where something is reduced, whether that is a
+/// sum of float32, for which kernels have code of their own.
+struct CallClass {
+  Operation operation = Operation::all_reduce;
+  bool is_usual_sum = true;
+  auto operator<=>(const CallClass&) const = default;
+};
+CallClass class_of(const Call& call);
+
+struct Sample {
+  Bytes message;
+  Seconds real, ours;
+};
+
+class Choices {
+ public:
+  /// Ours has to be faster by so much: what is within the scatter is left to NCCL.
+  static constexpr double kLeastGain = 1.03;
+
+  /// Samples come in the order of their sizes.
+  void add(const CallClass& of, const Sample& sample) { samples_[of].push_back(sample); }
+  /// How much faster ours is; 0 for what was never measured.
+  [[nodiscard]] double gain(const CallClass& of, Bytes message) const;
+  [[nodiscard]] bool is_ours(const CallClass& of, Bytes message) const {
+    return gain(of, message) >= kLeastGain;
+  }
+  [[nodiscard]] const std::map<CallClass, std::vector<Sample>>& samples() const { return samples_; }
+
+  /// For ranks to give each other, all of one version.
+  [[nodiscard]] std::string packed() const;
+  /// Error (communicator) for what is none.
+  static Choices unpacked(std::string_view text);
+
+ private:
+  std::map<CallClass, std::vector<Sample>> samples_;
+};
+
+}  // namespace polypath::nccl

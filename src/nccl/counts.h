@@ -1,0 +1,57 @@
+#pragma once
+// What became of a program's calls of NCCL, by operation and size.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "nccl/call.h"
+
+namespace polypath::nccl {
+
+/// Who made a call, and why it was not us.
+enum class Fate {
+  ours,
+  faster,        ///< NCCL's is as fast or faster
+  other_kind,    ///< we have no such operation, type or reduction
+  in_group,      ///< it was made together with others
+  elsewhere,     ///< ranks on other computers, or without Polypath
+  communicator,  ///< the communicator is none that we serve
+  failed,        ///< ours could not be made
+};
+inline constexpr int kFates = 7;
+/// For people: "NCCL, which is as fast or faster".
+const char* text_of(Fate fate);
+
+/// Calls of one operation, of sizes from `least` to less than four times that.
+struct CountedCalls {
+  Operation operation = Operation::all_reduce;
+  Bytes least;
+  Fate fate = Fate::ours;
+  std::uint64_t calls = 0;
+  Bytes bytes;
+};
+
+/// Thread-safe.
+class Counts {
+ public:
+  void count(Operation operation, Bytes message, Fate fate) {
+    Cell& cell = cells_[index_of(operation, message, fate)];
+    cell.calls.fetch_add(1, std::memory_order_relaxed);
+    cell.bytes.fetch_add(message.value, std::memory_order_relaxed);
+  }
+  /// Those that there were, in the order of operations, sizes and fates.
+  [[nodiscard]] std::vector<CountedCalls> all() const;
+
+ private:
+  static constexpr int kSizes = 24;  ///< 1 byte, 4 bytes, …
+  struct Cell {
+    std::atomic<std::uint64_t> calls{0}, bytes{0};
+  };
+  static std::size_t index_of(Operation operation, Bytes message, Fate fate);
+
+  std::array<Cell, std::size_t{kOperations} * kSizes * kFates> cells_;
+};
+
+}  // namespace polypath::nccl

@@ -1,0 +1,337 @@
+#include "nccl/layer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/log.h"
+#include "nccl/inside.h"
+
+namespace polypath::nccl {
+namespace {
+
+// Until all ranks have met, and for each exchange of theirs.
+constexpr Seconds kPatience{30};
+
+// Of several calls in one group NCCL makes few kernels, we make one each: below that it gains.
+constexpr Bytes kLeastInGroup = 4_MiB;
+
+std::string hashed(std::string_view text) {
+  return fmt::format("{:016x}{:016x}", Hash().add(text).value(), Hash(~0ULL).add(text).value());
+}
+
+Result result_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::driver: return kUnhandledCudaError;
+    case ErrorCode::out_of_memory: return kSystemError;
+    case ErrorCode::invalid_argument: return kInvalidUsage;
+    case ErrorCode::communicator: return kRemoteError;
+    default: return kInternalError;
+  }
+}
+
+template <class Function, class... Arguments>
+Result call_real(Function function, Arguments... arguments) {
+  const Inside inside;
+  return function == nullptr ? kMissing : function(arguments...);
+}
+
+}  // namespace
+
+Layer::Group& Layer::group() {
+  thread_local Group group;
+  return group;
+}
+
+std::string Layer::why_not() const {
+  const std::shared_lock lock(mutex_);
+  return why_not_;
+}
+
+void Layer::complain(const std::string& why) noexcept {
+  log(LogLevel::info, "a communicator of NCCL is left to it: " + why);
+  const std::unique_lock lock(mutex_);
+  why_not_ = why;
+}
+
+std::optional<Layer::Entry> Layer::entry_of(Comm comm) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = entries_.find(comm);
+  return found == entries_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Layer::enter(Comm comm, Entry entry) {
+  const std::unique_lock lock(mutex_);
+  entries_[comm] = std::move(entry);
+}
+
+Result Layer::init(Comm* comm, int size, const std::string& id, int rank, bool waits,
+                   const std::function<Result()>& make) {
+  const auto make_inside = [&] {
+    const Inside inside;
+    return make();
+  };
+  if (size < 2) return make_inside();
+  const std::string key = hashed(id);
+  const Presence presence(key, rank, waits);
+  const Result result = make_inside();
+  if (result == kSuccess) note_made({{comm, {.key = key, .waits = waits}, presence}});
+  return result;
+}
+
+Result Layer::init_all(Comm* comms, int count, const int* devices) {
+  static std::atomic<int> last = 0;
+  const std::string key = hashed(fmt::format("{} {}", getpid(), ++last));
+  std::vector<Made> made;
+  for (int rank = 0; rank < count && count > 1; ++rank)
+    made.push_back({comms + rank, {.key = key}, Presence(key, rank, true)});
+  const Result result = call_real(real_.CommInitAll, comms, count, devices);
+  if (result == kSuccess && !made.empty()) note_made(std::move(made));
+  return result;
+}
+
+Result Layer::split(Comm comm, int color, int key, Comm* made, std::optional<bool> waits,
+                    void* config) {
+  Entry child;
+  std::optional<Presence> presence;
+  int rank = 0;
+  {
+    const std::unique_lock lock(mutex_);
+    const auto parent = entries_.find(comm);
+    if (parent != entries_.end()) {
+      child.waits = waits.value_or(parent->second.waits);
+      child.key =
+          hashed(fmt::format("{} {} {}", parent->second.key, parent->second.splits++, color));
+    }
+  }
+  if (!child.key.empty() && color >= 0 && call_real(real_.CommUserRank, comm, &rank) == kSuccess)
+    presence.emplace(child.key, rank, child.waits);
+  const Result result = call_real(real_.CommSplit, comm, color, key, made, config);
+  if (result == kSuccess && presence) note_made({{made, child, *presence}});
+  return result;
+}
+
+// What a group makes is there at its end.
+void Layer::note_made(std::vector<Made> made) {
+  Group& group = Layer::group();
+  if (group.depth == 0) return serve(std::move(made));
+  std::move(made.begin(), made.end(), std::back_inserter(group.made));
+}
+
+// Ranks of one thread wait for each other, too.
+void Layer::serve(std::vector<Made> made) {
+  if (made.size() == 1) return serve(made.front());
+  std::vector<std::jthread> threads;
+  for (const Made& each : made)
+    threads.emplace_back([&] {
+      const Inside inside;
+      serve(each);
+    });
+}
+
+void Layer::serve(const Made& made) noexcept {
+  try {
+    const Comm comm = *made.comm;
+    if (comm == nullptr) return;  // this rank is in no part of a split
+    Entry entry = made.entry;
+    int rank = 0;
+    if (call_real(real_.CommUserRank, comm, &rank) != kSuccess ||
+        call_real(real_.CommCount, comm, &entry.size) != kSuccess)
+      return;
+    const bool is_complete = entry.size > 1 && made.presence.is_complete(entry.size);
+    entry.fate = is_complete || entry.size < 2 ? Fate::communicator : Fate::elsewhere;
+    enter(comm, entry);
+    if (entry.fate == Fate::elsewhere)
+      complain("some ranks are on other computers, or without Polypath, or do not wait for it");
+    if (!is_complete) return;
+    entry.member = join(comm, rank, entry.size, made.presence);
+    enter(comm, entry);
+  } catch (const std::exception& error) {
+    complain(error.what());
+  }
+}
+
+// What keeps one rank from it is for all to know before any of them relies on it.
+std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const Presence& presence) {
+  const Inside inside;
+  auto bootstrap = bootstrap_by_file(presence.meeting(), rank, size, kPatience);
+  const Surroundings* around = nullptr;
+  std::string problem;
+  PlaceId gpu;
+  try {
+    around = &open_();
+    gpu = gpu_of(comm, *around);
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  const std::vector<Blob> problems = bootstrap->all_gather(problem, kPatience);
+  if (rank == 0) presence.forget();
+  for (const Blob& each : problems)
+    if (!each.empty()) throw Error(ErrorCode::unsupported, each);
+  auto member = std::make_shared<Member>(*around, gpu, std::move(bootstrap), kPatience);
+  member->choose_by(choices_for(comm, *member));
+  member->work_for_ever();
+  return member;
+}
+
+PlaceId Layer::gpu_of(Comm comm, const Surroundings& around) const {
+  if (!has_collective_kernels(around.driver))
+    fail(ErrorCode::unsupported, "collectives cannot be made here",
+         "this build of Polypath has no kernels for GPUs", "Build it with nvcc.");
+  int device = 0;
+  const auto gpus = around.machine.places_of(PlaceKind::gpu);
+  if (call_real(real_.CommCuDevice, comm, &device) != kSuccess || device < 0 ||
+      static_cast<std::size_t>(device) >= gpus.size())
+    fail(ErrorCode::unsupported, "a communicator's GPU is not known",
+         fmt::format("it is number {} of {}", device, gpus.size()));
+  return gpus[static_cast<std::size_t>(device)];
+}
+
+// Measured once for the same GPUs. Rank 0 says whether that was before.
+Choices Layer::choices_for(Comm comm, Member& member) {
+  std::vector<int> gpus;
+  for (const Blob& each : member.all_gather(std::to_string(member.gpu().index())))
+    gpus.push_back(std::stoi(each));
+  const auto known = [&] {
+    const std::shared_lock lock(mutex_);
+    const auto found = measured_.find(gpus);
+    return found == measured_.end() ? std::string() : found->second.packed();
+  };
+  const Blob first = member.all_gather(known()).front();
+  Choices choices = first.empty() ? measure(real_, comm, member, most_measured_)
+                                  : Choices::unpacked(std::string_view(first));
+  const std::unique_lock lock(mutex_);
+  measured_[gpus] = choices;
+  return choices;
+}
+
+void Layer::leave(Comm comm, bool aborts) noexcept {
+  std::shared_ptr<Member> member;
+  {
+    const std::unique_lock lock(mutex_);
+    const auto found = entries_.find(comm);
+    if (found == entries_.end()) return;
+    member = std::move(found->second.member);
+    entries_.erase(found);
+  }
+  if (!member) return;
+  if (aborts && !member->is_idle()) member->abort();
+  member->leave();
+}
+
+Result Layer::destroy(Comm comm) {
+  leave(comm, false);
+  return call_real(real_.CommDestroy, comm);
+}
+
+Result Layer::abort(Comm comm) {
+  leave(comm, true);
+  return call_real(real_.CommAbort, comm);
+}
+
+Result Layer::async_error(Comm comm, Result* error) {
+  const Result result = call_real(real_.CommGetAsyncError, comm, error);
+  if (result != kSuccess || error == nullptr || *error != kSuccess) return result;
+  const auto entry = entry_of(comm);
+  if (!entry || !entry->member) return result;
+  if (const auto problem = entry->member->problem()) {
+    log(LogLevel::error, *problem);
+    *error = kRemoteError;
+  }
+  return result;
+}
+
+Result Layer::collective(const Call& call) {
+  const auto entry = entry_of(call.comm);
+  if (!entry || !entry->member) return leave_to_nccl(call, entry ? *entry : Entry{});
+  if (Group& group = Layer::group(); group.depth > 0) {
+    group.calls.push_back({call, entry->member});
+    return kSuccess;
+  }
+  if (entry->member->is_ours(call)) return run_ours(*entry->member, {&call, 1});
+  return leave_to_nccl(call, fate_of(*entry->member, call), entry->size);
+}
+
+Fate Layer::fate_of(const Member& member, const Call& call) {
+  return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
+}
+
+Result Layer::leave_to_nccl(const Call& call, const Entry& entry) {
+  return leave_to_nccl(call, entry.fate, std::max(entry.size, 1));
+}
+
+Result Layer::leave_to_nccl(const Call& call, Fate fate, int size) {
+  counts_.count(call.operation, message_of(call, size), fate);
+  const Inside inside;
+  return make(real_, call);
+}
+
+Result Layer::run_ours(Member& member, std::span<const Call> calls) {
+  try {
+    member.run(calls);
+  } catch (const RefusedByAll& error) {
+    complain(error.what());
+    Result result = kSuccess;
+    for (const Call& call : calls)
+      if (result == kSuccess) result = leave_to_nccl(call, Fate::failed, member.size());
+    return result;
+  } catch (const Error& error) {
+    log(LogLevel::error, error.what());
+    return result_of(error);
+  }
+  for (const Call& call : calls)
+    counts_.count(call.operation, message_of(call, member.size()), Fate::ours);
+  return kSuccess;
+}
+
+Result Layer::group_start() {
+  const Result result = call_real(real_.GroupStart);
+  if (result == kSuccess) ++group().depth;
+  return result;
+}
+
+// All of one communicator's calls, in their order, ours or NCCL's.
+bool Layer::are_ours(const Member& member, std::span<const Call> calls) {
+  return std::ranges::all_of(calls, [&](const Call& call) {
+    const bool is_long = message_of(call, member.size()) >= kLeastInGroup;
+    return member.is_ours(call) && (calls.size() == 1 || is_long);
+  });
+}
+
+Result Layer::group_end() {
+  Group& group = Layer::group();
+  if (group.depth == 0 || --group.depth > 0) return call_real(real_.GroupEnd);
+  const std::vector<Kept> kept = std::exchange(group.calls, {});
+  std::vector<Made> made = std::exchange(group.made, {});
+  std::vector<std::pair<std::shared_ptr<Member>, std::vector<Call>>> by_member;
+  for (const auto& [call, member] : kept) {
+    auto found = std::ranges::find(by_member, member, [](const auto& each) { return each.first; });
+    if (found == by_member.end()) found = by_member.insert(found, {member, {}});
+    found->second.push_back(call);
+  }
+  Result result = kSuccess;
+  for (auto& [member, calls] : by_member) {
+    if (are_ours(*member, calls)) continue;
+    for (const Call& call : calls) {
+      const Fate fate = member->is_ours(call) ? Fate::in_group : fate_of(*member, call);
+      const Result left = leave_to_nccl(call, fate, member->size());
+      if (result == kSuccess) result = left;
+    }
+    calls.clear();
+  }
+  if (const Result ended = call_real(real_.GroupEnd); result == kSuccess) result = ended;
+  if (result != kSuccess) return result;
+  for (const auto& [member, calls] : by_member)
+    if (!calls.empty() && result == kSuccess) result = run_ours(*member, calls);
+  if (!made.empty()) serve(std::move(made));
+  return result;
+}
+
+}  // namespace polypath::nccl

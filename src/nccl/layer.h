@@ -1,0 +1,115 @@
+#pragma once
+// What stands before a process's NCCL: which communicators are served, what becomes of each call.
+//
+//   the program's call ─▶ in a group? kept until its end ─▶ is ours faster? ─▶ Member::run
+//                                                       └▶ the real library's, as it was called
+//
+// The program keeps the real library's communicators. Beside each whose ranks are all on this
+// computer and under Polypath stands a Member; whether a call is ours follows from what all ranks
+// pass alike. What a group has of one communicator is ours as a whole, or NCCL's as a whole.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nccl/counts.h"
+#include "nccl/member.h"
+#include "nccl/presence.h"
+#include "nccl/trial.h"
+
+namespace polypath::nccl {
+
+/// Thread-safe; groups are those of the calling thread, as NCCL has them.
+class Layer {
+ public:
+  /// Machine and driver of this process, once they are needed. Errors of an opening: nothing is
+  /// served.
+  using Open = std::function<const Surroundings&()>;
+
+  /// Messages of at most `most_measured` are tried when a communicator is made.
+  Layer(Functions real, Open open, Bytes most_measured = 64_MiB)
+      : real_(real), open_(std::move(open)), most_measured_(most_measured) {}
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  /// A communicator is about to be made, whose ranks know it by `id`; `make` makes it. `waits`: the
+  /// real library's calls return when they are done.
+  Result init(Comm* comm, int size, const std::string& id, int rank, bool waits,
+              const std::function<Result()>& make);
+  /// Of several GPUs of this process.
+  Result init_all(Comm* comms, int count, const int* devices);
+  /// `waits`: as of init(); none: as its parent.
+  Result split(Comm comm, int color, int key, Comm* made, std::optional<bool> waits, void* config);
+  Result destroy(Comm comm);
+  Result abort(Comm comm);
+  Result async_error(Comm comm, Result* error);
+
+  Result group_start();
+  Result group_end();
+  Result collective(const Call& call);
+
+  [[nodiscard]] const Functions& real() const { return real_; }
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+  /// Why the latest communicator that is not served is not; empty if all are.
+  [[nodiscard]] std::string why_not() const;
+
+ private:
+  /// Beside a communicator of the program.
+  struct Entry {
+    std::string key = {};  ///< the same at all its ranks
+    bool waits = true;
+    int size = 0;
+    std::uint64_t splits = 0;
+    std::shared_ptr<Member> member = nullptr;  ///< null: it is NCCL's alone
+    Fate fate = Fate::communicator;            ///< of its calls, where there is no member
+  };
+  /// A communicator that a group makes is there when the group ends.
+  struct Made {
+    Comm* comm;
+    Entry entry;
+    Presence presence;
+  };
+  struct Kept {
+    Call call;
+    std::shared_ptr<Member> member;
+  };
+  struct Group {
+    int depth = 0;
+    std::vector<Kept> calls;
+    std::vector<Made> made;
+  };
+
+  static Group& group();
+  [[nodiscard]] std::optional<Entry> entry_of(Comm comm) const;
+  void enter(Comm comm, Entry entry);
+  void note_made(std::vector<Made> made);
+  void serve(std::vector<Made> made);
+  void serve(const Made& made) noexcept;
+  [[nodiscard]] std::shared_ptr<Member> join(Comm comm, int rank, int size,
+                                             const Presence& presence);
+  [[nodiscard]] PlaceId gpu_of(Comm comm, const Surroundings& around) const;
+  [[nodiscard]] Choices choices_for(Comm comm, Member& member);
+  void leave(Comm comm, bool aborts) noexcept;
+  void complain(const std::string& why) noexcept;
+  [[nodiscard]] static bool are_ours(const Member& member, std::span<const Call> calls);
+  [[nodiscard]] static Fate fate_of(const Member& member, const Call& call);
+  Result run_ours(Member& member, std::span<const Call> calls);
+  Result leave_to_nccl(const Call& call, const Entry& entry);
+  Result leave_to_nccl(const Call& call, Fate fate, int size);
+
+  Functions real_;
+  Open open_;
+  Bytes most_measured_;
+  Counts counts_;
+  mutable std::shared_mutex mutex_;  ///< of what follows
+  std::map<Comm, Entry> entries_;
+  std::map<std::vector<int>, Choices> measured_;  ///< by the GPUs of the ranks
+  std::string why_not_;
+};
+
+}  // namespace polypath::nccl

@@ -1,0 +1,115 @@
+#include "nccl/member.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "collective/mail.h"
+#include "core/error.h"
+#include "core/quietly.h"
+
+namespace polypath::nccl {
+namespace {
+
+// Programs wait for each other as long as they like: ranks that have ended are found without.
+constexpr Seconds kNoTimeout{1e8};
+
+// So many multiprocessors as NCCL takes: several communicators' kernels find room on a GPU at the
+// same time, and what is computed beside them is not held up. Otherwise two communicators could
+// wait for each other for ever, each with all of one GPU.
+constexpr unsigned kMostBlocks = 32;
+
+CommunicatorOptions patient(Seconds patience) {
+  CommunicatorOptions options;
+  options.timeout = patience;
+  return options;
+}
+
+CollectiveOptions options_of(const Surroundings& around, int ranks) {
+  const int asked = around.settings.collective_blocks;
+  return {.copies = false,
+          .most_blocks = asked > 0 ? static_cast<unsigned>(asked) : kMostBlocks,
+          .at_once = most_mailed(static_cast<std::size_t>(ranks))};
+}
+
+// One of each way in which kernels exchange messages.
+std::vector<CollectiveCall> samples() {
+  const Reduction bytes{.type = ElementType::uint8};
+  return {{.collective = Collective::all_gather, .reduction = bytes, .elements = 1},
+          {.collective = Collective::all_gather,
+           .reduction = bytes,
+           .elements = (line_room(1) + Bytes{1}).value}};
+}
+
+std::unique_ptr<RankCollectives> join(const Surroundings& around, PlaceId gpu,
+                                      std::unique_ptr<Bootstrap> bootstrap, Seconds patience) {
+  const int ranks = bootstrap->size();
+  auto made = std::make_unique<RankCollectives>(
+      around.driver, around.machine, around.settings, gpu,
+      std::make_unique<Communicator>(std::move(bootstrap), patient(patience)));
+  made->plan_alone(options_of(around, ranks), samples());
+  return made;
+}
+
+}  // namespace
+
+Member::Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstrap> bootstrap,
+               Seconds patience)
+    : around_(around),
+      gpu_(gpu),
+      ranks_(join(around, gpu, std::move(bootstrap), patience)),
+      joined_(around.driver),
+      rank_(ranks_->rank()),
+      size_(ranks_->size()) {}
+
+Member::~Member() { leave(); }
+
+std::vector<Blob> Member::all_gather(const Blob& mine) {
+  const std::scoped_lock lock(mutex_);
+  return ranks_->communicator().all_gather(mine);
+}
+
+void Member::work_for_ever() { ranks_->communicator().set_timeout(kNoTimeout); }
+
+bool Member::is_ours(const Call& call) const {
+  return our_form(call, size_) && choices_.is_ours(class_of(call), message_of(call, size_));
+}
+
+void Member::run(std::span<const Call> calls) {
+  const std::scoped_lock lock(mutex_);
+  std::set<StreamHandle> others;
+  for (const Call& call : calls) others.insert(stream_of(call));
+  const StreamHandle first = stream_of(calls.front());
+  others.erase(first);
+  Driver& driver = around_.driver;
+  for (const StreamHandle stream : others) {
+    driver.record(joined_.on(gpu_), stream);
+    driver.wait(first, joined_.on(gpu_));
+  }
+  for (const Call& call : calls) ranks_->run(our_form(call, size_).value(), first);
+  if (others.empty()) return;
+  driver.record(joined_.on(gpu_), first);
+  for (const StreamHandle stream : others) driver.wait(stream, joined_.on(gpu_));
+}
+
+std::optional<std::string> Member::problem() {
+  try {
+    ranks_->communicator().check();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+void Member::abort() {
+  ranks_->communicator().abort("Rank " + std::to_string(rank_) +
+                               " has aborted its communicator (its program called ncclCommAbort) "
+                               "Find out why.");
+}
+
+void Member::leave() noexcept {
+  const std::scoped_lock lock(mutex_);
+  ranks_->leave();
+}
+
+}  // namespace polypath::nccl

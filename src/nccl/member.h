@@ -1,0 +1,87 @@
+#pragma once
+// One rank of a communicator whose calls may be ours: its end of our collectives, beside NCCL's.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collective/rank_collectives.h"
+#include "core/settings.h"
+#include "driver/driver.h"
+#include "engine/execute/events.h"
+#include "nccl/call.h"
+#include "nccl/choices.h"
+
+namespace polypath::nccl {
+
+/// Where ranks of this process are: its machine, with the program's own contexts.
+struct Surroundings {
+  Driver& driver;
+  const Machine& machine;
+  Settings settings;
+  /// The driver's handle of a program's stream, and the program's of one that the driver has made.
+  std::function<StreamHandle(PlaceId gpu, Stream stream)> handle_of;
+  std::function<Stream(StreamHandle stream)> native;
+};
+
+/// Thread-safe.
+class Member {
+ public:
+  /// All ranks make theirs at the same time. `gpu` is this rank's. Waits for all ranks, for
+  /// `patience` at most. Errors: those of Communicator and RankCollectives, among them that kernels
+  /// of these GPUs cannot exchange messages.
+  Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstrap> bootstrap,
+         Seconds patience);
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  /// As leave().
+  ~Member();
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] PlaceId gpu() const { return gpu_; }
+  [[nodiscard]] const Surroundings& around() const { return around_; }
+  /// Blobs of all ranks, in order. Waits for them: for when a communicator is made.
+  std::vector<Blob> all_gather(const Blob& mine);
+
+  /// From here on calls may wait for other ranks for as long as they like, as NCCL's do.
+  void work_for_ever();
+
+  void choose_by(Choices choices) { choices_ = std::move(choices); }
+  [[nodiscard]] const Choices& choices() const { return choices_; }
+  /// Whether we have such a call and are faster, which all ranks find alike.
+  [[nodiscard]] bool is_ours(const Call& call) const;
+
+  /// Enqueues calls of ours in their streams, as NCCL does those of one group: what is in any of
+  /// these streams comes before all of them, what follows in any of them comes after all. Waits for
+  /// no other rank. Errors: as RankCollectives::run(); RefusedByAll if they are NCCL's after all.
+  void run(std::span<const Call> calls);
+  void run(const Call& call) { run({&call, 1}); }
+
+  /// What has ended this communicator; none if nothing has.
+  [[nodiscard]] std::optional<std::string> problem();
+  [[nodiscard]] bool is_idle() { return ranks_->is_done(); }
+  /// Ends what is queued at all ranks, be it done or not.
+  void abort();
+  /// Waits for what is queued, and ends this rank.
+  void leave() noexcept;
+
+ private:
+  [[nodiscard]] StreamHandle stream_of(const Call& call) const {
+    return around_.handle_of(gpu_, call.stream);
+  }
+
+  Surroundings around_;
+  PlaceId gpu_;
+  std::mutex mutex_;  ///< of what follows
+  std::unique_ptr<RankCollectives> ranks_;
+  EventSet joined_;
+  int rank_, size_;
+  Choices choices_;
+};
+
+}  // namespace polypath::nccl

@@ -1,0 +1,52 @@
+#include "nccl/presence.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "communicator/shared_folder.h"
+#include "core/quietly.h"
+#include "core/user_folder.h"
+
+namespace polypath::nccl {
+namespace {
+
+constexpr const char* kPrefix = "rank-";
+
+// Ranks of another version would run other programs.
+std::string said(bool joins) {
+  return fmt::format("{} {}", POLYPATH_VERSION_TEXT, joins ? "joins" : "does not join");
+}
+
+}  // namespace
+
+Presence::Presence(const std::string& key, int rank, bool joins) {
+  const bool is_left = quietly([&] {
+    const std::string user = usual_user_folder();
+    if (user.empty()) return;
+    const UserFolder checked(user);
+    if (!checked.problem().empty()) return;
+    const std::string folder = user + "/nccl-" + key;
+    make_folder(folder);
+    leave_file(folder + "/" + kPrefix + std::to_string(rank), said(joins));
+    folder_ = folder;
+  });
+  if (!is_left) folder_.clear();
+}
+
+bool Presence::is_complete(int ranks) const {
+  if (folder_.empty()) return false;
+  int come = 0;
+  const bool is_read = quietly([&] {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      if (entry.path().filename().string().starts_with(kPrefix))
+        come += read_left_file(entry.path().string()) == said(true) ? 1 : -ranks;
+  });
+  return is_read && come == ranks;
+}
+
+void Presence::forget() const noexcept {
+  if (!folder_.empty()) remove_folder(folder_);
+}
+
+}  // namespace polypath::nccl

@@ -1,0 +1,180 @@
+#include "nccl/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/quietly.h"
+#include "core/text.h"
+
+namespace polypath::nccl {
+namespace {
+
+constexpr std::array kMessages = {4_KiB, 32_KiB, 256_KiB, 2_MiB, 16_MiB, 64_MiB};
+constexpr int kRounds = 3;  // in turn; the best of each counts
+// Calls of a round: short ones are over before the next one is there, and that is what programs
+// see.
+constexpr Bytes kShort = 1_MiB;
+constexpr int kShortCalls = 10, kLongCalls = 3;
+
+/// What is timed.
+struct Kind {
+  Operation operation;
+  Type type = kUint8;
+};
+constexpr std::array kKinds = {Kind{Operation::all_reduce, kFloat32},
+                               Kind{Operation::all_reduce, kBfloat16},
+                               Kind{Operation::reduce_scatter, kFloat32},
+                               Kind{Operation::reduce_scatter, kBfloat16},
+                               Kind{Operation::reduce, kFloat32},
+                               Kind{Operation::all_gather},
+                               Kind{Operation::broadcast},
+                               Kind{Operation::all_to_all}};
+
+/// Calls of one size, and when the rounds of each side began and ended.
+struct Timed {
+  CallClass of;
+  Bytes message;
+  int calls = 1;
+  std::array<std::pair<EventHandle, EventHandle>, kRounds> real, ours;
+};
+
+/// One rank's part of the trial. All is enqueued before anything is waited for: so the GPU, and not
+/// the calling thread, says what calls take.
+class Trial {
+ public:
+  Trial(const Functions& real, Comm comm, Member& member)
+      : real_(real),
+        comm_(comm),
+        member_(member),
+        driver_(member.around().driver),
+        stream_(driver_.create_stream(member.gpu())) {}
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  ~Trial() {
+    for (const Address memory : memory_) quietly([&] { driver_.free(memory); });
+    for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
+    quietly([&] { driver_.destroy_stream(stream_); });
+  }
+
+  Choices run(Bytes most) {
+    std::vector<Timed> all;
+    const Bytes room = allocate(most);
+    for (const Kind& kind : kKinds) {
+      if (!is_there(kind.operation)) continue;
+      for (const Bytes message : kMessages)
+        if (message <= room) all.push_back(enqueue(kind, message));
+    }
+    (void)member_.all_gather({});
+    driver_.synchronize(stream_);
+    Choices choices;
+    for (const Timed& timed : all) choices.add(timed.of, sample_of(timed));
+    return choices;
+  }
+
+ private:
+  /// How much memory all ranks have, to send and to receive.
+  Bytes allocate(Bytes most) {
+    Bytes room = std::min(most, kMessages.back());
+    const auto make = [&] {
+      for (int i = 0; i < 2; ++i) memory_.push_back(driver_.allocate(member_.gpu(), room));
+    };
+    if (!quietly(make)) room = {};
+    for (const Blob& other : member_.all_gather(std::to_string(room.value)))
+      room = std::min(room, Bytes{std::stoull(other)});
+    return room;
+  }
+  [[nodiscard]] bool is_there(Operation operation) const {
+    return operation != Operation::all_to_all || real_.AlltoAll != nullptr;
+  }
+
+  [[nodiscard]] Call call_of(const Kind& kind, Bytes message) const {
+    Call call{.operation = kind.operation,
+              .send = pointer(memory_.front()),
+              .receive = pointer(memory_.back()),
+              .count = 1,
+              .type = kind.type,
+              .comm = comm_,
+              .stream = member_.around().native(stream_)};
+    call.count = message.value / message_of(call, member_.size()).value;
+    return call;
+  }
+  [[nodiscard]] static void* pointer(Address address) {
+    return reinterpret_cast<void*>(address.value);
+  }
+
+  [[nodiscard]] Timed enqueue(const Kind& kind, Bytes message) {
+    const Call call = call_of(kind, message);
+    const auto by_nccl = [&] {
+      if (const Result result = make(real_, call); result != kSuccess)
+        fail(ErrorCode::internal, "NCCL cannot be measured",
+             fmt::format("{} returns {}", name_of(call.operation), result));
+    };
+    const auto by_us = [&] { member_.run(call); };
+    by_nccl(), by_us();
+    Timed timed{.of = class_of(call),
+                .message = message,
+                .calls = message > kShort ? kLongCalls : kShortCalls,
+                .real = {},
+                .ours = {}};
+    for (int round = 0; round < kRounds; ++round) {
+      timed.real[static_cast<std::size_t>(round)] = between(by_nccl, timed.calls);
+      timed.ours[static_cast<std::size_t>(round)] = between(by_us, timed.calls);
+    }
+    return timed;
+  }
+  template <class Make>
+  [[nodiscard]] std::pair<EventHandle, EventHandle> between(Make make, int calls) {
+    const EventHandle begin = mark();
+    for (int i = 0; i < calls; ++i) make();
+    return {begin, mark()};
+  }
+  EventHandle mark() {
+    events_.push_back(driver_.create_timing_event(member_.gpu()));
+    driver_.record(events_.back(), stream_);
+    return events_.back();
+  }
+
+  [[nodiscard]] Sample sample_of(const Timed& timed) {
+    Sample best{timed.message, Seconds::infinity(), Seconds::infinity()};
+    const auto time = [&](const std::pair<EventHandle, EventHandle>& round) {
+      return driver_.elapsed(round.first, round.second).value_or(Seconds::infinity()) *
+             (1.0 / timed.calls);
+    };
+    for (const auto& round : timed.real) best.real = std::min(best.real, time(round));
+    for (const auto& round : timed.ours) best.ours = std::min(best.ours, time(round));
+    return best;
+  }
+
+  const Functions& real_;
+  Comm comm_;
+  Member& member_;
+  Driver& driver_;
+  StreamHandle stream_;
+  std::vector<EventHandle> events_;
+  std::vector<Address> memory_;
+};
+
+void describe(const Choices& choices) {
+  for (const auto& [of, samples] : choices.samples())
+    for (const Sample& sample : samples)
+      log(LogLevel::debug,
+          fmt::format("NCCL's {} of {}{}: {:.1f} us, here {:.1f} us", name_of(of.operation),
+                      describe_bytes(sample.message), of.is_usual_sum ? "" : " (not float32 sums)",
+                      sample.real.value * 1e6, sample.ours.value * 1e6));
+}
+
+}  // namespace
+
+Choices measure(const Functions& real, Comm comm, Member& member, Bytes most) {
+  const Choices own = Trial(real, comm, member).run(most);
+  Choices agreed = Choices::unpacked(member.all_gather(own.packed()).front());
+  if (member.rank() == 0 && logs(LogLevel::debug)) describe(agreed);
+  return agreed;
+}
+
+}  // namespace polypath::nccl

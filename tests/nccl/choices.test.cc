@@ -1,0 +1,85 @@
+// What is measured, and what follows from it.
+
+#include "nccl/choices.h"
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "nccl/counts.h"
+
+namespace polypath::test::nccl_choices_test {
+namespace {
+
+using nccl::Call;
+using nccl::CallClass;
+using nccl::Choices;
+using nccl::Operation;
+
+constexpr CallClass kSums{Operation::all_reduce, true};
+
+Choices measured() {
+  Choices choices;
+  choices.add(kSums, {1_KiB, Seconds{4}, Seconds{2}});
+  choices.add(kSums, {1_MiB, Seconds{4}, Seconds{4}});
+  return choices;
+}
+
+TEST(NcclChoices, FollowTheLogarithmOfTheSize) {
+  const Choices choices = measured();
+
+  EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_B), 2);
+  EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_KiB), 2);
+  EXPECT_DOUBLE_EQ(choices.gain(kSums, 32_KiB), 1.5);
+  EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_MiB), 1);
+  EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_GiB), 1);
+}
+
+TEST(NcclChoices, LeaveWhatGainsNothingAndWhatWasNeverMeasured) {
+  const Choices choices = measured();
+
+  EXPECT_TRUE(choices.is_ours(kSums, 32_KiB));
+  EXPECT_FALSE(choices.is_ours(kSums, 1_MiB));
+  EXPECT_FALSE(choices.is_ours({Operation::broadcast, true}, 1_KiB));
+  EXPECT_FALSE(choices.is_ours({Operation::all_reduce, false}, 1_KiB));
+}
+
+TEST(NcclChoices, AreTheSameOnceTheyHaveBeenGivenAway) {
+  const Choices choices = measured();
+
+  const Choices same = Choices::unpacked(choices.packed());
+
+  for (const Bytes size : {1_B, 3_KiB, 100_KiB, 1_GiB})
+    EXPECT_EQ(same.gain(kSums, size), choices.gain(kSums, size));
+  EXPECT_THROW((void)Choices::unpacked("x"), Error);
+}
+
+TEST(NcclChoices, SumsOfFloatsAreAClassOfTheirOwn) {
+  const Call sum{.operation = Operation::all_reduce, .type = nccl::kFloat32};
+  const Call others{.operation = Operation::all_reduce, .type = nccl::kBfloat16};
+  const Call moved{.operation = Operation::all_gather, .type = nccl::kBfloat16};
+
+  EXPECT_EQ(class_of(sum), kSums);
+  EXPECT_NE(class_of(others), kSums);
+  EXPECT_TRUE(class_of(moved).is_usual_sum);
+}
+
+TEST(NcclCounts, AreByOperationSizeAndFate) {
+  nccl::Counts counts;
+
+  counts.count(Operation::send, Bytes{5}, nccl::Fate::other_kind);
+  counts.count(Operation::send, Bytes{15}, nccl::Fate::other_kind);
+  counts.count(Operation::send, Bytes{16}, nccl::Fate::other_kind);
+  counts.count(Operation::receive, Bytes{}, nccl::Fate::ours);
+
+  const auto all = counts.all();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].least, 4_B);
+  EXPECT_EQ(all[0].calls, 2U);
+  EXPECT_EQ(all[0].bytes, Bytes{20});
+  EXPECT_EQ(all[1].least, 16_B);
+  EXPECT_EQ(all[2].operation, Operation::receive);
+  EXPECT_EQ(all[2].fate, nccl::Fate::ours);
+}
+
+}  // namespace
+}  // namespace polypath::test::nccl_choices_test
