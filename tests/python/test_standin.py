@@ -26,8 +26,10 @@ def run_on_standin(home: Path, *arguments: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_both_libraries_are_installed() -> None:
-    assert sorted(path.name for path in STANDIN.iterdir()) == ["libcuda.so.1", "libnvidia-ml.so.1"]
+def test_all_libraries_are_installed() -> None:
+    names = ["libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1"]
+
+    assert sorted(path.name for path in STANDIN.iterdir()) == names
 
 
 def test_its_gpus_are_found(tmp_path: Path) -> None:

@@ -82,10 +82,7 @@ const NcclLayer& nccl_layer() {
   return getpid() == process ? made : of_child;
 }
 
-const nccl::Counts* nccl_counts() {
-  const nccl::Layer* const layer = layer_of_process;
-  return layer == nullptr ? nullptr : &layer->counts();
-}
+const nccl::Layer* nccl_layer_if_any() { return layer_of_process; }
 
 void set_nccl_entries(NcclEntries ours) { entries = ours; }
 

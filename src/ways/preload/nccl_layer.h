@@ -15,8 +15,8 @@ struct NcclLayer {
 
 /// This process's, made at its first call of NCCL.
 const NcclLayer& nccl_layer();
-/// What became of its calls; null if there were none.
-const nccl::Counts* nccl_counts();
+/// The same if there was one.
+const nccl::Layer* nccl_layer_if_any();
 
 /// True of names that NCCL's functions may have.
 inline bool is_of_nccl(const char* name) {

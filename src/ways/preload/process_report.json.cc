@@ -16,6 +16,7 @@
 #include "core/process.h"
 #include "core/standard_error.h"
 #include "core/statistics_target.h"
+#include "ways/preload/nccl_report.h"
 #include "ways/preload/shared_counts.h"
 
 namespace polypath::preload {
@@ -90,15 +91,17 @@ ReportedProcess this_process_reported() {
 
 std::string process_report(const ReportedProcess& process, const Tally& tally,
                            const std::string& why_off) {
-  const Json report = {{"schema", "polypath.process/1"},
-                       {"process", process.number},
-                       {"rank", process.rank.empty() ? Json() : Json(process.rank)},
-                       {"program", process.program},
-                       {"host", process.host},
-                       {"driver_open", process.driver_open},
-                       {"complete", true},
-                       {"why_off", why_off},
-                       {"outcomes", outcomes_of(tally)}};
+  Json report = {{"schema", "polypath.process/1"},
+                 {"process", process.number},
+                 {"rank", process.rank.empty() ? Json() : Json(process.rank)},
+                 {"program", process.program},
+                 {"host", process.host},
+                 {"driver_open", process.driver_open},
+                 {"complete", true},
+                 {"why_off", why_off},
+                 {"outcomes", outcomes_of(tally)}};
+  if (Json collectives = Json::parse(nccl_report()); !collectives.is_null())
+    report["nccl"] = std::move(collectives);
   // Names may have any bytes.
   return json_text(report, kIndent) + "\n";
 }
@@ -115,7 +118,7 @@ bool send_statistics(const Tally& tally, const std::string& why_off) noexcept {
     if (!target.wanted) return false;
     if (!target.folder.empty())
       return write_report(target.folder, this_process_reported(), tally, why_off);
-    write_to_stderr(tally.table(getpid(), why_off, rank_of_launcher()));
+    write_to_stderr(tally.table(getpid(), why_off, rank_of_launcher()) + nccl_lines(getpid()));
   } catch (const std::exception&) {
     // Without memory there are no statistics.
   }
@@ -128,7 +131,7 @@ bool send_unused() noexcept {
     if (!target.wanted) return false;
     const ReportedProcess process = this_process_reported();
     if (!target.folder.empty()) return write_report(target.folder, process, Tally(), "");
-    write_to_stderr(unused_line(process));
+    write_to_stderr(unused_line(process) + nccl_lines(process.number));
   } catch (const std::exception&) {
     // As above.
   }

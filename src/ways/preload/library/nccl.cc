@@ -62,6 +62,7 @@ std::string bytes_of(const UniqueId* ids, int count) {
 
 using namespace polypath::preload;  // NOLINT(google-build-using-namespace): these are C's names
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 Result ncclCommInitRank(Comm* comm, int size, UniqueId id, int rank) {
@@ -197,6 +198,7 @@ Result ncclRecv(void* receive, std::size_t count, Type type, int peer, Comm comm
   return call({Operation::receive, nullptr, receive, count, type, 0, peer, comm, stream});
 }
 }
+#pragma GCC visibility pop
 
 namespace polypath::preload {
 namespace {

@@ -1,0 +1,182 @@
+#include "standin/nccl/communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "standin/nccl/driver.h"
+
+namespace polypath::standin {
+namespace {
+
+constexpr std::array<std::size_t, 12> kSizes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+std::size_t size_of(int type) { return kSizes.at(static_cast<std::size_t>(type)); }
+
+template <class Value>
+void add_up(std::byte* sum, const std::byte* other, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += sizeof(Value)) {
+    Value a, b;
+    std::memcpy(&a, sum + at, sizeof a), std::memcpy(&b, other + at, sizeof b);
+    a = static_cast<Value>(a + b);
+    std::memcpy(sum + at, &a, sizeof a);
+  }
+}
+
+// Sums of the types that programs of the tests have; of others the bits of the last rank.
+void reduce(int type, std::byte* sum, const std::byte* other, std::size_t bytes) {
+  switch (type) {
+    case 0:
+    case 1: return add_up<std::uint8_t>(sum, other, bytes);
+    case 2:
+    case 3: return add_up<std::uint32_t>(sum, other, bytes);
+    case 4:
+    case 5: return add_up<std::uint64_t>(sum, other, bytes);
+    case 7: return add_up<float>(sum, other, bytes);
+    case 8: return add_up<double>(sum, other, bytes);
+    default: std::memcpy(sum, other, bytes);
+  }
+}
+
+unsigned long long address_of(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+// How much of a call goes at once: parts of all ranks fit a slot.
+std::size_t most_at_once(int size, std::size_t element) {
+  return kSlot / static_cast<std::size_t>(size) / element * element;
+}
+
+}  // namespace
+
+NcclCommunicator::NcclCommunicator(const std::string& name, int rank, int size)
+    : name_(name), meeting_(name), rank_(rank), size_(size) {
+  (void)cuCtxGetDevice(&device_);
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  if (meeting_.contents() == nullptr) return;
+  const std::atomic_ref<std::uint32_t> done(of(rank_).has_received);
+  for (int i = 0; i < 60'000 && done.load() < pieces_; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+bool NcclCommunicator::begin() {
+  return size_ <= kMostRanks && meeting_.contents() != nullptr && meeting_.meet(rank_, size_);
+}
+
+int NcclCommunicator::exchange(
+    void* stream, unsigned long long from, std::size_t sent,
+    const std::function<void(Meeting::Contents&, std::byte* result)>& make, unsigned long long to,
+    std::size_t received) {
+  Meeting::Contents& all = *meeting_.contents();
+  const auto own = static_cast<std::size_t>(rank_);
+  const std::uint32_t piece = ++pieces_;
+  int failed = 0;
+  const auto all_have = [&](std::uint32_t Meeting::Rank::*what, std::uint32_t number) {
+    for (int other = 0; other < size_; ++other)
+      failed |= cuStreamWaitValue32_v2(stream, address_of(&(of(other).*what)), number, 0);
+  };
+  all_have(&Meeting::Rank::has_received, piece - 1);
+  if (sent > 0) failed |= cuMemcpyDtoHAsync_v2(all.sent[own].data(), from, sent, stream);
+  failed |= cuStreamWriteValue32_v2(stream, address_of(&of(rank_).has_sent), piece, 0);
+  all_have(&Meeting::Rank::has_sent, piece);
+  using Work = std::function<void()>;
+  auto* const work = new Work([&all, make, own] { make(all, all.results[own].data()); });
+  failed |= cuLaunchHostFunc(
+      stream,
+      [](void* data) {
+        const std::unique_ptr<Work> made(static_cast<Work*>(data));
+        (*made)();
+      },
+      work);
+  if (received > 0) failed |= cuMemcpyHtoDAsync_v2(to, all.results[own].data(), received, stream);
+  failed |= cuStreamWriteValue32_v2(stream, address_of(&of(rank_).has_received), piece, 0);
+  return failed;
+}
+
+int NcclCommunicator::run(const NcclCall& call) {
+  const std::size_t element = size_of(call.type), all = call.count * element;
+  const std::size_t most = most_at_once(size_, element);
+  const int size = size_;
+  const auto own = static_cast<std::size_t>(rank_), root = static_cast<std::size_t>(call.other);
+  const auto ranks = static_cast<std::size_t>(size);
+  int failed = 0;
+  for (std::size_t at = 0; at < all; at += most) {
+    const std::size_t bytes = std::min(most, all - at);
+    const auto sum_of = [type = call.type, size, bytes](Meeting::Contents& c, std::byte* result,
+                                                        std::size_t offset) {
+      std::memcpy(result, c.sent[0].data() + offset, bytes);
+      for (std::size_t rank = 1; rank < static_cast<std::size_t>(size); ++rank)
+        reduce(type, result, c.sent[rank].data() + offset, bytes);
+    };
+    switch (call.movement) {
+      case Movement::all_reduce:
+      case Movement::reduce: {
+        const bool gets = call.movement == Movement::all_reduce || own == root;
+        failed |= exchange(
+            call.stream, call.from + at, bytes,
+            [=](Meeting::Contents& c, std::byte* result) { sum_of(c, result, 0); }, call.to + at,
+            gets ? bytes : 0);
+        break;
+      }
+      case Movement::broadcast:
+        failed |= exchange(
+            call.stream, call.from + at, own == root ? bytes : 0,
+            [=](Meeting::Contents& c, std::byte* result) {
+              std::memcpy(result, c.sent[root].data(), bytes);
+            },
+            call.to + at, bytes);
+        break;
+      case Movement::all_gather:
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+          failed |= exchange(
+              call.stream, call.from + at, own == rank ? bytes : 0,
+              [=](Meeting::Contents& c, std::byte* result) {
+                std::memcpy(result, c.sent[rank].data(), bytes);
+              },
+              call.to + rank * all + at, bytes);
+        break;
+      case Movement::reduce_scatter:
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+          failed |= exchange(
+              call.stream, call.from + rank * all + at, bytes,
+              [=](Meeting::Contents& c, std::byte* result) { sum_of(c, result, 0); }, call.to + at,
+              own == rank ? bytes : 0);
+        break;
+      case Movement::all_to_all:
+        for (std::size_t from = 0; from < ranks; ++from)
+          for (std::size_t to = 0; to < ranks; ++to)
+            failed |= exchange(
+                call.stream, call.from + to * all + at, own == from ? bytes : 0,
+                [=](Meeting::Contents& c, std::byte* result) {
+                  std::memcpy(result, c.sent[from].data(), bytes);
+                },
+                call.to + from * all + at, own == to ? bytes : 0);
+        break;
+      case Movement::send:
+      case Movement::receive: return 1;  // not modelled
+    }
+  }
+  return failed;
+}
+
+NcclCommunicator::Part NcclCommunicator::split(int color, int key) {
+  of(rank_).color = color, of(rank_).key = key;
+  if (!meeting_.meet(rank_, size_)) return {};
+  std::vector<std::pair<int, int>> members;
+  for (int rank = 0; rank < size_; ++rank)
+    if (of(rank).color == color)
+      members.emplace_back(of(rank).key, rank);
+  std::ranges::stable_sort(members, {}, [](const auto& member) { return member.first; });
+  Part part{.name = name_ + "-" + std::to_string(++splits_) + "-" + std::to_string(color),
+            .size = static_cast<int>(members.size())};
+  while (members[static_cast<std::size_t>(part.rank)].second != rank_) ++part.rank;
+  if (!meeting_.meet(rank_, size_) || color < 0) return {};
+  return part;
+}
+
+}  // namespace polypath::standin

@@ -1,0 +1,77 @@
+#pragma once
+// A communicator of the stand-in NCCL, and what its streams do.
+//
+// A call goes in pieces. Of each every rank's stream copies what it sends into shared memory, says
+// so, waits for what it needs of the others, has the result made there, copies it into the output,
+// and says that it has. Nothing waits on the host, so that one thread may have several ranks; ranks
+// whose calls differ wait for each other for ever, or get what is wrong, as with the real one.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "standin/nccl/meeting.h"
+
+namespace polypath::standin {
+
+enum class Movement {
+  all_reduce,
+  reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  all_to_all,
+  send,
+  receive
+};
+
+struct NcclCall {
+  Movement movement = Movement::all_reduce;
+  unsigned long long from = 0, to = 0;
+  std::size_t count = 0;
+  int type = 0, operation = 0, other = 0;
+  void* stream = nullptr;
+};
+
+class NcclCommunicator {
+ public:
+  NcclCommunicator(const std::string& name, int rank, int size);
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+  /// Waits for what it has enqueued, for a minute at most.
+  ~NcclCommunicator();
+
+  /// Waits for all ranks. False if they do not come.
+  [[nodiscard]] bool begin();
+  /// Enqueues it; the driver's result.
+  int run(const NcclCall& call);
+  /// The name, rank and size of this rank's part; no name without one.
+  struct Part {
+    std::string name;
+    int rank = 0, size = 0;
+  };
+  [[nodiscard]] Part split(int color, int key);
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] int device() const { return device_; }
+
+ private:
+  int exchange(void* stream, unsigned long long from, std::size_t sent,
+               const std::function<void(Meeting::Contents&, std::byte* result)>& make,
+               unsigned long long to, std::size_t received);
+  [[nodiscard]] Meeting::Rank& of(int rank) const {
+    return meeting_.contents()->ranks[static_cast<std::size_t>(rank)];
+  }
+
+  std::string name_;
+  Meeting meeting_;
+  int rank_, size_;
+  int device_ = 0;
+  std::uint32_t pieces_ = 0;
+  int splits_ = 0;
+};
+
+}  // namespace polypath::standin

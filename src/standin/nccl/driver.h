@@ -1,0 +1,18 @@
+#pragma once
+// The functions of the CUDA driver that the stand-in NCCL calls.
+
+#include <cstddef>
+
+extern "C" {
+int cuInit(unsigned flags);
+int cuCtxGetDevice(int* device);
+int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags);
+int cuMemHostUnregister(void* memory);
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void* stream);
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, std::size_t bytes, void* stream);
+int cuLaunchHostFunc(void* stream, void (*function)(void*), void* data);
+int cuStreamWaitValue32_v2(void* stream, unsigned long long address, unsigned value,
+                           unsigned flags);
+int cuStreamWriteValue32_v2(void* stream, unsigned long long address, unsigned value,
+                            unsigned flags);
+}

@@ -1,0 +1,45 @@
+#pragma once
+// Memory that the ranks of a communicator of the stand-in NCCL share, processes or threads.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace polypath::standin {
+
+inline constexpr int kMostRanks = 8;
+inline constexpr std::size_t kSlot = std::size_t{1} << 20;  ///< bytes of a rank's piece
+
+/// A file in memory, mapped. All of it is zero at first.
+class Meeting {
+ public:
+  struct Rank {
+    alignas(64) std::atomic<std::uint32_t> has_come;
+    std::uint32_t has_sent, has_received;  ///< by streams: the number of its piece
+    int color, key;                        ///< of a split
+  };
+  struct Contents {
+    std::array<Rank, kMostRanks> ranks;
+    alignas(4096) std::array<std::array<std::byte, kSlot>, kMostRanks> sent, results;
+  };
+
+  /// The same for all that give this name. Null contents if there can be none.
+  explicit Meeting(const std::string& name);
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  ~Meeting();
+
+  [[nodiscard]] Contents* contents() const { return contents_; }
+  /// Waits until so many have come so often as this one. False if they do not within a minute.
+  [[nodiscard]] bool meet(int rank, int ranks);
+
+ private:
+  std::string file_;
+  Contents* contents_ = nullptr;
+  bool is_registered_ = false;
+};
+
+}  // namespace polypath::standin

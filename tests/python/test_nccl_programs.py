@@ -1,0 +1,85 @@
+"""Programs that use NCCL under the preload library, over the stand-in driver and its NCCL.
+
+No kernels run there, so that all calls stay NCCL's: what is looked at is that nothing is lost on
+the way, and that the reason is said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from polypath import preloading
+from standin_copies import AROUND, on_the_stand_in
+
+PROGRAM = Path(__file__).parent / "nccl_ranks.py"
+RANKS = 2
+LIMIT = 120
+
+pytestmark = on_the_stand_in
+
+
+def environment_of(folder: Path, preloaded: bool, **more: str) -> dict[str, str]:
+    """Return the variables of a rank, whose statistics go to the folder."""
+    around = {**os.environ, **AROUND, "STANDIN_MACHINE": "h200x4", "STANDIN_CHAOS": "3", **more}
+    if preloaded:
+        around |= {"LD_PRELOAD": preloading.library(), "POLYPATH_STATS": f"{folder}/"}
+    return around
+
+
+def run_ranks(
+    folder: Path, *words: str, preloaded: tuple[bool, bool] = (True, True), **more: str
+) -> list[dict[str, object] | None]:
+    """Run all ranks; what each has counted, or None if nothing stood before its NCCL."""
+    programs = [
+        subprocess.Popen(
+            [sys.executable, str(PROGRAM), str(folder), str(rank), str(RANKS), *words],
+            env=environment_of(folder, preloaded[rank], **more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(RANKS)
+    ]
+    for program in programs:
+        output, errors = program.communicate(timeout=LIMIT)
+        assert (program.returncode, output) == (0, "right\n"), errors
+    files = [list(folder.glob(f"*-{program.pid}.json")) for program in programs]
+    return [json.loads(found[0].read_text()).get("nccl") if found else None for found in files]
+
+
+def calls(counted: dict[str, object] | None) -> int:
+    """Return how many calls there were."""
+    assert counted is not None
+    rows = counted["calls"]
+    assert isinstance(rows, list)
+    return sum(row["calls"] for row in rows)
+
+
+def test_they_run_on_the_stand_in_alone(tmp_path: Path) -> None:
+    assert run_ranks(tmp_path, "split", preloaded=(False, False)) == [None, None]
+
+
+def test_all_calls_arrive_and_the_reason_is_said(tmp_path: Path) -> None:
+    counted = run_ranks(tmp_path, "split")
+
+    for each in counted:
+        assert calls(each) == 12
+        assert each is not None
+        assert "runs no kernels" in str(each["why_not"])
+
+
+def test_a_rank_without_polypath_is_no_reason_to_wait(tmp_path: Path) -> None:
+    counted = run_ranks(tmp_path, preloaded=(True, False))
+
+    assert calls(counted[0]) == 6
+    assert counted[0] is not None
+    assert "without Polypath" in str(counted[0]["why_not"])
+
+
+def test_nothing_stands_before_nccl_if_a_setting_says_so(tmp_path: Path) -> None:
+    assert run_ranks(tmp_path, POLYPATH_NCCL="0") == [None, None]
