@@ -3,8 +3,8 @@
 
 Usage: nccl_programs.py --library FILE --output FILE [--rounds N] NAME=COMMAND...
 
-A COMMAND is one of nccl-tests, whose table is read, or prints nothing of that kind and writes the
-JSON file that {output} in it stands for, as torch_collectives.py does. Each runs without Polypath
+A COMMAND is one of nccl-tests, whose table is read; or writes the JSON file that {output} in it
+stands for, as torch_collectives.py does; or prints "step 1.23 ms", as examples/train.py does. Each runs without Polypath
 and with libpolypath_preload.so in turn; FILE gets the times of all rounds, and what Polypath
 counted (schema polypath.nccl/1 in docs/json.md).
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import statistics
 import subprocess
@@ -117,9 +118,12 @@ def from_table(text: str) -> Json:
             times[f"{kind} {operation} {how} {size}"] = float(words[first]) / 1e6
             if words[first + 3].isdigit():
                 wrong += int(words[first + 3])
+    for step in re.findall(r"^step ([\d.]+) ms", text, re.MULTILINE):
+        times["step"] = float(step) / 1e3
     if not times:
         raise RuntimeError(f"there is no table: {text[-2000:]}")
-    return {"times": times, "wrong": wrong}
+    said = [line for line in text.splitlines() if line.startswith("step ")]
+    return {"times": times, "wrong": wrong, "said": said}
 
 
 def merged(rows: list[Json]) -> list[Json]:
@@ -155,6 +159,7 @@ def compared(name: str, command: str, runs: dict[bool, list[Json]]) -> Json:
             f"{which} without": [run[which] for run in runs[False] if which in run]
             for which in ("first_seconds", "start_seconds")
         },
+        "said": [run["said"] for run in [*runs[False], *runs[True]] if run.get("said")],
         "wrong": sum(run["wrong"] for run in [*runs[False], *runs[True]]),
         "counts": runs[True][-1]["counts"] if runs[True] else [],
         "times": rows,

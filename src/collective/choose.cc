@@ -82,8 +82,7 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
         (options.any_order || each.keeps_order(machine, request)))
       found.push_back(&each);
   if (!found.empty()) return found;
-  fail(ErrorCode::unsupported,
-       fmt::format("{} cannot be planned", name_of(request.collective)),
+  fail(ErrorCode::unsupported, fmt::format("{} cannot be planned", name_of(request.collective)),
        "no algorithm that may be used does it on this machine", "Allow others.");
 }
 
@@ -275,7 +274,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   draft.algorithm = &algorithm;
   draft.tuning.private_memory = options.private_memory;
   draft.tuning.radix = radix;
-  draft.tuning.most_blocks = options.most_blocks;
+  draft.tuning.multiprocessors = options.multiprocessors;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
   draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
   const CollectiveRequest built = of_one_round(request, draft.tuning);

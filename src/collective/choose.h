@@ -52,7 +52,7 @@ struct CollectiveOptions {
   /// How long a rank waits for the others to come, where all have to open their memory; none: for a
   /// quarter of what the call takes, and as long as its own GPU has work left.
   std::optional<Seconds> patience = std::nullopt;
-  unsigned most_blocks = 0;  ///< of kernels, as Tuning has them
+  unsigned multiprocessors = 0;  ///< of kernels, as Tuning has them
   /// Longer calls of ranks are made in rounds of so much (rounds.h).
   Bytes at_once = 2_GiB;
 };

@@ -298,7 +298,7 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
                       .rank = rank,
                       .ranks = ranks(),
                       .box = mail_box(ranks(), mail.way),
-                      .most_blocks = tuning_.most_blocks};
+                      .multiprocessors = tuning_.multiprocessors};
   const bool in_lines = mail.way == MailWay::lines;
   KernelCall call{
       .kernel = mail_kernel_number(gpu, mail.use, mail.way),

@@ -74,10 +74,13 @@ std::vector<PlaceId> ranks_of(const Driver& driver, const Machine& machine, Plac
 // What programs, and where their slots are, follow from. Plans of several paths are made at each
 // rank, too.
 std::vector<Term> terms_of(const Settings& settings) {
-  static const std::set<std::string> kCounts = {
-      "POLYPATH_PEER_ACCESS",      "POLYPATH_PATHS",     "POLYPATH_EXCLUDE",
-      "POLYPATH_MAX_PATHS",        "POLYPATH_MIN_CHUNK", "POLYPATH_COLLECTIVE_SCRATCH",
-      "POLYPATH_COLLECTIVE_BLOCKS"};
+  static const std::set<std::string> kCounts = {"POLYPATH_PEER_ACCESS",
+                                                "POLYPATH_PATHS",
+                                                "POLYPATH_EXCLUDE",
+                                                "POLYPATH_MAX_PATHS",
+                                                "POLYPATH_MIN_CHUNK",
+                                                "POLYPATH_COLLECTIVE_SCRATCH",
+                                                "POLYPATH_COLLECTIVE_MULTIPROCESSORS"};
   std::vector<Term> terms;
   for (const SettingDescription& setting : describe_settings(settings))
     if (kCounts.contains(setting.variable)) terms.push_back({setting.variable, setting.value});
@@ -111,7 +114,7 @@ RankCollectives::RankCollectives(Driver& driver, const Machine& machine, const S
       options_{.executor = Executor::stream,
                .private_memory = true,
                .kernels = has_collective_kernels(driver),
-               .most_blocks = static_cast<unsigned>(settings.collective_blocks)},
+               .multiprocessors = static_cast<unsigned>(settings.collective_multiprocessors)},
       planner_(machine, settings),
       routes_(machine, with_collective_slots(settings, machine)),
       run_(
@@ -185,7 +188,7 @@ void RankCollectives::release_when_aborted() {
 }
 
 void RankCollectives::choose_from(CollectiveOptions options) {
-  if (options.most_blocks == 0) options.most_blocks = options_.most_blocks;
+  if (options.multiprocessors == 0) options.multiprocessors = options_.multiprocessors;
   options_ = std::move(options);
   options_.private_memory = true;
   options_.kernels = options_.kernels && has_collective_kernels(driver_);

@@ -35,9 +35,9 @@ struct Tuning {
   /// each piece, they reach 0.4 to 0.6 of what it carries, and whole blocks in turn 0.95
   /// (results/h100x4/copies_in_turn.json).
   bool in_turn = false;
-  /// Kernels that exchange messages have at most so many blocks, so that others find room beside
-  /// them; 0: as many as fill the links.
-  unsigned most_blocks = 0;
+  /// That kernels which exchange messages take at most, so that others find room beside them; 0: as
+  /// many as fill the links.
+  unsigned multiprocessors = 0;
 
   auto operator<=>(const Tuning&) const = default;
 };

@@ -167,9 +167,9 @@ std::vector<Entry> entries_of_lanes() {
       bytes("POLYPATH_COLLECTIVE_SCRATCH", &Settings::collective_scratch, 1_MiB, 64_GiB,
             "most scratch memory of a GPU for collectives, made when one first needs it: the more, "
             "the larger the pieces that a message goes in"),
-      number("POLYPATH_COLLECTIVE_BLOCKS", &Settings::collective_blocks, 0, 192,
-             "most blocks of a kernel that does a collective, so that others find room beside it; "
-             "0 = as many as fill the links, and 32 in place of NCCL's"),
+      number("POLYPATH_COLLECTIVE_MULTIPROCESSORS", &Settings::collective_multiprocessors, 0, 96,
+             "most multiprocessors that a kernel of a collective takes, so that others find room "
+             "beside it; 0 = as many as fill the links, in place of NCCL's 64"),
       flag("POLYPATH_NCCL", &Settings::nccl,
            "0 = under 'polypath run', all calls of NCCL are NCCL's"),
       number("POLYPATH_LANES", &Settings::lanes, 1, 64,

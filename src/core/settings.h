@@ -23,7 +23,7 @@ struct Settings {
   Bytes staging_slot = 16_MiB;         ///< POLYPATH_STAGING_SLOT
   int staging_slots = 3;               ///< POLYPATH_STAGING_SLOTS
   Bytes collective_scratch = 384_MiB;  ///< POLYPATH_COLLECTIVE_SCRATCH
-  int collective_blocks = 0;           ///< POLYPATH_COLLECTIVE_BLOCKS; 0: what links need
+  int collective_multiprocessors = 0;  ///< POLYPATH_COLLECTIVE_MULTIPROCESSORS
   bool nccl = true;                    ///< POLYPATH_NCCL
   int lanes = 4;                       ///< POLYPATH_LANES
   std::string prepare = "auto";        ///< POLYPATH_PREPARE

@@ -14,11 +14,11 @@ namespace {
 // More do not gain anything on an H200 (results/h200x2/kernels.json). Blocks of half as many
 // threads take up to 0.5 us less for small messages (results/h100x4/lines.json).
 constexpr std::uint64_t kLineThreads = 256, kMostLineBlocks = 192;
-// 64 take 1.13 times as long as 132 for parcels (results/h100x2/parcels.json), and so many find
-// room at the same time on an H100 or H200. Parcels of 32 KiB are the best of 16 to 64, where
-// blocks are fewer those of 64 (results/h200x2/parcels_in_laps.json).
-constexpr std::uint64_t kMostParcelBlocks = 128;
-constexpr std::uint64_t kMostOfParcel = 32 << 10, kMostOfFewBlocks = 64 << 10;
+// So many leave room for what else a GPU does: beside a product an all-reduce of 128 MiB and that
+// take 1.64 ms together, with 128 blocks 1.83. Alone messages take up to 1.07 times as long
+// (results/h200x2/blocks.json).
+constexpr std::uint64_t kMostParcelBlocks = 64;
+constexpr std::uint64_t kMostOfParcel = 64 << 10;
 constexpr std::uint64_t kParcelAlignment = 256;
 constexpr std::uint64_t kLeastRows = 2;  // of a lap, so that one is sent while one is taken in
 
@@ -34,10 +34,12 @@ struct ParcelLayout {
   std::uint64_t laps;
 };
 
+// Two blocks of lines find room on a multiprocessor, one of parcels.
 std::uint64_t most_blocks(const MailCall& call) {
   const bool in_lines = call.mail.way == MailWay::lines;
   const std::uint64_t most = in_lines ? kMostLineBlocks : kMostParcelBlocks;
-  return call.most_blocks == 0 ? most : std::min<std::uint64_t>(call.most_blocks, most);
+  const std::uint64_t asked = std::uint64_t{call.multiprocessors} * (in_lines ? 2 : 1);
+  return asked == 0 ? most : std::min(asked, most);
 }
 
 // Rounds of all blocks, and what is left of each for one block.
@@ -48,9 +50,7 @@ ParcelLayout layout_of(const MailCall& call) {
   const std::uint64_t room = call.box.value - std::min(call.box.value, kParcelFlags);
   const std::uint64_t fitting =
       room / (kLeastRows * most_of_them) / kParcelAlignment * kParcelAlignment;
-  const std::uint64_t best =
-      2 * most_of_them > kMostParcelBlocks ? kMostOfParcel : kMostOfFewBlocks;
-  const std::uint64_t most = std::clamp(fitting, kParcelAlignment, best);
+  const std::uint64_t most = std::clamp(fitting, kParcelAlignment, kMostOfParcel);
   const std::uint64_t rounds = divided_up(bytes, most_of_them * most);
   const std::uint64_t even = divided_up(bytes, most_of_them * rounds);
   const std::uint64_t parcel = divided_up(even, kParcelAlignment) * kParcelAlignment;

@@ -52,8 +52,8 @@ struct MailCall {
   Reduction reduction = {};
   int rank = 0, ranks = 0;
   Bytes box;
-  /// As few multiprocessors as that are kept, the same at all ranks; 0: as many as fill the links.
-  unsigned most_blocks = 0;
+  /// That it takes at most, the same at all ranks; 0: as many as fill the links.
+  unsigned multiprocessors = 0;
 };
 
 std::vector<std::uint64_t> mail_values(const MailCall& call);

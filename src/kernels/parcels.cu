@@ -1,7 +1,7 @@
 // The same as mail.cu in parcels, for messages that links are long busy with: see mailbox_layout.h.
 //
-// Of a block two warps send, or four where blocks are few, one says what has been sent, one watches
-// what comes, and the others take that in. Senders do not wait for what comes within a lap: on two H100s 64 MiB to each other
+// Of a block four warps send, one says what has been sent, one watches what comes, and the others
+// take that in. Senders do not wait for what comes within a lap: on two H100s 64 MiB to each other
 // take 191 us if nobody takes them in, 195 if it is done, and 239 at best if the same warps do one
 // after the other (results/h100x2/parcels.json).
 
@@ -18,11 +18,12 @@ using polypath::message_bytes;
 using polypath::parcels_of;
 
 constexpr unsigned kThreadsOfWarp = 32;
-constexpr unsigned kFewBlocks = 64, kMostSendingWarps = 4, kLeastSendingWarps = 2;
-constexpr unsigned kSaying = kThreadsOfWarp;  // threads, as those that follow
+constexpr unsigned kSendingWarps = 4;
+constexpr unsigned kSending = kSendingWarps * kThreadsOfWarp;  // threads, as those that follow
+constexpr unsigned kSaying = kThreadsOfWarp;
 constexpr unsigned kWatching = kThreadsOfWarp;
-constexpr unsigned kMoving = polypath::kParcelThreads - kSaying - kWatching;  // they send or take
-constexpr unsigned kMostTakingWarps = kMoving / kThreadsOfWarp - kLeastSendingWarps;
+constexpr unsigned kTaking = polypath::kParcelThreads - kSending - kSaying - kWatching;
+constexpr unsigned kTakingWarps = kTaking / kThreadsOfWarp;
 
 using polypath::gpu::for_words;
 using polypath::gpu::kInFlight;
@@ -146,24 +147,21 @@ class Count {
 };
 
 // What all warps of a team have done.
-template <unsigned kMostWarps>
+template <unsigned kWarps>
 class Counts {
  public:
-  __device__ explicit Counts(unsigned (&counts)[kMostWarps], unsigned threads)
-      : counts_(counts), warps_(threads / kThreadsOfWarp) {}
+  __device__ explicit Counts(unsigned (&counts)[kWarps]) : counts_(counts) {}
 
   // By a warp of the team.
   __device__ void note(const Team& team) const { Count(counts_[team.own / kThreadsOfWarp]).note(); }
   __device__ void await(unsigned least) const {
 #pragma unroll
-    for (unsigned warp = 0; warp < kMostWarps; ++warp)
-      if (warp < warps_) Count(counts_[warp]).await(least);
+    for (unsigned warp = 0; warp < kWarps; ++warp) Count(counts_[warp]).await(least);
     __syncwarp();
   }
 
  private:
-  unsigned (&counts_)[kMostWarps];
-  unsigned warps_;
+  unsigned (&counts_)[kWarps];
 };
 
 // `take(team, step)` takes in what has arrived, after what this block sends of the same parcel: in
@@ -172,36 +170,34 @@ class Counts {
 // phase.
 template <class Take>
 __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
-  __shared__ unsigned sending[kMostSendingWarps], watching[1], taking[kMostTakingWarps];
-  if (threadIdx.x < kMostSendingWarps) sending[threadIdx.x] = 0;
-  if (threadIdx.x < kMostTakingWarps) taking[threadIdx.x] = 0;
+  __shared__ unsigned sending[kSendingWarps], watching[1], taking[kTakingWarps];
+  if (threadIdx.x < kSendingWarps) sending[threadIdx.x] = 0;
+  if (threadIdx.x < kTakingWarps) taking[threadIdx.x] = 0;
   if (threadIdx.x == 0) watching[0] = 0;
   __syncthreads();
-  const unsigned senders =
-      (gridDim.x > kFewBlocks ? kLeastSendingWarps : kMostSendingWarps) * kThreadsOfWarp;
-  const Counts<kMostSendingWarps> sent(sending, senders);
-  const Counts<1> arrived(watching, kWatching);
-  const Counts<kMostTakingWarps> taken(taking, kMoving - senders);
-  if (threadIdx.x < senders) {
-    const Team team{senders, threadIdx.x};
+  const Counts<kSendingWarps> sent(sending);
+  const Counts<1> arrived(watching);
+  const Counts<kTakingWarps> taken(taking);
+  if (threadIdx.x < kSending) {
+    const Team team{kSending, threadIdx.x};
     parcels.laps().for_all([&](const Step& step) {
       taken.await(parcels.laps().taken_before(step));
       parcels.send(team, step);
       sent.note(team);
     });
-  } else if (threadIdx.x < senders + kSaying) {
+  } else if (threadIdx.x < kSending + kSaying) {
     parcels.laps().for_all([&](const Step& step) {
       sent.await(step.number);
-      parcels.say(threadIdx.x - senders, step);
+      parcels.say(threadIdx.x - kSending, step);
     });
-  } else if (threadIdx.x < senders + kSaying + kWatching) {
+  } else if (threadIdx.x < kSending + kSaying + kWatching) {
     parcels.laps().for_all([&](const Step& step) {
       sent.await(step.number);
-      parcels.watch(threadIdx.x - senders - kSaying, step);
-      arrived.note({kWatching, threadIdx.x - senders - kSaying});
+      parcels.watch(threadIdx.x - kSending - kSaying, step);
+      arrived.note({kWatching, threadIdx.x - kSending - kSaying});
     });
   } else {
-    const Team team{kMoving - senders, threadIdx.x - senders - kSaying - kWatching};
+    const Team team{kTaking, threadIdx.x - kSending - kSaying - kWatching};
     parcels.laps().for_all([&](const Step& step) {
       arrived.await(step.number);
       take(team, step);

@@ -1,7 +1,6 @@
 #include "nccl/choices.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -16,12 +15,6 @@ bool reduces(Operation operation) {
 }
 
 double gain_of(const Sample& sample) { return sample.real / sample.ours; }
-
-double between(const Sample& below, const Sample& above, Bytes message) {
-  const double part = std::log(message.real() / below.message.real()) /
-                      std::log(above.message.real() / below.message.real());
-  return gain_of(below) + part * (gain_of(above) - gain_of(below));
-}
 
 /// A sample as ranks give it to each other.
 struct Record {
@@ -44,7 +37,8 @@ double Choices::gain(const CallClass& of, Bytes message) const {
   const auto above =
       std::ranges::find_if(all, [&](const Sample& sample) { return sample.message >= message; });
   if (above == all.end()) return gain_of(all.back());
-  return above == all.begin() ? gain_of(*above) : between(*(above - 1), *above, message);
+  if (above == all.begin() || above->message == message) return gain_of(*above);
+  return std::min(gain_of(*(above - 1)), gain_of(*above));
 }
 
 std::string Choices::packed() const {

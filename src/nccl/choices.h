@@ -2,8 +2,7 @@
 // Whose a call is, NCCL's or ours, by what both took when they were measured side by side.
 //
 // For each kind of call there are samples, a time of both at each of some sizes. Between two of
-// them the ratio follows the logarithm of the size, beyond the last it stays. What was never
-// measured is NCCL's.
+// them the smaller ratio counts, beyond the last it stays. What was never measured is NCCL's.
 
 #include <map>
 #include <string>

@@ -14,10 +14,9 @@ namespace {
 // Programs wait for each other as long as they like: ranks that have ended are found without.
 constexpr Seconds kNoTimeout{1e8};
 
-// So many multiprocessors as NCCL takes: several communicators' kernels find room on a GPU at the
-// same time, and what is computed beside them is not held up. Otherwise two communicators could
-// wait for each other for ever, each with all of one GPU.
-constexpr unsigned kMostBlocks = 32;
+// Two communicators' kernels find room on a GPU at the same time. Otherwise one that has all of one
+// GPU and one that has all of another could wait for each other for ever.
+constexpr unsigned kMultiprocessors = 64;
 
 CommunicatorOptions patient(Seconds patience) {
   CommunicatorOptions options;
@@ -26,9 +25,9 @@ CommunicatorOptions patient(Seconds patience) {
 }
 
 CollectiveOptions options_of(const Surroundings& around, int ranks) {
-  const int asked = around.settings.collective_blocks;
+  const int asked = around.settings.collective_multiprocessors;
   return {.copies = false,
-          .most_blocks = asked > 0 ? static_cast<unsigned>(asked) : kMostBlocks,
+          .multiprocessors = asked > 0 ? static_cast<unsigned>(asked) : kMultiprocessors,
           .at_once = most_mailed(static_cast<std::size_t>(ranks))};
 }
 

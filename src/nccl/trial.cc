@@ -14,7 +14,8 @@
 namespace polypath::nccl {
 namespace {
 
-constexpr std::array kMessages = {4_KiB, 32_KiB, 256_KiB, 2_MiB, 16_MiB, 64_MiB};
+constexpr std::array kMessages = {1_KiB, 16_KiB, 64_KiB, 256_KiB, 512_KiB, 1_MiB,
+                                  2_MiB, 4_MiB,  8_MiB,  16_MiB,  64_MiB};
 constexpr int kRounds = 3;  // in turn; the best of each counts
 // Calls of a round: short ones are over before the next one is there, and that is what programs
 // see.

@@ -64,7 +64,7 @@ class PlanAlone : public testing::Test {
     driver_.synchronize(rank.stream);
   }
 
-  CollectiveOptions options_{.copies = false, .most_blocks = 32, .at_once = 8_MiB};
+  CollectiveOptions options_{.copies = false, .multiprocessors = 32, .at_once = 8_MiB};
   sim::SimDriver driver_{load_machine("h200x4")};
   std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), kRanks);
 };

@@ -24,12 +24,12 @@ Choices measured() {
   return choices;
 }
 
-TEST(NcclChoices, FollowTheLogarithmOfTheSize) {
+TEST(NcclChoices, TakeTheSmallerGainBetweenTwoSizes) {
   const Choices choices = measured();
 
   EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_B), 2);
   EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_KiB), 2);
-  EXPECT_DOUBLE_EQ(choices.gain(kSums, 32_KiB), 1.5);
+  EXPECT_DOUBLE_EQ(choices.gain(kSums, 32_KiB), 1);
   EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_MiB), 1);
   EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_GiB), 1);
 }
@@ -37,7 +37,8 @@ TEST(NcclChoices, FollowTheLogarithmOfTheSize) {
 TEST(NcclChoices, LeaveWhatGainsNothingAndWhatWasNeverMeasured) {
   const Choices choices = measured();
 
-  EXPECT_TRUE(choices.is_ours(kSums, 32_KiB));
+  EXPECT_TRUE(choices.is_ours(kSums, 1_KiB));
+  EXPECT_FALSE(choices.is_ours(kSums, 32_KiB));
   EXPECT_FALSE(choices.is_ours(kSums, 1_MiB));
   EXPECT_FALSE(choices.is_ours({Operation::broadcast, true}, 1_KiB));
   EXPECT_FALSE(choices.is_ours({Operation::all_reduce, false}, 1_KiB));

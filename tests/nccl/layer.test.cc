@@ -107,7 +107,7 @@ class NcclLayer : public testing::Test {
   ToyNccl toy_{load_machine("h200x4")};
   nccl::Surroundings around_ = toy_.surroundings();
   nccl::Functions real_ = ToyNccl::functions();
-  Layer layer_{real_, [this]() -> const nccl::Surroundings& { return around_; }, 256_KiB};
+  Layer layer_{real_, [this]() -> const nccl::Surroundings& { return around_; }, 512_KiB};
   std::vector<PlaceId> gpus_ = toy_.driver().machine().places_of(PlaceKind::gpu);
   std::barrier<> made_{kRanks};
 };

@@ -69,6 +69,29 @@ def report_table(report: Document) -> Table:
     return table
 
 
+def nccl_table(report: Document) -> Table | None:
+    """Return a row for each operation and end of NCCL's calls, of all processes; None without."""
+    calls: dict[tuple[str, str], list[int]] = {}
+    for process in report["processes"]:
+        for row in (process.get("nccl") or {}).get("calls", ()):
+            counted = calls.setdefault((row["operation"], row["by"]), [0, 0])
+            counted[0] += row["calls"]
+            counted[1] += row["bytes"]
+    if not calls:
+        return None
+    table = new_table("NCCL's", "calls", "bytes", "made by", right=("calls", "bytes"))
+    for (operation, by), (count, size) in sorted(calls.items()):
+        table.add_row(operation, str(count), size_text(size), Sentence(by))
+    return table
+
+
+def why_not_text(report: Document) -> str:
+    """Return why communicators of NCCL are left to it; empty if none are."""
+    reasons = {(each.get("nccl") or {}).get("why_not", "") for each in report["processes"]}
+    said = " ".join(sorted(reason for reason in reasons if reason))
+    return f"Communicators are left to NCCL: {said}" if said else ""
+
+
 def _coverage(process: Document) -> str:
     """Say how much of its large copies was accelerated."""
     if not process["large_bytes"]:

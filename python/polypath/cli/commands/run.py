@@ -14,7 +14,7 @@ from polypath.cli.launches import launch_of, say_not_run
 from polypath.cli.output import STDOUT, check_writable, console_for, write_json
 from polypath.cli.run_counts import VARIABLE as COUNTS
 from polypath.cli.run_counts import counts_of_processes
-from polypath.cli.run_report import report_of, report_table, rest_text
+from polypath.cli.run_report import nccl_table, report_of, report_table, rest_text, why_not_text
 from polypath.cli.sentences import Sentence
 from polypath.cli.supervised_run import folder_beside, run_with_folder
 from polypath.launching import NOT_EXECUTABLE, WAYS, Launch
@@ -86,7 +86,11 @@ def _run_and_report(
         console = console_for(STDOUT)  # stderr: stdout is the program's
         if any(each["driver_open"] or each["calls"] for each in document["processes"]):
             console.print(report_table(document))
-        console.print(Sentence(rest_text(document)))
+        if table := nccl_table(document):
+            console.print(table)
+        for text in (why_not_text(document), rest_text(document)):
+            if text:
+                console.print(Sentence(text))
     return status
 
 
