@@ -22,6 +22,7 @@ import collective_figures
 import gpu_figures
 import jacobi_figures
 import joint_figures
+import nccl_figures
 import one_gpu_figures
 import pictures
 import piece_figures
@@ -85,6 +86,9 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
     ("docs/pytorch.md", "four"): lambda: program_figures.torch_block(FOUR_H100),
+    ("docs/nccl.md", "nccl-tests"): lambda: nccl_figures.nccl_tests_block(PROGRAMS),
+    ("docs/nccl.md", "torch"): lambda: nccl_figures.nccl_torch_block(PROGRAMS),
+    ("docs/nccl.md", "programs"): lambda: nccl_figures.nccl_programs_block(PROGRAMS),
     ("docs/papers/README.md", "papers"): pages.citations,
     ("docs/papers/2021-interconnect.md", "rows"): lambda: pages.rows_of("2021"),
     ("docs/papers/2024-framework.md", "rows"): lambda: pages.rows_of("2024"),

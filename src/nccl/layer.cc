@@ -61,15 +61,15 @@ void Layer::complain(const std::string& why) noexcept {
   why_not_ = why;
 }
 
-std::optional<Layer::Entry> Layer::entry_of(Comm comm) const {
+std::shared_ptr<const Layer::Entry> Layer::entry_of(Comm comm) const {
   const std::shared_lock lock(mutex_);
   const auto found = entries_.find(comm);
-  return found == entries_.end() ? std::nullopt : std::optional(found->second);
+  return found == entries_.end() ? nullptr : found->second;
 }
 
 void Layer::enter(Comm comm, Entry entry) {
   const std::unique_lock lock(mutex_);
-  entries_[comm] = std::move(entry);
+  entries_[comm] = std::make_shared<Entry>(std::move(entry));
 }
 
 Result Layer::init(Comm* comm, int size, const std::string& id, int rank, bool waits,
@@ -106,9 +106,9 @@ Result Layer::split(Comm comm, int color, int key, Comm* made, std::optional<boo
     const std::unique_lock lock(mutex_);
     const auto parent = entries_.find(comm);
     if (parent != entries_.end()) {
-      child.waits = waits.value_or(parent->second.waits);
-      child.key =
-          hashed(fmt::format("{} {} {}", parent->second.key, parent->second.splits++, color));
+      const Entry& whole = *parent->second;
+      child.waits = waits.value_or(whole.waits);
+      child.key = hashed(fmt::format("{} {} {}", whole.key, splits_[comm]++, color));
     }
   }
   if (!child.key.empty() && color >= 0 && call_real(real_.CommUserRank, comm, &rank) == kSuccess)
@@ -218,8 +218,8 @@ void Layer::leave(Comm comm, bool aborts) noexcept {
     const std::unique_lock lock(mutex_);
     const auto found = entries_.find(comm);
     if (found == entries_.end()) return;
-    member = std::move(found->second.member);
-    entries_.erase(found);
+    member = found->second->member;
+    entries_.erase(found), splits_.erase(comm);
   }
   if (!member) return;
   if (aborts && !member->is_idle()) member->abort();
@@ -310,27 +310,39 @@ Result Layer::group_end() {
   if (group.depth == 0 || --group.depth > 0) return call_real(real_.GroupEnd);
   const std::vector<Kept> kept = std::exchange(group.calls, {});
   std::vector<Made> made = std::exchange(group.made, {});
-  std::vector<std::pair<std::shared_ptr<Member>, std::vector<Call>>> by_member;
-  for (const auto& [call, member] : kept) {
-    auto found = std::ranges::find(by_member, member, [](const auto& each) { return each.first; });
-    if (found == by_member.end()) found = by_member.insert(found, {member, {}});
-    found->second.push_back(call);
-  }
+  std::vector<CallsOfMember> ours = sorted(kept);
   Result result = kSuccess;
-  for (auto& [member, calls] : by_member) {
-    if (are_ours(*member, calls)) continue;
-    for (const Call& call : calls) {
-      const Fate fate = member->is_ours(call) ? Fate::in_group : fate_of(*member, call);
-      const Result left = leave_to_nccl(call, fate, member->size());
+  for (CallsOfMember& each : ours)
+    if (!are_ours(*each.member, each.calls)) {
+      const Result left = leave_in_group(each);
       if (result == kSuccess) result = left;
     }
-    calls.clear();
-  }
   if (const Result ended = call_real(real_.GroupEnd); result == kSuccess) result = ended;
-  if (result != kSuccess) return result;
-  for (const auto& [member, calls] : by_member)
-    if (!calls.empty() && result == kSuccess) result = run_ours(*member, calls);
-  if (!made.empty()) serve(std::move(made));
+  for (const CallsOfMember& each : ours)
+    if (!each.calls.empty() && result == kSuccess) result = run_ours(*each.member, each.calls);
+  if (!made.empty() && result == kSuccess) serve(std::move(made));
+  return result;
+}
+
+std::vector<Layer::CallsOfMember> Layer::sorted(const std::vector<Kept>& kept) {
+  std::vector<CallsOfMember> all;
+  for (const Kept& each : kept) {
+    auto found = std::ranges::find(all, each.member, &CallsOfMember::member);
+    if (found == all.end()) found = all.insert(found, {each.member, {}});
+    found->calls.push_back(each.call);
+  }
+  return all;
+}
+
+// The group of the real library is still open.
+Result Layer::leave_in_group(CallsOfMember& of) {
+  Result result = kSuccess;
+  for (const Call& call : of.calls) {
+    const Fate fate = of.member->is_ours(call) ? Fate::in_group : fate_of(*of.member, call);
+    const Result left = leave_to_nccl(call, fate, of.member->size());
+    if (result == kSuccess) result = left;
+  }
+  of.calls.clear();
   return result;
 }
 

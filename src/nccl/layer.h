@@ -15,6 +15,7 @@
 #include <shared_mutex>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "nccl/counts.h"
@@ -32,7 +33,7 @@ class Layer {
   using Open = std::function<const Surroundings&()>;
 
   /// Messages of at most `most_measured` are tried when a communicator is made.
-  Layer(Functions real, Open open, Bytes most_measured = 64_MiB)
+  Layer(Functions real, Open open, Bytes most_measured = 512_MiB)
       : real_(real), open_(std::move(open)), most_measured_(most_measured) {}
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -64,7 +65,6 @@ class Layer {
     std::string key = {};  ///< the same at all its ranks
     bool waits = true;
     int size = 0;
-    std::uint64_t splits = 0;
     std::shared_ptr<Member> member = nullptr;  ///< null: it is NCCL's alone
     Fate fate = Fate::communicator;            ///< of its calls, where there is no member
   };
@@ -84,8 +84,16 @@ class Layer {
     std::vector<Made> made;
   };
 
+  /// What a group has of one communicator, in order.
+  struct CallsOfMember {
+    std::shared_ptr<Member> member;
+    std::vector<Call> calls;
+  };
+
   static Group& group();
-  [[nodiscard]] std::optional<Entry> entry_of(Comm comm) const;
+  [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
+  Result leave_in_group(CallsOfMember& of);
+  [[nodiscard]] std::shared_ptr<const Entry> entry_of(Comm comm) const;
   void enter(Comm comm, Entry entry);
   void note_made(std::vector<Made> made);
   void serve(std::vector<Made> made);
@@ -107,8 +115,9 @@ class Layer {
   Bytes most_measured_;
   Counts counts_;
   mutable std::shared_mutex mutex_;  ///< of what follows
-  std::map<Comm, Entry> entries_;
-  std::map<std::vector<int>, Choices> measured_;  ///< by the GPUs of the ranks
+  std::unordered_map<Comm, std::shared_ptr<Entry>> entries_;
+  std::unordered_map<Comm, std::uint64_t> splits_;  ///< that a communicator has had
+  std::map<std::vector<int>, Choices> measured_;    ///< by the GPUs of the ranks
   std::string why_not_;
 };
 

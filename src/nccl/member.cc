@@ -18,6 +18,8 @@ constexpr Seconds kNoTimeout{1e8};
 // GPU and one that has all of another could wait for each other for ever.
 constexpr unsigned kMultiprocessors = 64;
 
+constexpr std::size_t kMostRepeated = 4096;
+
 CommunicatorOptions patient(Seconds patience) {
   CommunicatorOptions options;
   options.timeout = patience;
@@ -74,7 +76,29 @@ bool Member::is_ours(const Call& call) const {
   return our_form(call, size_) && choices_.is_ours(class_of(call), message_of(call, size_));
 }
 
+// Programs make the same calls again and again: what the first one has found out is kept.
+RepeatedCall& Member::repeated(const Call& call) {
+  const auto key = [](const auto&... parts) {
+    std::string text;
+    (text.append(reinterpret_cast<const char*>(&parts), sizeof parts), ...);
+    return text;
+  };
+  if (repeated_.size() > kMostRepeated) repeated_.clear();
+  const auto [found, is_new] =
+      repeated_.try_emplace(key(call.operation, call.send, call.receive, call.count, call.type,
+                                call.reduction, call.other),
+                            CollectiveCall{});
+  if (is_new) found->second = RepeatedCall(our_form(call, size_).value());
+  return found->second;
+}
+
+void Member::run(const Call& call) {
+  const std::scoped_lock lock(mutex_);
+  run_in(stream_of(call), call);
+}
+
 void Member::run(std::span<const Call> calls) {
+  if (calls.size() == 1) return run(calls.front());
   const std::scoped_lock lock(mutex_);
   std::set<StreamHandle> others;
   for (const Call& call : calls) others.insert(stream_of(call));
@@ -85,7 +109,7 @@ void Member::run(std::span<const Call> calls) {
     driver.record(joined_.on(gpu_), stream);
     driver.wait(first, joined_.on(gpu_));
   }
-  for (const Call& call : calls) ranks_->run(our_form(call, size_).value(), first);
+  for (const Call& call : calls) run_in(first, call);
   if (others.empty()) return;
   driver.record(joined_.on(gpu_), first);
   for (const StreamHandle stream : others) driver.wait(stream, joined_.on(gpu_));

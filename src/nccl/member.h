@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "collective/rank_collectives.h"
@@ -60,7 +61,7 @@ class Member {
   /// these streams comes before all of them, what follows in any of them comes after all. Waits for
   /// no other rank. Errors: as RankCollectives::run(); RefusedByAll if they are NCCL's after all.
   void run(std::span<const Call> calls);
-  void run(const Call& call) { run({&call, 1}); }
+  void run(const Call& call);
 
   /// What has ended this communicator; none if nothing has.
   [[nodiscard]] std::optional<std::string> problem();
@@ -74,12 +75,15 @@ class Member {
   [[nodiscard]] StreamHandle stream_of(const Call& call) const {
     return around_.handle_of(gpu_, call.stream);
   }
+  [[nodiscard]] RepeatedCall& repeated(const Call& call);
+  void run_in(StreamHandle stream, const Call& call) { ranks_->run(repeated(call), stream); }
 
   Surroundings around_;
   PlaceId gpu_;
   std::mutex mutex_;  ///< of what follows
   std::unique_ptr<RankCollectives> ranks_;
   EventSet joined_;
+  std::unordered_map<std::string, RepeatedCall> repeated_;  ///< by all that a call says
   int rank_, size_;
   Choices choices_;
 };

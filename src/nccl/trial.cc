@@ -15,12 +15,13 @@ namespace polypath::nccl {
 namespace {
 
 constexpr std::array kMessages = {1_KiB, 16_KiB, 64_KiB, 256_KiB, 512_KiB, 1_MiB,
-                                  2_MiB, 4_MiB,  8_MiB,  16_MiB,  64_MiB};
+                                  2_MiB, 4_MiB,  8_MiB,  16_MiB,  64_MiB,  512_MiB};
 constexpr int kRounds = 3;  // in turn; the best of each counts
 // Calls of a round: short ones are over before the next one is there, and that is what programs
 // see.
 constexpr Bytes kShort = 1_MiB;
 constexpr int kShortCalls = 10, kLongCalls = 3;
+constexpr Bytes kLongest = 256_MiB;  // one call from there on, and none before
 
 /// What is timed.
 struct Kind {
@@ -57,7 +58,7 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial() {
-    for (const Address memory : memory_) quietly([&] { driver_.free(memory); });
+    give_back();
     for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
     quietly([&] { driver_.destroy_stream(stream_); });
   }
@@ -78,13 +79,18 @@ class Trial {
   }
 
  private:
+  void give_back() noexcept {
+    for (const Address memory : memory_) quietly([&] { driver_.free(memory); });
+    memory_.clear();
+  }
   /// How much memory all ranks have, to send and to receive.
   Bytes allocate(Bytes most) {
     Bytes room = std::min(most, kMessages.back());
     const auto make = [&] {
       for (int i = 0; i < 2; ++i) memory_.push_back(driver_.allocate(member_.gpu(), room));
     };
-    if (!quietly(make)) room = {};
+    while (room >= kMessages.front() && !quietly(make)) give_back(), room = Bytes{room.value / 8};
+    if (room < kMessages.front()) room = {};
     for (const Blob& other : member_.all_gather(std::to_string(room.value)))
       room = std::min(room, Bytes{std::stoull(other)});
     return room;
@@ -116,10 +122,13 @@ class Trial {
              fmt::format("{} returns {}", name_of(call.operation), result));
     };
     const auto by_us = [&] { member_.run(call); };
-    by_nccl(), by_us();
+    const bool is_longest = message > kLongest;
+    if (!is_longest) by_nccl(), by_us();
     Timed timed{.of = class_of(call),
                 .message = message,
-                .calls = message > kShort ? kLongCalls : kShortCalls,
+                .calls = is_longest         ? 1
+                         : message > kShort ? kLongCalls
+                                            : kShortCalls,
                 .real = {},
                 .ours = {}};
     for (int round = 0; round < kRounds; ++round) {
