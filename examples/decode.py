@@ -83,6 +83,7 @@ def main() -> None:
         taken.append(begin.elapsed_time(end))
     if dist.get_rank() == 0:
         print(f"step {statistics.median(taken):.3f} ms, sum {result.float().sum().item():.6f}")
+    del graph  # it uses the process group
     dist.destroy_process_group()
 
 

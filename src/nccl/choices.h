@@ -5,8 +5,6 @@
 // them the smaller ratio counts, beyond the last it stays. What was never measured is NCCL's.
 
 #include <map>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -41,11 +39,6 @@ class Choices {
     return gain(of, message) >= kLeastGain;
   }
   [[nodiscard]] const std::map<CallClass, std::vector<Sample>>& samples() const { return samples_; }
-
-  /// For ranks to give each other, all of one version.
-  [[nodiscard]] std::string packed() const;
-  /// Error (communicator) for what is none.
-  static Choices unpacked(std::string_view text);
 
  private:
   std::map<CallClass, std::vector<Sample>> samples_;

@@ -1,6 +1,7 @@
 #include "nccl/layer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/log.h"
+#include "machine/load_machine.h"
+#include "nccl/choices_file.h"
 #include "nccl/inside.h"
 
 namespace polypath::nccl {
@@ -35,6 +38,18 @@ Result result_of(const Error& error) {
     case ErrorCode::communicator: return kRemoteError;
     default: return kInternalError;
   }
+}
+
+// What tells NCCL how to work.
+std::vector<std::string> nccl_variables() {
+  std::vector<std::string> found;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view variable(*each);
+    if (variable.starts_with("NCCL_") && !variable.starts_with("NCCL_DEBUG"))
+      found.emplace_back(variable);
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 template <class Function, class... Arguments>
@@ -175,9 +190,15 @@ std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const Presenc
   if (rank == 0) presence.forget();
   for (const Blob& each : problems)
     if (!each.empty()) throw Error(ErrorCode::unsupported, each);
+  const Seconds met = around->driver.now();
   auto member = std::make_shared<Member>(*around, gpu, std::move(bootstrap), kPatience);
+  const Seconds joined = around->driver.now();
   member->choose_by(choices_for(comm, *member));
   member->work_for_ever();
+  log(LogLevel::debug,
+      fmt::format("a communicator of {} ranks stands beside NCCL's: its memory and kernels took "
+                  "{:.0f} ms, the comparison {:.0f} ms",
+                  size, (joined - met).value * 1e3, (around->driver.now() - joined).value * 1e3));
   return member;
 }
 
@@ -199,17 +220,34 @@ Choices Layer::choices_for(Comm comm, Member& member) {
   std::vector<int> gpus;
   for (const Blob& each : member.all_gather(std::to_string(member.gpu().index())))
     gpus.push_back(std::stoi(each));
-  const auto known = [&] {
-    const std::shared_lock lock(mutex_);
-    const auto found = measured_.find(gpus);
-    return found == measured_.end() ? std::string() : found->second.packed();
-  };
-  const Blob first = member.all_gather(known()).front();
-  Choices choices = first.empty() ? measure(real_, comm, member, most_measured_)
-                                  : Choices::unpacked(std::string_view(first));
+  const ChoicesFile file(circumstances(gpus, member.around()));
+  std::optional<Choices> known;
+  if (member.rank() == 0) {
+    known = measured_for(gpus);
+    if (!known && member.around().keeps_choices) known = file.read();
+  }
+  const Blob said = member.all_gather(known ? choices_to_json(*known) : std::string()).front();
+  Choices choices =
+      said.empty() ? measure(real_, comm, member, most_measured_) : parse_choices(said, "rank 0");
+  if (said.empty() && member.rank() == 0 && member.around().keeps_choices) file.write(choices);
   const std::unique_lock lock(mutex_);
-  measured_[gpus] = choices;
-  return choices;
+  return measured_[gpus] = choices;
+}
+
+std::optional<Choices> Layer::measured_for(const std::vector<int>& gpus) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = measured_.find(gpus);
+  return found == measured_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// All that what is measured depends on.
+std::string Layer::circumstances(const std::vector<int>& gpus, const Surroundings& around) const {
+  int version = 0;
+  if (real_.GetVersion != nullptr) (void)real_.GetVersion(&version);
+  return fmt::format("Polypath {}, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
+                     POLYPATH_VERSION_TEXT, version, around.machine.name,
+                     Hash().add(machine_to_json(around.machine)).value(), fmt::join(gpus, " "),
+                     around.settings.collective_multiprocessors, fmt::join(nccl_variables(), " "));
 }
 
 void Layer::leave(Comm comm, bool aborts) noexcept {

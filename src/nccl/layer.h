@@ -102,6 +102,9 @@ class Layer {
                                              const Presence& presence);
   [[nodiscard]] PlaceId gpu_of(Comm comm, const Surroundings& around) const;
   [[nodiscard]] Choices choices_for(Comm comm, Member& member);
+  [[nodiscard]] std::optional<Choices> measured_for(const std::vector<int>& gpus) const;
+  [[nodiscard]] std::string circumstances(const std::vector<int>& gpus,
+                                          const Surroundings& around) const;
   void leave(Comm comm, bool aborts) noexcept;
   void complain(const std::string& why) noexcept;
   [[nodiscard]] static bool are_ours(const Member& member, std::span<const Call> calls);

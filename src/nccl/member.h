@@ -27,6 +27,8 @@ struct Surroundings {
   /// The driver's handle of a program's stream, and the program's of one that the driver has made.
   std::function<StreamHandle(PlaceId gpu, Stream stream)> handle_of;
   std::function<Stream(StreamHandle stream)> native;
+  /// What was measured is kept for other programs of this user.
+  bool keeps_choices = false;
 };
 
 /// Thread-safe.

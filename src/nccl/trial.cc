@@ -10,18 +10,19 @@
 #include "core/log.h"
 #include "core/quietly.h"
 #include "core/text.h"
+#include "nccl/choices_file.h"
 
 namespace polypath::nccl {
 namespace {
 
-constexpr std::array kMessages = {1_KiB, 16_KiB, 64_KiB, 256_KiB, 512_KiB, 1_MiB,
-                                  2_MiB, 4_MiB,  8_MiB,  16_MiB,  64_MiB,  512_MiB};
+constexpr std::array kMessages = {1_KiB, 16_KiB, 64_KiB, 256_KiB, 512_KiB, 1_MiB,  2_MiB,
+                                  4_MiB, 8_MiB,  16_MiB, 64_MiB,  256_MiB, 512_MiB};
 constexpr int kRounds = 3;  // in turn; the best of each counts
 // Calls of a round: short ones are over before the next one is there, and that is what programs
 // see.
 constexpr Bytes kShort = 1_MiB;
 constexpr int kShortCalls = 10, kLongCalls = 3;
-constexpr Bytes kLongest = 256_MiB;  // one call from there on, and none before
+constexpr Bytes kLongest = 128_MiB;  // one call from there on, and none before
 
 /// What is timed.
 struct Kind {
@@ -182,7 +183,7 @@ void describe(const Choices& choices) {
 
 Choices measure(const Functions& real, Comm comm, Member& member, Bytes most) {
   const Choices own = Trial(real, comm, member).run(most);
-  Choices agreed = Choices::unpacked(member.all_gather(own.packed()).front());
+  Choices agreed = parse_choices(member.all_gather(choices_to_json(own)).front(), "rank 0");
   if (member.rank() == 0 && logs(LogLevel::debug)) describe(agreed);
   return agreed;
 }

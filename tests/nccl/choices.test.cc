@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
+#include "nccl/choices_file.h"
 #include "nccl/counts.h"
+#include "nccl/support/own_cache.h"
 
 namespace polypath::test::nccl_choices_test {
 namespace {
@@ -47,11 +49,30 @@ TEST(NcclChoices, LeaveWhatGainsNothingAndWhatWasNeverMeasured) {
 TEST(NcclChoices, AreTheSameOnceTheyHaveBeenGivenAway) {
   const Choices choices = measured();
 
-  const Choices same = Choices::unpacked(choices.packed());
+  const Choices same = nccl::parse_choices(nccl::choices_to_json(choices), "rank 0");
 
   for (const Bytes size : {1_B, 3_KiB, 100_KiB, 1_GiB})
     EXPECT_EQ(same.gain(kSums, size), choices.gain(kSums, size));
-  EXPECT_THROW((void)Choices::unpacked("x"), Error);
+}
+
+TEST(NcclChoices, ThatAreNoneAreAnError) {
+  for (const char* const text :
+       {"", "x", "{}", R"({"schema": "polypath.nccl-choices/2", "samples": []})",
+        R"({"schema": "polypath.nccl-choices/1", "samples": [{"operation": "sort"}]})",
+        R"({"schema": "polypath.nccl-choices/1", "samples": [{"operation": "send",
+            "float32_sum": true, "bytes": 1, "nccl_seconds": 1, "seconds": 0}]})"})
+    EXPECT_THROW((void)nccl::parse_choices(text, "rank 0"), Error) << text;
+}
+
+TEST(NcclChoices, AreKeptByTheirCircumstances) {
+  const OwnCache cache;
+  const nccl::ChoicesFile file("here"), other("elsewhere");
+
+  file.write(measured());
+
+  ASSERT_TRUE(file.read());
+  EXPECT_EQ(file.read()->gain(kSums, 1_KiB), 2);
+  EXPECT_FALSE(other.read());
 }
 
 TEST(NcclChoices, SumsOfFloatsAreAClassOfTheirOwn) {

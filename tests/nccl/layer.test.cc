@@ -13,6 +13,7 @@
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "machine/load_machine.h"
+#include "nccl/support/own_cache.h"
 #include "nccl/support/toy_nccl.h"
 
 namespace polypath::test::nccl_layer_test {
@@ -54,7 +55,7 @@ class NcclLayer : public testing::Test {
       if (rank < without) EXPECT_EQ(layer_.init(&comm, kRanks, name, rank, waits, make), kSuccess);
       else make();
       made_.arrive_and_wait();
-      if (rank == 0) (void)toy_.take_calls();  // those of the trial
+      if (rank == 0) compared_ = toy_.take_calls();
       if (waits && without == kRanks) EXPECT_EQ(layer_.why_not(), "");
       made_.arrive_and_wait();
       const StreamHandle stream = toy_.driver().create_stream(gpus_[index(rank)]);
@@ -110,6 +111,7 @@ class NcclLayer : public testing::Test {
   Layer layer_{real_, [this]() -> const nccl::Surroundings& { return around_; }, 512_KiB};
   std::vector<PlaceId> gpus_ = toy_.driver().machine().places_of(PlaceKind::gpu);
   std::barrier<> made_{kRanks};
+  int compared_ = 0;  ///< calls of the toy's when communicators were made last
 };
 
 struct Served {
@@ -328,6 +330,28 @@ TEST_F(NcclLayer, OneThreadMayHaveAllRanks) {
 
   EXPECT_TRUE(buffers.right());
   EXPECT_EQ(count(Fate::ours), kRanks);
+}
+
+// As two programs, one after the other.
+TEST_F(NcclLayer, WhatWasMeasuredIsKeptForTheNextProgram) {
+  const OwnCache cache;
+  around_.keeps_choices = true;
+  on_ranks([](const Rank&) {});
+  const int measured = toy_.take_calls() + compared_;
+
+  Layer next(
+      real_, [this]() -> const nccl::Surroundings& { return around_; }, 512_KiB);
+  const UniqueId id = toy_.unique_id();
+  on_threads([&](int rank) {
+    Comm comm = nullptr;
+    (void)next.init(&comm, kRanks, {id.internal.data(), id.internal.size()}, rank, true,
+                    [&] { return real_.CommInitRank(&comm, kRanks, id, rank); });
+    made_.arrive_and_wait();
+    EXPECT_EQ(next.destroy(comm), kSuccess);
+  });
+
+  EXPECT_GT(measured, 0);
+  EXPECT_EQ(toy_.take_calls(), 0);
 }
 
 // Rank 0 aborts in place of a call that the others have made.

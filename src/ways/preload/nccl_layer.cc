@@ -41,7 +41,8 @@ const nccl::Surroundings* open(const Settings& settings) {
                                 .machine = opened->machine(),
                                 .settings = settings,
                                 .handle_of = handle_of,
-                                .native = native};
+                                .native = native,
+                                .keeps_choices = settings.learn};
 }
 
 const nccl::Surroundings& surroundings(const Settings& settings) {

@@ -1,0 +1,30 @@
+#pragma once
+// What was measured, as a document: for ranks to give each other, and for the next program.
+
+#include <optional>
+#include <string>
+
+#include "nccl/choices.h"
+
+namespace polypath::nccl {
+
+/// Schema polypath.nccl-choices/1. `circumstances` are for people, who wonder what it is about.
+std::string choices_to_json(const Choices& choices, const std::string& circumstances = {});
+/// Error (communicator) for what is none.
+Choices parse_choices(const std::string& text, const std::string& origin);
+
+/// A file in the user's cache folder, by all that what is measured depends on.
+class ChoicesFile {
+ public:
+  explicit ChoicesFile(const std::string& circumstances);
+
+  /// Nothing if there is none, or it cannot be used.
+  [[nodiscard]] std::optional<Choices> read() const noexcept;
+  void write(const Choices& choices) const noexcept;
+
+ private:
+  std::string circumstances_;
+  std::string path_;  ///< empty: there is no such folder
+};
+
+}  // namespace polypath::nccl
