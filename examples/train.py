@@ -61,7 +61,9 @@ class Model(nn.Module):
         x = self.words(words[:, :-1])
         for block in self.blocks:
             x = block(x)
-        return nn.functional.cross_entropy(self.last(x).flatten(0, 1).float(), words[:, 1:].flatten())
+        return nn.functional.cross_entropy(
+            self.last(x).flatten(0, 1).float(), words[:, 1:].flatten()
+        )
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ Usage: torchrun --nproc-per-node N check_nccl.py [--seconds S] [--seed N] [--mos
 
 It knows nothing of Polypath; `polypath run --` may stand before it. All ranks draw the same calls:
 operations, types, sizes down to one element, in place or not (each rank for itself), eagerly,
-asynchronously on two groups at once, in coalesced groups, and as CUDA graphs that are launched again
-between other calls. Inputs are whole numbers whose sums are exact. Rank 0 prints how many calls
+asynchronously on two groups at once, in coalesced groups, and as CUDA graphs that are launched
+again between other calls. Inputs are whole numbers whose sums are exact. Rank 0 prints how many calls
 were made and how many were wrong.
 """
 
@@ -41,7 +41,9 @@ class Call:
         self.seed = shared.randrange(1 << 16)
         all_of = self.count * self.ranks
         has_parts = self.name in ("reduce_scatter", "all_to_all")
-        self.given = torch.empty(all_of if has_parts else self.count, device="cuda", dtype=self.dtype)
+        self.given = torch.empty(
+            all_of if has_parts else self.count, device="cuda", dtype=self.dtype
+        )
         self.result = self.given
         if self.name == "all_gather":
             self.result = torch.empty(all_of, device="cuda", dtype=self.dtype)
@@ -158,7 +160,7 @@ class Checked:
         calls = [call for call in calls if call.name == "all_reduce" and call.dtype == first.dtype]
         for call in calls:
             call.fill()
-        with dist._coalescing_manager(device=torch.device("cuda")):  # noqa: SLF001
+        with dist._coalescing_manager(device=torch.device("cuda")):
             for call in calls:
                 call.make(self.groups[0])
         self.look(calls)

@@ -4,9 +4,9 @@
 Usage: nccl_programs.py --library FILE --output FILE [--rounds N] NAME=COMMAND...
 
 A COMMAND is one of nccl-tests, whose table is read; or writes the JSON file that {output} in it
-stands for, as torch_collectives.py does; or prints "step 1.23 ms", as examples/train.py does. Each runs without Polypath
-and with libpolypath_preload.so in turn; FILE gets the times of all rounds, and what Polypath
-counted (schema polypath.nccl/1 in docs/json.md).
+stands for, as torch_collectives.py does; or prints "step 1.23 ms", as examples/train.py does. Each
+runs without Polypath and with libpolypath_preload.so in turn; FILE gets the times of all rounds,
+and what Polypath counted (schema polypath.nccl/1 in docs/json.md).
 """
 
 from __future__ import annotations
@@ -141,29 +141,41 @@ def merged(rows: list[Json]) -> list[Json]:
 
 def compared(name: str, command: str, runs: dict[bool, list[Json]]) -> Json:
     """Put the rounds of a program together."""
-    rows = []
-    for key in runs[False][0]["times"] if runs[False] and runs[True] else []:
-        real = [run["times"][key] for run in runs[False]]
-        ours = [run["times"].get(key, 0) for run in runs[True]]
-        rows.append({"call": key, "without_seconds": real, "with_seconds": ours})
+    every = [*runs[False], *runs[True]]
     return {
         "program": name,
         "command": command,
         "without_program_seconds": [run["seconds"] for run in runs[False]],
         "with_program_seconds": [run["seconds"] for run in runs[True]],
-        "starts": {
-            which: [run[which] for run in runs[planned] if which in run]
-            for which, planned in (("first_seconds", True), ("start_seconds", True))
-        }
-        | {
-            f"{which} without": [run[which] for run in runs[False] if which in run]
-            for which in ("first_seconds", "start_seconds")
-        },
-        "said": [run["said"] for run in [*runs[False], *runs[True]] if run.get("said")],
-        "wrong": sum(run["wrong"] for run in [*runs[False], *runs[True]]),
+        "starts": starts_of(runs),
+        "said": [run["said"] for run in every if run.get("said")],
+        "wrong": sum(run["wrong"] for run in every),
         "counts": runs[True][-1]["counts"] if runs[True] else [],
-        "times": rows,
+        "times": rows_of(runs),
     }
+
+
+def starts_of(runs: dict[bool, list[Json]]) -> dict[str, list[float]]:
+    """Return what programs say of their start, with Polypath and without."""
+    return {
+        f"{which}{'' if planned else ' without'}": [run[which] for run in some if which in run]
+        for planned, some in runs.items()
+        for which in ("first_seconds", "start_seconds")
+    }
+
+
+def rows_of(runs: dict[bool, list[Json]]) -> list[Json]:
+    """Return the times of each call, round by round."""
+    if not runs[False] or not runs[True]:
+        return []
+    return [
+        {
+            "call": key,
+            "without_seconds": [run["times"][key] for run in runs[False]],
+            "with_seconds": [run["times"][key] for run in runs[True]],
+        }
+        for key in runs[False][0]["times"]
+    ]
 
 
 def said(result: Json) -> str:

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -57,7 +58,7 @@ def main() -> int:
     return int(int(wrong) > 0)
 
 
-def measure(most: int) -> Iterator[dict[str, object]]:
+def measure(most: int) -> Iterator[dict[str, Any]]:
     """Yield what each kind of call takes."""
     for name, type_name, size in kinds():
         if size > most:
@@ -163,7 +164,7 @@ def seconds_of(run: Run, calls: int) -> float:
             run()
         end.record()
         torch.cuda.synchronize()
-        taken.append(begin.elapsed_time(end) / 1e3 / calls)
+        taken.append(float(begin.elapsed_time(end)) / 1e3 / calls)
     return statistics.median(taken)
 
 

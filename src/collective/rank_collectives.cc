@@ -17,8 +17,10 @@
 #include "collective/tuning.h"
 #include "communicator/terms.h"
 #include "core/error.h"
+#include "core/hash.h"
 #include "core/log.h"
 #include "core/quietly.h"
+#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {
@@ -210,6 +212,19 @@ void RankCollectives::for_all(Action action) {
     communicator_->abort(error.what());
     throw;
   }
+}
+
+void RankCollectives::plan_alone(CollectiveOptions options,
+                                 const std::vector<CollectiveCall>& samples) {
+  agree_on(*communicator_,
+           {{"the machine", std::to_string(Hash().add(machine_to_json(machine_)).value())}});
+  choose_from(std::move(options));
+  plans_alone_ = true;
+  for_all([&] {
+    run_->prepare_kernels();
+    for (const CollectiveCall& sample : samples) (void)ready(kind_of(sample));
+  });
+  has_all_memory_ = true;
 }
 
 const RankCollectives::Ready& RankCollectives::ready(const Kind& kind) {

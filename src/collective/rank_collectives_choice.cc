@@ -9,10 +9,8 @@
 #include <utility>
 
 #include "collective/rank_collectives.h"
-#include "communicator/terms.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "machine/load_machine.h"
 
 namespace polypath {
 namespace {
@@ -150,19 +148,6 @@ CollectiveOptions RankCollectives::open_options(const CollectiveDraft& usual) co
   if (options_.any_order || !options_.algorithms.empty())
     options.algorithms = {usual.algorithm->name};
   return options;
-}
-
-void RankCollectives::plan_alone(CollectiveOptions options,
-                                 const std::vector<CollectiveCall>& samples) {
-  agree_on(*communicator_,
-           {{"the machine", std::to_string(Hash().add(machine_to_json(machine_)).value())}});
-  choose_from(std::move(options));
-  plans_alone_ = true;
-  for_all([&] {
-    run_->prepare_kernels();
-    for (const CollectiveCall& sample : samples) (void)ready(kind_of(sample));
-  });
-  has_all_memory_ = true;
 }
 
 RankCollectives::Ready RankCollectives::make_ready(const Kind& kind) {

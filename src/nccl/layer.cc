@@ -329,7 +329,7 @@ Result Layer::run_ours(Member& member, std::span<const Call> calls) {
   return kSuccess;
 }
 
-Result Layer::group_start() {
+Result Layer::group_start() const {
   const Result result = call_real(real_.GroupStart);
   if (result == kSuccess) ++group().depth;
   return result;
@@ -345,7 +345,13 @@ bool Layer::are_ours(const Member& member, std::span<const Call> calls) {
 
 Result Layer::group_end() {
   Group& group = Layer::group();
-  if (group.depth == 0 || --group.depth > 0) return call_real(real_.GroupEnd);
+  if (group.depth == 1) return end_outermost(group);
+  if (group.depth > 1) --group.depth;
+  return call_real(real_.GroupEnd);
+}
+
+Result Layer::end_outermost(Group& group) {
+  group.depth = 0;
   const std::vector<Kept> kept = std::exchange(group.calls, {});
   std::vector<Made> made = std::exchange(group.made, {});
   std::vector<CallsOfMember> ours = sorted(kept);

@@ -33,7 +33,7 @@ class Layer {
   using Open = std::function<const Surroundings&()>;
 
   /// Messages of at most `most_measured` are tried when a communicator is made.
-  Layer(Functions real, Open open, Bytes most_measured = 512_MiB)
+  Layer(Functions real, Open open, Bytes most_measured = 1_GiB)
       : real_(real), open_(std::move(open)), most_measured_(most_measured) {}
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -50,7 +50,7 @@ class Layer {
   Result abort(Comm comm);
   Result async_error(Comm comm, Result* error);
 
-  Result group_start();
+  Result group_start() const;
   Result group_end();
   Result collective(const Call& call);
 
@@ -92,6 +92,7 @@ class Layer {
 
   static Group& group();
   [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
+  Result end_outermost(Group& group);
   Result leave_in_group(CallsOfMember& of);
   [[nodiscard]] std::shared_ptr<const Entry> entry_of(Comm comm) const;
   void enter(Comm comm, Entry entry);

@@ -15,14 +15,15 @@
 namespace polypath::nccl {
 namespace {
 
-constexpr std::array kMessages = {1_KiB, 16_KiB, 64_KiB, 256_KiB, 512_KiB, 1_MiB,  2_MiB,
-                                  4_MiB, 8_MiB,  16_MiB, 64_MiB,  256_MiB, 512_MiB};
+constexpr std::array kMessages = {1_KiB, 16_KiB, 64_KiB, 256_KiB, 512_KiB, 1_MiB,   2_MiB,
+                                  4_MiB, 8_MiB,  16_MiB, 64_MiB,  256_MiB, 512_MiB, 1_GiB};
 constexpr int kRounds = 3;  // in turn; the best of each counts
 // Calls of a round: short ones are over before the next one is there, and that is what programs
 // see.
-constexpr Bytes kShort = 1_MiB;
+constexpr Bytes kFew = 1_MiB;
 constexpr int kShortCalls = 10, kLongCalls = 3;
-constexpr Bytes kLongest = 128_MiB;  // one call from there on, and none before
+constexpr Bytes kLongest = 128_MiB;  // beyond it two rounds of one call, and none before
+constexpr int kLongestRounds = 2;
 
 /// What is timed.
 struct Kind {
@@ -43,7 +44,7 @@ struct Timed {
   CallClass of;
   Bytes message;
   int calls = 1;
-  std::array<std::pair<EventHandle, EventHandle>, kRounds> real, ours;
+  std::vector<std::pair<EventHandle, EventHandle>> real, ours;
 };
 
 /// One rank's part of the trial. All is enqueued before anything is waited for: so the GPU, and not
@@ -127,14 +128,14 @@ class Trial {
     if (!is_longest) by_nccl(), by_us();
     Timed timed{.of = class_of(call),
                 .message = message,
-                .calls = is_longest         ? 1
-                         : message > kShort ? kLongCalls
-                                            : kShortCalls,
+                .calls = is_longest       ? 1
+                         : message > kFew ? kLongCalls
+                                          : kShortCalls,
                 .real = {},
                 .ours = {}};
-    for (int round = 0; round < kRounds; ++round) {
-      timed.real[static_cast<std::size_t>(round)] = between(by_nccl, timed.calls);
-      timed.ours[static_cast<std::size_t>(round)] = between(by_us, timed.calls);
+    for (int round = 0; round < (is_longest ? kLongestRounds : kRounds); ++round) {
+      timed.real.push_back(between(by_nccl, timed.calls));
+      timed.ours.push_back(between(by_us, timed.calls));
     }
     return timed;
   }

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from polypath import preloading
 from standin_copies import AROUND, on_the_stand_in
 

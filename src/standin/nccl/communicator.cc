@@ -68,10 +68,8 @@ bool NcclCommunicator::begin() {
   return size_ <= kMostRanks && meeting_.contents() != nullptr && meeting_.meet(rank_, size_);
 }
 
-int NcclCommunicator::exchange(
-    void* stream, unsigned long long from, std::size_t sent,
-    const std::function<void(Meeting::Contents&, std::byte* result)>& make, unsigned long long to,
-    std::size_t received) {
+int NcclCommunicator::exchange(void* stream, unsigned long long from, std::size_t sent,
+                               const Make& make, unsigned long long to, std::size_t received) {
   Meeting::Contents& all = *meeting_.contents();
   const auto own = static_cast<std::size_t>(rank_);
   const std::uint32_t piece = ++pieces_;
@@ -98,69 +96,66 @@ int NcclCommunicator::exchange(
   return failed;
 }
 
-int NcclCommunicator::run(const NcclCall& call) {
-  const std::size_t element = size_of(call.type), all = call.count * element;
-  const std::size_t most = most_at_once(size_, element);
-  const int size = size_;
-  const auto own = static_cast<std::size_t>(rank_), root = static_cast<std::size_t>(call.other);
-  const auto ranks = static_cast<std::size_t>(size);
+// The sum of what all have sent, or what one of them has.
+NcclCommunicator::Make NcclCommunicator::sum(int type, std::size_t bytes) const {
+  return [type, bytes, ranks = static_cast<std::size_t>(size_)](Meeting::Contents& all,
+                                                                std::byte* result) {
+    std::memcpy(result, all.sent[0].data(), bytes);
+    for (std::size_t rank = 1; rank < ranks; ++rank)
+      reduce(type, result, all.sent[rank].data(), bytes);
+  };
+}
+NcclCommunicator::Make NcclCommunicator::from(int rank, std::size_t bytes) {
+  return [rank = static_cast<std::size_t>(rank), bytes](Meeting::Contents& all, std::byte* result) {
+    std::memcpy(result, all.sent[rank].data(), bytes);
+  };
+}
+
+// `at` is where the piece begins in a part of `part` bytes.
+int NcclCommunicator::run_piece(const NcclCall& call, std::size_t at, std::size_t part,
+                                std::size_t bytes) {
+  const int root = call.other;
+  const auto offset = [&](int rank) { return static_cast<std::size_t>(rank) * part + at; };
+  const auto if_own = [&](int rank) { return rank == rank_ ? bytes : 0; };
   int failed = 0;
-  for (std::size_t at = 0; at < all; at += most) {
-    const std::size_t bytes = std::min(most, all - at);
-    const auto sum_of = [type = call.type, size, bytes](Meeting::Contents& c, std::byte* result,
-                                                        std::size_t offset) {
-      std::memcpy(result, c.sent[0].data() + offset, bytes);
-      for (std::size_t rank = 1; rank < static_cast<std::size_t>(size); ++rank)
-        reduce(type, result, c.sent[rank].data() + offset, bytes);
-    };
-    switch (call.movement) {
-      case Movement::all_reduce:
-      case Movement::reduce: {
-        const bool gets = call.movement == Movement::all_reduce || own == root;
-        failed |= exchange(
-            call.stream, call.from + at, bytes,
-            [=](Meeting::Contents& c, std::byte* result) { sum_of(c, result, 0); }, call.to + at,
-            gets ? bytes : 0);
-        break;
-      }
-      case Movement::broadcast:
-        failed |= exchange(
-            call.stream, call.from + at, own == root ? bytes : 0,
-            [=](Meeting::Contents& c, std::byte* result) {
-              std::memcpy(result, c.sent[root].data(), bytes);
-            },
-            call.to + at, bytes);
-        break;
-      case Movement::all_gather:
-        for (std::size_t rank = 0; rank < ranks; ++rank)
-          failed |= exchange(
-              call.stream, call.from + at, own == rank ? bytes : 0,
-              [=](Meeting::Contents& c, std::byte* result) {
-                std::memcpy(result, c.sent[rank].data(), bytes);
-              },
-              call.to + rank * all + at, bytes);
-        break;
-      case Movement::reduce_scatter:
-        for (std::size_t rank = 0; rank < ranks; ++rank)
-          failed |= exchange(
-              call.stream, call.from + rank * all + at, bytes,
-              [=](Meeting::Contents& c, std::byte* result) { sum_of(c, result, 0); }, call.to + at,
-              own == rank ? bytes : 0);
-        break;
-      case Movement::all_to_all:
-        for (std::size_t from = 0; from < ranks; ++from)
-          for (std::size_t to = 0; to < ranks; ++to)
-            failed |= exchange(
-                call.stream, call.from + to * all + at, own == from ? bytes : 0,
-                [=](Meeting::Contents& c, std::byte* result) {
-                  std::memcpy(result, c.sent[from].data(), bytes);
-                },
-                call.to + from * all + at, own == to ? bytes : 0);
-        break;
-      case Movement::send:
-      case Movement::receive: return 1;  // not modelled
-    }
+  switch (call.movement) {
+    case Movement::all_reduce:
+      return exchange(call.stream, call.from + at, bytes, sum(call.type, bytes), call.to + at,
+                      bytes);
+    case Movement::reduce:
+      return exchange(call.stream, call.from + at, bytes, sum(call.type, bytes), call.to + at,
+                      if_own(root));
+    case Movement::broadcast:
+      return exchange(call.stream, call.from + at, if_own(root), from(root, bytes), call.to + at,
+                      bytes);
+    case Movement::all_gather:
+      for (int rank = 0; rank < size_; ++rank)
+        failed |= exchange(call.stream, call.from + at, if_own(rank), from(rank, bytes),
+                           call.to + offset(rank), bytes);
+      return failed;
+    case Movement::reduce_scatter:
+      for (int rank = 0; rank < size_; ++rank)
+        failed |= exchange(call.stream, call.from + offset(rank), bytes, sum(call.type, bytes),
+                           call.to + at, if_own(rank));
+      return failed;
+    case Movement::all_to_all:
+      for (int pair = 0; pair < size_ * size_; ++pair)
+        failed |= exchange(call.stream, call.from + offset(pair % size_), if_own(pair / size_),
+                           from(pair / size_, bytes), call.to + offset(pair / size_),
+                           if_own(pair % size_));
+      return failed;
+    case Movement::send:
+    case Movement::receive: break;  // not modelled
   }
+  return 1;
+}
+
+int NcclCommunicator::run(const NcclCall& call) {
+  const std::size_t element = size_of(call.type), part = call.count * element;
+  const std::size_t most = most_at_once(size_, element);
+  int failed = 0;
+  for (std::size_t at = 0; at < part; at += most)
+    failed |= run_piece(call, at, part, std::min(most, part - at));
   return failed;
 }
 
@@ -169,8 +164,7 @@ NcclCommunicator::Part NcclCommunicator::split(int color, int key) {
   if (!meeting_.meet(rank_, size_)) return {};
   std::vector<std::pair<int, int>> members;
   for (int rank = 0; rank < size_; ++rank)
-    if (of(rank).color == color)
-      members.emplace_back(of(rank).key, rank);
+    if (of(rank).color == color) members.emplace_back(of(rank).key, rank);
   std::ranges::stable_sort(members, {}, [](const auto& member) { return member.first; });
   Part part{.name = name_ + "-" + std::to_string(++splits_) + "-" + std::to_string(color),
             .size = static_cast<int>(members.size())};

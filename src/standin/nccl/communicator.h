@@ -59,8 +59,13 @@ class NcclCommunicator {
   [[nodiscard]] int device() const { return device_; }
 
  private:
-  int exchange(void* stream, unsigned long long from, std::size_t sent,
-               const std::function<void(Meeting::Contents&, std::byte* result)>& make,
+  /// What makes a rank's result of what all have sent.
+  using Make = std::function<void(Meeting::Contents&, std::byte* result)>;
+
+  [[nodiscard]] Make sum(int type, std::size_t bytes) const;
+  [[nodiscard]] static Make from(int rank, std::size_t bytes);
+  int run_piece(const NcclCall& call, std::size_t at, std::size_t part, std::size_t bytes);
+  int exchange(void* stream, unsigned long long from, std::size_t sent, const Make& make,
                unsigned long long to, std::size_t received);
   [[nodiscard]] Meeting::Rank& of(int rank) const {
     return meeting_.contents()->ranks[static_cast<std::size_t>(rank)];

@@ -6,6 +6,7 @@
 #include <functional>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "standin/nccl/communicator.h"
