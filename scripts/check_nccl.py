@@ -6,8 +6,8 @@ Usage: torchrun --nproc-per-node N check_nccl.py [--seconds S] [--seed N] [--mos
 It knows nothing of Polypath; `polypath run --` may stand before it. All ranks draw the same calls:
 operations, types, sizes down to one element, in place or not (each rank for itself), eagerly,
 asynchronously on two groups at once, in coalesced groups, and as CUDA graphs that are launched
-again between other calls. Inputs are whole numbers whose sums are exact. Rank 0 prints how many calls
-were made and how many were wrong.
+again between other calls. Inputs are whole numbers whose sums are exact. Rank 0 prints how many
+calls were made and how many were wrong.
 """
 
 from __future__ import annotations

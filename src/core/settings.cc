@@ -172,6 +172,9 @@ std::vector<Entry> entries_of_lanes() {
              "beside it; 0 = as many as fill the links, in place of NCCL's 64"),
       flag("POLYPATH_NCCL", &Settings::nccl,
            "0 = under 'polypath run', all calls of NCCL are NCCL's"),
+      bytes("POLYPATH_NCCL_MEASURED", &Settings::nccl_measured, 1_KiB, 1_GiB,
+            "largest message that both are compared with when NCCL's first communicator is made: "
+            "it takes two buffers of that size on each GPU"),
       number("POLYPATH_LANES", &Settings::lanes, 1, 64,
              "sets of streams and staging slots: program streams that can copy over several paths "
              "at a time"),

@@ -111,6 +111,23 @@ class HostMail {
       std::copy(message.begin(), message.end(), memory_[1] + from * of_.receive_stride + begin_);
     }
   }
+  // All that is read after meeting is looked at, and nothing written.
+  [[nodiscard]] bool has_arrived(bool shares_lines) const {
+    try {
+      for (std::uint64_t from = 0; from < of_.ranks; ++from)
+        if (!shares_lines) (void)arrived(from);
+      for (std::uint64_t part = 0; shares_lines && part < of_.ranks; ++part)
+        for (std::uint64_t from = 0; from < of_.ranks; ++from) (void)value_of(part, from);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+  [[nodiscard]] bool is_abandoned() const {
+    std::uint32_t word = 0;
+    std::memcpy(&word, mailbox(of_.rank) + kMailAbandoned, sizeof word);
+    return word != 0;
+  }
   void finish() const { std::memcpy(mailbox(of_.rank) + kMailCalls, &call_, sizeof call_); }
 
  private:
@@ -283,6 +300,37 @@ Kernel mail_kernel(MailUse use, MailWay way) {
           .on_host = in_lines && use == MailUse::reduce_and_share ? send_to_be_shared : send,
           .after_meeting = after_meeting_of(use, in_lines),
           .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
+}
+
+std::optional<MailKind> mail_kind_of(std::string_view name) {
+  for (const MailUse use : {MailUse::reduce, MailUse::store, MailUse::reduce_and_share})
+    for (const MailWay way : {MailWay::lines, MailWay::parcels})
+      if (mail_kernel(use, way).name == name) return MailKind{use, way};
+  return std::nullopt;
+}
+
+int mail_ranks(std::span<const std::uint64_t> values) {
+  MailParameters of{};
+  std::memcpy(&of, values.data(), kMailValues * sizeof(std::uint64_t));
+  return static_cast<int>(of.ranks);
+}
+
+int mail_laps(const MailKind& kind, std::span<const std::uint64_t> values) {
+  if (kind.way == MailWay::lines) return 1;
+  MailParameters of{};
+  std::memcpy(&of, values.data(), kMailValues * sizeof(std::uint64_t));
+  const std::uint64_t laps = divided_up(parcels_of(of.bytes, of.parcel), of.slots);
+  return static_cast<int>(kind.use == MailUse::reduce_and_share ? 2 * laps : laps);
+}
+
+bool mail_has_arrived(const MailKind& kind, std::span<std::byte* const> memory,
+                      std::span<const std::uint64_t> values) {
+  const bool shares_lines = kind.use == MailUse::reduce_and_share && kind.way == MailWay::lines;
+  return HostMail(memory, values).has_arrived(shares_lines);
+}
+
+bool mail_is_abandoned(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
+  return HostMail(memory, values).is_abandoned();
 }
 
 std::vector<std::uint64_t> mail_values(const MailCall& call) {

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -33,6 +35,24 @@ enum class MailWay { lines, parcels };
 /// Its memory is the input, the output, and the mailboxes of all ranks; without an image for GPUs
 /// if there was no CUDA compiler when this was built.
 Kernel mail_kernel(MailUse use, MailWay way = MailWay::lines);
+
+/// For who runs one rank's part on the host while other processes run theirs: the kernel of that
+/// name, if it is one of these.
+struct MailKind {
+  MailUse use = MailUse::store;
+  MailWay way = MailWay::lines;
+};
+std::optional<MailKind> mail_kind_of(std::string_view name);
+/// In how many laps ranks meet in a call with such values.
+int mail_laps(const MailKind& kind, std::span<const std::uint64_t> values);
+/// How many ranks they are.
+int mail_ranks(std::span<const std::uint64_t> values);
+/// True once all has come that the rank takes in after meeting in the lap, the last of the values;
+/// memory and values as of the kernel's functions.
+bool mail_has_arrived(const MailKind& kind, std::span<std::byte* const> memory,
+                      std::span<const std::uint64_t> values);
+/// True once no rank is to wait for another any more.
+bool mail_is_abandoned(std::span<std::byte* const> memory, std::span<const std::uint64_t> values);
 
 /// What all ranks send in one call.
 struct Mail {

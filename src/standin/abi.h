@@ -25,12 +25,15 @@ using cuda::ContextPointer;
 using cuda::Device;
 using cuda::DevicePointer;
 using cuda::EventPointer;
+using cuda::FunctionPointer;
 using cuda::GraphExecPointer;
 using cuda::GraphNodePointer;
 using cuda::GraphPointer;
+using cuda::KernelParameters;
 using cuda::Memcpy3D;
 using cuda::MemoryOperation;
 using cuda::MemoryOperations;
+using cuda::ModulePointer;
 using cuda::Result;
 using cuda::StreamPointer;
 

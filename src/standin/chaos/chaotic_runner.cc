@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "kernels/mail.h"
 #include "standin/chaos/graph_run.h"
+#include "standin/chaos/mail_kernel.h"
 #include "standin/chaos/values.h"
 #include "standin/failure.h"
 
@@ -176,23 +178,43 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
   return std::make_unique<Steps>(std::move(jobs));
 }
 
+bool ChaoticRunner::knows_kernel(const std::string& name) const {
+  return mail_kind_of(name).has_value();
+}
+
+std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
+  std::vector<Place> memory;
+  for (const std::uint64_t address : addresses_of_mail(kernel))
+    memory.push_back(address == 0 ? Place{} : end_of({address}, Bytes{1}, "memory").place);
+  return std::make_unique<MailKernel>(kernel, std::move(memory));
+}
+
+void ChaoticRunner::run(const KernelWork& kernel, StreamHandle stream) {
+  const auto entry = make_entry(WorkKind::kernel);
+  entry->job = make_kernel(kernel);
+  entry->is_hold = true;
+  scheduler_.enqueue(queue(stream), entry);
+}
+
 GraphHandle ChaoticRunner::instantiate(const std::vector<CopyNode>& nodes) {
   for (const CopyNode& node : nodes)
-    if (node.values.empty() && (!memory_.find(node.destination) || !memory_.find(node.source)))
+    if (node.is_copy() && (!memory_.find(node.destination) || !memory_.find(node.source)))
       refuse(kInvalidValue, "a node copies memory that the driver does not know");
   const GraphHandle graph{next_handle_++};
   graphs_[graph].nodes = nodes;
   return graph;
 }
 
-void ChaoticRunner::update_node(GraphHandle graph, int node, const CopyNode& copy) {
+void ChaoticRunner::update_node(GraphHandle graph, int node, const CopyNode& changed) {
   CopyNode& updated = graphs_.at(graph).nodes[static_cast<std::size_t>(node)];
-  updated.destination = copy.destination;
-  updated.source = copy.source;
+  updated.destination = changed.destination;
+  updated.source = changed.source;
+  updated.kernel = changed.kernel;
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_job(const CopyNode& node, Entry& entry) {
   if (!node.values.empty()) return make_steps(node.values);
+  if (node.kernel) return make_kernel(*node.kernel);
   return make_copy({node.destination, node.source, node.bytes, false}, false, entry);
 }
 
@@ -203,7 +225,7 @@ void ChaoticRunner::launch(GraphHandle handle, StreamHandle stream) {
   std::vector<GraphRun::Node> nodes;
   for (const CopyNode& node : graph.nodes) {
     nodes.push_back({make_job(node, *entry), node.after});
-    entry->is_hold = entry->is_hold || !node.values.empty();
+    entry->is_hold = entry->is_hold || !node.is_copy();
   }
   entry->job = std::make_unique<GraphRun>(std::move(nodes));
   if (graph.launched) entry->after.push_back(graph.launched);

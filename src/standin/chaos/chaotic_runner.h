@@ -34,9 +34,11 @@ class ChaoticRunner final : public Runner {
   void call(std::function<void()> function, StreamHandle stream) override;
   void wait_for_value(const MemoryValue& value, StreamHandle stream) override;
   void write_value(const MemoryValue& value, StreamHandle stream) override;
+  bool knows_kernel(const std::string& name) const override;
+  void run(const KernelWork& kernel, StreamHandle stream) override;
 
   GraphHandle instantiate(const std::vector<CopyNode>& nodes) override;
-  void update_node(GraphHandle graph, int node, const CopyNode& copy) override;
+  void update_node(GraphHandle graph, int node, const CopyNode& changed) override;
   void launch(GraphHandle graph, StreamHandle stream) override;
   void destroy_graph(GraphHandle graph) override { graphs_.erase(graph); }
 
@@ -67,6 +69,7 @@ class ChaoticRunner final : public Runner {
   [[nodiscard]] End end_of(Address begin, Bytes bytes, const char* what) const;
   std::unique_ptr<CopyJob> make_copy(const MemoryCopy& copy, bool staged, Entry& entry);
   std::unique_ptr<Job> make_job(const CopyNode& node, Entry& entry);
+  [[nodiscard]] std::unique_ptr<Job> make_kernel(const KernelWork& kernel) const;
   std::unique_ptr<Job> make_steps(const std::vector<ValueStep>& values);
   void count(const std::string& way, Bytes bytes);
   Queue& queue(StreamHandle stream) { return *queues_.at(stream); }

@@ -137,6 +137,12 @@
   X(cuStreamWaitEvent_ptsz, 3020)             \
   X(cuStreamAddCallback, 5000)                \
   X(cuStreamAddCallback_ptsz, 5000)           \
+  X(cuLaunchKernel, 4000)                     \
+  X(cuModuleLoadData, 2000)                   \
+  X(cuModuleGetFunction, 2000)                \
+  X(cuModuleUnload, 2000)                     \
+  X(cuGraphAddKernelNode, 10000)              \
+  X(cuGraphExecKernelNodeSetParams, 10010)    \
   X(cuLaunchHostFunc, 10000)                  \
   X(cuLaunchHostFunc_ptsz, 10000)             \
   X(cuStreamWaitValue32, 8000)                \
@@ -207,10 +213,4 @@
   X(cuMemcpy3DPeerAsync, 4000)                     \
   X(cuIpcGetEventHandle, 4010)                     \
   X(cuIpcOpenEventHandle, 4010)                    \
-  X(cuLaunchKernel, 4000)                          \
-  X(cuModuleLoadData, 2000)                        \
-  X(cuModuleGetFunction, 2000)                     \
-  X(cuModuleUnload, 2000)                          \
-  X(cuGraphAddKernelNode, 10000)                   \
-  X(cuGraphExecKernelNodeSetParams, 10010)         \
   X(cuGetExportTable, 3000)

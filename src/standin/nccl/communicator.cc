@@ -65,7 +65,10 @@ NcclCommunicator::~NcclCommunicator() {
 }
 
 bool NcclCommunicator::begin() {
-  return size_ <= kMostRanks && meeting_.contents() != nullptr && meeting_.meet(rank_, size_);
+  if (size_ > kMostRanks || meeting_.contents() == nullptr || !meeting_.meet(rank_, size_))
+    return false;
+  meeting_.take_name_away();
+  return true;
 }
 
 int NcclCommunicator::exchange(void* stream, unsigned long long from, std::size_t sent,

@@ -35,6 +35,8 @@ class Meeting {
   [[nodiscard]] Contents* contents() const { return contents_; }
   /// Waits until so many have come so often as this one. False if they do not within a minute.
   [[nodiscard]] bool meet(int rank, int ranks);
+  /// No other rank is to come: nothing stays behind, however these end.
+  void take_name_away() const;
 
  private:
   std::string file_;

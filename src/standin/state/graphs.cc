@@ -47,15 +47,17 @@ void Graphs::destroy(GraphExecPointer graph) {
   if (const auto work = executables_.take(graph)->work) runner_.destroy_graph(*work);
 }
 
-void Graphs::update(GraphExecPointer graph, GraphNodePointer pointer, const CopyNode& copy) {
+void Graphs::update(GraphExecPointer graph, GraphNodePointer pointer, const CopyNode& changed) {
   GraphExec& executable = find(graph);
   const int index = index_of(pointer, executable.graph, executable.nodes.size());
   CopyNode& node = executable.nodes[static_cast<std::size_t>(index)];
-  if (!node.values.empty()) refuse(kInvalidValue, "the node is no copy");
-  if (copy.bytes != node.bytes) refuse(kGraphUpdateFailure, "a node's size cannot be changed");
-  runner_.update_node(*executable.work, index, copy);
-  node.destination = copy.destination;
-  node.source = copy.source;
+  if (!node.values.empty() || node.kernel.has_value() != changed.kernel.has_value())
+    refuse(kInvalidValue, "the node is of another kind");
+  if (changed.bytes != node.bytes) refuse(kGraphUpdateFailure, "a node's size cannot be changed");
+  runner_.update_node(*executable.work, index, changed);
+  node.destination = changed.destination;
+  node.source = changed.source;
+  node.kernel = changed.kernel;
 }
 
 void Graphs::launch(GraphExecPointer graph, StreamHandle stream) {

@@ -36,8 +36,9 @@ class Graphs {
   GraphExecPointer instantiate(GraphPointer graph);
   void destroy(GraphExecPointer graph);
   GraphExec& find(GraphExecPointer graph) const { return executables_.find(graph); }
-  /// Gives a node other addresses. Refuses (graph update failure) other sizes.
-  void update(GraphExecPointer graph, GraphNodePointer node, const CopyNode& copy);
+  /// Gives a node other addresses, or a kernel other parameters. Refuses (graph update failure)
+  /// other sizes, (invalid value) another kind of node.
+  void update(GraphExecPointer graph, GraphNodePointer node, const CopyNode& changed);
   void launch(GraphExecPointer graph, StreamHandle stream);
 
  private:

@@ -60,10 +60,13 @@ class Runner {
   virtual void call(std::function<void()> function, StreamHandle stream) = 0;
   virtual void wait_for_value(const MemoryValue& value, StreamHandle stream) = 0;
   virtual void write_value(const MemoryValue& value, StreamHandle stream) = 0;
+  /// Whether it has something in a kernel's place.
+  [[nodiscard]] virtual bool knows_kernel(const std::string& name) const = 0;
+  virtual void run(const KernelWork& kernel, StreamHandle stream) = 0;
 
   // Graphs of copies
   virtual GraphHandle instantiate(const std::vector<CopyNode>& nodes) = 0;
-  virtual void update_node(GraphHandle graph, int node, const CopyNode& copy) = 0;
+  virtual void update_node(GraphHandle graph, int node, const CopyNode& changed) = 0;
   virtual void launch(GraphHandle graph, StreamHandle stream) = 0;
   virtual void destroy_graph(GraphHandle graph) = 0;
 

@@ -2,6 +2,8 @@
 // What streams are given to do, in words that every way of running it understands.
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "driver/driver.h"
@@ -24,6 +26,7 @@ enum class WorkKind {
   wait_elsewhere,  ///< for one of another context
   function,
   value,
+  kernel,
   graph,
 };
 
@@ -56,13 +59,23 @@ struct ValueStep {
   bool waits = false;
 };
 
-/// A node of a graph after others of the same graph: one copy, or steps one after another.
+/// A kernel by its name, and its parameters in words: values, then addresses.
+struct KernelWork {
+  std::string name;
+  std::vector<std::uint64_t> words;
+};
+
+/// A node of a graph after others of the same graph: one copy, or steps one after another, or a
+/// kernel.
 struct CopyNode {
   Address destination;
   Address source;
   Bytes bytes;
   std::vector<int> after;
-  std::vector<ValueStep> values = {};  ///< instead of a copy
+  std::vector<ValueStep> values = {};     ///< instead of a copy
+  std::optional<KernelWork> kernel = {};  ///< the same
+
+  [[nodiscard]] bool is_copy() const { return values.empty() && !kernel; }
 };
 
 /// Blocks until something has happened; called without the lock that calls take. Empty where there

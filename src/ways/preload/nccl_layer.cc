@@ -57,7 +57,8 @@ nccl::Layer* make_layer(const nccl::Functions& real) {
     set_log_level(settings.log_level);
     if (!settings.nccl) return nullptr;
     auto* const made = new nccl::Layer(
-        real, [settings]() -> const nccl::Surroundings& { return surroundings(settings); });
+        real, [settings]() -> const nccl::Surroundings& { return surroundings(settings); },
+        settings.nccl_measured);
     layer_of_process = made;
     return made;
   } catch (const std::exception& error) {
