@@ -31,7 +31,7 @@ Operation operation_of(const JsonField& field) {
 
 Seconds time_of(const JsonField& field) {
   const double time = field.number();
-  if (!(time > 0)) field.reject("is no time", "it has to be above 0");
+  if (!(time >= 0)) field.reject("is no time", "it must not be negative");
   return Seconds{time};
 }
 

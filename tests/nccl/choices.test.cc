@@ -60,7 +60,7 @@ TEST(NcclChoices, ThatAreNoneAreAnError) {
        {"", "x", "{}", R"({"schema": "polypath.nccl-choices/2", "samples": []})",
         R"({"schema": "polypath.nccl-choices/1", "samples": [{"operation": "sort"}]})",
         R"({"schema": "polypath.nccl-choices/1", "samples": [{"operation": "send",
-            "float32_sum": true, "bytes": 1, "nccl_seconds": 1, "seconds": 0}]})"})
+            "float32_sum": true, "bytes": 1, "nccl_seconds": 1, "seconds": -1}]})"})
     EXPECT_THROW((void)nccl::parse_choices(text, "rank 0"), Error) << text;
 }
 

@@ -148,7 +148,7 @@ TEST(StandInLookup, WhatIsNotDoneSaysSo) {
   void* pool = nullptr;
 
   EXPECT_EQ(cu("cuMemPoolCreate", &pool, nullptr), standin::kNotSupported);
-  EXPECT_EQ(cu("cuLaunchKernel"), standin::kNotSupported);
+  EXPECT_EQ(cu("cuMemAdvise"), standin::kNotSupported);
 }
 
 // Nothing of Polypath's own, nor of the C++ library, which the program may have in another version.
