@@ -37,9 +37,7 @@ class VirtualRunner final : public Runner {
   void wait_for_value(const MemoryValue&, StreamHandle) override { refuse_values(); }
   void write_value(const MemoryValue&, StreamHandle) override { refuse_values(); }
   bool knows_kernel(const std::string&) const override { return false; }
-  void run(const KernelWork&, StreamHandle) override {
-    refuse(kNotSupported, "kernels run in the chaos mode only");
-  }
+  void run(const KernelWork&, StreamHandle) override { refuse_values(); }
 
   GraphHandle instantiate(const std::vector<CopyNode>& nodes) override;
   void update_node(GraphHandle graph, int node, const CopyNode& copy) override;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.json.h"
 #include "core/text.h"
 #include "ways/preload/nccl_layer.h"
 
@@ -34,7 +35,7 @@ std::string nccl_report() {
                      {"accelerated", each.fate == nccl::Fate::ours},
                      {"calls", each.calls},
                      {"bytes", each.bytes.value}});
-  return nlohmann::ordered_json{{"why_not", layer->why_not()}, {"calls", calls}}.dump();
+  return json_text({{"why_not", layer->why_not()}, {"calls", calls}});
 }
 
 }  // namespace polypath::preload
