@@ -280,7 +280,7 @@ Result Layer::async_error(Comm comm, Result* error) {
   const auto entry = entry_of(comm);
   if (!entry || !entry->member) return result;
   if (const auto problem = entry->member->problem()) {
-    log(LogLevel::error, *problem);
+    if (entry->member->is_to_be_told()) log(LogLevel::error, *problem);
     *error = kRemoteError;
   }
   return result;

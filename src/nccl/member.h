@@ -1,6 +1,7 @@
 #pragma once
 // One rank of a communicator whose calls may be ours: its end of our collectives, beside NCCL's.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -67,6 +68,8 @@ class Member {
 
   /// What has ended this communicator; none if nothing has.
   [[nodiscard]] std::optional<std::string> problem();
+  /// True for the first who asks.
+  [[nodiscard]] bool is_to_be_told() { return !told_.exchange(true); }
   [[nodiscard]] bool is_idle() { return ranks_->is_done(); }
   /// Ends what is queued at all ranks, be it done or not.
   void abort();
@@ -88,6 +91,7 @@ class Member {
   std::unordered_map<std::string, RepeatedCall> repeated_;  ///< by all that a call says
   int rank_, size_;
   Choices choices_;
+  std::atomic<bool> told_ = false;
 };
 
 }  // namespace polypath::nccl

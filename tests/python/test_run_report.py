@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polypath.cli.run_report import report_of, report_table
+from polypath.cli.run_report import nccl_table, report_of, report_table, why_not_text
 from polypath.launching import Launch
 from rich.console import Console
 
@@ -83,3 +83,40 @@ def test_without_large_copies_there_is_no_figure(tmp_path: Any) -> None:
 
     assert "%" not in row
     assert "small" in row
+
+
+def nccl_row(operation: str, by: str, calls: int, size: int) -> dict[str, Any]:
+    """Return calls of one operation and size."""
+    accelerated = by == "Polypath"
+    counted = {"calls": calls, "bytes": size, "accelerated": accelerated}
+    return {"operation": operation, "least_bytes": 1024, "by": by, **counted}
+
+
+def test_calls_of_nccl_are_added_up_over_processes_and_sizes(tmp_path: Any) -> None:
+    made = report(tmp_path, *SEVERAL)
+    first = made["processes"][0]
+    first["nccl"] = {
+        "why_not": "",
+        "calls": [
+            nccl_row("allreduce", "Polypath", 3, 3 * MIB),
+            nccl_row("allreduce", "NCCL", 1, 5),
+        ],
+    }
+    second = {**first, "nccl": {"why_not": "no kernels", "calls": first["nccl"]["calls"][:1]}}
+    made["processes"].append(second)
+    console = Console(width=120)
+
+    with console.capture() as captured:
+        console.print(nccl_table(made))
+
+    lines = [" ".join(line.split()) for line in captured.get().splitlines()]
+    assert "allreduce 6 6 MiB Polypath" in lines
+    assert "allreduce 1 5 B NCCL" in lines
+    assert why_not_text(made) == "Communicators are left to NCCL: no kernels"
+
+
+def test_without_nccl_nothing_is_said_of_it(tmp_path: Any) -> None:
+    made = report(tmp_path, *SEVERAL)
+
+    assert nccl_table(made) is None
+    assert why_not_text(made) == ""
