@@ -36,8 +36,8 @@ enum class MailWay { lines, parcels };
 /// if there was no CUDA compiler when this was built.
 Kernel mail_kernel(MailUse use, MailWay way = MailWay::lines);
 
-/// For who runs one rank's part on the host while other processes run theirs: the kernel of that
-/// name, if it is one of these.
+/// The kernel of that name, if it is one of these. For one rank's part on the host, while other
+/// processes run theirs.
 struct MailKind {
   MailUse use = MailUse::store;
   MailWay way = MailWay::lines;

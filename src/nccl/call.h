@@ -1,5 +1,5 @@
 #pragma once
-// What a program calls of NCCL: for the real library, and as a call of ours.
+// A program's calls of NCCL: for the real library, and as calls of ours.
 
 #include <cstddef>
 #include <optional>
@@ -45,7 +45,7 @@ Result make(const Functions& real, const Call& call);
 /// have, or for which NCCL has other results. Says nothing that ranks may differ in.
 std::optional<CollectiveCall> our_form(const Call& call, int size);
 
-/// What people call its size: as nccl-tests, of the largest memory that a rank has in it. 0 of a
+/// Its size as nccl-tests count: of the largest memory that a rank has in it. 0 of a
 /// type that is unknown.
 Bytes message_of(const Call& call, int size);
 

@@ -12,8 +12,8 @@
 
 namespace polypath::nccl {
 
-/// What is taken to be as fast: the operation and, where something is reduced, whether that is a
-/// sum of float32, for which kernels have code of their own.
+/// Calls that are taken to be as fast as each other: the operation and, where something is reduced,
+/// whether that is a sum of float32, for which kernels have code of their own.
 struct CallClass {
   Operation operation = Operation::all_reduce;
   bool is_usual_sum = true;

@@ -1,5 +1,5 @@
 #pragma once
-// What was measured, as a document: for ranks to give each other, and for the next program.
+// Choices as a document: ranks give it to each other, and the next program reads it.
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What became of a program's calls of NCCL, by operation and size.
+// The fates of a program's calls of NCCL, by operation and size.
 
 #include <array>
 #include <atomic>

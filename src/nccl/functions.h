@@ -19,7 +19,7 @@ struct Functions {
 /// `find` knows functions by their names: "ncclAllReduce".
 Functions functions_of(const std::function<void*(const char* name)>& find);
 
-/// What a function returns that the library does not have, or that has failed here.
+/// The result of a function that the library does not have.
 inline constexpr Result kMissing = kInvalidUsage;
 
 }  // namespace polypath::nccl

@@ -40,7 +40,7 @@ Result result_of(const Error& error) {
   }
 }
 
-// What tells NCCL how to work.
+// Variables that tell NCCL how to work.
 std::vector<std::string> nccl_variables() {
   std::vector<std::string> found;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -133,7 +133,7 @@ Result Layer::split(Comm comm, int color, int key, Comm* made, std::optional<boo
   return result;
 }
 
-// What a group makes is there at its end.
+// Communicators that a group makes are there at its end.
 void Layer::note_made(std::vector<Made> made) {
   Group& group = Layer::group();
   if (group.depth == 0) return serve(std::move(made));
@@ -173,7 +173,7 @@ void Layer::serve(const Made& made) noexcept {
   }
 }
 
-// What keeps one rank from it is for all to know before any of them relies on it.
+// All ranks learn of a problem of one of them before any of them relies on it.
 std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const Presence& presence) {
   const Inside inside;
   auto bootstrap = bootstrap_by_file(presence.meeting(), rank, size, kPatience);

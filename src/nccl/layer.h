@@ -1,5 +1,5 @@
 #pragma once
-// What stands before a process's NCCL: which communicators are served, what becomes of each call.
+// The layer before a process's NCCL: it serves communicators, and decides about each call.
 //
 //   the program's call ─▶ in a group? kept until its end ─▶ is ours faster? ─▶ Member::run
 //                                                       └▶ the real library's, as it was called
@@ -84,7 +84,7 @@ class Layer {
     std::vector<Made> made;
   };
 
-  /// What a group has of one communicator, in order.
+  /// The calls of one communicator in a group, in order.
   struct CallsOfMember {
     std::shared_ptr<Member> member;
     std::vector<Call> calls;

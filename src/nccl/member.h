@@ -28,7 +28,7 @@ struct Surroundings {
   /// The driver's handle of a program's stream, and the program's of one that the driver has made.
   std::function<StreamHandle(PlaceId gpu, Stream stream)> handle_of;
   std::function<Stream(StreamHandle stream)> native;
-  /// What was measured is kept for other programs of this user.
+  /// Choices are kept for other programs of this user.
   bool keeps_choices = false;
 };
 
@@ -66,7 +66,7 @@ class Member {
   void run(std::span<const Call> calls);
   void run(const Call& call);
 
-  /// What has ended this communicator; none if nothing has.
+  /// The error that has ended this communicator; none if it goes on.
   [[nodiscard]] std::optional<std::string> problem();
   /// True for the first who asks.
   [[nodiscard]] bool is_to_be_told() { return !told_.exchange(true); }

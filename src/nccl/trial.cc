@@ -25,7 +25,7 @@ constexpr int kShortCalls = 10, kLongCalls = 3;
 constexpr Bytes kLongest = 128_MiB;  // beyond it two rounds of one call, and none before
 constexpr int kLongestRounds = 2;
 
-/// What is timed.
+/// A kind of call that is timed.
 struct Kind {
   Operation operation;
   Type type = kUint8;

@@ -1,4 +1,4 @@
-// What is measured, and what follows from it.
+// Measured samples, and the choices that follow from them.
 
 #include "nccl/choices.h"
 

@@ -254,7 +254,7 @@ TEST_F(NcclLayer, AGroupWithOneCallThatIsNcclsIsNcclsAsAWhole) {
   EXPECT_EQ(count(Fate::ours), 0);
 }
 
-// What is in any of the streams comes before all calls of the group.
+// Earlier work in any of the streams comes before all calls of the group.
 TEST_F(NcclLayer, StreamsOfAGroupAreInOrderWithEachOther) {
   const CollectiveRequest request = request_of(Collective::all_reduce, 2'000'000);
   RankBuffers first(toy_.driver(), request), second(toy_.driver(), request);

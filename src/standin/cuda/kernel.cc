@@ -9,7 +9,7 @@
 namespace polypath::standin {
 namespace {
 
-// What function pointers point to; the set keeps each where it is.
+// Function pointers point to these names; the set keeps each where it is.
 const std::string& interned(const std::string& name) {
   static std::set<std::string> names;
   return *names.insert(name).first;

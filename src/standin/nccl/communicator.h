@@ -59,7 +59,7 @@ class NcclCommunicator {
   [[nodiscard]] int device() const { return device_; }
 
  private:
-  /// What makes a rank's result of what all have sent.
+  /// Makes a rank's result of the pieces that all have sent.
   using Make = std::function<void(Meeting::Contents&, std::byte* result)>;
 
   [[nodiscard]] Make sum(int type, std::size_t bytes) const;

@@ -22,7 +22,7 @@ struct UniqueId {
   std::array<char, 128> internal;
 };
 
-// What a group does at its end: communicators at the same time, then calls in order.
+// The work of a group at its end: communicators at the same time, then calls in order.
 struct Group {
   int depth = 0;
   std::vector<std::function<bool()>> communicators;

@@ -1,5 +1,5 @@
 #pragma once
-// What stands before NCCL in this process.
+// The layer before NCCL in this process.
 
 #include <cstddef>
 

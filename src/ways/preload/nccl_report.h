@@ -1,5 +1,5 @@
 #pragma once
-// What became of the calls of NCCL, for people and for programs.
+// The fates of the calls of NCCL, for people and for programs.
 
 #include <string>
 

@@ -11,7 +11,7 @@
 
 namespace polypath::nccl {
 
-/// What the toy's handles point to.
+/// The toy's handles point to these.
 struct RealCommunicator {
   std::unique_ptr<RankCollectives> collectives;
   int device = 0;
@@ -35,7 +35,7 @@ ToyNccl* toy = nullptr;
 
 using Work = std::vector<std::function<void()>>;
 
-/// What a thread's group does at its end: communicators at the same time, then calls in order.
+/// The work of a thread's group at its end: communicators at the same time, then calls in order.
 struct Group {
   int depth = 0;
   Work communicators, calls;

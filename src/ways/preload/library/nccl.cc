@@ -22,7 +22,7 @@ using nccl::Stream;
 using nccl::Type;
 using nccl::UniqueId;
 
-// What stands before NCCL, or the real functions alone; no exception goes on into the program.
+// Calls the layer before NCCL, or the real functions alone; no exception goes on into the program.
 template <class Ours, class Real>
 Result either(const Ours& ours, const Real& real) noexcept {
   try {
