@@ -17,7 +17,8 @@ CommunicatorOptions communicator_options(const Settings& settings) {
 }
 
 Communicator::Communicator(std::unique_ptr<Bootstrap> bootstrap, CommunicatorOptions options)
-    : bootstrap_(std::move(bootstrap)),
+    : size_(bootstrap->size()),
+      bootstrap_(std::move(bootstrap)),
       options_(std::move(options)),
       watcher_(Watcher::of_process()) {
   if (options_.node.empty()) options_.node = this_node();
@@ -31,8 +32,14 @@ Communicator::Communicator(std::unique_ptr<Bootstrap> bootstrap, CommunicatorOpt
 
 Communicator::~Communicator() { close(); }
 
-int Communicator::rank() const { return bootstrap_->rank(); }
-int Communicator::size() const { return bootstrap_->size(); }
+int Communicator::rank() const { return state_->rank; }
+int Communicator::size() const { return size_; }
+
+Bootstrap& Communicator::bootstrap() {
+  if (bootstrap_) return *bootstrap_;
+  fail(ErrorCode::invalid_argument, "ranks cannot exchange anything any more",
+       "they have said that they would not", "Exchange it before, or make another communicator.");
+}
 const Nodes& Communicator::nodes() const { return state_->agreement.nodes; }
 const std::string& Communicator::id() const { return state_->agreement.id; }
 
@@ -74,15 +81,17 @@ auto Communicator::together(const CallRecord& record, Call call) {
 }
 
 std::vector<Blob> Communicator::all_gather(const Blob& mine, const CallRecord& as) {
-  return together(as, [&] { return bootstrap_->all_gather(mine, options_.timeout); });
+  Bootstrap& all = bootstrap();
+  return together(as, [&] { return all.all_gather(mine, options_.timeout); });
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key,
                                                   std::optional<Seconds> timeout) {
+  Bootstrap& all = bootstrap();
   return together({.operation = "split"}, [&]() -> std::unique_ptr<Communicator> {
     CommunicatorOptions options = options_;
     options.timeout = timeout.value_or(options_.timeout);
-    auto group = bootstrap_->split(color, key, options_.timeout);
+    auto group = all.split(color, key, options_.timeout);
     if (group) group->while_waiting([this] { check(); });
     return group ? std::make_unique<Communicator>(std::move(group), options) : nullptr;
   });

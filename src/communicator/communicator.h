@@ -91,6 +91,9 @@ class Communicator {
   /// What each rank gives, at every rank: for handles and the like. Waits for all ranks. `as` is
   /// what it is called where another rank does something else.
   std::vector<Blob> all_gather(const Blob& mine, const CallRecord& as = {.operation = "exchange"});
+  /// This rank exchanges nothing any more: all_gather() and split() are errors (invalid_argument)
+  /// from here on. Nothing of the bootstrap stays behind, however the ranks end.
+  void end_exchanges() { bootstrap_.reset(); }
   /// Those of the same color in the order of their keys, then of their ranks, as MPI_Comm_split has
   /// it; null for a negative color. The new one has the timeout of this one, or the one that is
   /// given. Waits for all ranks, which must all call it.
@@ -107,10 +110,12 @@ class Communicator {
   void close() noexcept;
 
  private:
+  [[nodiscard]] Bootstrap& bootstrap();
   template <class Call>
   auto together(const CallRecord& record, Call call);
 
-  std::unique_ptr<Bootstrap> bootstrap_;
+  int size_;
+  std::unique_ptr<Bootstrap> bootstrap_;  ///< null: nothing is exchanged any more
   CommunicatorOptions options_;
   std::shared_ptr<Watcher> watcher_;
   std::shared_ptr<CommunicatorState> state_;

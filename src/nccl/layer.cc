@@ -162,6 +162,7 @@ void Layer::serve(const Made& made) noexcept {
       return;
     const bool is_complete = entry.size > 1 && made.presence.is_complete(entry.size);
     entry.fate = is_complete || entry.size < 2 ? Fate::communicator : Fate::elsewhere;
+    if (!is_complete) entry.presence = made.presence;  // other ranks may still look for it
     enter(comm, entry);
     if (entry.fate == Fate::elsewhere)
       complain("some ranks are on other computers, or without Polypath, or do not wait for it");
@@ -257,6 +258,7 @@ void Layer::leave(Comm comm, bool aborts) noexcept {
     const auto found = entries_.find(comm);
     if (found == entries_.end()) return;
     member = found->second->member;
+    if (found->second->presence) found->second->presence->forget();
     entries_.erase(found), splits_.erase(comm);
   }
   if (!member) return;

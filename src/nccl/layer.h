@@ -67,6 +67,7 @@ class Layer {
     int size = 0;
     std::shared_ptr<Member> member = nullptr;  ///< null: it is NCCL's alone
     Fate fate = Fate::communicator;            ///< of its calls, where there is no member
+    std::optional<Presence> presence = {};     ///< files that are left to be removed
   };
   /// A communicator that a group makes is there when the group ends.
   struct Made {

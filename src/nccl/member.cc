@@ -70,7 +70,10 @@ std::vector<Blob> Member::all_gather(const Blob& mine) {
   return ranks_->communicator().all_gather(mine);
 }
 
-void Member::work_for_ever() { ranks_->communicator().set_timeout(kNoTimeout); }
+void Member::work_for_ever() {
+  ranks_->communicator().set_timeout(kNoTimeout);
+  ranks_->communicator().end_exchanges();
+}
 
 bool Member::is_ours(const Call& call) const {
   return our_form(call, size_) && choices_.is_ours(class_of(call), message_of(call, size_));

@@ -52,7 +52,8 @@ class Member {
   /// Blobs of all ranks, in order. Waits for them: for when a communicator is made.
   std::vector<Blob> all_gather(const Blob& mine);
 
-  /// From here on calls may wait for other ranks for as long as they like, as NCCL's do.
+  /// From here on calls may wait for other ranks for as long as they like, as NCCL's do, and
+  /// nothing is exchanged any more.
   void work_for_ever();
 
   void choose_by(Choices choices) { choices_ = std::move(choices); }
