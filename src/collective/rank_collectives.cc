@@ -274,8 +274,8 @@ std::vector<CollectiveCall> RankCollectives::rounds(const CollectiveCall& call,
 void RankCollectives::run_in_rounds(const std::vector<CollectiveCall>& rounds,
                                     StreamHandle stream) {
   const Kind last = kind_of(rounds.back());
-  if (!plans_alone_ && ready_.find(last) == nullptr && !driver_.is_capturing(stream)) {
-    for_all([&] { (void)communicator_->all_gather({}, record_of(last)); });
+  if (ready_.find(last) == nullptr && (plans_alone_ || !driver_.is_capturing(stream))) {
+    if (!plans_alone_) for_all([&] { (void)communicator_->all_gather({}, record_of(last)); });
     prepare(rounds.back());
   }
   for (const CollectiveCall& round : rounds) run(round, stream);

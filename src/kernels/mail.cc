@@ -15,7 +15,7 @@ namespace {
 // threads take up to 0.5 us less for small messages (results/h100x4/lines.json).
 constexpr std::uint64_t kLineThreads = 256, kMostLineBlocks = 192;
 // So many leave room for what else a GPU does: beside a product an all-reduce of 128 MiB and that
-// take 1.64 ms together, with 128 blocks 1.83. Alone messages take up to 1.07 times as long
+// take 1.64 ms together, with 128 blocks 1.83. Alone messages take up to 1.1 times as long
 // (results/h200x2/blocks.json).
 constexpr std::uint64_t kMostParcelBlocks = 64;
 constexpr std::uint64_t kMostOfParcel = 64 << 10;

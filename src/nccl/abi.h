@@ -1,6 +1,5 @@
 #pragma once
-// NCCL's binary interface, as far as it is needed here, written down from its documentation: it has
-// been the same from 2.4 to 2.32.
+// NCCL's binary interface, as far as it is needed here: as nccl.h of 2.32.3 has it.
 
 #include <array>
 #include <cstddef>
@@ -59,6 +58,7 @@ inline constexpr Operator kSum = 0;
   X(CommDestroy, Comm)                                            \
   X(CommAbort, Comm)                                              \
   X(CommGetAsyncError, Comm, Result*)                             \
+  X(GroupSimulateEnd, void*)                                      \
   X(GroupStart)                                                   \
   X(GroupEnd)
 /// Functions that it calls only.

@@ -23,7 +23,8 @@ namespace {
 // Until all ranks have met, and for each exchange of theirs.
 constexpr Seconds kPatience{30};
 
-// Of several calls in one group NCCL makes few kernels, we make one each: below that it gains.
+// Of several calls in one group NCCL makes few kernels, we make one each. Not measured: programs
+// that put many small collectives into groups gain nothing by us.
 constexpr Bytes kLeastInGroup = 4_MiB;
 
 std::string hashed(std::string_view text) {
@@ -368,6 +369,16 @@ Result Layer::end_outermost(Group& group) {
     if (!each.calls.empty() && result == kSuccess) result = run_ours(*each.member, each.calls);
   if (!made.empty() && result == kSuccess) serve(std::move(made));
   return result;
+}
+
+Result Layer::simulate_end(void* info) {
+  Group& group = Layer::group();
+  for (const Kept& kept : std::exchange(group.calls, {})) {
+    const Inside inside;
+    if (const Result result = make(real_, kept.call); result != kSuccess) return result;
+  }
+  if (group.depth > 0) --group.depth;
+  return call_real(real_.GroupSimulateEnd, info);
 }
 
 std::vector<Layer::CallsOfMember> Layer::sorted(const std::vector<Kept>& kept) {

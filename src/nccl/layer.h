@@ -52,6 +52,8 @@ class Layer {
 
   Result group_start() const;
   Result group_end();
+  /// Ends a group of which nothing is done: the real library says what it would take.
+  Result simulate_end(void* info);
   Result collective(const Call& call);
 
   [[nodiscard]] const Functions& real() const { return real_; }

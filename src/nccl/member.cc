@@ -18,7 +18,7 @@ constexpr Seconds kNoTimeout{1e8};
 // GPU and one that has all of another could wait for each other for ever.
 constexpr unsigned kMultiprocessors = 64;
 
-constexpr std::size_t kMostRepeated = 4096;
+constexpr std::size_t kMostRepeated = 4096;  // some KiB each
 
 CommunicatorOptions patient(Seconds patience) {
   CommunicatorOptions options;
@@ -103,6 +103,8 @@ void Member::run(const Call& call) {
 void Member::run(std::span<const Call> calls) {
   if (calls.size() == 1) return run(calls.front());
   const std::scoped_lock lock(mutex_);
+  // Refused before the first one is enqueued, or not at all.
+  for (const Call& call : calls) ranks_->prepare(our_form(call, size_).value());
   std::set<StreamHandle> others;
   for (const Call& call : calls) others.insert(stream_of(call));
   const StreamHandle first = stream_of(calls.front());

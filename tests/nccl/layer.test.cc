@@ -306,6 +306,23 @@ TEST_F(NcclLayer, PartsOfACommunicatorAreServedToo) {
   EXPECT_EQ(count(Fate::ours), kRanks);
 }
 
+TEST_F(NcclLayer, ASimulatedGroupDoesNothingAndTheNextCallIsMade) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 1000);
+  RankBuffers buffers(toy_.driver(), request);
+  buffers.fill();
+
+  on_ranks([&](const Rank& rank) {
+    const Call call = call_of(rank, Operation::all_reduce, request, buffers);
+    (void)layer_.group_start();
+    (void)layer_.collective(call);
+    EXPECT_EQ(layer_.simulate_end(nullptr), kSuccess);
+    EXPECT_EQ(layer_.collective(call), kSuccess);
+  });
+
+  EXPECT_TRUE(buffers.right());
+  EXPECT_EQ(count(Fate::ours), kRanks);
+}
+
 // As nccl-tests do with several GPUs for each thread.
 TEST_F(NcclLayer, OneThreadMayHaveAllRanks) {
   const CollectiveRequest request = request_of(Collective::all_reduce, 1000);

@@ -1,4 +1,4 @@
-// Modules, and kernels that are known by their names: whatever image they come in.
+// Modules and kernels. The stand-in knows a kernel by its name; it does not read the image.
 
 #include <cstring>
 #include <set>

@@ -1,7 +1,6 @@
 #include "ways/preload/nccl_layer.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -9,6 +8,7 @@
 #include "context/open.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/process.h"
 #include "driver/cuda/handles.h"
 #include "ways/preload/real_driver.h"
 
@@ -80,8 +80,8 @@ NcclLayer make() {
 const NcclLayer& nccl_layer() {
   static const NcclLayer made = make();
   static const NcclLayer of_child{made.real, nullptr};
-  static const pid_t process = getpid();
-  return getpid() == process ? made : of_child;
+  static const int generation = process_generation();
+  return process_generation() == generation ? made : of_child;
 }
 
 const nccl::Layer* nccl_layer_if_any() { return layer_of_process; }

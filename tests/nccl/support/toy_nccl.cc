@@ -121,6 +121,10 @@ struct ToyFunctions {
     for (const auto& each : std::exchange(group.calls, {})) each();
     return kSuccess;
   }
+  static Result simulate_end(void*) {
+    if (--group.depth == 0) group = {};
+    return kSuccess;
+  }
   static Result run(const Call& call) {
     ++toy->calls_;
     if (toy->has_instant_broadcasts && call.operation == Operation::broadcast) return kSuccess;
@@ -174,7 +178,8 @@ nccl::Functions ToyNccl::functions() {
   all.CommInitRank = F::init, all.CommInitAll = F::init_all, all.CommSplit = F::split;
   all.CommDestroy = F::destroy, all.CommAbort = F::destroy, all.CommGetAsyncError = F::async_error;
   all.CommCount = F::count, all.CommUserRank = F::user_rank, all.CommCuDevice = F::device;
-  all.GroupStart = F::group_start, all.GroupEnd = F::group_end;
+  all.GroupSimulateEnd = F::simulate_end, all.GroupStart = F::group_start,
+  all.GroupEnd = F::group_end;
   return all;
 }
 

@@ -53,8 +53,17 @@ bool waits(const void* config) {
   return head.blocking != 0;
 }
 
-std::string bytes_of(const UniqueId* ids, int count) {
-  return {ids->internal.data(), ids->internal.size() * static_cast<std::size_t>(count)};
+// By `real`, a call of one of the functions that make a communicator.
+template <class Real>
+Result init(Comm* comm, int size, const UniqueId* ids, int count, int rank, bool waits,
+            const Real& real) {
+  const std::string name(reinterpret_cast<const char*>(ids),
+                         sizeof *ids * static_cast<std::size_t>(count));
+  return either(
+      [&](nccl::Layer& layer) {
+        return layer.init(comm, size, name, rank, waits, [&] { return real(layer.real()); });
+      },
+      real);
 }
 
 }  // namespace
@@ -66,40 +75,22 @@ using namespace polypath::preload;  // NOLINT(google-build-using-namespace): the
 extern "C" {
 
 Result ncclCommInitRank(Comm* comm, int size, UniqueId id, int rank) {
-  const auto real = [&](const Functions& f) {
+  return init(comm, size, &id, 1, rank, waits(nullptr), [&](const Functions& f) {
     return call_if_there(f.CommInitRank, comm, size, id, rank);
-  };
-  return either(
-      [&](polypath::nccl::Layer& layer) {
-        return layer.init(comm, size, bytes_of(&id, 1), rank, waits(nullptr),
-                          [&] { return real(layer.real()); });
-      },
-      real);
+  });
 }
 
 Result ncclCommInitRankConfig(Comm* comm, int size, UniqueId id, int rank, void* config) {
-  const auto real = [&](const Functions& f) {
+  return init(comm, size, &id, 1, rank, waits(config), [&](const Functions& f) {
     return call_if_there(f.CommInitRankConfig, comm, size, id, rank, config);
-  };
-  return either(
-      [&](polypath::nccl::Layer& layer) {
-        return layer.init(comm, size, bytes_of(&id, 1), rank, waits(config),
-                          [&] { return real(layer.real()); });
-      },
-      real);
+  });
 }
 
 Result ncclCommInitRankScalable(Comm* comm, int size, int rank, int count, UniqueId* ids,
                                 void* config) {
-  const auto real = [&](const Functions& f) {
+  return init(comm, size, ids, count, rank, waits(config), [&](const Functions& f) {
     return call_if_there(f.CommInitRankScalable, comm, size, rank, count, ids, config);
-  };
-  return either(
-      [&](polypath::nccl::Layer& layer) {
-        return layer.init(comm, size, bytes_of(ids, count), rank, waits(config),
-                          [&] { return real(layer.real()); });
-      },
-      real);
+  });
 }
 
 Result ncclCommInitAll(Comm* comms, int count, const int* devices) {
@@ -138,6 +129,11 @@ Result ncclCommGetAsyncError(Comm comm, Result* error) {
 Result ncclGroupStart() {
   return either([](polypath::nccl::Layer& layer) { return layer.group_start(); },
                 [](const Functions& f) { return call_if_there(f.GroupStart); });
+}
+
+Result ncclGroupSimulateEnd(void* info) {
+  return either([&](polypath::nccl::Layer& layer) { return layer.simulate_end(info); },
+                [&](const Functions& f) { return call_if_there(f.GroupSimulateEnd, info); });
 }
 
 Result ncclGroupEnd() {
