@@ -12,7 +12,7 @@ PACKAGE_SETTINGS := -C build-dir=build/default -C cmake.build-type=RelWithDebInf
                     -C cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" \
                     -C cmake.define.POLYPATH_INSTALL_STANDIN=ON -C cmake.define.POLYPATH_KERNELS_FOR=here
 # Folders are listed as well: their time changes when a file is removed.
-PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml cmake include machines python src \
+PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml cmake include machines programs python src standin \
                      -name __pycache__ -prune -o -print 2>/dev/null)
 
 help:  ## list the targets

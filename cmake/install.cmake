@@ -26,5 +26,5 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/polypath.pc.in ${PROJECT_BINARY_DIR}/po
 install(FILES ${PROJECT_BINARY_DIR}/polypath.pc DESTINATION ${pkgconfig_folder})
 
 # MPI libraries differ in their binary interface, so this program is compiled where it is used.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/programs/mpi_bench/
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/programs/mpi_bench/
         DESTINATION ${CMAKE_INSTALL_DATADIR}/polypath/mpi_bench)

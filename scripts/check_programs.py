@@ -4,7 +4,7 @@ Usage: check_programs.py --programs FOLDER --preload LIBRARY [--out FILE] [--onl
                          [--set NAME=VALUE ...] [--words NAME=VALUE ...]
                          [--seeds COUNT] [--first-seed SEED] [--seconds MOST]
 
-FOLDER holds the programs of tests/ways/preload/programs (preload_harm_order and so on). Each
+FOLDER holds the programs of tests/api/preload/programs (preload_harm_order and so on). Each
 scenario runs without Polypath, then with it, and must print the same and end the same way. One line
 per scenario says `same`, `differs`, `hangs`, `native fails` or `cannot run here`. Options `--set`
 reach the runs with Polypath only, for example `--set POLYPATH_PREPARE=now`; `--words` are options

@@ -53,7 +53,7 @@ class Fault:
         parts = self.file.split("/")
         if parts[0] != "src":
             return parts[0]
-        return parts[2] if parts[1] == "ways" else parts[1]
+        return parts[2] if parts[1] == "api" else parts[1]
 
 
 def read_faults(path: Path) -> list[Fault]:

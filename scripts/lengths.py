@@ -13,7 +13,17 @@ from pathlib import Path
 import lizard  # type: ignore[import-untyped, unused-ignore]
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("benchmarks", "examples", "include", "python", "scripts", "src", "tests")
+FOLDERS = (
+    "benchmarks",
+    "examples",
+    "include",
+    "python",
+    "programs",
+    "scripts",
+    "src",
+    "standin",
+    "tests",
+)
 SUFFIXES = (".c", ".cc", ".h", ".py")
 NINE_IN_TEN_FUNCTIONS = 15
 LONGEST_FUNCTION = 50

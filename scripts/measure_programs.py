@@ -31,7 +31,7 @@ from units import MIB
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECK = "check"
-# Programs of tests/ways/preload/programs that look at their own bytes.
+# Programs of tests/api/preload/programs that look at their own bytes.
 CHECKED = ("copies", "ipc")
 BUILT = (CHECK, "calls")  # what needs the programs of a build
 STAND_IN_LARGEST = 4 * MIB

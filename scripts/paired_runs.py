@@ -62,7 +62,7 @@ def lines_of(output: str) -> list[str]:
 def same_line(native: str, other: str) -> bool:
     """Say whether a line is as good as that of the native run.
 
-    What is between the two is said in tests/ways/preload/programs/harm.h.
+    What is between the two is said in tests/api/preload/programs/harm.h.
     """
     if native == other or native.replace(": blocked", ": did not block") == other:
         return True

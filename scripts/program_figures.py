@@ -92,7 +92,7 @@ def calls_block(folder: Path) -> str:
     rows = timed_rows({**document, "results": passed}, lambda r: f"{1e6 * r['added_seconds']:+.2f}")
     rounds = len(document["results"][0]["runs"])
     said = (
-        f"`{document['command']}` (tests/ways/preload/programs/calls.cc), and the same without: "
+        f"`{document['command']}` (tests/api/preload/programs/calls.cc), and the same without: "
         f"microseconds that the calling thread is busy, medians of {rounds} runs each; added is "
         f"the median of the differences. {host_text(document['host'])}."
     )

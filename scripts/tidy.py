@@ -25,8 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
 DATABASE = ROOT / "build" / "lint"
-FOLDERS = (ROOT / "src", ROOT / "include")
-LEFT_OUT = ("src/ways/python/",)  # its headers come from a virtual environment, not from this build
+FOLDERS = (ROOT / "src", ROOT / "include", ROOT)  # that includes are relative to
+LEFT_OUT = ("src/api/python/",)  # its headers come from a virtual environment, not from this build
 SHIFT = 8 * 3600
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
@@ -56,7 +56,8 @@ def changed_files(base: str) -> set[str]:
 
 def all_sources() -> list[Path]:
     """Return every source that is checked."""
-    names = git("ls-files", "--cached", "--others", "--exclude-standard", "src/*.cc").splitlines()
+    kinds = ("--cached", "--others", "--exclude-standard")
+    names = git("ls-files", *kinds, "src/*.cc", "standin/*.cc").splitlines()
     return [
         ROOT / name for name in names if not name.startswith(LEFT_OUT) and (ROOT / name).exists()
     ]

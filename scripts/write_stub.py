@@ -4,7 +4,7 @@
 scripts/write_stub.py            writes it
 scripts/write_stub.py --check    exit status 1 if it is not as it would be written
 
-Signatures and texts are in src/ways/python; stub_patterns.txt there has what they cannot say. Run
+Signatures and texts are in src/api/python; stub_patterns.txt there has what they cannot say. Run
 it with the Python beside which the package is installed: .venv/bin/python after `make package`.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STUB = ROOT / "python" / "polypath" / "_core.pyi"
-PATTERNS = ROOT / "src" / "ways" / "python" / "stub_patterns.txt"
+PATTERNS = ROOT / "src" / "api" / "python" / "stub_patterns.txt"
 
 
 def generated_stub() -> str:

@@ -1,7 +1,7 @@
 """
 The engine, and reports as JSON texts; polypath.reports makes dictionaries of them.
 
-scripts/write_stub.py writes this stub; src/ways/python has what it is made of.
+scripts/write_stub.py writes this stub; src/api/python has what it is made of.
 """
 
 from collections.abc import (

@@ -12,7 +12,7 @@ import os
 NAME = "libpolypath_preload.so"
 VARIABLE = "LD_PRELOAD"
 # Of this name there is one where the first process is to say that it has the library; it takes the
-# variable away (ways/preload/library/announce.cc).
+# variable away (api/preload/library/announce.cc).
 SAYS_SO = "_POLYPATH_RUN"
 BY_ITSELF, BY_RANK_0 = "process", "ranks"
 SLURM_LAUNCHER = "srun"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "collective/reference.h"
+#include "collective/program/reference.h"
 #include "core/quietly.h"
 
 namespace polypath::bench {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "collective/request.h"
+#include "collective/program/request.h"
 #include "driver/driver.h"
 
 namespace polypath::bench {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "collective/choose.h"
+#include "collective/choose/choose.h"
 #include "context/open.h"
 
 namespace polypath::bench {
@@ -54,9 +54,9 @@ CollectiveRequest collective_request(const Machine& machine, const CollectiveBen
                                      Bytes message);
 
 /// In the order of sizes and of algorithms. Two runs are not timed; verified means that every
-/// element of every rank is within its bound (collective/reference.h) after each of two more, and
-/// on a simulated machine no race and nothing leaked. Of a simulated message that has
-/// no room, a smaller one that goes the same way in the same pieces is.
+/// element of every rank is within its bound (collective/program/reference.h) after each of two
+/// more, and on a simulated machine no race and nothing leaked. Of a simulated message that has no
+/// room, a smaller one that goes the same way in the same pieces is.
 std::vector<CollectiveResult> measure_collectives(const OpenMachine& opened,
                                                   const CollectiveBench& bench,
                                                   const Progress& progress);

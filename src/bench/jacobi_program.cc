@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "bench/jacobi_kernels.h"
-#include "collective/collective_run.h"
-#include "collective/composer.h"
-#include "collective/tuning.h"
+#include "collective/choose/predicted_time.h"
+#include "collective/program/composer.h"
+#include "collective/program/tuning.h"
 #include "core/quietly.h"
 
 namespace polypath::bench {

@@ -9,12 +9,12 @@
 //   one after another   K(rows) + X               K(r): time of r rows, X: of the exchange
 //   overlapped          2·K(1) + max(K(rows - 2), X)
 //
-// The halos are planned together (collective/routes.h), over one path each or several.
+// The halos are planned together (collective/program/routes.h), over one path each or several.
 
 #include <memory>
 
 #include "bench/jacobi_solver.h"
-#include "collective/routes.h"
+#include "collective/program/routes.h"
 
 namespace polypath::bench {
 

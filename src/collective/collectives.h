@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "collective/nodes_collectives.h"
-#include "collective/rank_collectives.h"
+#include "collective/internode/nodes_collectives.h"
+#include "collective/rank/rank_collectives.h"
 
 namespace polypath {
 

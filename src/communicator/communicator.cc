@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "communicator/communicator_state.h"
-#include "communicator/control_block_sharing.h"
+#include "communicator/node/control_block_sharing.h"
 #include "communicator/watcher.h"
 #include "core/error.h"
 

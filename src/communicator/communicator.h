@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "communicator/bootstrap.h"
-#include "communicator/call_record.h"
-#include "communicator/control_block.h"
-#include "communicator/nodes.h"
+#include "communicator/bootstrap/bootstrap.h"
+#include "communicator/bootstrap/nodes.h"
+#include "communicator/node/call_record.h"
+#include "communicator/node/control_block.h"
 #include "core/error.h"
 #include "core/settings.h"
 #include "core/units.h"

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "communicator/bootstrap/ranks.h"
 #include "communicator/communicator_state.h"
-#include "communicator/ranks.h"
 
 namespace polypath {
 namespace {

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "communicator/deadline.h"
-#include "communicator/ranks.h"
+#include "communicator/bootstrap/deadline.h"
+#include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
 #include "core/process.h"
 

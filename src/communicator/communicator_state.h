@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "communicator/call_log.h"
 #include "communicator/communicator.h"
-#include "communicator/control_block_sharing.h"
+#include "communicator/node/call_log.h"
+#include "communicator/node/control_block_sharing.h"
 #include "communicator/watcher.h"
 
 namespace polypath {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "communicator/frames.h"
+#include "communicator/bootstrap/frames.h"
 #include "core/error.h"
 
 namespace polypath {

@@ -1,5 +1,5 @@
 #pragma once
-// Calibrations as JSON, for the ways in; docs/json.md describes the schema.
+// Calibrations as JSON, for the interfaces; docs/json.md describes the schema.
 
 #include <string>
 

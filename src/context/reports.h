@@ -1,6 +1,6 @@
 #pragma once
-// What is said of a machine, a plan or a timeline as JSON, for the ways in; docs/json.md describes
-// the schemas.
+// What is said of a machine, a plan or a timeline as JSON, for the interfaces; docs/json.md
+// describes the schemas.
 
 #include <string>
 #include <vector>

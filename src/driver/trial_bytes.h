@@ -1,5 +1,6 @@
 #pragma once
-// What is written to see whether bytes arrive: driver/cuda/peer_check.h, collective/rank_trial.h.
+// What is written to see whether bytes arrive: driver/cuda/peer_check.h,
+// collective/rank/rank_trial.h.
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "collective/call.h"
+#include "collective/program/call.h"
 #include "nccl/functions.h"
 
 namespace polypath::nccl {

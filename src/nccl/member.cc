@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "collective/mail.h"
+#include "collective/program/mail.h"
 #include "core/error.h"
 #include "core/quietly.h"
 

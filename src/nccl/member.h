@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collective/rank_collectives.h"
+#include "collective/rank/rank_collectives.h"
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/execute/events.h"

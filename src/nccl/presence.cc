@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "communicator/shared_folder.h"
+#include "communicator/bootstrap/shared_folder.h"
 #include "core/quietly.h"
 #include "core/user_folder.h"
 

@@ -2,8 +2,8 @@
 # over it, with and without the preload library where that is built. Its peer is that of the layer
 # "standin", which must be built as well.
 target_sources(test_chaos PRIVATE
-  standin/driver_api.cc standin/peer.cc chaos/chaotic_program.cc ways/preload/program_run.cc
-  ways/preload/program_difference.cc)
+  standin/driver_api.cc standin/peer.cc chaos/chaotic_program.cc api/preload/program_run.cc
+  api/preload/program_difference.cc)
 target_link_libraries(test_chaos PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
 if(TARGET polypath_preload)
   add_dependencies(test_chaos polypath_preload)

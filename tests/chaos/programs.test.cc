@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ways/preload/program_run.h"
+#include "api/preload/program_run.h"
 
 namespace polypath::test::programs_test {
 namespace {

@@ -9,9 +9,9 @@
 #include <csignal>
 #include <utility>
 
+#include "communicator/bootstrap/sockets.h"
 #include "communicator/communicator.h"
-#include "communicator/control_block_sharing.h"
-#include "communicator/sockets.h"
+#include "communicator/node/control_block_sharing.h"
 #include "communicator/together.h"
 
 namespace polypath::processes_test {

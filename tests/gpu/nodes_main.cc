@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "collective/nodes_collectives.h"
-#include "collective/reference.h"
+#include "collective/internode/nodes_collectives.h"
+#include "collective/program/reference.h"
 #include "context/open.h"
 
 namespace polypath::test {

@@ -17,9 +17,9 @@
 #include <span>
 #include <string_view>
 
-#include "collective/algorithm.h"
-#include "collective/rank_run.h"
-#include "collective/reference.h"
+#include "collective/algorithms/algorithm.h"
+#include "collective/program/reference.h"
+#include "collective/rank/rank_run.h"
 #include "context/open.h"
 #include "support/random.h"
 

@@ -18,8 +18,8 @@ SOURCES = Path(__file__).parent / "program"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--launch", default="plain", help="plain, preload, plugin; comma between")
-    parser.addoption("--preload-library", default=BUILD / "src/ways/preload/libpolypath_preload.so")
-    parser.addoption("--plugin-folder", default=BUILD / "src/ways/preload/ucx")
+    parser.addoption("--preload-library", default=BUILD / "src/api/preload/libpolypath_preload.so")
+    parser.addoption("--plugin-folder", default=BUILD / "src/api/preload/ucx")
 
 
 def launches(config: pytest.Config) -> list[Launch]:

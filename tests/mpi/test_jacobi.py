@@ -20,7 +20,7 @@ QUICK = ("--warm-up", "1", "--iterations", "2", "--rows", str(ROWS))
 def solver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The MPI program, compiled by Open MPI's own compiler command."""
     program = tmp_path_factory.mktemp("solver") / "polypath_mpi_bench"
-    sources = sorted((ROOT / "src/programs/mpi_bench").glob("*.c"))
+    sources = sorted((ROOT / "programs/mpi_bench").glob("*.c"))
     compiler = ENVIRONMENT / "bin" / "mpicc"
     subprocess.run([compiler, "-std=c11", "-O3", "-o", program, *sources, "-ldl"], check=True)
     return program

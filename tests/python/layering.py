@@ -12,8 +12,9 @@ USES = re.compile(r"^polypath_(?:layer|uses)\(([\w/]+)(?:\s+USES\s+([^)]*))?\)",
 # Programs that are shipped as source: each may use itself and nothing else of this project.
 STANDALONE = ("programs/mpi_bench",)
 PUBLIC_HEADER = "polypath.h"
+FOLDERS = ("src", "standin", "programs")
 # Where the public header is used: what stands before users, and what stands in for others.
-WITH_PUBLIC_HEADER = ("ways/", "standin")
+WITH_PUBLIC_HEADER = ("api/", "standin")
 # Implementations of the driver interface do not know one another.
 BACKENDS = ("driver/cuda", "driver/sim")
 
@@ -21,6 +22,8 @@ BACKENDS = ("driver/cuda", "driver/sim")
 ROOMS = {
     "engine": ("call", "load", "execute", "learn", "decide", "pageable", ""),
     "plan": ("", "single", "joint", "pieces"),
+    "communicator": ("bootstrap", "node", "", "transport"),
+    "collective": ("program", "algorithms", "division", "choose", "rank", "internode", ""),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -38,7 +41,7 @@ class Include:
     @property
     def source(self) -> str:
         """The file, from src on."""
-        return "/".join(self.file.parts[1:])
+        return self.file.as_posix().removeprefix("src/")
 
 
 def direct_uses(root: Path) -> dict[str, list[str]]:
@@ -69,8 +72,9 @@ def includes_of(root: Path, file: Path) -> Iterator[Include]:
 
 
 def source_files(root: Path) -> list[Path]:
-    """Return every C and C++ file below src."""
-    return sorted(path for path in (root / "src").rglob("*") if path.suffix in SUFFIXES)
+    """Return every C and C++ file that is no test."""
+    files = (path for folder in FOLDERS for path in (root / folder).rglob("*"))
+    return sorted(path for path in files if path.suffix in SUFFIXES)
 
 
 def backend_of(path: str) -> str:
@@ -108,7 +112,7 @@ def complaint(include: Include, folder: str, allowed: dict[str, set[str]]) -> st
         return "write the path from src, not a relative one"
     if include.target == PUBLIC_HEADER:
         may = folder.startswith(WITH_PUBLIC_HEADER)
-        return "" if may else "only a way in may use the public header"
+        return "" if may else "only an interface may use the public header"
     target = folder_of(include.target, allowed)
     if not target and "/" not in include.target:
         target = folder
@@ -125,10 +129,11 @@ def layering_problems(root: Path) -> list[str]:
     allowed = allowed_folders(root)
     problems = []
     for file in source_files(root):
-        inside = file.relative_to(root / "src").as_posix()
+        inside = file.relative_to(root).as_posix().removeprefix("src/")
         folder = folder_of(inside, allowed)
         if not folder:
-            problems.append(f"src/{inside}: '{inside.split('/')[0]}' is no known layer")
+            name = file.relative_to(root)
+            problems.append(f"{name}: '{inside.split('/')[0]}' is no known layer")
             continue
         for include in includes_of(root, file):
             if problem := complaint(include, folder, allowed):

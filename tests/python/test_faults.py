@@ -98,8 +98,8 @@ def test_all_faults_that_do_not_fit_are_named() -> None:
     [
         ("src/core/text.cc", "core"),
         ("src/driver/sim/memory.cc", "driver"),
-        ("src/ways/preload/session.cc", "preload"),
-        ("src/ways/python/buffer.cc", "python"),
+        ("src/api/preload/session.cc", "preload"),
+        ("src/api/python/buffer.cc", "python"),
         ("python/polypath/tensors.py", "python"),
     ],
 )

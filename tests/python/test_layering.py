@@ -16,8 +16,8 @@ polypath_layer(plan USES model)
 polypath_layer(driver USES model)
 polypath_layer(engine USES plan driver)
 polypath_layer(bench USES engine)
-polypath_uses(ways/c USES engine)
-polypath_uses(ways/python USES bench)
+polypath_uses(api/c USES engine)
+polypath_uses(api/python USES bench)
 """
 
 
@@ -50,13 +50,13 @@ def test_public_header_stands_alone() -> None:
         ("src/engine/a.cc", '#include "engine/a.h"'),
         ("src/engine/a.cc", "#include <vector>"),
         ("src/machine/read.json.cc", "#include <nlohmann/json.hpp>"),
-        ("src/ways/c/a.cc", '#include "polypath.h"'),
+        ("src/api/c/a.cc", '#include "polypath.h"'),
         ("src/driver/sim/a.cc", '#include "driver/sim/clock.h"'),
         ("src/engine/a.cc", '#include "engine/call/a.h"'),
         ("src/engine/learn/a.cc", '#include "engine/execute/a.h"'),
         ("src/plan/joint/a.h", '#include "plan/plan.h"'),
         ("src/core/a.cc", '// #include "engine/a.h"'),
-        ("src/programs/mpi_bench/a.c", '#include "pattern.h"'),
+        ("programs/mpi_bench/a.c", '#include "pattern.h"'),
     ],
 )
 def test_good_include_passes(tree: Path, file: str, line: str) -> None:
@@ -71,23 +71,23 @@ def test_good_include_passes(tree: Path, file: str, line: str) -> None:
         ("src/core/a.h", '#include "machine/machine.h"', "core may not use machine"),
         ("src/model/a.cc", '#include "driver/driver.h"', "model may not use driver"),
         ("src/model/deep/a.cc", '  #  include "plan/plan.h"', "model may not use plan"),
-        ("src/engine/a.cc", '#include "ways/c/handle.h"', "engine may not use ways/c"),
-        ("src/ways/c/a.cc", '#include "ways/python/module.h"', "ways/c may not use ways/python"),
+        ("src/engine/a.cc", '#include "api/c/handle.h"', "engine may not use api/c"),
+        ("src/api/c/a.cc", '#include "api/python/module.h"', "api/c may not use api/python"),
         ("src/plan/a.cc", '#include "../engine/engine.h"', "not a relative one"),
-        ("src/engine/a.cc", '#include "polypath.h"', "only a way in"),
+        ("src/engine/a.cc", '#include "polypath.h"', "only an interface"),
         ("src/machine/a.cc", "#include <nlohmann/json.hpp>", "only *.json.cc"),
         ("src/machine/a.h", "#include <nlohmann/json_fwd.hpp>", "only *.json.cc"),
         ("src/driver/sim/a.cc", '#include "driver/cuda/api.h"', "may not use driver/cuda"),
         ("src/helpers/a.cc", "#include <vector>", "no known layer"),
-        ("src/programs/mpi_bench/a.c", '#include "core/units.h"', "mpi_bench may not use core"),
-        ("src/programs/mpi_bench/a.c", '#include "polypath.h"', "only a way in"),
+        ("programs/mpi_bench/a.c", '#include "core/units.h"', "mpi_bench may not use core"),
+        ("programs/mpi_bench/a.c", '#include "polypath.h"', "only an interface"),
         ("src/bench/a.cc", '#include "programs/mpi_bench/a.h"', "may not use programs/mpi_bench"),
         ("src/driver/a.cc", '#include "plan/plan.h"', "driver may not use plan"),
         ("src/engine/call/a.h", '#include "engine/a.h"', "engine/call may not use engine/."),
         ("src/engine/load/a.h", '#include "engine/learn/a.h"', "may not use engine/learn"),
         ("src/engine/other/a.h", '#include "core/a.h"', "no known folder of engine"),
         ("src/plan/a.cc", '#include "plan/joint/a.h"', "plan/. may not use plan/joint"),
-        ("src/ways/c/a.cc", '#include "bench/measure.h"', "ways/c may not use bench"),
+        ("src/api/c/a.cc", '#include "bench/measure.h"', "api/c may not use bench"),
     ],
 )
 def test_bad_include_is_named(tree: Path, file: str, line: str, reason: str) -> None:

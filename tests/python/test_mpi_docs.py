@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_reason_that_is_explained_is_one_that_is_printed() -> None:
-    printed = (ROOT / "src/ways/preload/outcome.h").read_text(encoding="utf-8")
+    printed = (ROOT / "src/api/preload/outcome.h").read_text(encoding="utf-8")
     text = (ROOT / "docs/mpi.md").read_text(encoding="utf-8")
     table = text[text.index("| reason |") : text.index("| no table at all")]
 

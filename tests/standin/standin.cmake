@@ -2,7 +2,7 @@
 add_executable(standin_peer
   ${CMAKE_CURRENT_LIST_DIR}/peer_main.cc ${CMAKE_CURRENT_LIST_DIR}/peer_memory.cc
   ${CMAKE_CURRENT_LIST_DIR}/peer_process.cc ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc)
-target_include_directories(standin_peer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(standin_peer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_sources(test_standin PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc ${CMAKE_CURRENT_LIST_DIR}/peer.cc)
@@ -19,7 +19,7 @@ endforeach()
 if(POLYPATH_WITH_CUDA AND TARGET preload_driver_link AND NOT POLYPATH_SANITIZE)
   add_executable(example_own_stream ${PROJECT_SOURCE_DIR}/examples/own_stream.c)
   target_compile_options(example_own_stream PRIVATE -Wall -Wextra -Wpedantic)
-  target_include_directories(example_own_stream PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/ways/c/no_cuda)
+  target_include_directories(example_own_stream PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/api/c/no_cuda)
   target_link_libraries(example_own_stream PRIVATE polypath preload_driver_link)
   set_target_properties(example_own_stream PROPERTIES SKIP_BUILD_RPATH ON)
   add_dependencies(example_own_stream standin_cuda standin_nvml)

@@ -1,11 +1,11 @@
 #pragma once
-// What two ranks of one machine share to open memory to each other (collective/open_memory.h).
+// What two ranks of one machine share to open memory to each other (collective/rank/open_memory.h).
 
 #include <array>
 #include <vector>
 
-#include "communicator/notices.h"
-#include "communicator/offers.h"
+#include "communicator/node/notices.h"
+#include "communicator/node/offers.h"
 
 namespace polypath::test {
 

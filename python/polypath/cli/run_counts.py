@@ -1,4 +1,4 @@
-"""Counts of processes that have not reported at their end: src/ways/preload/shared_counts.h.
+"""Counts of processes that have not reported at their end: src/api/preload/shared_counts.h.
 
 They lie in memory of this process, which the others find by its number, and which goes with it.
 """

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "collective/reference.h"
+#include "collective/program/reference.h"
 #include "core/quietly.h"
 
 namespace polypath::test {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "collective/request.h"
+#include "collective/program/request.h"
 #include "driver/driver.h"
 
 namespace polypath::test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collective/rank_run.h"
+#include "collective/rank/rank_run.h"
 #include "collective/support/rank_buffers.h"
 #include "driver/sim/sim_driver.h"
 

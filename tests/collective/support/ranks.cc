@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collective/tuning.h"
+#include "collective/program/tuning.h"
 
 namespace polypath::test {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "collective/algorithm.h"
-#include "collective/collective_run.h"
-#include "collective/routes.h"
+#include "collective/algorithms/algorithm.h"
+#include "collective/program/routes.h"
+#include "collective/rank/collective_run.h"
 #include "collective/support/rank_buffers.h"
 #include "driver/sim/sim_driver.h"
 #include "support/random.h"

@@ -1,0 +1,94 @@
+#include "api/preload/real_driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+
+#include "api/preload/shared_counts.h"
+
+namespace polypath::preload {
+namespace {
+
+// What stands for a function that is not there: an error, never a null call.
+template <class Function>
+struct Unavailable;
+template <class... Parameters>
+struct Unavailable<Result (*)(Parameters...)> {
+  static Result call(Parameters...) { return cuda::kNotSupported; }
+  static Result too_early(Parameters...) { return cuda::kNotInitialized; }
+};
+
+template <class Function>
+void set_too_early(Function& function) {
+  function = &Unavailable<Function>::too_early;
+}
+
+template <class Function>
+void find(void* driver, const char* symbol, Function& function) {
+  void* found = system_lookup()(driver, symbol);
+  function = found == nullptr ? &Unavailable<Function>::call : reinterpret_cast<Function>(found);
+}
+
+RealFunctions none() {
+  RealFunctions functions;
+#define POLYPATH_NONE(symbol, name, since, own_stream, parameters, ...) \
+  set_too_early(functions.symbol);
+  POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_NONE)
+#undef POLYPATH_NONE
+  return functions;
+}
+
+// RTLD_NEXT would look behind this library only, where a program that opened libcuda at run time
+// has none.
+void* driver_library() {
+  static std::atomic<void*> library{nullptr};
+  void* opened = library.load(std::memory_order_acquire);
+  if (opened != nullptr) return opened;
+  opened = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+  library.store(opened, std::memory_order_release);
+  return opened;
+}
+
+RealFunctions driver_functions;
+std::atomic<bool> is_found{false};
+pthread_once_t finding = PTHREAD_ONCE_INIT;
+
+void find_all() {
+  void* driver = driver_library();
+#define POLYPATH_FIND(symbol, name, since, own_stream, parameters, ...) \
+  find(driver, #symbol, driver_functions.symbol); /* NOLINT(bugprone-macro-parentheses) */
+  POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_FIND)
+#undef POLYPATH_FIND
+  SharedCounts::of_process().note_driver();
+  is_found.store(true, std::memory_order_release);
+}
+
+}  // namespace
+
+const RealFunctions& real() {
+  if (is_found.load(std::memory_order_acquire)) return driver_functions;
+  if (driver_library() == nullptr) {
+    static const RealFunctions too_early = none();
+    return too_early;
+  }
+  pthread_once(&finding, find_all);
+  return driver_functions;
+}
+
+void* real_symbol(const char* name) {
+  void* driver = driver_library();
+  return driver == nullptr ? nullptr : system_lookup()(driver, name);
+}
+
+bool is_pageable(Address address) {
+  using Ask = Result (*)(unsigned, int*, void**, DevicePointer);
+  static const auto ask = reinterpret_cast<Ask>(real_symbol("cuPointerGetAttributes"));
+  int which = cuda::kPointerMemoryType;
+  unsigned type = 0;
+  void* answer = &type;
+  return ask != nullptr && ask(1, &which, &answer, address.value) == cuda::kSuccess && type == 0;
+}
+
+}  // namespace polypath::preload

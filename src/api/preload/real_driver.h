@@ -1,0 +1,26 @@
+#pragma once
+// The functions of the real driver, whatever stands before it in this process.
+
+#include "api/preload/driver_functions.h"
+#include "driver/driver.h"
+
+namespace polypath::preload {
+
+/// The real functions, looked up when first asked for. Before libcuda is in the process, and for
+/// functions that it does not have, the entries return an error. Safe from any thread and before
+/// any constructor has run.
+const RealFunctions& real();
+
+using Lookup = void* (*)(void* library, const char* name);
+
+/// The system's own dlsym. Where it is called from matters to it for RTLD_NEXT and RTLD_DEFAULT.
+Lookup system_lookup();
+
+/// What `name` is in the real driver; null if it has no such function or is not in the process.
+void* real_symbol(const char* name);
+
+/// True of memory that the driver does not know. Asks without what the planner's driver needs,
+/// which is looked up in the background.
+bool is_pageable(Address address);
+
+}  // namespace polypath::preload

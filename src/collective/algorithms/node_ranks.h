@@ -1,0 +1,82 @@
+#pragma once
+// The ranks of several nodes, and what the parts of the algorithm `nodes` have in common
+// (nodes.cc). Internal to src/collective.
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "collective/algorithms/algorithm.h"
+#include "collective/algorithms/fold.h"
+
+namespace polypath {
+
+/// Ranks by node, in their order; the nodes in that of their first ranks.
+std::vector<std::vector<int>> ranks_by_node(const Machine& machine,
+                                            const CollectiveRequest& request);
+/// True if there are several nodes, with as many ranks each.
+bool nodes_are_alike(const Machine& machine, const CollectiveRequest& request);
+
+void compose_all_gather_of_nodes(Composer& composer);
+void compose_broadcast_of_nodes(Composer& composer);
+
+/// What composers of stages within nodes and between them have in common.
+class NodeStages {
+ public:
+  explicit NodeStages(Composer& composer)
+      : composer_(composer),
+        ranks_(ranks_by_node(composer.machine(), composer.request())),
+        nodes_(static_cast<int>(ranks_.size())),
+        local_(static_cast<int>(ranks_.front().size())) {}
+
+ protected:
+  [[nodiscard]] int rank(int node, int local) const {
+    return ranks_[static_cast<std::size_t>(node % nodes_)][static_cast<std::size_t>(local)];
+  }
+  [[nodiscard]] bool in_place() const { return composer_.request().in_place; }
+  // As of `flat`: a rank's own values are in its output before others arrive.
+  [[nodiscard]] bool keeps_own() const { return in_place() || composer_.tuning().private_memory; }
+
+  // Ranks of one node send `part` of their inputs to rank `local` of it, which reduces them in
+  // their order: in `result`, if there is one, else wherever it finds room. What is to be sent is
+  // added to `messages`; what is to be reduced then comes back.
+  std::vector<Operand> collect(int node, int local, const Part& part, std::optional<Slice> result,
+                               std::vector<Message>& messages) {
+    std::vector<Operand> operands;
+    const int to = rank(node, local);
+    bool in_result = result && !keeps_own();
+    for (int other = 0; other < local_; ++other) {
+      const int from = rank(node, other);
+      if (from == to) {
+        const bool kept = result && keeps_own();
+        operands.push_back({kept ? *result : composer_.input(to, part.offset), kept});
+        continue;
+      }
+      const Slice at = in_result ? *result : composer_.slot(from, to, part.bytes);
+      in_result = false;
+      messages.push_back({composer_.input(from, part.offset), at, part.bytes});
+      operands.push_back({at, true});
+    }
+    return operands;
+  }
+
+  // By node, where its sum is that a rank has been sent; all may change.
+  using Sums = std::map<int, Slice>;
+  // Of one of them for each rank, that of rank `local` of a node.
+  Sums& sums_of(std::vector<Sums>& sums, int node, int local) const {
+    return sums[static_cast<std::size_t>(rank(node, local))];
+  }
+  // In the order of the nodes, in `result`, which is one of them.
+  void add_up(const Sums& sums, Bytes bytes, Slice result) const {
+    std::vector<Operand> operands;
+    for (const auto& [node, at] : sums) operands.push_back({at, true});
+    fold(composer_, operands, bytes, result);
+  }
+
+  Composer& composer_;
+  std::vector<std::vector<int>> ranks_;
+  int nodes_;
+  int local_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,64 @@
+// Each rank sends every other one its values of that one's part, reduces those of its own, and
+// sends the result to all. One kernel per GPU does it; two where lines are faster and a mailbox
+// does not hold the lines of both.
+//
+// Of a message of S bytes each of n ranks sends 2(n−1)/n·S, where the one kernel of `oneshot` sends
+// (n−1)·S: less for more than two, for twice the latency. Parts are ⌈E/n⌉ elements, the last ones
+// fewer.
+
+#include <algorithm>
+
+#include "collective/algorithms/algorithm.h"
+#include "collective/program/mail.h"
+
+namespace polypath {
+namespace {
+
+Bytes largest_part(const CollectiveRequest& request) {
+  const auto ranks = static_cast<std::uint64_t>(request.size());
+  return request.element() * ((request.elements + ranks - 1) / ranks);
+}
+
+void compose_twoshot(Composer& composer) {
+  const CollectiveRequest& request = composer.request();
+  const Bytes part = largest_part(request), all = request.part();
+  const auto input = [&](int rank) { return composer.input(rank); };
+  const auto output = [&](int rank) { return composer.output(rank); };
+  const bool in_parcels = mail_way(composer.machine(), request.ranks, part) == MailWay::parcels;
+  if (in_parcels || can_share_in_lines(composer.ranks(), part)) {
+    const Mail shared{
+        .use = MailUse::reduce_and_share, .message = part, .stride = part, .end = all};
+    return composer.exchange(shared, input, output);
+  }
+  const auto own = [&](int rank) {
+    return composer.output(rank, std::min(part * static_cast<std::uint64_t>(rank), all));
+  };
+  const Mail values{.use = MailUse::reduce, .message = part, .stride = part, .end = all};
+  composer.exchange(values, input, own);
+  const Mail results{
+      .use = MailUse::store, .message = part, .stride = part, .end = all, .same_for_all = true};
+  composer.exchange(results, own, output);
+}
+
+// What goes between two ranks goes as values and as results; among more most_mailed() says more
+// than either.
+bool can_twoshot(const Machine& machine, const CollectiveRequest& request) {
+  const Bytes part = largest_part(request);
+  return can_mail(machine, request.ranks, request.size() > 2 ? part : part + part);
+}
+
+}  // namespace
+
+Algorithm twoshot() {
+  return {
+      .name = "twoshot",
+      .sentence = "a kernel per GPU reduces its part of what all send, and it or another sends it",
+      .order = kRankOrder,
+      .collectives = {Collective::all_reduce},
+      .compose = compose_twoshot,
+      .can = can_twoshot,
+      .why_not = "messages that its mailboxes hold, and NVLink between all ranks, are needed",
+      .is_kernel = true};
+}
+
+}  // namespace polypath

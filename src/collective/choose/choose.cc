@@ -1,0 +1,428 @@
+#include "collective/choose/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "collective/choose/predicted_time.h"
+#include "collective/program/mail.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "model/program_bound.h"
+
+namespace polypath {
+namespace {
+
+// Pieces are halved so often in vain before it is left: the next one may be the first to overlap.
+constexpr int kMostInVain = 2;
+
+// Of longer messages so many pieces are played for each rank, and so many fewer: enough for all
+// steps of a pipeline to be under way, and with several paths for what a host's cache takes in at
+// first.
+constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
+
+// Once so many nodes have been played, what is known has to do.
+constexpr std::size_t kMostPlayed = 10'000;
+
+// Several paths are tried where one takes so many times as long as the GPUs' links together need,
+// and of so many algorithms.
+constexpr double kLeastHope = 1.15;
+constexpr std::size_t kMostJoint = 2;
+// Smaller pieces and the other executor do not make up for more, and for less nothing is played.
+constexpr double kClearLoss = 1.02;
+// Nor over one path for so much more, if the message is so long that its first pieces do not count.
+constexpr double kClearLossOfLong = 1.25;
+
+// One engine makes all copies of a GPU to others: they leave by one port.
+bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
+  const auto hop = machine.find_hop(ranks[0], ranks[1]);
+  return hop && std::ranges::any_of(machine.hop(*hop).uses, [&](const Use& use) {
+           return machine.resource(use.resource).copies_at_once == 1;
+         });
+}
+
+// Over NVLink, where that was measured, with blocks of 16 to 256 MiB. Those of a few MiB are taken
+// to be worth the waits for turns, smaller ones not.
+bool take_turns(const Machine& machine, const CollectiveRequest& request) {
+  constexpr Bytes kSmallestBlock = 4_MiB;
+  const Bytes blocks = kSmallestBlock * static_cast<std::uint64_t>(request.size());
+  return request.size() > 2 && message_bytes(request) >= blocks &&
+         share_a_port(machine, request.ranks) && can_mail(machine, request.ranks, {});
+}
+
+// What programs of copies must gain over one of kernels alone among ranks that are processes.
+// Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
+// (results/h100x2/copies_among_ranks.json). Among four that share ports copies in turn take as
+// long, beside what each turn costs (results/h100x4/copies_in_turn.json), rings 1.13 to 1.39 times
+// (collectives_ring.json), and kernels 1.09 at most from 8 MiB to 1 GiB (collectives_chosen.json).
+double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks, bool in_turn) {
+  if (ranks.size() <= 2 || !share_a_port(machine, ranks)) return 0.1;
+  return in_turn ? 0 : 0.5;
+}
+
+// What copies in turn take beside their prediction: GPUs do not go on to their next receivers at
+// the same moment, and until they all have, two send to one. 50 to 67 us for three turns of four
+// GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json). Smaller blocks have not
+// been measured and are taken to need half as long again.
+Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) {
+  constexpr Seconds kPerTurn = 20_us;
+  const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);
+  const Seconds block = message_bytes(request) / machine.hop(hop).bandwidth;
+  const Seconds turn = std::min(kPerTurn, block * (0.5 / request.size()));
+  return turn * (request.size() - 1);
+}
+
+std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
+                                         const CollectiveOptions& options) {
+  std::vector<const Algorithm*> found;
+  for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
+  if (!found.empty()) return found;
+  for (const Algorithm& each : algorithms())
+    if (each.does(machine, request) && (each.is_kernel ? options.kernels : options.copies) &&
+        (options.any_order || each.keeps_order(machine, request)))
+      found.push_back(&each);
+  if (!found.empty()) return found;
+  fail(ErrorCode::unsupported, fmt::format("{} cannot be planned", name_of(request.collective)),
+       "no algorithm that may be used does it on this machine", "Allow others.");
+}
+
+// Between nodes all paths share the adapters.
+std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
+  if (paths == PathChoice::any && machine.nodes() > 1) return {false};
+  if (paths == PathChoice::any) return {false, true};
+  return {paths == PathChoice::several};
+}
+
+// A base beyond the ranks is the same as their number.
+std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest& request) {
+  std::vector<int> radices = algorithm.radices;
+  std::erase_if(radices, [&](int radix) { return radix > request.size(); });
+  return radices;
+}
+
+bool are_divided(const CollectiveOptions& options) {
+  return options.divided || options.private_memory;
+}
+
+double times_of(const CollectiveRequest& request, const CollectiveRequest& part) {
+  return message_bytes(request).real() / message_bytes(part).real();
+}
+
+// Algorithms divide messages among the ranks before they cut them into pieces.
+Bytes round_of(const CollectiveRequest& request, const Tuning& tuning) {
+  return tuning.piece * static_cast<std::uint64_t>(request.size());
+}
+
+// A part of a number, but 0 of 0 only.
+std::uint64_t part_of_number(std::uint64_t number, double part) {
+  const auto less = static_cast<std::uint64_t>(static_cast<double>(number) * part);
+  return number == 0 ? 0 : std::max<std::uint64_t>(less, 1);
+}
+
+// Of all_to_all_v blocks may be many times a few elements: then each has fewer of them.
+CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuning,
+                            std::uint64_t rounds) {
+  constexpr std::uint64_t kMany = 1 << 20;
+  const double part = (round_of(request, tuning) * rounds).real() / message_bytes(request).real();
+  CollectiveRequest smaller = request;
+  if (request.counts.empty() || request.elements >= kMany)
+    smaller.elements = part_of_number(request.elements, part);
+  else
+    for (std::uint64_t& count : smaller.counts) count = part_of_number(count, part);
+  return smaller;
+}
+
+// Every one more does as much again.
+CollectiveRequest of_one_round(const CollectiveRequest& request, const Tuning& tuning) {
+  return round_of(request, tuning) * 2 < message_bytes(request) ? of_rounds(request, tuning, 1)
+                                                                : request;
+}
+
+std::vector<Executor> executors_of(const CollectiveOptions& options) {
+  if (options.executor == Executor::native)
+    fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
+         "it is a program of many", "Choose stream or graph.");
+  if (options.executor) return {*options.executor};
+  return {Executor::stream, Executor::graph};
+}
+
+std::string in_words(const CollectiveDraft& draft) {
+  return fmt::format("pieces of {}, {}, {}", describe_bytes(draft.tuning.piece),
+                     draft.tuning.several_paths ? "several paths" : "one path",
+                     draft.executor == Executor::graph ? "a graph" : "streams");
+}
+
+void explain(std::vector<AlgorithmDecision>& decisions) {
+  decisions.front().chosen = true;
+  const Seconds best = decisions.front().draft.predicted;
+  for (AlgorithmDecision& each : decisions) {
+    if (each.draft.predicted == Seconds::infinity()) {
+      each.reason = "cannot be done by ranks of their own: memory out of reach, or too many flags";
+      continue;
+    }
+    const double factor = each.draft.predicted / best;
+    if (each.chosen) each.reason = fmt::format("is over first: {}", in_words(each.draft));
+    else if (each.at_least)
+      each.reason =
+          fmt::format("takes at least {:.2f} times as long, by what its links carry", factor);
+    else
+      each.reason =
+          fmt::format("takes {:.2f} times as long at its best: {}", factor, in_words(each.draft));
+  }
+}
+
+}  // namespace
+
+CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& settings)
+    : machine_(machine),
+      settings_(with_collective_slots(settings, machine)),
+      rates_(machine_),
+      routes_(machine_, settings_) {}
+
+Seconds CollectivePlanner::Entry::least() const {
+  return std::ranges::min(candidates, {}, &Candidate::least).least;
+}
+
+Seconds CollectivePlanner::Entry::least_by_any_way() const {
+  return std::ranges::min(candidates, {}, &Candidate::least_by_any_way).least_by_any_way;
+}
+
+// Who keeps its memory private is a rank of its own. What needs too many flags, or memory that is
+// out of reach, is out of the question.
+Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
+                                const Program& program, bool divided) {
+  played_ += program.nodes().size();
+  if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
+  if (!stays_within_reach(machine_, program)) return Seconds::infinity();
+  try {
+    const auto parts = project(machine_, program, request.ranks, kFlagsPerPair,
+                               entry_awaits_of(executor, request.collective));
+    return predicted_time(machine_, rates_, parts, request.ranks, executor);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return Seconds::infinity();
+  }
+}
+
+CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
+                                                    const Tuning& tuning) {
+  const std::uint64_t played = tuning.several_paths ? kPlayedSeveral : kPlayed;
+  Sample sample{request, request};
+  if (message_bytes(request) <= round_of(request, tuning) * (played + 1)) return sample;
+  sample.smaller = of_rounds(request, tuning, played - kFewer);
+  sample.larger = of_rounds(request, tuning, played);
+  const double larger = message_bytes(sample.larger).real();
+  sample.beyond =
+      (message_bytes(request).real() - larger) / (larger - message_bytes(sample.smaller).real());
+  return sample;
+}
+
+bool CollectivePlanner::has_played_enough() const { return played_ - played_before_ > kMostPlayed; }
+
+const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
+                                              const CollectiveRequest& request) {
+  const std::tuple key{draft.algorithm, draft.tuning, message_bytes(request).value};
+  const auto known = programs_.find(key);
+  if (known != programs_.end()) return known->second;
+  return programs_.emplace(key, build(*draft.algorithm, machine_, request, draft.tuning, &routes_))
+      .first->second;
+}
+
+Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
+                                   const CollectiveOptions& options) {
+  const auto time_of = [&](const CollectiveRequest& of) {
+    return play(of, draft.executor, program_for(draft, of), are_divided(options));
+  };
+  const Sample sample = CollectivePlanner::sample(request, draft.tuning);
+  const Seconds larger = time_of(sample.larger);
+  if (sample.beyond == 0 || larger == Seconds::infinity()) return larger;
+  if (draft.tuning.several_paths) return larger * times_of(request, sample.larger);
+  return larger + (larger - time_of(sample.smaller)) * sample.beyond;
+}
+
+// By one executor; the other one is tried with what is best for that. What takes longer than
+// `give_up` is left at once, and smaller pieces are not tried where what is there already is near
+// `least`. Messages that are played for longer ones may take as long as their calls, whatever their
+// size: hence no less than `least`.
+CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
+                                              const CollectiveRequest& request,
+                                              const CollectiveOptions& options, Seconds least,
+                                              Seconds give_up) {
+  const std::vector<Executor> executors = executors_of(options);
+  draft.executor = executors.back();
+  CollectiveDraft best = draft;
+  best.predicted = Seconds::infinity();
+  const int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
+  for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
+    draft.predicted = std::max(predict(draft, request, options), least);
+    in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
+    if (in_vain == 0) best = draft;
+    if (draft.predicted > give_up || has_played_enough()) return best;
+    if (best.predicted < least * kClearLoss) break;
+    if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
+  }
+  draft = best;
+  draft.executor = executors.front();
+  if (executors.size() > 1) draft.predicted = std::max(predict(draft, request, options), least);
+  return draft.predicted < best.predicted ? draft : best;
+}
+
+CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& algorithm, int radix,
+                                                             const CollectiveRequest& request,
+                                                             const CollectiveOptions& options) {
+  CollectiveDraft draft;
+  draft.algorithm = &algorithm;
+  draft.tuning.private_memory = options.private_memory;
+  draft.tuning.radix = radix;
+  draft.tuning.multiprocessors = options.multiprocessors;
+  draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
+  draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
+  const CollectiveRequest built = of_one_round(request, draft.tuning);
+  const Program program = build(algorithm, machine_, built, draft.tuning, &routes_);
+  const double times = times_of(request, built);
+  if (are_divided(options) && !stays_within_reach(machine_, program))
+    return {draft, Seconds::infinity(), Seconds::infinity()};
+  return {draft, least_time(machine_, program, times),
+          least_time_by_any_way(machine_, program, times)};
+}
+
+// Of one that cannot be faster than `to_beat` nothing is played.
+AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>& candidates,
+                                                   const CollectiveRequest& request,
+                                                   const CollectiveOptions& options,
+                                                   Seconds to_beat) {
+  AlgorithmDecision decision{.draft = candidates.front().draft, .at_least = true, .reason = {}};
+  decision.draft.predicted = candidates.front().least;
+  for (const Candidate& each : candidates) {
+    if (decision.at_least)
+      decision.draft.predicted = std::min(decision.draft.predicted, each.least);
+    const bool any_known = to_beat < Seconds::infinity();
+    if (each.least * kClearLoss >= to_beat || (any_known && has_played_enough())) continue;
+    const bool is_long = sample(request, each.draft.tuning).beyond > 0;
+    const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
+    const CollectiveDraft draft = best_piece(each.draft, request, options, each.least, give_up);
+    if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
+    decision.draft = draft;
+    decision.at_least = false;
+    to_beat = std::min(to_beat, draft.predicted);
+  }
+  return decision;
+}
+
+// The pieces and the radix are those that are best over one path: where several paths lose clearly
+// then, to that or to the best of all, nothing else is tried.
+void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
+                                          const std::vector<Candidate>& candidates,
+                                          const CollectiveRequest& request,
+                                          const CollectiveOptions& options, Seconds to_beat) {
+  for (const Candidate& each : candidates) {
+    CollectiveDraft draft = each.draft;
+    Seconds give_up = to_beat * kClearLoss;
+    draft.tuning.several_paths = true;
+    draft.tuning.in_turn = false;
+    draft.tuning.by_joint_plan = options.paths == PathChoice::several;
+    if (!decision.at_least) {
+      if (draft.tuning.radix != decision.draft.tuning.radix) continue;
+      draft.tuning.piece = decision.draft.tuning.piece;
+      give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
+    }
+    draft = best_piece(draft, request, options, each.least_by_any_way, give_up);
+    if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
+    decision.draft = draft;
+    decision.at_least = false;
+  }
+}
+
+CollectivePlan CollectivePlanner::choose(const CollectiveRequest& request,
+                                         const CollectiveOptions& options) {
+  check(machine_, request);
+  return {.request = request, .decisions = decisions_of(request, options), .program = nullptr};
+}
+
+CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
+                                       const CollectiveOptions& options) {
+  CollectivePlan plan = choose(request, options);
+  const CollectiveDraft& chosen = plan.chosen();
+  plan.program = std::make_shared<const CollectiveProgram>(
+      build(*chosen.algorithm, machine_, request, chosen.tuning, &routes_), chosen.executor);
+  return plan;
+}
+
+// The fastest first, which was played. What was not played for the little that it could gain counts
+// as much.
+void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) {
+  for (Entry& each : entries)
+    if (each.decision.at_least)
+      each.decision.draft.predicted = std::max(each.decision.draft.predicted, each.to_beat(best));
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
+  const auto first =
+      std::ranges::find_if_not(entries, [](const Entry& each) { return each.decision.at_least; });
+  if (first != entries.end()) std::rotate(entries.begin(), first, first + 1);
+}
+
+// The fastest first. A joint plan of messages over several paths takes longer than all else here:
+// it is made for the few that are best over one path, and where that is far from what the GPUs'
+// links together allow.
+std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveRequest& request,
+                                                               const CollectiveOptions& options) {
+  played_before_ = played_;
+  programs_.clear();
+  std::vector<Entry> entries = entries_of(request, options);
+  Seconds best = Seconds::infinity();
+  const bool one_path = !path_choices(machine_, options.paths).front();
+  for (Entry& each : entries) {
+    if (one_path)
+      each.decision = over_one_path(each.candidates, request, options, each.to_beat(best));
+    if (!each.decision.at_least) best = std::min(best, each.counted());
+  }
+  const auto sort = [&] { sort_by_time(entries, best); };
+  sort();
+  if (path_choices(machine_, options.paths).back()) {
+    std::size_t tried = 0;
+    for (Entry& each : entries) {
+      const bool hopeful = each.counted(each.least_by_any_way()) * kLeastHope < best;
+      const bool is_kernel = each.decision.draft.algorithm->is_kernel;
+      // Over several paths they would not go in turn, and copies at once hold each other up.
+      const bool in_turn = each.candidates.front().draft.tuning.in_turn;
+      const bool in_vain = !hopeful || is_kernel || in_turn || tried == kMostJoint;
+      if (one_path && (in_vain || has_played_enough())) continue;
+      ++tried;
+      try_several_paths(each.decision, each.candidates, request, options, each.to_beat(best));
+      best = std::min(best, each.counted());
+    }
+    sort();
+  }
+  programs_.clear();
+  std::vector<AlgorithmDecision> decisions;
+  for (Entry& each : entries) decisions.push_back(std::move(each.decision));
+  explain(decisions);
+  return decisions;
+}
+
+// Kernels first, which are played at once, then those that the links allow most.
+std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
+    const CollectiveRequest& request, const CollectiveOptions& options) {
+  const bool turns = take_turns(machine_, request);
+  std::vector<Entry> entries;
+  for (const Algorithm* algorithm : candidates(machine_, request, options)) {
+    Entry entry;
+    if (are_divided(options) && !algorithm->is_kernel)
+      entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
+    if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
+    for (const int radix : radices_of(*algorithm, request))
+      entry.candidates.push_back(candidate_of(*algorithm, radix, request, options));
+    if (entry.candidates.empty()) continue;
+    entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
+    entries.push_back(std::move(entry));
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
+    if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
+    return a.least() < b.least();
+  });
+  return entries;
+}
+
+}  // namespace polypath

@@ -1,0 +1,167 @@
+#pragma once
+// Which algorithm, with which tuning, by which executor: whatever the timeline says is over first.
+//
+// For each algorithm pieces are halved from the largest that a slot holds as long as that gains,
+// each with messages over one path and over several, by streams and as a graph. The prediction is
+// that of model/timeline.h, with every call, wait and reduction in it.
+//
+// Choosing takes as long for large messages as for small ones, by four means. Pieces repeat: once
+// the first are under way, each one more takes as long as the one before. So with pieces of p bytes
+// two smaller messages of s and S bytes are played, of so many pieces each, and
+//
+//   T(N) = T(S) + (N - S)/(S - s)·(T(S) - T(s))
+//
+// What cannot win is not played: the algorithms are taken in the order of the least time that the
+// machine's resources leave them (model/program_bound.h), kernels first. And how messages are
+// divided among paths is a share program's answer (Routes), which only the play of the whole
+// judges. And after 10 000 nodes nothing else is tried: of 420 requests (fourteen machines, five
+// collectives, 1 MiB to 1 GiB) three get another plan by that, which is predicted to take 0.6 %
+// longer at most (results/planning.json).
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "collective/algorithms/algorithm.h"
+#include "collective/division/projection.h"
+#include "collective/program/collective_program.h"
+#include "collective/program/routes.h"
+
+namespace polypath {
+
+/// Whether messages may be split over paths. Several: as joint plans divide them, which takes up to
+/// a second to plan.
+enum class PathChoice { any, one, several };
+
+/// What the caller wants.
+struct CollectiveOptions {
+  std::optional<Executor> executor = std::nullopt;  ///< stream or graph; none: whichever is best
+  PathChoice paths = PathChoice::any;
+  std::vector<std::string> algorithms = {};  ///< that may be used; empty: all
+  bool private_memory = false;               ///< as in Tuning
+  bool divided = false;  ///< among ranks of their own; they are, too, if memory is private
+  /// Algorithms that reduce in another order than the fixed one may be chosen: sums and products of
+  /// floating-point numbers then have bits that depend on the size and the machine. Those that are
+  /// named may always be.
+  bool any_order = false;
+  bool kernels = true;  ///< those that are all kernel may be used
+  bool copies = true;   ///< those that are not may be
+  /// How long a rank waits for the others to come, where all have to open their memory; none: for a
+  /// quarter of what the call takes, and as long as its own GPU has work left.
+  std::optional<Seconds> patience = std::nullopt;
+  unsigned multiprocessors = 0;  ///< of kernels, as Tuning has them
+  /// Longer calls of ranks are made in rounds of so much (rounds.h).
+  Bytes at_once = 2_GiB;
+};
+
+/// How ranks of their own await each other in programs of such calls.
+inline EntryAwaits entry_awaits_of(Executor executor, Collective collective) {
+  const bool at_first = executor == Executor::graph && reduces(collective);
+  return at_first ? EntryAwaits::at_first : EntryAwaits::where_needed;
+}
+
+/// The best that an algorithm can do.
+struct CollectiveDraft {
+  const Algorithm* algorithm = nullptr;
+  Tuning tuning;
+  Executor executor = Executor::stream;
+  Seconds predicted;
+};
+
+/// What was chosen about one algorithm, and why.
+struct AlgorithmDecision {
+  CollectiveDraft draft;
+  bool chosen = false;
+  bool at_least = false;  ///< `predicted` is a least time: it could not win, and was not played
+  std::string reason;
+};
+
+/// A choice: the algorithms that do the collective, the fastest first.
+struct CollectivePlan {
+  CollectiveRequest request;
+  std::vector<AlgorithmDecision> decisions;
+  std::shared_ptr<const CollectiveProgram> program;  ///< of the first; none of a bare choice
+
+  [[nodiscard]] const CollectiveDraft& chosen() const { return decisions.front().draft; }
+};
+
+/// Plans collectives on one machine. Not thread-safe.
+class CollectivePlanner {
+ public:
+  /// Error (invalid_setting) as of Planner.
+  CollectivePlanner(const Machine& machine, const Settings& settings);
+
+  /// Errors (invalid_argument): as check(); algorithms that are unknown or do not do it.
+  [[nodiscard]] CollectivePlan plan(const CollectiveRequest& request,
+                                    const CollectiveOptions& options = {});
+  /// The same without the program, which of a large message is long.
+  [[nodiscard]] CollectivePlan choose(const CollectiveRequest& request,
+                                      const CollectiveOptions& options = {});
+  /// Nodes of programs that were played for the choices made so far.
+  [[nodiscard]] std::size_t played() const { return played_; }
+
+ private:
+  /// What an algorithm may do, and the least time that it takes over one path, and over several.
+  struct Candidate {
+    CollectiveDraft draft;
+    Seconds least, least_by_any_way;
+  };
+  /// An algorithm on its way to a decision.
+  struct Entry {
+    std::vector<Candidate> candidates;  ///< by radix, at least one
+    double weight = 1;                  ///< its times count so much,
+    Seconds more;                       ///< with what they do not have
+    AlgorithmDecision decision;
+
+    [[nodiscard]] Seconds counted() const { return counted(decision.draft.predicted); }
+    [[nodiscard]] Seconds counted(Seconds time) const { return (time + more) * weight; }
+    /// The time that counts as much as `best`.
+    [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
+    [[nodiscard]] Seconds least() const;
+    [[nodiscard]] Seconds least_by_any_way() const;
+  };
+  /// A request and what stands for it: two smaller ones, or itself alone.
+  struct Sample {
+    CollectiveRequest smaller, larger;
+    double beyond = 0;  ///< (N - S)/(S - s); 0: `larger` is the request itself
+  };
+
+  [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
+                                                            const CollectiveOptions& options);
+  static void sort_by_time(std::vector<Entry>& entries, Seconds best);
+  [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
+                                              const CollectiveOptions& options);
+  [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
+                                       const CollectiveRequest& request,
+                                       const CollectiveOptions& options);
+  [[nodiscard]] AlgorithmDecision over_one_path(const std::vector<Candidate>& candidates,
+                                                const CollectiveRequest& request,
+                                                const CollectiveOptions& options, Seconds to_beat);
+  void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
+                         const CollectiveRequest& request, const CollectiveOptions& options,
+                         Seconds to_beat);
+  [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
+                                           const CollectiveOptions& options, Seconds least,
+                                           Seconds give_up);
+  [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
+                                const CollectiveOptions& options);
+  [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,
+                             const Program& program, bool divided);
+  [[nodiscard]] bool has_played_enough() const;
+  [[nodiscard]] const Program& program_for(const CollectiveDraft& draft,
+                                           const CollectiveRequest& request);
+  [[nodiscard]] static Sample sample(const CollectiveRequest& request, const Tuning& tuning);
+
+  Machine machine_;
+  Settings settings_;
+  HopRates rates_;
+  Routes routes_;
+  /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
+  std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
+  std::size_t played_ = 0, played_before_ = 0;  ///< in all; before the choice being made
+};
+
+}  // namespace polypath

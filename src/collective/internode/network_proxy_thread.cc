@@ -1,0 +1,156 @@
+// What a proxy's thread does.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "collective/internode/network_proxy.h"
+#include "core/quietly.h"
+
+namespace polypath {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Who looks at its messages without a break takes a CPU from the program; who sleeps is late.
+constexpr std::chrono::microseconds kBusy{100};
+constexpr std::chrono::microseconds kNap{20};
+
+}  // namespace
+
+void NetworkProxy::run() {
+  Clock::time_point moved = Clock::now();
+  while (await_work()) {
+    if (go_on()) moved = Clock::now();
+    else if (Clock::now() - moved < kBusy) std::this_thread::yield();
+    else std::this_thread::sleep_for(kNap);
+  }
+}
+
+// False when all is done, or nothing more can be waited for.
+bool NetworkProxy::await_work() {
+  std::unique_lock lock(mutex_);
+  const auto has_work = [this] {
+    return !new_.empty() || !waiting_.empty() || !under_way_.empty();
+  };
+  const auto is_aborted = [this] { return aborted_ && !failed_; };
+  changed_.wait(lock, [&] { return stops_ || has_work() || is_aborted(); });
+  if (is_aborted()) {
+    const Error why = *aborted_;
+    lock.unlock();
+    note(why);
+    return true;
+  }
+  return has_work() && !(stops_ && stops_->has_passed());
+}
+
+bool NetworkProxy::go_on() {
+  take_new();
+  bool moved = false;
+  for (; !waiting_.empty() && is_ready(waiting_.front()); moved = true) {
+    start(waiting_.front());
+    under_way_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  for (; !under_way_.empty() && is_over(under_way_.front()); moved = true) {
+    end(under_way_.front());
+    under_way_.pop_front();
+  }
+  return moved;
+}
+
+void NetworkProxy::take_new() {
+  const std::scoped_lock lock(mutex_);
+  std::move(new_.begin(), new_.end(), std::back_inserter(waiting_));
+  new_.clear();
+}
+
+// What cannot be done is over.
+template <class Step>
+bool NetworkProxy::attempt(Step step) noexcept {
+  try {
+    return step();
+  } catch (const Error& error) {
+    note(error);
+    return true;
+  }
+}
+
+bool NetworkProxy::is_ready(const Task& task) {
+  return task.ready.value == 0 || attempt([&] { return driver_.is_done(task.ready); });
+}
+
+void NetworkProxy::start(Task& task) {
+  if (task.ready.value != 0) {
+    const std::scoped_lock lock(mutex_);
+    events_.push_back(task.ready);
+  }
+  task.deadline = Deadline(task.comparison ? group_.until_called : group_.until_sent);
+  if (failed_ || task.is_last) return;
+  const std::uint32_t tag = ++started_;
+  (void)attempt([&] {
+    for (const auto& [from, bytes] : task.exchange.in)
+      task.messages.push_back(
+          {group_.transport->receive(from, tag, bytes), from, false, {bytes.size()}});
+    for (const auto& [to, bytes] : task.exchange.out)
+      task.messages.push_back({group_.transport->send(to, tag, bytes), to, true, {bytes.size()}});
+    return true;
+  });
+}
+
+bool NetworkProxy::is_over(Task& task) {
+  if (failed_) return true;
+  return attempt([&] {
+    std::erase_if(task.messages,
+                  [&](const Message& each) { return group_.transport->test(each.number); });
+    if (!task.messages.empty() && task.deadline.has_passed())
+      fail_late(task, task.messages.front());
+    if (task.messages.empty()) compare(task);
+    return task.messages.empty();
+  });
+}
+
+void NetworkProxy::end(Task& task) {
+  if (task.is_last) ++calls_over_;
+  if (task.slot < 0) return;
+  (void)attempt([&] {
+    driver_.signal(word(task.slot), host_, task.number);
+    return true;
+  });
+}
+
+void NetworkProxy::compare(const Task& task) const {
+  if (!task.comparison) return;
+  for (std::size_t i = 0; i < task.comparison->others.size(); ++i) {
+    const CallRecord own = call_of(task.comparison->own);
+    const CallRecord other = call_of(task.comparison->others[i]);
+    if (own == other) continue;
+    const int rank = group_.transport->rank(), differs = task.exchange.in[i].from;
+    fail(ErrorCode::invalid_argument,
+         rank < differs ? describe_difference(rank, own, differs, other)
+                        : describe_difference(differs, other, rank, own),
+         "ranks of two nodes act together", "Let all ranks make the same calls in the same order.");
+  }
+}
+
+void NetworkProxy::fail_late(const Task& task, const Message& message) const {
+  fail(ErrorCode::communicator,
+       fmt::format("rank {} waits in vain for rank {}, which is to {} {} bytes of {}",
+                   group_.transport->rank(), message.other, message.is_sent ? "receive" : "send",
+                   message.bytes.value, task.call),
+       fmt::format("it did not within {:.3g} s", group_.until_called.value),
+       "Find out what that rank does, or set POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.");
+}
+
+// What another rank has said of its end says more than that no message comes of it.
+void NetworkProxy::note(const Error& problem) noexcept {
+  if (std::exchange(failed_, true)) return;
+  const Error told = group_.transport->failure().value_or(problem);
+  quietly([&] { group_.transport->abort(told.what(), told.code()); });
+  quietly([&] { group_.on_problem(told); });
+}
+
+}  // namespace polypath

@@ -1,0 +1,81 @@
+#pragma once
+// Exchanges between GPUs of different nodes, by way of pinned memory that a proxy sends from and
+// receives into. There are a few slots of bounded size; what is larger goes in pieces.
+
+#include <vector>
+
+#include "collective/internode/network_proxy.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+/// What goes from this rank's GPU to ranks of other nodes at the same time, and what comes. Both
+/// ends of a message say the same size, which may be 0.
+struct NodeMessages {
+  struct Given {
+    std::vector<int> to;
+    Address from;
+    Bytes bytes;
+  };
+  struct Taken {
+    int from = 0;
+    Address to;
+    Bytes bytes;
+  };
+  std::vector<Given> given = {};
+  std::vector<Taken> taken = {};
+};
+
+/// Slots are used in turn, each by start() and then finish() in one stream.
+class NodeExchange {
+ public:
+  static constexpr int kSlots = 4;
+
+  /// Slots of so many bytes each way. Errors of the driver.
+  NodeExchange(Driver& driver, const Machine& machine, PlaceId gpu, Bytes slot,
+               NetworkProxy::Group group);
+  NodeExchange(const NodeExchange&) = delete;
+  NodeExchange& operator=(const NodeExchange&) = delete;
+  /// Nothing may be queued that uses it.
+  ~NodeExchange();
+
+  [[nodiscard]] NetworkProxy& proxy() { return proxy_; }
+  /// No message goes any more; the memory stays.
+  void stop() { proxy_.stop(); }
+
+  /// After what is in the stream, copies out what is given. Error (internal) if it is too large.
+  void start(int slot, const NodeMessages& messages, StreamHandle stream);
+  /// What follows in the stream comes after all messages, and what is taken is where it belongs.
+  void finish(int slot, StreamHandle stream);
+
+ private:
+  struct Slot {
+    Address out;
+    Address in;
+    std::vector<NodeMessages::Taken> taken;
+  };
+
+  /// Makes and frees the pinned memory.
+  struct Memory {
+    Memory(Driver& driver, PlaceId host, Bytes bytes);
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory();
+    Driver& driver;
+    Address address;
+  };
+
+  void check(const NodeMessages& messages) const;
+  void copy(Address to, PlaceId at, Address from, PlaceId source, Bytes bytes,
+            StreamHandle stream) const;
+
+  Driver& driver_;
+  PlaceId gpu_;
+  PlaceId host_;
+  Bytes slot_;
+  Memory memory_;
+  std::vector<Slot> slots_;
+  NetworkProxy proxy_;  ///< last, so that its thread ends before its memory
+};
+
+}  // namespace polypath

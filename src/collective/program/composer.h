@@ -1,0 +1,156 @@
+#pragma once
+// Lays out a collective as a program: copies and reductions between the ranks' memories, written
+// down as one thread would do them one after another. The program does the same as that, with
+// everything at the same time that the order leaves open (dependences.h). Each hop has a queue for
+// its copies, each GPU one for what it does in its own memory. Messages between nodes whose
+// adapters do not reach GPUs are three copies each, by way of two hosts; while one piece is on the
+// network the next one is on its way to it.
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "collective/program/dependences.h"
+#include "collective/program/parts.h"
+#include "collective/program/request.h"
+#include "collective/program/tuning.h"
+#include "collective/program/value_counts.h"
+#include "kernels/mail.h"
+#include "machine/nodes.h"
+#include "model/path.h"
+
+namespace polypath {
+
+class Routes;
+
+/// Something to be sent.
+struct Message {
+  Slice from;
+  Slice to;
+  Bytes bytes;
+};
+
+class Composer {
+ public:
+  /// `routes` splits messages over paths; not asked unless the tuning says several. Buffers of the
+  /// program are the ranks' inputs and then their outputs, in place each rank's one memory.
+  Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
+           Routes* routes);
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const CollectiveRequest& request() const { return request_; }
+  [[nodiscard]] const Tuning& tuning() const { return tuning_; }
+  [[nodiscard]] int ranks() const { return request_.size(); }
+
+  /// Where a rank's input and output are, from `offset` on.
+  [[nodiscard]] Slice input(int rank, Bytes offset = {}) const;
+  [[nodiscard]] Slice output(int rank, Bytes offset = {}) const;
+  /// Scratch memory of rank `to` for `bytes` bytes from rank `from`: the least recently asked for
+  /// of kPieceSlots. Who asks is done with what it held. None for 0 bytes.
+  Slice slot(int from, int to, Bytes bytes);
+  /// Scratch memory of the host nearest to a rank, for what the rank writes there, and of the rank,
+  /// for what it reads from there; in the same way.
+  Slice host_slot(int rank);
+  Slice arrival_slot(int rank);
+  /// Part `number` of `count` of the elements.
+  [[nodiscard]] Part part(int number, int count) const;
+  /// Pieces that messages go into, the largest of which has so many bytes.
+  int pieces(Bytes most);
+  [[nodiscard]] Part piece(const Part& part, int number, int pieces) const;
+
+  /// What is 0 bytes, or is there already, is left out of these.
+  void copy(Slice from, Slice to, Bytes bytes);
+  /// Messages at the same time; their order is that of issue.
+  void send(std::vector<Message> messages);
+  /// into = into ∘ from, both of one GPU.
+  void reduce(Slice into, Slice from, Bytes bytes);
+  /// result = ((x0 ∘ x1) ∘ x2) ∘ … of two to kMostOperands operands of one GPU, by one kernel. The
+  /// result may be where one of them is.
+  void reduce(Slice result, std::span<const Slice> operands, Bytes bytes);
+
+  /// One kernel per rank, in lines one for each piece that mailboxes hold: each sends what begins
+  /// at `from(rank)`, or one part of it to each rank, and reduces what arrives in the order of the
+  /// ranks, or stores it side by side, at `to(rank)`.
+  using SliceOfRank = std::function<Slice(int rank)>;
+  void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
+
+  /// A kernel that meets no other, of those that whoever runs the program brings, in its GPU's
+  /// queue. Not in a program that has an exchange.
+  void run(KernelCall call);
+
+  /// The program of all that, with its events.
+  Program build() &&;
+
+ private:
+  [[nodiscard]] PlaceId gpu(int rank) const {
+    return request_.ranks[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
+  [[nodiscard]] bool averages() const {
+    return request_.reduction.operation == ReduceOperator::average;
+  }
+  /// Of how many values an average is: of all ranks' at least.
+  [[nodiscard]] int averaged() const { return std::max(request_.reduction.values, ranks()); }
+  int queue(const Queue& queue);
+  [[nodiscard]] Queue queue_over(HopId hop);
+  void take_turn(const Node& node, std::vector<int>& after);
+  [[nodiscard]] KernelCall mail_of(int rank, const Mail& mail, Slice from, Slice to) const;
+  int first_mailbox();
+  Slice slot(HopId filled_over, bool of_a_path);
+  void add(Node node);
+  void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
+  void add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes);
+  [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
+  /// A path, the part of a message that it carries, and in how many chunks.
+  struct Way {
+    Path path;
+    Message message;
+    int chunks = 1;
+  };
+  [[nodiscard]] std::vector<Way> ways_of(std::span<const Message> messages) const;
+  void send_split(std::span<const Message> messages);
+  /// A chunk in a slot, on its way.
+  struct SecondCopy {
+    Path path;
+    Message message;
+  };
+  void send_chunk(const Way& way, int chunk, std::vector<SecondCopy>& second);
+  void empty_slots(HopId first, std::vector<SecondCopy>& second);
+  void add_copy(const SecondCopy& copy);
+
+  const Machine& machine_;
+  const CollectiveRequest& request_;
+  Tuning tuning_;
+  Routes* routes_;
+  int pieces_ = 1;
+  Program program_;
+  int meetings_ = 0;
+  std::optional<int> first_mailbox_;
+  Dependences dependences_;
+  ValueCounts counts_;  ///< of an average
+  std::map<Queue, int> queues_;
+  std::map<PlaceId, Queue> in_turn_;  ///< each GPU's for all its copies to others
+  /// Which GPU sends to one, and its last copy there.
+  struct Turn {
+    PlaceId from;
+    int last = -1;
+  };
+  std::map<PlaceId, Turn> turns_;
+  struct Slots {
+    std::vector<int> buffers;
+    std::size_t next = 0;
+  };
+  std::map<std::pair<HopId, bool>, Slots> slots_;
+  std::map<HopId, NetworkPath> network_paths_;
+};
+
+/// Does `steps` for every piece, piece after piece: each step of a piece is written down after the
+/// next step of the piece before, so that links carry one while the other is reduced.
+void pipeline(int pieces, std::span<const std::function<void(int piece)>> steps);
+
+}  // namespace polypath

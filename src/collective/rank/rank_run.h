@@ -1,0 +1,132 @@
+#pragma once
+// Runs one rank's parts of collectives' programs, where each rank is a process: as CollectiveRun
+// does whole ones. What is in the rank's stream comes before all that touches its memory, what
+// follows it after that.
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collective/program/collective_kernels.h"
+#include "collective/program/mail.h"
+#include "collective/rank/rank_memory.h"
+#include "core/settings.h"
+#include "engine/execute/graph_executor.h"
+#include "engine/execute/stream_executor.h"
+#include "model/transfer.h"
+
+namespace polypath {
+
+/// One rank's part of a program, ready to be run again and again.
+struct RankProgram {
+  RankProgram(RankPart divided, Executor by)
+      : part(std::move(divided)), structure(structure_of(part.program)), executor(by) {}
+
+  RankPart part;
+  std::string structure;
+  Executor executor;  ///< stream or graph
+};
+
+/// A rank's part of a program and where all that it touches is. It uses the program.
+struct BoundPart {
+  const RankProgram* program = nullptr;
+  std::vector<Address> addresses;
+};
+
+/// Not thread-safe.
+class RankRun {
+ public:
+  /// Who takes part: rank r is the GPU ranks[r], and this is `rank`.
+  struct Group {
+    std::vector<PlaceId> ranks;
+    int rank = 0;
+    AllGather all_gather;
+    int flags_per_pair = RankMemorySizes{}.flags_per_pair;
+  };
+
+  /// All ranks make theirs at the same time: they exchange their flags.
+  RankRun(Driver& driver, const Machine& machine, const Settings& settings, Group group);
+  RankRun(const RankRun&) = delete;
+  RankRun& operator=(const RankRun&) = delete;
+  /// Waits for what is queued. The other ranks' memory is given back: none of them may be using
+  /// this one's any more, as after a barrier of all.
+  ~RankRun();
+
+  /// Makes what the program needs that is not there yet, scratch memory of all ranks included. All
+  /// ranks do so for the same programs, in the same order, before they run them.
+  void prepare(const RankProgram& program);
+  /// Loads all kernels that exchange messages, which cannot be done while a stream is captured.
+  void prepare_kernels() { kernels_.prepare_mail(gpu()); }
+  /// Enqueues the part on `stream`, a stream of this rank's GPU, after what is there and after
+  /// earlier parts of this object on any stream. All ranks run the same programs in the same order.
+  /// `buffers` are the whole program's, each as this process knows it; those that its part does not
+  /// touch may be 0. After an error of the driver nothing of this rank's is queued, the contents of
+  /// all outputs are not defined, and the other ranks wait until they release() their own;
+  /// UnsettledError if what was queued has not ended after 10 s.
+  /// Returns the number of the run. In a stream that is being captured it becomes part of the
+  /// graph, and has none: 0.
+  std::uint64_t run(const RankProgram& program, std::span<const Address> buffers,
+                    StreamHandle stream) {
+    return run(bind(program, buffers), stream, driver_.is_capturing(stream));
+  }
+  /// The same for who knows whether the stream is being captured.
+  std::uint64_t run(const BoundPart& part, StreamHandle stream, bool captured);
+  /// What the caller has enqueued on `stream` itself counts as a run from here on: what comes next
+  /// is after it, and synchronize() waits for it. Returns its number.
+  std::uint64_t note(StreamHandle stream);
+  /// A prepared program with its buffers, to be run as often as they are in use.
+  [[nodiscard]] BoundPart bind(const RankProgram& program, std::span<const Address> buffers) const {
+    return {&program, memory_.addresses(program.part, buffers)};
+  }
+  /// True once a run is over, or so many others have been enqueued after it that nothing is known
+  /// of it any more. May be called by other threads.
+  [[nodiscard]] bool is_done(std::uint64_t run);
+  /// True if nothing of its parts is queued.
+  [[nodiscard]] bool is_idle() { return !is_unsettled_ && is_done(runs_); }
+  /// Waits for what has been enqueued last.
+  void synchronize();
+  /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The
+  /// contents of the outputs are not defined, and the group is of no more use: run() is an error.
+  /// False if it has not ended after so long. Another thread may call it, while this one is held up
+  /// in run(), which then ends what it has enqueued itself.
+  bool release(Seconds patience);
+
+  [[nodiscard]] const RankMemory& memory() const { return memory_; }
+
+ private:
+  template <class Runner>
+  void run_by(Runner& executor, const Transfer& transfer, bool captured);
+  void check_held() const;
+  void come_after_last(StreamHandle stream);
+  void end(std::uint64_t run, StreamHandle stream);
+  [[nodiscard]] bool runs_as_graph(const RankProgram& program, const Transfer& transfer);
+  [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
+  [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
+                                     Seconds patience) noexcept;
+  template <class Question>
+  [[nodiscard]] bool set_flags_until(Question is_over, Seconds patience) noexcept;
+  [[nodiscard]] PlaceId gpu() const;
+  [[nodiscard]] EventHandle end_of(std::uint64_t run);
+
+  Driver& driver_;
+  const Machine& machine_;
+  Group group_;
+  Hops hops_;
+  RankMemory memory_;
+  Statistics statistics_;
+  CollectiveKernels kernels_;
+  StreamExecutor streams_;
+  GraphExecutor graphs_;
+  EventSet let_go_;
+  EventList ends_;  ///< of the last runs, by number modulo their count
+  std::atomic<EventHandle> last_ = EventHandle{};  ///< stands for the end of the last part
+  StreamHandle last_stream_;
+  std::atomic<bool> released_ = false;
+  std::atomic<bool> is_enqueuing_ = false;
+  std::atomic<bool> is_unsettled_ = false;  ///< something may be queued that cannot be waited for
+  std::atomic<std::uint64_t> runs_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;  ///< all up to this one are over
+};
+
+}  // namespace polypath

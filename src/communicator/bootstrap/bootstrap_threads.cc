@@ -1,0 +1,108 @@
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "communicator/bootstrap/bootstrap.h"
+#include "communicator/bootstrap/deadline.h"
+#include "communicator/bootstrap/ranks.h"
+#include "core/error.h"
+
+namespace polypath {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenChecks{20};
+
+/// Where the threads meet.
+class Meeting {
+ public:
+  explicit Meeting(int size) : size_(static_cast<std::size_t>(size)) {}
+
+  /// `check` is called without the lock by whoever waits.
+  template <class Check>
+  std::vector<Blob> exchange(std::uint64_t number, int rank, const Blob& mine, Seconds timeout,
+                             Check check) {
+    const Deadline deadline(timeout);
+    std::unique_lock lock(mutex_);
+    Round& round = rounds_[number];
+    round.blobs[rank] = mine;
+    arrived_.notify_all();
+    const auto complete = [&] { return round.blobs.size() == size_; };
+    while (!arrived_.wait_for(lock, kBetweenChecks, complete)) {
+      if (deadline.has_passed()) fail_without(round);
+      lock.unlock();
+      check();
+      lock.lock();
+    }
+    std::vector<Blob> blobs;
+    for (const auto& [from, blob] : round.blobs) blobs.push_back(blob);
+    if (++round.readers == size_) rounds_.erase(number);
+    return blobs;
+  }
+
+  /// The one of a group: made by who comes first.
+  std::shared_ptr<Meeting> of(const Subgroup& group) {
+    const std::scoped_lock lock(mutex_);
+    const auto key = std::pair(group.number, group.color);
+    std::shared_ptr<Meeting> meeting = groups_[key].lock();
+    if (!meeting) groups_[key] = meeting = std::make_shared<Meeting>(group.size());
+    return meeting;
+  }
+
+ private:
+  struct Round {
+    std::map<int, Blob> blobs;  ///< by rank
+    std::size_t readers = 0;
+  };
+
+  [[noreturn]] void fail_without(const Round& round) const {
+    std::vector<int> missing;
+    for (int rank = 0; rank < static_cast<int>(size_); ++rank)
+      if (!round.blobs.contains(rank)) missing.push_back(rank);
+    fail(ErrorCode::communicator, "Not all ranks came together",
+         describe_ranks(missing) + " did not come in time",
+         "Find out what became of them, or wait longer.");
+  }
+
+  std::size_t size_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::map<std::uint64_t, Round> rounds_;
+  std::map<std::pair<std::uint64_t, int>, std::weak_ptr<Meeting>> groups_;
+};
+
+class ThreadBootstrap final : public Bootstrap {
+ public:
+  ThreadBootstrap(std::shared_ptr<Meeting> meeting, int rank, int size)
+      : Bootstrap(rank, size), meeting_(std::move(meeting)) {}
+
+ private:
+  std::vector<Blob> exchange(const Blob& mine, Seconds timeout) override {
+    return meeting_->exchange(round_++, rank(), mine, timeout, [this] { check_waiting(); });
+  }
+
+  // The next round keeps everybody's: who is first would otherwise be gone before the last comes.
+  std::unique_ptr<Bootstrap> subgroup(const Subgroup& group, Seconds timeout) override {
+    std::unique_ptr<Bootstrap> mine;
+    if (group.color >= 0)
+      mine = std::make_unique<ThreadBootstrap>(meeting_->of(group), group.rank, group.size());
+    all_gather({}, timeout);
+    return mine;
+  }
+
+  std::shared_ptr<Meeting> meeting_;
+  std::uint64_t round_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Bootstrap>> bootstrap_among_threads(int size) {
+  const auto meeting = std::make_shared<Meeting>(size);
+  std::vector<std::unique_ptr<Bootstrap>> all;
+  for (int rank = 0; rank < size; ++rank)
+    all.push_back(std::make_unique<ThreadBootstrap>(meeting, rank, size));
+  return all;
+}
+
+}  // namespace polypath

@@ -1,7 +1,0 @@
-#include "communicator/offers_steps.h"
-
-namespace polypath {
-
-template class OffersOn<SharedWords>;
-
-}  // namespace polypath

@@ -1,0 +1,43 @@
+#pragma once
+// How a rank ends, said to another one by a connection that carries nothing else: that it ends
+// well, or why it gives up. If the connection closes without a word, its process has ended.
+
+#include <optional>
+#include <string>
+
+#include "communicator/bootstrap/deadline.h"
+#include "core/descriptor.h"
+#include "core/error.h"
+
+namespace polypath {
+
+/// One end of it. Not thread-safe. Nothing here waits.
+class LastWords {
+ public:
+  LastWords() = default;
+  explicit LastWords(Descriptor connection) : connection_(std::move(connection)) {}
+
+  /// Once: none if this rank ends well.
+  void say(const std::optional<Error>& failure);
+  /// What keeps the other rank from doing its part, as rank `own` has it of rank `other`.
+  [[nodiscard]] std::optional<Error> failure(int own, int other);
+  /// Why the other one has given up; empty if it has not, as far as is known.
+  [[nodiscard]] std::string given_up();
+  /// Whether the other one may still say something: for a second at most since this was first
+  /// asked.
+  [[nodiscard]] bool may_come();
+
+ private:
+  void listen();
+  void take(const std::string& heard);
+
+  Descriptor connection_;
+  std::string heard_;
+  bool has_spoken_ = false;
+  bool has_ended_well_ = false;
+  std::optional<Error> failure_;
+  std::optional<Deadline> ended_;  ///< when it has: until when that is no failure yet
+  std::optional<Deadline> awaited_;
+};
+
+}  // namespace polypath

@@ -1,0 +1,95 @@
+#pragma once
+// Bytes from rank to rank between nodes: what moves a collective's parts over the network. Memory
+// is that of the host.
+//
+// Messages from one rank to another arrive in the order in which they were started: the k-th that
+// is received from it is the k-th that it sent. Both say the message's tag and size, and where they
+// differ the ranks do not do the same: an error. Nothing waits but wait(). Progress is made by
+// whoever asks test() or wait() for any message, so that one thread can have many under way.
+//
+// Beside the messages, and past those that nobody has asked for, goes what becomes of a rank: that
+// it has ended well, or why it gives up. So all ranks know at once, whomever they wait for.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "communicator/bootstrap/bootstrap.h"
+#include "core/error.h"
+#include "core/units.h"
+
+namespace polypath {
+
+class Communicator;
+
+/// A message that was started; counted from 1 on each rank.
+using MessageNumber = std::uint64_t;
+
+/// One rank's end. May be used by several threads. After an error of test() or wait() nothing of
+/// that rank arrives any more; after an abort nothing at all.
+class Transport {
+ public:
+  Transport(int rank, int size);  ///< errors as check_rank
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  /// Gives up what is under way.
+  virtual ~Transport() = default;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// Starts a message. Its memory is read, or written, until it is over. Errors: invalid_argument
+  /// for this rank itself or one that there is not; communicator after an abort.
+  MessageNumber send(int to, std::uint32_t tag, std::span<const std::byte> bytes);
+  MessageNumber receive(int from, std::uint32_t tag, std::span<std::byte> bytes);
+
+  /// Whether a message is over: sent, so that its memory may change, or received. Error
+  /// (communicator) that names the rank if it is gone, or sends something else; or says why all was
+  /// aborted.
+  virtual bool test(MessageNumber message) = 0;
+  /// Waits until it is over. Errors as test(), and communicator after the timeout, which names the
+  /// rank.
+  void wait(MessageNumber message, Seconds timeout);
+
+  /// Ends all that is under way, here at once, and at the others as if this rank were gone. They
+  /// are told why: it is their failure().
+  virtual void abort(const std::string& why, ErrorCode code = ErrorCode::communicator) = 0;
+  /// This rank needs nobody any more and has given what others need: that it goes is no failure.
+  virtual void finish() = 0;
+  /// What keeps another rank from doing its part, in its own words if it has aborted; that it has
+  /// ended, a second after its connection was closed without a word: it may have done its part.
+  /// None if nothing is known to be wrong.
+  virtual std::optional<Error> failure() = 0;
+
+ private:
+  virtual MessageNumber start_sending(int to, std::uint32_t tag,
+                                      std::span<const std::byte> bytes) = 0;
+  virtual MessageNumber start_receiving(int from, std::uint32_t tag,
+                                        std::span<std::byte> bytes) = 0;
+  /// Until something may have happened, a moment at most.
+  virtual void pause() = 0;
+  /// "rank 3, which is to send 4096 bytes": what a message waits for.
+  virtual std::string awaited(MessageNumber message) = 0;
+  void check_other(int other) const;
+
+  int rank_;
+  int size_;
+};
+
+/// Over TCP: each rank listens at `host`, the name or address by which the others reach it, and has
+/// a connection to each. Waits for all ranks of the bootstrap. Who reaches the port and knows the
+/// run's name may join: use it where the network is trusted. Errors: communicator, which names
+/// those that do not come; invalid_argument for a host that there is not.
+std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::string& host,
+                                            Seconds timeout);
+
+/// The same among the ranks of a communicator, within its timeout. Without a `host` it is found:
+/// own_addresses.h says how. Errors also: invalid_argument, at all ranks, which names one that
+/// cannot be reached by its host, or has none.
+std::unique_ptr<Transport> transport_by_tcp(Communicator& communicator,
+                                            const std::string& host = {});
+
+}  // namespace polypath

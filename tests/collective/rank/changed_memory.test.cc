@@ -1,0 +1,122 @@
+// Memory that ranks open to each other, where an address comes to mean another allocation
+// (collective/rank/open_memory.h).
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+#include "collective/rank/open_memory.h"
+#include "collective/support/ranks.h"
+#include "machine/load_machine.h"
+#include "support/forwarding_driver.h"
+#include "support/open_ends.h"
+
+namespace polypath::test::changed_memory_test {
+namespace {
+
+/// Says of one allocation that it is another one, of another size, at the same address.
+class ChangingMemory final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  std::uint64_t memory_id(Address address) override { return is_there(address) ? id : kOther; }
+  std::optional<MemoryInfo> find_memory(Address address) override {
+    auto memory = ForwardingDriver::find_memory(address);
+    if (is_there(address)) memory->size = size;
+    return memory;
+  }
+
+  Address begin;
+  std::uint64_t id = 1;
+  Bytes size;
+
+ private:
+  static constexpr std::uint64_t kOther = 99;
+  [[nodiscard]] bool is_there(Address address) const {
+    return address.value - begin.value < Bytes{1_MiB}.value;
+  }
+};
+
+// The address is beyond what was there, where nothing was known; and the call at hand looks whether
+// another allocation still is what it was.
+TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
+  sim::SimDriver simulated(load_machine("h200x4"));
+  ChangingMemory driver(simulated);
+  const PlaceId gpu = first_gpus(simulated.machine(), 1).front();
+  const Address memory = driver.begin = driver.allocate(gpu, 1_MiB);
+  const Address other = driver.allocate(gpu, 1_MiB);
+  OpenEnds shared;
+  Notices others = shared.notices_of(1);
+  OpenMemory open(driver, gpu, 0, shared.notices_of(0), shared.offers_of(0));
+  driver.size = 1_KiB;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(open.of_all({memory}, {}, false));
+  EXPECT_FALSE(open.of_all({other}, {}, false));
+  ASSERT_EQ(others.news().size(), 1U);
+
+  driver.id = 2, driver.size = 1_MiB;
+  EXPECT_FALSE(open.of_all({memory + 2_KiB}, {}, false));
+
+  const auto news = others.news();
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(news[0].bytes, "");
+  driver.free(memory), driver.free(other);
+}
+
+/// Two ranks, each with memory that the other one imports once it has been used a few times.
+class TwoRanks : public testing::Test {
+ protected:
+  TwoRanks() {
+    for (int rank = 0; rank < 2; ++rank) {
+      memory_.push_back(driver_.allocate(gpu(rank), 1_MiB));
+      ends_.push_back(std::make_unique<OpenMemory>(
+          driver_, gpu(rank), rank, shared_.notices_of(rank), shared_.offers_of(rank)));
+    }
+  }
+  ~TwoRanks() override {
+    ends_.clear();
+    for (const Address memory : memory_) driver_.free(memory);
+  }
+
+  /// Both ask for the same call; true if all memory is open.
+  bool call() {
+    bool open = false;
+    std::jthread other([&] { (void)ends_[1]->of_all({memory_[1]}, kLong, false); });
+    open = ends_[0]->of_all({memory_[0]}, kLong, false).has_value();
+    return open;
+  }
+  void call_until_open() {
+    for (int i = 0; i < 20; ++i)
+      if (call()) return;
+    FAIL() << "it is never open";
+  }
+  [[nodiscard]] PlaceId gpu(int rank) const { return gpus_[static_cast<std::size_t>(rank)]; }
+
+  static constexpr Seconds kLong{10};
+
+  sim::SimDriver driver_{load_machine("h200x4")};
+  std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), 2);
+  OpenEnds shared_;
+  std::vector<Address> memory_;
+  std::vector<std::unique_ptr<OpenMemory>> ends_;
+};
+
+// Rank 1 frees its memory while a call of rank 0 is queued that reads it.
+TEST_F(TwoRanks, KeepAnImportAsLongAsAQueuedCallUsesIt) {
+  call_until_open();
+  bool is_over = false;
+  ends_[0]->note_use([&] { return is_over; });
+  driver_.free(memory_[1]);
+  memory_[1] = driver_.allocate(gpu(1), 1_MiB);
+  const int before = driver_.uses(sim::Call::release_import);
+
+  for (int i = 0; i < 5; ++i) (void)call();
+  EXPECT_EQ(driver_.uses(sim::Call::release_import), before);
+
+  is_over = true;
+  for (int i = 0; i < 2; ++i) (void)call();
+  EXPECT_EQ(driver_.uses(sim::Call::release_import), before + 1);
+  call_until_open();
+}
+
+}  // namespace
+}  // namespace polypath::test::changed_memory_test
