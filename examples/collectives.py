@@ -36,7 +36,7 @@ def on_gpus() -> None:
 
 def simulated(nodes: int, size: int = 4) -> None:
     """Be all ranks, as threads; those of different nodes send messages over TCP."""
-    machine, meeting = polypath.Context("h200x4"), polypath.Meeting(size)
+    machine, meeting = polypath.Context("h200x4"), polypath.ThreadGroup(size)
     said = [""] * size
 
     def be(rank: int) -> None:

@@ -2,7 +2,7 @@
 #define POLYPATH_H
 /*
  * The C interface of Polypath: copies between the memories of one machine over every path that
- * helps.
+ * helps, and collective operations of ranks with a GPU each.
  *
  * Every function that can fail returns a polypath_status; polypath_last_error() then has the
  * message, which says what is wrong and what to do. A call with a bad argument changes nothing. All
@@ -33,13 +33,13 @@ typedef enum polypath_status {
   POLYPATH_UNSUPPORTED = 6,
   POLYPATH_INTERNAL_ERROR = 7,    /**< always a bug of the library */
   POLYPATH_NOISY_MACHINE = 8,     /**< measurements do not repeat; no call here measures yet */
-  POLYPATH_COMMUNICATOR_ERROR = 9 /**< another rank is missing, ended or gave up; no call yet */
+  POLYPATH_COMMUNICATOR_ERROR = 9 /**< another rank is missing, ended or gave up */
 } polypath_status;
 
 /** How a copy runs: one of the constants below. Any other int gets POLYPATH_INVALID_ARGUMENT. */
 typedef int polypath_executor;
 enum {
-  POLYPATH_AUTO = 0,   /**< whatever is predicted to be fastest */
+  POLYPATH_AUTO = 0,   /**< the method that is predicted to be fastest */
   POLYPATH_NATIVE = 1, /**< one plain copy */
   POLYPATH_STREAM = 2, /**< several paths, tied together by streams and events */
   POLYPATH_GRAPH = 3   /**< several paths, as one cached graph */
@@ -115,6 +115,16 @@ POLYPATH_API polypath_status polypath_stream_create(polypath_context* context, c
 /** Waits for the stream's work, then destroys it. */
 POLYPATH_API polypath_status polypath_stream_destroy(polypath_context* context,
                                                      polypath_stream stream);
+
+/**
+ * A stream of the program's own for the functions of communicators below: a CUstream or
+ * cudaStream_t of a GPU's primary context, or a default stream of the current context (NULL,
+ * CU_STREAM_LEGACY, CU_STREAM_PER_THREAD). Nothing is created, and it is not destroyed here.
+ * Errors: POLYPATH_UNSUPPORTED on a simulated machine; POLYPATH_INVALID_ARGUMENT for a stream of
+ * another context.
+ */
+POLYPATH_API polypath_status polypath_stream_adopt(polypath_context* context, void* cuda_stream,
+                                                   polypath_stream* stream);
 
 /** Blocks until all work on the stream has finished. */
 POLYPATH_API polypath_status polypath_stream_synchronize(polypath_context* context,
@@ -197,6 +207,180 @@ POLYPATH_API polypath_status polypath_now(polypath_context* context, double* sec
 /** Waits for all work and writes the timeline of all copies so far to a file that Perfetto opens.
  *  Needs a context of polypath_context_create_traced. */
 POLYPATH_API polypath_status polypath_trace(polypath_context* context, const char* path);
+
+/**
+ * One rank's end of collective operations. Ranks are processes or threads with a GPU each; on
+ * several nodes the parts in a node go by memory, and those between nodes by TCP. All ranks make
+ * the same calls in the same order. Calls of several threads take turns.
+ *
+ * A call enqueues the rank's part on a stream of its GPU and returns: it starts after what is in
+ * the stream, and what comes next there is after all that touches the rank's memory. The first call
+ * of each kind and size waits for the other ranks of the node. After POLYPATH_COMMUNICATOR_ERROR
+ * the outputs of all calls that are not over are undefined, and the communicator is of no more use:
+ * destroy it. POLYPATH_INVALID_ARGUMENT also where another rank has called something else.
+ *
+ * Destroy communicators before their context.
+ */
+typedef struct polypath_communicator polypath_communicator;
+
+/** The types of elements. Any other int gets POLYPATH_INVALID_ARGUMENT. */
+typedef int polypath_type;
+enum {
+  POLYPATH_FLOAT32 = 0,
+  POLYPATH_FLOAT64 = 1,
+  POLYPATH_FLOAT16 = 2,
+  POLYPATH_BFLOAT16 = 3,
+  POLYPATH_INT8 = 4,
+  POLYPATH_INT16 = 5,
+  POLYPATH_INT32 = 6,
+  POLYPATH_INT64 = 7,
+  POLYPATH_UINT8 = 8,
+  POLYPATH_UINT16 = 9,
+  POLYPATH_UINT32 = 10,
+  POLYPATH_UINT64 = 11
+};
+
+/** How elements are reduced. Any other int gets POLYPATH_INVALID_ARGUMENT. */
+typedef int polypath_operator;
+enum {
+  POLYPATH_SUM = 0,
+  POLYPATH_MINIMUM = 1,
+  POLYPATH_MAXIMUM = 2,
+  POLYPATH_PRODUCT = 3,
+  POLYPATH_AVERAGE = 4
+};
+
+/**
+ * Gives each rank's `bytes` bytes at `mine` to all ranks: `all` receives those of rank 0, of rank 1
+ * and so on. Waits for all ranks. `user` is what was passed with it. 0 for success. With MPI:
+ *     return MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
+ * *(MPI_Comm*)user);
+ */
+typedef int (*polypath_all_gather)(const void* mine, void* all, size_t bytes, void* user);
+
+/**
+ * Joins `size` ranks that have a way to exchange bytes. Waits for all of them.
+ * @param gpu         this rank's ("gpu0"), of the context's machine; NULL: the one of its number
+ *                    among the ranks of its node
+ * @param rank        0 to size - 1
+ * @param all_gather  called by this function; where there are several nodes, also when a kind of
+ *                    call is made first, and when the communicator is destroyed
+ */
+POLYPATH_API polypath_status polypath_communicator_create(polypath_context* context,
+                                                          const char* gpu, int rank, int size,
+                                                          polypath_all_gather all_gather,
+                                                          void* user,
+                                                          polypath_communicator** communicator);
+
+/**
+ * Joins ranks that have none. Waits for all of them, for POLYPATH_COMMUNICATOR_TIMEOUT at most.
+ * @param where  "HOST:PORT" where rank 0 listens, or a folder that all share, with a "/" in it
+ */
+POLYPATH_API polypath_status polypath_communicator_join(polypath_context* context, const char* gpu,
+                                                        int rank, int size, const char* where,
+                                                        polypath_communicator** communicator);
+
+/** Waits for what is queued and for all ranks, which destroy theirs too. An error that any rank has
+ *  found is reported by all of them. The handle is gone in any case. NULL is allowed. */
+POLYPATH_API polypath_status polypath_communicator_destroy(polypath_communicator* communicator);
+
+/** Waits for what is queued; errors of any rank as far as they are known. On a simulated machine,
+ *  whose ranks are threads with one context, it waits for all ranks to call it. */
+POLYPATH_API polypath_status polypath_communicator_synchronize(polypath_communicator* communicator);
+
+/** Whether all is well, without waiting. */
+POLYPATH_API polypath_status polypath_communicator_check(polypath_communicator* communicator);
+
+/** Ends the communicator at all ranks, whose calls fail and say why. */
+POLYPATH_API polypath_status polypath_communicator_abort(polypath_communicator* communicator,
+                                                         const char* why);
+
+/**
+ * The operations. Counts are of elements; `input` and `output` are memory of this rank's GPU.
+ *
+ *     function        input        output             what rank r has in the end
+ *     allreduce       count        count              the reduction of all inputs
+ *     reduce          count        count at the root  the same, the root only
+ *     reduce_scatter  size*count   count              part r of it
+ *     allgather       count        size*count         the inputs one after another
+ *     alltoall        size*count   size*count         part r of each input
+ *     alltoallv       counts       counts             counts[i*size + j] elements from i to j
+ *     broadcast       count (root) count              what the root has
+ *
+ * In place: allreduce and the all-to-alls with output == input, allgather with input == part r of
+ * output, reduce_scatter with output == part r of input; at all ranks alike. An address that is not
+ * needed (reduce's output, broadcast's input elsewhere than at the root) may be NULL. `counts` is
+ * the same at all ranks.
+ */
+POLYPATH_API polypath_status polypath_allreduce(polypath_communicator* communicator,
+                                                const void* input, void* output, size_t count,
+                                                polypath_type type, polypath_operator operation,
+                                                polypath_stream stream);
+POLYPATH_API polypath_status polypath_reduce(polypath_communicator* communicator, const void* input,
+                                             void* output, size_t count, polypath_type type,
+                                             polypath_operator operation, int root,
+                                             polypath_stream stream);
+POLYPATH_API polypath_status polypath_reduce_scatter(polypath_communicator* communicator,
+                                                     const void* input, void* output, size_t count,
+                                                     polypath_type type,
+                                                     polypath_operator operation,
+                                                     polypath_stream stream);
+POLYPATH_API polypath_status polypath_allgather(polypath_communicator* communicator,
+                                                const void* input, void* output, size_t count,
+                                                polypath_type type, polypath_stream stream);
+POLYPATH_API polypath_status polypath_alltoall(polypath_communicator* communicator,
+                                               const void* input, void* output, size_t count,
+                                               polypath_type type, polypath_stream stream);
+POLYPATH_API polypath_status polypath_alltoallv(polypath_communicator* communicator,
+                                                const void* input, void* output,
+                                                const uint64_t* counts, polypath_type type,
+                                                polypath_stream stream);
+POLYPATH_API polypath_status polypath_broadcast(polypath_communicator* communicator,
+                                                const void* input, void* output, size_t count,
+                                                polypath_type type, int root,
+                                                polypath_stream stream);
+
+/** Work put into `stream` afterwards starts after all that was in the other ranks' streams when
+ *  they called it. */
+POLYPATH_API polypath_status polypath_barrier(polypath_communicator* communicator,
+                                              polypath_stream stream);
+
+/** The operations, for calls that are made again and again. */
+typedef int polypath_collective;
+enum {
+  POLYPATH_ALLREDUCE = 0,
+  POLYPATH_REDUCE = 1,
+  POLYPATH_REDUCE_SCATTER = 2,
+  POLYPATH_ALLGATHER = 3,
+  POLYPATH_ALLTOALL = 4,
+  POLYPATH_BROADCAST = 5,
+  POLYPATH_ALLTOALLV = 6
+};
+
+/** Describes a call. Fields that the operation does not need are not read. Set all to 0 first. */
+typedef struct polypath_call_description {
+  polypath_collective collective;
+  const void* input;
+  void* output;
+  size_t count;
+  polypath_type type;
+  polypath_operator operation;
+  int root;
+  const uint64_t* counts; /**< of POLYPATH_ALLTOALLV, times `count` */
+} polypath_call_description;
+
+/** A call to be made again and again in the same memory. */
+typedef struct polypath_call polypath_call;
+
+/** Makes what the call needs, and enqueues nothing. Waits for the ranks of the node. */
+POLYPATH_API polypath_status polypath_call_create(polypath_communicator* communicator,
+                                                  const polypath_call_description* description,
+                                                  polypath_call** call);
+/** As the function of its operation, and faster. It may be captured into a CUDA graph, at all
+ *  ranks alike, on one node. */
+POLYPATH_API polypath_status polypath_call_start(polypath_call* call, polypath_stream stream);
+/** Before its communicator. Queued work goes on. NULL is allowed. */
+POLYPATH_API polypath_status polypath_call_destroy(polypath_call* call);
 
 #ifdef __cplusplus
 }

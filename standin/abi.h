@@ -37,7 +37,7 @@ using cuda::ModulePointer;
 using cuda::Result;
 using cuda::StreamPointer;
 
-/// What stream 0 stands for.
+/// The meaning of stream 0.
 enum class DefaultStream { legacy, per_thread };
 
 // CUresult, as far as it is returned here

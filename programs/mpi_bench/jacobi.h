@@ -46,7 +46,7 @@ void close_jacobi(Jacobi* jacobi);
 /* Writes the first values again. This rank alone does; others must not be within an iteration. */
 void start_over(Jacobi* jacobi);
 
-/* "gpu" or "host": what computes. */
+/* "gpu" or "host": the device that computes. */
 const char* jacobi_kernel_name(const Jacobi* jacobi);
 
 /* Where row `row` of an array begins; 0 is the halo above, rows + 1 the one below. */

@@ -3,7 +3,7 @@
 #include "jacobi.h"
 #include "report.h"
 
-/* What all sizes share. */
+/* Data shared by all sizes. */
 typedef struct {
   const Operation* operation;
   const Options* options;
@@ -34,7 +34,7 @@ static bool kernel_runs(const Options* options, const Memory* memory) {
          (memory->kind == MEMORY_DEVICE || memory->kind == MEMORY_MANAGED);
 }
 
-/* What is done with one solver. Returns how many bytes were wrong. */
+/* Runs one solver. Returns how many bytes were wrong. */
 typedef double (*Work)(const Setting* of, Exchange* exchange);
 
 static double warm_up_solver(const Setting* of, Exchange* exchange) {

@@ -10,7 +10,7 @@
 #include "options.h"
 #include "report.h"
 
-/* What all measurements of a run share. */
+/* Data shared by all measurements of a run. */
 typedef struct {
   Options options;
   Memory sent_from, received_into;
@@ -36,8 +36,8 @@ static MPI_Comm first_two_ranks(void) {
   return two;
 }
 
-/* Checked are the first exchange ever, what the timed ones left behind, and one more after them,
-   when everything is warm. */
+/* Checked are the first exchange ever, the bytes that the timed ones left behind, and one more
+   after them, when everything is warm. */
 static Timing measure_checked(const Operation* operation, Exchange* exchange, Effort effort,
                               Checked* checked) {
   Timing timing;
@@ -81,7 +81,7 @@ static Exchange exchange_of(const Run* run, const Operation* operation, int byte
   return exchange;
 }
 
-/* What is sent, and where it is received. */
+/* The bytes to send, and where they are received. */
 typedef struct {
   void *out, *in;
 } Buffers;
@@ -106,7 +106,7 @@ static Exchange exchange_over(const Run* run, const Operation* operation, Buffer
   return exchange;
 }
 
-/* Of the largest size: what it needs, others need as well. */
+/* Of the largest size: others need no more than it does. */
 static void warm_up_operation(const Run* run, const Operation* operation, Buffers buffers,
                               int window) {
   const Options* const options = &run->options;

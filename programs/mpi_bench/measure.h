@@ -17,8 +17,8 @@ typedef struct {
   int iterations;
 } Timing;
 
-/* Runs the exchange again and again for about so long: what a library makes when messages have been
-   large for a while is there afterwards. Every rank of the exchange takes part. */
+/* Runs the exchange again and again for about so long: resources that a library makes when messages
+   have been large for a while are there afterwards. Every rank of the exchange takes part. */
 void warm_up(const Operation* operation, Exchange* exchange, double seconds);
 
 /* Runs the exchange untimed, then timed, as osu_latency and osu_bw do. Every rank of the exchange

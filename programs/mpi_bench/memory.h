@@ -46,7 +46,7 @@ void copy_in(const Memory* memory, void* to, const void* from, size_t bytes);
 
 void finish_copies(const Memory* memory);
 
-/* Copies into host memory. What MPI has delivered before is seen. */
+/* Copies into host memory. Bytes that MPI has delivered before are seen. */
 void copy_out(const Memory* memory, void* to, const void* from, size_t bytes);
 
 /* The same in pieces of at most STAGING_BYTES, of any length. */

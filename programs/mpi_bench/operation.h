@@ -1,5 +1,5 @@
-/* What is measured. One exchange is what every rank does once: a window of messages, or there and
-   back. The definitions are those of the OSU micro-benchmarks. */
+/* The measured operations. One exchange is the work that every rank does once: a window of
+   messages, or there and back. The definitions are those of the OSU micro-benchmarks. */
 #ifndef POLYPATH_MPI_BENCH_OPERATION_H
 #define POLYPATH_MPI_BENCH_OPERATION_H
 
@@ -39,7 +39,7 @@ typedef struct {
   int (*sends_to)(int rank, int size); /* or NOBODY */
   void (*begin)(Exchange* exchange);   /* before the first exchange; may be NULL */
   void (*once)(Exchange* exchange);
-  void (*make_visible)(Exchange* exchange); /* what has arrived, to the receiver; may be NULL */
+  void (*make_visible)(Exchange* exchange); /* arrived bytes, to the receiver; may be NULL */
   void (*end)(Exchange* exchange);          /* after the last one; may be NULL */
 } Operation;
 

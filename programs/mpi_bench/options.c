@@ -203,7 +203,7 @@ static void check_solver(const Options* options) {
              options->sizes[i], HALO_STEP);
 }
 
-/* Who says how often wants no more than that. */
+/* With a given number of warm-ups or iterations there is no timed warm-up. */
 static void complete(Effort* effort) {
   if (effort->warm_up_seconds >= 0) return;
   effort->warm_up_seconds =

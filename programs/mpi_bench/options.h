@@ -25,8 +25,8 @@ typedef struct {
   Effort effort;
 } Options;
 
-/* Reads the command line. Refuses, in all ranks, what cannot be carried out by so many ranks;
-   prints the help and ends all ranks where that is asked for. */
+/* Reads the command line. Refuses, in all ranks, a request that cannot be carried out by so many
+   ranks; prints the help and ends all ranks where that is asked for. */
 Options read_options(int count, char** arguments, int ranks);
 
 /* The largest of the sizes, and of the windows, that are asked for. */

@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "operation.h"
 
-/* What the run works with; all ranks call it together. */
+/* Prints the run's setup; all ranks call it together. */
 void report_start(const Memory* sent_from, const Memory* received_into, bool buffer_per_message);
 
 /* One operation at one size and window; the first rank calls it. `checked` is NULL where nothing

@@ -10,13 +10,12 @@ enum {
 enum {
   MOST_STEPS = 20,
   LEAST_STEPS = 4,         /* each of a solver's two arrays is received into twice */
-  MOST_ELEMENTS = 1 << 26, /* of all steps: a check is to take less than what it is a check of */
+  MOST_ELEMENTS = 1 << 26, /* of all steps: a check is to take less than the checked run */
 };
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* A part and what it depends on: it begins `above` rows and `before` columns after the wider one.
- */
+/* A part and its dependencies: it begins `above` rows and `before` columns after the wider one. */
 typedef struct {
   size_t row, rows, column, columns;
   size_t above, before;

@@ -1,4 +1,4 @@
-/* What a Jacobi solver computes: the 5-point stencil on a grid of float32 whose rows form a ring.
+/* A Jacobi solver: the 5-point stencil on a grid of float32 whose rows form a ring.
 
      b(r, c) = (((a(r, c-1) + a(r, c+1)) + a(r-1, c)) + a(r+1, c)) / 4     0 < c < width - 1
      b(r, c) = a(r, c)                                                    c = 0, c = width - 1
@@ -7,9 +7,9 @@
    kernel for GPUs, so that all have the same bits.
 
    An element after n steps depends on elements at most n rows and n columns away. So a part of the
-   grid is solved by itself from first values: from a part wider by n on each side. What is wrong at
-   the wider part's edges, where elements beyond are missing, moves inward by one a step and does
-   not reach the part itself. */
+   grid is solved by itself from first values: from a part wider by n on each side. Wrong values at
+   the wider part's edges, where elements beyond are missing, move inward by one a step and do not
+   reach the part itself. */
 #ifndef POLYPATH_MPI_BENCH_STENCIL_H
 #define POLYPATH_MPI_BENCH_STENCIL_H
 

@@ -257,7 +257,7 @@ class Context:
         Return counts of transfers, executors, graph-cache hits, bytes and so on.
         """
 
-class Meeting:
+class ThreadGroup:
     """Where ranks that are threads of one process meet."""
 
     def __init__(self, size: int) -> None: ...
@@ -284,7 +284,7 @@ class RankPlace:
         A GPU's name, what its node is called, by which host other nodes reach it.
         """
 
-class CollectiveCall:
+class PersistentCall:
     """What one rank asks for, and where its memory is; to be run often."""
 
     def __init__(self, collective: str, type: str, reduction: str, root: int, elements: int, input: int, output: int, counts: Sequence[int], in_place: bool) -> None:
@@ -308,7 +308,7 @@ class CollectiveRank:
         """Join ranks by TCP, of which rank 0 listens at HOST:PORT."""
 
     @staticmethod
-    def by_threads(context: Context, place: RankPlace, meeting: Meeting, rank: int, timeout: float | None = None) -> CollectiveRank:
+    def by_threads(context: Context, place: RankPlace, meeting: ThreadGroup, rank: int, timeout: float | None = None) -> CollectiveRank:
         """Join ranks that are threads of this process."""
 
     @staticmethod
@@ -320,15 +320,15 @@ class CollectiveRank:
         and of the ranks that are its members. All ranks call it, if there are several nodes.
         """
 
-    def run(self, call: CollectiveCall, stream: int | Stream) -> None:
+    def run(self, call: PersistentCall, stream: int | Stream) -> None:
         """
         Enqueue this rank's part. The first of its kind and size waits for all ranks.
         """
 
-    def prepare(self, call: CollectiveCall) -> None:
+    def prepare(self, call: PersistentCall) -> None:
         """Make what such calls need, and enqueue nothing. Waits for all ranks."""
 
-    def chosen(self, call: CollectiveCall) -> dict[str, Any]:
+    def chosen(self, call: PersistentCall) -> dict[str, Any]:
         """Return what was chosen for a call that has been prepared."""
 
     def choose_from(self, algorithms: Sequence[str], executor: str = 'auto') -> None:
@@ -399,7 +399,7 @@ class TensorCalls:
         `current_stream` is None.
         """
 
-    def keep(self, what: Hashable, tensor: Any, output: Any, call: CollectiveCall) -> None:
+    def keep(self, what: Hashable, tensor: Any, output: Any, call: PersistentCall) -> None:
         """Remember a call; what it asks for is compared by its value."""
 
     def run(self, what: Hashable, tensor: Any, output: Any) -> bool:

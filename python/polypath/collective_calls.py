@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from polypath._core import Buffer, CollectiveCall, CollectiveRank, Context, TensorCalls
+from polypath._core import Buffer, PersistentCall, CollectiveRank, Context, TensorCalls
 from polypath.collective_checks import Call, Member, arguments_of, message_arguments
 from polypath.frameworks import framework_of
 from polypath.memory import Elements, Framework
@@ -31,7 +31,7 @@ class Calls:
         self._member = Member(rank.rank, rank.size, self._gpu)
         self._of_tensors: TensorCalls | None = None
         self._asked_for_those: set[Framework] = set()
-        self._known: dict[Hashable, CollectiveCall] = {}
+        self._known: dict[Hashable, PersistentCall] = {}
         self._own_stream: Any = None
 
     def run(self, what: What, tensor: Any, output: Any, stream: Any) -> None:
@@ -81,7 +81,7 @@ class Calls:
         self._rank.synchronize()
 
     def _enqueue(
-        self, call: CollectiveCall, ends: tuple[tuple[Framework, Any], ...], into: Any, stream: Any
+        self, call: PersistentCall, ends: tuple[tuple[Framework, Any], ...], into: Any, stream: Any
     ) -> None:
         (framework, tensor), (target, written) = ends[0], ends[-1]
         if stream is None and isinstance(written, Buffer):
@@ -96,13 +96,13 @@ class Calls:
         if stream is not None:
             self._note_use(stream, ends)
 
-    def _keep(self, key: Hashable, call: CollectiveCall) -> None:
+    def _keep(self, key: Hashable, call: PersistentCall) -> None:
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         self._known[key] = call
 
     def _keep_of_tensors(
-        self, framework: Framework, what: What, tensor: Any, output: Any, call: CollectiveCall
+        self, framework: Framework, what: What, tensor: Any, output: Any, call: PersistentCall
     ) -> None:
         if framework not in self._asked_for_those:
             self._asked_for_those.add(framework)
@@ -113,7 +113,7 @@ class Calls:
     def _named(self, stream: Any) -> GpuStream:
         return stream_of_rank(stream, self._gpu)
 
-    def _run_and_wait(self, call: CollectiveCall) -> None:
+    def _run_and_wait(self, call: PersistentCall) -> None:
         """Use a stream of our own. A simulated one ends only if all ranks have enqueued theirs."""
         if self._own_stream is None:
             self._own_stream = self._context.stream(f"gpu{self._gpu}")
@@ -127,17 +127,17 @@ class Calls:
             framework.note_use(framework.memory(thing), self._named(stream))
 
 
-def _checked_call(call: Call, tensor: Any, output: Any, of: Member) -> CollectiveCall:
+def _checked_call(call: Call, tensor: Any, output: Any, of: Member) -> PersistentCall:
     given = _checked_elements(tensor, call.dtype)
     taken = None if output is None else _checked_elements(output, call.dtype)
-    return CollectiveCall(*arguments_of(call, given, taken, of))
+    return PersistentCall(*arguments_of(call, given, taken, of))
 
 
 def _checked_message(
     source: int, destination: int, tensor: Any, dtype: Any, of: Member
-) -> CollectiveCall:
+) -> PersistentCall:
     elements = _checked_elements(tensor, dtype)
-    return CollectiveCall(*message_arguments(source, destination, elements, dtype, of))
+    return PersistentCall(*message_arguments(source, destination, elements, dtype, of))
 
 
 def _checked_elements(tensor: Any, dtype: Any) -> Elements:

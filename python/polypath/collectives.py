@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from polypath._core import CollectiveCall, CollectiveRank, Context, Meeting, fail_at_exit
+from polypath._core import PersistentCall, CollectiveRank, Context, ThreadGroup, fail_at_exit
 from polypath.collective_calls import Calls
 from polypath.collective_checks import (
     addresses_like,
@@ -111,10 +111,10 @@ class Collectives:
 
     @classmethod
     def from_threads(
-        cls, meeting: Meeting, rank: int, gpu: Any = None, *, context: Context | None = None,
+        cls, meeting: ThreadGroup, rank: int, gpu: Any = None, *, context: Context | None = None,
         timeout: float | None = None, node: str = "",
     ) -> Collectives:  # fmt: skip
-        """Join the ranks that are threads of this process, by one polypath.Meeting for all.
+        """Join the ranks that are threads of this process, by one polypath.ThreadGroup for all.
 
         Else as from_file.
         """
@@ -239,7 +239,7 @@ class Collectives:
         where = addresses_like(collective, size, in_place, self.rank)
         blocks = counts_of(counts, self.size) if counts else ()
         name = operation_name(op)
-        call = CollectiveCall(collective, element, name, root, elements, *where, blocks, in_place)
+        call = PersistentCall(collective, element, name, root, elements, *where, blocks, in_place)
         self._rank.prepare(call)
         return self._rank.chosen(call)
 

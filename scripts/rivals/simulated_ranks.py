@@ -97,7 +97,7 @@ class SimulatedPolypath(Polypath):
     """Ranks that meet as threads."""
 
     modes = ("eager",)
-    meeting: polypath.Meeting
+    meeting: polypath.ThreadGroup
 
     def join(self, ranks: Ranks) -> polypath.Collectives:
         """Return this rank's end."""

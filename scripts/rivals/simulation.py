@@ -27,7 +27,7 @@ def run(machine: str, size: int, plan: Plan) -> list[Any]:
     """Return rank 0's reports. RuntimeError with what went wrong at a rank, or raced."""
     context = polypath.Context(machine)
     table, kept = Table(size), Kept()
-    meetings = [polypath.Meeting(size) for _ in plan.algorithms]
+    meetings = [polypath.ThreadGroup(size) for _ in plan.algorithms]
     problems: list[str] = []
 
     def be(rank: int) -> None:

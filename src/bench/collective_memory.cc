@@ -6,14 +6,15 @@
 #include <set>
 
 #include "collective/program/reference.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::bench {
 CollectiveMemory::CollectiveMemory(Driver& driver, const Machine& machine,
                                    const CollectiveRequest& request, StreamHandle stream)
     : driver_(driver), request_(request), stream_(stream) {
   const auto add = [&](int rank, Bytes bytes) {
-    sizes_.push_back(std::max(bytes, request.element()));  // who has no part has an address, too
+    sizes_.push_back(std::max(bytes, request.element()));  // a rank without a part has an address,
+                                                           // too
     addresses_.push_back(
         driver_.allocate(request.ranks[static_cast<std::size_t>(rank)], sizes_.back()));
   };
@@ -36,10 +37,10 @@ CollectiveMemory::CollectiveMemory(Driver& driver, const Machine& machine,
 }
 
 CollectiveMemory::~CollectiveMemory() {
-  for (const Address address : addresses_) quietly([&] { driver_.free(address); });
+  for (const Address address : addresses_) ignore_errors([&] { driver_.free(address); });
   std::set<Address> pinned;
   for (const Pinned& host : hosts_) pinned.insert(host.address);
-  for (const Address address : pinned) quietly([&] { driver_.free(address); });
+  for (const Address address : pinned) ignore_errors([&] { driver_.free(address); });
 }
 
 PlaceId CollectiveMemory::place_of(std::size_t memory) const {

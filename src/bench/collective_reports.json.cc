@@ -65,7 +65,7 @@ CollectiveBench read_collective_bench(const std::string& json) {
 
 const char* mode_of(Executor executor) { return executor == Executor::graph ? "graph" : "eager"; }
 
-// What a draft is, in the words of both reports.
+// The description of a draft, in the words of both reports.
 void add_draft(Json& object, const CollectiveRequest& request, const CollectiveDraft& draft) {
   object["executor"] = name_of(draft.executor);
   object["mode"] = mode_of(draft.executor);

@@ -6,9 +6,9 @@
 #include <map>
 #include <memory>
 
+#include "bench/available_memory.h"
 #include "bench/collective_memory.h"
 #include "bench/repetitions.h"
-#include "bench/room.h"
 #include "collective/program/collective_kernels.h"
 #include "collective/rank/collective_run.h"
 #include "core/error.h"
@@ -25,7 +25,7 @@ constexpr int kMostRuns = 200;
 class Group {
  public:
   Group(const OpenMachine& opened, const CollectiveRequest& request, const sim::Options& simulation)
-      : opened_(opened.afresh(simulation)),
+      : opened_(opened.reopen(simulation)),
         request_(request),
         stream_(driver().create_stream(gpu())),
         memory_(std::make_unique<CollectiveMemory>(driver(), opened_.machine(), request_, stream_)),
@@ -103,12 +103,12 @@ Bytes memory_of(const CollectiveRequest& request) {
   return sum;
 }
 
-// What verifying takes beside the ranks' own memory is several times as much.
+// Verifying takes several times the ranks' own memory in addition.
 Bytes part_of_this_computer() { return {memory_of_this_computer().value / 16}; }
 
 // GPUs have room for what they are asked for.
-CollectiveRequest that_fits(const OpenMachine& opened, CollectiveRequest request, Bytes room) {
-  while (opened.simulated() && request.elements > 1 && memory_of(request) > room)
+CollectiveRequest that_fits(const OpenMachine& opened, CollectiveRequest request, Bytes limit) {
+  while (opened.simulated() && request.elements > 1 && memory_of(request) > limit)
     request.elements = (request.elements + 1) / 2;
   return request;
 }
@@ -118,8 +118,8 @@ struct Verification {
   Bytes bytes;
 };
 
-Verification verify(const OpenMachine& opened, const CollectivePlan& plan, Bytes room) {
-  const CollectiveRequest request = that_fits(opened, plan.request, room);
+Verification verify(const OpenMachine& opened, const CollectivePlan& plan, Bytes limit) {
+  const CollectiveRequest request = that_fits(opened, plan.request, limit);
   const Bytes bytes = message_bytes(request);
   if (request.elements == plan.request.elements)
     return {verified_run(opened, request, *plan.program), bytes};
@@ -130,7 +130,7 @@ Verification verify(const OpenMachine& opened, const CollectivePlan& plan, Bytes
   return {verified_run(opened, request, program), bytes};
 }
 
-// All results of one size. What two algorithms do alike is measured once.
+// All results of one size. Identical programs of two algorithms are measured once.
 class SizeRun {
  public:
   SizeRun(const OpenMachine& opened, const CollectiveBench& bench, CollectivePlanner& planner,
@@ -153,7 +153,7 @@ class SizeRun {
       known->second.times = times_of(opened_, plan);
       if (bench_.verify)
         known->second.verification =
-            verify(opened_, plan, bench_.room.value_or(part_of_this_computer()));
+            verify(opened_, plan, bench_.memory_limit.value_or(part_of_this_computer()));
     }
     return {.algorithm = algorithm,
             .draft = plan.chosen(),

@@ -17,7 +17,7 @@ namespace polypath::bench {
 /// Instead of an algorithm's name: whichever is predicted to be over first.
 inline constexpr const char* kAutomatic = "auto";
 
-/// What is asked for. Ranks are the machine's first GPUs.
+/// A request. Ranks are the machine's first GPUs.
 struct CollectiveBench {
   std::string machine;
   CollectiveRequest request;  ///< without ranks and elements
@@ -31,7 +31,7 @@ struct CollectiveBench {
   Settings settings;
   bool verify = true;
   /// For the simulated memories of all ranks when bytes move; none: a sixteenth of this computer's.
-  std::optional<Bytes> room;
+  std::optional<Bytes> memory_limit;
 };
 
 struct CollectiveResult {

@@ -1,5 +1,5 @@
 #pragma once
-// What a measurement ran on, as JSON, docs/json.md.
+// The host and devices of a measurement, as JSON, docs/json.md.
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,6 +1,7 @@
 #pragma once
-// How long the calling thread is busy with one copy: what a program loses to issue, whatever the
-// copy itself takes. Real GPUs only; simulated calls cost what the machine file says.
+// How long the calling thread is busy with one copy: the time that a program loses to issue,
+// independent of the copy's own time. Real GPUs only; simulated calls cost what the machine file
+// says.
 
 #include <string>
 #include <vector>

@@ -34,7 +34,7 @@ class Run {
  public:
   Run(const OpenMachine& opened, const JacobiGrid& grid, const JacobiHow& how,
       const sim::Options& simulation)
-      : opened_(opened.afresh(simulation)),
+      : opened_(opened.reopen(simulation)),
         memory_(std::make_unique<JacobiMemory>(opened_.driver(), opened_.machine(), grid)),
         solver_(make_jacobi_solver(opened_, grid, *memory_, how)) {}
   Run(const Run&) = delete;
@@ -84,9 +84,9 @@ void time_runs(const OpenMachine& opened, Run& run, int iterations, JacobiResult
 }
 
 // The host has the window that memories are filled through, and two whole grids.
-JacobiGrid that_fits(JacobiGrid grid, Bytes room) {
+JacobiGrid that_fits(JacobiGrid grid, Bytes limit) {
   const auto needed = [&] { return grid.memory() * (grid.gpus.size() + 1) + grid.data() * 3; };
-  while (grid.width > kJacobiWidthStep && needed() > room)
+  while (grid.width > kJacobiWidthStep && needed() > limit)
     grid.width = std::max(grid.width / 2 / kJacobiWidthStep, std::uint64_t{1}) * kJacobiWidthStep;
   return grid;
 }
@@ -98,7 +98,7 @@ bool is_same(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 void verify(const OpenMachine& opened, const JacobiBench& bench, JacobiResult& result) {
-  const JacobiGrid grid = that_fits(result.grid, bench.room);
+  const JacobiGrid grid = that_fits(result.grid, bench.memory_limit);
   const int iterations = std::min(bench.iterations, kMostVerified);
   Run run(opened, grid, result.how, {});
   run.memory().fill();

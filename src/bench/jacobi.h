@@ -22,13 +22,13 @@ struct JacobiBench {
   std::vector<JacobiWay> ways = {JacobiWay::native, JacobiWay::stream, JacobiWay::graph,
                                  JacobiWay::program};
   std::vector<JacobiPaths> paths = {JacobiPaths::automatic};  ///< of stream and graph
-  /// What simulated kernels get of the memory's nominal bandwidth.
+  /// The part of the memory's nominal bandwidth that simulated kernels get.
   double efficiency = 1;
   Settings settings;
   bool verify = true;
   bool values = false;  ///< the result has the last grid's, if it was verified
   /// For the memories of all GPUs of a run that is verified, and of the host's copy.
-  Bytes room = 256_MiB;
+  Bytes memory_limit = 256_MiB;
 };
 
 struct JacobiResult {
@@ -38,7 +38,7 @@ struct JacobiResult {
   Seconds seconds = {};                   ///< of an iteration
   Repetitions repetitions = {};           ///< on real GPUs; each the mean of all iterations
   Seconds native = {};                    ///< the same in the native way
-  Seconds kernel = {};  ///< of it, what the kernel of all rows is expected to take
+  Seconds kernel = {};                    ///< of it, the expected time of the kernel of all rows
   bool verified = false;
   Bytes verified_halo = {};  ///< of the grid that was; 0 if none was
   int verified_iterations = 0;

@@ -14,9 +14,9 @@
 
 namespace polypath::bench {
 
-/// True if it is predicted to gain what both ways of an exchange must gain that one thread issues
-/// (DriverBehaviour::least_gain_one_thread): what the engine does around a set of copies is not in
-/// the prediction. `efficiency` is that of kernels (kernel_of).
+/// True if its predicted gain reaches that required of an exchange whose two ways one thread issues
+/// (DriverBehaviour::least_gain_one_thread): the engine's work around a set of copies is not in the
+/// prediction. `efficiency` is that of kernels (kernel_of).
 bool together_gains(const OpenMachine& opened, const JacobiGrid& grid, double efficiency);
 
 }  // namespace polypath::bench

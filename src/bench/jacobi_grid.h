@@ -1,11 +1,11 @@
 #pragma once
-// A Jacobi solver's grid over n GPUs, and what an iteration does to it.
+// A Jacobi solver's grid over n GPUs, and its iterations.
 //
 // GPU g has `rows` rows of the whole and a halo above and one below them: the last row of the GPU
 // above, the first one of the GPU below. The grid is a ring of rows: below the last GPU is the
 // first. Columns 0 and width - 1 never change. There are two such arrays, one after the other in
 // one memory per GPU; iteration i makes array (i + 1) mod 2 of array i mod 2 and then exchanges the
-// halos of what it made: n copies up and n down, of width·4 bytes each.
+// halos of the new array: n copies up and n down, of width·4 bytes each.
 
 #include <cstdint>
 #include <vector>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/jacobi_grid.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "driver/driver.h"
 #include "kernels/jacobi.h"
 
@@ -22,7 +22,7 @@ class JacobiKernels {
   /// Nothing queued may use them.
   ~JacobiKernels() {
     for (const KernelHandle kernel : handles_)
-      if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
+      if (kernel.value != 0) ignore_errors([&] { driver_.unload_kernel(kernel); });
   }
 
   /// By place; none where there is no GPU of the grid.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::bench {
 namespace {
@@ -15,7 +15,7 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
   ~Window() {
-    quietly([&] { driver_.free(address_); });
+    ignore_errors([&] { driver_.free(address_); });
   }
   [[nodiscard]] Address address() const { return address_; }
   [[nodiscard]] float* values() const { return reinterpret_cast<float*>(address_.value); }
@@ -33,7 +33,7 @@ JacobiMemory::JacobiMemory(Driver& driver, const Machine& machine, const JacobiG
 }
 
 JacobiMemory::~JacobiMemory() {
-  for (const Address address : addresses_) quietly([&] { driver_.free(address); });
+  for (const Address address : addresses_) ignore_errors([&] { driver_.free(address); });
 }
 
 Address JacobiMemory::address(const Slice& slice) const {

@@ -7,14 +7,14 @@
 #include "collective/choose/predicted_time.h"
 #include "collective/program/composer.h"
 #include "collective/program/tuning.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::bench {
 namespace {
 
 constexpr int kIterations = 2;  // of a program
 
-// A program and what was found about it.
+// A program and the findings about it.
 struct PredictedProgram {
   Program program;
   JacobiShape shape;
@@ -99,8 +99,8 @@ class JacobiProgram final : public JacobiSolver {
         graphs_(driver_, hops_, settings_, statistics_),
         stream_(driver_.create_stream(gpu_)) {}
   ~JacobiProgram() override {
-    quietly([&] { driver_.synchronize(stream_); });
-    quietly([&] { driver_.destroy_stream(stream_); });
+    ignore_errors([&] { driver_.synchronize(stream_); });
+    ignore_errors([&] { driver_.destroy_stream(stream_); });
   }
 
   void iterate(int iterations) override {

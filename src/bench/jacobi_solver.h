@@ -43,10 +43,10 @@ const char* name_of(JacobiWay way);
 struct JacobiHow {
   JacobiWay way = JacobiWay::native;
   JacobiPaths paths = JacobiPaths::automatic;  ///< no matter to `native` and `program`
-  double efficiency = 1;                       ///< of kernels: what they get of memory's bandwidth
+  double efficiency = 1;                       ///< of kernels: their part of memory's bandwidth
 };
 
-/// What a program was found to be best as.
+/// The best form found for a program.
 struct JacobiShape {
   bool overlapped = false;     ///< rows that neighbours wait for come first
   bool several_paths = false;  ///< of any halo

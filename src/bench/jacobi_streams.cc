@@ -1,7 +1,8 @@
-// A GPU's kernel of an iteration starts when all has arrived that it reads, and when what it writes
-// has been sent: after the copies into its halos, which are those of its neighbours, and after its
-// own. A copy into a neighbour's halo comes after that neighbour's kernel of the iteration before,
-// which read it: after that kernel the neighbour sent what this GPU's kernel has waited for.
+// A GPU's kernel of an iteration starts when all data that it reads has arrived, and when the
+// memory that it writes has been sent: after the copies into its halos, which are those of its
+// neighbours, and after its own. A copy into a neighbour's halo comes after that neighbour's kernel
+// of the iteration before, which read it: after that kernel the neighbour sent the halo that this
+// GPU's kernel has waited for.
 
 #include "bench/jacobi_streams.h"
 
@@ -9,7 +10,7 @@
 
 #include "bench/jacobi_choice.h"
 #include "bench/jacobi_kernels.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "engine/engine.h"
 
 namespace polypath::bench {
@@ -51,9 +52,9 @@ class JacobiStreams final : public JacobiSolver {
     record_ends();  // the first iteration waits for them, too
   }
   ~JacobiStreams() override {
-    quietly([&] { wait(); });
+    ignore_errors([&] { wait(); });
     planned_.reset();
-    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) quietly([&] { give_back(gpu); });
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) ignore_errors([&] { give_back(gpu); });
   }
 
   void iterate(int iterations) override {

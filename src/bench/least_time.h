@@ -1,5 +1,5 @@
 #pragma once
-// What no run of a split can be faster than: the search (tune.h) skips what cannot win.
+// A lower bound of a split's time: the search (tune.h) skips splits that cannot win.
 //
 // A path that shares nothing with the others and is issued at once ends when the recursion of
 // model/pipeline.h says; sharing and issue only delay its copies, each of which starts no earlier
@@ -27,7 +27,7 @@ class LeastTime {
   LeastTime(const Machine& machine, std::vector<Path> paths, Bytes bytes, Executor executor,
             const Settings& settings);
 
-  /// Of one path with this share, whatever its chunks; grows with the share.
+  /// Of one path with this share, for any chunks; grows with the share.
   [[nodiscard]] Seconds of_share(std::size_t path, int percent) const;
   /// Of one path with this share and chunk count beside others, at least one of them staged.
   Seconds of_path(std::size_t path, int percent, int chunks);

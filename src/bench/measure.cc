@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "bench/available_memory.h"
 #include "bench/measure_gpus.h"
 #include "bench/pieces.h"
-#include "bench/room.h"
 #include "bench/steadiness.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -64,15 +64,15 @@ std::vector<Prediction> predict_together(const Predictor& predictor, const Opera
 }
 
 // Verification touches every byte of every buffer: sources and destinations.
-Bytes that_fits(const Operation& operation, Bytes bytes, Bytes room) {
+Bytes that_fits(const Operation& operation, Bytes bytes, Bytes limit) {
   const double buffers = 2 * copies_in(operation, 1);
-  while (bytes > 1_B && buffers * bytes.real() > room.real()) bytes = {(bytes.value + 1) / 2};
+  while (bytes > 1_B && buffers * bytes.real() > limit.real()) bytes = {(bytes.value + 1) / 2};
   return bytes;
 }
 
 bool verified_run(const OpenMachine& opened, const Operation& operation, const Request& request,
                   Bytes bytes) {
-  OperationRun operation_run(opened.afresh({.flip = opened.simulation().flip}), operation, bytes);
+  OperationRun operation_run(opened.reopen({.flip = opened.simulation().flip}), operation, bytes);
   for (int i = 0; i < warm_up_runs(request.settings); ++i) {
     operation_run.fill();
     operation_run.run(request.options, i == 0 ? request.window : 1);
@@ -152,7 +152,7 @@ Result measure(const OpenMachine& opened, const Operation& operation, const Requ
   if (operation.pageable)
     fail(ErrorCode::invalid_argument, "operation 'pageable' cannot be simulated",
          "its time is that of this computer's own memory copies", "Run it where there are GPUs.");
-  OperationRun operation_run(opened.afresh(sim::kTimingOnly), operation, bytes);
+  OperationRun operation_run(opened.reopen(sim::kTimingOnly), operation, bytes);
   PlanOptions native;
   native.executor = Executor::native;
   Result result;
@@ -170,8 +170,8 @@ Result measure(const OpenMachine& opened, const Operation& operation, const Requ
   result.copies = copies_in(operation, request.window);
   if (operation.in_turn) halve(result);
   if (!request.verify) return result;
-  const Bytes room = request.room.value_or(Bytes{free_memory().value / 2});
-  result.verified_bytes = that_fits(operation, bytes, room);
+  const Bytes limit = request.memory_limit.value_or(Bytes{free_memory().value / 2});
+  result.verified_bytes = that_fits(operation, bytes, limit);
   result.verified = verified_run(opened, operation, request, result.verified_bytes);
   return result;
 }

@@ -26,7 +26,7 @@ struct Request {
   Settings settings;
   bool verify = true;
   /// For the simulated memories when bytes move; none: half of what this computer has free.
-  std::optional<Bytes> room = std::nullopt;
+  std::optional<Bytes> memory_limit = std::nullopt;
   int repeats = 20;  ///< timed runs on real GPUs; simulated time repeats exactly
 };
 
@@ -55,7 +55,7 @@ struct Result {
 Result measure(const OpenMachine& opened, const Operation& operation, const Request& request,
                Bytes bytes);
 
-/// What a request measures at each size: one operation, or one for each pair of places.
+/// The measurements of a request at each size: one operation, or one for each pair of places.
 std::vector<Operation> operations_of(const Machine& machine, const Request& request);
 
 /// All sizes of the request, in order; of each, all pairs where they are asked for.

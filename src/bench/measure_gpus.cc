@@ -24,7 +24,7 @@ bool warm_up(OperationRun& operation_run, const Request& request) {
   return right;
 }
 
-// What the last of the timed runs has left, and one run more.
+// The bytes that the last of the timed runs has left, and those of one run more.
 bool verified_again(OperationRun& operation_run, const Request& request) {
   if (!operation_run.verify()) return false;
   operation_run.fill();
@@ -59,7 +59,7 @@ Seconds prediction(const Machine& machine, const Operation& operation, const Req
 
 Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
                        const Request& request, Bytes bytes) {
-  OperationRun operation_run(opened.afresh(), operation, bytes);
+  OperationRun operation_run(opened.reopen(), operation, bytes);
   Result result;
   result.bytes = bytes;
   result.window = request.window;
@@ -71,7 +71,7 @@ Result measure_on_gpus(const OpenMachine& opened, const Operation& operation,
   time_runs(operation_run, request, result);
   result.plan = operation_run.results()[0].plan;
   result.executor = operation_run.results()[0].executor;
-  result.by_windows = operation_run.results()[0].means == Means::windows;
+  result.by_windows = operation_run.results()[0].means == Method::windows;
   result.predicted =
       prediction(opened.machine(), operation, request, bytes, operation_run.results());
   if (result.verified) result.verified = verified_again(operation_run, request);

@@ -2,10 +2,10 @@
 // Measures one operation on this computer's GPUs, beside the native copy.
 //
 // Native runs are the driver's own calls, without the engine. They and planned runs alternate, so
-// that whatever the computer does meanwhile meets both alike; each figure is the median of its
-// runs. The clock is the host's: from the first call until every stream has been waited for. The
-// first runs are not timed: they make plans, rings and graphs, and are those whose bytes are
-// compared; one more after the timed ones compares them again.
+// that other activity of the computer affects both alike; each figure is the median of its runs.
+// The clock is the host's: from the first call until every stream has been waited for. The first
+// runs are not timed: they make plans, rings and graphs, and are those whose bytes are compared;
+// one more after the timed ones compares them again.
 
 #include "bench/measure.h"
 

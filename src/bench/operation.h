@@ -1,5 +1,5 @@
 #pragma once
-// What a benchmark copies: lanes, each a pair of places with buffers and a stream of its own.
+// The copies of a benchmark: lanes, each a pair of places with buffers and a stream of its own.
 
 #include <string>
 #include <vector>
@@ -59,8 +59,8 @@ inline constexpr const char* kAllPairs = "all";
 /// by source and then by destination. Errors (invalid_argument): another operation; no such pair.
 std::vector<Operation> operations_of_all_pairs(const Machine& machine, const std::string& name);
 
-/// The driver's calls that the native copies of these operations are, each once, and what it
-/// depends on: "cuMemcpyHtoDAsync, malloc memory".
+/// The driver's calls that the native copies of these operations are, each once, and the property
+/// that decides between them: "cuMemcpyHtoDAsync, malloc memory".
 std::string native_calls(const Machine& machine, const std::vector<Operation>& operations);
 
 /// Error (invalid_argument) if they are one place: no copy leads from a place to itself.

@@ -1,6 +1,6 @@
 #pragma once
-// What a benchmark runs on: a simulated machine, or this computer's GPUs. It knows how to fill and
-// compare memories that the host may not reach, and how ranks' CPU threads are told apart.
+// The platform of a benchmark: a simulated machine, or this computer's GPUs. It knows how to fill
+// and compare memories that the host may not reach, and how ranks' CPU threads are told apart.
 
 #include <memory>
 #include <string>
@@ -37,7 +37,7 @@ class Platform {
   virtual void fill(Address address, Bytes bytes, std::uint64_t seed) = 0;
   /// True if the two memories hold the same bytes.
   virtual bool same(Address a, Address b, Bytes bytes) = 0;
-  /// What the driver itself has found wrong.
+  /// The errors that the driver itself has found.
   virtual std::vector<std::string> violations() { return {}; }
   /// The copies so far, where they are recorded.
   virtual std::vector<sim::Span> trace() { return {}; }

@@ -1,5 +1,5 @@
 #pragma once
-// JSON in, JSON out: what the command line asks for. docs/json.md describes the schemas. Every
+// JSON in, JSON out: the reports of the command line. docs/json.md describes the schemas. Every
 // function throws Error for a request that cannot be used, and points at the field.
 
 #include <string>

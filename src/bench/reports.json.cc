@@ -60,7 +60,7 @@ PlanPointer plan_for(const PlanRequest& request) {
       .plan(request.lane.source, request.lane.destination, request.bytes, request.options);
 }
 
-// What is measured is this process by itself: what others have in flight is not asked for.
+// The measurement covers this process by itself: transfers of other processes are not looked up.
 OpenMachine open_for(const Request& request) {
   Settings settings = request.settings;
   settings.ledger = false;

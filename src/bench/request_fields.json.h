@@ -1,5 +1,5 @@
 #pragma once
-// What requests have in common, whatever they ask for; docs/json.md describes the fields.
+// The fields that all requests share; docs/json.md describes them.
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// What a JSON request asks for; docs/json.md describes the fields. Errors: invalid_argument points
-// at the field; and those of choosing the machine.
+// JSON requests; docs/json.md describes the fields. Errors: invalid_argument points at the field;
+// and those of choosing the machine.
 
 #include <string>
 #include <vector>

@@ -16,10 +16,10 @@ namespace {
 // Of a transfer that is planned or traced. More than the memory of any GPU; and a plan has a chunk
 // for every few MiB, so that much more would take minutes and gigabytes.
 constexpr Bytes kMostPlanned = 1024_GiB;
-// Far beyond what is sensible, which is for those to say who know what the number means.
+// Limit of the parser only, far beyond sensible values; callers enforce the real range.
 constexpr std::uint64_t kMostTimes = 1 << 20;
 
-// What lasts is shown: a graph is made soon, and not when it would have paid.
+// The measurement shows the lasting state: a graph is made soon, and not when it would have paid.
 Settings bench_settings() {
   Settings settings = read_settings();
   settings.graph_after = settings.graph_after.value_or(2);

@@ -13,7 +13,7 @@ namespace polypath::bench {
 
 class Steadiness {
  public:
-  /// What one run was like.
+  /// The record of one run.
   struct Run {
     Seconds time;                      ///< 0 where times scatter and are not to be compared
     std::uint64_t instantiations = 0;  ///< of graphs, until its end

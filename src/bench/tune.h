@@ -24,7 +24,7 @@ struct TuneRequest {
 };
 
 struct Tuned {
-  TunedEntry entry;           ///< and what it gains
+  TunedEntry entry;           ///< and its gain
   Seconds seconds;            ///< of the best found
   Seconds automatic_seconds;  ///< of the automatic plan on the same machine
   Seconds native_seconds;

@@ -60,8 +60,8 @@ void Communicator::on_abort(Callback callback) { state_->on_abort(std::move(call
 void Communicator::abort(const std::string& why, ErrorCode code) { state_->abort(code, why); }
 void Communicator::check() { state_->check(); }
 
-// Watched as an operation is: who waits for a rank that has ended need not wait for the timeout.
-// Who cannot go on with all others goes on with nobody.
+// Watched like an operation: a rank that waits for an ended rank does not wait until the timeout. A
+// rank that cannot go on with all others goes on with none.
 template <class Call>
 auto Communicator::together(const CallRecord& record, Call call) {
   const auto is_over = std::make_shared<std::atomic<bool>>(false);
@@ -97,11 +97,11 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key,
   });
 }
 
-Offers Communicator::offers() const { return state_->offers(); }
-Notices Communicator::notices() const { return state_->notices(); }
+AgreementRing Communicator::agreements() const { return state_->agreements(); }
+HandleBoard Communicator::handles() const { return state_->handles(); }
 
 void Communicator::note_settled() { state_->note_settled(); }
-bool Communicator::await_settled(Seconds patience) { return state_->await_settled(patience); }
+bool Communicator::await_settled(Seconds timeout) { return state_->await_settled(timeout); }
 void Communicator::close() noexcept { state_->close(); }
 
 }  // namespace polypath

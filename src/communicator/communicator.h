@@ -3,9 +3,9 @@
 //
 // Before an operation each rank says what it is about to do (begin), and at once learns if another
 // rank of its node does something else. Afterwards it may have the operation watched: if it is not
-// over in time, or a rank has ended, the communicator is aborted: an error that says who is
-// missing, at every rank of the node, at its next call. Nothing here waits for other ranks but what
-// says so.
+// over in time, or a rank has ended, the communicator is aborted: an error that names the missing
+// ranks, at every rank of the node, at its next call. Functions here wait for other ranks only if
+// they say so.
 
 #include <functional>
 #include <memory>
@@ -27,9 +27,9 @@ class CommunicatorState;
 class Watcher;
 
 struct CommunicatorOptions {
-  /// What this rank's node is called; empty: this_node(). To try several nodes on one computer.
+  /// The name of this rank's node; empty: this_node(). To try several nodes on one computer.
   std::string node;
-  /// For an operation that is watched, and for what waits for other ranks.
+  /// For a watched operation, and for functions that wait for other ranks.
   Seconds timeout{Settings{}.communicator_timeout};
 };
 /// Those of the settings.
@@ -39,8 +39,8 @@ CommunicatorOptions communicator_options(const Settings& settings);
 /// one at a time. In a forked child it is of no use and does no harm.
 class Communicator {
  public:
-  /// Must not wait, or take a lock that is held where this class is called. What it throws ends the
-  /// communicator, in these words.
+  /// Must not wait, or take a lock that is held where this class is called. An exception ends the
+  /// communicator, with the same text.
   using Question = std::function<bool()>;
   /// The same; must not throw.
   using Callback = std::function<void()>;
@@ -70,7 +70,7 @@ class Communicator {
 
   /// Looks at a call of begin() from a thread of its own, until `is_done` says yes.
   void watch(CallNumber call, Question is_done);
-  /// Asked as well whenever a call is looked at, until close(): for what becomes of ranks of other
+  /// Asked as well whenever a call is looked at, until close(): for problems of ranks on other
   /// nodes.
   void doubt(Doubt doubt);
 
@@ -80,16 +80,16 @@ class Communicator {
   /// Ends it for all ranks of the node, in words of this rank, which then are the error of all
   /// calls. Without effect if it has ended.
   void abort(const std::string& why, ErrorCode code = ErrorCode::communicator);
-  /// Error if the communicator is aborted: for whoever waits.
+  /// Error if the communicator is aborted: for callers that wait.
   void check();
 
-  /// This rank's ends of what the ranks of its node share beside calls. Of each there is one, and
+  /// The node's agreement ring and handle board, as this rank sees them. There is one of each, and
   /// it must not outlive the communicator.
-  [[nodiscard]] Offers offers() const;
-  [[nodiscard]] Notices notices() const;
+  [[nodiscard]] AgreementRing agreements() const;
+  [[nodiscard]] HandleBoard handles() const;
 
-  /// What each rank gives, at every rank: for handles and the like. Waits for all ranks. `as` is
-  /// what it is called where another rank does something else.
+  /// Returns the bytes of every rank, at every rank: for handles and the like. Waits for all ranks.
+  /// `as` names the call in the error if another rank makes a different one.
   std::vector<Blob> all_gather(const Blob& mine, const CallRecord& as = {.operation = "exchange"});
   /// This rank exchanges nothing any more: all_gather() and split() are errors (invalid_argument)
   /// from here on. Nothing of the bootstrap stays behind, however the ranks end.
@@ -103,10 +103,10 @@ class Communicator {
   void note_settled();
   /// Waits until that is so at all ranks of the node that have not ended: noted, or all their calls
   /// are over after an abort. False if it is not after so long.
-  [[nodiscard]] bool await_settled(Seconds patience);
+  [[nodiscard]] bool await_settled(Seconds timeout);
 
-  /// This rank makes no more calls. Waits for nobody; at most for a question or a callback in
-  /// progress.
+  /// This rank makes no more calls. Does not wait for other ranks, only for a question or a
+  /// callback in progress.
   void close() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// What the watching thread does with a communicator.
+// The watching thread's work on a communicator.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,8 @@ namespace {
 // A program that ends before its communicator is closed has mostly done its part.
 constexpr std::chrono::seconds kGrace{1};
 
-// What keeps ranks of other nodes is not seen here: who waits for their messages says it first.
+// Problems of ranks on other nodes are not seen here: the rank that waits for their messages
+// reports them first.
 constexpr std::chrono::seconds kForOtherNodes{1};
 
 constexpr const char* kFindOut = "Find out what became of that rank.";
@@ -40,15 +41,15 @@ bool CommunicatorState::look() noexcept {
 
 void CommunicatorState::take_new() {
   const std::scoped_lock lock(mutex_);
-  // One that has begun and is not watched yet may be queued in part.
+  // A call that has begun and is not watched yet may be queued in part.
   if (watched_ == log_.latest()) over_once_done_ = watched_;
   std::move(new_.begin(), new_.end(), std::back_inserter(under_way_));
   new_.clear();
 }
 
-// Calls end in order: those after one that is under way are not asked, for a question costs who
-// enqueues time. One that cannot be asked has failed: all ranks are told, for a look throws
-// nothing.
+// Calls end in order, so the calls after one that is under way are not queried: a query costs the
+// enqueueing thread time. A call that cannot be queried has failed. All ranks are told, because a
+// look throws nothing.
 void CommunicatorState::forget_done() {
   const UnderWay* asked = nullptr;
   const auto is_under_way = [&](const UnderWay& one) {
@@ -91,7 +92,7 @@ std::string CommunicatorState::problem() {
   return overdue();
 }
 
-// Whether it has gone is asked first: what it had entered then is final.
+// Whether it has gone is asked first: the calls that it had entered by then are final.
 std::string CommunicatorState::problem_with(int other) {
   const bool left = block_.has_left(other);
   const bool ended = !left && !block_.lives(other);

@@ -94,7 +94,8 @@ void CommunicatorState::throw_if_aborted() {
   if (const auto abort = block_.aborted()) throw Error(abort->code, abort->why);
 }
 
-// Whoever is called back may be destroyed once this is closed: that waits until all are told.
+// The objects that are called back may be destroyed once this is closed, so closing waits until all
+// are told.
 void CommunicatorState::tell_aborted() {
   std::unique_lock lock(mutex_);
   told_ = true;
@@ -115,8 +116,8 @@ std::optional<std::string> CommunicatorState::difference_to_slower() {
 
 void CommunicatorState::note_settled() { block_.note_settled(local_); }
 
-bool CommunicatorState::await_settled(Seconds patience) {
-  const Deadline deadline(patience);
+bool CommunicatorState::await_settled(Seconds timeout) {
+  const Deadline deadline(timeout);
   for (int other = 0; other < block_.ranks(); ++other)
     while (other != local_ && !block_.is_settled(other)) {
       if (deadline.has_passed()) return false;
@@ -125,7 +126,8 @@ bool CommunicatorState::await_settled(Seconds patience) {
   return true;
 }
 
-// What others are behind with is compared for the last time: they can still be told.
+// The calls that other ranks have not reached are compared for the last time: those ranks can still
+// be told.
 void CommunicatorState::close() {
   if (process_generation() != generation_) return;
   const std::scoped_lock looking(looking_);

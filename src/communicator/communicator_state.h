@@ -1,5 +1,5 @@
 #pragma once
-// What a communicator knows of its calls, and what is looked at from the watching thread.
+// A communicator's record of its calls, and the state that the watching thread reads.
 //
 // A call that is not over is an error
 //   - at once, if a rank that has not come to it has ended or left;
@@ -38,11 +38,11 @@ class CommunicatorState final : public Watched {
   void abort(ErrorCode code, const std::string& why);
   void check();
   void note_settled();
-  [[nodiscard]] bool await_settled(Seconds patience);
+  [[nodiscard]] bool await_settled(Seconds timeout);
   void close();
   void set_timeout(Seconds timeout) { timeout_ = timeout.value; }
-  [[nodiscard]] Offers offers() const { return block_.offers(local_); }
-  [[nodiscard]] Notices notices() const { return block_.notices(local_); }
+  [[nodiscard]] AgreementRing agreements() const { return block_.offers(local_); }
+  [[nodiscard]] HandleBoard handles() const { return block_.notices(local_); }
   bool look() noexcept override;
 
  private:
@@ -86,7 +86,7 @@ class CommunicatorState final : public Watched {
   int telling_ = 0;            ///< threads that call them now
   bool closed_ = false;
 
-  std::mutex looking_;  ///< of what follows; taken before the other one
+  std::mutex looking_;  ///< guards the members below; taken before the other one
   std::vector<UnderWay> under_way_;
   CallNumber over_once_done_ = 0;  ///< all calls up to this one are over once nothing is under way
   std::vector<Communicator::Doubt> doubts_;

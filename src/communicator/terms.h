@@ -1,6 +1,6 @@
 #pragma once
-// What ranks must have in common before they do anything together: versions, settings, sizes. Where
-// they differ, all learn who differs in what, and nobody goes on.
+// The terms that ranks must share before they do anything together: versions, settings, sizes. If
+// they differ, every rank learns which ranks differ in which term, and no rank goes on.
 
 #include <string>
 #include <vector>

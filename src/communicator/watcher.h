@@ -1,5 +1,5 @@
 #pragma once
-// One thread per process that looks at whatever is under way, as long as something is.
+// One thread per process that looks at all work under way, as long as there is any.
 
 #include <atomic>
 #include <memory>
@@ -35,14 +35,15 @@ class Watcher {
  private:
   void work();
   [[nodiscard]] bool look_at_all();
-  /// True if nobody has woken it since it last asked.
+  /// True if no thread has woken it since it last asked.
   [[nodiscard]] bool may_rest();
 
   std::mutex mutex_;
   std::vector<std::weak_ptr<Watched>> watched_;
   bool working_ = false;
   bool woken_ = false;
-  /// Last: it ends before what it uses. On a busy computer, too, an abort comes and is passed on.
+  /// Last: it ends before the members that it uses. On a busy computer, too, an abort comes and is
+  /// passed on.
   Background background_{Background::Priority::normal};
 };
 

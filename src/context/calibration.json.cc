@@ -65,7 +65,7 @@ std::string name_of_entry(const JsonField& entry) {
                      entry.at("to").text(kLongestText));
 }
 
-// What the file says of a number; nothing where it was written by hand, with patterns.
+// The file's provenance of a number; nothing where it was written by hand, with patterns.
 std::optional<JsonField> said_of(const Entries& entries, std::size_t index, const char* quantity,
                                  const std::string& name) {
   if (index >= entries.size()) return std::nullopt;
@@ -179,7 +179,7 @@ bool is_file(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".json");
 }
 
-// What was found out earlier about the machine that the name stands for.
+// The earlier calibration of the machine that the name stands for.
 std::optional<CalibratedMachine> earlier_calibration(const std::string& name) {
   const Settings settings = read_settings();
   const std::string& wanted = name.empty() ? settings.machine : name;

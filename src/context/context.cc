@@ -10,7 +10,7 @@
 namespace polypath {
 namespace {
 
-// What POLYPATH_STATS prints when the context goes.
+// The statistics that POLYPATH_STATS prints when the context goes.
 std::string describe(const Statistics& counted) {
   return fmt::format(
       "polypath: {} transfers, {}; {} native, {} by streams, {} by graphs, {} through pinned "
@@ -37,7 +37,7 @@ Context::~Context() {
     for (const auto& [stream, gpu] : streams_) driver_.destroy_stream(stream);
     for (const auto& [address, place] : allocations_) driver_.free(address);
   } catch (const Error&) {
-    // Whatever could not be given back goes with the driver.
+    // Leaked resources are freed with the driver.
   }
 }
 
@@ -140,7 +140,7 @@ CopyResult Context::copy_on(const std::string& gpu, StreamHandle stream, Address
                         .options = options});
 }
 
-// The event may go at once: who waits, waits for what it stood for.
+// The event may go at once: the wait is for the work that it stood for.
 void Context::order(const GpuStream& earlier, const GpuStream& later) {
   EventSet events(driver_);
   const EventHandle event = events.on(machine().find_place(earlier.gpu));
@@ -148,7 +148,7 @@ void Context::order(const GpuStream& earlier, const GpuStream& later) {
   driver_.wait(later.handle, event);
 }
 
-// Those that a copy on the stream can be in order with.
+// The streams that a copy on the stream can be in order with.
 std::vector<GpuStream> Context::waiting_beside(const GpuStream& stream,
                                                const std::vector<GpuStream>& beside) {
   std::vector<GpuStream> others = beside;

@@ -11,7 +11,7 @@
 
 namespace polypath {
 
-/// A stream of a GPU, whoever made it.
+/// A stream of a GPU, made by this context or by the program.
 struct GpuStream {
   std::string gpu;
   StreamHandle handle;
@@ -27,7 +27,7 @@ struct OrderedCopy {
   PlanOptions options = {};
 };
 
-/// Thread-safe. What was allocated and created through it and not given back goes with it.
+/// Thread-safe. Memory and objects that were made through it and not given back go with it.
 class Context {
  public:
   /// On a machine that has just been opened. Its timeline is there if the simulation records it.
@@ -57,7 +57,7 @@ class Context {
   /// Error (unsupported) on a simulated machine.
   [[nodiscard]] StreamHandle foreign_stream(const std::string& gpu, std::uintptr_t stream);
   [[nodiscard]] StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream);
-  /// What is at the address. Error (invalid_argument) if it is unknown.
+  /// The place and memory at the address. Error (invalid_argument) if it is unknown.
   [[nodiscard]] MemoryInfo memory_at(Address address);
   /// Enqueues a copy on a stream of `gpu` that the context did not create.
   CopyResult copy_on(const std::string& gpu, StreamHandle stream, Address destination,
@@ -84,7 +84,8 @@ class Context {
   [[nodiscard]] std::vector<std::string> violations() const;
 
   [[nodiscard]] Statistics statistics() const { return engine_->statistics(); }
-  /// What it is over, for whoever has more to do there than copies. It goes with the context.
+  /// The driver below the context, for callers that do more there than copies. It goes with the
+  /// context.
   [[nodiscard]] const OpenMachine& opened() const { return opened_; }
   [[nodiscard]] const Machine& machine() const { return opened_.machine(); }
   [[nodiscard]] bool simulated() const { return opened_.simulated(); }

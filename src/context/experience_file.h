@@ -1,5 +1,5 @@
 #pragma once
-// What engines have learnt on this computer's GPUs, in a file beside the calibration.
+// The experience of engines on this computer's GPUs, in a file beside the calibration.
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ namespace polypath {
 /// $XDG_CACHE_HOME/polypath/FINGERPRINT-DRIVER.learnt.json. Errors as calibration_path.
 std::string experience_path(const Machine& machine, const std::string& driver);
 
-/// Reads and writes the file; schema polypath.learnt/1. What was learnt beside other numbers of the
+/// Reads and writes the file; schema polypath.learnt/1. Experience beside other numbers of the
 /// machine, before another calibration, counts for nothing, and so does a damaged file: the next
 /// one takes its place. Null where there is no folder for it.
 std::shared_ptr<ExperienceKeeper> open_experience_file(const Machine& machine,

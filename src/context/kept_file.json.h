@@ -1,5 +1,5 @@
 #pragma once
-// What is read alike in the files that are kept beside a calibration: what was learnt
+// The common reading of the files that are kept beside a calibration: experience
 // (experience_file.h), and plans (plan_file.h).
 
 #include "core/json_reader.json.h"

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kDefaultMachine = "h200x4";
 
-// A damaged calibration is not believed, and does not keep anybody from working.
+// A damaged calibration is not used, and does not stop the opening.
 std::optional<CalibratedMachine> calibration_of(const ChosenMachine& found) {
   try {
     return stored_calibration(found.machine, found.driver_name());
@@ -72,7 +72,7 @@ std::shared_ptr<Driver> shared_gpu_driver(const Machine& machine, const Settings
   return drivers[kind];
 }
 
-// What the program asks of the GPUs is written down if somebody wants to see it.
+// The program's requests to the GPUs are recorded if the user asks for it.
 std::shared_ptr<Driver> traced(const std::shared_ptr<Driver>& driver, const Machine& machine,
                                const Settings& settings) {
   trace::Recorder* const recorder = trace::Recorder::of_process(*driver, machine, settings.trace);
@@ -119,7 +119,7 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
     plan_keeper_ = open_plan_file(machine(), chosen_.driver_name(), settings_);
 }
 
-OpenMachine OpenMachine::afresh(const sim::Options& simulation) const {
+OpenMachine OpenMachine::reopen(const sim::Options& simulation) const {
   return open_machine(chosen_, settings_, simulation);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The one opening: which machine a name stands for, and that machine with its driver, ready for
-// engines. Nobody else decides whether a machine is simulated or has a ledger.
+// engines. No other code decides whether a machine is simulated or has a ledger.
 
 #include <memory>
 #include <string>
@@ -32,7 +32,8 @@ ChosenMachine choose_machine(const std::string& name, const Settings& settings);
 /// (unsupported) where nothing is named and there are no GPUs.
 ChosenMachine choose_nominal_machine(const std::string& name, const Settings& settings);
 
-/// A machine, its driver, and what its engines share. Copies of it are the same opening.
+/// A machine, its driver, and the objects that its engines share. Copies of it are the same
+/// opening.
 class OpenMachine {
  public:
   [[nodiscard]] const Machine& machine() const { return chosen_.machine; }
@@ -54,7 +55,7 @@ class OpenMachine {
 
   /// The same machine as if nothing had been done on it: another simulation, or the same GPUs, and
   /// engines that know of no transfer so far.
-  [[nodiscard]] OpenMachine afresh(const sim::Options& simulation = {}) const;
+  [[nodiscard]] OpenMachine reopen(const sim::Options& simulation = {}) const;
 
  private:
   friend OpenMachine open_machine(ChosenMachine chosen, const Settings& settings,

@@ -1,5 +1,5 @@
 #pragma once
-// What searches for plans have found on this computer's GPUs, in a file beside the calibration.
+// The results of searches for plans on this computer's GPUs, in a file beside the calibration.
 
 #include <memory>
 #include <string>
@@ -13,10 +13,10 @@ namespace polypath {
 /// $XDG_CACHE_HOME/polypath/FINGERPRINT-DRIVER.plans.json. Errors as calibration_path.
 std::string plan_file_path(const Machine& machine, const std::string& driver);
 
-/// Reads and writes the file; schema polypath.plans/1. What was found for other numbers of the
-/// machine, under other settings or by another revision of the planner counts for nothing, and so
-/// does a damaged file: the next one takes its place. Null where there is no folder for it, and
-/// where plans come from a table (POLYPATH_TUNED), which may change.
+/// Reads and writes the file; schema polypath.plans/1. Plans for other numbers of the machine,
+/// under other settings or by another revision of the planner count for nothing, and so does a
+/// damaged file: the next one takes its place. Null where there is no folder for it, and where
+/// plans come from a table (POLYPATH_TUNED), which may change.
 std::shared_ptr<PlanKeeper> open_plan_file(const Machine& machine, const std::string& driver,
                                            const Settings& settings);
 

@@ -179,7 +179,7 @@ class Reader {
   const Machine& machine_;
 };
 
-// What tells one thing that was found from another.
+// The key that tells one result from another.
 auto key_of(const FoundRecipe& found) {
   return std::tuple(found.source, found.destination, found.size, found.both_ways, found.executor);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What is said of a machine, a plan or a timeline as JSON, for the interfaces; docs/json.md
-// describes the schemas.
+// Reports of a machine, a plan or a timeline as JSON, for the interfaces; docs/json.md describes
+// the schemas.
 
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ std::string plan_report(const Machine& machine, const Plan& plan);
 std::string plan_report(const Machine& machine, const Plan& plan,
                         const SimulatedTransfer& simulated);
 
-/// A set of transfers with its plan, and what it was asked for with.
+/// A set of transfers with its plan, and its request.
 struct PlannedSet {
   const Machine& machine;
   bool simulated = false;    ///< the machine is; else it is this computer's

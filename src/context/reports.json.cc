@@ -24,7 +24,7 @@ std::string path_name(const Machine& machine, const Plan& plan, int path) {
   return name_of(machine, paths[static_cast<std::size_t>(path)].path);
 }
 
-// What is said of one transfer, alone or in a set.
+// The report of one transfer, alone or in a set.
 Json transfer_object(const Machine& machine, const Plan& plan) {
   Json paths = Json::array();
   for (const PathDecision& decision : plan.decisions)
@@ -63,7 +63,7 @@ Json timeline_object(const Machine& machine, const Plan& plan, const SimulatedTr
 
 constexpr std::int64_t kSimulatedProcess = 1;
 
-// What goes over a hop, as timelines have it.
+// The traffic over a hop, as timelines have it.
 trace::Work work_of(const Machine& machine, const sim::Span& span, Seconds origin) {
   const Hop& hop = machine.hop(span.hop);
   return {.kind = trace::Kind::copy,

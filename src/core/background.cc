@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kGivesWay = 19;  // the largest nice value
 
-// What the system does not allow stays as it is.
+// A setting that the system does not allow stays as it is.
 void step_aside(Background::Priority priority) {
   CpuSet::all().bind(pthread_self());
   if (priority == Background::Priority::low)

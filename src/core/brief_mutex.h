@@ -1,8 +1,9 @@
 #pragma once
-// A mutex for what is held for about a microsecond. A thread that finds it taken looks again for
-// some microseconds before it sleeps: to be woken takes longer than that. Programs with a thread
-// for each GPU make their copies at the same moment: two of 2 to 16 MiB, one each way, took 1.07 to
-// 1.2 times as long with mutexes that sleep at once (results/h200x4/both_ways_threads.json).
+// A mutex for data that is held for about a microsecond. A thread that finds it taken looks again
+// for some microseconds before it sleeps: to be woken takes longer than that. Programs with a
+// thread for each GPU make their copies at the same moment: two of 2 to 16 MiB, one each way, took
+// 1.07 to 1.2 times as long with mutexes that sleep at once
+// (results/h200x4/both_ways_threads.json).
 
 #include <mutex>
 

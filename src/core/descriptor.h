@@ -9,7 +9,7 @@ namespace polypath {
 /// A file descriptor that closes itself; -1 if there is none.
 ///
 /// For a moment only: the program may close any number that it has not opened itself, and open a
-/// file of its own under it. Whoever keeps one does not know what it is the next time.
+/// file of its own under it. A descriptor that is kept may refer to another file the next time.
 class Descriptor {
  public:
   Descriptor() = default;

@@ -1,7 +1,7 @@
 #pragma once
-// What goes wrong, and how it is said: *problem (why it is one) what to do*.
-// Inside the library errors are exceptions of this one type; each interface (C, Python, CLI) turns
-// them into its own form at its border. docs/errors.md lists which call uses which code.
+// Errors and the form of their messages: *problem (why it is one) what to do*. Inside the library
+// errors are exceptions of this one type; each interface (C, Python, CLI) turns them into its own
+// form at its border. docs/errors.md lists which call uses which code.
 
 #include <cstdint>
 #include <stdexcept>

@@ -25,7 +25,7 @@ using ResourceId = Id<struct ResourceTag>;
 /// An index into the hops, and which GPU makes the copies over a hop between two of them.
 struct HopId {
   std::int32_t value = -1;
-  bool pulled = false;  ///< the one that receives; else the one that has the bytes
+  bool pulled = false;  ///< by the GPU that receives; else by the one that has the bytes
 
   constexpr auto operator<=>(const HopId&) const = default;
   [[nodiscard]] constexpr bool valid() const { return value >= 0; }

@@ -1,12 +1,12 @@
 #pragma once
-// Long computations that somebody may end, as a person does with Ctrl-C.
+// Long computations that the user may end, as with Ctrl-C.
 
 #include <functional>
 
 namespace polypath {
 
-/// While it lives, long computations of this thread call `check` every few milliseconds; what it
-/// throws ends them. One within another replaces it until it goes.
+/// While it lives, long computations of this thread call `check` every few milliseconds; an
+/// exception from it ends them. One within another replaces it until it goes.
 class Interruptible {
  public:
   explicit Interruptible(std::function<void()> check);

@@ -24,7 +24,7 @@ namespace polypath {
 /// Text of a stranger's document made fit for a message: printable ASCII, at most 60 characters.
 std::string printable(std::string_view text);
 
-/// What is said of a document that cannot be used.
+/// The error about a document that cannot be used.
 struct JsonComplaint {
   std::string origin;  ///< what the document is called: "mine.json", "the request"
   ErrorCode code = ErrorCode::invalid_argument;

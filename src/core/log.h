@@ -1,5 +1,5 @@
 #pragma once
-// What the library has to say while it works, on stderr, as POLYPATH_LOG asks.
+// The library's log on stderr, as POLYPATH_LOG asks.
 
 #include <string>
 
@@ -7,9 +7,9 @@ namespace polypath {
 
 enum class LogLevel { error, warning, info, debug };
 
-/// From here on shows `level` ("off", "error", "warning", "info", "debug") and what is graver; for
-/// the whole process, as the latest engine's settings say. Nothing is shown before the first call
-/// but errors and warnings.
+/// From here on shows messages of `level` ("off", "error", "warning", "info", "debug") and graver
+/// ones; for the whole process, as the latest engine's settings say. Nothing is shown before the
+/// first call but errors and warnings.
 void set_log_level(const std::string& level);
 
 /// True if a message of this level would be shown: spares making it.

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of this process: whether it is still the one that made something, and its name.
+// Facts about this process: whether it is still the one that made something, and its name.
 
 #include <string>
 

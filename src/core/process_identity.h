@@ -14,7 +14,7 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-/// Who is asking; none where the system does not say.
+/// The identity of this process; none where the system does not say.
 std::optional<ProcessIdentity> this_process();
 
 /// True if it still runs, as far as this process can see: one of another namespace counts as gone.

@@ -139,7 +139,7 @@ Entry flag(const char* variable, bool Settings::*member, const char* meaning) {
   return {variable, meaning, read, [=](const Settings& s) { return s.*member ? "1" : "0"; }};
 }
 
-// What plans may use.
+// The resources that plans may use.
 std::vector<Entry> entries_of_paths() {
   return {
       text("POLYPATH_MACHINE", &Settings::machine,
@@ -157,7 +157,7 @@ std::vector<Entry> entries_of_paths() {
   };
 }
 
-// What they need, and when it is made.
+// The resources that plans need, and when they are made.
 std::vector<Entry> entries_of_lanes() {
   return {
       bytes("POLYPATH_STAGING_SLOT", &Settings::staging_slot, 4_KiB, 1_GiB,
@@ -191,7 +191,7 @@ std::vector<Entry> entries_of_lanes() {
   };
 }
 
-// How they run, and what is kept.
+// How plans run, and which results are kept.
 std::vector<Entry> entries_of_executors() {
   return {
       number("POLYPATH_MIN_GAIN", &Settings::min_gain, 0.0, 10.0,
@@ -206,7 +206,7 @@ std::vector<Entry> entries_of_executors() {
   };
 }
 
-// Pageable memory, and what belongs to the process.
+// Pageable memory, and settings of the process.
 std::vector<Entry> entries_of_the_process() {
   return {
       bytes("POLYPATH_PAGEABLE_MIN", &Settings::pageable_min, 512_B, 1024_GiB,
@@ -241,7 +241,7 @@ std::vector<Entry> entries_of_the_process() {
   };
 }
 
-// What is shown of the copies themselves.
+// Output about the copies themselves.
 std::vector<Entry> entries_of_traces() {
   return {
       text("POLYPATH_TRACE", &Settings::trace,

@@ -18,7 +18,7 @@ struct Settings {
   std::vector<std::string> include;    ///< POLYPATH_PATHS
   std::vector<std::string> exclude;    ///< POLYPATH_EXCLUDE
   int max_paths = 16;                  ///< POLYPATH_MAX_PATHS
-  std::optional<Bytes> min_message;    ///< POLYPATH_MIN_MESSAGE; none: what plans say
+  std::optional<Bytes> min_message;    ///< POLYPATH_MIN_MESSAGE; none: as plans say
   Bytes min_chunk = 64_KiB;            ///< POLYPATH_MIN_CHUNK
   Bytes staging_slot = 16_MiB;         ///< POLYPATH_STAGING_SLOT
   int staging_slots = 3;               ///< POLYPATH_STAGING_SLOTS
@@ -66,7 +66,8 @@ struct SettingDescription {
 using Environment = std::function<std::string(const std::string& variable)>;
 
 /// The settings from the process environment. Error (invalid_setting) names the variable, its value
-/// and what it may be; an unknown POLYPATH_* variable is an error too, with the nearest known name.
+/// and the values allowed; an unknown POLYPATH_* variable is an error too, with the nearest known
+/// name.
 Settings read_settings();
 /// The same from any source of variables, for tests; does not look for unknown ones.
 Settings read_settings(const Environment& environment);

@@ -52,7 +52,8 @@ constexpr std::uintptr_t kLargePage = std::uintptr_t{2} << 20;
   fail_to_open(name, std::strerror(error), "Raise the limit of open files.");
 }
 
-// What the system could give without taking it from anybody; none where it does not say.
+// The memory that the system could give without taking it from a process; none where it does not
+// say.
 std::optional<std::uint64_t> available() {
   constexpr std::string_view kLine = "MemAvailable:";
   const auto text = read_file("/proc/meminfo", 65536);
@@ -61,8 +62,9 @@ std::optional<std::uint64_t> available() {
   return std::strtoull(text->c_str() + at + kLine.size(), nullptr, 10) * 1024;
 }
 
-// Room is made before anybody maps it: for want of it later there would be a signal. Such a file
-// has no limit of its own: for one that is too large the system would end processes, not refuse it.
+// The pages are allocated before a process maps them: if memory ran out later, there would be a
+// signal. Such a file has no limit of its own: for one that is too large the system would end
+// processes, not refuse it.
 int room_for(int file, std::uint64_t bytes) {
   if (const auto most = available(); most && bytes > *most) return ENOMEM;
   int error = 0;

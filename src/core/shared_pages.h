@@ -3,8 +3,8 @@
 //
 // It is a file without a name (memfd_create), which others open by its owner's number and its own
 // (/proc/OWNER/fd/FILE). So it is gone with the last process that has it, however that ends, and
-// neither /dev/shm nor the 64 MiB that containers usually give it are involved. It is sealed:
-// nobody can shorten it, so that no access raises SIGBUS. Its pages are there from the start, on
+// neither /dev/shm nor the 64 MiB that containers usually give it are involved. It is sealed: no
+// process can shorten it, so that no access raises SIGBUS. Its pages are there from the start, on
 // the NUMA node of the thread that makes it.
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class SharedPages {
   /// Nothing but zeros. Error (out_of_memory) if there is no room, (unsupported) if the system has
   /// no such files.
   static std::unique_ptr<SharedPages> make(Bytes bytes);
-  /// What another process has made, or this one. Error (driver) if it has freed it or ended, is of
-  /// another container or user.
+  /// Maps the pages that another process has made, or this one. Error (driver) if it has freed it
+  /// or ended, is of another container or user.
   static std::unique_ptr<SharedPages> open(const Name& name);
   SharedPages(const SharedPages&) = delete;
   SharedPages& operator=(const SharedPages&) = delete;

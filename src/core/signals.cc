@@ -6,7 +6,7 @@
 
 namespace polypath {
 
-// What the thread has blocked stays blocked.
+// Signals that the thread has blocked stay blocked.
 ThreadSignals::ThreadSignals() {
   sigset_t blocked;
   sigfillset(&blocked);

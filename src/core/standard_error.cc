@@ -27,8 +27,8 @@ Identity identity_of_stderr() {
 // Before other constructors of the library, which may write.
 [[gnu::init_priority(101)]] const Identity at_start = identity_of_stderr();
 
-// A reader that has gone, a file at its limit and a terminal of somebody else send signals, which
-// end or stop a program that has written nothing.
+// A reader that has gone, a file at its limit and a terminal of another process group send signals,
+// which end or stop a program that has written nothing.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -46,7 +46,7 @@ class WithoutSignals {
   }
 
  private:
-  // One that was pending before is the program's.
+  // A signal that was pending before is the program's.
   void take(int signal) const {
     if (sigismember(&pending_, signal) == 1) return;
     sigset_t one;

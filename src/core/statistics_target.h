@@ -13,8 +13,8 @@ struct StatisticsTarget {
 
 /// Whether `text` names a folder.
 bool is_statistics_folder(const std::string& text);
-/// What POLYPATH_STATS asks for. It looks for nothing else, so that a process can afford it that
-/// never makes a copy.
+/// The target that POLYPATH_STATS names. It looks for nothing else, so that a process that never
+/// makes a copy can afford it.
 StatisticsTarget statistics_target();
 
 }  // namespace polypath

@@ -26,8 +26,8 @@ std::string describe_seconds(Seconds seconds);
 /// "393 GB/s", "8.25 GB/s" (1 GB = 1e9 bytes).
 std::string describe_bandwidth(BytesPerSecond bandwidth);
 
-/// What others have written, as text that everybody can show: U+FFFD stands for bytes that are no
-/// UTF-8, as where it was cut off, and '?' for control characters but line ends.
+/// Text written by others, in a form that every terminal can show: U+FFFD stands for bytes that are
+/// no UTF-8, as where it was cut off, and '?' for control characters but line ends.
 std::string valid_text(std::string_view text);
 
 /// The date where it is UTC: "2026-11-21".

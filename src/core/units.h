@@ -58,9 +58,9 @@ constexpr BytesPerSecond operator""_GBps(long double n) { return {static_cast<do
 constexpr BytesPerSecond operator""_GBps(unsigned long long n) {
   return {static_cast<double>(n) * 1e9};
 }
-/// What copies may claim of a resource: of a link or a memory bytes per second, of an engine the
-/// copies that it works on at once. After a rest some take more for a while: by time t they have
-/// had at most min(burst·t, credit + value·t).
+/// The most that copies may claim of a resource: of a link or a memory bytes per second, of an
+/// engine the copies that it works on at once. After a rest some resources take more for a while:
+/// by time t they have had at most min(burst·t, credit + value·t).
 struct Capacity {
   double value = 0;
   double burst = 0;   ///< bytes per second while there is credit

@@ -20,8 +20,8 @@ class UserFolder {
   /// Why it cannot be used, in words; empty if it could when it was opened first.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// The folder, opened anew and looked at again: not open if it cannot be used any more. Files are
-  /// reached through it, so that nobody can swap the folder, and it is kept no longer than that:
-  /// see Descriptor.
+  /// reached through it, so that no other process can swap the folder, and it is kept no longer
+  /// than that: see Descriptor.
   [[nodiscard]] Descriptor open() const;
 
  private:

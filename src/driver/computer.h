@@ -1,5 +1,5 @@
 #pragma once
-// What a computer's drivers say of its GPUs, as plain facts: nothing measured, no judgement. The
+// A computer's GPUs as its drivers report them: plain facts, nothing measured, no judgement. The
 // probe layer makes a machine of them.
 
 #include <memory>
@@ -36,7 +36,7 @@ struct Computer {
 };
 
 /// Asks the drivers; creates no context. Never throws: see `problem`. Without `peer_access` the
-/// GPUs are said to reach nothing, whatever they could.
+/// GPUs are reported to reach nothing, even if they could.
 Computer look_at_computer(bool peer_access = true);
 
 /// The driver of this computer's GPUs for `machine`, whose GPUs are the visible ones in order.

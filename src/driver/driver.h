@@ -1,6 +1,6 @@
 #pragma once
-// What Polypath needs of a GPU driver, as one interface. driver/sim implements it in virtual time;
-// the engine and everything above it know nothing else.
+// The interface to a GPU driver, with all that Polypath needs of it. driver/sim implements it in
+// virtual time; the engine and everything above it know nothing else.
 //
 // Every call that can fail throws Error with code driver, out_of_memory or invalid_argument. All
 // calls may be made from any thread. Work is ordered by streams and events only.
@@ -104,7 +104,7 @@ struct KernelRequest {
   Seconds duration = {};
   CopyLabel label = {};
   /// It waits for those of other streams: nothing that these need may be put into streams later.
-  std::optional<Meeting> meeting = {};
+  std::optional<KernelGroup> group = {};
 };
 
 /// A word of 32 bits that a stream or graph writes, or waits for.
@@ -114,8 +114,8 @@ struct FlagRequest {
   PlaceId gpu;  ///< that does it
   std::uint32_t value = 1;
   bool waits = false;                      ///< until the word is `value`, instead of writing it
-  std::optional<std::uint32_t> then = {};  ///< what is written into it after that wait
-  bool before_kernels = false;             ///< of a wait: what waits are kernels, not copies
+  std::optional<std::uint32_t> then = {};  ///< the value written into it after that wait
+  bool before_kernels = false;             ///< of a wait: the waiting work is kernels, not copies
 };
 
 /// Names an allocation and a place in it to other processes.
@@ -130,7 +130,7 @@ struct GraphNode {
   std::optional<FlagRequest> flag = {};      ///< or this; as Driver::write_value and wait_value
 };
 
-/// What memory is to a driver.
+/// The driver's view of memory.
 enum class MemoryKind {
   device,    ///< of one GPU
   pinned,    ///< of a host, page-locked: copies to and from it are asynchronous
@@ -205,9 +205,9 @@ class Driver {
   /// The event stands for all work now on the stream, which belongs to the event's GPU; an earlier
   /// record is forgotten.
   virtual void record(EventHandle event, StreamHandle stream) = 0;
-  /// Later work on the stream starts after what the event stands for now.
+  /// Later work on the stream starts after the work that the event stands for now.
   virtual void wait(StreamHandle stream, EventHandle event) = 0;
-  /// True if what the event stands for has finished, or it was never recorded.
+  /// True if the work that the event stands for has finished, or it was never recorded.
   [[nodiscard]] virtual bool is_done(EventHandle event) = 0;
   /// An event that also says when: for `elapsed`.
   virtual EventHandle create_timing_event(PlaceId gpu) = 0;
@@ -253,11 +253,11 @@ class Driver {
   /// kernels.
   virtual void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream);
 
-  /// Makes a kernel ready for a GPU. Error (invalid_argument) if the driver has no use for what it
-  /// is given: no image for a GPU, no function of that name in it, nothing for a simulated machine;
-  /// (unsupported) if it has no kernels.
+  /// Makes a kernel ready for a GPU. Error (invalid_argument) if the driver has no use for the
+  /// arguments: no image for a GPU, no function of that name in it, nothing for a simulated
+  /// machine; (unsupported) if it has no kernels.
   virtual KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel);
-  /// What is queued or part of a graph must have finished, and the graph be destroyed.
+  /// Work that is queued or part of a graph must have finished, and the graph be destroyed.
   virtual void unload_kernel(KernelHandle kernel);
   /// True if kernels of the GPU can use the allocation that the address lies in: a fault of theirs
   /// would end the program.
@@ -265,24 +265,25 @@ class Driver {
   /// Enqueues a kernel on a stream of its GPU. Memory of another place has to be within reach.
   virtual void run(const KernelRequest& request, StreamHandle stream);
 
-  /// Enqueues the writing of a word of 32 bits at a place: whoever sees it sees what came before it
-  /// in the stream. Error (unsupported) if the driver cannot.
+  /// Enqueues the writing of a word of 32 bits at a place: a reader that sees it sees all that came
+  /// before it in the stream. Error (unsupported) if the driver cannot.
   virtual void write_value(StreamHandle stream, Address address, PlaceId place,
                            std::uint32_t value);
-  /// What follows in the stream starts once the word is `value`. Whoever is to write it must not
-  /// need anything that is put into streams later than this.
+  /// Later work in the stream starts once the word is `value`. Its writer must not depend on
+  /// anything that is put into streams later than this.
   virtual void wait_value(StreamHandle stream, Address address, PlaceId place, std::uint32_t value);
-  /// Enqueues a wait, and what is written then: both calls above, or what is better in a capture.
+  /// Enqueues a wait and then a write: both calls above, or a better way in a capture.
   virtual void await_flag(const FlagRequest& flag, StreamHandle stream);
-  /// Writes a word of 32 bits at a place, now and in no stream: whoever sees it sees what the
-  /// calling thread wrote before. Streams share the channels of a GPU, so that a write in one may
-  /// come no sooner than what another one waits for; this one always comes. In a host's memory it
-  /// is a store of the thread; for a GPU's first one CUDA needs a tenth of a second and half a GB
-  /// there. The memory is this process's own, not imported. Errors as of write_value.
+  /// Writes a word of 32 bits at a place, now and in no stream: a reader that sees it sees all that
+  /// the calling thread wrote before. Streams share the channels of a GPU, so a write in one stream
+  /// may be held up by a wait in another; this write always comes. In a host's memory it is a store
+  /// of the thread; for a GPU's first one CUDA needs a tenth of a second and half a GB there. The
+  /// memory is this process's own, not imported. Errors as of write_value.
   virtual void signal(Address address, PlaceId place, std::uint32_t value);
 
-  /// What another process needs to reach the allocation that the address lies in, from there on.
-  /// Error (unsupported) for memory that cannot be shared; allocate_shareable() returns none such.
+  /// The handle by which another process reaches the allocation that the address lies in, from the
+  /// address on. Error (unsupported) for memory that cannot be shared; allocate_shareable() returns
+  /// none such.
   [[nodiscard]] virtual ExportedMemory export_memory(Address address);
   /// Where a GPU finds it, also if it is memory of this very process. Error (invalid_argument) if
   /// these bytes name nothing, (driver) if it cannot be reached.
@@ -300,7 +301,7 @@ class Driver {
   virtual void update_node(GraphHandle graph, int node, Address destination, Address source) = 0;
   /// The same for a kernel: as many addresses as it has pieces of memory.
   virtual void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory);
-  /// Runs the graph after what is on the stream and after its own earlier launches.
+  /// Runs the graph after the work on the stream and after its own earlier launches.
   virtual void launch(GraphHandle graph, StreamHandle stream) = 0;
   /// A launch still running goes on to its end.
   virtual void destroy_graph(GraphHandle graph) = 0;

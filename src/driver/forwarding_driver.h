@@ -1,5 +1,5 @@
 #pragma once
-// A driver that hands every call on to another one, for what adds something to some of them.
+// A driver that hands every call on to another one, for drivers that add something to some of them.
 
 #include "driver/driver.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is written to see whether bytes arrive: driver/cuda/peer_check.h,
+// The bytes written to test whether bytes arrive: driver/cuda/peer_check.h,
 // collective/rank/rank_trial.h.
 
 #include <cstddef>

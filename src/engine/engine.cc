@@ -31,8 +31,8 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
       recent_(settings.min_message.value_or(kAlwaysPlanned)),
       recent_sets_(
           std::min(settings.min_message.value_or(kNeverPlannedBelow), settings.pageable_min)),
-      graph_wishes_(machine.costs, settings.graph_after,
-                    static_cast<std::size_t>(settings.plan_cache)),
+      graph_amortizer_(machine.costs, settings.graph_after,
+                       static_cast<std::size_t>(settings.plan_cache)),
       pageable_times_(static_cast<std::size_t>(settings.plan_cache)),
       pageable_(driver, machine_.driver, settings_,
                 [this](const PageableCopies::WindowCall& sent) { return send_window(sent); }),
@@ -43,7 +43,7 @@ Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
     for (const auto& [kind, learnt] : keeper_->read()) experience_.recall(kind, learnt);
 }
 
-// Nothing is being made any more when what there is goes.
+// Stops the background work before the members that it uses are destroyed.
 Engine::~Engine() {
   stop_preparing();
   if (process_generation() != generation_) return;
@@ -68,7 +68,8 @@ void Engine::check_process() const {
        "a forked child cannot use its parent's streams and memory", "Open one in the child.");
 }
 
-// One lock for both: nobody decides in between without knowing of this copy.
+// One lock for deciding and enqueuing: no other thread decides in between without knowing of this
+// copy.
 CopyResult Engine::copy(const CopyCall& call) {
   check_process();
   std::unique_lock lock(mutex_);
@@ -89,7 +90,7 @@ PlanOptions Engine::complete(const PlanOptions& options) const {
   return completed;
 }
 
-// What the caller asks for in words is planned, or refused, in the call.
+// Paths that the caller names explicitly are planned, or refused, in the call.
 PlanPointer Engine::plan_for(const PlanRequest& request) {
   const bool asked_for = request.options.asks_for_paths();
   return background_ && !asked_for ? plans_.find(request, *background_) : plans_.make(request);

@@ -20,7 +20,7 @@
 #include "engine/call/copy_call.h"
 #include "engine/call/statistics.h"
 #include "engine/decide/decision.h"
-#include "engine/decide/graph_wishes.h"
+#include "engine/decide/graph_amortizer.h"
 #include "engine/decide/plans.h"
 #include "engine/decide/recent_natives.h"
 #include "engine/decide/recent_parts.h"
@@ -48,8 +48,8 @@ class Engine {
  public:
   /// The driver must outlive the engine. Nothing is created on it before the first copy needs it.
   /// Engines that share a `load` know of each other's transfers; without one it is the engine's
-  /// own. What is learnt goes to the `keeper`, and what that has is known from the beginning; what
-  /// is found by planning goes to `plan_keeper`, and what that has need not be searched for.
+  /// own. The engine stores its experience in `keeper` and starts from the experience stored there.
+  /// It stores the plans that it finds in `plan_keeper` and does not search for plans stored there.
   Engine(Driver& driver, const Machine& machine, const Settings& settings,
          std::shared_ptr<LoadTracker> load = nullptr,
          std::shared_ptr<ExperienceKeeper> keeper = nullptr,
@@ -91,18 +91,18 @@ class Engine {
   [[nodiscard]] bool may_take_batch(const CopyCall& like, const CopyEnds& ends, std::size_t copies,
                                     Bytes bytes);
 
-  /// What is to become of the copy: all that `copy` finds out before it enqueues anything. The
+  /// Decides how the copy is done: all that `copy` finds out before it enqueues anything. The
   /// decision refers to the call. Errors as there, but for those of enqueuing.
   [[nodiscard]] Decision decide(const CopyCall& call);
   Decision decide(CopyCall&&) = delete;
-  /// The same for a caller who has just learnt from the driver where both ends are, in full, and
+  /// The same for a caller that has just learnt from the driver where both ends are, in full, and
   /// that the stream is not being captured: it is not asked again.
   [[nodiscard]] Decision decide(const CopyCall& call, const CopyEnds& ends);
   /// The decision for a copy like one that lately went natively, if nothing is in flight that could
   /// change that: the driver is asked nothing.
   [[nodiscard]] std::optional<Decision> recall(const CopyCall& call);
-  /// Does what was decided; what the decision knows must still be so. `copy` is to decide, and
-  /// this.
+  /// Carries out the decision; the facts that it holds must still be true. `copy` decides, then
+  /// does this.
   CopyResult enqueue(const Decision& decision);
   /// The same, but without ever making a native copy of the whole: the caller makes that, and is
   /// counted as having made it, where the result says that the executor is `native`.
@@ -110,13 +110,13 @@ class Engine {
 
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why);
-  /// The program allocates memory: what would hold it up is not prepared for a while.
+  /// The program allocates memory: preparations that would hold it up pause for a while.
   void note_allocation() noexcept;
   /// Gives back the staging memory that nothing uses any more, and streams and graphs with it;
-  /// waits for transfers in flight, but no longer than `patience`. True if there was any.
-  bool give_back(Seconds patience) noexcept;
-  /// The same where somebody lacks memory: drops what is being prepared, too.
-  bool make_room(Seconds patience) noexcept;
+  /// waits for transfers in flight, but no longer than `timeout`. True if there was any.
+  bool give_back(Seconds timeout) noexcept;
+  /// The same where memory is short: drops preparations under way, too.
+  bool release_memory(Seconds timeout) noexcept;
   /// True also while a plan is being made that may get some.
   [[nodiscard]] bool has_staging() const;
   /// Waits for the preparation in progress and makes no more of them.
@@ -134,7 +134,7 @@ class Engine {
   /// False if the calling thread may use too few CPUs to copy pageable memory through windows.
   [[nodiscard]] bool windows_pay() const { return pageable_.pays(); }
   [[nodiscard]] Statistics statistics() const;
-  /// What has been learnt for certain.
+  /// The experience that is certain.
   [[nodiscard]] LearntKinds learnt() const;
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -142,7 +142,7 @@ class Engine {
   [[nodiscard]] const Predictor& predictor() const { return plans_.predictor(); }
 
  private:
-  /// What is made in the background for a lane and a plan.
+  /// A preparation in the background for a lane and a plan.
   struct Preparation {
     int shortages = 0;   ///< how many there had been when it was asked for
     bool begun = false;  ///< from then on the lane has to stay
@@ -162,30 +162,30 @@ class Engine {
   struct Many;
 
   void check_process() const;
-  [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call);
-  [[nodiscard]] CopyEnds look_at_ends(const CopyCall& call, SeenBefore& seen);
+  [[nodiscard]] CopyEnds resolve_memory(const CopyCall& call);
+  [[nodiscard]] CopyEnds resolve_memory(const CopyCall& call, SeenBefore& seen);
   static void refuse_overlap(const CopyCall& call);
   [[nodiscard]] Decision decide_locked(const CopyCall& call, const CopyEnds* known_ends);
   [[nodiscard]] bool recall_locked(Decision& decision);
   [[nodiscard]] bool is_brief(const Plan& plan) const;
-  void look_around(Decision& decision, PlaceId source, PlaceId destination,
-                   LoadTracker::Look look = LoadTracker::Look::closely);
-  [[nodiscard]] Bytes plain_below(const CopyCall& call, const CopyEnds& ends);
+  void query_contention(Decision& decision, PlaceId source, PlaceId destination,
+                        LoadTracker::Depth depth = LoadTracker::Depth::full);
+  [[nodiscard]] Bytes native_threshold(const CopyCall& call, const CopyEnds& ends);
   void choose_plan(Decision& decision);
   void plan_alone(Decision& decision);
   void plan_for_now(Decision& decision, PlanRequest request);
   void plan_beside_others(Decision& decision);
-  [[nodiscard]] Obstacle take_part(Decision& decision);
+  [[nodiscard]] FallbackReason use_joint_plan(Decision& decision);
   [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
   void plan_by_itself(Decision& decision);
-  [[nodiscard]] bool gives_way(const Decision& decision) const;
+  [[nodiscard]] bool yields_to_other_processes(const Decision& decision) const;
   [[nodiscard]] bool reads_peer(const CopyCall& call, const CopyEnds& ends) const;
   [[nodiscard]] LeftOutRelays left_out_for(const CopyCall& call, const CopyEnds& ends) const;
   [[nodiscard]] bool goes_by_host(const Plan& plan) const;
   void leave_hosts_out(Decision& decision);
   [[nodiscard]] static TransferKind kind_of(const Decision& decision);
   [[nodiscard]] bool may_learn(const CopyCall& call) const;
-  void heed_experience(Decision& decision);
+  void apply_experience(Decision& decision);
   [[nodiscard]] PlanPointer take_split(const PlanPointer& plan, const Split& split);
   [[nodiscard]] bool go_natively(Decision& decision);
   void read_measurements(Seconds now);
@@ -221,17 +221,17 @@ class Engine {
   [[nodiscard]] PieceRecipePointer recipe_for(const PieceRequest& request);
   [[nodiscard]] CopyResult enqueue_piece(Many& many, std::size_t number);
   void enqueue_pieces(Many& many);
-  [[nodiscard]] Obstacle run_pieces(const Many& many);
-  [[nodiscard]] Obstacle run_kernels(Lane& lane, const Transfer& transfer);
+  [[nodiscard]] FallbackReason run_pieces(const Many& many);
+  [[nodiscard]] FallbackReason run_kernels(Lane& lane, const Transfer& transfer);
 
   // engine_kernels.cc
   [[nodiscard]] bool kernels_may(const PieceRecipe& recipe, const PieceSet& set,
                                  std::span<const SetMember> members);
-  [[nodiscard]] Obstacle provide_kernels(const PlanPointer& plan);
+  [[nodiscard]] FallbackReason provide_kernels(const PlanPointer& plan);
   void load_kernels(const PlanPointer& plan, const std::vector<PlaceId>& gpus);
   void open_hops(const Plan& plan) noexcept;
 
-  /// Who makes the native copy where that is what is left.
+  /// Whether the engine or the caller makes the native copy where no other way is left.
   enum class NativeCopyBy { engine, caller };
   CopyResult enqueue_locked(const Decision& decision, NativeCopyBy maker);
   CopyResult enqueue_unpinned(const Decision& decision, NativeCopyBy maker);
@@ -246,9 +246,10 @@ class Engine {
   [[nodiscard]] bool make_windows(const CopyEnds& ends, WindowsMade wanted) noexcept;
   [[nodiscard]] std::optional<Decision> over_ready_relays(const Decision& decision);
   [[nodiscard]] Executor executor_for(const Decision& decision) const;
-  [[nodiscard]] Obstacle run(const Decision& decision, Executor& executor);
-  [[nodiscard]] Obstacle run_in(Lane& lane, const Transfer& transfer, Executor executor);
-  [[nodiscard]] Obstacle find_room(Lane& lane, const Decision& decision, Executor& executor) const;
+  [[nodiscard]] FallbackReason run(const Decision& decision, Executor& executor);
+  [[nodiscard]] FallbackReason run_in(Lane& lane, const Transfer& transfer, Executor executor);
+  [[nodiscard]] FallbackReason find_room(Lane& lane, const Decision& decision,
+                                         Executor& executor) const;
   void note(const Decision& decision, const CopyResult& result);
   void note_load(const Decision& decision);
   void note_failure(const Decision& decision);
@@ -256,9 +257,9 @@ class Engine {
   void count_done(const CopyResult& result);
   void count_staged(const Plan& plan);
 
-  [[nodiscard]] Obstacle provide(Lane& lane, const PlanPointer& plan, int copies = 1);
+  [[nodiscard]] FallbackReason provide(Lane& lane, const PlanPointer& plan, int copies = 1);
   [[nodiscard]] static bool is_ready(const Lane& lane, const Plan& plan);
-  [[nodiscard]] Obstacle provide_later(Lane& lane, const PlanPointer& plan, int copies);
+  [[nodiscard]] FallbackReason provide_later(Lane& lane, const PlanPointer& plan, int copies);
   void prepare_once_planned(const CopyCall& call, const PlanRequest& request);
   void prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept;
   [[nodiscard]] PlanRequest limited_to(const PlaceSet& relays, PlanRequest request) const;
@@ -279,7 +280,7 @@ class Engine {
   Machine machine_;
   Settings settings_;
   std::optional<Executor> executor_;  ///< of the settings
-  int process_;                       ///< the one that made the engine
+  int process_;                       ///< the process that made the engine
   int generation_;                    ///< of that process
   mutable BriefMutex mutex_;
   Plans plans_;
@@ -298,7 +299,7 @@ class Engine {
   RecentNatives recent_;
   RecentSets recent_sets_;
   RecentParts recent_parts_;
-  GraphWishes graph_wishes_;
+  GraphAmortizer graph_amortizer_;
   std::atomic<std::uint64_t> next_transfer_{1};
   PageableTimes pageable_times_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window

@@ -1,4 +1,4 @@
-// What is to become of a copy.
+// Decides how a copy is done.
 
 #include <fmt/format.h>
 
@@ -52,7 +52,7 @@ SeenBefore::Memory memory_of(Driver& driver, Address address, Bytes bytes, const
   return *seen;
 }
 
-// A native copy gives way to nobody, so that the load of other processes does not matter.
+// A native copy does not yield to other processes, so their load does not matter.
 bool goes_as_known(const RecentNatives::Known& known, const Contention& contention) {
   if (known.always) return true;
   if (!contention.set.empty()) return known.set == contention.set;
@@ -72,12 +72,12 @@ bool uses_host(const Machine& machine, const RecurringSet& set) {
 
 }  // namespace
 
-CopyEnds Engine::look_at_ends(const CopyCall& call) {
+CopyEnds Engine::resolve_memory(const CopyCall& call) {
   SeenBefore nothing;
-  return look_at_ends(call, nothing);
+  return resolve_memory(call, nothing);
 }
 
-CopyEnds Engine::look_at_ends(const CopyCall& call, SeenBefore& seen) {
+CopyEnds Engine::resolve_memory(const CopyCall& call, SeenBefore& seen) {
   const auto source = memory_of(driver_, call.source, call.bytes, "source", seen.source);
   const auto destination =
       memory_of(driver_, call.destination, call.bytes, "destination", seen.destination);
@@ -114,21 +114,21 @@ std::optional<Decision> Engine::recall(const CopyCall& call) {
   return decision;
 }
 
-// Whoever knows the ends knows that the stream is not being captured.
+// A caller that knows the ends knows that the stream is not being captured.
 Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends) {
   Decision decision{.call = call};
   if (call.bytes.value == 0 || recall_locked(decision)) return decision;
-  const CopyEnds ends = known_ends != nullptr ? *known_ends : look_at_ends(call);
+  const CopyEnds ends = known_ends != nullptr ? *known_ends : resolve_memory(call);
   refuse_overlap(call);
   const auto captured = [&] { return known_ends == nullptr && driver_.is_capturing(call.stream); };
   decision.ends = ends;
-  decision.plain_below = plain_below(call, ends);
-  decision.means = Means::native;
+  decision.native_threshold = native_threshold(call, ends);
+  decision.means = Method::native;
   decision.may_block = !ends.stay_where_they_are();
-  decision.stays_native = decision.is_plain() && !decision.may_block;
+  decision.stays_native = decision.below_threshold() && !decision.may_block;
   if (decision.may_block) {
     if (goes_by_windows(call, ends) && !captured()) choose_windows(decision);
-  } else if (!decision.is_plain() && !ends.closed && ends.source != ends.destination &&
+  } else if (!decision.below_threshold() && !ends.closed && ends.source != ends.destination &&
              !captured()) {
     choose_plan(decision);
   }
@@ -137,7 +137,7 @@ Decision Engine::decide_locked(const CopyCall& call, const CopyEnds* known_ends)
 
 // Smaller copies between the ends are native without a question. While that is being found out,
 // they go as if it were as much as it can be.
-Bytes Engine::plain_below(const CopyCall& call, const CopyEnds& ends) {
+Bytes Engine::native_threshold(const CopyCall& call, const CopyEnds& ends) {
   const Bytes most = settings_.min_message.value_or(kAlwaysPlanned);
   if (!ends.stay_where_they_are()) return std::min(most, settings_.pageable_min);
   if (settings_.min_message || call.bytes >= most || ends.source == ends.destination) return most;
@@ -148,11 +148,11 @@ Bytes Engine::plain_below(const CopyCall& call, const CopyEnds& ends) {
 
 void Engine::choose_plan(Decision& decision) {
   if (decision.call.cautious) plan_alone(decision);
-  if (!decision.call.cautious || decision.means == Means::paths) plan_beside_others(decision);
-  if (decision.means == Means::paths && reads_peer(decision.call, decision.ends) &&
+  if (!decision.call.cautious || decision.means == Method::paths) plan_beside_others(decision);
+  if (decision.means == Method::paths && reads_peer(decision.call, decision.ends) &&
       goes_by_host(*decision.plan))
     leave_hosts_out(decision);
-  if (decision.means == Means::paths && may_learn(decision.call)) heed_experience(decision);
+  if (decision.means == Method::paths && may_learn(decision.call)) apply_experience(decision);
 }
 
 // While memory of the program is read over NVLink by a context that is not its own, copies of it to
@@ -190,8 +190,8 @@ void Engine::leave_hosts_out(Decision& decision) {
   decision.plan = plan_for(request);
   decision.of_set = false;
   if (decision.plan && decision.plan->executor() != Executor::native) return;
-  decision.means = Means::native;
-  decision.obstacle = decision.plan ? Obstacle::reads_peer : Obstacle::preparing;
+  decision.means = Method::native;
+  decision.obstacle = decision.plan ? FallbackReason::reads_peer : FallbackReason::preparing;
 }
 
 // As the last one like it, if that went natively and nothing is in flight that could change it;
@@ -202,14 +202,14 @@ bool Engine::recall_locked(Decision& decision) {
   const bool wherever = known->always || known->alone;
   if (known->plan && !(wherever && is_brief(*known->plan))) {
     const bool of_many = known->set.transfers.size() > 2;
-    look_around(decision, known->plan->source, known->plan->destination,
-                of_many ? LoadTracker::Look::closely : LoadTracker::Look::briefly);
+    query_contention(decision, known->plan->source, known->plan->destination,
+                     of_many ? LoadTracker::Depth::full : LoadTracker::Depth::cached);
     if (!goes_as_known(*known, decision.contention)) {
       decision.time.reset(), decision.contention = {};
       return false;
     }
   }
-  decision.means = Means::native;
+  decision.means = Method::native;
   decision.plan = known->plan;
   decision.recalled = true;
   decision.stays_native = known->always;
@@ -217,18 +217,18 @@ bool Engine::recall_locked(Decision& decision) {
   return true;
 }
 
-// A brief native copy is nobody's business; of a longer one others are to know.
+// A brief native copy is not counted as load; a longer one is, so that other transfers see it.
 bool Engine::is_brief(const Plan& plan) const {
   return plan.predicted <= machine_.driver.brief_copy;
 }
 
-// What a copy would share the machine with, now.
-void Engine::look_around(Decision& decision, PlaceId source, PlaceId destination,
-                         LoadTracker::Look look) {
+// The transfers that a copy would share the machine with now.
+void Engine::query_contention(Decision& decision, PlaceId source, PlaceId destination,
+                              LoadTracker::Depth depth) {
   const CopyCall& call = decision.call;
   decision.time = driver_.now();
   decision.contention =
-      load_->contention_of({call.stream, source, destination, call.bytes}, *decision.time, look);
+      load_->contention_of({call.stream, source, destination, call.bytes}, *decision.time, depth);
 }
 
 void Engine::plan_alone(Decision& decision) {
@@ -237,44 +237,45 @@ void Engine::plan_alone(Decision& decision) {
   const PlanRequest request{ends.source, ends.destination, call.bytes, complete(call.options)};
   decision.plan = plan_for(request);
   if (!decision.plan) {
-    decision.obstacle = Obstacle::preparing;
+    decision.obstacle = FallbackReason::preparing;
     if (!reads_peer(call, ends)) prepare_once_planned(call, request);
   } else if (decision.plan->executor() != Executor::native) {
-    decision.means = Means::paths;
+    decision.means = Method::paths;
   } else {
     decision.stays_native = true;
   }
   if (decision.stays_native && !is_brief(*decision.plan))
-    look_around(decision, ends.source, ends.destination);
+    query_contention(decision, ends.source, ends.destination);
 }
 
-// Its part of what recurs, if all of that is known; else the plan beside what else is in flight.
+// Its part of the recurring set, if all of that is known; else the plan beside the other transfers
+// in flight.
 void Engine::plan_beside_others(Decision& decision) {
-  look_around(decision, decision.ends.source, decision.ends.destination);
-  const Obstacle obstacle = take_part(decision);
+  query_contention(decision, decision.ends.source, decision.ends.destination);
+  const FallbackReason obstacle = use_joint_plan(decision);
   if (!decision.of_set) plan_by_itself(decision);
-  if (decision.obstacle == Obstacle::none) decision.obstacle = obstacle;
+  if (decision.obstacle == FallbackReason::none) decision.obstacle = obstacle;
   const bool native = !decision.plan || decision.plan->executor() == Executor::native;
-  decision.means = native ? Means::native : Means::paths;
+  decision.means = native ? Method::native : Method::paths;
 }
 
 // Returns whether the joint plan is still being made. It runs as streams: to make graphs would hold
 // up the second round by more than they gain in many.
-Obstacle Engine::take_part(Decision& decision) {
+FallbackReason Engine::use_joint_plan(Decision& decision) {
   const CopyCall& call = decision.call;
   const RecurringSet& set = decision.contention.set;
   if (set.empty() || call.options.asks_for_paths() || choice_of(call.options) == Executor::native)
-    return Obstacle::none;
-  if (set.queues && uses_host(machine_, set)) return Obstacle::none;
+    return FallbackReason::none;
+  if (set.queues && uses_host(machine_, set)) return FallbackReason::none;
   const Executor executor = choice_of(call.options).value_or(Executor::stream);
   const JointPlanPointer joint = joint_plan_of(set, executor);
-  if (!joint) return Obstacle::preparing;
-  if (set.issuers != Issuers::processes && !has_lanes(*joint)) return Obstacle::none;
+  if (!joint) return FallbackReason::preparing;
+  if (set.issuers != Issuers::processes && !has_lanes(*joint)) return FallbackReason::none;
   const JointTransfer own{decision.ends.source, decision.ends.destination, call.bytes};
   const auto part = std::find(set.transfers.begin(), set.transfers.end(), own);
   decision.plan = joint->plans[static_cast<std::size_t>(part - set.transfers.begin())];
   decision.of_set = true;
-  return Obstacle::none;
+  return FallbackReason::none;
 }
 
 // Null while it is being made.
@@ -294,8 +295,8 @@ void Engine::plan_for_now(Decision& decision, PlanRequest request) {
   decision.plan = plan_for(request);
   if (!decision.plan || decision.plan->executor() != Executor::graph || request.options.executor)
     return;
-  GraphWish& wish = graph_wishes_.of(*decision.plan, decision.call.stream);
-  if (graph_wishes_.is_due(wish, *decision.plan)) return;
+  GraphWish& wish = graph_amortizer_.of(*decision.plan, decision.call.stream);
+  if (graph_amortizer_.is_due(wish, *decision.plan)) return;
   request.options.executor = Executor::stream;
   const PlanPointer meanwhile = plan_for(request);
   if (meanwhile) wish.count(*decision.plan, *meanwhile);
@@ -314,18 +315,18 @@ void Engine::plan_by_itself(Decision& decision) {
   request.options.followers_unknown = contention.followers_unknown;
   plan_for_now(decision, request);
   if (!decision.plan && !reads_peer(call, ends)) prepare_once_planned(call, request);
-  if (decision.plan && gives_way(decision) && !forced) {
+  if (decision.plan && yields_to_other_processes(decision) && !forced) {
     request.options.executor = Executor::native;
     decision.plan = plan_for(request);
-    decision.gives_way = true;
+    decision.yields_to_other_processes = true;
   }
-  if (!decision.plan) decision.obstacle = Obstacle::preparing;
+  if (!decision.plan) decision.obstacle = FallbackReason::preparing;
 }
 
 // Where other processes leave no room a plan of several paths becomes one native copy: to plan
 // around them would move all of them to the same free resources at the same moment. Four ranks in a
 // ring on two H200s lost a third by that.
-bool Engine::gives_way(const Decision& decision) const {
+bool Engine::yields_to_other_processes(const Decision& decision) const {
   if (decision.plan->executor() == Executor::native) return false;
   return load_->lacks_room(*decision.plan, decision.contention.foreign_load);
 }

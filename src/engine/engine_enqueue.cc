@@ -1,4 +1,4 @@
-// What was decided is done, noted and counted.
+// Carries out decisions; records and counts them.
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ std::string describe(const Machine& machine, const Plan& plan, Executor executor
 }
 
 bool is_timed_natively(const Decision& decision) {
-  return decision.measurement && decision.means == Means::native;
+  return decision.measurement && decision.means == Method::native;
 }
 
 }  // namespace
@@ -46,15 +46,15 @@ CopyResult Engine::enqueue_or_leave(const Decision& decision) {
 }
 
 CopyResult Engine::enqueue_locked(const Decision& decision, NativeCopyBy maker) {
-  if (decision.means == Means::nothing) return {.means = Means::nothing};
+  if (decision.means == Method::nothing) return {.means = Method::nothing};
   try {
     CopyResult result = attempt(decision);
-    if (result.obstacle == Obstacle::preparing)
+    if (result.obstacle == FallbackReason::preparing)
       if (const std::optional<Decision> ready = over_ready_relays(decision))
         return enqueue_locked(*ready, maker);
-    if (result.means == Means::native) native_copy(decision, maker);
+    if (result.means == Method::native) native_copy(decision, maker);
     note(decision, result);
-    result.made_here = result.means == Means::native && is_timed_natively(decision);
+    result.made_here = result.means == Method::native && is_timed_natively(decision);
     return result;
   } catch (const Error&) {
     note_failure(decision);
@@ -67,7 +67,7 @@ CopyResult Engine::enqueue_unpinned(const Decision& decision, NativeCopyBy maker
   try {
     CopyResult result =
         decision.compared ? native_for_comparison(decision) : attempt_windows(decision);
-    if (result.means == Means::native && !result.made_here) native_copy(decision, maker);
+    if (result.means == Method::native && !result.made_here) native_copy(decision, maker);
     const std::scoped_lock lock(mutex_);
     note(decision, result);
     return result;
@@ -106,15 +106,15 @@ Seconds missed_by(const Decision& decision) {
 // By plan; native, if that is the plan or something is in the way: then nothing is queued.
 CopyResult Engine::attempt(const Decision& decision) {
   const PlanPointer& plan = decision.plan;
-  const bool by_paths = decision.means == Means::paths;
+  const bool by_paths = decision.means == Method::paths;
   Executor executor = by_paths ? executor_for(decision) : Executor::native;
   if (plan && !decision.recalled && logs(LogLevel::debug))
     log(LogLevel::debug, describe(machine_, *plan, executor));
-  if (!by_paths && decision.obstacle == Obstacle::none) return {.plan = plan};
-  const Obstacle obstacle = by_paths ? run(decision, executor) : decision.obstacle;
-  if (obstacle != Obstacle::none)
+  if (!by_paths && decision.obstacle == FallbackReason::none) return {.plan = plan};
+  const FallbackReason obstacle = by_paths ? run(decision, executor) : decision.obstacle;
+  if (obstacle != FallbackReason::none)
     return {.plan = by_paths ? nullptr : plan, .obstacle = obstacle, .missed = missed_by(decision)};
-  return {.executor = executor, .plan = plan, .means = Means::paths};
+  return {.executor = executor, .plan = plan, .means = Method::paths};
 }
 
 // The same copy over those relays that are ready while others are being prepared: contexts come one
@@ -124,7 +124,7 @@ CopyResult Engine::attempt(const Decision& decision) {
 std::optional<Decision> Engine::over_ready_relays(const Decision& decision) {
   const CopyCall& call = decision.call;
   const bool by_itself = !decision.joint && !decision.of_set && !call.options.asks_for_paths();
-  if (!by_itself || decision.of_ready || decision.means != Means::paths) return std::nullopt;
+  if (!by_itself || decision.of_ready || decision.means != Method::paths) return std::nullopt;
   if (!decision.contention.load.empty() || decision.contention.both_ways != BothWays::no)
     return std::nullopt;
   const Lane* lane = lanes_.lend(call.stream);
@@ -136,7 +136,7 @@ std::optional<Decision> Engine::over_ready_relays(const Decision& decision) {
   request.options.left_out = left_out_for(call, decision.ends);
   Decision ready = decision;
   ready.plan = plan_for(limited_to(relays, request));
-  if (!ready.plan || ready.plan->executor() == Executor::native || gives_way(ready))
+  if (!ready.plan || ready.plan->executor() == Executor::native || yields_to_other_processes(ready))
     return std::nullopt;
   ready.measurement = nullptr;
   ready.of_ready = true;
@@ -151,18 +151,18 @@ Executor Engine::executor_for(const Decision& decision) const {
 }
 
 // None: the transfer is enqueued, by `executor`. Else nothing of it is queued.
-Obstacle Engine::run(const Decision& decision, Executor& executor) {
+FallbackReason Engine::run(const Decision& decision, Executor& executor) {
   const CopyCall& call = decision.call;
   const PlanPointer& plan = decision.plan;
-  if (lanes_.any_held_beside(call.stream)) return Obstacle::no_lane;
+  if (lanes_.any_held_beside(call.stream)) return FallbackReason::no_lane;
   Lane* lane = decision.joint    ? lanes_.lend_apart(call.stream)
                : decision.of_set ? lanes_.lend_idle(call.stream)
                                  : lanes_.lend(call.stream);
-  if (lane == nullptr) return Obstacle::no_lane;
-  Obstacle obstacle = provide(*lane, plan, 1 + call.unasked);
+  if (lane == nullptr) return FallbackReason::no_lane;
+  FallbackReason obstacle = provide(*lane, plan, 1 + call.unasked);
   if (decision.may_be_held) executor = Executor::stream;
-  if (obstacle == Obstacle::none) obstacle = find_room(*lane, decision, executor);
-  if (obstacle != Obstacle::none) return obstacle;
+  if (obstacle == FallbackReason::none) obstacle = find_room(*lane, decision, executor);
+  if (obstacle != FallbackReason::none) return obstacle;
   const std::array buffers{call.source, call.destination};
   Transfer transfer{&plan->program, plan->structure, buffers,
                     call.stream,    call.stream_gpu, next_transfer_++};
@@ -180,30 +180,31 @@ Obstacle Engine::run(const Decision& decision, Executor& executor) {
 
 // A graph is one entry in a stream, however many copies it has. A copy that may be held is never
 // one: the driver chooses the queues of the hardware for the copies of a graph.
-Obstacle Engine::find_room(Lane& lane, const Decision& decision, Executor& executor) const {
+FallbackReason Engine::find_room(Lane& lane, const Decision& decision, Executor& executor) const {
   const Program& program = decision.plan->program;
-  const bool fits = executor == Executor::graph || lane.has_room(program);
+  const bool fits = executor == Executor::graph || lane.fits(program);
   if (decision.may_be_held)
-    return fits && lane.may_be_held(program) ? Obstacle::none : Obstacle::queue_full;
-  if (fits) return Obstacle::none;
-  if (choice_of(decision.call.options)) return Obstacle::queue_full;
+    return fits && lane.may_be_held(program) ? FallbackReason::none : FallbackReason::queue_full;
+  if (fits) return FallbackReason::none;
+  if (choice_of(decision.call.options)) return FallbackReason::queue_full;
   executor = Executor::graph;
-  return Obstacle::none;
+  return FallbackReason::none;
 }
 
-Obstacle Engine::run_in(Lane& lane, const Transfer& transfer, Executor executor) {
+FallbackReason Engine::run_in(Lane& lane, const Transfer& transfer, Executor executor) {
   bool queued = false;
   try {
     lane.prepare(transfer, executor);
     queued = true;
     lane.run(transfer, executor);
-    return Obstacle::none;
+    return FallbackReason::none;
   } catch (const Error& error) {
-    // A native copy must not be overtaken by what is queued, nor may what follows it in the stream.
+    // Queued work must not overtake a native copy, nor may it overtake work that follows the copy
+    // in the stream.
     if (queued && !lane.settle(transfer)) throw UnsettledError(error.code(), error.what());
     log(LogLevel::warning, fmt::format("one native copy instead of {} copies: {}",
                                        transfer.program->nodes().size(), error.what()));
-    return Obstacle::failed;
+    return FallbackReason::failed;
   }
 }
 
@@ -211,10 +212,11 @@ void Engine::note(const Decision& decision, const CopyResult& result) {
   count_asked(decision.call);
   count_done(result);
   note_load(decision);
-  if (decision.measurement && result.obstacle == Obstacle::none)
+  if (decision.measurement && result.obstacle == FallbackReason::none)
     measurements_.push_back(decision.measurement);
-  const bool by_decision = result.means == Means::native && result.obstacle == Obstacle::none;
-  const bool knows_why = decision.plan || decision.call.bytes < decision.plain_below;
+  const bool by_decision =
+      result.means == Method::native && result.obstacle == FallbackReason::none;
+  const bool knows_why = decision.plan || decision.call.bytes < decision.native_threshold;
   const bool lasts =
       !decision.recalled && !decision.joint && !decision.learnt && !decision.until_graph;
   if (by_decision && knows_why && lasts) recent_.remember(decision);
@@ -228,12 +230,12 @@ void Engine::note_load(const Decision& decision) {
   }
 }
 
-// Throws what is wrong with the call, if it is the caller's fault: what was recalled has not been
-// looked at.
+// Throws the error of the call, if it is the caller's fault: a recalled decision has not looked at
+// the call's memory.
 void Engine::note_failure(const Decision& decision) {
   if (decision.recalled) {
     recent_.forget(decision.call);
-    (void)look_at_ends(decision.call);
+    (void)resolve_memory(decision.call);
   }
   count_asked(decision.call);
   ++statistics_.errors;
@@ -246,12 +248,12 @@ void Engine::count_asked(const CopyCall& call) {
 
 void Engine::count_done(const CopyResult& result) {
   switch (result.means) {
-    case Means::nothing: return;
-    case Means::windows: ++statistics_.pageable; return;
-    case Means::native:
-      ++(result.obstacle == Obstacle::failed ? statistics_.fallbacks : statistics_.native);
+    case Method::nothing: return;
+    case Method::windows: ++statistics_.pageable; return;
+    case Method::native:
+      ++(result.obstacle == FallbackReason::failed ? statistics_.fallbacks : statistics_.native);
       return;
-    case Means::paths:
+    case Method::paths:
       ++(result.executor == Executor::graph ? statistics_.graphs : statistics_.streams);
       count_staged(*result.plan);
       return;

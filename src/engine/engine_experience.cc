@@ -4,7 +4,7 @@
 
 #include "engine/engine.h"
 #include "engine/learn/measurement.h"
-#include "plan/single/levelled.h"
+#include "plan/single/rebalanced.h"
 
 namespace polypath {
 namespace {
@@ -33,14 +33,14 @@ bool Engine::may_learn(const CopyCall& call) const {
   return settings_.learn && !choice_of(call.options) && !call.options.asks_for_paths();
 }
 
-// What a transfer that is planned over several paths is to do by what others took.
-void Engine::heed_experience(Decision& decision) {
+// Chooses how a transfer that is planned over several paths is done, by the times of earlier ones.
+void Engine::apply_experience(Decision& decision) {
   if (!is_alone(decision)) return;
   const CopyCall& call = decision.call;
   read_measurements(*decision.time);
   const TransferKind kind = kind_of(decision);
   const bool may_be_timed = measurements_.size() < kMostMeasurements;
-  const Advice advice = experience_.advise(kind, *decision.plan, may_be_timed);
+  const Advice advice = experience_.suggest(kind, *decision.plan, may_be_timed);
   const PlanPointer plan = take_split(decision.plan, advice.split);
   const bool natively = advice.natively && go_natively(decision);
   if (!natively) decision.plan = plan;
@@ -65,12 +65,12 @@ bool Engine::go_natively(Decision& decision) {
   PlanPointer plan = plan_for(request);
   if (!plan) return false;
   decision.plan = std::move(plan);
-  decision.means = Means::native;
+  decision.means = Method::native;
   decision.learnt = true;
   return true;
 }
 
-// Nobody waits: what is not over yet is looked at with a later copy.
+// Does not wait: timings that are not complete yet are read at a later copy.
 void Engine::read_measurements(Seconds now) {
   std::erase_if(measurements_, [&](const std::shared_ptr<Measurement>& each) {
     if (now < each->look_at) return false;
@@ -98,7 +98,7 @@ void Engine::learn_from(const Measurement& measurement, const Timing& timing) {
                          });
 }
 
-// What is timed has to have the machine to itself.
+// A timed transfer must have the machine to itself.
 void Engine::disturb_measurements(const Decision& decision) {
   std::erase_if(measurements_, [&](const std::shared_ptr<Measurement>& each) {
     return each->stream != decision.call.stream;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "engine/engine_many.h"
 #include "plan/pieces/piece_kernels.h"
 
@@ -49,21 +49,21 @@ bool Engine::kernels_may(const PieceRecipe& recipe, const PieceSet& set,
 }
 
 // As provide.
-Obstacle Engine::provide_kernels(const PlanPointer& plan) {
+FallbackReason Engine::provide_kernels(const PlanPointer& plan) {
   std::vector<PlaceId> missing;
   bool loading = false;
   for (const PlaceId gpu : carriers_of(machine_, *plan)) {
     const LoadedKernels::State state = kernels_.state_of(gpu);
-    if (state == LoadedKernels::State::unusable) return Obstacle::failed;
+    if (state == LoadedKernels::State::unusable) return FallbackReason::failed;
     if (state == LoadedKernels::State::missing) missing.push_back(gpu);
     loading = loading || state == LoadedKernels::State::loading;
   }
-  if (missing.empty()) return loading ? Obstacle::preparing : Obstacle::none;
+  if (missing.empty()) return loading ? FallbackReason::preparing : FallbackReason::none;
   if (background_) {
-    if (!is_worth_preparing(*plan, 1)) return Obstacle::preparing;
+    if (!is_worth_preparing(*plan, 1)) return FallbackReason::preparing;
     for (const PlaceId gpu : missing) kernels_.expect(gpu);
     maker_->post([=, this] { load_kernels(plan, missing); });
-    return Obstacle::preparing;
+    return FallbackReason::preparing;
   }
   open_hops(*plan);
   for (const PlaceId gpu : missing) kernels_.install(gpu, kernels_.make(gpu));
@@ -80,12 +80,12 @@ void Engine::load_kernels(const PlanPointer& plan, const std::vector<PlaceId>& g
   }
 }
 
-// What cannot be opened now is said by the copy that needs it.
+// The copy that needs a hop reports it if the hop cannot be opened.
 void Engine::open_hops(const Plan& plan) noexcept {
   for (const PathShape& part : plan.shape.paths)
     for (const HopId hop : {part.path.first, part.path.second})
       if (hop.valid())
-        quietly([&] {
+        ignore_errors([&] {
           const Hop& opened = machine_.hop(hop);
           driver_.open_hop(opened.source, opened.destination, hop.pulled);
         });

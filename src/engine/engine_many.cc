@@ -1,5 +1,5 @@
-// Several copies that start together: what each of them needs, one plan for those that can have
-// one, and branches of streams for those that need not wait for each other.
+// Several copies that start together: the needs of each, one plan for those that can have one, and
+// branches of streams for those that need not wait for each other.
 
 #include "engine/engine_many.h"
 
@@ -25,8 +25,8 @@ bool is_alone(const std::vector<JointTransfer>& set, const JointTransfer& transf
       !goes_from_to(set, transfer.destination, transfer.source))
     return false;
   return std::all_of(contention.load.begin(), contention.load.end(),
-                     [&](const Companion& companion) {
-                       return goes_from_to(set, companion.source, companion.destination);
+                     [&](const ConcurrentTransfer& other) {
+                       return goes_from_to(set, other.source, other.destination);
                      });
 }
 
@@ -67,12 +67,12 @@ bool Engine::recall_many(Many& many) {
 
 // If every call is a transfer of the joint plan, and native by it.
 void Engine::remember_many(const Many& many) {
-  if (!many.joint || many.recalled || many.gives_way ||
+  if (!many.joint || many.recalled || many.yields_to_other_processes ||
       many.set.transfers.size() != many.calls.size())
     return;
   const bool native =
       std::all_of(many.results.begin(), many.results.end(), [](const CopyResult& result) {
-        return result.means == Means::native && result.obstacle == Obstacle::none;
+        return result.means == Method::native && result.obstacle == FallbackReason::none;
       });
   if (native) recent_sets_.remember(many.calls, many.joint);
 }
@@ -81,7 +81,7 @@ void Engine::remember_many(const Many& many) {
 SetMember Engine::examine(const CopyCall& call, SeenBefore& seen) {
   SetMember member{.call = call};
   if (call.bytes.value == 0) return member;
-  member.ends = look_at_ends(call, seen);
+  member.ends = resolve_memory(call, seen);
   member.source_allocation = seen.source->info.base;
   member.destination_allocation = seen.destination->info.base;
   refuse_overlap(call);
@@ -100,7 +100,7 @@ bool Engine::is_joint(const SetMember& member) {
   const CopyCall& call = member.call;
   return !call.options.asks_for_paths() && !call.cautious &&
          choice_of(call.options) != Executor::native &&
-         call.bytes >= plain_below(call, member.ends);
+         call.bytes >= native_threshold(call, member.ends);
 }
 
 void Engine::examine_all(Many& many) {
@@ -137,17 +137,17 @@ bool Engine::may_be_joint(Many& many) {
     const auto index = many.set.parts[number].transfer;
     if (!index) continue;
     const JointTransfer& transfer = many.set.transfers[*index];
-    const Asked asked{.stream = many.calls[number].stream,
-                      .source = transfer.source,
-                      .destination = transfer.destination,
-                      .bytes = transfer.bytes};
+    const TransferRequest asked{.stream = many.calls[number].stream,
+                                .source = transfer.source,
+                                .destination = transfer.destination,
+                                .bytes = transfer.bytes};
     many.contentions[*index] = load_->contention_of(asked, many.time);
     if (!is_alone(many.set.transfers, transfer, many.contentions[*index])) return false;
   }
   return true;
 }
 
-// As gives_way: where other processes leave no room, all are native copies.
+// As yields_to_other_processes: where other processes leave no room, all are native copies.
 JointPlanPointer Engine::joint_plan(Many& many) {
   JointRequest request{
       .transfers = many.set.transfers,
@@ -155,7 +155,7 @@ JointPlanPointer Engine::joint_plan(Many& many) {
           .issuers = Issuers::one_thread, .executor = many.executor, .left_out = left_out_}};
   JointPlanPointer joint = joint_plan_for(request);
   if (joint && lacks_room(*joint, many)) {
-    many.gives_way = true;
+    many.yields_to_other_processes = true;
     request.options.executor = Executor::native;
     joint = joint_plan_for(request);
   }
@@ -208,27 +208,27 @@ CopyResult Engine::enqueue_one_of_many(Many& many, std::size_t number,
 Decision Engine::decide_of_many(const Many& many, std::size_t number, const CopyCall& call) {
   if (many.recalled)
     return {.call = call,
-            .means = Means::native,
+            .means = Method::native,
             .plan = many.joint->plans[number],
             .time = many.time,
             .recalled = true,
             .joint = true};
   const SetMember& member = many.members[number];
   const auto transfer = many.part(number).transfer;
-  // What is too small is looked at no longer than it has been: there may be hundreds of them.
+  // Copies below the threshold are not examined further: there may be hundreds of them.
   if (call.bytes.value > 0 && member.ends.stay_where_they_are() && !call.options.forced() &&
-      call.bytes < plain_below(call, member.ends))
-    return {.call = call, .ends = member.ends, .means = Means::native, .joint = true};
+      call.bytes < native_threshold(call, member.ends))
+    return {.call = call, .ends = member.ends, .means = Method::native, .joint = true};
   if (!transfer) return decide_locked(call, member.captured ? nullptr : &member.ends);
   const PlanPointer& plan = many.joint->plans[*transfer];
   const bool native = plan->executor() == Executor::native;
   return {.call = call,
           .ends = member.ends,
-          .means = native ? Means::native : Means::paths,
+          .means = native ? Method::native : Method::paths,
           .plan = plan,
           .contention = many.contentions[*transfer],
           .time = many.time,
-          .gives_way = many.gives_way,
+          .yields_to_other_processes = many.yields_to_other_processes,
           .joint = true};
 }
 

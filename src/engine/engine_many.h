@@ -1,5 +1,5 @@
 #pragma once
-// What the sources of Engine::copy_many share and nobody else needs.
+// Declarations that only the sources of Engine::copy_many share.
 
 #include <memory>
 #include <optional>
@@ -28,7 +28,7 @@ struct Engine::Many {
   CopySet set = {};
   std::vector<Contention> contentions = {};  ///< by transfer
   Seconds time = {};                         ///< when they were looked at
-  bool gives_way = false;                    ///< as Decision's
+  bool yields_to_other_processes = false;    ///< as Decision's
   bool batched = false;                      ///< natively they are one batch
   bool recalled = false;                     ///< as Decision's: nothing above but the time is known
   JointPlanPointer joint = nullptr;          ///< null: each by itself, in its own stream

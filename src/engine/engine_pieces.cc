@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "engine/engine_many.h"
 
 namespace polypath {
@@ -34,7 +34,8 @@ bool Engine::arrange_pieces(Many& many) {
   if (set->sizes.size() < kFewestForKernels && set->bytes < kAlwaysPlanned) return false;
   const SetMember& first = many.members[set->members.front()];
   many.time = driver_.now();
-  const Asked asked{first.call.stream, first.ends.source, first.ends.destination, set->bytes};
+  const TransferRequest asked{first.call.stream, first.ends.source, first.ends.destination,
+                              set->bytes};
   const Contention contention = load_->contention_of(asked, many.time);
   if (!contention.load.empty() || contention.both_ways != BothWays::no) return false;
   Pieces pieces{.set = *std::move(set), .recipe = nullptr, .contention = contention};
@@ -90,7 +91,7 @@ bool Engine::take_batch(std::span<const CopyCall> calls) {
   if (!arrange_pieces(many) || many.pieces->set.members.size() != calls.size()) return false;
   lanes_.start_set();
   enqueue_pieces(many);
-  if (many.pieces->result->means != Means::paths) return false;
+  if (many.pieces->result->means != Method::paths) return false;
   for (const CopyCall& call : calls) count_asked(call);
   statistics_.streams += calls.size();
   return true;
@@ -106,14 +107,14 @@ CopyResult Engine::enqueue_piece(Many& many, std::size_t number) {
     ++statistics_.errors;
     throw;
   }
-  if (pieces.result->means == Means::paths) {
+  if (pieces.result->means == Method::paths) {
     count_asked(many.calls[number]);
     ++statistics_.streams;
     return *pieces.result;
   }
   const Decision decision{.call = many.calls[number],
                           .ends = many.members[number].ends,
-                          .means = Means::native,
+                          .means = Method::native,
                           .obstacle = pieces.result->obstacle};
   return enqueue_locked(decision, NativeCopyBy::engine);
 }
@@ -121,29 +122,29 @@ CopyResult Engine::enqueue_piece(Many& many, std::size_t number) {
 void Engine::enqueue_pieces(Many& many) {
   Pieces& pieces = *many.pieces;
   const CopyCall& first = many.calls[pieces.set.members.front()];
-  const Obstacle obstacle = pieces.plan ? run_pieces(many) : Obstacle::preparing;
-  if (obstacle != Obstacle::none) {
+  const FallbackReason obstacle = pieces.plan ? run_pieces(many) : FallbackReason::preparing;
+  if (obstacle != FallbackReason::none) {
     pieces.result = CopyResult{.obstacle = obstacle};
     return;
   }
   pieces.result =
-      CopyResult{.executor = Executor::stream, .plan = pieces.plan, .means = Means::paths};
+      CopyResult{.executor = Executor::stream, .plan = pieces.plan, .means = Method::paths};
   count_staged(*pieces.plan);
   load_->add(first.stream, pieces.plan, many.time, pieces.contention);
 }
 
-// What a plan needs is found by its recipe's, because that is the same the next time.
-Obstacle Engine::run_pieces(const Many& many) {
+// The resources are looked up by the recipe's plan, because that is the same the next time.
+FallbackReason Engine::run_pieces(const Many& many) {
   const Pieces& pieces = *many.pieces;
   const CopyCall& first = many.calls[pieces.set.members.front()];
-  if (lanes_.any_held_beside(first.stream)) return Obstacle::no_lane;
+  if (lanes_.any_held_beside(first.stream)) return FallbackReason::no_lane;
   Lane* lane = lanes_.lend(first.stream);
-  if (lane == nullptr) return Obstacle::no_lane;
+  if (lane == nullptr) return FallbackReason::no_lane;
   const bool by_kernels = pieces.recipe->issuer.has_value();
-  const Obstacle obstacle =
+  const FallbackReason obstacle =
       by_kernels ? provide_kernels(pieces.recipe->plan) : provide(*lane, pieces.recipe->plan);
-  if (obstacle != Obstacle::none) return obstacle;
-  if (!lane->has_room(pieces.plan->program)) return Obstacle::queue_full;
+  if (obstacle != FallbackReason::none) return obstacle;
+  if (!lane->fits(pieces.plan->program)) return FallbackReason::queue_full;
   const Transfer transfer{.program = &pieces.plan->program,
                           .structure = pieces.plan->structure,
                           .buffers = pieces.set.buffers,
@@ -155,11 +156,12 @@ Obstacle Engine::run_pieces(const Many& many) {
 }
 
 // Also of a launch that failed in the middle others may be in the stream.
-Obstacle Engine::run_kernels(Lane& lane, const Transfer& transfer) {
+FallbackReason Engine::run_kernels(Lane& lane, const Transfer& transfer) {
   const bool in_callers = transfer.program->nodes_in(Program::kCallersQueue) > 0;
-  if (in_callers && !quietly([&] { kernels_.expect_use(transfer.stream, transfer.stream_gpu); }))
-    return Obstacle::failed;
-  Obstacle met = Obstacle::none;
+  if (in_callers &&
+      !ignore_errors([&] { kernels_.expect_use(transfer.stream, transfer.stream_gpu); }))
+    return FallbackReason::failed;
+  FallbackReason met = FallbackReason::none;
   std::exception_ptr unsettled;
   try {
     met = run_in(lane, transfer, Executor::stream);

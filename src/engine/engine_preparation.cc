@@ -1,5 +1,4 @@
-// What a plan needs before it can run: streams, rings and peer access of its hops; and giving it
-// back.
+// Makes the streams, rings and peer access that the hops of a plan need, and gives them back.
 
 #include <fmt/format.h>
 
@@ -8,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/ignore_errors.h"
 #include "core/log.h"
-#include "core/quietly.h"
 #include "engine/engine.h"
 
 namespace polypath {
@@ -27,20 +26,20 @@ constexpr double kDearerBesideOthers = 10;
 }  // namespace
 
 // None: all that the plan needs is there; so many copies would have been made by it.
-Obstacle Engine::provide(Lane& lane, const PlanPointer& plan, int copies) {
+FallbackReason Engine::provide(Lane& lane, const PlanPointer& plan, int copies) {
   const auto& paths = plan->shape.paths;
-  if (is_ready(lane, *plan)) return Obstacle::none;
+  if (is_ready(lane, *plan)) return FallbackReason::none;
   if (background_) return provide_later(lane, plan, copies);
   for (const PathShape& part : paths) {
     HopParts parts = lane.hops().missing(part.path);
     if (parts.empty()) continue;
     if (!make(lane, part.path, parts)) {
       left_out_.add(staging_place(machine_, part.path), LeftOutBecause::preparation_failed);
-      return Obstacle::failed;
+      return FallbackReason::failed;
     }
     lane.hops().install(std::move(parts));
   }
-  return Obstacle::none;
+  return FallbackReason::none;
 }
 
 bool Engine::is_ready(const Lane& lane, const Plan& plan) {
@@ -49,14 +48,14 @@ bool Engine::is_ready(const Lane& lane, const Plan& plan) {
   });
 }
 
-Obstacle Engine::provide_later(Lane& lane, const PlanPointer& plan, int copies) {
+FallbackReason Engine::provide_later(Lane& lane, const PlanPointer& plan, int copies) {
   const std::pair wanted{&lane, plan};
-  if (preparing_.contains(wanted)) return Obstacle::preparing;
+  if (preparing_.contains(wanted)) return FallbackReason::preparing;
   const int put_off = only_put_off(lane, *plan);
-  if (!is_worth_preparing(*plan, copies, put_off)) return Obstacle::preparing;
+  if (!is_worth_preparing(*plan, copies, put_off)) return FallbackReason::preparing;
   preparing_[wanted] = {.shortages = shortages_, .all = put_off > 0};
   maker_->post([=, this, lane = &lane] { prepare(lane, plan); });
-  return Obstacle::preparing;
+  return FallbackReason::preparing;
 }
 
 // A program that issues many copies at once issues the next ones when these are done. So streams
@@ -75,7 +74,7 @@ void Engine::prepare_once_planned(const CopyCall& call, const PlanRequest& reque
 void Engine::prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept {
   const std::scoped_lock lock(mutex_);
   const auto found = unplanned_.extract(copies);
-  quietly([&] {
+  ignore_errors([&] {
     const PlanPointer plan = plan_for(request);
     if (found.empty() || !plan || plan->executor() == Executor::native) return;
     Lane* lane = lanes_.any_held_beside(copies.stream) ? nullptr : lanes_.lend(copies.stream);
@@ -101,11 +100,12 @@ PlaceSet Engine::ready_relays(const Plan& plan, const Lane& lane) const {
   return ready;
 }
 
-// What is made in the background holds up calls of the program: by peer access for 1.2 ms, pinned
-// memory 1 ms, staging memory and streams 0.7 ms (results/h200x2/driver_behaviour.json), and what
-// was not measured. The setting's default is about twice that. Who pays as soon as that much has
-// been missed never loses more than twice what the best choice, made with knowledge of the future,
-// would have lost; and who has copied for ten times as long, no more than a twentieth of his time.
+// Background preparation holds up calls of the program: peer access for 1.2 ms, pinned memory for 1
+// ms, staging memory and streams for 0.7 ms (results/h200x2/driver_behaviour.json); other delays
+// were not measured. The setting's default is about twice that. A program that pays as soon as it
+// has missed that much never loses more than twice what the best choice, made with knowledge of the
+// future, would have lost. A program that has copied for ten times as long loses no more than a
+// twentieth of its time.
 bool Engine::is_worth_preparing(const Plan& plan, int copies, int put_off) {
   missed_ += (plan.native_predicted - plan.predicted) * copies;
   copied_ += plan.native_predicted * copies;
@@ -134,7 +134,8 @@ std::set<PlaceId> Engine::contexts_to_make(const Path& path) {
   return gpus;
 }
 
-// How many contexts, if what the plan needs is held up by such alone; else none.
+// The number of contexts that the plan lacks, if each path that is not ready waits for a context
+// that was put off; else 0.
 int Engine::only_put_off(const Lane& lane, const Plan& plan) {
   if (put_off_.empty()) return 0;
   std::set<PlaceId> all;
@@ -151,7 +152,7 @@ int Engine::only_put_off(const Lane& lane, const Plan& plan) {
 // In the background, without the lock.
 PlaceSet Engine::used_by_others(const Path& path) noexcept {
   PlaceSet found;
-  (void)quietly([&] {
+  (void)ignore_errors([&] {
     for (const PlaceId gpu : contexts_to_make(path))
       if (driver_.is_used_by_others(gpu)) found.insert(gpu);
   });
@@ -161,8 +162,9 @@ PlaceSet Engine::used_by_others(const Path& path) noexcept {
 void Engine::note_allocation() noexcept { last_allocation_.store(driver_.now().value); }
 
 // In the background: the lock is held for moments only. When the program has run short of memory
-// meanwhile, or ends, nothing more is made; what had not begun is dropped, and then the lane may be
-// gone. Copies over the relays that are ready are planned before the next one asks for that.
+// meanwhile, or ends, nothing more is made; preparations that had not begun are dropped, and then
+// the lane may be gone. Copies over the relays that are ready are planned before the next one asks
+// for that.
 void Engine::prepare(Lane* lane, const PlanPointer& plan) {
   std::unique_lock lock(mutex_);
   const auto found = preparing_.find({lane, plan});
@@ -221,22 +223,22 @@ bool Engine::give_back_idle() noexcept {
   return !taken.empty();
 }
 
-bool Engine::give_back(Seconds patience) noexcept {
+bool Engine::give_back(Seconds timeout) noexcept {
   constexpr auto kPause = std::chrono::microseconds(50);
   const auto until =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.value);
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout.value);
   for (bool any = false;;) {
-    const bool more = any_gone_soon();  // before: what ends meanwhile is given back the next time
+    const bool more = any_gone_soon();  // before: work that ends meanwhile is for the next time
     any |= give_back_idle();
     if (!more || std::chrono::steady_clock::now() > until) return any;
     std::this_thread::sleep_for(kPause);
   }
 }
 
-bool Engine::make_room(Seconds patience) noexcept {
+bool Engine::release_memory(Seconds timeout) noexcept {
   ++shortages_;
   drop_preparations_not_begun();
-  return give_back(patience);
+  return give_back(timeout);
 }
 
 // A plan may be made, and its memory allocated, after the last copy.

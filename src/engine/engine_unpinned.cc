@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/ignore_errors.h"
 #include "core/log.h"
-#include "core/quietly.h"
 #include "engine/engine.h"
 
 namespace polypath {
@@ -24,15 +24,15 @@ Seconds windows_cost(const DriverBehaviour& driver, const Settings& settings) {
 
 // Through windows, if that was decided and they are there.
 CopyResult Engine::attempt_windows(const Decision& decision) {
-  if (decision.means != Means::windows) return {};
+  if (decision.means != Method::windows) return {};
   if (!has_windows(decision))
-    return {.obstacle = Obstacle::preparing,
+    return {.obstacle = FallbackReason::preparing,
             .missed = gain_by_windows(machine_.driver, decision.call.bytes, decision.ends) *
                       (1.0 + decision.call.unasked)};
   std::optional<PageableCopies::Copied> done = pageable_.copy(decision.call, decision.ends);
-  if (!done) return {.obstacle = Obstacle::failed};
+  if (!done) return {.obstacle = FallbackReason::failed};
   note_pageable(decision, PageableWay::windows, done->took + last_window_in(decision));
-  done->last_window.means = Means::windows;
+  done->last_window.means = Method::windows;
   return std::move(done->last_window);
 }
 
@@ -47,19 +47,19 @@ Seconds Engine::last_window_in(const Decision& decision) const {
 
 // The driver's own copy, where that is faster: see PageableTimes.
 void Engine::choose_windows(Decision& decision) {
-  decision.means = Means::windows;
+  decision.means = Method::windows;
   if (!may_learn(decision.call)) return;
-  const PageableTimes::Advice advice = pageable_times_.advise(kind_of(decision));
+  const PageableTimes::Advice advice = pageable_times_.suggest(kind_of(decision));
   if (advice.way == PageableWay::windows) return;
-  decision.means = Means::native;
+  decision.means = Method::native;
   decision.learnt = true;
   decision.compared = advice.timed;
 }
 
 // Made here although the caller would have, because it is timed; not where that cannot be done.
 CopyResult Engine::native_for_comparison(const Decision& decision) {
-  if (!quietly([&] { pageable_.wait_for_earlier_work(decision.call); }))
-    return {.obstacle = Obstacle::failed};
+  if (!ignore_errors([&] { pageable_.wait_for_earlier_work(decision.call); }))
+    return {.obstacle = FallbackReason::failed};
   const Seconds begin = driver_.now();
   native_copy(decision, NativeCopyBy::engine);
   note_pageable(decision, PageableWay::native, driver_.now() - begin);
@@ -74,9 +74,10 @@ void Engine::note_pageable(const Decision& decision, PageableWay way, Seconds to
 }
 
 // True if windows are there, or have been made in this call: few at first, all of them when copies
-// have gained what those cost. What is made beside the driver's own pageable copies waits for them,
-// and they for it: for up to a second copies took a tenth longer. So one that gains what the first
-// windows cost makes them itself; small ones, when together they would have gained that.
+// have gained their cost. Windows made beside the driver's own pageable copies wait for those
+// copies, and the copies for them: for up to a second copies took a tenth longer. So a copy that
+// gains the cost of the first windows makes them itself; small copies do when together they would
+// have gained it.
 bool Engine::has_windows(const Decision& decision) {
   const CopyEnds& ends = decision.ends;
   if (!background_ || pageable_.is_prepared(ends, WindowsMade::all)) return true;
@@ -125,8 +126,8 @@ bool Engine::goes_by_windows(const CopyCall& call, const CopyEnds& ends) {
 
 // Counted with the copy that it is a part of. Copies out of a GPU are put into the program's
 // stream: in a stream of ours they would wait for relays that pull
-// (results/h100x4/own_contexts.json). With the lock held from the question which stream it goes in
-// to the event: what may be held comes into the engine's streams under the same lock.
+// (results/h100x4/own_contexts.json). The lock is held from the choice of the stream to the event:
+// work that may be held comes into the engine's streams under the same lock.
 PageableCopies::Sent Engine::send_window(PageableCopies::WindowCall sent) {
   const std::scoped_lock lock(mutex_);
   CopyCall& call = sent.call;
@@ -135,11 +136,11 @@ PageableCopies::Sent Engine::send_window(PageableCopies::WindowCall sent) {
     call.stream = sent.callers, call.stream_gpu = sent.callers_gpu;
   Decision decision{.call = call,
                     .ends = sent.ends,
-                    .plain_below = plain_below(call, sent.ends),
-                    .means = Means::native};
-  if (!decision.is_plain()) plan_beside_others(decision);
+                    .native_threshold = native_threshold(call, sent.ends),
+                    .means = Method::native};
+  if (!decision.below_threshold()) plan_beside_others(decision);
   const CopyResult result = attempt(decision);
-  if (result.means == Means::native) native_copy(decision, NativeCopyBy::engine);
+  if (result.means == Method::native) native_copy(decision, NativeCopyBy::engine);
   else count_staged(*result.plan);
   note_load(decision);
   const EventHandle done = sent.done.on(call.stream_gpu);

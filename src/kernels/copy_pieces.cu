@@ -18,7 +18,7 @@ struct Parameters {
   std::uint64_t words[polypath::words_for(Most)];
 };
 
-// What a thread reads and writes at once.
+// The bytes that a thread reads and writes at once.
 template <class Word>
 __device__ void copy_words(char* destination, const char* source, std::uint64_t words) {
   const auto* from = reinterpret_cast<const Word*>(source);

@@ -1,5 +1,5 @@
 #pragma once
-// Elements on a GPU: what reduce_on_host (model/reduction.h) does, to the bit.
+// Elements on a GPU: the same results as reduce_on_host (model/reduction.h), to the bit.
 
 #include <cstdint>
 #include <cstring>
@@ -16,9 +16,9 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
-// What is computed with: 16-bit numbers in float32, integers without a sign, so that they wrap
-// around. Their bits are made ones of an integer at once: stored byte by byte, the first one of a
-// 16-bit number was its value as an integer with the compiler of CUDA 13.0 (F2I.U8.F16 in its
+// The type of the computation: 16-bit numbers in float32, integers without a sign, so that they
+// wrap around. Their bits are made ones of an integer at once: stored byte by byte, the first one
+// of a 16-bit number was its value as an integer with the compiler of CUDA 13.0 (F2I.U8.F16 in its
 // code).
 template <class Element>
 struct Arithmetic {
@@ -99,7 +99,7 @@ __device__ inline int halvings_of(std::uint64_t values) {
   return values <= 1 ? 0 : 64 - __clzll(static_cast<long long>(values - 1));
 }
 
-// What an average of so many values does to two sides: see model/reduction.cc.
+// The step of an average of so many values with its two sides: see model/reduction.cc.
 template <class Wide>
 struct Scales {
   __device__ explicit Scales(std::uint64_t values) {
@@ -127,8 +127,8 @@ struct Scales {
   bool is_last;
 };
 
-// What is not a number has the bits that arithmetic in float32 makes, and conversions to 16 bits:
-// all set but the sign.
+// A value that is not a number has the bits that arithmetic in float32 makes, and conversions to 16
+// bits: all set but the sign.
 template <class Wide>
 __device__ Wide with_known_bits(Wide value) {
   if constexpr (std::is_same_v<Wide, float>)
@@ -182,12 +182,12 @@ __device__ Word combine_all(const Reducer& reducer, Word a, Word b) {
   return a;
 }
 
-// What a kernel is told of a reduction.
+// The parameters of a reduction in a kernel.
 struct ReductionCode {
   std::uint64_t code, values;
 };
 
-// What a kernel with mailboxes does to the sum of the first `added` ranks and the next one.
+// The step of a kernel with mailboxes on the sum of the first `added` ranks and the next one.
 __device__ inline ReductionCode with_next(std::uint64_t reduction, std::uint64_t added) {
   return {code_of_mail(reduction), values_of_mail(reduction, added)};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the CUDA compiler made of the kernels, compiled into the library.
+// The CUDA compiler's output for the kernels, compiled into the library.
 
 #include <string_view>
 

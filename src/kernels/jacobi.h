@@ -28,7 +28,7 @@ Kernel jacobi_kernel();
 std::vector<std::uint64_t> jacobi_values(std::uint64_t width, std::uint64_t rows);
 LaunchShape jacobi_shape(std::uint64_t width, std::uint64_t rows);
 
-/// What the step moves from and to memory: reads rows + 2 rows, writes rows.
+/// The bytes that the step moves from and to memory: reads rows + 2 rows, writes rows.
 Bytes jacobi_traffic(std::uint64_t width, std::uint64_t rows);
 
 }  // namespace polypath

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernel `jacobi` knows of rows: numbers of 64 bits. Its memory is the first row that it
-// writes, then the row above that one in what it reads.
+// The row parameters of the kernel `jacobi`: numbers of 64 bits. Its memory is the first row that
+// it writes, then the row above that one in the array that it reads.
 
 #include <cstdint>
 

@@ -42,7 +42,7 @@ std::uint64_t most_blocks(const MailCall& call) {
   return asked == 0 ? most : std::min(asked, most);
 }
 
-// Rounds of all blocks, and what is left of each for one block.
+// Rounds of all blocks, and the part of each for one block.
 ParcelLayout layout_of(const MailCall& call) {
   const Bytes message = call.mail.message;
   const std::uint64_t most_of_them = most_blocks(call);
@@ -64,7 +64,7 @@ ParcelLayout layout_of(const MailCall& call) {
 
 bool is_shared(const Mail& mail) { return mail.use == MailUse::reduce_and_share; }
 
-// The same on the host, laid out as GPUs do it. Nobody looks while it is written: all that is
+// The same on the host, laid out as GPUs do it. No rank reads while it is written: all that is
 // received in a call has been sent, and a flag that is not there is a mistake.
 class HostMail {
  public:
@@ -90,8 +90,8 @@ class HostMail {
   void reduce() const { reduce_at(memory_[1]); }
   void reduce_own_part() const { reduce_at(memory_[1] + of_.rank * of_.receive_stride); }
   // Every rank reduces all, of values in the others' mailboxes: a kernel of a GPU sends each line
-  // of its result when it is there, but here all meet only once. What has no place in a mailbox,
-  // the values that a rank would send to itself, is sent to all in place of its result.
+  // of its result when it is there, but here all meet only once. The values that a rank would send
+  // to itself have no place in a mailbox and are sent to all in place of its result.
   void send_to_be_shared() const {
     send();
     for (std::uint64_t to = 0; to < of_.ranks; ++to)
@@ -131,7 +131,7 @@ class HostMail {
   void finish() const { std::memcpy(mailbox(of_.rank) + kMailCalls, &call_, sizeof call_); }
 
  private:
-  // What of a message lies together, with a flag of its own.
+  // The part of a message that lies together, with a flag of its own.
   struct Stretch {
     std::uint64_t begin, bytes;  ///< of the message
     std::uint64_t at, flag;      ///< in the box
@@ -211,7 +211,7 @@ class HostMail {
   [[nodiscard]] const std::byte* input(std::uint64_t to) const {
     return memory_[0] + to * of_.send_stride;
   }
-  // What this rank sends another one in the lap.
+  // The bytes that this rank sends to another one in the lap.
   [[nodiscard]] std::span<const std::byte> sent(std::uint64_t to) const {
     if (is_second_phase_)
       return cut({memory_[1] + of_.rank * of_.receive_stride, of_message(of_.rank, of_.rank)});
@@ -278,7 +278,7 @@ const char* verb_of(MailUse use) {
   }
   return "";
 }
-HostKernel after_meeting_of(MailUse use, bool in_lines) {
+HostKernel after_exchange_of(MailUse use, bool in_lines) {
   switch (use) {
     case MailUse::reduce: return reduce;
     case MailUse::store: return store;
@@ -298,7 +298,7 @@ Kernel mail_kernel(MailUse use, MailWay way) {
   return {.name = std::string(in_lines ? "exchange" : "exchange_parcels") + verb_of(use),
           .image = std::string(kernel_image(in_lines ? "mail" : "parcels")),
           .on_host = in_lines && use == MailUse::reduce_and_share ? send_to_be_shared : send,
-          .after_meeting = after_meeting_of(use, in_lines),
+          .after_exchange = after_exchange_of(use, in_lines),
           .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
 }
 

@@ -77,9 +77,9 @@ class Mail {
   __device__ void send(std::uint64_t to, std::uint64_t line, const Words& words) const {
     store(line_in(to, polypath::box_number(to, of_.rank), line), words);
   }
-  // What came of a line from the ranks of kAtOnce boxes that follow each other, looked for at once:
-  // one look takes as long as one at a single box. All threads of a warp call it together; where a
-  // box is not `wanted`, there is none, or the line is longer than the message, nothing is awaited.
+  // A line's words from the ranks of kAtOnce boxes that follow each other, looked for at once: one
+  // look takes as long as one at a single box. All threads of a warp call it together; where a box
+  // is not `wanted`, there is none, or the line is longer than the message, nothing is awaited.
   template <class Wanted>
   __device__ void receive(std::uint64_t box, std::uint64_t line, Wanted wanted,
                           Words (&words)[kAtOnce]) const {
@@ -98,7 +98,7 @@ class Mail {
       for (int k = 0; k < kAtOnce; ++k)
         arrived &= !is_wanted[k] || !has_flag() || words[k].second == flag_;
       if (__all_sync(kAllOfWarp, arrived)) return;
-      if (looks % polypath::gpu::kPatience == 0 &&
+      if (looks % polypath::gpu::kLooksBetweenChecks == 0 &&
           __any_sync(kAllOfWarp, polypath::gpu::is_abandoned(of_)))
         return;
     }

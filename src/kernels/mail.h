@@ -20,7 +20,7 @@
 
 namespace polypath {
 
-/// What happens to the messages that arrive.
+/// The treatment of the messages that arrive.
 enum class MailUse {
   reduce,
   store,
@@ -54,7 +54,7 @@ bool mail_has_arrived(const MailKind& kind, std::span<std::byte* const> memory,
 /// True once no rank is to wait for another any more.
 bool mail_is_abandoned(std::span<std::byte* const> memory, std::span<const std::uint64_t> values);
 
-/// What all ranks send in one call.
+/// The messages of all ranks in one call.
 struct Mail {
   MailUse use = MailUse::store;
   MailWay way = MailWay::lines;
@@ -77,9 +77,9 @@ struct MailCall {
 };
 
 std::vector<std::uint64_t> mail_values(const MailCall& call);
-/// What one rank sends another one, or itself.
+/// The message of one rank to another one, or to itself.
 Bytes message_bytes(const MailCall& call, int from, int to);
-/// What this rank reads of its input, from its begin on, and writes of its output.
+/// The bytes that this rank reads of its input, from its begin on, and writes of its output.
 Bytes bytes_read(const MailCall& call);
 Bytes bytes_written(const MailCall& call);
 
@@ -91,11 +91,11 @@ LaunchShape mail_shape(const MailCall& call);
 int laps_of(const MailCall& call);
 /// A box in which messages of any size go in parcels, in laps of two for each block.
 Bytes least_parcel_box();
-/// What a message takes of a box; of the links it takes no more than that.
+/// The bytes that a message takes of a box; of the links it takes no more than that.
 Bytes box_for(Bytes message, MailWay way = MailWay::lines);
 /// The same of a message whose result goes to all.
 Bytes box_for_sharing(Bytes message);
-/// What a message takes of the links.
+/// The bytes that a message takes of the links.
 Bytes bytes_on_links(Bytes message, MailWay way);
 
 }  // namespace polypath

@@ -1,5 +1,5 @@
 #pragma once
-// What kernels that exchange messages do alike, whichever way these go (mailbox_layout.h).
+// The common parts of kernels that exchange messages, for lines and parcels (mailbox_layout.h).
 
 #include <cstdint>
 
@@ -7,7 +7,8 @@
 
 namespace polypath::gpu {
 
-constexpr unsigned kPatience = 1 << 12;  // looks at a flag between two at whether to go on
+constexpr unsigned kLooksBetweenChecks = 1
+                                         << 12;  // looks at a flag between two at whether to go on
 
 // Eight bytes of memory, as many of them as there are before its end.
 __device__ inline std::uint64_t load_word(const char* from, std::uint64_t left) {

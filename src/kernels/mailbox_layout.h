@@ -1,26 +1,26 @@
 #pragma once
-// What kernels of several GPUs that exchange messages share, and who launches them.
+// Declarations shared by the host and the kernels of several GPUs that exchange messages.
 //
 // A **mailbox** belongs to a rank and lies in its memory (model/kernel.h). After its head it has
 // two halves, used in turn, each with a box per sender. A message goes in one of two ways:
 //
 //   lines    128 bytes: 120 of the message, then a flag, written by eight neighbouring threads with
-//            one instruction. Over NVLink the bytes of such a store arrive together, so that nobody
-//            waits for anything but the line: the least latency, and 120/128 of the link at best.
+//            one instruction. Over NVLink the bytes of such a store arrive together, so that the
+//            reader waits for the line only: the least latency, and 120/128 of the link at best.
 //   parcels  what a block sends at once; its flag lies apart and is written when the parcel has
 //            arrived. A block sends its next parcel before it takes in what came with the one
 //            before, so that the links do not wait for that. A message that is longer than a box
 //            goes in several **laps**, each of which fills a half as a call of its own would.
 //
-// What has arrived has the flag of the lap. Flags are numbers of laps, counted on the GPU so that a
-// graph may be launched again and again; they come again after 2^32 of them.
+// A line or parcel that has arrived has the flag of the lap. Flags are numbers of laps, counted on
+// the GPU so that a graph may be launched again and again; they come again after 2^32 of them.
 //
-// A half may be written again when its reader is done with what was in it: a rank that sends in lap
-// s + 2 has received all messages of lap s + 1, whose senders were done with lap s by then. So
-// every rank sends every other one at least a line or a parcel in each call, be the message empty.
-// Within a call that holds of each block by itself: it has the same parcels of all messages, as
-// blocks of that number have on all ranks, and it sends a parcel of a lap once it has taken in the
-// one in its place of the lap before. A mailbox has messages of one way alone.
+// A half may be written again when its reader is done with its messages: a rank that sends in lap s
+// + 2 has received all messages of lap s + 1, whose senders were done with lap s by then. So every
+// rank sends every other one at least a line or a parcel in each call, even if the message is
+// empty. Within a call that holds of each block by itself: it has the same parcels of all messages,
+// as blocks of that number have on all ranks, and it sends a parcel of a lap once it has taken in
+// the one in its place of the lap before. A mailbox has messages of one way alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,12 +33,12 @@ inline constexpr std::size_t kMostMailRanks = 16;
 inline constexpr std::uint64_t kLineBytes = 128;
 inline constexpr std::uint64_t kLineMessage = 120;  ///< bytes of it that are the message's
 
-/// The head: what a GPU keeps from call to call.
+/// The head: the state that a GPU keeps from call to call.
 enum MailHead : std::uint64_t {
   kMailCalls = 0,       ///< 32 bits: laps that are done
   kMailFinished = 4,    ///< 32 bits: blocks of the present one that are
   kMailStarted = 8,     ///< 32 bits: blocks of it that have started, where they are counted
-  kMailAbandoned = 64,  ///< 32 bits: not 0 once nobody is to wait any more
+  kMailAbandoned = 64,  ///< 32 bits: not 0 once kernels must not wait any more
   kMailBells = 128,     ///< of simulated kernels: 2 x kMostMailRanks words of 32 bits
   kMailBoxes = 4096     ///< where the boxes begin
 };
@@ -58,7 +58,7 @@ constexpr std::uint64_t parcel_box_bytes(std::uint64_t message) {
 constexpr std::uint64_t mailbox_bytes(std::uint64_t ranks, std::uint64_t box) {
   return kMailBoxes + 2 * (ranks - 1) * box;
 }
-/// Which box of a half at rank `at` is a sender's: nobody sends to itself.
+/// Which box of a half at rank `at` is a sender's: a rank has no box for itself.
 POLYPATH_ON_BOTH constexpr std::uint64_t box_number(std::uint64_t at, std::uint64_t sender) {
   return sender < at ? sender : sender - 1;
 }
@@ -86,7 +86,7 @@ struct MailParameters {
 inline constexpr std::size_t kMailValues = 12;
 static_assert(sizeof(MailParameters) == (kMailValues + 2 + kMostMailRanks) * sizeof(std::uint64_t));
 
-/// What one rank sends another one, or itself.
+/// The message of one rank to another one, or to itself.
 POLYPATH_ON_BOTH constexpr std::uint64_t message_bytes(const MailParameters& of, std::uint64_t from,
                                                        std::uint64_t to) {
   if (of.sender != kEveryRank && of.sender != from) return 0;

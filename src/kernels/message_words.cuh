@@ -37,8 +37,8 @@ struct Words {
   [[nodiscard]] __device__ bool has(int k) const { return offset(k) < end; }
 };
 
-// A message's bytes, of whoever's memory. Most words are whole and lie where they can be loaded and
-// stored at once; then nothing stands between one access and the next.
+// A message's bytes, in any rank's memory. Most words are whole and lie where they can be loaded
+// and stored at once; then nothing stands between one access and the next.
 struct Message {
   char* begin;
   std::uint64_t bytes;
@@ -73,7 +73,7 @@ struct Message {
   }
 };
 
-// What a team does with the words from `begin` to `end`, some at a time.
+// Applies the team's action to the words from `begin` to `end`, some at a time.
 template <class Do>
 __device__ void for_words(const Team& team, std::uint64_t begin, std::uint64_t end, Do what) {
   const std::uint64_t step = team.threads * kWord;

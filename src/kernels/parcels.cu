@@ -53,8 +53,8 @@ class Parcels {
     const std::uint64_t end = begin(step) + of_.parcel;
     return end < bytes ? end : bytes;
   }
-  // What has come from a rank; this one's own is where it always was. Of a message only the step's
-  // parcel is there.
+  // The received message of a rank; this rank's own is where it always was. Of a message only the
+  // step's parcel is there.
   [[nodiscard]] __device__ Message arrived(const Step& step, std::uint64_t from) const {
     if (from == of_.rank) return sent(step, of_.rank);
     const std::uint64_t to = step.phase == 0 ? of_.rank : from;
@@ -90,7 +90,8 @@ class Parcels {
     for (unsigned looks = 1;; ++looks) {
       asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
       if (seen == lap) break;
-      if (looks % polypath::gpu::kPatience == 0 && polypath::gpu::is_abandoned(of_)) break;
+      if (looks % polypath::gpu::kLooksBetweenChecks == 0 && polypath::gpu::is_abandoned(of_))
+        break;
     }
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
   }
@@ -120,8 +121,8 @@ class Parcels {
   polypath::Laps laps_;
 };
 
-// What a warp of a block has done, in shared memory: a warp that awaits it sees what that has seen.
-// Each warp has one of its own: the sum of two says nothing of the slower one.
+// The progress of a warp of a block, in shared memory: a warp that awaits it sees all that this
+// warp has seen. Each warp has one of its own: the sum of two says nothing of the slower one.
 class Count {
  public:
   __device__ explicit Count(unsigned& count) : count_(count) {}
@@ -146,7 +147,7 @@ class Count {
   unsigned& count_;
 };
 
-// What all warps of a team have done.
+// The progress of all warps of a team.
 template <unsigned kWarps>
 class Counts {
  public:

@@ -1,6 +1,5 @@
 #pragma once
-// Where the parameters of copy_pieces are, in words of 64 bits, for the kernel and for who calls
-// it:
+// Where the parameters of copy_pieces are, in words of 64 bits, for the kernel and its caller:
 //
 //   pieces, bytes of the largest | bytes of each piece | by piece source, destination
 

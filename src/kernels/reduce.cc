@@ -10,12 +10,12 @@ namespace polypath {
 namespace {
 
 // A block for so many bytes, and no more blocks than that. On an H200 64 reduce 1140 GB/s, 128 1340
-// and 32 790; what links bring is less than a half of that, and the program wants its
-// multiprocessors for itself (results/h200x2/kernels.json).
+// and 32 790; links bring less than a half of that, and the program wants its multiprocessors for
+// itself (results/h200x2/kernels.json).
 constexpr std::uint64_t kBytesOfBlock = 64 << 10;
 constexpr std::uint64_t kMostReduceBlocks = 64;
 
-// What becomes of the result when so many values are in it and those of one more operand come.
+// The parameter of the step that adds one more operand to a result of so many values.
 std::uint64_t values_of_step(std::span<const std::uint64_t> values, std::uint64_t into,
                              std::uint64_t operand) {
   return averaged_values(values[kReducedValues], into, values[kValuesOfOperands + operand]);

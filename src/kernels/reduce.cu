@@ -90,7 +90,7 @@ __device__ bool lies_alike(const Parameters& of, std::uint64_t alignment) {
   return alike;
 }
 
-// Words of 16 bytes where all memory has them at the same places; what is before the first and
+// Words of 16 bytes where all memory has them at the same places; the bytes before the first and
 // after the last one by elements.
 template <class Reducer>
 __device__ void reduce(const Parameters& of) {

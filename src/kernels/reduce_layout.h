@@ -1,6 +1,6 @@
 #pragma once
-// What kernels know of a reduction (model/reduction.h): a number, 5·type + operation, and of an
-// average how many values it is of, and how many the two sides of one reduction are.
+// The parameters of a reduction in kernels (model/reduction.h): a number, 5·type + operation, and
+// of an average how many values it is of, and how many the two sides of one reduction are.
 
 #include <cstdint>
 
@@ -44,8 +44,8 @@ POLYPATH_ON_BOTH constexpr std::uint64_t values_of_mail(std::uint64_t reduction,
 /// How many operands a `reduce` kernel has at most.
 inline constexpr std::uint64_t kMostOperands = 8;
 
-/// The values of a `reduce` kernel; its memory is the result, then the operands. What follows them
-/// is, of an average, how many values each operand is of.
+/// The values of a `reduce` kernel; its memory is the result, then the operands. For an average,
+/// they are followed by the number of values of each operand.
 enum ReduceWord : std::uint64_t {
   kReductionCode,
   kReducedBytes,

@@ -1,6 +1,6 @@
 #pragma once
-// What was found of a driver and its host that neither the times of copies nor call costs say. All
-// of it is optional in machine files: what a file leaves out has the number that stands here, as
+// Properties of a driver and its host that neither the times of copies nor call costs show. All of
+// them are optional in machine files: a number that a file leaves out has the value given here, as
 // found on H200s with driver 580. machines/h200x4.json says how each was found.
 
 #include "core/units.h"
@@ -8,7 +8,7 @@
 namespace polypath {
 
 struct DriverBehaviour {
-  /// What must be gained for certain, because transfers end later than predicted: by several paths,
+  /// The gain that must be certain, because transfers end later than predicted: by several paths,
   /// and by a graph instead of streams.
   Seconds least_gain = 5_us;
   /// The same beside the mirror image that another thread of the process issues: threads hold each
@@ -16,7 +16,7 @@ struct DriverBehaviour {
   Seconds least_gain_two_threads = 20_us;
   /// The same beside the mirror image that the same thread issues.
   Seconds least_gain_one_thread = 20_us;
-  /// What must be gained over a copy that the driver stages itself, as a fraction: that goes in
+  /// The gain required over a copy that the driver stages itself, as a fraction: that copy goes in
   /// steps of its own, which a line through the times of large copies misses in small ones.
   double least_gain_driver_staged = 0.08;
   Bytes driver_staged_steps_below = 8_MiB;  ///< from here on the steps do not matter
@@ -39,38 +39,39 @@ struct DriverBehaviour {
   /// room for blocks, and a driver maps streams to fewer queues.
   int stream_entries = 768;
 
-  /// What one more copy of a batch (cuMemcpyBatchAsync) costs the calling thread, and what its copy
-  /// engine spends on it beside its bytes.
+  /// The cost of one more copy of a batch (cuMemcpyBatchAsync) to the calling thread, and the time
+  /// that its copy engine spends on it beside its bytes.
   Seconds batch_copy = 0.41_us;
   Seconds batch_latency = 0.42_us;
-  /// What several paths must gain over a batch, as a fraction: they take more calls, and what those
-  /// take differs between hosts.
+  /// The gain required of several paths over a batch, as a fraction: they take more calls, whose
+  /// times differ between hosts.
   double least_gain_batch = 0.25;
 
-  /// A kernel of a few blocks moves many small pieces at once. What its launch costs the calling
-  /// thread, with hundreds of addresses; from ready to its first instruction; and the part of a
-  /// hop's bandwidth that it reaches with so many blocks.
+  /// A kernel of a few blocks moves many small pieces at once. The cost of its launch to the
+  /// calling thread, with hundreds of addresses; the time from ready to its first instruction; and
+  /// the part of a hop's bandwidth that it reaches with so many blocks.
   Seconds kernel_launch = 6_us;
   Seconds kernel_latency = 5_us;
   double kernel_efficiency = 0.93;
   int kernel_blocks = 16;
 
-  /// What a call that lets a stream write a flag, or wait for one, costs the calling thread; and
-  /// from where the stream has reached the write until a stream that waits for it goes on. The
-  /// first is not measured: what is published of such calls is 1 to 2 us for each.
+  /// The cost, to the calling thread, of a call that lets a stream write a flag or wait for one;
+  /// and the time from the stream's reaching the write until a stream that waits for it goes on.
+  /// The first is not measured: published times of such calls are 1 to 2 us each.
   Seconds flag_call = 1.5_us;
   Seconds flag_latency = 5.8_us;
-  /// What a kernel takes that exchanges messages with those of other GPUs (kernels/mail.h), beside
-  /// what hops take; and the part of a hop's bandwidth that its lines reach.
+  /// The time of a kernel that exchanges messages with those of other GPUs (kernels/mail.h), beside
+  /// the time of the hops; and the part of a hop's bandwidth that its lines reach.
   Seconds mail_latency = 3.7_us;
   double mail_efficiency = 0.82;
-  /// What it takes more if it sends what it has reduced to all.
+  /// The additional time if it sends its reduced values to all.
   Seconds mail_share_latency = 2_us;
   /// The same of messages that go in parcels instead of lines.
   Seconds parcel_latency = 7.7_us;
   double parcel_efficiency = 0.91;
 
-  /// What preparing costs more while the program allocates, where a context has to be made.
+  /// The factor by which preparing costs more while the program allocates, where a context has to
+  /// be made.
   double context_beside_allocations = 16;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What tells one machine from another, whatever was measured on it.
+// The identity of a machine, independent of measurements on it.
 
 #include <string>
 

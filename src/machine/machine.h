@@ -1,6 +1,6 @@
 #pragma once
 // A machine as data: the places that hold bytes, the resources that copies share, the hops that
-// connect places, and what driver calls cost. docs/machines.md describes the file format.
+// connect places, and the costs of driver calls. docs/machines.md describes the file format.
 
 #include <optional>
 #include <string>
@@ -30,8 +30,8 @@ struct Place {
   Seconds staging_latency;
   /// The same where one GPU makes both copies.
   Seconds relay_latency = staging_latency;
-  /// What a copy costs more, and so does a wait before it, for every other copy of the same GPU
-  /// that is under way when it starts: the GPU has to switch between its streams. 0 for hosts.
+  /// The extra cost of a copy, and of a wait before it, for every other copy of the same GPU that
+  /// is under way when it starts: the GPU has to switch between its streams. 0 for hosts.
   Seconds busy_latency = {};
   /// Of a GPU's kernels that reduce: from ready to the first byte, and bytes of an operand per
   /// second. The defaults are nominal: a launch, and an H200's 4.8 TB/s for two reads and a write.
@@ -44,9 +44,9 @@ struct Place {
   int node = 0;
 };
 
-/// What a resource carries more after a rest, as a host memory does whose cache takes in what is
-/// written: so many bytes at a higher rate, less what flows off at the capacity meanwhile
-/// (model/burst_credit.h has the equation).
+/// The additional bytes that a resource carries after a rest, as a host memory does whose cache
+/// takes in writes: so many bytes at a higher rate, less the bytes that flow off at the capacity
+/// meanwhile (model/burst_credit.h has the equation).
 struct Burst {
   BytesPerSecond rate;
   Bytes size;  ///< 0: there is no burst
@@ -87,7 +87,7 @@ enum class HopKind {
   network_staged,
 };
 
-/// One copy by a GPU's own engines: what paths and kernels can use.
+/// One copy by a GPU's own engines; paths and kernels can use it.
 constexpr bool is_by_gpu(HopKind kind) { return kind == HopKind::peer || kind == HopKind::host; }
 
 /// One copy between two places: α + bytes/β when alone (001 eq. 1).
@@ -100,7 +100,7 @@ struct Hop {
   std::vector<Use> uses;
 };
 
-/// What driver calls cost the calling thread, and graphs the device.
+/// The costs of driver calls to the calling thread, and of graphs to the device.
 struct CallCosts {
   Seconds copy;                    ///< enqueue one copy
   Seconds event_record;            ///< record an event
@@ -111,16 +111,16 @@ struct CallCosts {
   Seconds graph_instantiate;       ///< instantiate, without its nodes
   Seconds graph_instantiate_node;  ///< added per node
   Seconds graph_update_node;       ///< new parameters for one node of an executable graph
-  /// What each call that enqueues, launches or waits costs more while another thread of the process
-  /// makes such calls, too. 0 where nothing was found.
+  /// The extra cost of each call that enqueues, launches or waits while another thread of the
+  /// process makes such calls, too. 0 where nothing was found.
   Seconds threads_hold_up = {};
 };
 
-/// What calls cost while another thread of the process makes calls, too.
+/// The cost of calls while another thread of the process makes calls, too.
 CallCosts held_up(CallCosts costs);
 
-/// A memory that a node's adapters read and write, and what such a copy uses there, the adapter
-/// included.
+/// A memory that a node's adapters read and write, and the resources that such a copy uses there,
+/// the adapter included.
 struct NetworkEnd {
   PlaceId place;
   std::vector<Use> out;
@@ -157,9 +157,9 @@ struct Machine {
   /// The ends of a copy by name; "host" is host_for the other one. Errors as find_place.
   [[nodiscard]] std::pair<PlaceId, PlaceId> find_ends(std::string_view source,
                                                       std::string_view destination) const;
-  /// What "host" means for a copy from `source` to `destination`, one of which may be invalid: the
-  /// host nearest to the GPU that sends, else to the one that receives; the first where neither end
-  /// is a GPU; invalid if there is none.
+  /// The place that "host" means for a copy from `source` to `destination`, one of which may be
+  /// invalid: the host nearest to the GPU that sends, else to the one that receives; the first
+  /// where neither end is a GPU; invalid if there is none.
   [[nodiscard]] PlaceId host_for(PlaceId source, PlaceId destination) const;
   /// The hop from `source` to `destination`, if there is one.
   [[nodiscard]] std::optional<HopId> find_hop(PlaceId source, PlaceId destination) const;
@@ -172,10 +172,11 @@ struct Machine {
   [[nodiscard]] PlaceId executing_gpu(HopId hop) const;
   /// ε of a path over these two hops: the staging place's, by whether one GPU makes both copies.
   [[nodiscard]] Seconds staging(HopId first, HopId second) const;
-  /// What a GPU takes to make so many bytes of as many of each of the operands, all in its memory:
-  /// in proportion to the bytes that it reads and writes, of two operands three times the result's.
+  /// The time that a GPU takes to make so many bytes of as many of each of the operands, all in its
+  /// memory: in proportion to the bytes that it reads and writes, of two operands three times the
+  /// result's.
   [[nodiscard]] Seconds reduction_time(PlaceId gpu, Bytes bytes, std::size_t operands = 2) const;
-  /// What a copy that waits for one over `earlier` pays, if `gpu` makes it.
+  /// The latency of a copy that waits for one over `earlier`, if `gpu` makes it.
   [[nodiscard]] Seconds wait_latency(HopId earlier, PlaceId gpu) const;
   /// The same if the earlier one is a kernel of a GPU.
   [[nodiscard]] Seconds wait_latency(PlaceId kernels, PlaceId gpu) const;

@@ -93,7 +93,7 @@ class MachineOfNodes {
           add_staged_hop(place(source, from), place(destination, to));
   }
 
-  // As if all of it went one way after the other; who pipelines it is faster.
+  // As if all of it went one way after the other; a pipelined transfer is faster.
   void add_staged_hop(PlaceId source, PlaceId destination) {
     Hop hop;
     hop.source = source, hop.destination = destination, hop.kind = HopKind::network_staged;

@@ -15,7 +15,7 @@ namespace polypath {
 namespace {
 
 constexpr std::string_view kSchema = "polypath.machine/1";
-// 1 MB/s to 100 TB/s: what lies outside is a slip of the unit.
+// 1 MB/s to 100 TB/s: a number outside is a slip of the unit.
 constexpr double kSlowest = 1e6;
 constexpr double kFastest = 1e14;
 

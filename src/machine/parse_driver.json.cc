@@ -1,4 +1,4 @@
-// What a machine file says of the driver. What it leaves out keeps its default.
+// The driver section of a machine file. Fields that it leaves out keep their defaults.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// The network of a machine file: which memories a node's adapters reach, and what such copies use.
+// The network of a machine file: which memories a node's adapters reach, and the resources that
+// such copies use.
 
 #include <fmt/format.h>
 

@@ -25,12 +25,12 @@ bool is_pattern(std::string_view pattern);
 /// The places that "gpu*", "gpu[0-3]" or "gpu2" selects, in order.
 std::vector<PlaceId> select_places(const std::vector<Place>& places, std::string_view pattern);
 
-/// The resource names that "gpu*.egress" or "gpu*-gpu*.link" stands for: what stands before the
-/// first dot selects places, or ordered pairs of different places. A plain name is itself.
+/// The resource names that "gpu*.egress" or "gpu*-gpu*.link" stands for: the part before the first
+/// dot selects places, or ordered pairs of different places. A plain name is itself.
 std::vector<std::string> expand_resource_name(const std::vector<Place>& places,
                                               std::string_view pattern);
 
-/// What a placeholder such as "{from}" stands for.
+/// The value of a placeholder such as "{from}".
 struct Substitution {
   std::string_view placeholder;
   std::string_view value;

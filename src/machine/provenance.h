@@ -22,7 +22,7 @@ const std::vector<CostField>& cost_fields();
 /// less.
 inline constexpr std::string_view kAtLeast = "at least this";
 
-/// A sentence for each number, and what the number was before. The vectors are indexed like those
+/// A sentence for each number, and the number's earlier value. The vectors are indexed like those
 /// of the machine, `costs` like cost_fields(). An empty sentence: the number is the nominal one.
 struct Provenance {
   std::vector<std::string> places;      ///< of the staging latencies

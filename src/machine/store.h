@@ -16,8 +16,8 @@ struct CalibratedMachine {
 };
 
 /// $XDG_CACHE_HOME/polypath/FINGERPRINT-DRIVER.json, with ~/.cache where the variable is not set or
-/// no absolute path. `driver` is Driver::name(): what was measured on a simulated machine is never
-/// taken for the real one. Error (unsupported) if there is no home folder either.
+/// no absolute path. `driver` is Driver::name(): numbers measured on a simulated machine are never
+/// taken for those of the real one. Error (unsupported) if there is no home folder either.
 std::string calibration_path(const Machine& nominal, const std::string& driver);
 
 /// $XDG_CACHE_HOME/polypath/NAME, likewise.
@@ -27,8 +27,8 @@ std::string cache_path(const std::string& name);
 /// (unsupported) names the path and says why not.
 void write_whole(const std::string& path, const std::string& text);
 
-/// What calibration_path has for the machine; nothing if there is no such file. Error
-/// (invalid_machine) names a file that is damaged or belongs to another machine.
+/// The calibration of the machine in the file at calibration_path; nothing if there is no such
+/// file. Error (invalid_machine) names a file that is damaged or belongs to another machine.
 std::optional<CalibratedMachine> stored_calibration(const Machine& nominal,
                                                     const std::string& driver);
 

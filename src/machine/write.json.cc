@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What the file said about a number is not kept in a Machine, only the number.
+// A Machine keeps only the number, not the text of the file about it.
 constexpr const char* kExpanded = "expanded";
 
 const char* name_of(HopKind kind) {

@@ -5,8 +5,8 @@
 namespace polypath {
 namespace {
 
-// Less credit than this is none: below what anybody notices, above what a clock can tell apart
-// after days.
+// Less credit than this is none: too little to notice, yet more than a clock can tell apart after
+// days.
 constexpr double kNoCredit = 64;
 
 }  // namespace

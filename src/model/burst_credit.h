@@ -1,13 +1,13 @@
 #pragma once
 // How much more than their capacity resources with a burst (Resource::burst) carry now.
 //
-// A cache in front of a memory takes in what is written at its own rate B, while it flows off to
-// the memory at C. So a resource has credit L, S bytes of it after a rest. While it has any, copies
-// share B of it, and then C. With x = Σ w·rate of all that uses it,
+// A cache in front of a memory takes in writes at its own rate B, while it flows off to the memory
+// at C. So a resource has credit L, S bytes of it after a rest. While it has any, copies share B of
+// it, and then C. With x = Σ w·rate of all that uses it,
 //
 //   dL/dt = C − x,   0 <= L <= S,   x <= B if L > 0, else x <= C
 //
-// From a rest on, credit lasts S/(B − C) at rate B. So what it carries by time t is at most
+// From a rest on, credit lasts S/(B − C) at rate B. So it carries by time t at most
 //
 //   min(B·t, S + C·t)
 //
@@ -54,10 +54,11 @@ class BurstCredit {
   std::vector<ResourceId> spent_;
 };
 
-/// How long a machine rests until all credit is back, whatever was before.
+/// How long a machine rests until all credit is back, from any state.
 Seconds rest_of(const Machine& machine);
 
-/// What copies share of each resource now: its capacity if it is among `spent`, else its burst.
+/// The rate of each resource that copies share now: its capacity if it is among `spent`, else its
+/// burst.
 std::vector<Capacity> capacities_now(std::span<const Capacity> capacities,
                                      std::span<const ResourceId> spent);
 

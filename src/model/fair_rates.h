@@ -1,5 +1,5 @@
 #pragma once
-// Max-min fair rates: what copies get that share resources.
+// Max-min fair rates of copies that share resources.
 //
 // Flow f has a cap c_f and takes w_fr·x_f of resource r with capacity C_r. The max-min fair rates x
 // are the feasible ones (x_f <= c_f, Σ_f w_fr·x_f <= C_r) where no flow can gain except at the cost

@@ -1,15 +1,15 @@
 #pragma once
-// Discrete-event simulation of copies that share resources, in virtual time: what the simulated
-// driver runs on, and how plans are predicted whose paths contend for something.
+// Discrete-event simulation of copies that share resources, in virtual time: the simulated driver
+// runs on it, and it predicts plans whose paths contend for something.
 //
 // An activity becomes ready when all it waits for has finished and it has been issued. A copy then
 // takes a place at each of its engines (first ready, first served), spends its hop's latency, with
-// the GPU's busy latency on top for every other copy of that GPU that is under way, and
-// flows at its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are
-// through. Rates are found anew when a flow begins or ends, and when a resource has used up what it
-// carries above its capacity (burst_credit.h). Everything else takes a fixed time; what a kernel
-// then moves over hops flows at fair rates, too, all of it at the same time, without an engine.
-// Equal times are taken in order of issue, so that the same calls give the same times.
+// the GPU's busy latency on top for every other copy of that GPU that is under way, and flows at
+// its max-min fair rate (model/fair_rates.h, the only rates ever used) until its bytes are through.
+// Rates are found anew when a flow begins or ends, and when a resource has used up its credit above
+// its capacity (burst_credit.h). Everything else takes a fixed time; the bytes that a kernel then
+// moves over hops flow at fair rates, too, all of them at the same time, without an engine. Equal
+// times are taken in order of issue, so that the same calls give the same times.
 
 #include <cstdint>
 #include <deque>
@@ -26,7 +26,7 @@
 
 namespace polypath {
 
-/// What a kernel moves over a hop.
+/// The bytes that a kernel moves over a hop.
 struct Traffic {
   HopId hop;
   double bytes = 0;
@@ -71,7 +71,7 @@ class HopRates {
 
   explicit HopRates(const Machine& machine);
 
-  /// By the hops' indices: what each copy over that hop gets; 0 of hops that are not at work.
+  /// By the hops' indices: the rate of each copy over that hop; 0 of hops that are not at work.
   const std::vector<BytesPerSecond>& of(const Scene& scene);
   [[nodiscard]] const std::vector<Capacity>& capacities() const { return capacities_; }
 

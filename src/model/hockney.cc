@@ -6,8 +6,8 @@
 namespace polypath {
 namespace {
 
-// The chunk's fixed cost on the slower leg and the bandwidth of the faster one: what eq. 14 and 15
-// weigh against each other.
+// The chunk's fixed cost on the slower leg and the bandwidth of the faster one: the two terms that
+// eq. 14 and 15 weigh against each other.
 struct ChunkTradeOff {
   Seconds fixed;
   BytesPerSecond faster;

@@ -12,8 +12,9 @@
 // A resource with a burst has two rows for each λ, as there.
 //
 // With all λ_k = 1, T is the end of the last transfer. With λ_k proportional to what each takes
-// natively, nobody gains less than the one that gains least. The rows with λ < 1 say that what has
-// to be over first fits into the time until then; who is served when, the machine decides.
+// natively, the least relative gain of any transfer is as large as it can be. The rows with λ < 1
+// say that the transfers that have to be over first fit into the time until then; the machine
+// decides the order of service.
 //
 // Of many optima one is taken that uses least of the machine: direct before staged paths.
 //
@@ -45,7 +46,7 @@ struct JointShares {
 JointShares solve_joint_shares(std::span<const JointPaths> transfers,
                                std::span<const Capacity> available);
 
-/// What the flow bound is asked for.
+/// The request for a flow bound.
 struct FlowDemand {
   std::vector<Path> paths;
   Bytes bytes;

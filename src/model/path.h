@@ -43,7 +43,7 @@ class ResourceModel {
  public:
   explicit ResourceModel(const Machine& machine);
 
-  /// What a path takes of each resource, per byte it carries: the sum over its hops.
+  /// A path's claim on each resource, per byte it carries: the sum over its hops.
   [[nodiscard]] std::vector<Use> claims(const Path& path) const;
   /// The same of one hop.
   [[nodiscard]] std::vector<Use> claims(HopId hop) const;

@@ -5,8 +5,8 @@
 // Pieces are dealt out in their order, and issued in it. Path p has the share s_p and has been
 // given w_p so far; the next to get something is the one with the least w_p/s_p, so that all paths
 // are served from the start on and end together. A piece of n bytes weighs n + α·β of the direct
-// hop: what that hop could carry until the piece has begun counts as well, or a path with many
-// small pieces would be late.
+// hop: the bytes that this hop could carry until the piece has begun count as well, or a path with
+// many small pieces would be late.
 //
 // The direct path gets one piece at a time, which is one copy. A staged path gets as many as fill a
 // chunk: they are gathered in one staging slot, a copy each, at offsets that are multiples of
@@ -48,7 +48,7 @@ struct DealtPieces {
 /// Deals out pieces of these sizes. All that is left over goes directly.
 DealtPieces deal(std::span<const Bytes> sizes, const PieceSplit& split);
 
-/// The same as paths with chunks: what they carry together on the direct one.
+/// The same as paths with chunks: their bytes together on the direct one.
 TransferShape shape_of(std::span<const Bytes> sizes, const DealtPieces& dealt);
 
 /// Numbers of a piece's two buffers.

@@ -29,8 +29,8 @@ double chunked_rate(const Hop& hop, Seconds busy, double chunk) {
   return chunk / ((hop.latency + busy).value + chunk / hop.bandwidth.value);
 }
 
-// What a staged path's copies, and the first hop's waits for slots, cost more because their GPUs
-// make other copies meanwhile (Place::busy_latency).
+// The extra cost of a staged path's copies, and of the first hop's waits for slots, because their
+// GPUs make other copies meanwhile (Place::busy_latency).
 struct BusyLatency {
   Seconds first;
   Seconds second;

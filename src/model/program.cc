@@ -63,7 +63,7 @@ class StructureWriter {
     for (const Access& access : call.memory)
       add_slice(access.writes ? '>' : ':', program, access.slice).add('*', access.bytes.value);
     for (const std::uint64_t value : call.values) add('=', value);
-    if (call.meeting) add('&', call.meeting->number).add('&', call.meeting->laps);
+    if (call.group) add('&', call.group->number).add('&', call.group->laps);
     return *this;
   }
 

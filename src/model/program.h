@@ -1,13 +1,14 @@
 #pragma once
-// A program: what is to be done between memories of one machine, in which queues and in which
-// order, before anybody knows addresses, streams or times.
+// A program: the work between memories of one machine, its queues and its order, without addresses,
+// streams or times.
 //
 // Its nodes are in the order of issue. A node comes after the one before it in its queue, and after
 // the nodes that it names. A queue is a stream, an edge between two queues an event. Queue 0 is the
-// caller's own: everything in the others starts after what is in it, and it goes on after all of
-// them. Flags are words of memory through which programs of several processes wait for each other:
-// one sets a flag, another one awaits it, and clears it in doing so. Scratch memory is filled over
-// a hop and belongs to it; who fills it the next time comes after whoever read it last.
+// caller's own: all work in the others starts after the work before it in queue 0, and queue 0 goes
+// on after all of them. Flags are words of memory through which programs of several processes wait
+// for each other: one sets a flag, another one awaits it, and clears it in doing so. Scratch memory
+// is filled over a hop and belongs to it; the node that fills it the next time comes after the node
+// that read it last.
 //
 // Builders write programs (model/transfer.h). Everything else interprets them: when nodes are
 // issued (issue.h), when they run (timeline.h), what their streams and events are (stream_calls.h,
@@ -36,7 +37,7 @@ struct ProgramBuffer {
   HopId filled_over = {};  ///< of scratch memory: the hop that fills it
   int slot = -1;           ///< and its number there
   int ring = -1;           ///< of scratch memory: which of Program::rings, found by Program::add
-  /// The place's mailbox (model/kernel.h): whoever runs the program keeps it.
+  /// The place's mailbox (model/kernel.h): the runner of the program keeps it.
   bool is_mailbox = false;
 
   [[nodiscard]] bool is_scratch() const { return filled_over.valid(); }
@@ -58,8 +59,8 @@ struct Queue {
 enum class Operation {
   copy,    ///< destination = source
   reduce,  ///< destination = destination ∘ source, element by element, by the destination's GPU
-  kernel,  ///< whatever its function does with the memory that its call names
-  signal,  ///< the flag at the destination becomes 1; what came before it is seen before that
+  kernel,  ///< its function, on the memory that its call names
+  signal,  ///< the flag at the destination becomes 1; writes before it are seen before that
   await,   ///< once the flag at the destination is 1 it becomes 0, and the queue goes on
 };
 
@@ -71,22 +72,22 @@ struct Access {
   Slice slice;
   Bytes bytes;
   bool writes = false;  ///< it may read it as well
-  /// What goes over a hop for it, if that is not all of it.
+  /// The bytes that go over a hop for it, if that is not all of it.
   std::optional<Bytes> moved = {};
 };
 
 /// One use of a kernel.
 struct KernelCall {
-  int kernel = 0;  ///< which of those that whoever runs the program brings
+  int kernel = 0;  ///< which of the kernels that the runner of the program brings
   PlaceId gpu;     ///< that runs it
-  /// In the order of its parameters. What is elsewhere is read and written over hops, all at the
+  /// In the order of its parameters. Memory elsewhere is read and written over hops, all at the
   /// same time, once `duration` is over.
   std::vector<Access> memory;
   std::vector<std::uint64_t> values = {};
   LaunchShape shape = {};
   Seconds duration;  ///< that is expected, from its start to its end, without what hops take
   int path = -1;     ///< of a transfer; -1 where there are none
-  std::optional<Meeting> meeting = {};
+  std::optional<KernelGroup> group = {};
   bool reduces = false;  ///< it is a reduction of several operands
 };
 
@@ -207,12 +208,13 @@ Queue queue_of(const Machine& machine, HopId hop);
 /// The GPU that does a node's work.
 PlaceId working_gpu(const Machine& machine, const Program& program, const Node& node);
 
-/// What work of `gpu` pays that waits for `earlier` in another queue, once both are ready.
+/// The time that work of `gpu` pays if it waits for `earlier` in another queue, once both are
+/// ready.
 Seconds wait_latency(const Machine& machine, const Program& program, const Node& earlier,
                      PlaceId gpu);
 
-/// The program as a string that is equal exactly for programs that do the same: what a graph of it
-/// is found by.
+/// The program as a string that is equal exactly for programs that do the same: the key of its
+/// graph.
 std::string structure_of(const Program& program);
 
 }  // namespace polypath

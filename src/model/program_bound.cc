@@ -12,7 +12,7 @@ namespace {
 // A port carries hardly more than one copy over it: it is what they share.
 constexpr double kAlike = 1.5;
 
-/// What limits a copy over a hop, and which other copies it limits as well.
+/// A limit of a copy over a hop, which may limit other copies as well.
 struct Narrowest {
   ResourceId resource;  ///< invalid: the hop itself
   double rate;

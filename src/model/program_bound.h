@@ -1,5 +1,5 @@
 #pragma once
-// What no run of a program can be shorter than, without playing it.
+// A lower bound of a program's run time, without playing it.
 //
 // Resource r, of capacity C_r, carries w·b of each copy of b bytes over a hop that takes w of it;
 // an engine that makes one copy at a time is busy for b/β with each. Copies of the same resource
@@ -17,8 +17,8 @@ namespace polypath {
 /// Of a program that does `times` as much of everything.
 Seconds least_time(const Machine& machine, const Program& program, double times = 1);
 
-/// The same whatever ways the bytes take that the program copies from one place to another: what
-/// leaves a place, or arrives, goes over all its hops at best. Hops that share their narrowest
+/// The same for any paths of the bytes that the program copies from one place to another: bytes
+/// that leave a place, or arrive, go over all its hops at best. Hops that share their narrowest
 /// resource have it once.
 ///
 ///   T ≥ max over places of (bytes that leave)/(Σ capacities), and of those that arrive

@@ -13,8 +13,8 @@
 namespace polypath {
 namespace {
 
-// What is computed with: integers without a sign, of at least 32 bits, wrap around; smaller ones
-// would become int.
+// The type of the computation: integers without a sign, of at least 32 bits, wrap around; smaller
+// ones would become int.
 template <class Element>
 auto widened(Element value) {
   if constexpr (std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>)
@@ -29,8 +29,8 @@ auto ordered(Element value) {
   else return static_cast<float>(value);
 }
 
-// Whether the first of two is kept, in whatever order they come: -0 is less than 0, and what is not
-// a number is both the least and the largest.
+// Whether the first of two is kept, in whatever order they come: -0 is less than 0, and a value
+// that is not a number is both the least and the largest.
 template <class Number>
 bool is_kept(Number a, Number b, bool largest) {
   if constexpr (std::is_floating_point_v<Number>) {
@@ -40,10 +40,10 @@ bool is_kept(Number a, Number b, bool largest) {
   return largest ? b < a : a < b;
 }
 
-// What becomes of the two sides of an average: both are multiplied by powers of 2, added, and the
-// sum multiplied by one; the last sum is divided. Large values are made smaller before they are
-// added, small ones after that, so that neither the sum is infinite nor what is subnormal loses
-// bits twice.
+// The step of an average with its two sides: both are multiplied by powers of 2, added, and the sum
+// multiplied by one; the last sum is divided. Large values are made smaller before they are added,
+// small ones after that, so that neither the sum is infinite nor a subnormal value loses bits
+// twice.
 template <class Wide>
 struct Scales {
   explicit Scales(const Reduction& of)

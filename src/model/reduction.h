@@ -1,5 +1,5 @@
 #pragma once
-// What a reduction does: element by element, destination = destination ∘ source.
+// Reductions: element by element, destination = destination ∘ source.
 //
 // An average of n values is their sum divided by n, and is what it should be wherever that is
 // representable, though the sum may not be. On the way, p of the values are not their sum S but
@@ -14,10 +14,10 @@
 // float32 and rounded each time.
 //
 // The least and the largest of values do not depend on their order: -0 is less than 0, and where
-// one of the values is not a number, neither is what there is. Whatever is not a number comes out
-// with the bits of the one that GPUs make, all set but the sign, so that those do not depend on it
-// either.
+// one of the values is not a number, neither is the result. A result that is not a number has the
+// bits that GPUs give it, all set but the sign, so that those do not depend on the order either.
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -54,6 +54,8 @@ struct Reduction {
   // Of an average; of others without meaning.
   int values = 1;          ///< n; of collectives at least as many as there are ranks
   int into = 1, from = 1;  ///< how many of them the destination and the source are of
+
+  auto operator<=>(const Reduction&) const = default;
 };
 
 /// e(p): how many times p values are halved while they are averaged.

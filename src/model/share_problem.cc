@@ -27,7 +27,7 @@ ShareSolution fair_split(std::span<const SharedPath> paths, const std::vector<st
   return split;
 }
 
-// What each resource has in the mean until `time`.
+// The mean rate of each resource until `time`.
 std::vector<Capacity> mean_until(double time, std::span<const Capacity> available) {
   std::vector<Capacity> means(available.begin(), available.end());
   for (Capacity& each : means)

@@ -9,7 +9,7 @@
 //                        Σᵢ bᵢ = n,  b >= 0
 //
 // A resource that carries more for a while (burst B, credit S; burst_credit.h) has two such rows,
-// both linear in T, because what it can carry is the least of two lines:
+// both linear in T, because its carried bytes are bounded by the lesser of two lines:
 //
 //                        Σᵢ cᵢᵣ·bᵢ <= B_r·(T − Δ_r)
 //                        Σᵢ cᵢᵣ·bᵢ <= S_r + C_r·(T − Δ_r)

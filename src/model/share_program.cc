@@ -55,8 +55,8 @@ class ShareProgram {
             time.offset.value, group.deadline);
   }
 
-  // What must be over by the deadline of `level` must fit into the time until then: of a resource
-  // with a burst both at that rate and, but for its credit, at the lasting one.
+  // The transfers that must be over by the deadline of `level` must fit into the time until then:
+  // of a resource with a burst both at that rate and, but for its credit, at the lasting one.
   void add_resource_rows(ResourceId resource, double start, double level) {
     const Capacity& capacity = available_[resource.index()];
     add_resource_row(resource, capacity.value, start - capacity.credit / capacity.value, level);
@@ -83,7 +83,7 @@ class ShareProgram {
     rows_.push_back(std::move(row));
   }
 
-  // What a column's amount costs more than the same amount in its group's rest.
+  // The extra cost of a column's amount over the same amount in its group's rest.
   template <class CostOf>
   [[nodiscard]] std::vector<double> against_rest(CostOf cost, double unit) const {
     std::vector<double> costs;

@@ -16,8 +16,8 @@ namespace polypath {
 ///   calls.record(node)         its event, because other queues wait for it
 ///   calls.join(queue)          the queue records its end, and the caller's stream waits for it
 ///   calls.join_callers()       the caller's stream records the end of everything
-///   calls.release(ring, queue) who fills the ring waits for the end of the queue that reads it, or
-///                              of everything
+///   calls.release(ring, queue) the ring's next use waits for the end of the queue that reads,
+///                              or of everything
 template <class Calls>
 void put_into_streams(const Program& program, Calls& calls);
 
@@ -41,7 +41,7 @@ void put_node(const Program& program, int number, Calls& calls) {
   if (node.awaited) calls.record(number);
 }
 
-/// True if the caller's stream has to wait for the queue's end: nobody else does.
+/// True if the caller's stream has to wait for the queue's end: no other queue waits for it.
 inline bool is_sink(const Program& program, int queue) {
   const int last = program.last_of(queue);
   return last >= 0 && !program.node(last).awaited;

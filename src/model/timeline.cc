@@ -62,12 +62,12 @@ std::vector<ActivityPointer> Timeline::add(const Program& program, const IssueTi
   return activities;
 }
 
-// Who awaits a flag is played when all who signal it are known.
+// A node that awaits a flag is played when all nodes that signal it are known.
 ActivityPointer Timeline::submit(const Program& program, const Node& node,
                                  const ActivityPointer& activity) {
   if (!is_flag(node.operation)) {
     fluid_.submit(activity);
-    const bool meets = node.operation == Operation::kernel && program.call_of(node).meeting;
+    const bool meets = node.operation == Operation::kernel && program.call_of(node).group;
     return meets ? meet(program.call_of(node), activity) : activity;
   }
   const Slice& flag = node.destination;
@@ -85,7 +85,7 @@ ActivityPointer Timeline::meet(const KernelCall& call, const ActivityPointer& fi
   auto second = make_activity();
   second->gpu = call.gpu;
   Fluid::order(first, second, {});
-  Met& met = meetings_[call.meeting->number];
+  Met& met = meetings_[call.group->number];
   met.first.push_back(first), met.second.push_back(second);
   return second;
 }

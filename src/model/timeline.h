@@ -27,7 +27,7 @@ class Timeline {
   void play();
 
  private:
-  /// Who uses one flag, in order.
+  /// The users of one flag, in order.
   struct FlagUses {
     std::vector<ActivityPointer> signals, awaits;
   };

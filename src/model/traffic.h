@@ -1,6 +1,6 @@
 #pragma once
-// What a kernel moves over hops: it reads and writes memory of other places itself, 16 bytes per
-// thread and instruction, and reaches a part of what a copy engine does
+// The traffic of a kernel over hops: it reads and writes memory of other places itself, 16 bytes
+// per thread and instruction, and reaches a part of a copy engine's rate
 // (DriverBehaviour::kernel_efficiency).
 
 #include <vector>

@@ -28,8 +28,8 @@ bool is_float(ElementType type) {
          type == ElementType::float16 || type == ElementType::bfloat16;
 }
 
-// NCCL's least and largest of numbers do not say what becomes of what is no number, and its
-// averages of integers are rounded.
+// NCCL's minimum and maximum do not define the result for NaN, and its averages of integers are
+// rounded.
 bool has_same_result(ElementType type, ReduceOperator operation) {
   switch (operation) {
     case ReduceOperator::sum:

@@ -1,8 +1,10 @@
 #pragma once
-// Whose a call is, NCCL's or ours, by what both took when they were measured side by side.
+// Decides whether a call is NCCL's or ours, by the times of both when they were measured side by
+// side.
 //
 // For each kind of call there are samples, a time of both at each of some sizes. Between two of
-// them the smaller ratio counts, beyond the last it stays. What was never measured is NCCL's.
+// them the smaller ratio counts, beyond the last it stays. Calls that were never measured are
+// NCCL's.
 
 #include <map>
 #include <vector>
@@ -28,15 +30,15 @@ struct Sample {
 
 class Choices {
  public:
-  /// Ours has to be faster by so much: what is within the scatter is left to NCCL. Of short calls
-  /// it has to be as fast: what gains 1.03 to 1.1 in a stream gains 1.4 to 1.8 in a graph
-  /// (results/h200x2/nccl.json).
+  /// Ours has to be faster by this factor: a gain within the scatter is left to NCCL. For short
+  /// calls ours has to be as fast: a call that gains 1.03 to 1.1 in a stream gains 1.4 to 1.8 in a
+  /// graph (results/h200x2/nccl.json).
   static constexpr double kLeastGain = 1.05, kLeastGainOfShort = 1;
   static constexpr Bytes kShort = 256_KiB;
 
   /// Samples come in the order of their sizes.
   void add(const CallClass& of, const Sample& sample) { samples_[of].push_back(sample); }
-  /// How much faster ours is; 0 for what was never measured.
+  /// How much faster ours is; 0 for a call that was never measured.
   [[nodiscard]] double gain(const CallClass& of, Bytes message) const;
   [[nodiscard]] bool is_ours(const CallClass& of, Bytes message) const {
     return gain(of, message) >= (message > kShort ? kLeastGain : kLeastGainOfShort);

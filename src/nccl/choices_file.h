@@ -8,12 +8,12 @@
 
 namespace polypath::nccl {
 
-/// Schema polypath.nccl-choices/1. `circumstances` are for people, who wonder what it is about.
+/// Schema polypath.nccl-choices/1. `circumstances` describe the measurement for people.
 std::string choices_to_json(const Choices& choices, const std::string& circumstances = {});
-/// Error (communicator) for what is none.
+/// Error (communicator) for any other text.
 Choices parse_choices(const std::string& text, const std::string& origin);
 
-/// A file in the user's cache folder, by all that what is measured depends on.
+/// A file in the user's cache folder, named by all that the measurement depends on.
 class ChoicesFile {
  public:
   explicit ChoicesFile(const std::string& circumstances);

@@ -7,10 +7,10 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/ignore_errors.h"
 #include "core/json_reader.json.h"
 #include "core/json_text.json.h"
 #include "core/log.h"
-#include "core/quietly.h"
 #include "machine/store.h"
 
 namespace polypath::nccl {
@@ -67,7 +67,7 @@ Choices parse_choices(const std::string& text, const std::string& origin) {
 }
 
 ChoicesFile::ChoicesFile(const std::string& circumstances) : circumstances_(circumstances) {
-  quietly([&] {
+  ignore_errors([&] {
     path_ = cache_path(fmt::format("nccl-{:016x}.json", Hash().add(circumstances).value()));
   });
 }

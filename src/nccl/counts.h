@@ -10,7 +10,7 @@
 
 namespace polypath::nccl {
 
-/// Who made a call, and why it was not us.
+/// Which library made a call, and why it was not ours.
 enum class Fate {
   ours,
   faster,        ///< NCCL's is as fast or faster

@@ -21,7 +21,7 @@ namespace polypath::nccl {
 namespace {
 
 // Until all ranks have met, and for each exchange of theirs.
-constexpr Seconds kPatience{30};
+constexpr Seconds kTimeout{30};
 
 // Of several calls in one group NCCL makes few kernels, we make one each. Not measured: programs
 // that put many small collectives into groups gain nothing by us.
@@ -178,7 +178,7 @@ void Layer::serve(const Made& made) noexcept {
 // All ranks learn of a problem of one of them before any of them relies on it.
 std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const Presence& presence) {
   const Inside inside;
-  auto bootstrap = bootstrap_by_file(presence.meeting(), rank, size, kPatience);
+  auto bootstrap = bootstrap_by_file(presence.meeting(), rank, size, kTimeout);
   const Surroundings* around = nullptr;
   std::string problem;
   PlaceId gpu;
@@ -188,12 +188,12 @@ std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const Presenc
   } catch (const Error& error) {
     problem = error.what();
   }
-  const std::vector<Blob> problems = bootstrap->all_gather(problem, kPatience);
+  const std::vector<Blob> problems = bootstrap->all_gather(problem, kTimeout);
   if (rank == 0) presence.forget();
   for (const Blob& each : problems)
     if (!each.empty()) throw Error(ErrorCode::unsupported, each);
   const Seconds met = around->driver.now();
-  auto member = std::make_shared<Member>(*around, gpu, std::move(bootstrap), kPatience);
+  auto member = std::make_shared<Member>(*around, gpu, std::move(bootstrap), kTimeout);
   const Seconds joined = around->driver.now();
   member->choose_by(choices_for(comm, *member));
   member->work_for_ever();
@@ -242,7 +242,7 @@ std::optional<Choices> Layer::measured_for(const std::vector<int>& gpus) const {
   return found == measured_.end() ? std::nullopt : std::optional(found->second);
 }
 
-// All that what is measured depends on.
+// All that the measurement depends on.
 std::string Layer::circumstances(const std::vector<int>& gpus, const Surroundings& around) const {
   int version = 0;
   if (real_.GetVersion != nullptr) (void)real_.GetVersion(&version);

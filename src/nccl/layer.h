@@ -5,8 +5,9 @@
 //                                                       └▶ the real library's, as it was called
 //
 // The program keeps the real library's communicators. Beside each whose ranks are all on this
-// computer and under Polypath stands a Member; whether a call is ours follows from what all ranks
-// pass alike. What a group has of one communicator is ours as a whole, or NCCL's as a whole.
+// computer and under Polypath stands a Member; whether a call is ours follows from the arguments
+// that are the same at all ranks. The calls of one communicator in a group are all ours, or all
+// NCCL's.
 
 #include <functional>
 #include <map>
@@ -121,7 +122,7 @@ class Layer {
   Open open_;
   Bytes most_measured_;
   Counts counts_;
-  mutable std::shared_mutex mutex_;  ///< of what follows
+  mutable std::shared_mutex mutex_;  ///< guards the members below
   std::unordered_map<Comm, std::shared_ptr<Entry>> entries_;
   std::unordered_map<Comm, std::uint64_t> splits_;  ///< that a communicator has had
   std::map<std::vector<int>, Choices> measured_;    ///< by the GPUs of the ranks

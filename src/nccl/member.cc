@@ -6,7 +6,7 @@
 
 #include "collective/program/mail.h"
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::nccl {
 namespace {
@@ -14,15 +14,15 @@ namespace {
 // Programs wait for each other as long as they like: ranks that have ended are found without.
 constexpr Seconds kNoTimeout{1e8};
 
-// Two communicators' kernels find room on a GPU at the same time. Otherwise one that has all of one
-// GPU and one that has all of another could wait for each other for ever.
+// Two communicators' kernels find room on a GPU at the same time. Otherwise a kernel that has all
+// of one GPU and a kernel that has all of another could wait for each other for ever.
 constexpr unsigned kMultiprocessors = 64;
 
 constexpr std::size_t kMostRepeated = 4096;  // some KiB each
 
-CommunicatorOptions patient(Seconds patience) {
+CommunicatorOptions patient(Seconds timeout) {
   CommunicatorOptions options;
-  options.timeout = patience;
+  options.timeout = timeout;
   return options;
 }
 
@@ -42,12 +42,12 @@ std::vector<CollectiveCall> samples() {
            .elements = (line_room(1) + Bytes{1}).value}};
 }
 
-std::unique_ptr<RankCollectives> join(const Surroundings& around, PlaceId gpu,
-                                      std::unique_ptr<Bootstrap> bootstrap, Seconds patience) {
+std::unique_ptr<NodeCollectives> join(const Surroundings& around, PlaceId gpu,
+                                      std::unique_ptr<Bootstrap> bootstrap, Seconds timeout) {
   const int ranks = bootstrap->size();
-  auto made = std::make_unique<RankCollectives>(
+  auto made = std::make_unique<NodeCollectives>(
       around.driver, around.machine, around.settings, gpu,
-      std::make_unique<Communicator>(std::move(bootstrap), patient(patience)));
+      std::make_unique<Communicator>(std::move(bootstrap), patient(timeout)));
   made->plan_alone(options_of(around, ranks), samples());
   return made;
 }
@@ -55,10 +55,10 @@ std::unique_ptr<RankCollectives> join(const Surroundings& around, PlaceId gpu,
 }  // namespace
 
 Member::Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstrap> bootstrap,
-               Seconds patience)
+               Seconds timeout)
     : around_(around),
       gpu_(gpu),
-      ranks_(join(around, gpu, std::move(bootstrap), patience)),
+      ranks_(join(around, gpu, std::move(bootstrap), timeout)),
       joined_(around.driver),
       rank_(ranks_->rank()),
       size_(ranks_->size()) {}
@@ -79,8 +79,8 @@ bool Member::is_ours(const Call& call) const {
   return our_form(call, size_) && choices_.is_ours(class_of(call), message_of(call, size_));
 }
 
-// Programs make the same calls again and again: what the first one has found out is kept.
-RepeatedCall& Member::repeated(const Call& call) {
+// Programs make the same calls again and again: the results of the first call are kept.
+PersistentCall& Member::repeated(const Call& call) {
   const auto key = [](const auto&... parts) {
     std::string text;
     (text.append(reinterpret_cast<const char*>(&parts), sizeof parts), ...);
@@ -91,7 +91,7 @@ RepeatedCall& Member::repeated(const Call& call) {
       repeated_.try_emplace(key(call.operation, call.send, call.receive, call.count, call.type,
                                 call.reduction, call.other),
                             CollectiveCall{});
-  if (is_new) found->second = RepeatedCall(our_form(call, size_).value());
+  if (is_new) found->second = PersistentCall(our_form(call, size_).value());
   return found->second;
 }
 

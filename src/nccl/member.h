@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collective/rank/rank_collectives.h"
+#include "collective/rank/node_collectives.h"
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/execute/events.h"
@@ -25,7 +25,8 @@ struct Surroundings {
   Driver& driver;
   const Machine& machine;
   Settings settings;
-  /// The driver's handle of a program's stream, and the program's of one that the driver has made.
+  /// The driver's handle of a program's stream, and the program's handle of a stream that the
+  /// driver has made.
   std::function<StreamHandle(PlaceId gpu, Stream stream)> handle_of;
   std::function<Stream(StreamHandle stream)> native;
   /// Choices are kept for other programs of this user.
@@ -36,10 +37,10 @@ struct Surroundings {
 class Member {
  public:
   /// All ranks make theirs at the same time. `gpu` is this rank's. Waits for all ranks, for
-  /// `patience` at most. Errors: those of Communicator and RankCollectives, among them that kernels
+  /// `timeout` at most. Errors: those of Communicator and NodeCollectives, among them that kernels
   /// of these GPUs cannot exchange messages.
   Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstrap> bootstrap,
-         Seconds patience);
+         Seconds timeout);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
   /// As leave().
@@ -61,35 +62,36 @@ class Member {
   /// Whether we have such a call and are faster, which all ranks find alike.
   [[nodiscard]] bool is_ours(const Call& call) const;
 
-  /// Enqueues calls of ours in their streams, as NCCL does those of one group: what is in any of
-  /// these streams comes before all of them, what follows in any of them comes after all. Waits for
-  /// no other rank. Errors: as RankCollectives::run(); RefusedByAll if they are NCCL's after all.
+  /// Enqueues calls of ours in their streams, as NCCL does those of one group: work already in any
+  /// of these streams comes before all of the calls, work put into any of them later comes after
+  /// all. Waits for no other rank. Errors: as NodeCollectives::run(); RefusedByAll if they are
+  /// NCCL's after all.
   void run(std::span<const Call> calls);
   void run(const Call& call);
 
   /// The error that has ended this communicator; none if it goes on.
   [[nodiscard]] std::optional<std::string> problem();
-  /// True for the first who asks.
+  /// True for the first caller.
   [[nodiscard]] bool is_to_be_told() { return !told_.exchange(true); }
   [[nodiscard]] bool is_idle() { return ranks_->is_done(); }
-  /// Ends what is queued at all ranks, be it done or not.
+  /// Ends queued work at all ranks, done or not.
   void abort();
-  /// Waits for what is queued, and ends this rank.
+  /// Waits for queued work, and ends this rank.
   void leave() noexcept;
 
  private:
   [[nodiscard]] StreamHandle stream_of(const Call& call) const {
     return around_.handle_of(gpu_, call.stream);
   }
-  [[nodiscard]] RepeatedCall& repeated(const Call& call);
+  [[nodiscard]] PersistentCall& repeated(const Call& call);
   void run_in(StreamHandle stream, const Call& call) { ranks_->run(repeated(call), stream); }
 
   Surroundings around_;
   PlaceId gpu_;
-  std::mutex mutex_;  ///< of what follows
-  std::unique_ptr<RankCollectives> ranks_;
+  std::mutex mutex_;  ///< guards the members below
+  std::unique_ptr<NodeCollectives> ranks_;
   EventSet joined_;
-  std::unordered_map<std::string, RepeatedCall> repeated_;  ///< by all that a call says
+  std::unordered_map<std::string, PersistentCall> repeated_;  ///< by all that a call says
   int rank_, size_;
   Choices choices_;
   std::atomic<bool> told_ = false;

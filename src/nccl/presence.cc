@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "communicator/bootstrap/shared_folder.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "core/user_folder.h"
 
 namespace polypath::nccl {
@@ -21,7 +21,7 @@ std::string said(bool joins) {
 }  // namespace
 
 Presence::Presence(const std::string& key, int rank, bool joins) {
-  const bool is_left = quietly([&] {
+  const bool is_left = ignore_errors([&] {
     const std::string user = usual_user_folder();
     if (user.empty()) return;
     const UserFolder checked(user);
@@ -37,7 +37,7 @@ Presence::Presence(const std::string& key, int rank, bool joins) {
 bool Presence::is_complete(int ranks) const {
   if (folder_.empty()) return false;
   int come = 0;
-  const bool is_read = quietly([&] {
+  const bool is_read = ignore_errors([&] {
     for (const auto& entry : std::filesystem::directory_iterator(folder_))
       if (entry.path().filename().string().starts_with(kPrefix))
         come += read_left_file(entry.path().string()) == said(true) ? 1 : -ranks;

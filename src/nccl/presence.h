@@ -12,7 +12,7 @@ namespace polypath::nccl {
 class Presence {
  public:
   /// `key` is the communicator's, the same at all its ranks and no others. Leaves this rank's file;
-  /// `joins`: whether it can take part. What cannot be written is as if it had not come.
+  /// `joins`: whether it can take part. A rank that cannot write its file counts as absent.
   Presence(const std::string& key, int rank, bool joins);
 
   /// After the real library has returned: true if so many ranks have come, of this version, and all

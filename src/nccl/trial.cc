@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/ignore_errors.h"
 #include "core/log.h"
-#include "core/quietly.h"
 #include "core/text.h"
 #include "nccl/choices_file.h"
 
@@ -61,17 +61,17 @@ class Trial {
   Trial& operator=(const Trial&) = delete;
   ~Trial() {
     give_back();
-    for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
-    quietly([&] { driver_.destroy_stream(stream_); });
+    for (const EventHandle event : events_) ignore_errors([&] { driver_.destroy_event(event); });
+    ignore_errors([&] { driver_.destroy_stream(stream_); });
   }
 
   Choices run(Bytes most) {
     std::vector<Timed> all;
-    const Bytes room = allocate(most);
+    const Bytes limit = allocate(most);
     for (const Kind& kind : kKinds) {
       if (!is_there(kind.operation)) continue;
       for (const Bytes message : kMessages)
-        if (message <= room) all.push_back(enqueue(kind, message));
+        if (message <= limit) all.push_back(enqueue(kind, message));
     }
     (void)member_.all_gather({});
     driver_.synchronize(stream_);
@@ -82,20 +82,21 @@ class Trial {
 
  private:
   void give_back() noexcept {
-    for (const Address memory : memory_) quietly([&] { driver_.free(memory); });
+    for (const Address memory : memory_) ignore_errors([&] { driver_.free(memory); });
     memory_.clear();
   }
   /// How much memory all ranks have, to send and to receive.
   Bytes allocate(Bytes most) {
-    Bytes room = std::min(most, kMessages.back());
+    Bytes limit = std::min(most, kMessages.back());
     const auto make = [&] {
-      for (int i = 0; i < 2; ++i) memory_.push_back(driver_.allocate(member_.gpu(), room));
+      for (int i = 0; i < 2; ++i) memory_.push_back(driver_.allocate(member_.gpu(), limit));
     };
-    while (room >= kMessages.front() && !quietly(make)) give_back(), room = Bytes{room.value / 8};
-    if (room < kMessages.front()) room = {};
-    for (const Blob& other : member_.all_gather(std::to_string(room.value)))
-      room = std::min(room, Bytes{std::stoull(other)});
-    return room;
+    while (limit >= kMessages.front() && !ignore_errors(make))
+      give_back(), limit = Bytes{limit.value / 8};
+    if (limit < kMessages.front()) limit = {};
+    for (const Blob& other : member_.all_gather(std::to_string(limit.value)))
+      limit = std::min(limit, Bytes{std::stoull(other)});
+    return limit;
   }
   [[nodiscard]] bool is_there(Operation operation) const {
     return operation != Operation::all_to_all || real_.AlltoAll != nullptr;

@@ -1,10 +1,10 @@
 #pragma once
-// What other transfers take of each resource, and where they leave room for staged paths.
+// The load of other transfers on each resource, and where it leaves room for staged paths.
 //
-// Load keeps staged paths out. It moves nothing: the direct path is there for everybody and shared
-// fairly, and the load on it may be over at any moment; bytes moved away from it would then be
-// late. (Three streams between the same two GPUs of h200x4 ran at half the native rate when plans
-// believed that the direct path had only what others left.)
+// Load keeps staged paths out. It moves nothing: the direct path is there for all transfers and
+// shared fairly, and the load on it may be over at any moment; bytes moved away from it would then
+// be late. (Three streams between the same two GPUs of h200x4 ran at half the native rate when
+// plans believed that the direct path had only what others left.)
 
 #include <vector>
 
@@ -12,7 +12,7 @@
 
 namespace polypath {
 
-/// What other transfers take of the capacity of each resource. Empty: nothing.
+/// The part of each resource's capacity that other transfers take. Empty: none.
 using Load = std::vector<Capacity>;
 
 /// Load of each resource in sixteenths of its capacity, rounded up: finer steps would make plans of

@@ -1,5 +1,5 @@
 #pragma once
-// What a caller may ask of a plan.
+// Options of a plan.
 
 #include <algorithm>
 #include <array>
@@ -19,8 +19,9 @@ namespace polypath {
 /// lists them.
 std::optional<Executor> parse_executor(const std::string& name);
 
-/// Whether the same goes the other way at the same time, planned alike, and who issues it: threads
-/// of one process hold each other up in the driver, and one thread issues it after this one.
+/// Whether the same goes the other way at the same time, planned alike, and which threads issue it:
+/// threads of one process hold each other up in the driver, and one thread issues it after this
+/// one.
 enum class BothWays { no, by_threads, by_processes, by_one_thread };
 
 /// A set of places, cheap to copy and to compare. The last of its bits stands for all places from

@@ -11,7 +11,7 @@
 
 namespace polypath {
 
-/// What was decided about one path, and why.
+/// The decision about one path, and its reason.
 struct PathDecision {
   Path path;
   std::string name;
@@ -35,7 +35,7 @@ struct Plan {
   Seconds predicted;
   Seconds native_predicted;
   std::vector<PathDecision> decisions;  ///< all paths there are, the direct one first
-  /// Equal for plans whose programs are equal: what a graph of the plan is found by.
+  /// Equal for plans whose programs are equal: the key of the plan's graph.
   std::string structure;
 
   [[nodiscard]] Executor executor() const { return shape.executor; }

@@ -14,11 +14,11 @@ namespace {
 
 constexpr Bytes kTotals[] = {8_MiB, 16_MiB, 256_MiB, 512_MiB};
 constexpr Seconds kRest = 1000_us;  // for what a cache of 100 MiB needs to be empty again
-// What is less is what a line through two times may be off by.
+// A smaller value is within the error of a line through two times.
 constexpr double kFasterAtLeast = 1.1;
 constexpr Bytes kLargerThan = 1_MiB;
 
-// Whatever else limits copies may have a burst as well.
+// Any other limit of copies may have a burst as well.
 Knowledge without_limits(Knowledge known) {
   std::fill(known.capacities.begin(), known.capacities.end(), BytesPerSecond::infinity());
   return known;
@@ -52,7 +52,7 @@ class BurstMeasurement {
   std::vector<BytesPerSecond> rates_;
 };
 
-// Copies that end together at their fair rates; what they take of the resource is rounded.
+// Copies that end together at their fair rates; their use of the resource is rounded.
 std::vector<Driver::Enqueued> BurstMeasurement::copies_of(Bytes total, double& taken) {
   const Machine& machine = bench_.machine();
   double sum = 0;

@@ -1,4 +1,4 @@
-// What copies of a GPU cost more while it makes another one; see staging.h.
+// The extra cost of a GPU's copies while it makes another one; see staging.h.
 
 #include <fmt/format.h>
 

@@ -39,7 +39,8 @@ struct Calibration {
   Provenance provenance;
 };
 
-/// What follows where calibration found no staging latency of a place, and what to do; a sentence.
+/// The consequence where calibration found no staging latency of a place, and the remedy; a
+/// sentence.
 std::string consequence_of_missing(const std::string& place);
 /// The same of all such places of a machine; empty if there is none.
 std::string incompleteness(const Machine& machine);
@@ -47,7 +48,7 @@ std::string incompleteness(const Machine& machine);
 /// Measures all numbers of `nominal` on `driver`, whose places are those of the machine in order.
 /// The machine must be otherwise idle. A staging latency that cannot be found is marked as missing
 /// at its place. Errors: noisy_machine names any other number that was noisy; driver and
-/// out_of_memory as the driver throws them. Whatever happens, everything is given back.
+/// out_of_memory as the driver throws them. Everything is given back in all cases.
 Calibration calibrate(Driver& driver, const Machine& nominal, const CalibrationOptions& options,
                       const Progress& progress = {});
 

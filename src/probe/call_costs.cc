@@ -61,7 +61,8 @@ Cost measure_record(Workbench& bench, const Sampler& sampler, const HopPair& pai
   return cost_of(sampler.measure("recording an event", [&] { return steady(once); }));
 }
 
-// The event belongs to a stream that is busy: a driver may do nothing for one that has happened.
+// The event belongs to a stream that is busy: a driver may do nothing for an event that has
+// happened.
 Cost measure_wait(Workbench& bench, const Sampler& sampler, const HopPair& pair) {
   const PlaceId gpu = bench.machine().executing_gpu(pair.first);
   const auto once = [&] {

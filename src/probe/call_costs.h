@@ -1,5 +1,5 @@
 #pragma once
-// What driver calls cost the thread that makes them.
+// The costs of driver calls to the thread that makes them.
 //
 //   copy, event_record, event_wait   m calls in a row on the CPU's clock, over m; the streams are
 //                                    busy meanwhile, and m is far below what a driver would queue

@@ -78,7 +78,7 @@ BytesPerSecond CapacityMeasurement::without_limit(ResourceId resource, const Hop
   return expected_total(machine_, knowledge, resource, set);
 }
 
-// What the set took of every resource counts, not only of the one that it was chosen for.
+// The set's use of every resource counts, not only of the one that it was chosen for.
 void CapacityMeasurement::see(const HopSet& set, const Rates& rates) {
   for (std::size_t r = 0; r < found_.size(); ++r) {
     if (!is_capacity(r)) continue;
@@ -143,7 +143,7 @@ std::vector<CapacityFound> CapacityMeasurement::measure(const std::function<void
       if (is_capacity(r)) try_set({static_cast<std::int32_t>(r)});
       if (is_capacity(r) && round == 0) step();
     }
-    // What one set took may be more than what was noted of a resource before it.
+    // A set's use of a resource may exceed the value noted before it.
     for (std::size_t r = 0; r < found_.size(); ++r)
       if (is_capacity(r)) known_.capacities[r] = found_[r].total;
     if (tried_.size() == tried) break;

@@ -20,7 +20,7 @@
 
 namespace polypath::probe {
 
-/// What was found out about one resource.
+/// The findings about one resource.
 struct CapacityFound {
   BytesPerSecond total;  ///< the highest that was seen
   double spread = 0;

@@ -13,7 +13,7 @@ constexpr int kQueued = 2;                 // copies waiting behind each other o
 constexpr Seconds kCopy = 1000_us;         // of one copy alone: its latency is then of no account
 constexpr Seconds kWindow = 8000_us;       // all hops are busy for at least so long
 constexpr std::size_t kFewestOverHop = 6;  // copies in that time
-constexpr Seconds kPatience = {30};
+constexpr Seconds kTimeout = {30};
 constexpr Bytes kLargestCopy = 256_MiB;
 
 // Copies over one hop, one after the other: when they ended, on the calling thread's clock.
@@ -115,7 +115,7 @@ void ConcurrentRun::run() {
       last_end = driver.now();
       continue;
     }
-    if (driver.now() - last_end > kPatience)
+    if (driver.now() - last_end > kTimeout)
       fail(ErrorCode::driver, "copies do not end", "none has for 30 s", "Restart the driver.");
     // Where asking costs nothing a virtual clock stands still; waiting moves it.
     if (driver.now() == before) driver.synchronize(lanes_.front().stream);

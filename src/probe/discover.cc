@@ -31,7 +31,8 @@ BytesPerSecond lane_rate(int generation) {
   }
 }
 
-// What H200s need to switch between streams (results/h200x4/machine.json); others are not faster.
+// The time that H200s need to switch between streams (results/h200x4/machine.json); others are not
+// faster.
 constexpr Seconds kBusyLatency = 4_us;
 
 BytesPerSecond pcie_rate(const GpuFacts& gpu) {

@@ -1,6 +1,7 @@
 #pragma once
-// A machine from what the drivers say, before anything has been measured: the structure is right,
-// the numbers are nominal rates less what protocols cost, and careful where nothing is known.
+// A machine from the drivers' descriptions, before anything has been measured: the structure is
+// right, the numbers are nominal rates less the cost of protocols, and careful where nothing is
+// known.
 //
 //   NVLink       links · rate per link · 0.87        (393 of 450 GB/s, 48 of 50 GB/s were measured)
 //   PCIe         width · rate per lane · 0.85, 1.7 of it with both directions at once
@@ -8,8 +9,8 @@
 //   node
 //
 // Behind a switch all paths of a GPU share its port; direct links are each pair's own. Call costs,
-// latencies and what is said of the driver are those measured on the H200 machine of the zoo: they
-// vary little.
+// latencies and driver properties are those measured on the H200 machine of the zoo: they vary
+// little.
 
 #include "driver/computer.h"
 #include "machine/machine.h"

@@ -1,4 +1,4 @@
-// What graphs cost; see call_costs.h.
+// The costs of graphs; see call_costs.h.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What threads of a process that make calls at the same time cost each other.
+// How much threads of a process that make calls at the same time slow each other down.
 //
 // Two threads copy over two hops that share nothing, a copy and the wait for it each; one thread
 // does the same alone. With h more for each call, the two calls of each take

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 24;
 constexpr std::size_t kMostOverOneHop = 2;
-// What adds less than this is not worth another stream.
+// A hop that adds less than this is not worth another stream.
 constexpr double kWorthAHop = 1.002;
 
 // True if all copies of the set can run at once.

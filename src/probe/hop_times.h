@@ -7,8 +7,8 @@
 // as long as a copy takes longer than the call that issues the next one. So
 //   p = (T(n2) - T(n1)) / (n2 - n1),
 // in which neither calls nor waiting appear. A line through p over b gives α and 1/β. Sizes at
-// which a copy is not clearly longer than a call are left out. What is left of T(1), less the call
-// and p, is the cost of synchronize.
+// which a copy is not clearly longer than a call are left out. T(1), less the call and p, is the
+// cost of synchronize.
 
 #include <vector>
 
@@ -25,7 +25,7 @@ struct SizeTime {
   Seconds synchronize;  ///< T(1) - copy call - p
 };
 
-/// What was measured of one hop.
+/// The measured values of one hop.
 struct HopTimes {
   HopId hop;
   std::vector<SizeTime> sizes;  ///< ascending

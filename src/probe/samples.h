@@ -14,17 +14,18 @@
 
 namespace polypath::probe {
 
-/// How measurements are repeated and what is still believed.
+/// How measurements are repeated and which spread is accepted.
 struct Trust {
   int repeats = 9;
   int tries = 4;               ///< of a measurement whose samples scatter, or lie on no line
   double most_spread = 0.05;   ///< of the samples of one measurement
-  double least_spread = 5e-8;  ///< in seconds: what differs by less is believed all the same
+  double least_spread = 5e-8;  ///< in seconds: samples that differ by less are accepted all the
+                               ///< same
   /// Of what a call costs the thread, some 3 us at most: a processor that is shared or changes its
   /// clock lets that differ, and a chunk takes twenty times as long.
   double most_call_spread = 0.25;
   double most_fit_error = 0.05;  ///< of a line through the times of a hop
-  /// Of a line through the costs of graphs of different sizes: what plans gain hardly depends on
+  /// Of a line through the costs of graphs of different sizes: the gain of plans hardly depends on
   /// them, and real drivers do not keep to lines.
   double most_graph_fit_error = 0.25;
   /// Of what is left of a single chunk when its copies have been subtracted: some microseconds of

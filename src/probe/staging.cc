@@ -96,7 +96,7 @@ std::optional<Bytes> relay_size(const HopTimes& first, const HopTimes& second, S
   return largest;
 }
 
-// What is left of a chunk when all that is known of it has been subtracted: two latencies.
+// The remaining time of a chunk when all its known parts have been subtracted: two latencies.
 struct Left {
   double sum = 0;
   double error = 0;  // the median absolute deviation
@@ -162,7 +162,7 @@ class Unknowns {
   std::vector<StagingTimes> solve() {
     const std::size_t places = times_.size();
     const auto values = solve_sums(2 * places, sums_, places);
-    // Nothing of what is not above its error, nor of what took part in no sum.
+    // No value that is not above its error, nor one that took part in no sum.
     const auto found = [&](std::size_t unknown) -> std::optional<Seconds> {
       if (values[unknown] <= errors_[unknown]) return std::nullopt;
       return Seconds{values[unknown]};

@@ -1,11 +1,12 @@
 #pragma once
-// ε: what it costs to go on, on another stream, where a copy has arrived; and what a busy GPU adds.
+// ε: the cost of going on, on another stream, where a copy has arrived; and the cost that a busy
+// GPU adds.
 //
 // One chunk goes from a over s to d as a staged path would take it: forked from the stream of the
 // GPU that would make a native copy, joined back into it, on a machine that was idle before. That
 // takes
 //   T = record + wait + copy + p(a -> s) + ε(s) + p(s -> d) + ε(d) + synchronize,
-// where p is what a chain of such copies takes, timed in turn with the chunk because both drift,
+// where p is the time of a chain of such copies, timed in turn with the chunk because both drift,
 // and the chunk is long enough that nothing waits for a call. So every pair of hops gives a sum
 // ε(s) + ε(d), and all sums together, by least squares, the ε of each place: the staging latency
 // where another GPU goes on, the relay latency where the same one does. Where sums do not settle
@@ -18,7 +19,7 @@
 // GPU to a peer:
 //   busy latency = (T_beside - T_alone) / n,
 // only where the two hops share nothing. Waits are taken to cost as much more: a driver leaves out
-// a wait for what is over, so that a chain of waits would show nothing.
+// a wait for completed work, so that a chain of waits would show nothing.
 
 #include <functional>
 #include <optional>

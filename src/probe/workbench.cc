@@ -1,6 +1,6 @@
 #include "probe/workbench.h"
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::probe {
 
@@ -8,12 +8,12 @@ Workbench::~Workbench() {
   bool idle = true;
   for (const auto& entry : streams_) {
     const auto wait = [&] { driver_.synchronize(entry.second); };
-    if (!quietly(wait) && !quietly(wait)) idle = false;
+    if (!ignore_errors(wait) && !ignore_errors(wait)) idle = false;
   }
-  for (const auto& entry : events_) quietly([&] { driver_.destroy_event(entry.second); });
-  for (const auto& entry : streams_) quietly([&] { driver_.destroy_stream(entry.second); });
+  for (const auto& entry : events_) ignore_errors([&] { driver_.destroy_event(entry.second); });
+  for (const auto& entry : streams_) ignore_errors([&] { driver_.destroy_stream(entry.second); });
   if (!idle) return;
-  for (const auto& entry : blocks_) quietly([&] { driver_.free(entry.second.address); });
+  for (const auto& entry : blocks_) ignore_errors([&] { driver_.free(entry.second.address); });
 }
 
 Address Workbench::memory(PlaceId place, int slot, Bytes bytes) {
@@ -59,7 +59,7 @@ void Workbench::settle() {
 }
 
 Graph::~Graph() {
-  quietly([&] { driver_.destroy_graph(handle_); });
+  ignore_errors([&] { driver_.destroy_graph(handle_); });
 }
 
 }  // namespace polypath::probe

@@ -1,5 +1,5 @@
 #pragma once
-// What measurements work with: memory, streams and events of a driver, made when first asked for,
+// The resources of measurements: memory, streams and events of a driver, made when first asked for,
 // used again, and given back at the end.
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class Workbench {
   Workbench(Driver& driver, const Machine& machine) : driver_(driver), machine_(machine) {}
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
-  /// Waits for what is queued, then gives everything back. Memory that cannot be waited for, tried
-  /// twice, is left to the driver: better leaked than given to somebody else.
+  /// Waits for the queued work, then gives everything back. Memory that cannot be waited for, tried
+  /// twice, is leaked to the driver, because another owner might receive it otherwise.
   ~Workbench();
 
   [[nodiscard]] Driver& driver() { return driver_; }

@@ -19,7 +19,7 @@ bool overlap(const MemoryCopy& copy) {
 }
 
 // As seen on H200, driver 580: records, waits within a context and functions never found a queue
-// full, a graph of copies took two slots. What was not measured takes one.
+// full, a graph of copies took two slots. Work that was not measured takes one.
 int slots_of(WorkKind kind) {
   switch (kind) {
     case WorkKind::record:
@@ -46,7 +46,7 @@ ChaoticRunner::ChaoticRunner(const Machine& machine, const StandInSettings& sett
       statistics_(settings.statistics),
       scheduler_(*settings.chaos, {settings.queue_depth, settings.queues}) {}
 
-// Whoever uses it still keeps the bytes, so that only the program's order goes wrong.
+// Work that still uses the memory keeps its bytes, so that only the program's order goes wrong.
 void ChaoticRunner::free(Address base) {
   const sim::BlockPointer block = memory_.remove(base);
   if (block.use_count() == 1) return;
@@ -218,7 +218,7 @@ std::unique_ptr<Job> ChaoticRunner::make_job(const CopyNode& node, Entry& entry)
   return make_copy({node.destination, node.source, node.bytes, false}, false, entry);
 }
 
-// Addresses mean what is there at the launch, whatever was there before.
+// Addresses mean the memory that is there at the launch, not the memory that was there before.
 void ChaoticRunner::launch(GraphHandle handle, StreamHandle stream) {
   Graph& graph = graphs_.at(handle);
   const auto entry = make_entry(WorkKind::graph);

@@ -84,7 +84,7 @@ class ChaoticRunner final : public Runner {
   std::map<StreamHandle, QueuePointer> queues_;
   std::map<EventHandle, EntryPointer> events_;  ///< what each stands for; null before a record
   std::map<GraphHandle, Graph> graphs_;
-  /// What frees in a context wait for.
+  /// The entries that frees in a context wait for.
   std::map<ContextPointer, std::vector<EntryPointer>> freeing_;
   std::uintptr_t next_handle_ = 1;
   std::vector<std::string> violations_;

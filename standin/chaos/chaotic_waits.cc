@@ -1,4 +1,4 @@
-// What of the work has finished, and what a call has to wait for.
+// Which work has finished, and which entries a call has to wait for.
 
 #include <algorithm>
 
@@ -36,8 +36,8 @@ Waiting ChaoticRunner::finish(const std::vector<StreamHandle>& streams) {
 
 Waiting ChaoticRunner::finish(EventHandle event) { return wait_for({events_.at(event)}); }
 
-// As seen on H200, driver 580: copies between GPUs through the host are waited for at both, whoever
-// makes them.
+// As seen on H200, driver 580: both GPUs wait for copies between them through the host, whichever
+// GPU makes them.
 Waiting ChaoticRunner::finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) {
   std::vector<EntryPointer> entries = scheduler_.unfinished(
       [&](const Queue&, const Entry& entry) { return is_staged_at(entry, gpu); });

@@ -32,7 +32,7 @@ struct Entry {
   bool is_function = false;
   bool held = false;  ///< it was enqueued behind a hold, in its stream or by what it waits for
 
-  // Read by anybody.
+  // Read by all threads.
   std::atomic<bool> source_read = false;
   std::atomic<bool> finished = false;
 

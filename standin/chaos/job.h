@@ -1,5 +1,5 @@
 #pragma once
-// What an entry of a queue does, in steps between which other entries take their turn.
+// The work of a queue's entry, in steps between which other entries take their turn.
 
 #include "standin/chaos/chance.h"
 

@@ -27,7 +27,7 @@ JobState MailKernel::step(Chance&) {
     return JobState::more;
   }
   if (!mail_has_arrived(kind_, pointers_, values_)) return JobState::not_yet;
-  kernel_.after_meeting(pointers_, values_);
+  kernel_.after_exchange(pointers_, values_);
   has_sent_ = false;
   return ++values_.back() == laps_ ? JobState::done : JobState::more;
 }

@@ -9,8 +9,8 @@
 
 namespace polypath::standin::chaos {
 
-/// A queue of the hardware, which several streams share. What is held in one of them holds up
-/// copies that come into it later, of whichever stream.
+/// A queue of the hardware, which several streams share. Work that is held in the queue holds up
+/// copies that come into it later, of any stream.
 struct Channel {
   int used = 0;  ///< slots
 };

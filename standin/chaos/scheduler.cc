@@ -124,7 +124,7 @@ bool Scheduler::has_room(const Queue& queue, int slots) {
   return fits(queue, slots);
 }
 
-// What takes more than there ever is goes alone.
+// An entry that takes more slots than a channel has goes alone.
 bool Scheduler::fits(const Queue& queue, int slots) const {
   const int used = queue.channel->used;
   return slots == 0 || used == 0 || used + slots <= limits_.slots;

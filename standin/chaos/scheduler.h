@@ -31,7 +31,7 @@ class Scheduler {
 
   /// With the context's next channel, or `alone` with one of its own.
   QueuePointer create_queue(PlaceId gpu, ContextPointer context, bool alone);
-  /// What is in the queue runs to its end.
+  /// The work in the queue runs to its end.
   void close(const QueuePointer& queue);
   /// Puts an entry behind those of the queue and after those joined to it.
   void enqueue(Queue& queue, const EntryPointer& entry);

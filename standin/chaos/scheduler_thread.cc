@@ -1,4 +1,4 @@
-// What the scheduler's thread does: picks a head, makes a step of it, and ends what is done.
+// The scheduler's thread: picks a head, makes a step of it, and ends entries that are done.
 
 #include "standin/chaos/scheduler.h"
 
@@ -55,7 +55,7 @@ bool Scheduler::can_go_on(Entry& head, Clock::time_point now) {
 
 void Scheduler::step(const QueuePointer& queue, std::unique_lock<std::mutex>& lock) {
   const EntryPointer entry = queue->entries.front();
-  // Whoever it is handed to may have done it before this thread has its lock again.
+  // The thread that receives the entry may have done it before this thread has its lock again.
   entry->elsewhere = entry->is_function;
   lock.unlock();
   const JobState progress = entry->job ? entry->job->step(steps_) : JobState::done;

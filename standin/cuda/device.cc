@@ -1,4 +1,4 @@
-// Devices: what there is, and what is said of it.
+// Devices: their number and their properties.
 
 #include <cstring>
 #include <map>

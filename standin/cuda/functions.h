@@ -2,7 +2,7 @@
 // Every function that the stand-in exports, with the CUDA version that brought it: for
 // cuGetProcAddress, which is asked for names as of a version.
 
-// X(symbol, version): what is done.
+// X(symbol, version): implemented functions.
 #define STANDIN_FUNCTIONS(X)                  \
   X(cuDevicePrimaryCtxRetain, 7000)           \
   X(cuDevicePrimaryCtxRelease_v2, 11000)      \
@@ -181,7 +181,8 @@
   X(cuGetProcAddress, 11030)                  \
   X(cuGetProcAddress_v2, 12000)
 
-// X(symbol, version): what programs look up and is not done: it answers that it is not supported.
+// X(symbol, version): functions that programs look up and that are not implemented: they answer
+// that they are not supported.
 #define STANDIN_UNSUPPORTED_FUNCTIONS(X)           \
   X(cuLibraryGetGlobal, 12000)                     \
   X(cuModuleGetGlobal_v2, 3020)                    \

@@ -1,4 +1,4 @@
-// What a program may ask of an address.
+// Queries about an address.
 
 #include <cstring>
 #include <map>

@@ -1,4 +1,4 @@
-// What a program may ask of ranges of memory.
+// Queries about ranges of memory.
 
 #include <cstring>
 

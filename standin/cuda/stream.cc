@@ -8,15 +8,16 @@ namespace {
 Result create(const char* name, StreamPointer* where, unsigned flags, int priority) {
   return enter_unlocked(name, [&](Process& process) {
     if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
-    under_lock(process,
-               [](Process& locked) { return locked.streams.make_room(locked.contexts.current()); });
+    under_lock(process, [](Process& locked) {
+      return locked.streams.release_memory(locked.contexts.current());
+    });
     under_lock(process, [&](Process& locked) {
       *where = locked.streams.create(locked.contexts.current(), flags, priority).handle;
     });
   });
 }
 
-// Nobody may ask for, or wait for, what a capture only writes down.
+// A program must not query, or wait for, work that a capture only records.
 Stream& running_stream(Process& process, StreamArgument argument) {
   process.check_no_capture();
   Stream& stream = process.streams.find(argument);

@@ -5,7 +5,7 @@
 namespace polypath::standin {
 namespace {
 
-// CUstreamWaitValue_flags; what is flushed needs no flag here.
+// CUstreamWaitValue_flags; flushing needs no flag here.
 constexpr unsigned kFlush = 1U << 30;
 
 Comparison comparison_of(unsigned flags) {

@@ -12,7 +12,7 @@
 namespace polypath::standin {
 namespace {
 
-// What is known of a model besides what the machine's hops say (NVIDIA's datasheets).
+// Facts about a model besides those that the machine's hops give (NVIDIA's datasheets).
 struct Model {
   const char* prefix;
   int compute_major, compute_minor;
@@ -26,7 +26,7 @@ constexpr std::array<Model, 5> kModels = {{{"V100", 7, 0, 2},
 
 // Each NVLink carries 25 GB/s in each direction, of which copies reach this much.
 constexpr BytesPerSecond kLinkRate = 22_GBps;
-// What copies reach of PCIe x16, by generation.
+// The rate that copies reach over PCIe x16, by generation.
 constexpr std::array<double, 6> kPcieRates = {0, 4.0e9, 8.0e9, 15e9, 30e9, 60e9};
 constexpr std::size_t kMostLinks = 18;
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the stand-in drivers say of a machine's GPUs: facts that follow from its description, so
-// that the CUDA driver, NVML and all processes agree on them.
+// Properties of a machine's GPUs in the stand-in drivers: facts that follow from its description,
+// so that the CUDA driver, NVML and all processes agree on them.
 
 #include <array>
 #include <string>

@@ -15,12 +15,12 @@ namespace polypath::standin {
 struct StandInSettings {
   std::string machine = "h200x4";  ///< STANDIN_MACHINE: a zoo name, synthetic:SEED or a file
   Bytes memory = 16_GiB;           ///< STANDIN_MEMORY: of each GPU, for one process
-  Bytes context_memory;            ///< STANDIN_CONTEXT_MEMORY: what a context takes of its GPU's
+  Bytes context_memory;            ///< STANDIN_CONTEXT_MEMORY: a context's part of its GPU's memory
   /// STANDIN_COMPUTE_MODE: default, or exclusive: one context of one process on a GPU.
   bool exclusive = false;
   std::vector<PlannedFailure> failures;  ///< STANDIN_FAIL: see parse_failures
   bool strict = false;      ///< STANDIN_STRICT=1: violations end the program with status 86
-  bool statistics = false;  ///< STANDIN_STATISTICS=1: what was called and copied, at exit
+  bool statistics = false;  ///< STANDIN_STATISTICS=1: counts of calls and copies, at exit
   bool log = false;         ///< STANDIN_LOG=1: why calls fail, as they do
   std::string journal;      ///< STANDIN_JOURNAL: a file that is told of mappings; empty: none
   /// STANDIN_CHAOS: the seed of the chaotic driver; empty or not set: the one in virtual time.

@@ -73,18 +73,18 @@ bool NcclCommunicator::begin() {
 
 int NcclCommunicator::exchange(void* stream, unsigned long long from, std::size_t sent,
                                const Make& make, unsigned long long to, std::size_t received) {
-  Meeting::Contents& all = *meeting_.contents();
+  Rendezvous::Contents& all = *meeting_.contents();
   const auto own = static_cast<std::size_t>(rank_);
   const std::uint32_t piece = ++pieces_;
   int failed = 0;
-  const auto all_have = [&](std::uint32_t Meeting::Rank::*what, std::uint32_t number) {
+  const auto all_have = [&](std::uint32_t Rendezvous::Rank::*what, std::uint32_t number) {
     for (int other = 0; other < size_; ++other)
       failed |= cuStreamWaitValue32_v2(stream, address_of(&(of(other).*what)), number, 0);
   };
-  all_have(&Meeting::Rank::has_received, piece - 1);
+  all_have(&Rendezvous::Rank::has_received, piece - 1);
   if (sent > 0) failed |= cuMemcpyDtoHAsync_v2(all.sent[own].data(), from, sent, stream);
   failed |= cuStreamWriteValue32_v2(stream, address_of(&of(rank_).has_sent), piece, 0);
-  all_have(&Meeting::Rank::has_sent, piece);
+  all_have(&Rendezvous::Rank::has_sent, piece);
   using Work = std::function<void()>;
   auto* const work = new Work([&all, make, own] { make(all, all.results[own].data()); });
   failed |= cuLaunchHostFunc(
@@ -99,9 +99,9 @@ int NcclCommunicator::exchange(void* stream, unsigned long long from, std::size_
   return failed;
 }
 
-// The sum of what all have sent, or what one of them has.
+// The sum of the messages of all, or the message of one of them.
 NcclCommunicator::Make NcclCommunicator::sum(int type, std::size_t bytes) const {
-  return [type, bytes, ranks = static_cast<std::size_t>(size_)](Meeting::Contents& all,
+  return [type, bytes, ranks = static_cast<std::size_t>(size_)](Rendezvous::Contents& all,
                                                                 std::byte* result) {
     std::memcpy(result, all.sent[0].data(), bytes);
     for (std::size_t rank = 1; rank < ranks; ++rank)
@@ -109,9 +109,10 @@ NcclCommunicator::Make NcclCommunicator::sum(int type, std::size_t bytes) const 
   };
 }
 NcclCommunicator::Make NcclCommunicator::from(int rank, std::size_t bytes) {
-  return [rank = static_cast<std::size_t>(rank), bytes](Meeting::Contents& all, std::byte* result) {
-    std::memcpy(result, all.sent[rank].data(), bytes);
-  };
+  return
+      [rank = static_cast<std::size_t>(rank), bytes](Rendezvous::Contents& all, std::byte* result) {
+        std::memcpy(result, all.sent[rank].data(), bytes);
+      };
 }
 
 // `at` is where the piece begins in a part of `part` bytes.

@@ -1,10 +1,11 @@
 #pragma once
-// A communicator of the stand-in NCCL, and what its streams do.
+// A communicator of the stand-in NCCL, and the work of its streams.
 //
-// A call goes in pieces. Of each every rank's stream copies what it sends into shared memory, says
-// so, waits for what it needs of the others, has the result made there, copies it into the output,
-// and says that it has. Nothing waits on the host, so that one thread may have several ranks; ranks
-// whose calls differ wait for each other for ever, or get what is wrong, as with the real one.
+// A call goes in pieces. For each piece, every rank's stream copies the bytes that it sends into
+// shared memory, signals that, waits for the bytes that it needs of the others, has the result made
+// there, copies it into the output, and signals that. The host does not wait, so that one thread
+// may have several ranks; ranks whose calls differ wait for each other for ever, or get wrong
+// results, as with the real one.
 
 #include <cstdint>
 #include <functional>
@@ -40,7 +41,7 @@ class NcclCommunicator {
   NcclCommunicator(const std::string& name, int rank, int size);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
-  /// Waits for what it has enqueued, for a minute at most.
+  /// Waits for its enqueued work, for a minute at most.
   ~NcclCommunicator();
 
   /// Waits for all ranks. False if they do not come.
@@ -60,19 +61,19 @@ class NcclCommunicator {
 
  private:
   /// Makes a rank's result of the pieces that all have sent.
-  using Make = std::function<void(Meeting::Contents&, std::byte* result)>;
+  using Make = std::function<void(Rendezvous::Contents&, std::byte* result)>;
 
   [[nodiscard]] Make sum(int type, std::size_t bytes) const;
   [[nodiscard]] static Make from(int rank, std::size_t bytes);
   int run_piece(const NcclCall& call, std::size_t at, std::size_t part, std::size_t bytes);
   int exchange(void* stream, unsigned long long from, std::size_t sent, const Make& make,
                unsigned long long to, std::size_t received);
-  [[nodiscard]] Meeting::Rank& of(int rank) const {
+  [[nodiscard]] Rendezvous::Rank& of(int rank) const {
     return meeting_.contents()->ranks[static_cast<std::size_t>(rank)];
   }
 
   std::string name_;
-  Meeting meeting_;
+  Rendezvous meeting_;
   int rank_, size_;
   int device_ = 0;
   std::uint32_t pieces_ = 0;

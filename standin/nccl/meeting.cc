@@ -11,7 +11,7 @@
 
 namespace polypath::standin {
 
-Meeting::Meeting(const std::string& name) : file_("/standin-nccl-" + name) {
+Rendezvous::Rendezvous(const std::string& name) : file_("/standin-nccl-" + name) {
   const int file = shm_open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return;
   void* memory = MAP_FAILED;
@@ -23,15 +23,15 @@ Meeting::Meeting(const std::string& name) : file_("/standin-nccl-" + name) {
   is_registered_ = cuMemHostRegister_v2(memory, sizeof(Contents), 1) == 0;
 }
 
-void Meeting::take_name_away() const { shm_unlink(file_.c_str()); }
+void Rendezvous::take_name_away() const { shm_unlink(file_.c_str()); }
 
-Meeting::~Meeting() {
+Rendezvous::~Rendezvous() {
   if (contents_ == nullptr) return;
   if (is_registered_) cuMemHostUnregister(contents_);
   munmap(contents_, sizeof(Contents));
 }
 
-bool Meeting::meet(int rank, int ranks) {
+bool Rendezvous::meet(int rank, int ranks) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   const std::uint32_t times = ++contents_->ranks[static_cast<std::size_t>(rank)].has_come;
   for (int other = 0; other < ranks; ++other)

@@ -14,7 +14,7 @@ inline constexpr int kMostRanks = 8;
 inline constexpr std::size_t kSlot = std::size_t{1} << 20;  ///< bytes of a rank's piece
 
 /// A file in memory, mapped. All of it is zero at first.
-class Meeting {
+class Rendezvous {
  public:
   struct Rank {
     alignas(64) std::atomic<std::uint32_t> has_come;
@@ -27,10 +27,10 @@ class Meeting {
   };
 
   /// The same for all that give this name. Null contents if there can be none.
-  explicit Meeting(const std::string& name);
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
-  ~Meeting();
+  explicit Rendezvous(const std::string& name);
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+  ~Rendezvous();
 
   [[nodiscard]] Contents* contents() const { return contents_; }
   /// Waits until so many have come so often as this one. False if they do not within a minute.

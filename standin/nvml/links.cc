@@ -1,4 +1,4 @@
-// What NVML says of a GPU's links.
+// A GPU's links in NVML.
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ NvmlResult with_link(NvmlDevice device, unsigned link, Body body) {
   });
 }
 
-// What a link carries in each direction in MB/s, with the encoding that copies do not see (NVIDIA's
+// The rate of a link in each direction in MB/s, with the encoding that copies do not see (NVIDIA's
 // datasheets: 25.78 Gb/s per lane up to version 2.2, then 50, 53.125 from 4.0 on).
 unsigned link_speed(const Gpu& gpu) { return gpu.link_version >= 6 ? 26562 : 25781; }
 

@@ -1,5 +1,5 @@
-// libnvidia-ml.so.1 for tests: what UCX and Polypath ask of NVML, as facts of the stand-in's
-// machine. Unlike CUDA it shows all GPUs, whatever CUDA_VISIBLE_DEVICES says.
+// libnvidia-ml.so.1 for tests: the NVML calls of UCX and Polypath, answered with facts of the
+// stand-in's machine. Unlike CUDA it shows all GPUs, independent of CUDA_VISIBLE_DEVICES.
 
 #include <strings.h>
 

@@ -9,8 +9,8 @@ namespace polypath::standin {
 
 class Addresses {
  public:
-  /// With `reuse`, what was given back last is handed out first, to whatever fits about as well, as
-  /// seen on H200; without, the kernel decides.
+  /// With `reuse`, the range that was given back last is handed out first, to any request that fits
+  /// about as well, as seen on H200; without, the kernel decides.
   explicit Addresses(bool reuse) : reuse_(reuse) {}
 
   /// Error (out_of_memory) if there are none left.

@@ -1,5 +1,5 @@
 #pragma once
-// What CUDA knows of memory beyond where it is: kind, context, and what pointers are asked for.
+// CUDA's knowledge of memory beyond its place: kind, context, and pointer attributes.
 
 #include <map>
 #include <memory>
@@ -52,7 +52,7 @@ class Allocations {
   void give_back(Address begin, Bytes size) { addresses_.give_back(begin, size); }
   /// Memory of a GPU at addresses that were reserved; they stay so when it is removed.
   void add_mapped(PlaceId gpu, Allocation memory);
-  /// Memory of a host that anybody may touch.
+  /// Memory of a host that all GPUs and the host may touch.
   Address add_host(PlaceId host, Allocation memory);
   /// The program's own memory at memory.base.
   void add_registered(PlaceId host, Allocation memory);

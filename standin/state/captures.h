@@ -26,7 +26,7 @@ struct Capture {
 /// How far a stream, or an event, is in a capture.
 struct Capturing {
   std::shared_ptr<Capture> capture;  ///< null: in none
-  std::set<int> tips;                ///< the nodes that what comes next comes after
+  std::set<int> tips;                ///< the nodes that the next node comes after
   bool origin = false;               ///< the capture began here
 
   [[nodiscard]] bool active() const { return capture != nullptr; }
@@ -37,7 +37,7 @@ void check_valid(const Capturing& at);
 /// Marks the capture as spoilt and refuses the call that did it.
 [[noreturn]] void spoil(const Capturing& at, Result result, const std::string& why);
 void add_copy(Capturing& at, CopyNode node);
-/// What a wait does: `at` comes after the event's nodes too, and takes part in its capture.
+/// The effect of a wait: `at` comes after the event's nodes too, and takes part in its capture.
 void join(Capturing& at, const Capturing& event);
 /// True if every node is before one of the tips, or one itself.
 bool covers(const Capturing& at, const std::set<int>& nodes);

@@ -16,8 +16,8 @@ pthread_key_t key_of_stacks() {
   return key;
 }
 
-// Of the calling thread. Not by thread_local: what the main thread has of that is destroyed before
-// exit handlers run, and those may still call the driver.
+// Of the calling thread. Not by thread_local: the main thread's are destroyed before exit handlers
+// run, and those may still call the driver.
 Stack& stack() {
   static const pthread_key_t key = key_of_stacks();
   if (void* made = pthread_getspecific(key)) return *static_cast<Stack*>(made);

@@ -36,12 +36,12 @@ class Contexts {
   Context* release(Device device);
   /// The context that the next release would end; null if there is none.
   [[nodiscard]] Context* last_held(Device device);
-  /// The primary context; null if nobody holds it, or it was reset.
+  /// The primary context; null if it has no holder, or was reset.
   [[nodiscard]] Context* primary(Device device);
   unsigned& primary_flags(Device device);
   /// A context, by a pointer that another one had if `again` is given.
   Context& create(Device device, unsigned flags, ContextPointer again = nullptr);
-  /// Ends a context; what belongs to it has been given up before.
+  /// Ends a context; its objects and memory have been given up before.
   void destroy(const Context& context);
 
   /// How many contexts of this process are on the GPU.

@@ -9,8 +9,8 @@
 namespace polypath::standin {
 namespace {
 
-// True if the process can read the byte: whoever passes an address that is nobody's gets an error
-// and no crash.
+// True if the process can read the byte: a program that passes an address without memory gets an
+// error and no crash.
 bool is_readable(std::uintptr_t address) {
   char byte = 0;
   const iovec to{&byte, 1}, from{reinterpret_cast<void*>(address), 1};
@@ -53,14 +53,15 @@ Returns asynchronous(const Allocation* to, const Allocation* from, Bytes bytes) 
   return from == nullptr && bytes > kReadAtOnce ? Returns::source_read : Returns::at_once;
 }
 
-// Memory of another GPU, which the stream's own can reach only with peer access; what was mapped
-// from another process comes with it.
+// Memory of another GPU, which the stream's own can reach only with peer access; memory mapped from
+// another process comes with it.
 bool reaches(const Context& own, const Allocation& memory) {
   return memory.origin == MemoryOrigin::imported || memory.origin == MemoryOrigin::mapped ||
          memory.ordinal == own.ordinal || own.peers.contains(memory.context);
 }
 
-// Who may use mapped memory has been said; nobody else may, not even by a detour.
+// Only the GPUs that were given access may use mapped memory; no other GPU may, not even by a
+// detour.
 void check_access(const Process& process, const Allocation* memory, const Stream& stream) {
   if (memory == nullptr || memory->origin != MemoryOrigin::mapped) return;
   if (!memory->users.contains(process.contexts.find(stream.context).ordinal))

@@ -1,11 +1,11 @@
 #pragma once
-// Copies and fills between memories of any kind, whatever the call is called.
+// Copies and fills between memories of any kind, for calls of any name.
 
 #include "standin/state/process.h"
 
 namespace polypath::standin {
 
-/// What a call says an end of a copy is: memory that the driver knows, or anything.
+/// An end of a copy as its call declares it: memory that the driver knows, or anything.
 enum class End { known, any };
 
 struct CopyArguments {
@@ -16,12 +16,12 @@ struct CopyArguments {
   End source_end = End::any;
 };
 
-/// Whether the call that copies or fills is one of those that CUDA calls synchronous. What they
-/// wait for depends on the memories all the same (CUDA's "API synchronization behavior").
+/// Whether the call that copies or fills is one of those that CUDA calls synchronous. The work that
+/// they wait for depends on the memories all the same (CUDA's "API synchronization behavior").
 enum class Synchrony { asynchronous, synchronous };
 
-/// Enqueues the copy, or makes it a node if the stream is captured. What is returned is what the
-/// call has to wait for.
+/// Enqueues the copy, or makes it a node if the stream is captured. Returns the work that the call
+/// has to wait for.
 Waiting enqueue_copy(Process& process, const CopyArguments& call, Synchrony synchrony,
                      StreamArgument stream);
 

@@ -9,8 +9,9 @@
 
 namespace polypath::standin {
 
-/// Live objects. A pointer is never given out twice, so that one that outlived its object is found
-/// out; or, on demand, the last one given up is the next one given out, as memory allocators do it.
+/// Live objects. A pointer is never given out twice, so that a pointer that outlived its object is
+/// detected; or, on demand, the last one given up is the next one given out, as memory allocators
+/// do it.
 template <class Object, class Pointer>
 class Handles {
  public:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x31304e492d444e53U;
 
-// What the 64 bytes hold.
+// The contents of the 64 bytes.
 struct Contents {
   std::uint64_t magic = kMagic;
   SegmentName segment;

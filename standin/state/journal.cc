@@ -16,7 +16,7 @@ std::string current_gpu(Process& process) {
 
 }  // namespace
 
-// Closed after each line, so that whoever has seen a call return can read of it.
+// Closed after each line, so that a process that has seen a call return can read of it.
 void note_mapping(const char* function, Address address, Result result) noexcept {
   Result otherwise = kSuccess;
   Process* process = running(otherwise);
@@ -25,7 +25,7 @@ void note_mapping(const char* function, Address address, Result result) noexcept
     std::ofstream(process->settings.journal, std::ios::app)
         << fmt::format("{} {} {:#x} {}\n", function, current_gpu(*process), address.value, result);
   } catch (const std::exception&) {
-    // A line that cannot be written is missed by whoever reads the journal.
+    // The journal's reader notices a line that could not be written.
   }
 }
 

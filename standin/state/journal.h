@@ -1,6 +1,6 @@
 #pragma once
-// What the driver was asked to map of other processes' memory and to unmap, in a file: how often,
-// and in which contexts, is nothing that its memory shows.
+// The driver's requests to map other processes' memory and to unmap it, in a file: its memory does
+// not show how often, and in which contexts, this happened.
 
 #include "standin/state/process.h"
 

@@ -1,4 +1,4 @@
-// When the driver of a process starts and ends, and what it says at the end.
+// When the driver of a process starts and ends, and its report at the end.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ Result code_of(const Error& error) {
   }
 }
 
-// From here on CUDA has shut down, as it has for whoever calls it from a later exit handler.
+// From here on CUDA has shut down, as it has for a caller in a later exit handler.
 void shut_down() {
   ended = true;
   if (owner == getpid()) started.load()->runner->stop();

@@ -1,6 +1,6 @@
 #pragma once
-// Whose a GPU is in exclusive-process mode: one context of one process may be on it, as with CUDA.
-// What says so is a lock of the kernel, which goes with the process however it ends.
+// The owner of a GPU in exclusive-process mode: one context of one process may be on it, as with
+// CUDA. A lock of the kernel marks the owner; it goes with the process however it ends.
 
 #include <map>
 

@@ -28,10 +28,10 @@ class Process {
   Stream& stream(StreamArgument argument, WorkKind kind);
   /// The place of pinned and managed memory.
   [[nodiscard]] PlaceId host() const { return host_; }
-  /// Refuses (device unavailable, out of memory) a further context of the GPU. What is admitted
+  /// Refuses (device unavailable, out of memory) a further context of the GPU. An admitted context
   /// must be made.
   void admit_context(Device device);
-  /// What contexts of this process have taken of a GPU's memory, for themselves too.
+  /// The part of a GPU's memory that contexts of this process have taken, for themselves too.
   [[nodiscard]] Bytes used(Device device) const;
   /// Refuses (capture unsupported) what could disturb a capture, as CUDA does.
   void check_no_capture() const;
@@ -55,19 +55,19 @@ class Process {
   PlaceId host_;
 };
 
-/// What cuInit does: starts the driver in this process, once. `exists` knows the functions by name.
-/// Never throws.
+/// The work of cuInit: starts the driver in this process, once. `exists` knows the functions by
+/// name. Never throws.
 Result start(bool (*exists)(std::string_view function)) noexcept;
 /// The driver of this process; null, and why, before cuInit, after exit, and in a forked child.
 Process* running(Result& otherwise) noexcept;
 
 /// Counts a call; fails if it is one of those that STANDIN_FAIL names, or may not be made here.
 void begin_call(const StandInSettings& settings, const char* function);
-/// The code for what is being thrown; says it under STANDIN_LOG.
+/// The code for the exception being thrown; logs it under STANDIN_LOG.
 Result answer_for_exception(const char* function) noexcept;
 
-/// Runs a part of a call under the lock, and what it says to wait for after that without. The part
-/// may be run several times: until it is not blocked.
+/// Runs a part of a call under the lock, then waits without the lock for the work that it returns.
+/// The part may be run several times: until it is not blocked.
 template <class Body>
 void under_lock(Process& process, Body body) {
   for (bool blocked = true; blocked;) {
@@ -84,7 +84,7 @@ void under_lock(Process& process, Body body) {
   }
 }
 
-/// Runs a call, which takes the lock where it needs it; what is thrown becomes CUDA's code.
+/// Runs a call, which takes the lock where it needs it; an exception becomes CUDA's code.
 template <class Call>
 Result enter_unlocked(const char* function, Call call) noexcept {
   Result result = kSuccess;

@@ -1,6 +1,6 @@
 #pragma once
-// What runs the work of streams: in virtual time (virtual_time/), or in real time and in any order
-// that CUDA's rules allow (chaos/). Everything else of the stand-in (contexts, captures, pointers,
+// Runs the work of streams: in virtual time (virtual_time/), or in real time and in any order that
+// CUDA's rules allow (chaos/). Everything else of the stand-in (contexts, captures, pointers,
 // handles between processes) is the same over both.
 //
 // Called under the lock that every call of the stand-in takes; the waitings that it hands out are
@@ -40,19 +40,19 @@ class Runner {
   // Streams and events
   /// Of a context; a default stream shares no queue of the hardware with others.
   virtual StreamHandle create_stream(PlaceId gpu, ContextPointer context, bool by_default) = 0;
-  /// Does not wait: what is queued runs to its end.
+  /// Does not wait: queued work runs to its end.
   virtual void destroy_stream(StreamHandle stream) = 0;
   virtual EventHandle create_event(PlaceId gpu) = 0;
   virtual void destroy_event(EventHandle event) = 0;
-  /// What a call has to wait for before it can put anything into the stream.
+  /// The work that a call has to wait for before it can put anything into the stream.
   virtual Waiting room_in(StreamHandle stream, WorkKind kind) = 0;
   virtual void record(EventHandle event, StreamHandle stream) = 0;
   virtual void wait(StreamHandle stream, EventHandle event, WorkKind kind) = 0;
-  /// What comes into `later` from here on comes after all that is in `earlier` now, or that would
-  /// come before what comes into it.
+  /// Later work of `later` comes after all work that is in `earlier` now, or that would come before
+  /// the next work of `earlier`.
   virtual void join(StreamHandle later, StreamHandle earlier) = 0;
 
-  // Work. The waiting is what the call does before it returns.
+  // Work. The call waits for the returned waiting before it returns.
   virtual Waiting copy(const MemoryCopy& copy, Returns returns, StreamHandle stream) = 0;
   /// `bytes` is a multiple of the pattern's length.
   virtual Waiting fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,
@@ -73,23 +73,25 @@ class Runner {
   // Asking and waiting
   /// True if all that is in these streams has finished.
   virtual bool is_done(const std::vector<StreamHandle>& streams) = 0;
-  /// True if what the event stands for has finished, or it was never recorded.
+  /// True if the event's work has finished, or it was never recorded.
   virtual bool is_done(EventHandle event) = 0;
   virtual Waiting finish(const std::vector<StreamHandle>& streams) = 0;
   virtual Waiting finish(EventHandle event) = 0;
-  /// What waits for all of a context: its streams, and what in other contexts keeps its GPU busy.
+  /// The waiting for all of a context: its streams, and work of other contexts that keeps its GPU
+  /// busy.
   virtual Waiting finish_context(const std::vector<StreamHandle>& streams, PlaceId gpu) = 0;
-  /// What waits for all that must not find memory of the context given back.
+  /// The waiting for all work that must not find memory of the context given back.
   virtual Waiting finish_before_free(ContextPointer context, PlaceId gpu) = 0;
-  /// What waits for all that the GPU has to do.
+  /// The waiting for all work of the GPU.
   virtual Waiting finish_gpu(PlaceId gpu) = 0;
-  /// When what the event stands for had finished; nothing if it has not, or there is nothing.
+  /// When the event's work had finished; nothing if it has not, or there is no work.
   [[nodiscard]] virtual std::optional<Seconds> finished_at(EventHandle event) = 0;
 
   // The end
-  /// Starts nothing any more; who waits is told that the driver shuts down. Any thread may call it.
+  /// Starts nothing any more; waiting threads learn that the driver shuts down. Any thread may call
+  /// it.
   virtual void stop() = 0;
-  /// What the program did wrong, as far as it was noticed.
+  /// The program's errors, as far as they were noticed.
   [[nodiscard]] virtual std::vector<std::string> violations() const = 0;
   /// The copies so far, if statistics are wanted, by their way in words.
   [[nodiscard]] virtual std::map<std::string, Moved> moved() const = 0;

@@ -33,7 +33,7 @@ std::uint64_t random_number() {
        std::strerror(errno), "Use smaller sizes, or fewer allocations at a time.");
 }
 
-// What the kernel calls the file; unique among all files of all processes.
+// The kernel's name for the file; unique among all files of all processes.
 std::string file_name(const SegmentName& name) {
   return fmt::format("standin-{:016x}-{}", name.process_nonce, name.serial);
 }
@@ -113,7 +113,7 @@ Segment::~Segment() {
   close(file_);
 }
 
-// Pages that nobody has touched stay so.
+// Pages that no process has touched stay untouched.
 void Segment::spoil() {
   constexpr int kGarbage = 0xd7;
   off_t begin = lseek(file_, 0, SEEK_DATA);

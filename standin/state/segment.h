@@ -11,7 +11,7 @@
 
 namespace polypath::standin {
 
-/// What another process needs to know to map a segment. Plain bytes: it travels in IPC handles.
+/// The data that another process needs to map a segment. Plain bytes: it travels in IPC handles.
 struct SegmentName {
   std::uint64_t process_nonce = 0;  ///< random, of the process that made it
   std::uint64_t serial = 0;         ///< of the segment in that process, never used again
@@ -25,10 +25,10 @@ class Segment {
   /// New bytes, all zero. Error (out_of_memory) if there is no room or no descriptor left.
   static std::shared_ptr<Segment> create(Bytes size);
   /// The segment of another process; the one object of this process if it is open already. Null if
-  /// it is no more: descriptors are used again, so what is found there is asked for its name.
+  /// it is no more: descriptors are used again, so the name of the file found there is checked.
   static std::shared_ptr<Segment> open(const SegmentName& name);
 
-  /// What the names of this process's segments have in common.
+  /// The common part of the names of this process's segments.
   static std::uint64_t nonce_of_this_process();
 
   Segment(const Segment&) = delete;
@@ -38,7 +38,7 @@ class Segment {
   /// Where this process reads and writes them.
   [[nodiscard]] std::byte* bytes() const { return bytes_; }
   [[nodiscard]] const SegmentName& name() const { return name_; }
-  /// Overwrites what was ever written, for whoever still reads it.
+  /// Overwrites all pages that were ever written, for readers that still use them.
   void spoil();
 
  private:

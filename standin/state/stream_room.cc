@@ -17,7 +17,7 @@ std::size_t room_for(std::size_t streams) {
 
 }  // namespace
 
-Waiting Streams::make_room(const Context& context) {
+Waiting Streams::release_memory(const Context& context) {
   std::size_t& room = room_.try_emplace(context.id, kRoom.front()).first->second;
   std::size_t wanted = 1;
   for (const auto& [handle, stream] : streams_.all())

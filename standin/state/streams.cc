@@ -60,7 +60,7 @@ Stream& Streams::find(StreamArgument argument) {
   return streams_.find(argument.stream);
 }
 
-// What is in `earlier` now comes before what is put into `later` from here on.
+// The present work of `earlier` comes before all later work of `later`.
 void Streams::join(Stream& later, const Stream& earlier) {
   std::uint64_t& joined = joined_[{later.handle, earlier.handle}];
   if (joined == earlier.used) return;

@@ -45,13 +45,13 @@ class Streams {
   Streams(Runner& runner, Contexts& contexts, bool chaotic)
       : runner_(runner), contexts_(contexts), streams_(1, chaotic), events_(2, chaotic) {}
 
-  /// What making one more stream of the context waits for. H200s with driver 580 have room for so
-  /// many at once; to get more room they wait for all work of the GPU, whoever is to let it go on,
-  /// and hold up other calls meanwhile (results/h200x1/held_streams.json).
-  [[nodiscard]] Waiting make_room(const Context& context);
-  /// What an allocation that finds no room on the GPU waits for: all that is queued there, if
-  /// streams were destroyed since the last time, for what they have left behind (H200,
-  /// results/h200x1/full_memory.json).
+  /// The work that making one more stream of the context waits for. H200s with driver 580 have room
+  /// for so many at once; to get more room they wait for all work of the GPU, even work that the
+  /// program holds back, and hold up other calls meanwhile (results/h200x1/held_streams.json).
+  [[nodiscard]] Waiting release_memory(const Context& context);
+  /// The work that an allocation that finds no room on the GPU waits for: all that is queued there,
+  /// if streams were destroyed since the last time, to free the memory that they have left behind
+  /// (H200, results/h200x1/full_memory.json).
   [[nodiscard]] Waiting collect(PlaceId gpu);
   Stream& create(const Context& context, unsigned flags, int priority);
   void destroy(StreamPointer stream);
@@ -66,8 +66,9 @@ class Streams {
   /// into it.
   void come_after(Stream& legacy, ContextPointer context);
   void hold_back(ContextPointer context, const Stream& legacy);
-  /// What waits for all work in the stream; for the legacy default stream, also for all that it is
-  /// in order with. An empty blocking stream does not wait for the legacy one, as seen on H200.
+  /// The waiting for all work in the stream; for the legacy default stream, also for all work that
+  /// it is in order with. An empty blocking stream does not wait for the legacy one, as seen on
+  /// H200.
   Waiting finish(Stream& stream);
   Waiting finish_all(ContextPointer context);
 
@@ -76,15 +77,15 @@ class Streams {
   Event& find_event(EventPointer event) { return events_.find(event); }
   /// The stream is ready for work, or being captured.
   void record(Event& event, Stream& stream);
-  /// What a wait of the stream for the event is.
+  /// The kind of a wait of the stream for the event.
   static WorkKind kind_of_wait(const Stream& stream, const Event& event) {
     return stream.context == event.context ? WorkKind::wait : WorkKind::wait_elsewhere;
   }
   void wait(Stream& stream, const Event& event);
-  /// What waits for what the event stands for.
+  /// The waiting for the event's work.
   Waiting finish(const Event& event);
 
-  /// True if what `finish` waits for has finished.
+  /// True if the work that `finish` waits for has finished.
   bool is_done(Stream& stream);
   bool is_done(const Event& event);
 

@@ -10,7 +10,7 @@ namespace polypath::standin {
 
 class VirtualMemory {
  public:
-  /// What sizes and addresses are multiples of.
+  /// Sizes and addresses are multiples of it.
   static constexpr std::uint64_t kGranularity = 2 << 20;
 
   explicit VirtualMemory(Allocations& allocations) : allocations_(allocations) {}

@@ -1,5 +1,5 @@
 #pragma once
-// What streams are given to do, in words that every way of running it understands.
+// The work of streams, in terms that every runner understands.
 
 #include <functional>
 #include <optional>
@@ -17,7 +17,7 @@ struct MemoryCopy {
   bool staged = false;  ///< between GPUs without peer access: through the host, by the driver
 };
 
-/// What a call puts into a stream.
+/// The kind of work that a call puts into a stream.
 enum class WorkKind {
   copy,
   fill,

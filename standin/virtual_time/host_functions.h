@@ -13,7 +13,7 @@ namespace polypath::standin {
 
 class HostFunctions {
  public:
-  /// Runs the function after those started before. What is in the stream must have finished.
+  /// Runs the function after those started before. The work in the stream must have finished.
   void start(StreamHandle stream, std::function<void()> function);
   /// Blocks until the functions that the stream has now, and those started meanwhile, have
   /// returned.

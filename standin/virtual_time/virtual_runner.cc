@@ -99,14 +99,14 @@ void VirtualRunner::finish_if(Returns returns, StreamHandle stream) {
   if (returns != Returns::at_once) driver_.synchronize(stream);
 }
 
-// What the stream holds is finished at once: virtual time does not pass by itself, and who waits
-// for the function need not call again.
+// The stream's work is finished at once: virtual time does not pass by itself, and a thread that
+// waits for the function need not call again.
 void VirtualRunner::call(std::function<void()> function, StreamHandle stream) {
   driver_.synchronize(stream);
   functions_.start(stream, std::move(function));
 }
 
-// Nobody would let virtual time pass until somebody writes the value.
+// No call would let virtual time pass until the value is written.
 void VirtualRunner::refuse_values() {
   refuse(kNotSupported, "streams wait for values in chaos mode only (STANDIN_CHAOS)");
 }
@@ -130,8 +130,8 @@ void VirtualRunner::update_node(GraphHandle graph, int node, const CopyNode& cop
   driver_.update_node(graph, node, copy.destination, copy.source);
 }
 
-// Who asks in vain again and again is made to wait longer and longer in virtual time, so that even
-// the largest copy is over after about a hundred questions.
+// Each query in vain lets more virtual time pass than the one before, so that even the largest copy
+// is over after about a hundred queries.
 bool VirtualRunner::answer(bool done) {
   patience_ = done ? Seconds{} : std::max(patience_ * kGrowth, kFirstWait);
   driver_.pass_time(patience_);

@@ -1,7 +1,7 @@
 #pragma once
-// Work in virtual time, over the simulated driver: it runs when somebody waits for it or asks, and
-// missing order is reported as a race. Functions of the program run once what is before them in
-// their stream has finished, and calls that use the stream wait for them.
+// Work in virtual time, over the simulated driver: it runs when a call waits for it or queries it,
+// and missing order is reported as a race. Functions of the program run once the work before them
+// in their stream has finished, and calls that use the stream wait for them.
 
 #include "driver/sim/sim_driver.h"
 #include "standin/state/runner.h"

@@ -59,7 +59,7 @@ TEST(CollectiveBench, OfSeveralNodesVerifiesWhatThereIsRoomFor) {
   CollectiveBench bench = bench_of(Collective::all_reduce, {"nodes", kAutomatic});
   bench.machine = "mist";
   bench.nodes = 2;
-  bench.room = 100_KiB;
+  bench.memory_limit = 100_KiB;
 
   const auto results = measure_collectives(open_machine(choose_machine(bench), {}), bench, {});
 

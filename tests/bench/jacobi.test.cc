@@ -193,7 +193,7 @@ TEST(Jacobi, AProgramTakesWhatItIsPredictedToTake) {
 TEST(Jacobi, VerifiesANarrowerGridWhereThereIsNoRoom) {
   JacobiBench bench = bench_of("beluga", {4_MiB});
   bench.ways = {JacobiWay::program};
-  bench.room = 4_MiB;
+  bench.memory_limit = 4_MiB;
 
   const auto results = measure(bench);
 

@@ -69,7 +69,7 @@ class SteadinessOf : public testing::Test {
   }
 
   CopyResult native_{.executor = Executor::native};
-  CopyResult stream_{.executor = Executor::stream, .means = Means::paths};
+  CopyResult stream_{.executor = Executor::stream, .means = Method::paths};
   Run plain_{1_us, 0, {native_}};
 };
 

@@ -8,13 +8,13 @@
 namespace polypath::bench::verified_sizes_test {
 namespace {
 
-Result measured(Bytes room) {
+Result measured(Bytes limit) {
   Request request;
   request.machine = "h200x4";
   request.operation = "alltoall";
   request.source = "gpu0", request.destination = "gpu1";
   request.sizes = {1_MiB};
-  request.room = room;
+  request.memory_limit = limit;
   return measure_all(open_machine(request.machine, request.settings), request, nullptr).front();
 }
 

@@ -11,7 +11,7 @@
 namespace polypath::test {
 namespace {
 
-constexpr unsigned kPatience = 30;  // seconds, after which a program is said to hang
+constexpr unsigned kTimeout = 30;  // seconds, after which a program is said to hang
 constexpr int kFailed = 101;
 constexpr int kSeeds = 5;        // where every one must do
 constexpr int kMostSeeds = 300;  // until what is allowed has been seen
@@ -37,7 +37,7 @@ int Chaos::run(const Variables& environment, const std::function<int()>& program
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(kPatience);
+    alarm(kTimeout);
     for (const char* variable : {"STANDIN_CHAOS", "STANDIN_QUEUE_DEPTH"}) unsetenv(variable);
     setenv("STANDIN_STRICT", "1", 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);

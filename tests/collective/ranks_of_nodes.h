@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "collective/internode/nodes_collectives.h"
+#include "collective/internode/internode_collectives.h"
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
@@ -23,7 +23,7 @@ struct Layout {
 };
 
 struct Rank {
-  NodesCollectives& collectives;
+  InternodeCollectives& collectives;
   StreamHandle stream;
   int number;
 };
@@ -41,9 +41,9 @@ class RanksOfNodes : public testing::Test {
           std::move(end),
           CommunicatorOptions{.node = std::to_string(rank / layout.locals), .timeout = timeout});
       const PlaceId gpu = gpus_[static_cast<std::size_t>(rank)];
-      NodesCollectives collectives(driver_, driver_.machine(), collective_settings(), gpu,
-                                   std::move(communicator),
-                                   {.transport = std::move(transport), .piece = piece_});
+      InternodeCollectives collectives(driver_, driver_.machine(), collective_settings(), gpu,
+                                       std::move(communicator),
+                                       {.transport = std::move(transport), .piece = piece_});
       const StreamHandle stream = driver_.create_stream(gpu);
       action(Rank{collectives, stream, rank});
       driver_.destroy_stream(stream);

@@ -52,7 +52,7 @@ TEST(OpenMachine, ThatIsUnknownIsRefused) {
 
 TEST(OpenMachine, RecordsCopiesIfItIsAskedTo) {
   const OpenMachine opened = open_machine("beluga", {}, {.record_trace = true});
-  const OpenMachine silent = opened.afresh();
+  const OpenMachine silent = opened.reopen();
   const Ends recorded(opened), unrecorded(silent);
 
   opened.make_engine().copy(recorded.call());
@@ -66,7 +66,7 @@ TEST(OpenMachine, AfreshHasNothingOfTheOneBefore) {
   const OpenMachine opened = open_machine("beluga", {});
   const Ends ends(opened);
 
-  const OpenMachine again = opened.afresh();
+  const OpenMachine again = opened.reopen();
 
   EXPECT_EQ(again.machine().name, opened.machine().name);
   EXPECT_FALSE(again.driver().find_memory(ends.source));

@@ -156,7 +156,7 @@ void DriverMail::run_call(KernelHandle used, const Mail& mail, const std::vector
       .values = mail_values(part),
       .shape = mail_shape(part),
       .duration = 5_us,
-      .meeting = Meeting{.rank = rank, .ranks = ranks, .mailboxes = 2, .laps = laps_of(part)}};
+      .group = KernelGroup{.rank = rank, .ranks = ranks, .mailboxes = 2, .laps = laps_of(part)}};
   // All ranks are on one GPU here, and those that run wait for those that do not.
   request.shape.blocks = std::min(request.shape.blocks, kMostBlocks);
   const Bytes mailbox{mailbox_bytes(static_cast<std::uint64_t>(ranks), part.box.value)};

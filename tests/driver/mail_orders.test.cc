@@ -56,7 +56,7 @@ class MailRanks {
     use(rank, kernel_.on_host);
   }
   void receive(std::size_t rank) {
-    use(rank, kernel_.after_meeting);
+    use(rank, kernel_.after_exchange);
     ++calls_[rank];
   }
   /// What is wrong with what has arrived in a rank's last call.

@@ -12,8 +12,8 @@
 
 namespace polypath::test {
 
-inline const auto by_paths = testing::Field(&CopyResult::means, Means::paths);
-inline const auto natively = testing::Field(&CopyResult::means, Means::native);
+inline const auto by_paths = testing::Field(&CopyResult::means, Method::paths);
+inline const auto natively = testing::Field(&CopyResult::means, Method::native);
 
 /// Pieces go by copies, never by kernels.
 inline Settings by_copies() {

@@ -64,7 +64,7 @@ class ManyCopies : public testing::Test {
   std::vector<CopyCall> calls_;
 };
 
-const auto by_paths = Field(&CopyResult::means, Means::paths);
+const auto by_paths = Field(&CopyResult::means, Method::paths);
 
 class ARingOfCopies : public ManyCopies, public testing::WithParamInterface<bool> {};
 
@@ -155,8 +155,8 @@ TEST_F(ManyCopies, OfAllKindsAreRight) {
   const std::vector<CopyResult> results = copy();
 
   EXPECT_NE(results[0].plan, nullptr);
-  EXPECT_EQ(results[1].means, Means::native);
-  EXPECT_EQ(results[2].means, Means::nothing);
+  EXPECT_EQ(results[1].means, Method::native);
+  EXPECT_EQ(results[2].means, Method::nothing);
   EXPECT_EQ(results[3].executor, Executor::native);
   EXPECT_NE(results[5].plan, nullptr);
   EXPECT_EQ(results[5].plan, results[6].plan);
@@ -181,7 +181,7 @@ TEST_F(ManyCopies, ThatGoNativelyTogetherAreNotRememberedAsNativeByThemselves) {
 
   const CopyResult alone = rig_.engine().copy(calls_[0]);
 
-  EXPECT_EQ(alone.means, Means::paths);
+  EXPECT_EQ(alone.means, Method::paths);
 }
 
 TEST_F(ManyCopies, WithMoreWaysThanLanesAreMadeOneByOne) {
@@ -230,7 +230,7 @@ TEST_F(CopiesPlannedInTheBackground, GoNativelyUntilThereIsAPlan) {
   int rounds = 0;
   for (std::vector<CopyResult> results = first; rounds < 500; ++rounds) {
     if (std::all_of(results.begin(), results.end(),
-                    [](const CopyResult& result) { return result.means == Means::paths; }))
+                    [](const CopyResult& result) { return result.means == Method::paths; }))
       break;
     rig_.synchronize();
     // The background gets a CPU, also where every CPU is busy with other tests.
@@ -238,7 +238,7 @@ TEST_F(CopiesPlannedInTheBackground, GoNativelyUntilThereIsAPlan) {
     results = copy();
   }
 
-  for (const CopyResult& result : first) EXPECT_EQ(result.obstacle, Obstacle::preparing);
+  for (const CopyResult& result : first) EXPECT_EQ(result.obstacle, FallbackReason::preparing);
   EXPECT_LT(rounds, 500);
   EXPECT_EQ(rig_.statistics().fallbacks, 0U);
   expect_right();

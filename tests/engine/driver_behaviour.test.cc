@@ -22,7 +22,7 @@ Machine beluga_with(const DriverBehaviour& driver) {
 // --- queues ---
 
 // Two transfers of 200 entries each behind a copy that takes long.
-Obstacle met_by_the_second(const DriverBehaviour& driver) {
+FallbackReason met_by_the_second(const DriverBehaviour& driver) {
   Rig rig(beluga_with(driver), small_settings());
   const StreamHandle stream = rig.stream("gpu0");
   Buffer& source = rig.buffer("gpu0", 64 * kMiB);
@@ -36,11 +36,11 @@ Obstacle met_by_the_second(const DriverBehaviour& driver) {
 
 TEST(StreamEntries, AreTheMachines) {
   DriverBehaviour driver;
-  EXPECT_EQ(met_by_the_second(driver), Obstacle::none);
+  EXPECT_EQ(met_by_the_second(driver), FallbackReason::none);
 
   driver.stream_entries = 256;
 
-  EXPECT_EQ(met_by_the_second(driver), Obstacle::queue_full);
+  EXPECT_EQ(met_by_the_second(driver), FallbackReason::queue_full);
 }
 
 // --- windows ---

@@ -18,7 +18,7 @@ class ExperienceTest : public testing::Test {
 
   /// One transfer: advice is followed, and it takes `paths` or `native`, each path as long.
   Advice transfer(Seconds paths, Seconds native) {
-    const Advice advice = experience_.advise(kind_, *plan_, true);
+    const Advice advice = experience_.suggest(kind_, *plan_, true);
     if (!advice.timed) return advice;
     if (advice.natively) experience_.note_native(kind_, native);
     else note(advice, paths, std::vector<Seconds>(plan_->shape.paths.size(), paths));
@@ -28,7 +28,7 @@ class ExperienceTest : public testing::Test {
     if (!advice.path_by_path) paths.clear();
     experience_.note_paths(kind_, advice.version, {whole, std::move(paths)},
                            [&](std::span<const Seconds> each, double damping) {
-                             return level_shares(planner_, *plan_, each, damping);
+                             return rebalance_shares(planner_, *plan_, each, damping);
                            });
   }
   int natively_of(int transfers, Seconds paths, Seconds native) {
@@ -81,7 +81,7 @@ TEST_F(ExperienceTest, WhatWasSlowerOnceIsTriedAgainAndTaken) {
 
 TEST_F(ExperienceTest, WhereNothingCanBeTimedThePlanStays) {
   for (int i = 0; i < 100; ++i) {
-    const Advice advice = experience_.advise(kind_, *plan_, false);
+    const Advice advice = experience_.suggest(kind_, *plan_, false);
     EXPECT_FALSE(advice.timed || advice.natively);
   }
 }
@@ -94,7 +94,7 @@ TEST_F(ExperienceTest, ALatePathGivesBytesToTheOthers) {
 
   Split tried;
   for (int i = 0; i < 120 && tried.shares.empty(); ++i) {
-    const Advice advice = experience_.advise(kind_, *plan_, true);
+    const Advice advice = experience_.suggest(kind_, *plan_, true);
     if (advice.timed && !advice.natively) note(advice, late.back(), late);
     tried = advice.split;
   }
@@ -110,11 +110,11 @@ TEST_F(ExperienceTest, ASplitThatIsNoBetterIsTakenBack) {
   std::vector<Seconds> late(plan_->shape.paths.size(), plan_->predicted);
   late.back() = plan_->predicted * 1.5;
   for (int i = 0; i < 1200; ++i) {
-    const Advice advice = experience_.advise(kind_, *plan_, true);
+    const Advice advice = experience_.suggest(kind_, *plan_, true);
     if (advice.timed && !advice.natively) note(advice, late.back(), late);
   }
 
-  const Advice advice = experience_.advise(kind_, *plan_, true);
+  const Advice advice = experience_.suggest(kind_, *plan_, true);
 
   EXPECT_EQ(advice.split, Split{});
   EXPECT_FALSE(advice.path_by_path);
@@ -130,7 +130,7 @@ TEST_F(ExperienceTest, WhatWasLearntCanBeTakenUpAgain) {
   Experience later{16};
   later.recall(learnt.front().first, learnt.front().second);
 
-  EXPECT_TRUE(later.advise(kind_, *plan_, true).natively);
+  EXPECT_TRUE(later.suggest(kind_, *plan_, true).natively);
 }
 
 }  // namespace

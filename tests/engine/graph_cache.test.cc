@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "engine/decide/graph_wishes.h"
+#include "engine/decide/graph_amortizer.h"
 #include "machine/load_machine.h"
 #include "support/rig.h"
 

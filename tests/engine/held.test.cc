@@ -48,12 +48,12 @@ TEST_F(Held, CopiesKeepThoseOfOtherStreamsAway) {
   const Lane held = lane(), other = lane();
   HeldStream stream(rig_.driver(), held.stream, gpu_);
 
-  EXPECT_EQ(copy(held, true).obstacle, Obstacle::none);
-  EXPECT_EQ(copy(other).obstacle, Obstacle::no_lane);
-  EXPECT_EQ(copy(held, true).obstacle, Obstacle::none);
+  EXPECT_EQ(copy(held, true).obstacle, FallbackReason::none);
+  EXPECT_EQ(copy(other).obstacle, FallbackReason::no_lane);
+  EXPECT_EQ(copy(held, true).obstacle, FallbackReason::none);
 
   stream.release();
-  EXPECT_EQ(copy(other).obstacle, Obstacle::none);
+  EXPECT_EQ(copy(other).obstacle, FallbackReason::none);
   EXPECT_TRUE(rig_.intact());
   EXPECT_THAT(rig_.close(), IsEmpty());
 }
@@ -64,13 +64,13 @@ TEST_F(Held, CopiesAreNativeWhenTooManyAreQueued) {
   HeldStream stream(rig_.driver(), held.stream, gpu_);
   int queued = 0;
 
-  while (queued < kMany && copy(held, true).obstacle == Obstacle::none) ++queued;
+  while (queued < kMany && copy(held, true).obstacle == FallbackReason::none) ++queued;
 
   EXPECT_GT(queued, 4);
   EXPECT_LT(queued, 33);  // each takes two entries of the program's stream or more, of 64
-  EXPECT_EQ(copy(held, true).obstacle, Obstacle::queue_full);
+  EXPECT_EQ(copy(held, true).obstacle, FallbackReason::queue_full);
   stream.release();
-  EXPECT_EQ(copy(held, true).obstacle, Obstacle::none);
+  EXPECT_EQ(copy(held, true).obstacle, FallbackReason::none);
   EXPECT_TRUE(rig_.intact());
   EXPECT_THAT(rig_.close(), IsEmpty());
 }

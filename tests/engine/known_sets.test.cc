@@ -24,10 +24,11 @@ class KnownSets : public testing::Test {
   RecurringSet round(const std::vector<Way>& ways) {
     RecurringSet set;
     for (const Way& way : ways) {
-      const Asked asked{{static_cast<std::uint64_t>(way.source * 4 + way.destination + 1)},
-                        {way.source},
-                        {way.destination},
-                        way.bytes};
+      const TransferRequest asked{
+          {static_cast<std::uint64_t>(way.source * 4 + way.destination + 1)},
+          {way.source},
+          {way.destination},
+          way.bytes};
       const Contention contention = tracker_.contention_of(asked, now_);
       tracker_.add(asked.stream, plan(way), now_, contention);
       set = contention.set;

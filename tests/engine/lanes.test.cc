@@ -63,9 +63,9 @@ TEST_P(Lanes, ATransferDoesNotWaitForOneThatWaits) {
   start(2);
   const Seconds begin = rig_->driver().now();
   hold(0);
-  EXPECT_EQ(copy(0).obstacle, Obstacle::none);
+  EXPECT_EQ(copy(0).obstacle, FallbackReason::none);
 
-  EXPECT_EQ(copy(1).obstacle, Obstacle::none);
+  EXPECT_EQ(copy(1).obstacle, FallbackReason::none);
 
   EXPECT_LT((time_of(1) - begin).value, 1.5e-3);
   EXPECT_GT((time_of(0) - begin).value, 2.7e-3);
@@ -80,7 +80,7 @@ TEST_P(Lanes, WithoutAFreeOneACopyIsNative) {
 
   const CopyResult result = copy(1);
 
-  EXPECT_EQ(result.obstacle, Obstacle::no_lane);
+  EXPECT_EQ(result.obstacle, FallbackReason::no_lane);
   EXPECT_EQ(result.executor, Executor::native);
   EXPECT_EQ(rig_->statistics().fallbacks, 0U);
   EXPECT_TRUE(rig_->intact());
@@ -90,7 +90,7 @@ TEST_P(Lanes, WithoutAFreeOneACopyIsNative) {
 TEST_P(Lanes, OneServesManyStreamsInTurn) {
   start(1);
   for (int i = 0; i < 6; ++i) {
-    EXPECT_EQ(copy(i % 2).obstacle, Obstacle::none);
+    EXPECT_EQ(copy(i % 2).obstacle, FallbackReason::none);
     rig_->synchronize();
   }
   EXPECT_TRUE(rig_->intact());
@@ -101,7 +101,7 @@ TEST_P(Lanes, TheBorrowerKeepsItsOwn) {
   start(1);
   hold(0);
 
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(copy(0).obstacle, Obstacle::none);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(copy(0).obstacle, FallbackReason::none);
 
   EXPECT_TRUE(rig_->intact());
   EXPECT_THAT(rig_->close(), IsEmpty());
@@ -116,15 +116,15 @@ TEST_P(Lanes, AFullQueueIsNotFilledFurther) {
   const auto copy_in_chunks = [&] {
     return rig_->copy(*large_destination_, 0, *large_source_, 0, kMiB, streams_[0], options);
   };
-  std::vector<Obstacle> met;
+  std::vector<FallbackReason> met;
 
   for (int i = 0; i < 5; ++i) met.push_back(copy_in_chunks().obstacle);
 
   const bool graph = GetParam() == Executor::graph;  // one entry, however many copies
-  EXPECT_EQ(met[2], Obstacle::none);
-  EXPECT_EQ(met[3], graph ? Obstacle::none : Obstacle::queue_full);
+  EXPECT_EQ(met[2], FallbackReason::none);
+  EXPECT_EQ(met[3], graph ? FallbackReason::none : FallbackReason::queue_full);
   rig_->synchronize();
-  EXPECT_EQ(copy_in_chunks().obstacle, Obstacle::none);
+  EXPECT_EQ(copy_in_chunks().obstacle, FallbackReason::none);
   EXPECT_TRUE(rig_->intact());
   EXPECT_THAT(rig_->close(), IsEmpty());
 }
@@ -160,8 +160,8 @@ TEST_P(Lanes, WhatNothingUsesIsGivenBackAndMadeAgain) {
 
   EXPECT_LT(rig_->driver().leaks().size(), with_rings);
   EXPECT_FALSE(rig_->engine().give_back({}));
-  EXPECT_EQ(copy(0).obstacle, Obstacle::none);
-  EXPECT_EQ(copy(1).obstacle, Obstacle::none);
+  EXPECT_EQ(copy(0).obstacle, FallbackReason::none);
+  EXPECT_EQ(copy(1).obstacle, FallbackReason::none);
   EXPECT_TRUE(rig_->intact());
   EXPECT_EQ(rig_->driver().leaks().size(), with_rings);
   EXPECT_THAT(rig_->close(), IsEmpty());
@@ -186,7 +186,7 @@ TEST_P(Lanes, WhoeverLacksMemoryWaitsForWhatIsInFlight) {
   (void)rig.copy(destination, source, rig.stream("gpu0"), forced(kPaths, GetParam()));
 
   EXPECT_FALSE(rig.engine().give_back({}));
-  EXPECT_TRUE(rig.engine().make_room({10}));
+  EXPECT_TRUE(rig.engine().release_memory({10}));
 
   EXPECT_TRUE(rig.intact());
   EXPECT_THAT(rig.close(), IsEmpty());
@@ -197,7 +197,7 @@ TEST_P(Lanes, WhoeverLacksMemoryDoesNotWaitForABorrower) {
   hold(0);
   (void)copy(0);
 
-  EXPECT_FALSE(rig_->engine().make_room({10}));
+  EXPECT_FALSE(rig_->engine().release_memory({10}));
 
   EXPECT_TRUE(rig_->intact());
   EXPECT_THAT(rig_->close(), IsEmpty());

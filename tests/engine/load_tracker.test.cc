@@ -19,12 +19,12 @@ PlanOptions native() {
   return options;
 }
 
-Asked asked(StreamHandle stream, PlaceId source, PlaceId destination) {
+TransferRequest asked(StreamHandle stream, PlaceId source, PlaceId destination) {
   return {stream, source, destination, Bytes{kSize}};
 }
 
 // A copy from gpu2 to gpu3: nobody's way back.
-Asked on(StreamHandle stream) { return asked(stream, {2}, {3}); }
+TransferRequest on(StreamHandle stream) { return asked(stream, {2}, {3}); }
 
 class TrackedLoad : public testing::Test {
  protected:
@@ -71,14 +71,14 @@ TEST_F(TrackedLoad, ACompanionIsADirectCopyOrThePlanInFlight) {
   tracker_.add({1}, split, {});
   tracker_.add({3}, planned({1}, {2}, native()), {});
 
-  const Companions companions = tracker_.contention_of(on({2}), {}).load;
+  const ConcurrentTransfers concurrent = tracker_.contention_of(on({2}), {}).load;
 
-  ASSERT_EQ(companions.size(), 2U);
-  EXPECT_EQ(companions[0].destination, PlaceId{1});
-  EXPECT_EQ(companions[0].plan, split);
-  EXPECT_EQ(companions[1].destination, PlaceId{2});
-  EXPECT_EQ(companions[1].plan, nullptr);
-  for (const Companion& each : companions) {
+  ASSERT_EQ(concurrent.size(), 2U);
+  EXPECT_EQ(concurrent[0].destination, PlaceId{1});
+  EXPECT_EQ(concurrent[0].plan, split);
+  EXPECT_EQ(concurrent[1].destination, PlaceId{2});
+  EXPECT_EQ(concurrent[1].plan, nullptr);
+  for (const ConcurrentTransfer& each : concurrent) {
     EXPECT_EQ(each.bytes, Bytes{kSize});
     EXPECT_TRUE(each.in_flight);
     EXPECT_FALSE(each.queued);
@@ -89,10 +89,10 @@ TEST_F(TrackedLoad, OneOfEachWayIsEnough) {
   tracker_.add({1}, planned({0}, {1}, native()), {});
   tracker_.add({3}, planner_.plan({0}, {1}, Bytes{4 * kSize}, native()), {});
 
-  const Companions companions = tracker_.contention_of(on({2}), {}).load;
+  const ConcurrentTransfers concurrent = tracker_.contention_of(on({2}), {}).load;
 
-  ASSERT_EQ(companions.size(), 1U);
-  EXPECT_EQ(companions[0].bytes, Bytes{4 * kSize});
+  ASSERT_EQ(concurrent.size(), 1U);
+  EXPECT_EQ(concurrent[0].bytes, Bytes{4 * kSize});
 }
 
 TEST(LoadTracker, SaysThatThereAreTooMany) {
@@ -105,7 +105,7 @@ TEST(LoadTracker, SaysThatThereAreTooMany) {
       if (from != to)
         tracker.add({stream++}, planner.plan({from}, {to}, Bytes{kSize}, native()), {});
 
-  EXPECT_EQ(tracker.contention_of(on({2}), {}).load.size(), kMostCompanions + 1);
+  EXPECT_EQ(tracker.contention_of(on({2}), {}).load.size(), kMostConcurrent + 1);
 }
 
 // Who queues on one stream does so on the others, and what is queued behind comes next.
@@ -129,7 +129,7 @@ TEST_F(TrackedLoad, KnowsWhatIsQueued) {
 // The first transfer of a way that meets others may be in the middle of a burst. Alone it is free.
 TEST_F(TrackedLoad, KnowsNothingOfWhatFollowsTheFirstTransferOfAWay) {
   const PlanPointer plan = planned({0}, {1});
-  const Asked other = asked({2}, {0}, {2});
+  const TransferRequest other = asked({2}, {0}, {2});
 
   const Contention alone = tracker_.contention_of(other, {});
   tracker_.add({1}, plan, {});
@@ -145,7 +145,7 @@ TEST_F(TrackedLoad, KnowsNothingOfWhatFollowsTheFirstTransferOfAWay) {
 // Programs that exchange at once do so again, however long they compute in between.
 TEST_F(TrackedLoad, ExpectsBothWaysAgain) {
   const PlanPointer plan = planned({0}, {1}, native());
-  const Asked back = asked({2}, {1}, {0});
+  const TransferRequest back = asked({2}, {1}, {0});
   tracker_.add({1}, plan, {});
   tracker_.add({2}, planned({1}, {0}), {});
 
@@ -159,7 +159,7 @@ TEST_F(TrackedLoad, ExpectsBothWaysAgain) {
 }
 
 TEST_F(TrackedLoad, KnowsTheThreadThatIssuesBothWays) {
-  const Asked ahead = asked({1}, {0}, {1});
+  const TransferRequest ahead = asked({1}, {0}, {1});
   const auto both_ways = [&](auto issue) {
     LoadTracker tracker(machine_);
     tracker.add({1}, planned({0}, {1}, native()), {});
@@ -186,7 +186,7 @@ TEST_F(TrackedLoad, TransfersThatTakeTurnsAreAlone) {
 // Programs do the same again: what joined the last transfers is there before it comes.
 TEST_F(TrackedLoad, ExpectsWhatJoinedTheLastTransfersOfThisWay) {
   add_burst(5_us);
-  const Asked again = asked({1}, {0}, {1});
+  const TransferRequest again = asked({1}, {0}, {1});
 
   const Contention later = tracker_.contention_of(again, Seconds{1});
 
@@ -200,10 +200,10 @@ TEST_F(TrackedLoad, ExpectsWhatJoinedTheLastTransfersOfThisWay) {
 // The plan in flight is of the last round, and will not last: what comes in this one decides anew.
 TEST_F(TrackedLoad, OfWhatIsMostlyOverTheNextOneCounts) {
   const PlanPointer plan = add_burst({});
-  const Asked next = asked({2}, {0}, {2});
+  const TransferRequest next = asked({2}, {0}, {2});
 
-  const Companions early = tracker_.contention_of(next, plan->predicted * 0.3).load;
-  const Companions late = tracker_.contention_of(next, plan->predicted * 0.7).load;
+  const ConcurrentTransfers early = tracker_.contention_of(next, plan->predicted * 0.3).load;
+  const ConcurrentTransfers late = tracker_.contention_of(next, plan->predicted * 0.7).load;
 
   ASSERT_EQ(early.size(), 1U);
   EXPECT_EQ(early[0].plan, plan);
@@ -214,7 +214,7 @@ TEST_F(TrackedLoad, OfWhatIsMostlyOverTheNextOneCounts) {
 
 TEST_F(TrackedLoad, ForgetsWhatHasNotJoinedForAWhile) {
   const PlanPointer first = add_burst({});
-  const Asked again = asked({1}, {0}, {1});
+  const TransferRequest again = asked({1}, {0}, {1});
 
   std::vector<bool> alone;
   for (int time = 1; time <= 4; ++time) {

@@ -131,7 +131,7 @@ TEST_F(Ledger, WhereThereIsNoFolderItSaysSo) {
 class Trackers : public Ledger {
  protected:
   PlanPointer plan(PlaceId from, PlaceId to) { return planner_.plan(from, to, 64_MiB); }
-  Asked asked(PlaceId from, PlaceId to) { return {{7}, from, to, 64_MiB}; }
+  TransferRequest asked(PlaceId from, PlaceId to) { return {{7}, from, to, 64_MiB}; }
 
   Planner planner_{machine_, Settings{}};
   LoadTracker mine_{machine_, open_ledger()};

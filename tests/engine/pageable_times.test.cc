@@ -20,7 +20,7 @@ class Computer {
   Computer(Seconds windows, Seconds native) : windows_(windows), native_(native) {}
 
   PageableWay copy() {
-    const PageableTimes::Advice advice = times_.advise(kKind);
+    const PageableTimes::Advice advice = times_.suggest(kKind);
     const bool natively = advice.way == PageableWay::native;
     if (!natively || advice.timed) times_.note(kKind, advice.way, natively ? native_ : windows_);
     return advice.way;
@@ -71,7 +71,7 @@ TEST(PageableTimes, DoNotLookAtTheFirstOneThroughWindows) {
     times.note(kKind, PageableWay::native, 250_us);
   }
 
-  EXPECT_EQ(times.advise(kKind).way, PageableWay::windows);
+  EXPECT_EQ(times.suggest(kKind).way, PageableWay::windows);
 }
 
 TEST(PageableTimes, NoticeThatTheOtherWayHasBecomeFaster) {
@@ -94,9 +94,9 @@ TEST(PageableTimes, OfOneKindSayNothingOfAnother) {
     times.note(kKind, PageableWay::native, 300_us);
   }
 
-  EXPECT_EQ(times.advise(kKind).way, PageableWay::native);
-  EXPECT_EQ(times.advise({PlaceId{0}, PlaceId{1}, 8_MiB}).way, PageableWay::windows);
-  EXPECT_EQ(times.advise({PlaceId{1}, PlaceId{0}, 4_MiB}).way, PageableWay::windows);
+  EXPECT_EQ(times.suggest(kKind).way, PageableWay::native);
+  EXPECT_EQ(times.suggest({PlaceId{0}, PlaceId{1}, 8_MiB}).way, PageableWay::windows);
+  EXPECT_EQ(times.suggest({PlaceId{1}, PlaceId{0}, 4_MiB}).way, PageableWay::windows);
 }
 
 // --- by an engine ---

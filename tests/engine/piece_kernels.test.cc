@@ -190,9 +190,9 @@ class BlocksByKernelsOfTheBackground : public BlocksByKernels {
 TEST_F(BlocksByKernelsOfTheBackground, GoNativelyUntilThereAreKernels) {
   add("host", "gpu0", 100, 64 << 10);
 
-  EXPECT_THAT(copy(), Each(testing::Field(&CopyResult::obstacle, Obstacle::preparing)));
+  EXPECT_THAT(copy(), Each(testing::Field(&CopyResult::obstacle, FallbackReason::preparing)));
   int rounds = 0;
-  for (; rounds < 500 && copy().front().means != Means::paths; ++rounds) {
+  for (; rounds < 500 && copy().front().means != Method::paths; ++rounds) {
     rig_.synchronize();
     std::this_thread::sleep_for(std::chrono::milliseconds(rounds));  // the background gets a CPU
   }

@@ -127,9 +127,9 @@ TEST_F(BlocksOnH200s, LeaveSmallerCopiesToTheDriver) {
 
   const std::vector<CopyResult> results = copy();
 
-  EXPECT_EQ(results[0].means, Means::paths);
-  EXPECT_EQ(results[100].means, Means::native);
-  EXPECT_EQ(results[101].means, Means::nothing);
+  EXPECT_EQ(results[0].means, Method::paths);
+  EXPECT_EQ(results[100].means, Method::native);
+  EXPECT_EQ(results[101].means, Method::nothing);
   EXPECT_EQ(rig_.statistics().native, 1U);
   expect_right();
 }
@@ -197,9 +197,9 @@ class BlocksPlannedInTheBackground : public BlocksOf {
 TEST_F(BlocksPlannedInTheBackground, GoNativelyUntilThereIsAPlan) {
   add("host", "gpu0", 100, 64 << 10);
 
-  EXPECT_THAT(copy(), Each(Field(&CopyResult::obstacle, Obstacle::preparing)));
+  EXPECT_THAT(copy(), Each(Field(&CopyResult::obstacle, FallbackReason::preparing)));
   int rounds = 0;
-  for (; rounds < 500 && copy().front().means != Means::paths; ++rounds) {
+  for (; rounds < 500 && copy().front().means != Method::paths; ++rounds) {
     rig_.synchronize();
     std::this_thread::sleep_for(std::chrono::milliseconds(rounds));  // the background gets a CPU
   }

@@ -91,7 +91,7 @@ class RandomPieces {
     }
     const auto results = rig_.engine().copy_many(calls);
     several_ += std::any_of(results.begin(), results.end(), [](const CopyResult& result) {
-      return result.means == Means::paths && result.plan->shape.paths.size() > 1;
+      return result.means == Method::paths && result.plan->shape.paths.size() > 1;
     });
     for (const auto [at, bytes] : ranges_) {
       const auto from = source_->expected.begin() + static_cast<std::ptrdiff_t>(at);

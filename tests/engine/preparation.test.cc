@@ -56,7 +56,7 @@ class Preparation : public testing::Test {
       const CopyResult result = copy(unasked);
       rig_->synchronize();
       if (result.executor != Executor::native) return i;
-      EXPECT_EQ(result.obstacle, Obstacle::preparing);
+      EXPECT_EQ(result.obstacle, FallbackReason::preparing);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
     }
     return most;
@@ -341,7 +341,7 @@ TEST_F(Preparation, BeginsWithoutAnotherCopyOnceThereIsAPlan) {
   start(prepared_after(0));
   const auto& driver = rig_->use<StagingDriver>();
 
-  EXPECT_EQ(copy().obstacle, Obstacle::preparing);
+  EXPECT_EQ(copy().obstacle, FallbackReason::preparing);
   rig_->synchronize();
   for (int i = 0; i < 10000 && driver.rings == 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -415,10 +415,10 @@ TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
   const CopyResult not_begun = rig_->copy(third, *source_, stream_);
   rig_->synchronize();
 
-  const bool given_back = rig_->engine().make_room({1});
+  const bool given_back = rig_->engine().release_memory({1});
   slow.opens = true;
 
-  EXPECT_EQ(not_begun.obstacle, Obstacle::preparing);
+  EXPECT_EQ(not_begun.obstacle, FallbackReason::preparing);
   EXPECT_TRUE(given_back);
   expect_all_is_right();
 }

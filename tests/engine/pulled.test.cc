@@ -64,7 +64,7 @@ TEST(PulledWindows, LeaveTheSourceInTheProgramsStream) {
 
   const CopyResult result = rig.copy(host, source, stream);
 
-  EXPECT_EQ(result.means, Means::windows);
+  EXPECT_EQ(result.means, Method::windows);
   EXPECT_THAT(driver.sources.at(source.place), ElementsAre(stream));
   EXPECT_TRUE(rig.intact());
   EXPECT_THAT(rig.close(), IsEmpty());
@@ -128,7 +128,7 @@ TEST(ClosedWindows, AreNotUsed) {
   rig.use<ClosedMemory>();
   Buffer &gpu = rig.buffer("gpu0", 8 * kMiB), &host = rig.pageable_buffer(8 * kMiB);
 
-  EXPECT_EQ(rig.copy(host, gpu, rig.stream("gpu0")).means, Means::native);
+  EXPECT_EQ(rig.copy(host, gpu, rig.stream("gpu0")).means, Method::native);
   EXPECT_TRUE(rig.intact());
 }
 

@@ -28,28 +28,28 @@ TEST_F(Depth, CountsWhatIsQueuedWithAndWithoutAnEvent) {
   add(4), add(4), add(4);
   add(3);
 
-  EXPECT_TRUE(depth_.has_room(1));
-  EXPECT_FALSE(depth_.has_room(2));
+  EXPECT_TRUE(depth_.fits(1));
+  EXPECT_FALSE(depth_.fits(2));
 }
 
 TEST_F(Depth, HasRoomAgainWhenWhatWasQueuedIsDone) {
   HeldStream held(rig_.driver(), stream_, gpu_);
   add(8), add(8);
-  EXPECT_FALSE(depth_.has_room(1));
+  EXPECT_FALSE(depth_.fits(1));
 
   held.release();
 
-  EXPECT_TRUE(depth_.has_room(1));
-  EXPECT_TRUE(depth_.has_room(kMost));
+  EXPECT_TRUE(depth_.fits(1));
+  EXPECT_TRUE(depth_.fits(kMost));
 }
 
 TEST_F(Depth, HasRoomForMoreThanThereIsWhereNothingIsQueued) {
-  EXPECT_TRUE(depth_.has_room(10 * kMost));
+  EXPECT_TRUE(depth_.fits(10 * kMost));
 
   const HeldStream held(rig_.driver(), stream_, gpu_);
   add(8);
 
-  EXPECT_FALSE(depth_.has_room(10 * kMost));
+  EXPECT_FALSE(depth_.fits(10 * kMost));
 }
 
 }  // namespace

@@ -37,11 +37,11 @@ class ReadsOfPeers : public testing::Test {
 TEST_F(ReadsOfPeers, LeaveTheHostOut) {
   const CopyResult result = copy_by("gpu1");
 
-  EXPECT_EQ(result.means, Means::native);
-  EXPECT_EQ(result.obstacle, Obstacle::reads_peer);
+  EXPECT_EQ(result.means, Method::native);
+  EXPECT_EQ(result.obstacle, FallbackReason::reads_peer);
 }
 
-TEST_F(ReadsOfPeers, WhichTheOwnerSendsDoNot) { EXPECT_EQ(copy_by("gpu0").means, Means::paths); }
+TEST_F(ReadsOfPeers, WhichTheOwnerSendsDoNot) { EXPECT_EQ(copy_by("gpu0").means, Method::paths); }
 
 // Contexts and staging memory would be of no use.
 TEST(ReadsOfPeersInTheBackground, PrepareNothing) {
@@ -53,14 +53,14 @@ TEST(ReadsOfPeersInTheBackground, PrepareNothing) {
   Buffer& destination = rig.buffer("gpu1", kSize);
   const StreamHandle stream = rig.stream("gpu1");
 
-  Obstacle obstacle = Obstacle::preparing;
-  for (int i = 0; i < 10000 && obstacle == Obstacle::preparing; ++i) {
+  FallbackReason obstacle = FallbackReason::preparing;
+  for (int i = 0; i < 10000 && obstacle == FallbackReason::preparing; ++i) {
     obstacle = rig.copy(destination, source, stream).obstacle;
     rig.synchronize();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the background gets a CPU
   }
 
-  EXPECT_EQ(obstacle, Obstacle::reads_peer);
+  EXPECT_EQ(obstacle, FallbackReason::reads_peer);
   EXPECT_FALSE(rig.engine().has_staging());
   EXPECT_TRUE(rig.intact());
 }

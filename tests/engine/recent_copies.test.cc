@@ -13,7 +13,7 @@ namespace {
 struct Key {
   int number = 0;
   bool operator==(const Key&) const = default;
-  [[nodiscard]] std::uint64_t mixed() const { return 7; }
+  [[nodiscard]] std::uint64_t hash() const { return 7; }
 };
 using Recent = RecentCopies<Key, std::string>;
 

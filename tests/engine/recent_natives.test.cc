@@ -25,7 +25,8 @@ CopyCall call_of(std::uintptr_t destination, std::uintptr_t source, Bytes bytes)
 }
 
 Decision native(const CopyCall& call, PlanPointer plan = nullptr) {
-  return {.call = call, .plain_below = 1_MiB, .means = Means::native, .plan = std::move(plan)};
+  return {
+      .call = call, .native_threshold = 1_MiB, .means = Method::native, .plan = std::move(plan)};
 }
 
 TEST(RecentNatives, KnowCopiesBetweenTheSamePages) {
@@ -55,7 +56,7 @@ TEST(RecentNatives, HowSmallThatIsWasFoundOut) {
   RecentNatives recent(2_MiB);
   const CopyCall small = call_of(0x10000, 0x90000, 8_B);
   Decision decision = native(small);
-  decision.plain_below = 300_KiB;
+  decision.native_threshold = 300_KiB;
 
   recent.remember(decision);
 
@@ -67,7 +68,7 @@ TEST(RecentNatives, SizesThatAreSmallElsewhereAreKnownByThemselves) {
   RecentNatives recent(2_MiB);
   const CopyCall call = call_of(0x10000, 0x90000, 512_KiB);
   Decision decision = native(call, std::make_shared<Plan>());
-  decision.plain_below = 300_KiB;
+  decision.native_threshold = 300_KiB;
 
   recent.remember(decision);
 
@@ -171,7 +172,7 @@ class LeftCopies : public testing::Test {
   // True if it is left to the caller.
   bool is_left(const CopyCall& call) {
     Engine& engine = rig_.engine();
-    return engine.enqueue_or_leave(engine.decide(call)).means == Means::native;
+    return engine.enqueue_or_leave(engine.decide(call)).means == Method::native;
   }
   // What the caller does itself, and the engine does not see.
   void copy_natively(const CopyCall& call) {
@@ -209,7 +210,7 @@ TEST_F(LeftCopies, AreRecalledIfTheyAreKnown) {
   ASSERT_TRUE(decision);
   const CopyResult left = rig_.engine().enqueue_or_leave(*decision);
 
-  EXPECT_EQ(left.means, Means::native);
+  EXPECT_EQ(left.means, Method::native);
   EXPECT_EQ(rig_.statistics().native, before + 1);
 }
 
@@ -222,9 +223,9 @@ TEST_F(LeftCopies, AreNotCountedBeforeTheyAreEnqueued) {
   const CopyResult done = rig_.engine().enqueue(decision);
   rig_.synchronize();
 
-  EXPECT_EQ(decision.means, Means::paths);
+  EXPECT_EQ(decision.means, Method::paths);
   EXPECT_EQ(decided, before);
-  EXPECT_EQ(done.means, Means::paths);
+  EXPECT_EQ(done.means, Method::paths);
   EXPECT_EQ(done.plan, decision.plan);
   EXPECT_EQ(rig_.statistics().transfers, before + 1);
 }

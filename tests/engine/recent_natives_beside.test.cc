@@ -116,7 +116,7 @@ TEST_F(BriefBeside, OnesBetweenOtherPlacesAreNotLookedAt) {
 TEST_F(RecentBeside, OthersSeeThem) {
   const CopyCall known = call("gpu0", "gpu1", kLong, stream_);
   make_known(known);
-  const Asked asked{rig_.stream("gpu2"), {2}, {3}, Bytes{kLong}};
+  const TransferRequest asked{rig_.stream("gpu2"), {2}, {3}, Bytes{kLong}};
   ASSERT_TRUE(load_->contention_of(asked, driver_.now()).load.empty());
 
   engine_.copy(known);

@@ -51,7 +51,7 @@ TEST_F(Exchange, IsCopiedRightAndWithoutAskingWhatTheMemoryIs) {
   const std::vector<CopyResult> again = copy();
 
   EXPECT_EQ(asked_.asked, asked_before);
-  EXPECT_THAT(again, Each(Field(&CopyResult::means, Means::native)));
+  EXPECT_THAT(again, Each(Field(&CopyResult::means, Method::native)));
   EXPECT_EQ(rig_.statistics().native, 4U);
   EXPECT_TRUE(rig_.intact());
   EXPECT_THAT(rig_.close(), IsEmpty());

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "collective/internode/nodes_collectives.h"
+#include "collective/internode/internode_collectives.h"
 #include "collective/program/reference.h"
 #include "context/open.h"
 
@@ -45,9 +45,9 @@ class Rank {
     auto communicator = std::make_unique<Communicator>(
         std::move(bootstrap),
         CommunicatorOptions{.node = std::to_string(rank / layout.locals), .timeout = kTimeout});
-    collectives_ = std::make_unique<NodesCollectives>(
+    collectives_ = std::make_unique<InternodeCollectives>(
         opened_.driver(), opened_.machine(), opened_.settings(), gpu_, std::move(communicator),
-        BetweenNodes{.transport = std::move(transport), .piece = 64_KiB});
+        InternodeLink{.transport = std::move(transport), .piece = 64_KiB});
     stream_ = opened_.driver().create_stream(gpu_);
   }
 
@@ -156,7 +156,7 @@ class Rank {
   int rank_;
   OpenMachine opened_;
   PlaceId gpu_;
-  std::unique_ptr<NodesCollectives> collectives_;
+  std::unique_ptr<InternodeCollectives> collectives_;
   StreamHandle stream_;
 };
 

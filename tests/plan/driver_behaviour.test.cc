@@ -32,7 +32,8 @@ TEST(LeastGain, IsTheMachines) {
 }
 
 TEST(LeastGain, BesideOthersIsTheMachines) {
-  const Companion other{.source = {2}, .destination = {3}, .bytes = 64_MiB, .plan = nullptr};
+  const ConcurrentTransfer other{
+      .source = {2}, .destination = {3}, .bytes = 64_MiB, .plan = nullptr};
   DriverBehaviour driver;
   EXPECT_TRUE(splits(rig_with("beluga", driver).plan(64_MiB, {}, {other})));
 

@@ -24,8 +24,9 @@ struct PlannerRig {
   explicit PlannerRig(Machine described, const Settings& settings = {})
       : machine(std::move(described)), planner(machine, settings) {}
 
-  PlanPointer plan(Bytes bytes, const PlanOptions& options = {}, const Companions& company = {}) {
-    return planner.plan(kGpu0, kGpu1, bytes, options, company);
+  PlanPointer plan(Bytes bytes, const PlanOptions& options = {},
+                   const ConcurrentTransfers& concurrent = {}) {
+    return planner.plan(kGpu0, kGpu1, bytes, options, concurrent);
   }
 
   Machine machine;

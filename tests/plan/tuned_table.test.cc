@@ -266,7 +266,8 @@ TEST(TunedPlan, YieldsToForcedShares) {
 TEST(TunedPlan, YieldsToTheModelInCompany) {
   const Machine machine = load_machine("beluga");
   Planner planner = planner_with(machine, table_of({entry_of(64_MiB)}));
-  const Companion on_the_relay{.source = {2}, .destination = {1}, .bytes = 64_MiB, .plan = nullptr};
+  const ConcurrentTransfer on_the_relay{
+      .source = {2}, .destination = {1}, .bytes = 64_MiB, .plan = nullptr};
 
   const PlanPointer plan = planner.plan({0}, {1}, 64_MiB, with_streams(), {on_the_relay});
 

@@ -39,7 +39,7 @@ def among_ranks(
     context: polypath.Context, size: int, what: Callable[[Collectives], Any]
 ) -> list[Any]:
     """Do it at every rank of a group; return what each returns."""
-    meeting = polypath.Meeting(size)
+    meeting = polypath.ThreadGroup(size)
 
     def be(rank: int) -> Any:
         with Collectives.from_threads(meeting, rank, context=context) as collectives:

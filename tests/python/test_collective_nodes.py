@@ -24,7 +24,7 @@ def among_nodes(
     context: polypath.Context, what: Callable[[Collectives], Any], locals_: int = LOCALS
 ) -> list[Any]:
     """Do it at every rank, each with a GPU of its own; return what each returns."""
-    meeting = polypath.Meeting(RANKS)
+    meeting = polypath.ThreadGroup(RANKS)
 
     def be(rank: int) -> Any:
         where = {"gpu": rank, "node": str(rank // locals_)}
@@ -128,7 +128,7 @@ def test_one_rank_sends_another_one_its_tensor(context: polypath.Context) -> Non
 
 
 def test_an_all_to_all_wants_ranks_that_are_numbered_by_node(context: polypath.Context) -> None:
-    meeting = polypath.Meeting(RANKS)
+    meeting = polypath.ThreadGroup(RANKS)
 
     def be(rank: int) -> None:
         node = str(rank % NODES)

@@ -318,7 +318,7 @@ def test_ranks_meet_by_torch_distributed(
 
 
 def test_ranks_have_the_gpus_that_they_name(context: polypath.Context) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> tuple[str, float]:
         own = Collectives.from_threads(meeting, rank, ["gpu3", 1][rank], context=context)

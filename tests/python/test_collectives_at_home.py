@@ -96,7 +96,7 @@ def calls_of_no_elements(torch: Torch, own: Collectives) -> None:
 def test_no_elements_are_none_and_the_next_call_is_right(
     context: polypath.Context, torch: Torch, nodes: int
 ) -> None:
-    meeting = polypath.Meeting(RANKS)
+    meeting = polypath.ThreadGroup(RANKS)
 
     def be(rank: int) -> np.ndarray:
         with Collectives.from_threads(
@@ -117,7 +117,7 @@ def test_no_elements_are_none_and_the_next_call_is_right(
 def test_a_step_in_which_nobody_sends_is_a_step(
     context: polypath.Context, torch: Torch, nodes: int
 ) -> None:
-    meeting = polypath.Meeting(RANKS)
+    meeting = polypath.ThreadGroup(RANKS)
 
     def be(rank: int) -> list[np.ndarray]:
         found = []
@@ -150,7 +150,7 @@ def test_ranks_that_differ_in_whether_there_is_anything_are_told(
 
 def among_ranks_apart(context: polypath.Context, what: Callable[[Collectives], Any]) -> list[Any]:
     """Do it at two ranks, and close neither by a barrier."""
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> Any:
         return what(Collectives.from_threads(meeting, rank, context=context))
@@ -239,7 +239,7 @@ def test_whole_numbers_of_numpy_are_counts(context: polypath.Context, torch: Tor
 def test_averages_of_numbers_whose_sum_has_no_room(
     context: polypath.Context, kind: Any, value: float, nodes: int
 ) -> None:
-    meeting = polypath.Meeting(RANKS)
+    meeting = polypath.ThreadGroup(RANKS)
 
     def be(rank: int) -> np.ndarray:
         with Collectives.from_threads(
@@ -284,7 +284,7 @@ def test_simulated_ranks_that_are_processes_are_refused_when_they_join(tmp_path:
 
 
 def test_simulated_ranks_of_other_contexts_are_refused_when_they_join() -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> str:
         with pytest.raises(polypath.Error) as error:

@@ -261,7 +261,7 @@ def test_closed_collectives_do_nothing(context: polypath.Context, torch: Torch) 
         with pytest.raises(polypath.Error, match="the collectives are closed"):
             own.all_reduce(tensor)
 
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
     on_threads(2, lambda rank: call(Collectives.from_threads(meeting, rank, context=context)))
 
 

@@ -172,7 +172,7 @@ def test_calls_after_close(context: polypath.Context) -> None:
         own.close()
         own.all_reduce(buffer, dtype="float32")
 
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> str:
         own = Collectives.from_threads(meeting, rank, context=context)
@@ -187,7 +187,7 @@ def test_calls_after_close(context: polypath.Context) -> None:
 
 
 def test_ranks_that_call_something_else_are_told_who_differs(context: polypath.Context) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> str:
         own = Collectives.from_threads(meeting, rank, context=context)
@@ -205,7 +205,7 @@ def test_ranks_that_call_something_else_are_told_who_differs(context: polypath.C
 
 
 def test_two_ranks_with_one_gpu(context: polypath.Context) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> str:
         with pytest.raises(polypath.Error) as error:
@@ -216,7 +216,7 @@ def test_two_ranks_with_one_gpu(context: polypath.Context) -> None:
 
 
 def test_a_rank_that_comes_twice(context: polypath.Context) -> None:
-    meeting = polypath.Meeting(1)
+    meeting = polypath.ThreadGroup(1)
     Collectives.from_threads(meeting, 0, context=context).close()
 
     with pytest.raises(polypath.Error, match="rank 0 is there twice"):
@@ -268,7 +268,7 @@ def test_a_function_that_returns_no_bytes(context: polypath.Context) -> None:
 
 
 def test_a_rank_that_ends_by_an_error_is_told_to_the_others(context: polypath.Context) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> str:
         if rank == 0:
@@ -293,7 +293,7 @@ PROGRAM = """
 import sys, threading, polypath
 from polypath import Collectives
 
-machine, meeting = polypath.Context("h200x4"), polypath.Meeting(2)
+machine, meeting = polypath.Context("h200x4"), polypath.ThreadGroup(2)
 kept = [None, None]
 
 def be(rank):

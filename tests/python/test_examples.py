@@ -80,6 +80,21 @@ def test_own_stream(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (0, "268435456 bytes are right\n"), run.stderr
 
 
+def test_allreduce_in_c(tmp_path: Path) -> None:
+    program, library = tmp_path / "allreduce", install.library_dir()
+
+    subprocess.run(
+        ["cc", "-Wall", "-Wextra", "-Werror", EXAMPLES / "allreduce.c", "-o", program,
+         f"-I{install.include_dir()}", f"-L{library}", "-lpolypath", f"-Wl,-rpath,{library}",
+         "-pthread"],
+        check=True,
+    )  # fmt: skip
+    run = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.startswith("1048576 sums are right after ")
+
+
 def test_faster_pcie_doubles_what_the_host_carries(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
 

@@ -139,7 +139,7 @@ def test_an_error_of_one_gpu_is_one_of_both_ranks(tmp_path: Path, failure: str) 
 def test_ranks_of_a_program_that_has_done_with_them_need_not_be_closed() -> None:
     program = """
 import polypath, threading
-context, meeting, ends = polypath.Context("beluga"), polypath.Meeting(2), [None, None]
+context, meeting, ends = polypath.Context("beluga"), polypath.ThreadGroup(2), [None, None]
 def be(rank):
     ends[rank] = polypath.Collectives.from_threads(meeting, rank, context=context)
     ends[rank].all_reduce(context.allocate(ends[rank].gpu, 400), dtype="float32")
@@ -157,7 +157,7 @@ for thread in threads: thread.join()
 
 
 def joined(
-    context: polypath.Context, rank: int, meeting: polypath.Meeting, nodes: int
+    context: polypath.Context, rank: int, meeting: polypath.ThreadGroup, nodes: int
 ) -> Collectives:
     return Collectives.from_threads(
         meeting, rank, rank, context=context, node=f"n{rank * nodes // 2}"
@@ -168,7 +168,7 @@ def joined(
 def test_a_forked_child_leaves_the_ranks_to_its_parent(
     context: polypath.Context, nodes: int
 ) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
     ends = on_threads(2, lambda rank: joined(context, rank, meeting, nodes))
     child = os.fork()
     if child == 0:
@@ -188,7 +188,7 @@ def test_a_forked_child_leaves_the_ranks_to_its_parent(
 
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_a_refused_call_changes_nothing(context: polypath.Context, nodes: int) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> np.ndarray:
         with joined(context, rank, meeting, nodes) as own:
@@ -211,7 +211,7 @@ def test_a_refused_call_changes_nothing(context: polypath.Context, nodes: int) -
 def test_what_all_ranks_find_out_to_be_impossible_changes_nothing(
     context: polypath.Context,
 ) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> np.ndarray:
         with joined(context, rank, meeting, 1) as own:
@@ -230,7 +230,7 @@ def test_what_all_ranks_find_out_to_be_impossible_changes_nothing(
 @pytest.mark.parametrize("nodes", [1, 2])
 @pytest.mark.parametrize("in_place", [True, False])
 def test_ranks_may_exchange_nothing(context: polypath.Context, nodes: int, in_place: bool) -> None:
-    meeting = polypath.Meeting(2)
+    meeting = polypath.ThreadGroup(2)
 
     def be(rank: int) -> list[np.ndarray]:
         with joined(context, rank, meeting, nodes) as own:
@@ -272,13 +272,13 @@ def test_ranks_that_are_threads_meet_within_the_time_that_they_give(
     context: polypath.Context,
 ) -> None:
     with pytest.raises(polypath.Error, match="rank 1 did not come in time"):
-        Collectives.from_threads(polypath.Meeting(2), 0, context=context, timeout=0.3)
+        Collectives.from_threads(polypath.ThreadGroup(2), 0, context=context, timeout=0.3)
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("nan")])
 def test_a_time_that_is_none_is_refused(context: polypath.Context, timeout: float) -> None:
     with pytest.raises(ValueError, match="timeout"):
-        Collectives.from_threads(polypath.Meeting(2), 0, context=context, timeout=timeout)
+        Collectives.from_threads(polypath.ThreadGroup(2), 0, context=context, timeout=timeout)
 
 
 def test_a_port_that_the_system_would_choose_is_refused(context: polypath.Context) -> None:
@@ -336,8 +336,8 @@ if what == "by TCP":
 if what == "for rank 0":
     say(); polypath.Collectives.from_address(address, 1, 2, context=context)
 if what == "by threads":
-    say(); polypath.Collectives.from_threads(polypath.Meeting(2), 0, context=context)
-meeting = polypath.Meeting(2)
+    say(); polypath.Collectives.from_threads(polypath.ThreadGroup(2), 0, context=context)
+meeting = polypath.ThreadGroup(2)
 nodes = 2 if what.endswith("nodes") else 1
 def be(rank):
     return polypath.Collectives.from_threads(
@@ -435,7 +435,7 @@ polypath.Collectives.from_file(sys.argv[2], int(sys.argv[1]), 2, context=polypat
 
 
 def test_streams_say_that_their_collectives_have_failed(context: polypath.Context) -> None:
-    meeting, both = polypath.Meeting(2), threading.Barrier(2)
+    meeting, both = polypath.ThreadGroup(2), threading.Barrier(2)
     raised: list[Any] = []
 
     def be(rank: int) -> None:

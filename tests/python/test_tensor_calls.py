@@ -76,7 +76,7 @@ def kept(own: Any, torch: Torch, tensor: TorchTensor) -> TensorCalls:
     """Return a store with one call of the tensor."""
     stream = torch.current[own.rank].cuda_stream
     calls = TensorCalls(own, own.rank, TorchTensor, None, lambda: True, lambda _gpu: stream)
-    call = polypath._core.CollectiveCall(
+    call = polypath._core.PersistentCall(
         "allreduce", "float32", "sum", 0, tensor.numel(), tensor.data_ptr(), tensor.data_ptr(), [],
         True,
     )  # fmt: skip

@@ -1,18 +1,19 @@
 #pragma once
-// What two ranks of one machine share to open memory to each other (collective/rank/open_memory.h).
+// What two ranks of one machine share to open memory to each other
+// (collective/rank/peer_registration.h).
 
 #include <array>
 #include <vector>
 
-#include "communicator/node/notices.h"
-#include "communicator/node/offers.h"
+#include "communicator/node/agreement_ring.h"
+#include "communicator/node/handle_board.h"
 
 namespace polypath::test {
 
 class OpenEnds {
  public:
-  [[nodiscard]] Notices notices_of(int rank) { return {notices_.data(), kRanks, rank}; }
-  [[nodiscard]] Offers offers_of(int rank) { return {offers_.data(), kRanks, rank}; }
+  [[nodiscard]] HandleBoard notices_of(int rank) { return {handles_.data(), kRanks, rank}; }
+  [[nodiscard]] AgreementRing offers_of(int rank) { return {agreements_.data(), kRanks, rank}; }
 
  private:
   static constexpr int kRanks = 2;
@@ -20,9 +21,10 @@ class OpenEnds {
     std::array<std::byte, 64> bytes;
   };
 
-  std::vector<std::uint64_t> notices_ =
-      std::vector<std::uint64_t>(Notices::bytes_for(kRanks) / sizeof(std::uint64_t));
-  std::vector<Line> offers_ = std::vector<Line>(Offers::bytes_for(kRanks) / sizeof(Line));
+  std::vector<std::uint64_t> handles_ =
+      std::vector<std::uint64_t>(HandleBoard::bytes_for(kRanks) / sizeof(std::uint64_t));
+  std::vector<Line> agreements_ =
+      std::vector<Line>(AgreementRing::bytes_for(kRanks) / sizeof(Line));
 };
 
 }  // namespace polypath::test

@@ -2,18 +2,11 @@
 
 #include <cstring>
 #include <fstream>
-#include <new>
 #include <string>
 #include <vector>
 
-#include "context/context.h"
+#include "api/c/status.h"
 #include "context/reports.h"
-#include "core/error.h"
-#include "polypath.h"
-
-struct polypath_context {
-  polypath::Context context;
-};
 
 namespace {
 
@@ -21,64 +14,11 @@ using polypath::Address;
 using polypath::Bytes;
 using polypath::ErrorCode;
 using polypath::fail;
-
-std::string& last_error() {
-  thread_local std::string message;
-  return message;
-}
-
-polypath_status status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument: return POLYPATH_INVALID_ARGUMENT;
-    case ErrorCode::invalid_machine: return POLYPATH_INVALID_MACHINE;
-    case ErrorCode::invalid_setting: return POLYPATH_INVALID_SETTING;
-    case ErrorCode::out_of_memory: return POLYPATH_OUT_OF_MEMORY;
-    case ErrorCode::driver: return POLYPATH_DRIVER_ERROR;
-    case ErrorCode::unsupported: return POLYPATH_UNSUPPORTED;
-    case ErrorCode::noisy_machine: return POLYPATH_NOISY_MACHINE;
-    case ErrorCode::communicator: return POLYPATH_COMMUNICATOR_ERROR;
-    case ErrorCode::internal: return POLYPATH_INTERNAL_ERROR;
-  }
-  return POLYPATH_INTERNAL_ERROR;
-}
-
-polypath_status failed(polypath_status status, const char* message) noexcept {
-  try {
-    last_error() = message;
-  } catch (...) {
-    last_error().clear();
-  }
-  return status;
-}
-
-// Runs `call` and turns what it throws into a status.
-template <class Call>
-polypath_status guarded(Call call) noexcept {
-  try {
-    call();
-    return POLYPATH_SUCCESS;
-  } catch (const polypath::Error& error) {
-    return failed(status_of(error.code()), error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(POLYPATH_OUT_OF_MEMORY, "the process is out of memory");
-  } catch (const std::exception& error) {
-    return failed(POLYPATH_INTERNAL_ERROR, error.what());
-  } catch (...) {
-    return failed(POLYPATH_INTERNAL_ERROR, "an unknown exception");
-  }
-}
-
-template <class Pointer>
-Pointer* given(Pointer* pointer, const char* name) {
-  if (pointer == nullptr)
-    fail(ErrorCode::invalid_argument, std::string(name) + " is null", "the call needs it",
-         "Pass a valid pointer.");
-  return pointer;
-}
-
-polypath::Context& context_of(polypath_context* context) {
-  return given(context, "context")->context;
-}
+using polypath::c::address_of;
+using polypath::c::context_of;
+using polypath::c::given;
+using polypath::c::guarded;
+using polypath::c::last_error;
 
 polypath_status create(const char* machine, polypath_context** context, bool trace) {
   return guarded([&] {
@@ -88,8 +28,6 @@ polypath_status create(const char* machine, polypath_context** context, bool tra
         polypath::open_machine(name, polypath::read_settings(), {.record_trace = trace}))};
   });
 }
-
-Address address_of(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
 std::optional<polypath::Executor> choice_of(polypath_executor executor) {
   switch (executor) {
@@ -182,6 +120,16 @@ polypath_status polypath_stream_destroy(polypath_context* context, polypath_stre
 
 polypath_status polypath_stream_synchronize(polypath_context* context, polypath_stream stream) {
   return guarded([&] { context_of(context).synchronize({stream}); });
+}
+
+polypath_status polypath_stream_adopt(polypath_context* context, void* cuda_stream,
+                                      polypath_stream* stream) {
+  return guarded([&] {
+    given(stream, "stream");
+    *stream = context_of(context)
+                  .adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream))
+                  .handle.value;
+  });
 }
 
 polypath_status polypath_copy(polypath_context* context, void* destination, const void* source,

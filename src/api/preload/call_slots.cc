@@ -20,7 +20,7 @@ constexpr std::uint64_t kJumpSlot = R_AARCH64_JUMP_SLOT, kDataSlot = R_AARCH64_G
 #error "the numbers of this processor's relocations are not known: see its ELF supplement"
 #endif
 
-/// What the dynamic section says of a loaded library.
+/// The dynamic section of a loaded library.
 struct Tables {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;

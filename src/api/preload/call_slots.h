@@ -1,6 +1,7 @@
 #pragma once
 // Sends the calls that one loaded library makes to functions of another: the slots through which it
-// reaches them (its global offset table) get other addresses. Everybody else's calls stay.
+// reaches them (its global offset table) get other addresses. Calls that other libraries make stay
+// as they are.
 
 #include <cstddef>
 

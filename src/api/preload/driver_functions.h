@@ -1,7 +1,6 @@
 #pragma once
-// The driver's functions that stand between a program and libcuda here, in one list: what is
-// exported, what is looked up in the real driver, and what cuGetProcAddress answers with all come
-// from it.
+// The driver's functions that stand between a program and libcuda here, in one list. The exported
+// symbols, the look-ups in the real driver and the answers of cuGetProcAddress all come from it.
 
 #include <array>
 #include <cstddef>
@@ -116,8 +115,8 @@ struct LaunchConfig {
 // Parentheses around a declarator's name would declare something else.
 // NOLINTBEGIN(bugprone-macro-parentheses)
 
-/// What a program calls instead of the driver. Each only makes a small request of the call and asks
-/// the interposer; any doubt goes to the real driver.
+/// The functions that a program calls instead of the driver's. Each only makes a small request of
+/// the call and asks the interposer; any doubt goes to the real driver.
 extern "C" {
 namespace polypath::preload {
 #define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters, ...) \
@@ -129,7 +128,8 @@ POLYPATH_INTERPOSED_FUNCTIONS(POLYPATH_DECLARE)
 
 namespace polypath::preload {
 
-/// The real driver's functions. One that the driver does not have returns an error when called.
+/// The real driver's functions. A function that the driver does not have returns an error when
+/// called.
 struct RealFunctions {
 #define POLYPATH_DECLARE(symbol, name, since, own_stream, parameters, ...) \
   Result(*symbol) parameters = nullptr;

@@ -68,7 +68,7 @@ bool are_read_in_order(const void* attributes, std::size_t kinds) {
          });
 }
 
-// What the call is to return; nothing if the driver is to be called.
+// The result that the call returns; none if the driver is to be called.
 std::optional<Result> take_batch(const ProgramBatch& batch, const void* attributes,
                                  std::size_t kinds) {
   if (batch.sizes.data() == nullptr || batch.destinations.data() == nullptr ||

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kOwnStreamWanted = 2;     // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
 constexpr std::uint64_t kLegacyStreamWanted = 1;  // CU_GET_PROC_ADDRESS_LEGACY_STREAM
 
-// What is said with neither flag depends on how the caller has been compiled.
+// With neither flag, the answer depends on how the caller has been compiled.
 bool wants_own_stream(std::uint64_t flags, bool otherwise) {
   if ((flags & kOwnStreamWanted) != 0) return true;
   return (flags & kLegacyStreamWanted) == 0 && otherwise;

@@ -1,4 +1,4 @@
-// What the interposer must know of the program's memory, as the program finds it.
+// The memory functions that the interposer has to see, with the results that the program expects.
 
 #include "api/preload/interposer.h"
 #include "api/preload/real_driver.h"
@@ -7,7 +7,7 @@
 namespace polypath::preload {
 namespace {
 
-// Before the call: nobody is to be told of memory that is being freed.
+// Before the call, so that no other process gets a handle to memory that is being freed.
 void note_free(DevicePointer address) {
   if (SharedMemory* shared = SharedMemory::existing()) shared->freeing(address);
 }
@@ -35,10 +35,10 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
 template <class Call>
 Result with_room(Call call) {
   const Result result = call();
-  return result == cuda::kOutOfMemory && Interposer::get().make_room() ? call() : result;
+  return result == cuda::kOutOfMemory && Interposer::get().release_memory() ? call() : result;
 }
 
-// Those that contexts and threads hold up; a pool's most often ask nobody.
+// Allocations that contexts and threads hold up. A pool mostly allocates without the driver.
 template <class Call>
 Result noted_with_room(std::size_t bytes, Call call) {
   Interposer::get().note_allocation({bytes});

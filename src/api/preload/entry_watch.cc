@@ -1,4 +1,4 @@
-// What may wait for the program, as the program puts it into a stream.
+// Entry points that put work into a stream which may wait for the program.
 
 #include "api/preload/real_driver.h"
 #include "api/preload/stream_watch.h"

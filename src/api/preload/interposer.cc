@@ -23,7 +23,8 @@
 namespace polypath::preload {
 namespace {
 
-// Set while this thread plans or makes a copy: what the driver calls back meanwhile is its own.
+// Set while this thread plans or makes a copy: calls that come back from the driver meanwhile are
+// Polypath's own.
 thread_local bool busy = false;
 
 // A thread that starts costs allocations 1.2 ms, and NVML asked from it another (of 39.5 ms, 32
@@ -47,14 +48,14 @@ class Busy {
   ~Busy() { busy = false; }
 };
 
-// What the program's call is to return; nothing: it is to be made.
+// The result that the program's call returns; none: the driver's function is to be called.
 std::optional<cuda::Result> result_of(Outcome outcome) {
   if (outcome == Outcome::unsettled) return cuda::kUnknownError;
   if (is_made(outcome)) return cuda::kSuccess;
   return std::nullopt;
 }
 
-// A call of the program as the trace and NVIDIA's profilers show it, if anybody asks for that.
+// A call of the program as the trace and NVIDIA's profilers show it, if either is on.
 class ShownCall {
  public:
   ShownCall(const trace::Nvtx* nvtx, Bytes bytes)
@@ -93,7 +94,7 @@ Interposer& Interposer::get() {
   return interposer;
 }
 
-// Nothing for the driver's own copies, and for what needs no further thought.
+// None for the driver's own copies, and for copies that need no further decision.
 template <class Asked>
 std::optional<Outcome> Interposer::consider(const Asked& asked, Bytes bytes) noexcept {
   if (busy) {
@@ -131,7 +132,7 @@ std::optional<cuda::Result> Interposer::take(const ProgramBatch& asked) noexcept
   return result_of(*outcome);
 }
 
-// Nothing where nobody looks, and where other outcomes say that the stream is to be left alone.
+// None without a recorder, and for the outcomes that require the stream to be left alone.
 std::optional<TracedCopy> Interposer::begin_traced(const ProgramCopy& asked,
                                                    Outcome outcome) noexcept {
   trace::Recorder* const recorder = trace::Recorder::of_process();
@@ -289,11 +290,11 @@ void Interposer::note_allocation(Bytes bytes) noexcept {
   if (!is_off() && bytes.value >= pass_below_.load(std::memory_order_acquire)) start(true);
 }
 
-bool Interposer::make_room() noexcept {
+bool Interposer::release_memory() noexcept {
   Session* session = session_.load(std::memory_order_acquire);
   if (busy || is_off() || session == nullptr) return false;
   const Busy guard;
-  return session->make_room();
+  return session->release_memory();
 }
 
 void Interposer::wait_for_copies_of(Address address) noexcept {

@@ -19,7 +19,7 @@ namespace polypath::preload {
 class Session;
 struct TracedCopy;
 
-/// The program's own call, for who has to do something before and after it. It refers to the
+/// The program's own call, for code that has to do something before and after it. It refers to the
 /// callable, which has to live longer.
 class RealCall {
  public:
@@ -34,8 +34,8 @@ class RealCall {
 };
 
 /// Thread-safe. Does nothing before the program's first copy, and reads the settings then; machine,
-/// driver and engine follow at the first one that is not small. Anything that goes wrong on the way
-/// is said once on stderr, and every copy goes to the driver as it is.
+/// driver and engine follow at the first copy that is not small. Anything that goes wrong on the
+/// way is said once on stderr, and every copy goes to the driver as it is.
 class Interposer {
  public:
   Interposer(const Interposer&) = delete;
@@ -66,7 +66,7 @@ class Interposer {
   void note_allocation(Bytes bytes) noexcept;
   /// For an allocation of the program that found no room: gives back memory of Polypath's own. True
   /// if there was any, and the program is to try again.
-  [[nodiscard]] bool make_room() noexcept;
+  [[nodiscard]] bool release_memory() noexcept;
   /// The program is about to free or unpin the memory that contains `address`: see
   /// Session::wait_for_copies_of.
   void wait_for_copies_of(Address address) noexcept;
@@ -113,7 +113,7 @@ class Interposer {
   std::atomic<bool> failed_{false};
   int process_ = 0;
   Tally tally_;
-  std::atomic<const trace::Nvtx*> nvtx_{nullptr};  ///< null: nobody asks for names
+  std::atomic<const trace::Nvtx*> nvtx_{nullptr};  ///< null: names are not wanted
   Background background_;                          ///< in which the session is made
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What an exporting process tells others about an allocation that they may map, as bytes in a file.
+// The description of an exported allocation that other processes may map, as bytes in a file.
 
 #include <cstdint>
 #include <optional>

@@ -17,7 +17,7 @@ namespace {
 
 constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
 
-// A plain file of this user's, that nobody else can write to and that has no other name.
+// A plain file of this user. No other user can write to it, and it has no other name.
 bool is_ours(int file) {
   struct stat about {};
   return fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
@@ -56,10 +56,10 @@ std::optional<ExportedMemory> read(const Descriptor& folder, const std::string& 
   return decode(bytes);
 }
 
-// Who writes "draft-SPACE-NUMBER-COUNT" is process NUMBER of that number space.
+// "draft-SPACE-NUMBER-COUNT" is written by process NUMBER of that number space.
 std::string drafts_of(std::uint64_t number_space) { return fmt::format("draft-{}-", number_space); }
 
-// Under another name first: whoever reads finds a whole entry or none.
+// Under another name first: a reader finds a whole entry or none.
 bool write(const Descriptor& folder, const ExportedMemory& memory) {
   static std::atomic<unsigned> counter{0};
   const std::string bytes = encode(memory);
@@ -78,14 +78,14 @@ bool write(const Descriptor& folder, const ExportedMemory& memory) {
   return false;
 }
 
-// What a process of another number space has written cannot be judged from here.
+// An entry of another number space cannot be judged from here.
 bool is_stale(const Descriptor& folder, const std::string& name, const ProcessIdentity& self) {
   const std::string drafts = drafts_of(self.number_space);
   if (name.starts_with(drafts)) {
     const long long writer = std::strtoll(name.c_str() + drafts.size(), nullptr, 10);
     return access(fmt::format("/proc/{}", writer).c_str(), F_OK) != 0;
   }
-  if (!name.ends_with(".ipc")) return false;  // somebody else's
+  if (!name.ends_with(".ipc")) return false;  // another program's
   const auto entry = read(folder, name);
   if (!entry) return true;
   return entry->exporter.number_space == self.number_space && !is_alive(entry->exporter);

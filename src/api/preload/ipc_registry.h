@@ -2,10 +2,10 @@
 // Where processes of one user on one node tell each other what their CUDA IPC handles stand for: a
 // folder with one small file per exported allocation.
 //
-// Nothing in it is believed that might not be true. The folder and its files must belong to this
-// user and be writable for nobody else; an entry must carry the whole handle that is asked for, and
-// its exporter must still run, with the start time that it had. What has been withdrawn is gone; a
-// killed process's entries are worth nothing, and the next exporter removes them.
+// An entry that might be wrong is ignored. The folder and its files must belong to this user, and
+// no other user may write to them; an entry must carry the whole handle that is asked for, and its
+// exporter must still run, with the start time that it had. Withdrawn entries are gone. A killed
+// process's entries are invalid, and the next exporter removes them.
 
 #include <optional>
 #include <string>
@@ -32,10 +32,10 @@ class IpcRegistry {
   bool publish(const ExportedMemory& memory);
   /// Removes the entry for a handle, if it is there and names this process as the exporter.
   void withdraw(const cuda::IpcHandle& handle);
-  /// What the handle stands for; none if there is no entry that can be believed.
+  /// The allocation of the handle; none if there is no valid entry.
   [[nodiscard]] std::optional<ExportedMemory> find(const cuda::IpcHandle& handle) const;
-  /// Removes entries that nobody can believe any more: damaged ones, and those of processes that
-  /// have ended. Returns how many.
+  /// Removes invalid entries: damaged ones, and those of processes that have ended. Returns how
+  /// many.
   int sweep();
 
  private:

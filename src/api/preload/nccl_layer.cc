@@ -16,7 +16,8 @@ namespace polypath::preload {
 namespace {
 
 std::atomic<NcclEntries> entries{nullptr};
-// Of the first function that was looked up there; null: the one that the program is linked with.
+// Of the first function that was looked up there; null: the library that the program is linked
+// with.
 std::atomic<void*> library_of_process{nullptr};
 std::atomic<const nccl::Layer*> layer_of_process{nullptr};
 

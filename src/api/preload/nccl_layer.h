@@ -7,7 +7,7 @@
 
 namespace polypath::preload {
 
-/// NCCL's functions, and what stands before them.
+/// NCCL's functions, and the layer before them.
 struct NcclLayer {
   nccl::Functions real;
   nccl::Layer* layer = nullptr;  ///< null: all calls are NCCL's
@@ -22,8 +22,8 @@ const nccl::Layer* nccl_layer_if_any();
 inline bool is_of_nccl(const char* name) {
   return name != nullptr && name[0] == 'n' && name[1] == 'c' && name[2] == 'c' && name[3] == 'l';
 }
-/// Ours for what dlsym has found in a library, if that is the NCCL of this process: the first one
-/// that is asked for. Else `real`.
+/// Our function for a function that dlsym has found in a library, if that library is the NCCL of
+/// this process: the first NCCL that is asked for. Else `real`.
 void* nccl_replacement(void* library, const char* name, void* real);
 
 /// The exported functions, by name; library/nccl.cc has them.

@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of a program's copies, and how often.
+// Outcomes of a program's copies, and how often each occurs.
 
 #include <array>
 #include <atomic>
@@ -8,7 +8,7 @@
 
 #include "core/units.h"
 
-// X(outcome, what the table says)
+// X(outcome, text in the table)
 #define POLYPATH_OUTCOMES(X)                                                        \
   X(streams, "over several paths, by streams")                                      \
   X(graphs, "over several paths, by a graph")                                       \
@@ -53,7 +53,7 @@ constexpr std::size_t kAccelerated = static_cast<std::size_t>(Outcome::windows) 
 /// The copy has been made; the program's own call is not needed any more.
 constexpr bool is_made(Outcome outcome) { return outcome <= Outcome::compared; }
 
-/// What became of a copy, and what that cost where it is known (CopyResult::missed).
+/// The outcome of a copy, and its cost where it is known (CopyResult::missed).
 struct Fate {
   Fate(Outcome became, Seconds lost = {})  // NOLINT(google-explicit-constructor)
       : outcome(became), missed(lost) {}
@@ -83,7 +83,8 @@ class Tally {
   Tally(const Tally&) = delete;
   Tally& operator=(const Tally&) = delete;
 
-  /// From here on counts in memory of somebody else, from what is there on; null: in its own.
+  /// From here on counts in memory of another process, starting from the counts there; null: in its
+  /// own.
   void count_in(Counts* counts) { counts_.store(counts == nullptr ? &own_ : counts); }
   void count(const Fate& fate, Bytes bytes) {
     Count& entry =

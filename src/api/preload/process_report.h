@@ -1,6 +1,6 @@
 #pragma once
-// What became of the copies of this process, for people and for programs. `polypath run --report`
-// puts the files of all processes together; docs/json.md has their schema.
+// The outcomes of this process's copies, as text and as JSON. `polypath run --report` puts the
+// files of all processes together; docs/json.md has their schema.
 
 #include <string>
 
@@ -27,8 +27,8 @@ std::string process_report(const ReportedProcess& process, const Tally& tally,
 /// One line on a process that has made no copy.
 std::string unused_line(const ReportedProcess& process);
 
-/// Sends the statistics where POLYPATH_STATS says; does nothing where nobody asks. True if they are
-/// in a folder; one that cannot be written to is said on stderr.
+/// Sends the statistics where POLYPATH_STATS says; does nothing if it is not set. True if they are
+/// in a folder. A folder that cannot be written to is reported on stderr.
 bool send_statistics(const Tally& tally, const std::string& why_off) noexcept;
 /// The same of a process that has made no copy.
 bool send_unused() noexcept;

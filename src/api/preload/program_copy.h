@@ -21,7 +21,7 @@ struct ProgramCopy {
   bool blocking = false;                 ///< the call returns when the copy is done
 };
 
-/// Copies that the program asks for at once, in whatever order.
+/// Copies that the program asks for at once, in any order.
 struct ProgramBatch {
   std::span<const cuda::DevicePointer> destinations;
   std::span<const cuda::DevicePointer> sources;

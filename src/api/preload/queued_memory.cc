@@ -4,7 +4,7 @@
 #include <iterator>
 #include <limits>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::preload {
 namespace {
@@ -35,7 +35,7 @@ void QueuedMemory::add(const MemoryInfo& memory, const CopyPointer& copy) {
   put(used.copies, copy);
 }
 
-// What comes later in a stream ends later.
+// Later work in a stream ends later.
 void QueuedMemory::put(std::vector<CopyPointer>& copies, const CopyPointer& copy) {
   std::erase_if(copies, [&](const CopyPointer& other) { return other->stream == copy->stream; });
   copies.push_back(copy);
@@ -57,18 +57,18 @@ bool QueuedMemory::may_be_used(Address address) const {
   return any_.load(std::memory_order_acquire) && !copies_of(address).empty();
 }
 
-// What cannot be waited for has ended with its context.
+// Work that cannot be waited for has ended with its context.
 void QueuedMemory::wait_for(Address address) noexcept {
-  quietly([&] {
+  ignore_errors([&] {
     const std::vector<CopyPointer> copies = copies_of(address);
-    for (const CopyPointer& copy : copies) quietly([&] { driver_.synchronize(copy->end); });
+    for (const CopyPointer& copy : copies) ignore_errors([&] { driver_.synchronize(copy->end); });
     forget(copies);
   });
 }
 
 bool QueuedMemory::is_over(const CopyPointer& copy) const noexcept {
   bool over = true;
-  return !quietly([&] { over = driver_.is_done(copy->end); }) || over;
+  return !ignore_errors([&] { over = driver_.is_done(copy->end); }) || over;
 }
 
 void QueuedMemory::forget_finished() {

@@ -6,7 +6,7 @@
 // (H100, driver 580, results/h100x2/frees.json). A free waits for the copies of that memory and for
 // no others: those may be behind work that waits for the program.
 //
-// What that costs: an event per copy, and nothing where nothing is freed.
+// Cost: an event per copy, and nothing where nothing is freed.
 
 #include <atomic>
 #include <map>
@@ -36,7 +36,7 @@ class QueuedMemory {
 
   explicit QueuedMemory(Driver& driver) : driver_(driver), spare_(driver) {}
 
-  /// What has just been put into the stream of `gpu` uses these. Errors of the driver.
+  /// The work just put into the stream of `gpu` uses these. Errors of the driver.
   void note(const std::vector<MemoryInfo>& memories, StreamHandle stream, PlaceId gpu);
   /// True if a copy of the memory that contains `address` may not be over.
   [[nodiscard]] bool may_be_used(Address address) const;

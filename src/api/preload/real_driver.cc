@@ -11,7 +11,7 @@
 namespace polypath::preload {
 namespace {
 
-// What stands for a function that is not there: an error, never a null call.
+// Stands for a missing function: returns an error, so there is never a null call.
 template <class Function>
 struct Unavailable;
 template <class... Parameters>

@@ -1,5 +1,5 @@
 #pragma once
-// The functions of the real driver, whatever stands before it in this process.
+// The functions of the real driver, even if other libraries stand before it in this process.
 
 #include "api/preload/driver_functions.h"
 #include "driver/driver.h"
@@ -16,7 +16,7 @@ using Lookup = void* (*)(void* library, const char* name);
 /// The system's own dlsym. Where it is called from matters to it for RTLD_NEXT and RTLD_DEFAULT.
 Lookup system_lookup();
 
-/// What `name` is in the real driver; null if it has no such function or is not in the process.
+/// The real driver's function `name`; null if it has no such function or is not in the process.
 void* real_symbol(const char* name);
 
 /// True of memory that the driver does not know. Asks without what the planner's driver needs,

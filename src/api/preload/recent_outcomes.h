@@ -1,8 +1,8 @@
 #pragma once
-// What lately became of a program's copies that were left to the driver, so that the next one like
-// them costs fewer questions, or none. To find all of it out anew takes a dozen questions to the
-// driver: 64 MiB both ways at once took 193 to 194 us between two H200s with them and 185 to 191
-// without, natively 184 to 190 (results/h200x2/ledger.json).
+// Recent outcomes of copies that were left to the driver, so that the next similar copy costs fewer
+// questions, or none. To find all of it out anew takes a dozen questions to the driver: 64 MiB both
+// ways at once took 193 to 194 us between two H200s with them and 185 to 191 without, natively 184
+// to 190 (results/h200x2/ledger.json).
 //
 // The program may have freed the memory since and have other memory there, or another stream of
 // that number. That is harmless: the driver's own copy is right all the same.
@@ -22,7 +22,7 @@ namespace polypath::preload {
 /// Thread-safe.
 class RecentOutcomes {
  public:
-  /// What the engine is to be asked, because a copy was native in its company.
+  /// The call to ask the engine about, because concurrent transfers made the copy native.
   struct EngineCall {
     CopyCall call;
     cuda::ContextPointer context;  ///< of a default stream; else null
@@ -30,20 +30,20 @@ class RecentOutcomes {
   struct Recent {
     Outcome outcome = Outcome::native;
     std::shared_ptr<const EngineCall> call =
-        nullptr;                          ///< null: it is so whatever else is in flight
+        nullptr;                          ///< null: independent of concurrent transfers
     Seconds until = Seconds::infinity();  ///< not from then on
     int found = 0;                        ///< so often, if it is not for ever
     int most = 0;                         ///< and it is so no more often, if not for ever
 
-    /// True of what is not remembered for ever, at that time or found so often.
+    /// True of an outcome that is not remembered for ever, at that time or found so often.
     template <class Now>
     [[nodiscard]] bool is_over(const Now& now) const {
       return until < Seconds::infinity() && (found >= most || until <= now());
     }
   };
 
-  /// What became of the last copy like this one; nothing if that is not remembered. Counts as a
-  /// use, unless that ends at some time anyway.
+  /// The outcome of the last copy like this one; none if it is not remembered. Counts as a use,
+  /// unless that ends at some time anyway.
   [[nodiscard]] std::optional<Recent> find(const ProgramCopy& copy) {
     const std::scoped_lock lock(mutex_);
     Recent* const for_a_while = recent_.peek(in_any_stream(copy));
@@ -71,7 +71,7 @@ class RecentOutcomes {
     const std::scoped_lock lock(mutex_);
     recent_.forget(in_any_stream(copy));
   }
-  /// It was so in its company.
+  /// The outcome was due to concurrent transfers.
   void remember(const ProgramCopy& copy, EngineCall call) {
     auto pointer = std::make_shared<const EngineCall>(std::move(call));
     const std::scoped_lock lock(mutex_);
@@ -86,7 +86,7 @@ class RecentOutcomes {
     std::uintptr_t stream = 0;
 
     bool operator==(const Likeness&) const = default;
-    [[nodiscard]] std::uint64_t mixed() const {
+    [[nodiscard]] std::uint64_t hash() const {
       return ((source_page * 31 + destination_page) * 31 + bytes.value) * 31 + stream;
     }
   };

@@ -34,7 +34,8 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
        "Take a driver for CUDA 12, or 'polypath run --how preload'.");
 }
 
-// How long a call waits at most for a stream to become idle: what it may lose by waiting.
+// The longest time that a call waits for a stream to become idle: the most that it may lose by
+// waiting.
 constexpr Seconds kLongestPatience = 20_us;
 
 // A copy for which something is being made is native without a question for so long, or as often as
@@ -45,14 +46,14 @@ constexpr Seconds kLongestPatience = 20_us;
 constexpr Seconds kAskedAgainAfter = 10'000_us;
 
 // Of a copy that is left to the program's own call.
-Outcome outcome_of(Obstacle obstacle) {
+Outcome outcome_of(FallbackReason obstacle) {
   switch (obstacle) {
-    case Obstacle::none: return Outcome::native;
-    case Obstacle::failed: return Outcome::failed;
-    case Obstacle::preparing: return Outcome::preparing;
-    case Obstacle::no_lane: return Outcome::in_use;
-    case Obstacle::queue_full: return Outcome::queue_full;
-    case Obstacle::reads_peer: return Outcome::reads_peer;
+    case FallbackReason::none: return Outcome::native;
+    case FallbackReason::failed: return Outcome::failed;
+    case FallbackReason::preparing: return Outcome::preparing;
+    case FallbackReason::no_lane: return Outcome::in_use;
+    case FallbackReason::queue_full: return Outcome::queue_full;
+    case FallbackReason::reads_peer: return Outcome::reads_peer;
   }
   return Outcome::failed;
 }
@@ -157,7 +158,7 @@ bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::Engi
   return decision.has_value();
 }
 
-// From what is cheap to know to what is not.
+// Cheap checks come first.
 Fate Session::decide(const ProgramCopy& asked, int unasked) {
   if (executor_ == Executor::native) return Outcome::native;
   if (!driver_.contexts().are_alive()) {
@@ -171,7 +172,7 @@ Fate Session::decide(const ProgramCopy& asked, int unasked) {
   const StreamHandle stream = handle_of(asked.stream, *gpu);
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   Ends ends;
-  if (const auto against = look_at_ends(asked, ends)) {
+  if (const auto against = resolve_memory(asked, ends)) {
     if (*against == Outcome::same_memory || *against == Outcome::few_cpus ||
         *against == Outcome::pageable)
       recent_.remember(asked, *against);
@@ -204,10 +205,10 @@ PlanOptions Session::options_for(const Ends& ends) const {
 
 Fate Session::carry_out(Question& question) {
   const auto& [asked, gpu, ends, decision] = question;
-  if (decision.means == Means::native) return leave(question);
+  if (decision.means == Method::native) return leave(question);
   if (const auto against = look_at_imports(question)) return *against;
   if (!may_begin(question)) return Outcome::pending;
-  if (decision.means == Means::paths)
+  if (decision.means == Method::paths)
     question.decision.may_be_held = !waits_for_nobody(question, Patience::none);
   const Fate fate = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
   if (is_made(fate.outcome)) {
@@ -229,7 +230,8 @@ Fate Session::leave(Question& question) {
     wait_if_blocking(question);
     return Outcome::compared;
   }
-  if (decision.obstacle == Obstacle::none && !decision.learnt) remember(question.asked, decision);
+  if (decision.obstacle == FallbackReason::none && !decision.learnt)
+    remember(question.asked, decision);
   return {outcome_of(decision.obstacle), result.missed};
 }
 
@@ -238,7 +240,7 @@ void Session::wait_if_blocking(const Question& question) {
     driver_.synchronize(question.decision.call.stream);
 }
 
-// A copy that nobody else need know of is native without a question to the engine.
+// A copy with no effect on contention is native without a question to the engine.
 void Session::remember(const ProgramCopy& asked, const Decision& decision) {
   if (decision.stays_native && !decision.time) return recent_.remember(asked, Outcome::native);
   const bool in_default = is_default_stream(asked.stream);
@@ -277,7 +279,7 @@ bool Session::waits_for_nobody(const Question& question, Patience patience) {
       });
 }
 
-// A moment later it may be over. Windows gain more than any patience costs.
+// The work may end a moment later. Windows gain more than this wait costs.
 bool Session::becomes_idle(const Question& question, StreamWatch::Order order) {
   const Seconds until = driver_.now() + kLongestPatience;
   do {
@@ -308,8 +310,8 @@ bool Session::is_finished(PlaceId gpu, cuda::StreamPointer stream) {
 
 Fate Session::enqueue(const Question& question) {
   const CopyResult result = engine_.enqueue_or_leave(question.decision);
-  if (result.means == Means::windows) return Outcome::windows;
-  if (result.means == Means::native) return {outcome_of(result.obstacle), result.missed};
+  if (result.means == Method::windows) return Outcome::windows;
+  if (result.means == Method::native) return {outcome_of(result.obstacle), result.missed};
   return result.executor == Executor::graph ? Outcome::graphs : Outcome::streams;
 }
 
@@ -335,7 +337,7 @@ bool Session::may_order_with(const End& end) {
 
 void Session::order(const CopyCall& call, const std::vector<PlaceId>& others, bool before) {
   const std::scoped_lock lock(ordering_);
-  // Also where there are no others: what the stream waits for last is then work of its own, for
+  // Also where there are no other streams: the stream then waits last for work of its own, for
   // which other streams of its context wait in turn.
   if (!before) driver_.record(ordered_.on(call.stream_gpu), call.stream);
   for (const PlaceId gpu : others) {

@@ -1,5 +1,5 @@
 #pragma once
-// What copies are planned and made with: the machine, its driver and an engine on it.
+// The objects that plan and make copies: the machine, its driver and an engine on it.
 
 #include <atomic>
 #include <memory>
@@ -54,7 +54,7 @@ class Session {
   [[nodiscard]] Bytes smallest_planned() { return engine_.smallest_planned(); }
   /// Gives back staging memory, for an allocation of the program that found no room. True if there
   /// was any. Waits for copies in flight for a moment at most.
-  bool make_room() noexcept;
+  bool release_memory() noexcept;
   /// The program is about to free or unpin the memory that contains `address`. Waits for copies of
   /// ours that may still use it, as the driver's call waits for its own.
   void wait_for_copies_of(Address address) noexcept;
@@ -116,7 +116,7 @@ class Session {
   [[nodiscard]] std::optional<Outcome> look_at(Address address, Bytes bytes, End& end);
   [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
                                                       PlaceId gpu);
-  [[nodiscard]] std::optional<Outcome> look_at_ends(const ProgramCopy& asked, Ends& ends);
+  [[nodiscard]] std::optional<Outcome> resolve_memory(const ProgramCopy& asked, Ends& ends);
   /// Imported memory, and the context that needs a mapping of its own.
   using Missing = std::vector<std::pair<Address, cuda::ContextPointer>>;
   [[nodiscard]] Outcome map_in_background(const Missing& missing);
@@ -142,7 +142,7 @@ class Session {
   std::set<std::pair<Address, cuda::ContextPointer>> mapping_;  ///< in progress
   std::unique_ptr<Background> background_;  ///< that maps memory; null: the call that needs it does
   std::atomic<double> last_use_{0};         ///< of staging memory, by the driver's clock
-  std::atomic<bool> watched_{false};        ///< somebody waits until that is long ago
+  std::atomic<bool> watched_{false};        ///< a thread waits until that is long ago
   Background watcher_;
 };
 

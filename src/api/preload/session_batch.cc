@@ -1,13 +1,13 @@
-// Batches of copies. What a batch costs natively is less than its copies would, so that several
-// paths have to gain over that; to look at all of its copies takes long, and comes last.
+// Batches of copies. A native batch costs less than its copies one by one, so several paths have to
+// beat the batch. Looking at all of its copies takes long, and comes last.
 
 #include "api/preload/session.h"
 
 namespace polypath::preload {
 
-// From what is cheap to know to what is not: of small copies a batch is the driver's before anybody
-// is asked. The engine looks at the copies again, as it does for
-// whoever asks it; what it takes is large enough for that.
+// Cheap checks come first: a batch of small copies goes to the driver before the engine is asked.
+// The engine looks at the copies again, as it does for every caller; the batches that it takes are
+// large enough for that.
 Fate Session::copy(const ProgramBatch& asked) {
   if (executor_ == Executor::native || asked.stream == nullptr ||
       asked.bytes() < kNeverPlannedBelow * asked.sizes.size())
@@ -19,7 +19,7 @@ Fate Session::copy(const ProgramBatch& asked) {
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   const ProgramCopy first = asked.copy(0);
   Ends ends;
-  if (const auto against = look_at_ends(first, ends)) return *against;
+  if (const auto against = resolve_memory(first, ends)) return *against;
   const CopyCall call = call_of(first, stream, *gpu);
   if (ends.pageable() ||
       !engine_.may_take_batch(call, ends.for_engine(), asked.sizes.size(), asked.bytes()))
@@ -57,7 +57,7 @@ bool Session::go_one_way(const ProgramBatch& asked, std::vector<Ends>& all) {
     if (lies_in(next.destination, copy.destination, copy.bytes) &&
         lies_in(next.source, copy.source, copy.bytes))
       continue;
-    if (look_at_ends(copy, next) || next.pageable() || next.source.memory.place != source ||
+    if (resolve_memory(copy, next) || next.pageable() || next.source.memory.place != source ||
         next.destination.memory.place != destination)
       return false;
     all.push_back(next);

@@ -1,5 +1,5 @@
-// What a copy is between, and what is known of its plan: whether it may go over several paths at
-// all. And when the memory that this takes is given back.
+// Resolves the ends of a copy and what is known of its plan: whether it may use several paths at
+// all. Also decides when the memory that this takes is given back.
 
 #include <utility>
 
@@ -10,9 +10,9 @@ namespace polypath::preload {
 namespace {
 
 // How long an allocation that finds no room waits for copies in flight: some GiB.
-constexpr Seconds kPatienceForMemory = 100'000_us;
+constexpr Seconds kMemoryTimeout = 100'000_us;
 // And what has been idle for long: a moment that it may take to be seen.
-constexpr Seconds kPatienceWhenIdle = 10'000_us;
+constexpr Seconds kIdleTimeout = 10'000_us;
 
 bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
   return bytes.value <= memory.base.value + memory.size.value - address.value;
@@ -20,7 +20,7 @@ bool holds(const MemoryInfo& memory, Address address, Bytes bytes) {
 
 }  // namespace
 
-// A context of the program's own ends without a word, and what was mapped in it as well.
+// A context of the program's own ends without notice, and so do the mappings in it.
 std::optional<Outcome> Session::look_at(Address address, Bytes bytes, End& end) {
   driver_.imports().forget_ended(address, bytes);
   const auto imported = driver_.imports().find(address);
@@ -43,7 +43,7 @@ std::optional<Outcome> Session::look_at(Address address, Bytes bytes, End& end) 
 // CUDA lets processes share by handles of the old kind, by which it is told apart.
 std::optional<Outcome> Session::look_at_access(const cuda::MemoryAccess& access, PlaceId gpu) {
   if (!access.shareable) return Outcome::own_access;
-  // Only of what is a primary context already: asking for the GPU's own would make one.
+  // Only of GPUs with a primary context already: asking for the GPU's own would make one.
   const bool primary = access.context != nullptr && driver_.contexts().gpu_of(access.context);
   if (primary && access.context == context_of(gpu)) return std::nullopt;
   return Outcome::other_context;
@@ -55,7 +55,7 @@ void Session::note_use() {
   watcher_.post([this] { give_back_when_idle(); });
 }
 
-// In the background. Where a GPU has been reset, what was on it is gone.
+// In the background. After a reset of a GPU, its memory and streams are gone.
 void Session::give_back_when_idle() noexcept {
   const Seconds after{settings_.give_back_after};
   do {
@@ -64,14 +64,14 @@ void Session::give_back_when_idle() noexcept {
       if (!watcher_.pause(left)) return;
       left = after - (driver_.now() - Seconds{last_use_.load()});
     }
-    watched_.store(false);  // who copies from here on has it given back later
+    watched_.store(false);  // a copy from here on starts the wait anew
     if (!driver_.contexts().are_alive()) return;
-    (void)engine_.give_back(kPatienceWhenIdle);
+    (void)engine_.give_back(kIdleTimeout);
   } while (engine_.has_staging() && !watched_.exchange(true));
 }
 
-bool Session::make_room() noexcept {
-  return driver_.contexts().are_alive() && engine_.make_room(kPatienceForMemory);
+bool Session::release_memory() noexcept {
+  return driver_.contexts().are_alive() && engine_.release_memory(kMemoryTimeout);
 }
 
 // The copy has been made by now: if there can be no event for it, it is waited for at once.
@@ -80,15 +80,15 @@ void Session::note_queued(const CopyCall& call, const std::vector<Ends>& all) {
   for (const Ends& ends : all)
     for (const End& end : {ends.source, ends.destination})
       if (end.memory.kind != MemoryKind::pageable) used.push_back(end.memory);
-  if (!quietly([&] { queued_.note(used, call.stream, call.stream_gpu); }))
-    quietly([&] { driver_.synchronize(call.stream); });
+  if (!ignore_errors([&] { queued_.note(used, call.stream, call.stream_gpu); }))
+    ignore_errors([&] { driver_.synchronize(call.stream); });
 }
 
 void Session::wait_for_copies_of(Address address) noexcept {
   if (queued_.may_be_used(address) && driver_.contexts().are_alive()) queued_.wait_for(address);
 }
 
-std::optional<Outcome> Session::look_at_ends(const ProgramCopy& asked, Ends& ends) {
+std::optional<Outcome> Session::resolve_memory(const ProgramCopy& asked, Ends& ends) {
   if (const auto against = look_at(asked.destination, asked.bytes, ends.destination))
     return against;
   if (const auto against = look_at(asked.source, asked.bytes, ends.source)) return against;
@@ -138,7 +138,7 @@ Outcome Session::map_in_background(const Missing& missing) {
     const std::scoped_lock lock(mapping_mutex_);
     if (!mapping_.insert(one).second) continue;
     background_->post([this, one] {
-      quietly([&] { (void)driver_.imports().reach(one.first, one.second); });
+      ignore_errors([&] { (void)driver_.imports().reach(one.first, one.second); });
       const std::scoped_lock done(mapping_mutex_);
       mapping_.erase(one);
     });

@@ -1,7 +1,7 @@
 // Native copies in the trace: the program's own call makes them, between two events.
 
 #include "api/preload/session.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::preload {
 
@@ -10,7 +10,7 @@ std::optional<TracedCopy> Session::begin_traced(const ProgramCopy& asked,
                                                 trace::Recorder& recorder) noexcept {
   TracedCopy traced;
   traced.work.kind = trace::Kind::native;
-  quietly([&] {
+  ignore_errors([&] {
     const std::optional<PlaceId> gpu =
         driver_.contexts().are_alive() ? place_of(asked.stream) : std::nullopt;
     if (!gpu) return;

@@ -27,7 +27,7 @@ void put(char (&place)[size], const char* text) {
   place[size - 1] = '\0';
 }
 
-// What another process has on another node may have the same path.
+// A file of another process on another node may have the same path.
 CountsTable* map_table(const std::string& named) {
   const std::size_t colon = named.rfind(':');
   if (colon == std::string::npos) return nullptr;
@@ -55,7 +55,7 @@ void describe(CountsTable& table) {
   for (std::size_t i = 0; i < kOutcomes; ++i) put(table.texts[i], text_of(static_cast<Outcome>(i)));
 }
 
-// The one that this process has taken before it became this program; else a free one.
+// The entry that this process took before it became this program; else a free entry.
 std::size_t entry_for(CountsTable& table, std::int32_t process) {
   for (std::size_t i = 0; i < CountsTable::kEntries; ++i)
     if (table.owners[i].load(std::memory_order_relaxed) == process) return i;

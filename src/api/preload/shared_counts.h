@@ -1,6 +1,6 @@
 #pragma once
-// Counts that `polypath run --report` reads from a process that does not report at its end: one
-// that was killed, that left by _exit as forked children do, or that goes on. They lie in memory of
+// Counts that `polypath run --report` reads from a process that does not report at its end: it was
+// killed, it left by _exit as forked children do, or it is still running. They lie in memory of
 // `polypath run` (_POLYPATH_COUNTS=/proc/PROCESS/fd/FILE:TOKEN), which cannot be shortened and is
 // gone with it; python/polypath/cli/run_counts.py makes it and reads it.
 //

@@ -42,7 +42,7 @@ int gpu_with(const cuda::GpuUuid& uuid) {
   return cuda::kOwnerHidden;
 }
 
-// No exception leaves the functions that the program calls: what fails is logged.
+// No exception leaves the functions that the program calls: failures are logged.
 template <class Call>
 void logging_failures(Call call) noexcept {
   try {
@@ -150,7 +150,7 @@ std::optional<ExportedMemory> SharedMemory::look_up(const cuda::IpcHandle& handl
   return entry;
 }
 
-// The exporter's size: CUDA may have mapped more than the allocation, what lies around it included.
+// The exporter's size: CUDA may have mapped more than the allocation, including memory around it.
 cuda::ImportedMemory SharedMemory::import_of(const cuda::IpcHandle& handle,
                                              const std::optional<ExportedMemory>& entry,
                                              cuda::DevicePointer base) const {

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that this process shares with others by CUDA IPC handles: what it exports is published,
-// and what it imports is looked up.
+// Memory that this process shares with others by CUDA IPC handles: its exports are published, and
+// its imports are looked up.
 
 #include <atomic>
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace polypath::preload {
 
-/// Thread-safe. Nothing here fails: what cannot be published or found out stays unknown, and copies
-/// of it are left to the driver.
+/// Thread-safe. Nothing here fails: memory that cannot be published or looked up stays unknown, and
+/// copies of it are left to the driver.
 class SharedMemory {
  public:
   /// Entries that a process may have without a look whether what they stand for is still there.
@@ -36,7 +36,7 @@ class SharedMemory {
   /// than twice as many as there is exported memory; or with the process.
   void freeing(cuda::DevicePointer address) noexcept;
 
-  /// What is known of a handle before it is opened.
+  /// The facts known about a handle before it is opened.
   [[nodiscard]] std::optional<ExportedMemory> look_up(const cuda::IpcHandle& handle) noexcept;
   /// The driver has mapped it at `base`, in the current context; `before` is what look_up said.
   void opened(const cuda::IpcHandle& handle, const std::optional<ExportedMemory>& before,

@@ -3,7 +3,7 @@
 namespace polypath::preload {
 namespace {
 
-// Streams come and go; one that is forgotten is asked again.
+// Streams come and go; the driver is asked again about a forgotten stream.
 constexpr std::size_t kMostStreams = 1024;
 
 }  // namespace
@@ -22,7 +22,7 @@ std::uint64_t StreamWatch::noted(cuda::StreamPointer stream, Order order) {
   return counter.load(std::memory_order_acquire);
 }
 
-// Read before asking: what is noted meanwhile counts as new.
+// Read before asking: work noted meanwhile counts as new.
 bool StreamWatch::waits_for_nobody(cuda::StreamPointer stream, Order order,
                                    cuda::ContextPointer context,
                                    const std::function<bool()>& is_idle) {

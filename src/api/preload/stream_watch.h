@@ -1,12 +1,12 @@
 #pragma once
 // Which of the program's streams may hold something that waits for the program itself.
 //
-// What Polypath puts beside a program's stream starts after what is in it. If that waits for the
-// program (a kernel that looks at a flag, a host function, an event of another stream), so does
-// ours. Contexts of our own keep that from the program's streams and calls
-// (driver/cuda/contexts.h), but not from each other: a copy that may be held is told from one
-// behind work that ends by itself (copies, fills, all that is not noted here). Windows of pageable
-// memory and batches are not taken behind such work.
+// Polypath's work beside a program's stream starts after the work in that stream. If the stream
+// waits for the program (a kernel that looks at a flag, a host function, an event of another
+// stream), so does Polypath's work. Contexts of our own keep that from the program's streams and
+// calls (driver/cuda/contexts.h), but not from each other: so a copy that may be held is told apart
+// from a copy behind work that ends by itself (copies, fills, all that is not noted here). Windows
+// of pageable memory and batches are not taken behind such work.
 
 #include <array>
 #include <atomic>

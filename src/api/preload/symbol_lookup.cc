@@ -62,7 +62,7 @@ bool is_patched(const char* name) {
   return begins_with(name, "cuMemFree") || begins_with(name, "cuMemAlloc");
 }
 
-// libucm.so and libucm_cuda.so, of whatever version.
+// libucm.so and libucm_cuda.so, of any version.
 bool patches_functions(const void* caller) {
   Dl_info found{};
   if (dladdr(caller, &found) == 0 || found.dli_fname == nullptr) return false;

@@ -1,6 +1,6 @@
 #pragma once
-// What programs are given that look the driver's functions up at run time, as the CUDA runtime
-// does: ours in place of the driver's, and the driver's for everything else.
+// Answers to programs that look the driver's functions up at run time, as the CUDA runtime does:
+// our functions in place of the driver's, and the driver's for everything else.
 
 #include <cstdint>
 

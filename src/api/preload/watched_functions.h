@@ -1,7 +1,7 @@
 #pragma once
 // The driver's functions that put something into a stream which may wait for the program itself, in
 // one list: a kernel that looks at memory, a function of the program, an event of another stream, a
-// value that somebody has to write. Other work in a stream ends by itself.
+// value that has to be written. Other work in a stream ends by itself.
 
 // X(exported symbol, name to ask cuGetProcAddress for, CUDA version that brought this form of it,
 //   1 if its default stream is the thread's own, parameters, their names, the stream)

@@ -46,7 +46,7 @@ RankPointer by_address(const Holder& holder, const RankPlace& place, const std::
       context, place, bootstrap_by_address(address, rank, size, longest), longest);
 }
 
-RankPointer by_threads(const Holder& holder, const RankPlace& place, Meeting& meeting, int rank,
+RankPointer by_threads(const Holder& holder, const RankPlace& place, ThreadGroup& meeting, int rank,
                        std::optional<double> timeout) {
   const ContextPointer context = holder.context();
   const Seconds longest = timeout_of(*context, timeout);
@@ -66,7 +66,8 @@ std::shared_ptr<nb::object> shared(nb::object object) {
 
 using Function = std::shared_ptr<nb::object>;
 
-// What Python raises becomes an error of the round, in its own words; but Ctrl-C stays what it is.
+// A Python exception becomes an error of the round, with the same text; Ctrl-C is passed on
+// unchanged.
 template <class Call>
 auto ask_python(Call call) {
   const nb::gil_scoped_acquire locked;
@@ -99,7 +100,8 @@ BootstrapFunctions rounds_by(const Function& all_gather) {
       .split = {}};
 }
 
-// Ranks are divided by nodes, and a node is not divided: once is enough, and nobody is left out.
+// Ranks are divided by nodes, and a node is not divided: one split is enough, and it includes every
+// rank.
 BootstrapFunctions functions_by(const Function& all_gather, const Function& split) {
   BootstrapFunctions functions = rounds_by(all_gather);
   functions.split = [split](const Subgroup& group) {
@@ -123,18 +125,18 @@ RankPointer by_function(const Holder& holder, const RankPlace& place, nb::object
 }
 
 // Names become what they stand for once, however often the call is made.
-void make_call(RepeatedCall* call, const std::string& collective, const std::string& type,
+void make_call(PersistentCall* call, const std::string& collective, const std::string& type,
                const std::string& reduction, int root, std::uint64_t elements, std::uintptr_t input,
                std::uintptr_t output, std::vector<std::uint64_t> counts, bool in_place) {
-  new (call) RepeatedCall({.collective = parse_collective(collective),
-                           .reduction = {.operation = parse_reduce_operator(reduction),
-                                         .type = parse_element_type(type)},
-                           .root = root,
-                           .elements = elements,
-                           .input = {input},
-                           .output = {output},
-                           .counts = std::move(counts),
-                           .in_place = in_place});
+  new (call) PersistentCall({.collective = parse_collective(collective),
+                             .reduction = {.operation = parse_reduce_operator(reduction),
+                                           .type = parse_element_type(type)},
+                             .root = root,
+                             .elements = elements,
+                             .input = {input},
+                             .output = {output},
+                             .counts = std::move(counts),
+                             .in_place = in_place});
 }
 
 void barrier(CollectiveRank& rank, const nb::object& stream) {
@@ -199,8 +201,8 @@ void bind_place(nb::module_& module) {
 }
 
 void bind_call(nb::module_& module) {
-  nb::class_<RepeatedCall>(module, "CollectiveCall",
-                           "What one rank asks for, and where its memory is; to be run often.")
+  nb::class_<PersistentCall>(module, "PersistentCall",
+                             "What one rank asks for, and where its memory is; to be run often.")
       .def("__init__", &make_call, "collective"_a, "type"_a, "reduction"_a, "root"_a, "elements"_a,
            "input"_a, "output"_a, "counts"_a, "in_place"_a,
            R"(Read the names; the counts are those of request.h.
@@ -242,16 +244,16 @@ The class has what DLPack calls a C exchange API; Error if not. That knows the c
 }
 
 void bind_calls(nb::class_<CollectiveRank>& rank) {
-  rank.def("run", nb::overload_cast<RepeatedCall&, nb::handle>(&CollectiveRank::run), "call"_a,
+  rank.def("run", nb::overload_cast<PersistentCall&, nb::handle>(&CollectiveRank::run), "call"_a,
            "stream"_a, nb::sig("def run(self, call: CollectiveCall, stream: int | Stream) -> None"),
            "Enqueue this rank's part. The first of its kind and size waits for all ranks.")
       .def(
           "prepare",
-          [](CollectiveRank& own, const RepeatedCall& call) { own.prepare(call.call()); }, "call"_a,
-          "Make what such calls need, and enqueue nothing. Waits for all ranks.")
+          [](CollectiveRank& own, const PersistentCall& call) { own.prepare(call.call()); },
+          "call"_a, "Make what such calls need, and enqueue nothing. Waits for all ranks.")
       .def(
           "chosen",
-          [](CollectiveRank& own, const RepeatedCall& call) { return own.chosen(call.call()); },
+          [](CollectiveRank& own, const PersistentCall& call) { return own.chosen(call.call()); },
           "call"_a, nb::sig("def chosen(self, call: CollectiveCall) -> dict[str, typing.Any]"),
           "Return what was chosen for a call that has been prepared.")
       .def("choose_from", &CollectiveRank::choose_from, "algorithms"_a, "executor"_a = "auto",
@@ -284,9 +286,10 @@ Return what the program has not been told of, in words.)");
 }  // namespace
 
 void bind_collectives(nb::module_& module) {
-  nb::class_<Meeting>(module, "Meeting", "Where ranks that are threads of one process meet.")
+  nb::class_<ThreadGroup>(module, "ThreadGroup",
+                          "Where ranks that are threads of one process meet.")
       .def(nb::init<int>(), "size"_a)
-      .def_prop_ro("size", &Meeting::size, "How many ranks meet.");
+      .def_prop_ro("size", &ThreadGroup::size, "How many ranks meet.");
   bind_types(module);
   bind_place(module);
   bind_call(module);

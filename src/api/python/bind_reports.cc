@@ -33,7 +33,7 @@ namespace {
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 using Report = std::string (*)(const std::string&, const bench::Progress&);
 
-// Ctrl-C ends long computations, also where nobody asked to be told of progress.
+// Ctrl-C ends long computations, also without a progress callback.
 void check_signals() {
   const nb::gil_scoped_acquire lock;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();

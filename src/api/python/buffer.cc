@@ -11,8 +11,8 @@
 #include "api/python/ctrl_c.h"
 #include "context/reports.h"
 #include "core/error.h"
+#include "core/ignore_errors.h"
 #include "core/interruption.h"
-#include "core/quietly.h"
 #include "engine/execute/events.h"
 
 namespace nb = nanobind;
@@ -20,7 +20,8 @@ namespace nb = nanobind;
 namespace polypath::python {
 namespace {
 
-// The copy's length: what was asked for, else what fits into both buffers behind their offsets.
+// The copy's length: the given one, else as many bytes as fit into both buffers behind their
+// offsets.
 Bytes length_of(const OwnedBuffer& destination, const OwnedBuffer& source,
                 std::optional<std::uint64_t> bytes, std::uint64_t destination_offset,
                 std::uint64_t source_offset) {
@@ -68,7 +69,7 @@ Stream::Stream(ContextPointer used_context, const std::string& of_gpu, StreamHan
 
 Stream::~Stream() {
   const nb::gil_scoped_release unlocked;  // it waits for the stream's work
-  quietly([this] { context->destroy_stream(handle); });
+  ignore_errors([this] { context->destroy_stream(handle); });
 }
 
 // Streams of ranks that have been given up come to their end, too.
@@ -107,7 +108,7 @@ OwnedBuffer::OwnedBuffer(ContextPointer used_context, const std::string& at, Byt
 
 OwnedBuffer::~OwnedBuffer() {
   const nb::gil_scoped_release unlocked;  // it waits for what may use the memory
-  quietly([this] { context->free(address); });
+  ignore_errors([this] { context->free(address); });
 }
 
 nb::object OwnedBuffer::array(nb::handle self) {
@@ -167,7 +168,7 @@ std::unique_ptr<Stream> Holder::stream(const std::string& gpu) {
   return std::make_unique<Stream>(used, gpu, used->create_stream(gpu));
 }
 
-// The stream for calls without one: of the GPU that sends, else of the one that receives.
+// The stream for calls without one: the sending GPU's, else the receiving GPU's.
 std::shared_ptr<const Stream> Holder::own_stream(const OwnedBuffer& destination,
                                                  const OwnedBuffer& source) {
   const ContextPointer held = context();

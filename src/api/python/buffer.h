@@ -72,8 +72,8 @@ class Holder {
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
-  /// Waits for the copies without a stream of the caller's. Calls after that are refused; what was
-  /// made here and is still there stays as it is.
+  /// Waits for the copies without a stream of the caller's. Calls after that are refused; buffers
+  /// made here that still exist stay as they are.
   void close();
   /// The machine, and whether it is simulated or closed.
   [[nodiscard]] std::string describe() const;

@@ -13,7 +13,7 @@
 #include "api/python/collective_rank.h"
 #include "api/python/ctrl_c.h"
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::python {
 namespace {
@@ -58,11 +58,11 @@ Closing& Closing::of_process() {
 
 void Closing::begin(Ending ending) {
   Work work{ending.health, std::make_shared<std::atomic<bool>>(false), {}};
-  work.thread = std::thread(
-      [this, is_over = work.is_over, own = std::make_shared<Ending>(std::move(ending))] {
-        (void)quietly([&] { end(std::move(*own)); });  // what interrupts it has no caller here
-        *is_over = true;
-      });
+  work.thread = std::thread([this, is_over = work.is_over,
+                             own = std::make_shared<Ending>(std::move(ending))] {
+    (void)ignore_errors([&] { end(std::move(*own)); });  // an interrupt here has no caller to tell
+    *is_over = true;
+  });
   const std::scoped_lock lock(mutex_);
   work_.push_back(std::move(work));
 }

@@ -12,7 +12,7 @@
 
 #include "api/python/buffer.h"
 #include "api/python/rank_health.h"
-#include "collective/collectives.h"
+#include "collective/rank/collectives.h"
 
 namespace polypath::python {
 

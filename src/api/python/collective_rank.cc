@@ -8,16 +8,18 @@
 
 #include "api/python/closing.h"
 #include "api/python/ctrl_c.h"
+#include "collective/make_collectives.h"
 #include "core/error.h"
+#include "core/ignore_errors.h"
 #include "core/interruption.h"
-#include "core/quietly.h"
 
 namespace nb = nanobind;
 
 namespace polypath::python {
 namespace {
 
-std::unique_ptr<Collectives> join(const Context& context, const RankPlace& place,
+// Fields that `place` leaves empty are discovered.
+std::unique_ptr<Collectives> join(const Context& context, RankPlace& place,
                                   std::unique_ptr<Bootstrap> bootstrap, Seconds timeout) {
   const OpenMachine& opened = context.opened();
   const EndsByCtrlC ends_by_ctrl_c;
@@ -25,22 +27,23 @@ std::unique_ptr<Collectives> join(const Context& context, const RankPlace& place
   const Seconds in_calls = std::exchange(options.timeout, timeout);
   options.node = place.node;
   auto communicator = std::make_unique<Communicator>(std::move(bootstrap), options);
-  auto ranks = std::make_unique<Collectives>(opened.driver(), opened.machine(), opened.settings(),
-                                             place.gpu, std::move(communicator), place.host);
+  place.gpu = gpu_of(*communicator, place.gpu);
+  auto ranks = make_collectives(opened.driver(), opened.machine(), opened.settings(), place.gpu,
+                                std::move(communicator), place.host);
   ranks->set_timeout(in_calls);
   return ranks;
 }
 
 }  // namespace
 
-Meeting::Meeting(int size) {
+ThreadGroup::ThreadGroup(int size) {
   if (size < 1)
     fail(ErrorCode::invalid_argument, "nobody can meet", "there are no ranks",
          "Pass the number of ranks.");
   ends_ = bootstrap_among_threads(size);
 }
 
-std::unique_ptr<Bootstrap> Meeting::enter(int rank) {
+std::unique_ptr<Bootstrap> ThreadGroup::enter(int rank) {
   check_rank(rank, size());
   const std::scoped_lock lock(mutex_);
   auto end = std::move(ends_[static_cast<std::size_t>(rank)]);
@@ -49,12 +52,12 @@ std::unique_ptr<Bootstrap> Meeting::enter(int rank) {
        "each rank of a meeting comes once", "Give each thread a rank of its own.");
 }
 
-CollectiveRank::CollectiveRank(ContextPointer context, const RankPlace& place,
+CollectiveRank::CollectiveRank(ContextPointer context, RankPlace place,
                                std::unique_ptr<Bootstrap> bootstrap, Seconds timeout)
     : context_(std::move(context)),
       process_(getpid()),
       ranks_(join(*context_, place, std::move(bootstrap), timeout)),
-      gpu_(ranks_->gpu()),
+      gpu_(std::move(place.gpu)),
       place_(context_->machine().find_place(gpu_)),
       rank_(ranks_->rank()),
       size_(ranks_->size()),
@@ -62,14 +65,14 @@ CollectiveRank::CollectiveRank(ContextPointer context, const RankPlace& place,
   health_->begin(ranks_->communicator());
 }
 
-// What fails here nobody sees but by the end of the program.
+// A failure here shows only in the program's exit status.
 CollectiveRank::~CollectiveRank() {
   const nb::gil_scoped_release unlocked;  // it waits for what is queued
   if (is_elsewhere()) (void)ranks_.release();
   if (!ranks_) return;
   Ending ending{context_, std::move(ranks_), health_};
   if (ends_beside_) Closing::of_process().begin(std::move(ending));
-  else (void)quietly([&] { Closing::of_process().end(std::move(ending)); });
+  else (void)ignore_errors([&] { Closing::of_process().end(std::move(ending)); });
 }
 
 bool CollectiveRank::is_elsewhere() const { return getpid() != process_; }
@@ -87,8 +90,8 @@ std::unique_lock<std::timed_mutex> CollectiveRank::turn() {
   return lock;
 }
 
-// The interpreter's lock is free before the mutex is asked for: who holds that may wait for ranks
-// whose functions are Python's.
+// The interpreter's lock is released before the mutex is taken: the thread that holds the mutex may
+// wait for ranks whose functions are Python's.
 template <class Action>
 auto CollectiveRank::in_turn(Action action) {
   const nb::gil_scoped_release unlocked;
@@ -106,12 +109,12 @@ void CollectiveRank::note_use(nb::handle stream) {
   if (nb::isinstance<Stream>(stream)) nb::cast<Stream&>(stream).users.add(health_);
 }
 
-void CollectiveRank::run(RepeatedCall& call, nb::handle stream) {
+void CollectiveRank::run(PersistentCall& call, nb::handle stream) {
   run(call, this->stream(stream));
   note_use(stream);
 }
 
-void CollectiveRank::run(RepeatedCall& call, StreamHandle stream) {
+void CollectiveRank::run(PersistentCall& call, StreamHandle stream) {
   in_turn([&](Collectives& ranks) { ranks.run(call, stream); });
 }
 

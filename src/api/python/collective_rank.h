@@ -11,22 +11,22 @@
 
 #include "api/python/buffer.h"
 #include "api/python/rank_health.h"
-#include "collective/collectives.h"
+#include "collective/rank/collectives.h"
 
 namespace polypath::python {
 
 /// Where a rank is, where that has to be said.
 struct RankPlace {
   std::string gpu;   ///< "gpu0"; empty: the one of its number among the ranks of its node
-  std::string node;  ///< what its node is called; empty: found
+  std::string node;  ///< name of its node; empty: discovered
   std::string host;  ///< by which other nodes reach it; empty: found
 };
 
 /// Where ranks that are threads of one process find one another.
-class Meeting {
+class ThreadGroup {
  public:
   /// Error (invalid_argument) for fewer than one.
-  explicit Meeting(int size);
+  explicit ThreadGroup(int size);
   [[nodiscard]] int size() const { return static_cast<int>(ends_.size()); }
   /// Error (invalid_argument) for a rank that there is not, or that has come already.
   std::unique_ptr<Bootstrap> enter(int rank);
@@ -40,15 +40,15 @@ class Meeting {
 class CollectiveRank {
  public:
   /// Waits for all ranks, each time for as long as they have to meet.
-  CollectiveRank(ContextPointer context, const RankPlace& place,
-                 std::unique_ptr<Bootstrap> bootstrap, Seconds timeout);
+  CollectiveRank(ContextPointer context, RankPlace place, std::unique_ptr<Bootstrap> bootstrap,
+                 Seconds timeout);
   CollectiveRank(const CollectiveRank&) = delete;
   CollectiveRank& operator=(const CollectiveRank&) = delete;
   ~CollectiveRank();
 
-  void run(RepeatedCall& call, nanobind::handle stream);
+  void run(PersistentCall& call, nanobind::handle stream);
   /// The same in a stream of this rank's GPU.
-  void run(RepeatedCall& call, StreamHandle stream);
+  void run(PersistentCall& call, StreamHandle stream);
   /// That of a handle of CUDA's.
   [[nodiscard]] StreamHandle stream(std::uintptr_t handle) const {
     return context_->foreign_stream(place_, handle);
@@ -57,15 +57,15 @@ class CollectiveRank {
     return handle_of(context_, place_, stream);
   }
   void prepare(const CollectiveCall& call);
-  /// What was chosen for a call that has been prepared, as a dictionary.
+  /// The choice made for a prepared call, as a dictionary.
   nanobind::dict chosen(const CollectiveCall& call);
   void choose_from(const std::vector<std::string>& algorithms, const std::string& executor);
   void barrier();
-  /// Of what is in streams.
+  /// Of the work in streams.
   void barrier(nanobind::handle stream);
   /// As barrier(), and until no message between nodes is under way.
   void await_messages();
-  /// Waits for what is queued. Error for what any rank has found to be wrong.
+  /// Waits for what is queued. Error for a problem that any rank has found.
   void synchronize();
   /// The same for a stream of a call that waits for its own end.
   void finish_call(Stream& stream);
@@ -74,8 +74,8 @@ class CollectiveRank {
   void close();
   /// Ends this rank without waiting for others: their calls fail and say why.
   void abandon(const std::string& why);
-  /// Its destructor waits for nobody: it is one of several ranks of this process, which one thread
-  /// may end one after another.
+  /// The destructor does not wait for other ranks: this may be one of several ranks of the process,
+  /// which one thread ends one after another.
   void end_beside() { ends_beside_ = true; }
 
   [[nodiscard]] int rank() const { return rank_; }

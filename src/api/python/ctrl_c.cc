@@ -7,8 +7,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// People take what comes within a tenth of a second for immediate, and the interpreter's lock is
-// not free for who waits.
+// People take a reaction within a tenth of a second for immediate, and the interpreter's lock is
+// not free for a waiting thread.
 constexpr std::chrono::milliseconds kBetweenChecks{50};
 
 void check_signals_now_and_then() {

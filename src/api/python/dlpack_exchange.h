@@ -1,6 +1,6 @@
 #pragma once
-// What PyTorch 2.10 and newer says of tensors by functions of C (DLPack 1.3, DLPackExchangeAPI):
-// that takes a tenth of what asking for each attribute does.
+// Facts about tensors that PyTorch 2.10 and newer returns through C functions (DLPack 1.3,
+// DLPackExchangeAPI). That takes a tenth of the time of asking for each attribute.
 
 #include <nanobind/nanobind.h>
 
@@ -9,7 +9,7 @@
 
 namespace polypath::python {
 
-/// What CUDA's GPUs are called there (kDLCUDA).
+/// DLPack's device type for CUDA GPUs (kDLCUDA).
 constexpr std::int32_t kCudaDevice = 2;
 
 /// A tensor's memory, as it is now.
@@ -37,7 +37,7 @@ class DlpackExchange {
  private:
   struct Functions;
 
-  nanobind::object kept_;  ///< what owns the functions
+  nanobind::object kept_;  ///< owner of the functions
   const Functions* functions_ = nullptr;
 };
 

@@ -13,8 +13,8 @@ namespace nb = nanobind;
 namespace polypath::python {
 namespace {
 
-// polypath.Error carries the code beside the message. What a message quotes may have any bytes,
-// which Python keeps in names of files in this way.
+// polypath.Error carries the code beside the message. A quoted text in a message may have any
+// bytes; Python keeps such bytes in file names in this way.
 void raise_error(const std::exception_ptr& pointer, void* type) {
   try {
     std::rethrow_exception(pointer);
@@ -28,8 +28,8 @@ void raise_error(const std::exception_ptr& pointer, void* type) {
   }
 }
 
-// A daemon thread keeps what it holds when the interpreter ends: nanobind would print all of it as
-// leaks, to somebody who has none.
+// A daemon thread keeps its objects when the interpreter ends: nanobind would report all of them as
+// leaks, though they are none.
 void expect_what_threads_hold() {
   const auto threading = nb::module_::import_("threading");
   if (nb::cast<int>(threading.attr("active_count")()) > 1) nb::set_leak_warnings(false);

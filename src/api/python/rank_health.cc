@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::python {
 
@@ -39,7 +39,7 @@ bool RankHealth::is_known() {
 }
 
 void RankHealth::note_told() {
-  const bool is_well = quietly([this] { check(); });
+  const bool is_well = ignore_errors([this] { check(); });
   const std::scoped_lock lock(mutex_);
   is_known_ = is_known_ || !is_well;
 }

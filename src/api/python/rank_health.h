@@ -1,6 +1,6 @@
 #pragma once
-// Whether a rank's calls go well, for whoever waits for a stream that they are in: after an abort
-// streams come to their end, too, with contents that are not defined.
+// Whether a rank's calls go well, for callers that wait for a stream with those calls. After an
+// abort streams end, too, but the contents are undefined.
 
 #include <algorithm>
 #include <memory>
@@ -19,7 +19,7 @@ class RankHealth {
  public:
   /// From now on it is that of this communicator, until end().
   void begin(Communicator& communicator);
-  /// The rank has ended: well, or by an error that everybody who still waits is told.
+  /// The rank has ended: well, or by an error that every caller still waiting is told.
   void end(std::optional<Error> problem);
   /// Error if something has failed.
   void check();
@@ -27,8 +27,8 @@ class RankHealth {
   void abort(const std::string& why);
   /// False once there is nothing more to be said.
   [[nodiscard]] bool may_fail();
-  /// True if the program has been told by a call, and goes on nevertheless. Who only waited for
-  /// results may not have looked.
+  /// True if the program has been told by a call, and goes on nevertheless. A program that only
+  /// waited for results may not have looked.
   [[nodiscard]] bool is_known();
   /// Notes that the program gets an error from a call, if it is the end of the group.
   void note_told();

@@ -65,7 +65,7 @@ bool TensorCalls::run(nb::handle what, nb::handle tensor, nb::handle output) {
   const auto tensors = see(tensor, output);
   const nb::object call = tensors ? find(what, *tensors) : nb::object();
   if (!call.is_valid()) return false;
-  rank_.run(nb::cast<RepeatedCall&>(call), current_stream());
+  rank_.run(nb::cast<PersistentCall&>(call), current_stream());
   note_write(output.is_none() ? tensor : output);
   return true;
 }

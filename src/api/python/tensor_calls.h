@@ -13,7 +13,7 @@
 
 namespace polypath::python {
 
-/// What is Python's.
+/// The Python objects that TensorCalls needs.
 struct PythonFunctions {
   nanobind::object tensor;           ///< the class; of its subclasses nothing is known
   nanobind::object note_write;       ///< of a tensor: autograd learns that it changes; or None
@@ -27,7 +27,7 @@ class TensorCalls {
   /// Of a rank on that GPU, as CUDA counts them. Errors: as of DlpackExchange.
   TensorCalls(nanobind::object rank, int gpu, PythonFunctions functions);
 
-  /// Remembers a call, an object of Python that is a RepeatedCall. `what` stands for all that is
+  /// Remembers a call, an object of Python that is a PersistentCall. `what` stands for all that is
   /// asked for beside the tensors; the output is None in place.
   void keep(nanobind::object what, nanobind::handle tensor, nanobind::handle output,
             nanobind::object call);
@@ -36,7 +36,7 @@ class TensorCalls {
   bool run(nanobind::handle what, nanobind::handle tensor, nanobind::handle output);
 
  private:
-  /// Whatever the checks find out later to be wrong makes it another one.
+  /// A property that a later check could reject makes the tensor a different `Seen`.
   struct Seen {
     TensorMemory memory;
     bool negated = false;  ///< when read; no complex numbers pass, conjugated or not

@@ -16,8 +16,8 @@ namespace polypath {
 inline constexpr const char* kRankOrder = "0, 1, 2, ...";
 /// The same in each node, and then of the nodes' results.
 inline constexpr const char* kNodeOrder = "in each node 0, 1, 2, ...; then the nodes 0, 1, 2, ...";
-/// The one that a request's values are reduced in where the order matters and the caller does not
-/// care: that of the nodes for all_reduce and reduce_scatter of several with as many ranks each,
+/// The order in which a request's values are reduced if the order matters and the caller gives
+/// none: that of the nodes for all_reduce and reduce_scatter of several with as many ranks each,
 /// else that of the ranks. They are the same where nodes have one rank each.
 const char* fixed_order(const Machine& machine, const CollectiveRequest& request);
 
@@ -27,8 +27,8 @@ struct Algorithm {
   const char* order;                    ///< in which an element's values are reduced; may be empty
   std::vector<Collective> collectives;  ///< that it does
   void (*compose)(Composer& composer);
-  std::vector<int> radices = {2};  ///< worth a try (Tuning::radix); of one that has none, any
-  /// Whether it does this one there; and what is in the way if not. Null: any of its collectives.
+  std::vector<int> radices = {2};  ///< worth a try (Tuning::radix); any if it has none
+  /// Whether it does this one there; and the obstacle if not. Null: any of its collectives.
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
   bool is_kernel = false;  ///< it needs more than the reductions of a driver
@@ -44,7 +44,7 @@ struct Algorithm {
 
 /// All of them, in the order of the documentation.
 const std::vector<Algorithm>& algorithms();
-/// Error (invalid_argument) with the nearest name for one that is unknown.
+/// Error (invalid_argument) with the nearest name for an unknown name.
 const Algorithm& find_algorithm(std::string_view name);
 
 /// The program of a request by an algorithm. The first buffers are the ranks' inputs, the next ones

@@ -1,7 +1,7 @@
-// Bruck's algorithms: ⌈log₂ n⌉ steps, in step i rank r sends to r + 2^i. All-gather: all that it
-// has so far, so that everybody has twice as much. All-to-all: of its blocks those whose way to go
-// has bit i set, so that each arrives after as many steps as its distance has bits. Few messages
-// for small sizes; of all-to-all each byte is sent up to log₂ n times.
+// Bruck's algorithms: ⌈log₂ n⌉ steps, in step i rank r sends to r + 2^i. All-gather: rank r sends
+// all that it has so far, so that each rank's data doubles per step. All-to-all: of its blocks
+// those whose way to go has bit i set, so that each arrives after as many steps as its distance has
+// bits. Few messages for small sizes; of all-to-all each byte is sent up to log₂ n times.
 
 #include <algorithm>
 #include <optional>
@@ -38,7 +38,8 @@ class BruckGather {
     return composer_.output(rank, composer_.request().start_of(number) + offset);
   }
 
-  // Who has `distance` blocks, its own and those of the ranks before it, sends as many as lack.
+  // A rank with `distance` blocks, its own and those of the ranks before it, sends as many as its
+  // receiver lacks.
   void pass_on(int number, int distance) {
     const Part piece = composer_.piece({{}, composer_.request().part()}, number, pieces_);
     std::vector<Message> messages;
@@ -119,7 +120,7 @@ class BruckExchange {
     return composer_.output(at(origin, distance), block(origin) + piece.offset);
   }
 
-  // In place an arriving block takes the room of one that had still to be sent.
+  // In place an arriving block overwrites a block that had still to be sent.
   void unload(const Part& piece) {
     for (int origin = 0; origin < ranks_; ++origin)
       for (int distance = 1; distance < ranks_; ++distance)

@@ -1,11 +1,11 @@
-// From rank to rank, or from one group of neighbours to the next: what keeps to the order of the
-// ranks where not all of them are joined.
+// From rank to rank, or from one group of neighbours to the next: algorithms that keep to the order
+// of the ranks where not all of them are joined.
 //
 // Ranks are cut into **segments** of consecutive ones that are close to each other (groups.h), or
 // with a radix above 2 of the same one of several nodes, of at most as many as the radix says. Each
 // part of the message has an owner in each segment. The owner in the first one reduces the values
 // of its segment; the one in the next adds those of its own to that sum; and so on. The last one
-// has the result, and gives it to its segment and back to the owner before it, who does the same.
+// has the result, and gives it to its segment and back to the owner before it, which does the same.
 // So between two segments the message goes once each way, piece after piece and both ways at the
 // same time; within a segment of m ranks each sends and receives about 2(m−1)/m of it.
 
@@ -26,7 +26,7 @@ struct Segment {
   [[nodiscard]] bool has(int rank) const { return first <= rank && rank < end; }
 };
 
-// By rank, who are close to each other.
+// By rank: the number of its group of close ranks.
 std::vector<int> group_numbers(const Composer& composer) {
   const auto& ranks = composer.request().ranks;
   std::vector<int> group(ranks.size());
@@ -115,7 +115,7 @@ class RankChain {
     if (in_blocks() && among.has(number)) return number;
     return among.first + number % among.size();
   }
-  // Who shall have a part in the end, unless all shall.
+  // The rank that gets a part in the end, unless all ranks do.
   [[nodiscard]] int target(int number) const {
     return in_blocks() ? number : composer_.request().root;
   }
@@ -139,7 +139,7 @@ class RankChain {
     return composer_.output(rank, in_blocks() ? offset - part(rank).offset : offset);
   }
 
-  // A part in a segment: what its owner adds up.
+  // The sum of a part that its owner in a segment adds up.
   struct Addition {
     int number = 0;
     Part piece;

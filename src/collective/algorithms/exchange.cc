@@ -1,4 +1,4 @@
-// Everybody sends to everybody at once, in rotated order: rank r to r+1, r+2, …, so that at any
+// Every rank sends to every other at once, in rotated order: rank r to r+1, r+2, …, so that at any
 // time each receives from another one. Of n ranks each sends and receives (n−1)/n of the message,
 // over all its links. Blocks may differ (all_to_all_v): all are cut into as many pieces, so that
 // they are over at the same time as far as their links are.
@@ -30,7 +30,7 @@ class RotatedExchange {
   }
 
  private:
-  // What goes through no slot need not be cut, and whole blocks keep their turns best.
+  // Blocks that go through no slot need not be cut, and whole blocks keep their turns best.
   [[nodiscard]] bool in_whole_blocks() const {
     const Tuning& tuning = composer_.tuning();
     return tuning.in_turn && !tuning.several_paths && !tuning.private_memory && !through_slots_;
@@ -54,7 +54,7 @@ class RotatedExchange {
   // themselves: a joint plan keeps every message as fast as alone, and so the others' links idle.
   [[nodiscard]] bool is_large(Bytes block) const { return block + block >= largest_; }
 
-  // In place an arriving block takes the room of one that is still to be sent, unless it waits.
+  // In place an arriving block overwrites a block that is still to be sent, unless it waits.
   void send(int begin, int end) {
     std::vector<Message> large, small, kept;
     for (int distance = 1; distance < ranks_; ++distance)

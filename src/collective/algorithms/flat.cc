@@ -1,7 +1,7 @@
-// The two-stage algorithm of 003: each rank reduces its part from everybody else's, then gives it
-// to everybody. Of n ranks each sends and receives 2(n−1)/n of the message, over all its links. It
-// reduces in the order of the ranks (fold.h), in its output: in place its own values are there,
-// else rank 0's arrive there, or rank 1's at rank 0.
+// The two-stage algorithm of 003: each rank reduces its part from the values of all ranks, then
+// sends the result to all ranks. Of n ranks each sends and receives 2(n−1)/n of the message, over
+// all its links. It reduces in the order of the ranks (fold.h), in its output: in place its own
+// values are there, else rank 0's arrive there, or rank 1's at rank 0.
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fold.h"
@@ -44,8 +44,8 @@ class Flat {
         rank, collective_ == Collective::reduce_scatter ? offset - part(rank).offset : offset);
   }
 
-  // True if a rank's own values are in its output before others arrive. What arrives for a private
-  // output would have to be copied there; so its own values are, earlier.
+  // True if a rank's own values are in its output before others arrive. Arriving values would have
+  // to be copied to a private output; instead the rank's own values are copied there, earlier.
   [[nodiscard]] bool keeps_own(int rank) const {
     const bool in_output = composer_.request().in_place || composer_.tuning().private_memory;
     return in_output && has_output(rank);
@@ -66,7 +66,7 @@ class Flat {
     return in_output ? output(to, part.offset) : composer_.slot(from, to, part.bytes);
   }
 
-  // In rotated order, so that nobody receives from two at the same time sooner than need be.
+  // In rotated order, so that no rank receives from two at the same time sooner than need be.
   void reduce_parts(int piece) {
     std::vector<Message> messages;
     std::vector<std::vector<Operand>> operands(static_cast<std::size_t>(ranks_));

@@ -1,6 +1,7 @@
 #pragma once
 // Sums in the order of the ranks: S = ((x0 ∘ x1) ∘ x2) ∘ … of the values that one rank holds or has
-// been sent. Rounding depends on the order, so that whoever keeps to this one has the same bits.
+// been sent. Rounding depends on the order, so that all ranks which keep to this order have the
+// same bits.
 //
 // No value is copied for it. One kernel does three operands or more, up to kMostOperands.
 // Otherwise, because sums and products do not change when their two sides are exchanged: where the

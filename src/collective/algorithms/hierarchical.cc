@@ -1,8 +1,8 @@
 // The three-stage algorithm of 003, in groups of GPUs that are close to each other: (1) the members
-// of a group send their values to its leader, who reduces them, (2) the leaders reduce theirs among
-// each other, each its part, and exchange the results, (3) the leaders give the result to their
-// members. Pieces go through the stages one after another, so that all links are busy at the same
-// time.
+// of a group send their values to its leader, which reduces them, (2) the leaders reduce theirs
+// among each other, each its part, and exchange the results, (3) the leaders give the result to
+// their members. Pieces go through the stages one after another, so that all links are busy at the
+// same time.
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/groups.h"

@@ -1,12 +1,12 @@
-// Through pinned memory of the host, written once and read by all who need it: for machines whose
-// GPUs do not reach each other's memory. There a copy between GPUs is two copies, one to the host
-// and one from it, and one from a rank to n−1 others is written n−1 times. Here it is
-// written once. Each rank copies in both directions itself: from its memory into a slot of the
-// host's nearest to it, and from the others' slots. Reductions are on the GPUs, in the order of the
-// ranks (fold.h).
+// Through pinned memory of the host, written once and read by all ranks that need it: for machines
+// whose GPUs do not reach each other's memory. There a copy between GPUs is two copies, one to the
+// host and one from it, and one from a rank to n−1 others is written n−1 times. Here it is written
+// once. Each rank copies in both directions itself: from its memory into a slot of the host's
+// nearest to it, and from the others' slots. Reductions are on the GPUs, in the order of the ranks
+// (fold.h).
 //
-// What each rank writes to the host and reads from it, of S bytes of message (request.h), and what
-// all of them move there, which that memory's two directions share:
+// The bytes that each rank writes to the host and reads from it, of S bytes of message (request.h),
+// and the bytes that all of them move there, which that memory's two directions share:
 //
 //                      writes        reads         all of them, read and written
 //   all_reduce         S             2(n−1)/n·S    (3n−2)·S
@@ -29,8 +29,8 @@
 // ways, and 10·S at 163.8 in the host's memory, which is what limits: 61.1 ms per GB. Staged by
 // itself, each message would be written as often as it is read, and 12·S be moved.
 //
-// A rank writes near itself: what several ranks read has no one place that is near to all of them,
-// and to write into a memory that is farther away is no slower than to read from it there.
+// A rank writes into memory near itself: no place is near to all ranks that read the same bytes,
+// and writing into a farther memory is no slower than reading from it.
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fold.h"
@@ -66,7 +66,7 @@ class Host {
   }
 
  private:
-  /// What goes from one memory into another.
+  /// A stretch of bytes that is copied from one memory into another.
   struct Stretch {
     Bytes source, target, bytes;
   };
@@ -84,8 +84,8 @@ class Host {
                        own->bytes);
   }
 
-  // One slot for all that a rank has for the others, side by side: what is so in its input, too, is
-  // one copy.
+  // One slot for all that a rank sends to the others, side by side: bytes that lie side by side in
+  // its input, too, are one copy.
   void scatter(int piece) {
     for (int from = 0; from < ranks_; ++from) {
       std::vector<Stretch> stretches;
@@ -194,7 +194,7 @@ class Host {
   int pieces_;
   HostParts parts_;
   std::vector<Slice> written_;    ///< by piece, the rank that has written it, and the one it is for
-  std::vector<Slice> values_;     ///< by piece and rank: what is reduced
+  std::vector<Slice> values_;     ///< by piece and rank: the values to reduce
   std::vector<Slice> published_;  ///< the same in the host's memory
 };
 

@@ -1,8 +1,8 @@
 // Through pinned memory of the host in one step: each rank writes all that it has there once, and
 // reads and reduces what all others have written; of a reduce the root does. Each of n ranks writes
-// S bytes and reads (n−1)·S, n/2 times as much as in two stages (host.cc), and nobody waits for a
-// sum to be written and read: for messages that latencies make long. All reduce in the order of the
-// ranks (fold.h), and so all have the same bits.
+// S bytes and reads (n−1)·S, n/2 times as much as in two stages (host.cc), and no rank waits until
+// a sum is written and read: for messages whose time is mostly latency. All reduce in the order of
+// the ranks (fold.h), and so all have the same bits.
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fold.h"
@@ -50,7 +50,7 @@ class HostOneshot {
     }
   }
 
-  // All that is read is issued before what is reduced, which waits for it.
+  // All reads are issued before the reductions, which wait for them.
   void reduce(int number) {
     const Part piece = piece_of(number);
     std::vector<std::vector<Operand>> operands;

@@ -1,6 +1,6 @@
 #pragma once
-// What of a message each rank writes to the host and reads from it, piece by piece (host.cc):
-// blocks for single ranks, which are scattered, and parts for all, which are published.
+// The parts of a message that each rank writes to the host and reads from it, piece by piece
+// (host.cc): blocks for single ranks, which are scattered, and parts for all, which are published.
 //
 // Of all_reduce and reduce piece k is a range of the message, divided among the ranks that reduce;
 // of reduce_scatter and all_gather it is one of each rank's part, of all_to_all one of each block.
@@ -32,11 +32,12 @@ class HostParts {
   /// Where it is in the rank's input, if it is published as it is, and in its output.
   [[nodiscard]] Bytes in_input(int rank, int piece) const;
   [[nodiscard]] Bytes in_output(int rank, int piece) const;
-  /// What goes from one rank to another: where it is in the one's input and the other's output.
+  /// The bytes that one rank sends to another: their place in the sender's input and the receiver's
+  /// output.
   [[nodiscard]] Part sent(int from, int to, int piece) const;
   [[nodiscard]] Part received(int from, int to, int piece) const;
 
-  /// What of a rank's input is its output as it is.
+  /// The part of a rank's input that is copied unchanged to its output.
   struct Kept {
     Bytes input, output, bytes;
   };

@@ -1,9 +1,8 @@
-// Recursive k-nomial scatter-reduce and all-gather, what MPI libraries run (001, section 5): ranks
-// are numbers of m digits to the base k. In step i ranks that differ in digit i only divide what
-// they have among them; each reduces its part of it, and after m steps has 1/kᵐ of the message.
-// Then back, in the opposite order. Each rank sends 2(kᵐ−1)/kᵐ of the message, to k−1 others at a
-// time. Ranks beyond the kᵐ-th give all they have to a proxy first and get the result from it at
-// last.
+// Recursive k-nomial scatter-reduce and all-gather, as in MPI libraries (001, section 5): ranks are
+// numbers of m digits to the base k. In step i ranks that differ in digit i only divide what they
+// have among them; each reduces its part of it, and after m steps has 1/kᵐ of the message. Then
+// back, in the opposite order. Each rank sends 2(kᵐ−1)/kᵐ of the message, to k−1 others at a time.
+// Ranks beyond the kᵐ-th give all they have to a proxy first and get the result from it at last.
 
 #include <algorithm>
 
@@ -46,14 +45,14 @@ class KNomial {
   [[nodiscard]] Part piece_of(int piece) const {
     return composer_.piece({{}, composer_.request().part()}, piece, pieces_);
   }
-  // What a rank has to itself after the steps of the first `digits` digits.
+  // The part that only this rank has after the steps of the first `digits` digits.
   [[nodiscard]] Part range(int rank, int piece, int digits) const {
     Part part = piece_of(piece);
     for (int digit = 0; digit < digits; ++digit)
       part = composer_.piece(part, digit_of(rank, digit), radix_);
     return part;
   }
-  // The one that differs from `rank` by `distance` in a digit.
+  // The rank that differs from `rank` by `distance` in a digit.
   [[nodiscard]] int peer(int rank, int digit, int distance) const {
     const int own = digit_of(rank, digit);
     return rank + ((own + distance) % radix_ - own) * power(digit);
@@ -72,7 +71,7 @@ class KNomial {
   }
   [[nodiscard]] int proxy(int extra) const { return (extra - full_) % full_; }
 
-  // What is given as it is need not wait for a rank's own copy.
+  // Bytes that are sent unchanged need not wait for a rank's own copy.
   [[nodiscard]] Slice values(int rank, int digit, Bytes offset) const {
     const bool as_given = digit == 0 && extras() == 0;
     return as_given ? composer_.input(rank, offset) : composer_.output(rank, offset);

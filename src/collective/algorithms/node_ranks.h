@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of several nodes, and what the parts of the algorithm `nodes` have in common
+// The ranks of several nodes, and the common part of the stages of the algorithm `nodes`
 // (nodes.cc). Internal to src/collective.
 
 #include <map>
@@ -20,7 +20,7 @@ bool nodes_are_alike(const Machine& machine, const CollectiveRequest& request);
 void compose_all_gather_of_nodes(Composer& composer);
 void compose_broadcast_of_nodes(Composer& composer);
 
-/// What composers of stages within nodes and between them have in common.
+/// The common part of composers with stages within nodes and between them.
 class NodeStages {
  public:
   explicit NodeStages(Composer& composer)
@@ -38,8 +38,8 @@ class NodeStages {
   [[nodiscard]] bool keeps_own() const { return in_place() || composer_.tuning().private_memory; }
 
   // Ranks of one node send `part` of their inputs to rank `local` of it, which reduces them in
-  // their order: in `result`, if there is one, else wherever it finds room. What is to be sent is
-  // added to `messages`; what is to be reduced then comes back.
+  // their order: in `result`, if there is one, else in any place with room. The sends are added to
+  // `messages`; the reductions to make after them are returned.
   std::vector<Operand> collect(int node, int local, const Part& part, std::optional<Slice> result,
                                std::vector<Message>& messages) {
     std::vector<Operand> operands;

@@ -7,7 +7,7 @@
 //                   N for all nodes, and gives it back; and each gives part j to its node. Each
 //                   node sends and receives 2(N−1)/N of the message.
 //   reduce_scatter  in each node rank j reduces what ranks j of all nodes shall have, and sends it
-//                   to them, who add it up: (N−1)/N of the message.
+//                   to them, which add it up: (N−1)/N of the message.
 //   all_gather      ranks j send theirs to each other, then each gives what it has to its node:
 //                   (N−1)/N of the message.
 //   broadcast       the root gives part j to rank j of its node; from there it goes from node to
@@ -74,7 +74,7 @@ class AllReduceOfNodes : NodeStages {
     }
   }
 
-  // Everybody sends at any time, and everybody receives.
+  // Every rank sends at any time, and every rank receives.
   void reduce_between_nodes(int piece) {
     std::vector<Sums> sums(static_cast<std::size_t>(composer_.ranks()));
     for (int node = 0; node < nodes_; ++node)
@@ -149,7 +149,7 @@ class ReduceScatterOfNodes : NodeStages {
   [[nodiscard]] Part piece_of(int item) const {
     return composer_.piece({{}, composer_.request().part()}, item / nodes_, pieces_);
   }
-  // In the inputs, what a rank shall have.
+  // The bytes that a rank shall have, in the inputs.
   [[nodiscard]] Part part_for(int rank, const Part& piece) const {
     return {composer_.request().start_of(rank) + piece.offset, piece.bytes};
   }

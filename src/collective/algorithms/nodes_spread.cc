@@ -25,7 +25,7 @@ class AllGatherOfNodes : NodeStages {
   [[nodiscard]] Part piece_of(int piece) const {
     return composer_.piece({{}, composer_.request().part()}, piece, pieces_);
   }
-  // What `of` has given, in the output of `at`.
+  // The block that rank `of` has given, in the output of rank `at`.
   [[nodiscard]] Slice block_at(int at, int of, Bytes offset) const {
     return composer_.output(at, composer_.request().start_of(of) + offset);
   }

@@ -1,6 +1,6 @@
-// One kernel per GPU, for small messages: each sends what it has to all who need it, and reduces or
-// stores what arrives. Each element is reduced by every rank that needs it, in the order of the
-// ranks.
+// One kernel per GPU, for small messages: each sends its elements to all ranks that need them, and
+// reduces or stores those that arrive. Each element is reduced by every rank that needs it, in the
+// order of the ranks.
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/program/mail.h"

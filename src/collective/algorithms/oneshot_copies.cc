@@ -1,5 +1,6 @@
-// Two ranks send each other all that they have, and each reduces all of it: what goes over their
-// link is as much as in two stages, each half way there and back, and nobody waits for a sum.
+// Two ranks send each other all that they have, and each reduces all of it: the traffic on their
+// link is the same as in two stages, which send each half there and back, and no rank waits for a
+// sum.
 
 #include "collective/algorithms/algorithm.h"
 

@@ -60,7 +60,8 @@ class AroundRing {
     }
   }
 
-  // The sum of a part is in a slot of whoever has it, and at last in its own rank's output.
+  // The sum of a part is in a slot of the rank that has it, and at last in the output of the part's
+  // own rank.
   void reduce(int piece, int step) {
     const int most_held = ranks_ * kAtATime;
     held_.resize(static_cast<std::size_t>(most_held));
@@ -97,7 +98,7 @@ class AroundRing {
     composer_.send(std::move(messages));
   }
 
-  // What is given as it is need not wait for a rank's own copy.
+  // Bytes that are sent unchanged need not wait for a rank's own copy.
   [[nodiscard]] Slice own(int rank, Bytes offset) const {
     return collective_ == Collective::all_gather ? composer_.input(rank, offset - part(rank).offset)
                                                  : output(rank, offset);

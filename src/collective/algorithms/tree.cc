@@ -1,5 +1,5 @@
-// A binomial tree: from the root in ⌈log₂ n⌉ steps, in each of which everybody who has it gives it
-// to one more, or the same backwards for sums. Ranks are counted from the root on.
+// A binomial tree: from the root in ⌈log₂ n⌉ steps, in each of which every rank that has the
+// message sends it to one more; for sums the same backwards. Ranks are counted from the root on.
 
 #include <optional>
 
@@ -57,7 +57,8 @@ class Tree {
     composer_.send(std::move(messages));
   }
 
-  // Who has had nobody yet gives its input; the first that arrives is where others are added.
+  // A rank that has received no values yet sends its input; other values are added to the first
+  // that arrive.
   void reduce(int number, int step) {
     const Part piece = piece_of(number);
     std::vector<Message> messages;

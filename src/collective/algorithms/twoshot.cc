@@ -40,8 +40,8 @@ void compose_twoshot(Composer& composer) {
   composer.exchange(results, own, output);
 }
 
-// What goes between two ranks goes as values and as results; among more most_mailed() says more
-// than either.
+// Each of two ranks sends the other both values and results; among more ranks the bound of
+// most_mailed() is larger than either.
 bool can_twoshot(const Machine& machine, const CollectiveRequest& request) {
   const Bytes part = largest_part(request);
   return can_mail(machine, request.ranks, request.size() > 2 ? part : part + part);

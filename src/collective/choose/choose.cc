@@ -14,7 +14,8 @@
 namespace polypath {
 namespace {
 
-// Pieces are halved so often in vain before it is left: the next one may be the first to overlap.
+// The search stops after so many halvings without gain, not after one: the next one may be the
+// first to overlap.
 constexpr int kMostInVain = 2;
 
 // Of longer messages so many pieces are played for each rank, and so many fewer: enough for all
@@ -22,7 +23,7 @@ constexpr int kMostInVain = 2;
 // first.
 constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 
-// Once so many nodes have been played, what is known has to do.
+// After playing so many nodes, the planner decides with the predictions that it has.
 constexpr std::size_t kMostPlayed = 10'000;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
@@ -51,8 +52,8 @@ bool take_turns(const Machine& machine, const CollectiveRequest& request) {
          share_a_port(machine, request.ranks) && can_mail(machine, request.ranks, {});
 }
 
-// What programs of copies must gain over one of kernels alone among ranks that are processes.
-// Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
+// The gain that programs of copies must have over a program of kernels alone among ranks that are
+// processes. Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
 // (results/h100x2/copies_among_ranks.json). Among four that share ports copies in turn take as
 // long, beside what each turn costs (results/h100x4/copies_in_turn.json), rings 1.13 to 1.39 times
 // (collectives_ring.json), and kernels 1.09 at most from 8 MiB to 1 GiB (collectives_chosen.json).
@@ -61,10 +62,10 @@ double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ran
   return in_turn ? 0 : 0.5;
 }
 
-// What copies in turn take beside their prediction: GPUs do not go on to their next receivers at
-// the same moment, and until they all have, two send to one. 50 to 67 us for three turns of four
-// GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json). Smaller blocks have not
-// been measured and are taken to need half as long again.
+// The time that copies in turn take beyond their prediction: GPUs do not go on to their next
+// receivers at the same moment, and until they all have, two send to one. 50 to 67 us for three
+// turns of four GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json). Smaller
+// blocks have not been measured and are taken to need half as long again.
 Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) {
   constexpr Seconds kPerTurn = 20_us;
   const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);
@@ -188,8 +189,8 @@ Seconds CollectivePlanner::Entry::least_by_any_way() const {
   return std::ranges::min(candidates, {}, &Candidate::least_by_any_way).least_by_any_way;
 }
 
-// Who keeps its memory private is a rank of its own. What needs too many flags, or memory that is
-// out of reach, is out of the question.
+// Ranks with private memory are divided into processes. A program that needs too many flags, or
+// memory out of reach, cannot be chosen.
 Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
                                 const Program& program, bool divided) {
   played_ += program.nodes().size();
@@ -241,10 +242,10 @@ Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const Collectiv
   return larger + (larger - time_of(sample.smaller)) * sample.beyond;
 }
 
-// By one executor; the other one is tried with what is best for that. What takes longer than
-// `give_up` is left at once, and smaller pieces are not tried where what is there already is near
-// `least`. Messages that are played for longer ones may take as long as their calls, whatever their
-// size: hence no less than `least`.
+// By one executor; the other executor is tried with the best draft of the first. A draft that takes
+// longer than `give_up` ends the search at once, and smaller pieces are not tried if the best draft
+// is near `least`. Messages that are played for longer ones may take as long as their calls,
+// independent of their size: hence no less than `least`.
 CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
                                               const CollectiveOptions& options, Seconds least,
@@ -287,7 +288,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
           least_time_by_any_way(machine_, program, times)};
 }
 
-// Of one that cannot be faster than `to_beat` nothing is played.
+// A candidate that cannot be faster than `to_beat` is not played.
 AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>& candidates,
                                                    const CollectiveRequest& request,
                                                    const CollectiveOptions& options,
@@ -349,8 +350,8 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
   return plan;
 }
 
-// The fastest first, which was played. What was not played for the little that it could gain counts
-// as much.
+// The fastest first, which was played. A candidate that was not played because its gain would be
+// small counts as equal.
 void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) {
   for (Entry& each : entries)
     if (each.decision.at_least)

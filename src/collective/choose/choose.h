@@ -1,5 +1,5 @@
 #pragma once
-// Which algorithm, with which tuning, by which executor: whatever the timeline says is over first.
+// Chooses algorithm, tuning and executor: those that end first by the timeline.
 //
 // For each algorithm pieces are halved from the largest that a slot holds as long as that gains,
 // each with messages over one path and over several, by streams and as a graph. The prediction is
@@ -11,12 +11,12 @@
 //
 //   T(N) = T(S) + (N - S)/(S - s)·(T(S) - T(s))
 //
-// What cannot win is not played: the algorithms are taken in the order of the least time that the
-// machine's resources leave them (model/program_bound.h), kernels first. And how messages are
-// divided among paths is a share program's answer (Routes), which only the play of the whole
-// judges. And after 10 000 nodes nothing else is tried: of 420 requests (fourteen machines, five
-// collectives, 1 MiB to 1 GiB) three get another plan by that, which is predicted to take 0.6 %
-// longer at most (results/planning.json).
+// An algorithm that cannot win is not played: the algorithms are taken in the order of the least
+// time that the machine's resources leave them (model/program_bound.h), kernels first. And how
+// messages are divided among paths is a share program's answer (Routes), which only the play of the
+// whole judges. And after 10 000 nodes nothing else is tried: of 420 requests (fourteen machines,
+// five collectives, 1 MiB to 1 GiB) three get another plan by that, which is predicted to take 0.6
+// % longer at most (results/planning.json).
 
 #include <map>
 #include <memory>
@@ -36,7 +36,7 @@ namespace polypath {
 /// a second to plan.
 enum class PathChoice { any, one, several };
 
-/// What the caller wants.
+/// The caller's options.
 struct CollectiveOptions {
   std::optional<Executor> executor = std::nullopt;  ///< stream or graph; none: whichever is best
   PathChoice paths = PathChoice::any;
@@ -49,9 +49,9 @@ struct CollectiveOptions {
   bool any_order = false;
   bool kernels = true;  ///< those that are all kernel may be used
   bool copies = true;   ///< those that are not may be
-  /// How long a rank waits for the others to come, where all have to open their memory; none: for a
-  /// quarter of what the call takes, and as long as its own GPU has work left.
-  std::optional<Seconds> patience = std::nullopt;
+  /// How long a rank waits for the others to come, where all have to register their memory; none:
+  /// for a quarter of what the call takes, and as long as its own GPU has work left.
+  std::optional<Seconds> agreement_timeout = std::nullopt;
   unsigned multiprocessors = 0;  ///< of kernels, as Tuning has them
   /// Longer calls of ranks are made in rounds of so much (rounds.h).
   Bytes at_once = 2_GiB;
@@ -71,7 +71,7 @@ struct CollectiveDraft {
   Seconds predicted;
 };
 
-/// What was chosen about one algorithm, and why.
+/// The choice about one algorithm, and its reason.
 struct AlgorithmDecision {
   CollectiveDraft draft;
   bool chosen = false;
@@ -104,7 +104,7 @@ class CollectivePlanner {
   [[nodiscard]] std::size_t played() const { return played_; }
 
  private:
-  /// What an algorithm may do, and the least time that it takes over one path, and over several.
+  /// A variant of an algorithm, and the least time that it takes over one path, and over several.
   struct Candidate {
     CollectiveDraft draft;
     Seconds least, least_by_any_way;

@@ -1,5 +1,5 @@
 #pragma once
-// A barrier: what follows it in any rank's stream comes after all that was in every rank's stream
+// A barrier: work behind it in any rank's stream comes after all that was in every rank's stream
 // before it.
 //
 // It has no memory but flags (projection.h), and no program over all ranks: no rank does anything

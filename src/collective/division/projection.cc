@@ -28,7 +28,7 @@ class Projection {
         nodes_(whole.nodes().size(), kNone),
         awaits_(order.flags().size(), kNone) {
     add_buffers(ranks);
-    // What a rank does in its own memory needs no stream beside the caller's, which waits for it.
+    // A rank's work in its own memory needs no stream beside the caller's, which waits for it.
     const Queue own{{}, ranks[index_of(rank)]};
     for (std::size_t queue = 0; queue < queues_.size(); ++queue)
       if (whole.queues()[queue] == own) queues_[queue] = Program::kCallersQueue;
@@ -72,7 +72,7 @@ class Projection {
     part_.scratch.push_back({number, buffer.filled_over, buffer.slot, order_.owner_of(buffer)});
   }
 
-  // What is in one queue alone, of the rank's own GPU, may as well be in the caller's.
+  // Work in a single queue, of the rank's own GPU, may as well be in the caller's stream.
   [[nodiscard]] int only_queue() const {
     int only = kNone;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {

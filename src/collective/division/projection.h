@@ -1,5 +1,6 @@
 #pragma once
-// From a program over the memories of all ranks, what one rank does of it, where each is a process.
+// Takes one rank's part from a program over the memories of all ranks, where each rank is a
+// process.
 //
 // A node is done by the rank whose GPU issues it (Program's queue; that of a GPU which is no rank
 // goes to the rank that has the node's destination, else its source). An edge between nodes of one
@@ -30,14 +31,15 @@
 //   memory, or does what a node of c comes after; so c's part ends after p has cleared the word
 //   (3), and c enters the next run after that.
 //
-// Nor do ranks wait for each other in a circle, whatever the GPUs do one after another that could
+// Nor do ranks wait for each other in a circle, even if GPUs do one after another work that could
 // go at the same time: a signal stands before its await in the order (run, number of node), entries
-// before all nodes, and every rank issues its parts in that order; nothing waits for what is issued
-// later. That holds for graphs, too: their branches share queues of the GPU, which take nodes in
-// the order in which they were made (results/h200x2/graph_queues.json).
+// before all nodes, and every rank issues its parts in that order; nothing waits for later issued
+// work. That holds for graphs, too: their branches share queues of the GPU, which take nodes in the
+// order in which they were made (results/h200x2/graph_queues.json).
 //
-// Flags are few: what a node comes after anyway has none, neither has a second one what its rank
-// awaits elsewhere already, if whoever asks comes after all that this await comes after.
+// Flags are few. A node needs no flag for nodes that it comes after anyway. It needs no second flag
+// for a node that its rank awaits elsewhere already, if it comes after all that this await comes
+// after.
 
 #include <vector>
 
@@ -54,14 +56,14 @@ struct ScratchUse {
   int buffer = 0;     ///< of the part's program
   HopId filled_over;  ///< the slots of this hop
   int slot = 0;       ///< and which of them
-  int owner = 0;  ///< the rank that has them: the one at that place, else the one that fills them
+  int owner = 0;  ///< the rank that has them: the rank at that place, else the rank that fills them
 };
 
-/// What one rank does.
+/// One rank's part of a program.
 struct RankPart {
   /// Its first buffers are those of the whole program that are not scratch memory, mailboxes last;
   /// then come the ranks' flags, one buffer for each rank's; then scratch memory, which is ordinary
-  /// memory here, of hosts, too: a slot there is its owner's, and those who read it are its
+  /// memory here, of hosts, too: a slot there is its owner's, and the ranks that read it are its
   /// readers.
   Program program;
   int first_flags = 0;  ///< the buffer of rank 0's flags

@@ -109,7 +109,8 @@ void RankOrder::add(int number) {
   last_[index_of(node.queue)] = number;
 }
 
-// Those whose memory it touches; and those who are told of it, so that their flags are free.
+// The ranks whose memory it touches; and the ranks that are told of it, so that their flags are
+// free.
 void RankOrder::await_entries(int number, Progress& so_far) {
   RankNode& node = nodes_[index_of(number)];
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
@@ -169,8 +170,8 @@ int RankOrder::add_flag(int earlier, int consumer, int before, const Known& at) 
   return flag;
 }
 
-// Word 0 is the entry. One may be used again that the consumer has cleared before the signal, if
-// who awaits it now knows that, too: else it would take the first signal for its own.
+// Word 0 is the entry. A word that the consumer has cleared before the signal may be used again, if
+// the new consumer's node comes after that, too: else it would take the first signal for its own.
 int RankOrder::free_word(int producer, int consumer, int earlier, const Known& at) {
   std::vector<int>& freed_by = words_[{producer, consumer}];
   const auto is_free = [&](int node) {

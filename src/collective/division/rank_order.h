@@ -2,8 +2,8 @@
 // Which flags the ranks need between their parts of a program (projection.h): found node by node,
 // in order.
 //
-// What a node comes after is known as a vector: for each queue its last node, and for each rank
-// whether it has entered. A node's vector is the union of those of all it comes after.
+// The nodes that a node comes after are known as a vector: for each queue its last node, and for
+// each rank whether it has entered. A node's vector is the union of those of all it comes after.
 
 #include <map>
 #include <utility>
@@ -24,7 +24,7 @@ struct RankFlag {
   std::vector<int> after;  ///< nodes of the producer, the last one first; none: its entry
 };
 
-/// What a node of a rank needs, beside its place in its queue.
+/// The flags and the order that a node of a rank needs, beside its place in its queue.
 struct RankNode {
   int rank = -1;
   std::vector<int> awaits;   ///< numbers of flags, awaited in its queue just before it
@@ -51,10 +51,10 @@ class RankOrder {
   using Known = std::vector<int>;  ///< by queue its last node, then by rank 0 if it has entered
   struct Await {
     int flag = 0;
-    Known known;  ///< what comes before whatever comes after the await
+    Known known;  ///< what precedes all nodes after the await
   };
 
-  /// What a node comes after that is being added.
+  /// The predecessors of the node that is being added.
   struct Progress {
     Known all;    ///< in the whole program
     Known known;  ///< by what it has now

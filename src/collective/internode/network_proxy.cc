@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "collective/rank/patience.h"
-#include "core/quietly.h"
+#include "collective/rank/timeouts.h"
+#include "core/ignore_errors.h"
 #include "model/program.h"
 
 namespace polypath {
@@ -26,7 +26,7 @@ NetworkProxy::NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots,
   try {
     thread_ = std::thread([this] { run(); });
   } catch (...) {
-    quietly([&] { driver_.free(words_); });
+    ignore_errors([&] { driver_.free(words_); });
     throw;
   }
 }
@@ -35,7 +35,7 @@ void NetworkProxy::stop() {
   if (!thread_.joinable()) return;
   {
     const std::scoped_lock lock(mutex_);
-    stops_ = Deadline(kPatienceWithGpu);
+    stops_ = Deadline(kGpuTimeout);
   }
   changed_.notify_one();
   thread_.join();
@@ -43,8 +43,8 @@ void NetworkProxy::stop() {
 
 NetworkProxy::~NetworkProxy() {
   stop();
-  for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
-  quietly([&] { driver_.free(words_); });
+  for (const EventHandle event : events_) ignore_errors([&] { driver_.destroy_event(event); });
+  ignore_errors([&] { driver_.free(words_); });
 }
 
 Address NetworkProxy::word(int slot) const {

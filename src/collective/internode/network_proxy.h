@@ -12,9 +12,9 @@
 // exchange of a slot is asked for after the word of this one is awaited in the same stream, so that
 // no number is replaced before it has been seen.
 //
-// After an error no message goes any more, and an exchange is over as soon as it is ready: what
-// waits on the GPU goes on, with contents that are not defined, and the others learn of it because
-// this rank is gone for them.
+// After an error no message goes any more, and an exchange is over as soon as it is ready: waiting
+// work on the GPU goes on, with undefined contents, and the other ranks learn of it because this
+// rank is gone for them.
 
 #include <atomic>
 #include <condition_variable>
@@ -36,8 +36,8 @@
 
 namespace polypath {
 
-/// What one rank sends to others and receives from them at the same time, in pinned memory. May be
-/// 0 bytes.
+/// The bytes that one rank sends to others and receives from them at the same time, in pinned
+/// memory. May be 0 bytes.
 struct Exchange {
   struct Outgoing {
     int to = 0;
@@ -56,7 +56,8 @@ class NetworkProxy {
  public:
   struct Group {
     std::unique_ptr<Transport> transport;
-    /// From when an exchange is ready: for what others call, and for what they then send.
+    /// From when an exchange is ready: for the call records of other ranks, and for their messages
+    /// after that.
     Seconds until_called;
     Seconds until_sent;
     /// Told the first error, by the proxy's thread.
@@ -75,23 +76,24 @@ class NetworkProxy {
     group_.until_called = until_called, group_.until_sent = until_sent;
   }
 
-  /// The exchanges that follow are of this call. It is compared with what `others` call; a
-  /// difference is an error (invalid_argument) that says who differs.
+  /// The exchanges that follow are of this call. It is compared with the calls of `others`; a
+  /// difference is an error (invalid_argument) that names the rank that differs.
   void begin(const CallRecord& call, const std::vector<int>& others);
   /// It has no more of them. Returns its number.
   std::uint64_t end();
   /// How many calls are over: no message of them is under way.
   [[nodiscard]] std::uint64_t calls_over() const { return calls_over_; }
-  /// Asks for an exchange once what is in the stream, one of the GPU, is over. Its memory is not to
-  /// be touched before finish() of the slot.
+  /// Asks for an exchange once the work in the stream, one of the GPU, is over. Its memory is not
+  /// to be touched before finish() of the slot.
   void start(int slot, Exchange exchange, StreamHandle stream);
-  /// What follows in the stream comes after the exchange.
+  /// Later work in the stream comes after the exchange.
   void finish(int slot, StreamHandle stream);
   /// No message goes any more.
   void abort(const Error& why);
   /// This rank has ended well, and says so to the others (transport.h).
   void finish() const { group_.transport->finish(); }
-  /// Waits for what is asked for, some seconds at most. From here on nothing can be asked for.
+  /// Waits for the exchanges asked for, some seconds at most. From here on nothing can be asked
+  /// for.
   void stop();
 
  private:
@@ -146,10 +148,10 @@ class NetworkProxy {
   std::uint64_t calls_ = 0;
   std::atomic<std::uint64_t> calls_over_ = 0;
 
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
   std::deque<Task> new_;
-  std::vector<EventHandle> events_;  ///< that nobody uses
+  std::vector<EventHandle> events_;  ///< not in use
   std::optional<Error> aborted_;     ///< why, once it is
   std::optional<Deadline> stops_;    ///< once it is to end: by then
 

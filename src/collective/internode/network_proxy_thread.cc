@@ -1,4 +1,4 @@
-// What a proxy's thread does.
+// The work of a proxy's thread.
 
 #include <fmt/format.h>
 
@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "collective/internode/network_proxy.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Who looks at its messages without a break takes a CPU from the program; who sleeps is late.
+// Polling without a break takes a CPU from the program; a sleeping proxy is late.
 constexpr std::chrono::microseconds kBusy{100};
 constexpr std::chrono::microseconds kNap{20};
 
@@ -68,7 +68,7 @@ void NetworkProxy::take_new() {
   new_.clear();
 }
 
-// What cannot be done is over.
+// An exchange that cannot be done is over.
 template <class Step>
 bool NetworkProxy::attempt(Step step) noexcept {
   try {
@@ -145,12 +145,12 @@ void NetworkProxy::fail_late(const Task& task, const Message& message) const {
        "Find out what that rank does, or set POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.");
 }
 
-// What another rank has said of its end says more than that no message comes of it.
+// Another rank's own message about its end says more than the absence of its messages.
 void NetworkProxy::note(const Error& problem) noexcept {
   if (std::exchange(failed_, true)) return;
   const Error told = group_.transport->failure().value_or(problem);
-  quietly([&] { group_.transport->abort(told.what(), told.code()); });
-  quietly([&] { group_.on_problem(told); });
+  ignore_errors([&] { group_.transport->abort(told.what(), told.code()); });
+  ignore_errors([&] { group_.on_problem(told); });
 }
 
 }  // namespace polypath

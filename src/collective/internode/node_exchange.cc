@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath {
 namespace {
@@ -17,7 +17,7 @@ NodeExchange::Memory::Memory(Driver& of, PlaceId host, Bytes bytes)
     : driver(of), address(of.allocate(host, bytes)) {}
 
 NodeExchange::Memory::~Memory() {
-  quietly([&] { driver.free(address); });
+  ignore_errors([&] { driver.free(address); });
 }
 
 NodeExchange::NodeExchange(Driver& driver, const Machine& machine, PlaceId gpu, Bytes slot,

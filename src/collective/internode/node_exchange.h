@@ -1,6 +1,6 @@
 #pragma once
 // Exchanges between GPUs of different nodes, by way of pinned memory that a proxy sends from and
-// receives into. There are a few slots of bounded size; what is larger goes in pieces.
+// receives into. There are a few slots of bounded size; larger messages go in pieces.
 
 #include <vector>
 
@@ -9,8 +9,8 @@
 
 namespace polypath {
 
-/// What goes from this rank's GPU to ranks of other nodes at the same time, and what comes. Both
-/// ends of a message say the same size, which may be 0.
+/// The messages that go from this rank's GPU to ranks of other nodes at the same time, and those
+/// that come. Both ends of a message say the same size, which may be 0.
 struct NodeMessages {
   struct Given {
     std::vector<int> to;
@@ -43,9 +43,10 @@ class NodeExchange {
   /// No message goes any more; the memory stays.
   void stop() { proxy_.stop(); }
 
-  /// After what is in the stream, copies out what is given. Error (internal) if it is too large.
+  /// After the work in the stream, copies out the given messages. Error (internal) if it is too
+  /// large.
   void start(int slot, const NodeMessages& messages, StreamHandle stream);
-  /// What follows in the stream comes after all messages, and what is taken is where it belongs.
+  /// Later work in the stream comes after all messages, with the received bytes in their places.
   void finish(int slot, StreamHandle stream);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What one rank calls.
+// One rank's call.
 
 #include <cstdint>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace polypath {
 
-/// One rank's call: what it gives and where it gets the result. In place where the result's part
-/// that is this rank's is what it gives, as request.h says; all ranks are then. Of `reduce` the
-/// output counts at the root only, of `broadcast` the input there and elsewhere the output.
+/// The rank's input and where it gets the result. In place if the input is this rank's part of the
+/// result, as request.h says; then all ranks are in place. Of `reduce` the output counts at the
+/// root only, of `broadcast` the input there and elsewhere the output.
 struct CollectiveCall {
   Collective collective = Collective::all_reduce;
   Reduction reduction = {};  ///< its type is that of the elements in any case

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "kernels/images.h"
 #include "kernels/reduce.h"
 
@@ -52,7 +52,7 @@ CollectiveKernels::CollectiveKernels(Driver& driver, const Machine& machine)
 
 CollectiveKernels::~CollectiveKernels() {
   for (const KernelHandle kernel : handles_)
-    if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
+    if (kernel.value != 0) ignore_errors([&] { driver_.unload_kernel(kernel); });
 }
 
 void CollectiveKernels::prepare_mail(PlaceId gpu) {

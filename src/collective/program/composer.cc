@@ -13,7 +13,7 @@
 namespace polypath {
 namespace {
 
-// What each path carries; the first one has the rest.
+// The bytes of each path; the first path has the rest.
 std::vector<Bytes> divided(Bytes bytes, const std::vector<PathShare>& shares) {
   constexpr std::uint64_t kAlignment = 256;
   std::vector<Bytes> parts = {bytes};
@@ -119,7 +119,7 @@ void Composer::take_turn(const Node& node, std::vector<int>& after) {
   turn = {hop.source, static_cast<int>(program_.nodes().size())};
 }
 
-// Copies are made by the GPU that they leave, and from the host by the one that they go to.
+// Copies are made by the GPU that they leave, and from the host by the GPU that they go to.
 bool Composer::is_reached(HopId hop, const Slice& to) const {
   return !tuning_.private_memory || !hop.valid() || program_.buffer(to).is_scratch() ||
          machine_.executing_gpu(hop) == place_of(to);
@@ -239,7 +239,7 @@ void Composer::send_split(std::span<const Message> messages) {
   }
 }
 
-// What is left to do for it goes into `second`.
+// The remaining copies go into `second`.
 void Composer::send_chunk(const Way& way, int chunk, std::vector<SecondCopy>& second) {
   const auto& [from, to, bytes] = way.message;
   const Part part = part_of({{}, bytes}, chunk, way.chunks, 1_B);
@@ -253,8 +253,8 @@ void Composer::send_chunk(const Way& way, int chunk, std::vector<SecondCopy>& se
   second.push_back({way.path, {slot, target, part.bytes}});
 }
 
-// Several ways may begin with one hop: before the slots that it fills are filled again, what is in
-// them goes on.
+// Several ways may begin with one hop: before its slots are filled again, their contents are sent
+// on.
 void Composer::empty_slots(HopId first, std::vector<SecondCopy>& second) {
   const auto waits = [&](const SecondCopy& copy) { return copy.path.first == first; };
   if (std::ranges::count_if(second, waits) < kStagingSlots) return;
@@ -286,8 +286,8 @@ void Composer::run(KernelCall call) {
   program_.add(std::move(call), queue, after);
 }
 
-// What goes over a hop is not as fast as what kernels usually read and write there: so much more is
-// taken to be moved.
+// Messages over a hop are slower than the usual reads and writes of kernels there: more bytes are
+// modelled, by this factor.
 KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) const {
   const DriverBehaviour& driver = machine_.driver;
   const PlaceId gpu = request_.ranks[static_cast<std::size_t>(rank)];
@@ -322,8 +322,8 @@ KernelCall Composer::mail_of(int rank, const Mail& mail, Slice from, Slice to) c
                            .writes = true,
                            .moved = Bytes{static_cast<std::uint64_t>(moved * slower)}});
   }
-  call.meeting = Meeting{
-      .number = meetings_, .rank = rank, .ranks = ranks(), .mailboxes = 2, .laps = laps_of(part)};
+  call.group = KernelGroup{
+      .number = groups_, .rank = rank, .ranks = ranks(), .mailboxes = 2, .laps = laps_of(part)};
   return call;
 }
 
@@ -336,7 +336,7 @@ void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOf
       shares_in_lines ? MailWay::lines : mail_way(machine_, request_.ranks, whole.bytes);
   const Bytes most = way == MailWay::lines ? line_room(ranks()) : whole.bytes;
   const int count = pieces_of(whole.bytes, most, request_.element());
-  for (int number = 0; number < count; ++number, ++meetings_) {
+  for (int number = 0; number < count; ++number, ++groups_) {
     const Part piece = this->piece(whole, number, count);
     Mail sent = mail;
     sent.way = way;

@@ -51,7 +51,7 @@ class Composer {
   [[nodiscard]] Slice input(int rank, Bytes offset = {}) const;
   [[nodiscard]] Slice output(int rank, Bytes offset = {}) const;
   /// Scratch memory of rank `to` for `bytes` bytes from rank `from`: the least recently asked for
-  /// of kPieceSlots. Who asks is done with what it held. None for 0 bytes.
+  /// of kPieceSlots. The caller no longer needs its old contents. None for 0 bytes.
   Slice slot(int from, int to, Bytes bytes);
   /// Scratch memory of the host nearest to a rank, for what the rank writes there, and of the rank,
   /// for what it reads from there; in the same way.
@@ -63,7 +63,7 @@ class Composer {
   int pieces(Bytes most);
   [[nodiscard]] Part piece(const Part& part, int number, int pieces) const;
 
-  /// What is 0 bytes, or is there already, is left out of these.
+  /// Copies of 0 bytes, or of bytes that are there already, are left out of these.
   void copy(Slice from, Slice to, Bytes bytes);
   /// Messages at the same time; their order is that of issue.
   void send(std::vector<Message> messages);
@@ -79,8 +79,8 @@ class Composer {
   using SliceOfRank = std::function<Slice(int rank)>;
   void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
 
-  /// A kernel that meets no other, of those that whoever runs the program brings, in its GPU's
-  /// queue. Not in a program that has an exchange.
+  /// A kernel outside kernel groups, of those that the program's runner loads, in its GPU's queue.
+  /// Not in a program that has an exchange.
   void run(KernelCall call);
 
   /// The program of all that, with its events.
@@ -129,7 +129,7 @@ class Composer {
   Routes* routes_;
   int pieces_ = 1;
   Program program_;
-  int meetings_ = 0;
+  int groups_ = 0;
   std::optional<int> first_mailbox_;
   Dependences dependences_;
   ValueCounts counts_;  ///< of an average

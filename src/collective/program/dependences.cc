@@ -58,7 +58,7 @@ std::vector<int> Dependences::conflicts(std::span<const MemoryUse> uses) const {
   return found;
 }
 
-// Whoever comes after a node that writes comes after everything that this node came after.
+// A node that comes after a writer comes after everything that the writer came after.
 void Dependences::note(int node, const MemoryUse& use) {
   if (use.bytes.value == 0) return;
   const auto buffer = static_cast<std::size_t>(use.slice.buffer);

@@ -24,7 +24,8 @@ class Dependences {
   /// The node numbered next, in `queue`, uses this. Returns the nodes of other queues to be named.
   std::vector<int> add(int queue, std::span<const MemoryUse> uses);
 
-  /// Memory that has been used alike: who wrote it last, and of each queue who read it last since.
+  /// Memory that has been used alike: its last writer, and the last reader since then in each
+  /// queue.
   struct Segment {
     Bytes end;
     int writer = -1;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath {
 namespace {
@@ -81,7 +81,7 @@ Bytes mailbox_bytes_of(const Program& program) {
 
 Mailboxes::~Mailboxes() {
   for (const auto& [which, mailbox] : made_)
-    quietly([&, address = mailbox] { driver_.free(address); });
+    ignore_errors([&, address = mailbox] { driver_.free(address); });
 }
 
 Address Mailboxes::of(PlaceId gpu, Bytes bytes) {

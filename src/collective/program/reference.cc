@@ -13,8 +13,8 @@
 namespace polypath {
 namespace {
 
-// What a type can hold: inputs are whole numbers up to `range`, of floating-point types divided by
-// it.
+// The values that a type can hold: inputs are whole numbers up to `range`, of floating-point types
+// divided by it.
 struct Inputs {
   std::int64_t range;
   int digits;  // p; 0 of integers
@@ -158,7 +158,7 @@ void reduce_into(ReduceOperator operation, std::span<double> values, std::span<c
   }
 }
 
-// What a rank's output has to be.
+// The expected output of a rank.
 class RankOutput {
  public:
   RankOutput(const CollectiveRequest& request, int rank) : request_(request) {
@@ -277,7 +277,7 @@ void fill_input(const CollectiveRequest& request, int rank, std::byte* memory) {
   }
 }
 
-// What all have alike is worked out once.
+// Contents that are the same at all ranks are computed once.
 std::string first_difference(const CollectiveRequest& request,
                              std::span<const std::byte* const> outputs) {
   const bool alike =

@@ -1,6 +1,6 @@
 #pragma once
-// What collectives have to give, worked out on the host in float64: inputs that follow from rank
-// and place, and outputs compared with them, bit by bit.
+// The expected results of collectives, computed on the host in float64: inputs that follow from
+// rank and place, and outputs compared with them, bit by bit.
 //
 // No step is rounded, so that one wrong bit is seen in any order of the ranks. Sums of n
 // values of a type with p bits are of whole numbers up to 2^p/n, all divided by one power of 2.

@@ -32,7 +32,7 @@ const Names<ElementType> kMovedTypes = {{"bool", ElementType::boolean},
                                         {"float8_e4m3fnuz", ElementType::float8_e4m3fnuz},
                                         {"float8_e5m2fnuz", ElementType::float8_e5m2fnuz},
                                         {"float8_e8m0fnu", ElementType::float8_e8m0fnu}};
-// What others call them.
+// Names of other libraries.
 const Names<ElementType> kOtherTypes = {{"half", ElementType::float16},
                                         {"fp16", ElementType::float16},
                                         {"f16", ElementType::float16},
@@ -141,7 +141,7 @@ Bytes all_received(const CollectiveRequest& request, int rank) {
   return all;
 }
 
-// What the busiest rank exchanges with others.
+// The elements that the busiest rank exchanges with others.
 Bytes most_exchanged(const CollectiveRequest& request) {
   Bytes most;
   for (int rank = 0; rank < request.size(); ++rank) {

@@ -1,6 +1,5 @@
 #pragma once
-// What is asked of the GPUs of one process together: n ranks, each a GPU with an input and an
-// output.
+// A request to the GPUs of one process together: n ranks, each a GPU with an input and an output.
 //
 // With E `elements` and ∘ the reduction, element by element:
 //
@@ -20,6 +19,7 @@
 // of it, of reduce_scatter its output is; all_to_all_v is possible if cᵢⱼ = cⱼᵢ. The other parts of
 // reduce_scatter's inputs, and all inputs that are not in place, stay as they are.
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,6 +83,7 @@ struct CollectiveRequest {
   /// input of rank i, in the output of rank j. None: they are side by side.
   std::vector<std::uint64_t> sent_at = {}, received_at = {};
 
+  auto operator<=>(const CollectiveRequest&) const = default;
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
   [[nodiscard]] Bytes element() const { return bytes_of(reduction.type); }
   /// Of E elements.
@@ -93,15 +94,15 @@ struct CollectiveRequest {
   [[nodiscard]] Bytes block(int from, int to) const;
 };
 
-/// What of all_to_all or all_to_all_v goes from one rank to another: where it is in the one's input
-/// and in the other's output.
+/// The elements of all_to_all or all_to_all_v from one rank to another: their place in the sender's
+/// input and in the receiver's output.
 Part block_sent(const CollectiveRequest& request, int from, int to);
 Part block_received(const CollectiveRequest& request, int from, int to);
 
-/// One rank sends E elements to another one, nobody else anything.
+/// One rank sends E elements to another one; no other rank sends anything.
 CollectiveRequest send_receive(const CollectiveRequest& like, int from, int to);
 
-/// What rank r gives and gets; 0 where it has no part in it.
+/// The elements that rank r gives and gets; 0 where it has no part in it.
 Bytes input_bytes(const CollectiveRequest& request, int rank);
 Bytes output_bytes(const CollectiveRequest& request, int rank);
 /// The size that people give: of the largest memory that a rank has.
@@ -109,13 +110,13 @@ Bytes message_bytes(const CollectiveRequest& request);
 /// The request of at most so many message bytes, at least one element. `like` says all else.
 CollectiveRequest with_message(CollectiveRequest like, Bytes message);
 
-/// What a link carries per byte of the message in the best case, as nccl-tests' bus bandwidth has
-/// it: 2(n−1)/n of all_reduce, 1 of reduce and broadcast, (n−1)/n of the others; of all_to_all_v
-/// what the busiest rank sends to others or gets from them.
+/// The bytes that a link carries per byte of the message in the best case, as nccl-tests' bus
+/// bandwidth has it: 2(n−1)/n of all_reduce, 1 of reduce and broadcast, (n−1)/n of the others; of
+/// all_to_all_v what the busiest rank sends to others or gets from them.
 double bus_factor(const CollectiveRequest& request);
 
 /// True if nothing goes from one rank to another: there is one, or no element, or all_to_all_v has
-/// counts of 0 for all others. What a rank gives itself is a copy.
+/// counts of 0 for all others. A rank's own elements are a copy.
 bool stays_at_home(const CollectiveRequest& request);
 
 /// Error (invalid_argument) for counts that are not n·n, or in place not symmetric, and for more
@@ -126,8 +127,8 @@ void check_operation(const CollectiveRequest& request);
 /// Error (invalid_argument) for an impossible call: a rank that is no GPU or named twice, a GPU
 /// without a hop to another one, and as check_operation and check_counts.
 void check_call(const Machine& machine, const CollectiveRequest& request);
-/// The same, and for what no program is made for: no elements, fewer than two ranks, counts that
-/// are all 0.
+/// The same, and for calls without a program: no elements, fewer than two ranks, counts that are
+/// all 0.
 void check(const Machine& machine, const CollectiveRequest& request);
 
 }  // namespace polypath

@@ -1,5 +1,5 @@
 #pragma once
-// What of an algorithm is free: it changes the time, never the result.
+// The free parameters of an algorithm: they change the time, never the result.
 
 #include <compare>
 
@@ -27,8 +27,8 @@ struct Tuning {
   bool several_paths = false;
   /// As a joint plan divides it, which takes long to make; else as the share program does.
   bool by_joint_plan = false;
-  /// What arrives for a rank's own memory goes through its scratch memory: of nobody's own memory
-  /// the others know the address, then. For ranks that are processes of their own.
+  /// Bytes for a rank's own memory arrive in its scratch memory, so no rank knows the address of
+  /// another rank's own memory. For ranks that are processes of their own.
   bool private_memory = false;
   /// A GPU's copies to others go one after another in one queue, and each receiver is sent to by
   /// one GPU at a time. For GPUs whose copies share a port: at once, or with a new receiver for

@@ -8,7 +8,7 @@
 
 namespace polypath {
 
-// What is between stretches has been written by nothing.
+// Bytes between stretches have not been written.
 ValueCounts::Stretches ValueCounts::within(const Slice& slice, Bytes bytes) const {
   Stretches found;
   const Bytes begin = slice.offset, end = begin + bytes;

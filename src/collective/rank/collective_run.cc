@@ -15,7 +15,7 @@ CollectiveRun::CollectiveRun(Driver& driver, const Machine& machine, const Setti
       ended_(driver) {}
 
 CollectiveRun::~CollectiveRun() {
-  if (last_.value != 0) quietly([&] { driver_.synchronize(last_); });
+  if (last_.value != 0) ignore_errors([&] { driver_.synchronize(last_); });
 }
 
 void CollectiveRun::wait_for_earlier(StreamHandle stream) {

@@ -1,6 +1,6 @@
 #pragma once
-// Runs collectives' programs: bound to the ranks' addresses and one stream, by an executor. What is
-// in the stream comes before all ranks' parts, what follows it after them.
+// Runs collectives' programs: bound to the ranks' addresses and one stream, by an executor. Earlier
+// work in the stream comes before all ranks' parts, later work after them.
 
 #include <span>
 #include <string>
@@ -23,7 +23,7 @@ class CollectiveRun {
   CollectiveRun(Driver& driver, const Machine& machine, const Settings& settings);
   CollectiveRun(const CollectiveRun&) = delete;
   CollectiveRun& operator=(const CollectiveRun&) = delete;
-  /// Waits for what is queued.
+  /// Waits for queued work.
   ~CollectiveRun();
 
   /// Enqueues it on `stream`, which belongs to `gpu`, after what is there and after earlier

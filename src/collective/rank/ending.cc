@@ -8,7 +8,7 @@
 
 #include "communicator/bootstrap/deadline.h"
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath {
 namespace {
@@ -34,12 +34,12 @@ void end_together(const std::function<std::vector<Blob>(const Blob&)>& round,
 }
 
 bool await_end(const std::function<bool()>& is_over, const std::function<void()>& check,
-               Seconds patience) noexcept {
+               Seconds timeout) noexcept {
   bool over = false;
-  (void)quietly([&] {
+  (void)ignore_errors([&] {
     std::optional<Deadline> deadline;
     while (!(over = is_over()) && !(deadline && deadline->has_passed())) {
-      if (!deadline && !quietly(check)) deadline = Deadline(patience);
+      if (!deadline && !ignore_errors(check)) deadline = Deadline(timeout);
       std::this_thread::sleep_for(kBetweenQuestions);
     }
   });

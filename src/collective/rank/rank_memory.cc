@@ -9,13 +9,13 @@
 #include "collective/program/mail.h"
 #include "collective/program/tuning.h"
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath {
 namespace {
 
 constexpr int kSlotsPerHop = kPieceSlots + kStagingSlots;
-constexpr std::size_t kFlags = 0;  // what every rank hands out first
+constexpr std::size_t kFlags = 0;  // the first memory of every rank
 
 // Several memories as one message: each after its size.
 ExportedMemory packed(const std::vector<ExportedMemory>& memories) {
@@ -113,8 +113,8 @@ RankMemory::RankMemory(Driver& driver, std::vector<PlaceId> ranks, int rank,
 RankMemory::~RankMemory() { give_back(); }
 
 void RankMemory::give_back() noexcept {
-  for (const auto& each : opened_) quietly([&] { driver_.release_import(each.second); });
-  for (const Address address : own_) quietly([&] { driver_.free(address); });
+  for (const auto& each : opened_) ignore_errors([&] { driver_.release_import(each.second); });
+  for (const Address address : own_) ignore_errors([&] { driver_.free(address); });
 }
 
 Bytes RankMemory::flag_bytes() const {
@@ -157,7 +157,7 @@ void RankMemory::exchange(const std::vector<Address>& own) {
     for (ExportedMemory& memory : unpacked(all[rank])) handed_[rank].push_back(std::move(memory));
 }
 
-// What each rank is going to hand out follows from the program, so all know what comes where: for
+// The program determines the memory that each rank will hand out, so all ranks know its layout: for
 // each place the slots of its hops, in their order.
 void RankMemory::place_slots(const Machine& machine, const std::vector<ScratchUse>& scratch) {
   std::map<std::tuple<int, PlaceId>, std::set<HopId>> wanted;  // by owner and place

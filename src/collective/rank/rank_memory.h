@@ -1,5 +1,5 @@
 #pragma once
-// What ranks that run one program together have of each other's memory: flags and scratch memory.
+// The memory of other ranks that a rank uses in a joint program: flags and scratch memory.
 //
 // Each rank makes its own, and hands it out by exchanges that all ranks take part in, in the same
 // order. Of the others' it opens what it uses, when it first does.
@@ -53,7 +53,7 @@ class RankMemory {
   /// This rank's flags, and how much memory they take.
   [[nodiscard]] Address flags() const { return flags_; }
   [[nodiscard]] Bytes flag_bytes() const;
-  /// Sets every flag of this rank, whoever it waits for, in no stream. Any thread may.
+  /// Sets every flag of this rank, for any producer, in no stream. Any thread may.
   void set_flags();
 
  private:

@@ -5,7 +5,7 @@
 
 #include "collective/choose/predicted_time.h"
 #include "collective/program/tuning.h"
-#include "collective/rank/patience.h"
+#include "collective/rank/timeouts.h"
 #include "engine/call/copy_call.h"
 
 namespace polypath {
@@ -28,21 +28,22 @@ RankRun::RankRun(Driver& driver, const Machine& machine, const Settings& setting
       kernels_(driver, machine),
       streams_(driver, hops_),
       graphs_(driver, hops_, settings, statistics_),
-      let_go_(driver),
+      drained_(driver),
       ends_(driver, gpu()) {
-  (void)ends_.at(kRemembered - 1);  // all are there before anybody asks
+  (void)ends_.at(kRemembered - 1);  // all are there before the first query
 }
 
 RankRun::~RankRun() {
-  quietly([&] { synchronize(); });
+  ignore_errors([&] { synchronize(); });
 }
 
 void RankRun::synchronize() {
   if (const EventHandle last = last_; last.value != 0) driver_.synchronize(last);
 }
 
-// Runs end in order, so one that is over says so of all before it. To ask the driver takes over a
-// microsecond, in which no thread can enqueue: few questions have to do for hundreds of runs.
+// Runs end in order, so a run that is over shows that all before it are over. A query of the driver
+// takes over a microsecond, in which no thread can enqueue: few queries have to serve hundreds of
+// runs.
 bool RankRun::is_done(std::uint64_t run) {
   const std::uint64_t newest = runs_;
   if (run <= done_ || run + kRemembered <= newest) return true;
@@ -67,11 +68,12 @@ void RankRun::prepare(const RankProgram& program) {
   kernels_.prepare(program.part.program);
 }
 
-// What is queued of a part waits for the other ranks, and they for what is not queued.
-bool RankRun::let_go(const Transfer& transfer) noexcept {
+// The queued half of a part waits for the other ranks, and they wait for the half that is not
+// queued.
+bool RankRun::drain_by_force(const Transfer& transfer) noexcept {
   std::vector<EventHandle> ends;
-  const bool marked = quietly([&] {
-    ends.push_back(let_go_.on(transfer.stream_gpu));
+  const bool marked = ignore_errors([&] {
+    ends.push_back(drained_.on(transfer.stream_gpu));
     driver_.record(ends.back(), transfer.stream);
     for (std::size_t queue = 1; queue < transfer.program->queues().size(); ++queue) {
       QueueStream& used = hops_.stream(transfer.program->queues()[queue]);
@@ -79,24 +81,25 @@ bool RankRun::let_go(const Transfer& transfer) noexcept {
       driver_.record(ends.back(), used.stream);
     }
   });
-  return marked && wait_with_flags(ends, kPatienceWithGpu) && hops_.settle(transfer);
+  return marked && wait_with_flags(ends, kGpuTimeout) && hops_.settle(transfer);
 }
 
 // A flag may be awaited again and again, within one part and by one after another.
-bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds patience) noexcept {
+bool RankRun::wait_with_flags(const std::vector<EventHandle>& ends, Seconds timeout) noexcept {
   const auto is_done = [&](EventHandle end) { return driver_.is_done(end); };
-  return set_flags_until([&] { return std::all_of(ends.begin(), ends.end(), is_done); }, patience);
+  return set_flags_until([&] { return std::all_of(ends.begin(), ends.end(), is_done); }, timeout);
 }
 
 // A driver that cannot be asked may still have to be released: then nothing says when that is done.
 template <class Question>
-bool RankRun::set_flags_until(Question is_over, Seconds patience) noexcept {
+bool RankRun::set_flags_until(Question is_over, Seconds timeout) noexcept {
   bool over = false;
-  (void)quietly([&] {
+  (void)ignore_errors([&] {
     const Seconds start = driver_.now();
     while (!over) {
-      if (!quietly([&] { over = is_over(); })) patience = std::min(patience, kPatienceUnanswered);
-      if (over || driver_.now() - start > patience) return;
+      if (!ignore_errors([&] { over = is_over(); }))
+        timeout = std::min(timeout, kUnansweredTimeout);
+      if (over || driver_.now() - start > timeout) return;
       memory_.set_flags();
     }
   });
@@ -119,8 +122,8 @@ class While {
 
 }  // namespace
 
-// Of a part that is enqueued while another thread releases, either that thread sees that it is, or
-// this one that it has been released.
+// If a part is enqueued while another thread releases, either that thread sees the part, or this
+// thread sees the release.
 void RankRun::check_held() const {
   if (released_)
     fail(ErrorCode::communicator, "a rank's part of a program cannot run",
@@ -157,16 +160,16 @@ void RankRun::run_by(Runner& executor, const Transfer& transfer, bool captured) 
     end(transfer.id, transfer.stream);
     check_held();
   } catch (const Error& error) {
-    if (let_go(transfer)) throw;
+    if (drain_by_force(transfer)) throw;
     is_unsettled_ = true;
     throw UnsettledError(error.code(), error.what());
   }
 }
 
-// What is captured becomes nodes of the graph that captures it: no graph is launched within.
+// A captured part becomes nodes of the capturing graph: no graph is launched within.
 bool RankRun::runs_as_graph(const RankProgram& program, const Transfer& transfer) {
   if (program.executor == Executor::graph) return true;
-  return is_one_kernel(program.part.program) && graphs_.has_room_for(transfer);
+  return is_one_kernel(program.part.program) && graphs_.fits(transfer);
 }
 
 std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool captured) {
@@ -183,14 +186,14 @@ std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool capt
   return captured ? 0 : ++runs_;
 }
 
-bool RankRun::release(Seconds patience) {
+bool RankRun::release(Seconds timeout) {
   released_ = true;
   const auto is_over = [this] {
     const bool is_enqueuing = is_enqueuing_;
     const EventHandle last = last_;
     return !is_enqueuing && (last.value == 0 || driver_.is_done(last));
   };
-  return set_flags_until(is_over, patience) && !is_unsettled_;
+  return set_flags_until(is_over, timeout) && !is_unsettled_;
 }
 
 }  // namespace polypath

@@ -1,7 +1,7 @@
 #pragma once
 // Runs one rank's parts of collectives' programs, where each rank is a process: as CollectiveRun
-// does whole ones. What is in the rank's stream comes before all that touches its memory, what
-// follows it after that.
+// does whole ones. Earlier work in the rank's stream comes before all that touches its memory,
+// later work after that.
 
 #include <atomic>
 #include <span>
@@ -37,7 +37,7 @@ struct BoundPart {
 /// Not thread-safe.
 class RankRun {
  public:
-  /// Who takes part: rank r is the GPU ranks[r], and this is `rank`.
+  /// The participants: rank r is the GPU ranks[r], and this is `rank`.
   struct Group {
     std::vector<PlaceId> ranks;
     int rank = 0;
@@ -49,8 +49,8 @@ class RankRun {
   RankRun(Driver& driver, const Machine& machine, const Settings& settings, Group group);
   RankRun(const RankRun&) = delete;
   RankRun& operator=(const RankRun&) = delete;
-  /// Waits for what is queued. The other ranks' memory is given back: none of them may be using
-  /// this one's any more, as after a barrier of all.
+  /// Waits for queued work. The other ranks' memory is given back: none of them may be using this
+  /// one's any more, as after a barrier of all.
   ~RankRun();
 
   /// Makes what the program needs that is not there yet, scratch memory of all ranks included. All
@@ -70,10 +70,10 @@ class RankRun {
                     StreamHandle stream) {
     return run(bind(program, buffers), stream, driver_.is_capturing(stream));
   }
-  /// The same for who knows whether the stream is being captured.
+  /// The same for a caller that knows whether the stream is being captured.
   std::uint64_t run(const BoundPart& part, StreamHandle stream, bool captured);
-  /// What the caller has enqueued on `stream` itself counts as a run from here on: what comes next
-  /// is after it, and synchronize() waits for it. Returns its number.
+  /// The caller's own work on `stream` counts as a run from here on: later work comes after it, and
+  /// synchronize() waits for it. Returns its number.
   std::uint64_t note(StreamHandle stream);
   /// A prepared program with its buffers, to be run as often as they are in use.
   [[nodiscard]] BoundPart bind(const RankProgram& program, std::span<const Address> buffers) const {
@@ -84,13 +84,13 @@ class RankRun {
   [[nodiscard]] bool is_done(std::uint64_t run);
   /// True if nothing of its parts is queued.
   [[nodiscard]] bool is_idle() { return !is_unsettled_ && is_done(runs_); }
-  /// Waits for what has been enqueued last.
+  /// Waits for the run enqueued last.
   void synchronize();
-  /// Ends what is queued, whether the other ranks do their parts or not: for after a time-out. The
+  /// Ends queued work, whether the other ranks do their parts or not: for after a time-out. The
   /// contents of the outputs are not defined, and the group is of no more use: run() is an error.
   /// False if it has not ended after so long. Another thread may call it, while this one is held up
   /// in run(), which then ends what it has enqueued itself.
-  bool release(Seconds patience);
+  bool release(Seconds timeout);
 
   [[nodiscard]] const RankMemory& memory() const { return memory_; }
 
@@ -101,11 +101,11 @@ class RankRun {
   void come_after_last(StreamHandle stream);
   void end(std::uint64_t run, StreamHandle stream);
   [[nodiscard]] bool runs_as_graph(const RankProgram& program, const Transfer& transfer);
-  [[nodiscard]] bool let_go(const Transfer& transfer) noexcept;
+  [[nodiscard]] bool drain_by_force(const Transfer& transfer) noexcept;
   [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
-                                     Seconds patience) noexcept;
+                                     Seconds timeout) noexcept;
   template <class Question>
-  [[nodiscard]] bool set_flags_until(Question is_over, Seconds patience) noexcept;
+  [[nodiscard]] bool set_flags_until(Question is_over, Seconds timeout) noexcept;
   [[nodiscard]] PlaceId gpu() const;
   [[nodiscard]] EventHandle end_of(std::uint64_t run);
 
@@ -118,7 +118,7 @@ class RankRun {
   CollectiveKernels kernels_;
   StreamExecutor streams_;
   GraphExecutor graphs_;
-  EventSet let_go_;
+  EventSet drained_;
   EventList ends_;  ///< of the last runs, by number modulo their count
   std::atomic<EventHandle> last_ = EventHandle{};  ///< stands for the end of the last part
   StreamHandle last_stream_;

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "driver/trial_bytes.h"
 
 namespace polypath {
@@ -16,7 +16,7 @@ namespace {
 
 using Pattern = std::vector<std::byte>;
 
-// What one rank says of another one's bytes.
+// One rank's verdict on another rank's bytes.
 constexpr std::byte kArrived{0}, kLostByGpus{1}, kLostByHost{2};
 
 // Of the bytes that rank `from` writes for rank `to`.
@@ -34,7 +34,7 @@ class Shared {
         opened_(ranks) {}
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
-  /// What another rank may still use stays.
+  /// Memory that another rank may still use stays.
   ~Shared() { close(); }
 
   [[nodiscard]] ExportedMemory exported() { return driver_.export_memory(own_); }
@@ -44,11 +44,11 @@ class Shared {
   [[nodiscard]] bool has_opened(std::size_t rank) const { return opened_[rank].value != 0; }
   void close() noexcept {
     for (Address& each : opened_)
-      if (each.value != 0) quietly([&] { driver_.release_import(each); }), each = {};
+      if (each.value != 0) ignore_errors([&] { driver_.release_import(each); }), each = {};
   }
   /// Once all ranks have closed it.
   void free() noexcept {
-    quietly([&] { driver_.free(own_); });
+    ignore_errors([&] { driver_.free(own_); });
   }
   [[nodiscard]] Address own(std::size_t part) const { return own_ + kTrialBytes * part; }
   [[nodiscard]] Address of(std::size_t rank, std::size_t part) const {
@@ -72,7 +72,7 @@ class Copies {
   Copies(const Copies&) = delete;
   Copies& operator=(const Copies&) = delete;
   ~Copies() {
-    quietly([&] { driver_.destroy_stream(stream_); });
+    ignore_errors([&] { driver_.destroy_stream(stream_); });
     on_gpu_.is_kept = on_host_.is_kept = !is_over_;
   }
 
@@ -101,7 +101,7 @@ class Copies {
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     ~Memory() {
-      if (!is_kept) quietly([&] { driver.free(address); });
+      if (!is_kept) ignore_errors([&] { driver.free(address); });
     }
     Driver& driver;
     Address address;
@@ -114,7 +114,7 @@ class Copies {
       enqueue();
       driver_.synchronize(stream_);
     } catch (...) {
-      is_over_ = quietly([&] { driver_.synchronize(stream_); });
+      is_over_ = ignore_errors([&] { driver_.synchronize(stream_); });
       throw;
     }
   }

@@ -23,7 +23,7 @@ using Blob = std::string;
 
 /// Of the ranks of a bootstrap, those that go on together.
 struct Subgroup {
-  int color = 0;             ///< negative: this rank goes on with nobody
+  int color = 0;             ///< negative: this rank joins no group
   std::vector<int> members;  ///< their ranks so far, in the order of the new ones; none if so
   int rank = -1;             ///< the new one of this rank
   std::uint64_t number = 0;  ///< of the division, the same at every rank
@@ -45,8 +45,8 @@ class Bootstrap {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
-  /// Called again and again by whoever waits in a round; what it throws ends the wait. Functions of
-  /// others (BootstrapFunctions) do not call it.
+  /// Called repeatedly by the thread that waits in a round; an exception ends the wait. Functions
+  /// of others (BootstrapFunctions) do not call it.
   void while_waiting(std::function<void()> check) { check_ = std::move(check); }
 
   /// One round. Waits for all ranks. Error (communicator) names those that have not come by then,
@@ -63,7 +63,7 @@ class Bootstrap {
     if (check_) check_();
   }
   virtual std::vector<Blob> exchange(const Blob& mine, Seconds timeout) = 0;
-  /// Called at all ranks, also at those that go on with nobody. The result is ignored there.
+  /// Called at all ranks, also at those that join no group. The result is ignored there.
   virtual std::unique_ptr<Bootstrap> subgroup(const Subgroup& group, Seconds timeout) = 0;
 
  private:
@@ -77,20 +77,20 @@ class Bootstrap {
 /// All ranks of one process, each to be used by a thread of its own.
 std::vector<std::unique_ptr<Bootstrap>> bootstrap_among_threads(int size);
 
-/// By files in `folder`, on a file system that all ranks share; it is made if it is not there. What
-/// an earlier run left behind is never believed. Two communicators that are made at the same time
-/// need two folders. Waits until all ranks are there. Errors: communicator, which names the
-/// missing; invalid_argument for a folder that cannot be used.
+/// By files in `folder`, on a file system that all ranks share; it is made if it is not there.
+/// Files of earlier runs are never believed. Two communicators that are made at the same time need
+/// two folders. Waits until all ranks are there. Errors: communicator, which names the missing;
+/// invalid_argument for a folder that cannot be used.
 std::unique_ptr<Bootstrap> bootstrap_by_file(const std::string& folder, int rank, int size,
                                              Seconds timeout);
 
 /// By TCP: `address` is HOST:PORT, [IPV6]:PORT; rank 0 listens there, the others try until it does.
-/// Who knows the address may join: use it where the network is trusted. Errors: communicator;
-/// invalid_argument for what is no address.
+/// Any process that knows the address may join: use it where the network is trusted. Errors:
+/// communicator; invalid_argument for a malformed address.
 std::unique_ptr<Bootstrap> bootstrap_by_address(const std::string& address, int rank, int size,
                                                 Seconds timeout);
 
-/// What others bring along, such as MPI or PyTorch.
+/// A bootstrap by functions of another library, such as MPI or PyTorch.
 struct BootstrapFunctions {
   /// One round.
   std::function<std::vector<Blob>(const Blob& mine, Seconds timeout)> all_gather;

@@ -32,7 +32,7 @@ struct Hello {
   std::int32_t size;
 };
 
-/// What hub and spokes have in common: how groups of their ranks meet.
+/// The common part of hub and spokes: how groups of their ranks meet.
 class StarBootstrap : public Bootstrap {
  public:
   StarBootstrap(SocketAddress hub, int rank, int size)
@@ -88,7 +88,7 @@ class Hub final : public StarBootstrap {
   std::uint64_t round_ = 0;
   int strangers_ = 0;    ///< connections of others, dropped
   int lines_ = 0;        ///< about them
-  std::string refused_;  ///< who came last with a number that is not free
+  std::string refused_;  ///< the last rank to come with a number that is not free
   Deadline::Clock::time_point news_at_{};
 };
 
@@ -111,8 +111,8 @@ std::vector<Blob> Hub::exchange(const Blob& mine, Seconds timeout) {
   }
   std::vector<Blob> all;
   for (auto& [rank, blob] : blobs_) all.push_back(std::move(blob));
-  listener_ = Descriptor();  // all ranks are there: whoever comes now is of another job
-  // Who does not take it in time has gone, and will be missed.
+  listener_ = Descriptor();  // all ranks are there: later ones are of another job
+  // A rank that does not take it in time has gone; a later round reports it missing.
   send_to_all({FrameKind::all, round_, pack(all)}, Deadline(timeout));
   return all;
 }
@@ -128,7 +128,8 @@ void Hub::wait_for_events(const Deadline& deadline) {
   if (asked[0].revents != 0) accept_all();
 }
 
-// Those that have not said who they are for longest make room: a rank says it at once.
+// The connections that have not named their rank for longest are dropped: a rank names itself at
+// once.
 void Hub::accept_all() {
   for (;;) {
     Descriptor socket = accept_from(listener_);
@@ -142,7 +143,7 @@ void Hub::accept_all() {
   }
 }
 
-// Of somebody unknown no more is kept than a rank says first.
+// Of an unknown sender no more bytes are kept than a rank's first message has.
 void Hub::read_from(Connection& connection) {
   for (Received got = Received::some; got == Received::some;) {
     got = receive_into(connection.socket, connection.inbox);
@@ -182,10 +183,11 @@ void Hub::take_frames(Connection& connection) {
     tell_of_stranger(error.what());
   }
   if (known) give_up(fmt::format("Rank {} is not in the same round", connection.rank), "", "");
-  connection.socket = Descriptor();  // somebody who looks for open ports, perhaps
+  connection.socket = Descriptor();  // a port scanner, perhaps
 }
 
-// Who takes the number of a rank that is there may be of another job: the ranks go on without it.
+// A process that takes the number of a present rank may be of another job: the ranks go on without
+// it.
 void Hub::welcome(Connection& connection, const Frame& frame) {
   Hello hello{};
   std::memcpy(&hello, frame.bytes.data(), sizeof hello);
@@ -201,7 +203,8 @@ void Hub::welcome(Connection& connection, const Frame& frame) {
             "Give every rank the same size.");
 }
 
-// Its connection stays until it ends it: one that is closed with bytes unread loses what was said.
+// The connection stays until the refused process ends it: closing a connection with unread bytes
+// loses the bytes sent on it.
 void Hub::refuse(Connection& connection, int rank) {
   const std::string why = fmt::format(
       "Rank {} is there twice, or there is none (there are ranks 0 to {}, each once) Give each "

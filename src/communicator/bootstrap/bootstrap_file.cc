@@ -5,10 +5,9 @@
 //   FOLDER/RUN/K-R  what rank R gives in round K
 //   FOLDER/RUN/bye-R
 //
-// RUN is a random number of rank 0. A rank believes an answer that holds its own nonce, and no
-// other: nobody but a rank 0 of now can have written that. So what earlier runs left behind is
-// never believed. Rank 0 answers anew whenever it sees another nonce, until all ranks are in its
-// run.
+// RUN is a random number of rank 0. A rank believes only an answer that holds its own nonce: no
+// process but the current rank 0 can have written that. So files of earlier runs are never
+// believed. Rank 0 answers anew whenever it sees another nonce, until all ranks are in its run.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -43,7 +42,7 @@ class FileBootstrap final : public Bootstrap {
       : Bootstrap(rank, size), folder_(std::move(folder)), run_(folder_ + "/" + run) {}
   ~FileBootstrap() override { leave(); }
 
-  /// This rank's part of the first round, and who has not given theirs.
+  /// This rank's part of the first round, and the ranks whose parts are missing.
   void open_round() { leave_file(file_of(round_, rank()), {}); }
   [[nodiscard]] bool is_open() const { return access(run_.c_str(), F_OK) == 0; }
   [[nodiscard]] std::vector<int> missing() const {
@@ -68,7 +67,7 @@ class FileBootstrap final : public Bootstrap {
       return true;
     });
     if (!all) fail_without(missing(), folder_);
-    // Whoever is in this round has read all of the one before.
+    // A rank in this round has read all of the round before.
     unlink(file_of(round_ - 1, rank()).c_str());
     return blobs;
   }
@@ -94,7 +93,7 @@ class FileBootstrap final : public Bootstrap {
     remove_folder(run_);
     rmdir(folder_.c_str());  // unless there is something else in it
   } catch (const std::exception&) {
-    return;  // what is left is believed by nobody
+    return;  // no rank believes the files that are left
   }
 
   std::string folder_;
@@ -103,7 +102,7 @@ class FileBootstrap final : public Bootstrap {
   int generation_ = process_generation();  ///< a forked child has never been there
 };
 
-/// What a rank tells of itself, and whether it still stands there.
+/// A rank's statement of itself, and whether it still stands there.
 class Presence {
  public:
   Presence(std::string folder, int rank, int size)
@@ -128,7 +127,7 @@ class Presence {
   std::string text_;
 };
 
-// What is odd about ranks, in words.
+// Describes what is odd about ranks.
 using Doubts = std::map<int, std::string>;
 
 // The nonce of a rank as rank 0 sees it.

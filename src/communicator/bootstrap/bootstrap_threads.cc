@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenChecks{20};
 
-/// Where the threads meet.
-class Meeting {
+/// The barrier of the threads' rounds.
+class ThreadBarrier {
  public:
-  explicit Meeting(int size) : size_(static_cast<std::size_t>(size)) {}
+  explicit ThreadBarrier(int size) : size_(static_cast<std::size_t>(size)) {}
 
-  /// `check` is called without the lock by whoever waits.
+  /// The waiting thread calls `check` without the lock.
   template <class Check>
   std::vector<Blob> exchange(std::uint64_t number, int rank, const Blob& mine, Seconds timeout,
                              Check check) {
@@ -41,12 +41,12 @@ class Meeting {
     return blobs;
   }
 
-  /// The one of a group: made by who comes first.
-  std::shared_ptr<Meeting> of(const Subgroup& group) {
+  /// The barrier of a group: made by the first thread that asks.
+  std::shared_ptr<ThreadBarrier> of(const Subgroup& group) {
     const std::scoped_lock lock(mutex_);
     const auto key = std::pair(group.number, group.color);
-    std::shared_ptr<Meeting> meeting = groups_[key].lock();
-    if (!meeting) groups_[key] = meeting = std::make_shared<Meeting>(group.size());
+    std::shared_ptr<ThreadBarrier> meeting = groups_[key].lock();
+    if (!meeting) groups_[key] = meeting = std::make_shared<ThreadBarrier>(group.size());
     return meeting;
   }
 
@@ -69,12 +69,12 @@ class Meeting {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<std::uint64_t, Round> rounds_;
-  std::map<std::pair<std::uint64_t, int>, std::weak_ptr<Meeting>> groups_;
+  std::map<std::pair<std::uint64_t, int>, std::weak_ptr<ThreadBarrier>> groups_;
 };
 
 class ThreadBootstrap final : public Bootstrap {
  public:
-  ThreadBootstrap(std::shared_ptr<Meeting> meeting, int rank, int size)
+  ThreadBootstrap(std::shared_ptr<ThreadBarrier> meeting, int rank, int size)
       : Bootstrap(rank, size), meeting_(std::move(meeting)) {}
 
  private:
@@ -82,7 +82,8 @@ class ThreadBootstrap final : public Bootstrap {
     return meeting_->exchange(round_++, rank(), mine, timeout, [this] { check_waiting(); });
   }
 
-  // The next round keeps everybody's: who is first would otherwise be gone before the last comes.
+  // The next round keeps the part of every rank: the first rank would otherwise be gone before the
+  // last comes.
   std::unique_ptr<Bootstrap> subgroup(const Subgroup& group, Seconds timeout) override {
     std::unique_ptr<Bootstrap> mine;
     if (group.color >= 0)
@@ -91,14 +92,14 @@ class ThreadBootstrap final : public Bootstrap {
     return mine;
   }
 
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<ThreadBarrier> meeting_;
   std::uint64_t round_ = 0;
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<Bootstrap>> bootstrap_among_threads(int size) {
-  const auto meeting = std::make_shared<Meeting>(size);
+  const auto meeting = std::make_shared<ThreadBarrier>(size);
   std::vector<std::unique_ptr<Bootstrap>> all;
   for (int rank = 0; rank < size; ++rank)
     all.push_back(std::make_unique<ThreadBootstrap>(meeting, rank, size));

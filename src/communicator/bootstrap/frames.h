@@ -1,6 +1,6 @@
 #pragma once
-// What ranks say over a connection: a header and bytes. Numbers are as the computers have them;
-// those of another byte order fail at the first four bytes.
+// A frame between ranks on a connection: a header and bytes. Numbers have the computers' byte
+// order; computers of another byte order fail at the first four bytes.
 
 #include <cstdint>
 #include <optional>
@@ -11,9 +11,9 @@ namespace polypath {
 
 enum class FrameKind : std::uint32_t {
   hello,    ///< a rank: its number and how many it counts
-  round,    ///< what a rank gives in a round
-  all,      ///< what all gave, packed
-  missing,  ///< in words, for whom rank 0 is waiting
+  round,    ///< a rank's part of a round
+  all,      ///< the parts of all ranks, packed
+  missing,  ///< text that names the ranks for which rank 0 is waiting
   failed,   ///< in words, why nothing more will come
 };
 
@@ -26,10 +26,10 @@ struct Frame {
 std::string to_text(const Frame& frame);
 
 /// Takes the first frame out of `inbox`; none while it is not complete. Error (communicator) for
-/// what is no frame, or one of more than `most` bytes; `from` names its sender.
+/// bytes that are no frame, or a frame of more than `most` bytes; `from` names its sender.
 std::optional<Frame> take_frame(std::string& inbox, std::uint64_t most, const std::string& from);
 
-/// Several pieces of bytes as one, and back. Error (communicator) for what is damaged.
+/// Several pieces of bytes as one, and back. Error (communicator) for damaged bytes.
 std::string pack(const std::vector<std::string>& pieces);
 std::vector<std::string> unpack(const std::string& packed);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostText = 256;
 
-// The number of what a path leads to, as this process sees it; 0 if it leads nowhere.
+// The number of the file that a path leads to, as this process sees it; 0 if it leads nowhere.
 struct stat about(const char* path) {
   struct stat found {};
   if (stat(path, &found) != 0) return {};

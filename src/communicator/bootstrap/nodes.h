@@ -7,8 +7,8 @@
 
 namespace polypath {
 
-/// What processes have in common that can share memory: the boot of one kernel, its name, and its
-/// namespaces of memory. The same text for them, another one for all others.
+/// Identifies processes that can share memory: by the boot of one kernel, its name, and its
+/// namespaces of memory. They have the same text, and all other processes have another one.
 std::string this_node();
 
 /// The nodes of n ranks, counted from 0 in the order of their first ranks.

@@ -16,7 +16,7 @@ void leave_file(const std::string& path, const std::string& contents);
 /// All of a file; none if it is not there.
 std::optional<std::string> read_left_file(const std::string& path);
 
-/// Removes the files in a folder, and the folder. What cannot be removed stays.
+/// Removes the files in a folder, and the folder. Files that cannot be removed stay.
 void remove_folder(const std::string& path) noexcept;
 
 }  // namespace polypath

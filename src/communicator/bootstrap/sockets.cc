@@ -66,7 +66,7 @@ Descriptor try_to_connect(const addrinfo& at, const Deadline& deadline) {
   return problem == 0 ? std::move(made) : Descriptor();
 }
 
-// Of a port that nobody listens at, the system sometimes connects a socket to itself.
+// If no process listens at a port, the system sometimes connects a socket to itself.
 bool is_own_end(const Descriptor& socket) {
   sockaddr_storage here{}, there{};
   socklen_t here_size = sizeof here, there_size = sizeof there;

@@ -21,11 +21,11 @@ struct SocketAddress {
 /// Reads HOST:PORT or [IPV6]:PORT. Error (invalid_argument).
 SocketAddress parse_socket_address(const std::string& text);
 
-/// Error (communicator) if nobody can listen there.
+/// Error (communicator) if this process cannot listen there.
 Descriptor listen_at(const SocketAddress& address);
-/// The next connection that somebody has made; none if there is none.
+/// The next connection that another process has made; none if there is none.
 Descriptor accept_from(const Descriptor& listener);
-/// Tries until somebody listens; none if nobody does in time.
+/// Tries until a process listens; none if no process does in time.
 Descriptor connect_to(const SocketAddress& address, const Deadline& deadline);
 
 /// The numeric host of this end, and the port it has.

@@ -47,7 +47,7 @@ std::optional<std::string> CallLog::compare_with_slower() {
     const CallNumber theirs = block_.entered(other);
     CallNumber& compared = compared_[static_cast<std::size_t>(other)];
     if (other == local_ || theirs <= compared || theirs > latest_) continue;
-    if (theirs < first_kept()) continue;  // nobody counts backwards: the memory is damaged
+    if (theirs < first_kept()) continue;  // no rank counts backwards: the memory is damaged
     const Stamp stamp = block_.stamp_of(other, theirs);
     const Stamp mine = kept(theirs).stamp;
     if (!stamp.is_same_call(mine)) continue;  // it has gone on by more than the ring since
@@ -60,7 +60,7 @@ std::optional<std::string> CallLog::compare_with_slower() {
 
 const CallLog::Kept& CallLog::kept(CallNumber call) const { return kept_[call - first_kept()]; }
 
-// Who is ahead compares with this rank.
+// A rank that is ahead compares with this rank.
 void CallLog::forget_what_all_have() {
   CallNumber all_have = latest_;
   for (int other = 0; other < block_.ranks(); ++other)

@@ -2,15 +2,14 @@
 // The calls of one rank, compared with those of the other ranks on its node.
 //
 // Every call of every rank is compared with that of every other one, however far apart they are,
-// and nobody waits: with h(r, s) the hash of rank r's calls 1 … s, ranks a and b have made the same
-// calls up to s exactly if h(a, s) = h(b, s).
+// and no rank waits: with h(r, s) the hash of rank r's calls 1 … s, ranks a and b have made the
+// same calls up to s exactly if h(a, s) = h(b, s).
 //
-//   - Who is at call s compares with those whose call s is in the ring: of two ranks that come, the
-//     second at least sees the first.
-//   - Who is so far ahead that its call s is overwritten when the other one comes there has kept
-//   its
-//     own hashes since, and compares the other one's latest call with them: compare_with_slower().
-//     It keeps no more than it is ahead.
+//   - A rank at call s compares with the ranks whose call s is in the ring: of two ranks that come,
+//     the second at least sees the first.
+//   - A rank so far ahead that its call s is overwritten when another rank comes there has kept its
+//     own hashes since, and compares the other rank's latest call with them:
+//     compare_with_slower(). It keeps no more than it is ahead.
 
 #include <deque>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank says of a call: all that must be the same at every rank, in words of its callers,
+// A rank's description of a call: all that must be the same at every rank, in terms of its callers,
 // because this layer knows no operations.
 
 #include <array>
@@ -17,7 +17,7 @@ class ShortName {
   static constexpr std::size_t kMost = 16;
 
   constexpr ShortName() = default;
-  /// What is beyond 16 bytes is cut off.
+  /// Bytes beyond 16 are cut off.
   constexpr ShortName(std::string_view text) {
     for (std::size_t i = 0; i < text.size() && i < kMost; ++i) characters_[i] = text[i];
   }
@@ -37,7 +37,7 @@ struct CallRecord {
   ShortName reduction = {};  ///< "sum"; empty if nothing is reduced
   ShortName algorithm = {};  ///< "ring"; empty if the ranks need not agree on it
   std::uint64_t count = 0;   ///< elements; 0 where ranks may differ in it
-  std::uint64_t digest = 0;  ///< a hash of whatever else must be the same
+  std::uint64_t digest = 0;  ///< a hash of all else that must be the same
   std::int32_t root = -1;    ///< a rank; -1 if there is none
   std::int32_t in_place = 0;
 
@@ -47,10 +47,10 @@ struct CallRecord {
 /// "allreduce of 1024 float32 (sum)", with what else there is to say.
 std::string describe(const CallRecord& call);
 
-/// What a rank calls that makes no more calls.
+/// The record of a rank that makes no more calls.
 inline constexpr CallRecord kClosing{.operation = "close"};
 
-/// What two ranks call, in words of a message: "Rank 0 calls …, rank 1 calls …". Of one that closes
+/// The calls of two ranks, for a message: "Rank 0 calls …, rank 1 calls …". For a rank that closes
 /// it says so.
 std::string describe_difference(int rank, const CallRecord& call, int other,
                                 const CallRecord& others);

@@ -23,7 +23,8 @@ std::size_t stamps_per_call(int ranks) {
 
 }  // namespace
 
-/// The abort record: 0 while there is none, then who writes it, then that it is complete.
+/// The state of the abort record: 0 while there is none, then its writer, then its writer and that
+/// it is complete.
 struct alignas(kLine) ControlBlock::Header {
   static constexpr std::uint32_t kComplete = 1U << 31;
   static constexpr std::size_t kMostText = 2048 - 3 * sizeof(std::uint32_t);
@@ -53,7 +54,7 @@ std::size_t ControlBlock::bytes_for(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
   return sizeof(Header) + n * sizeof(Seat) +
          kCalls * stamps_per_call(ranks) * sizeof(std::uint64_t) + n * kCalls * sizeof(Record) +
-         Offers::bytes_for(ranks) + Notices::bytes_for(ranks);
+         AgreementRing::bytes_for(ranks) + HandleBoard::bytes_for(ranks);
 }
 
 ControlBlock::ControlBlock(NamedMemory memory, int ranks)
@@ -75,7 +76,7 @@ ControlBlock::Record& ControlBlock::record_at(int rank, CallNumber call) const {
   return records[static_cast<std::size_t>(rank) * kCalls + call % kCalls];
 }
 
-// The record first: whoever sees the stamp must find it.
+// The record first: a rank that sees the stamp must find the record.
 void ControlBlock::publish(int rank, CallNumber call, Stamp stamp, const CallWords& words) {
   Record& record = record_at(rank, call);
   record.call.store(0, std::memory_order_relaxed);
@@ -121,7 +122,7 @@ bool ControlBlock::is_aborted() const {
   return header().writer.load(std::memory_order_seq_cst) != 0;
 }
 
-// It takes a moment to write; who is killed in it never completes it.
+// Writing takes a moment; a rank that is killed meanwhile never completes it.
 std::optional<Abort> ControlBlock::aborted() const {
   constexpr int kTries = 100;
   constexpr std::chrono::microseconds kBetweenTries{100};
@@ -144,9 +145,9 @@ std::byte* ControlBlock::behind_records() const {
   return reinterpret_cast<std::byte*>(&record_at(ranks_, kCalls));
 }
 
-Offers ControlBlock::offers(int rank) const { return {behind_records(), ranks_, rank}; }
-Notices ControlBlock::notices(int rank) const {
-  return {behind_records() + Offers::bytes_for(ranks_), ranks_, rank};
+AgreementRing ControlBlock::offers(int rank) const { return {behind_records(), ranks_, rank}; }
+HandleBoard ControlBlock::notices(int rank) const {
+  return {behind_records() + AgreementRing::bytes_for(ranks_), ranks_, rank};
 }
 
 void ControlBlock::note_over(int rank, CallNumber call) {
@@ -156,8 +157,8 @@ void ControlBlock::note_settled(int rank) {
   seat(rank).settled.store(1, std::memory_order_release);
 }
 
-// Who comes to a call asks once more whether all is given up, after it has said so: of the two that
-// write and then read, one at least sees the other.
+// A rank that enters a call publishes that first, and then checks again for an abort. Of the two
+// ranks, each of which writes and then reads, one at least sees the other.
 bool ControlBlock::is_settled(int rank) const {
   const Seat& asked = seat(rank);
   if (asked.settled.load(std::memory_order_acquire) != 0 || !lives(rank)) return true;

@@ -1,5 +1,5 @@
 #pragma once
-// What the ranks of a node tell one another of their calls: one block of shared memory per
+// Information that the ranks of a node share about their calls: one block of shared memory per
 // communicator and node. Nothing here waits, and nothing here takes a lock.
 //
 // Call s of rank r is published twice, with N = kCalls:
@@ -12,10 +12,10 @@
 // ranks agree on (sequential consistency). So of two ranks that both write theirs and then look for
 // the other's, one at least sees the other's.
 //
-// Behind them lie offers and notices (offers.h, notices.h).
+// Behind them lie the agreement ring and the handle board (agreement_ring.h, handle_board.h).
 //
-// Rings wrap: a rank may be many calls ahead of another. Whoever reads a stamp or a record sees by
-// the number in it whether it is still that of the call that was asked for.
+// Rings wrap: a rank may be many calls ahead of another. The number in a stamp or a record tells
+// the reader whether it still belongs to the call that was asked for.
 
 #include <atomic>
 #include <cstddef>
@@ -23,10 +23,10 @@
 #include <optional>
 #include <string>
 
+#include "communicator/node/agreement_ring.h"
 #include "communicator/node/call_record.h"
+#include "communicator/node/handle_board.h"
 #include "communicator/node/named_memory.h"
-#include "communicator/node/notices.h"
-#include "communicator/node/offers.h"
 #include "core/error.h"
 
 namespace polypath {
@@ -44,7 +44,7 @@ struct Stamp {
     return {call << kHashBits | hash >> (64 - kHashBits)};
   }
   bool operator==(const Stamp&) const = default;
-  /// True if both are of the same call, whatever was called.
+  /// True if both are of the same call number, even if the operations differ.
   [[nodiscard]] bool is_same_call(Stamp other) const {
     return bits >> kHashBits == other.bits >> kHashBits;
   }
@@ -52,7 +52,7 @@ struct Stamp {
 
 /// Why a communicator is of no more use.
 struct Abort {
-  int rank = -1;  ///< who said so
+  int rank = -1;  ///< the rank that aborted
   ErrorCode code = ErrorCode::communicator;
   std::string why;
 };
@@ -62,7 +62,7 @@ class ControlBlock {
  public:
   static constexpr std::size_t kCalls = 1024;
 
-  /// What a block of so many ranks takes.
+  /// The size of a block for so many ranks.
   static std::size_t bytes_for(int ranks);
   ControlBlock(NamedMemory memory, int ranks);
 
@@ -70,23 +70,25 @@ class ControlBlock {
 
   /// A rank's calls must be published one after another, without a gap.
   void publish(int rank, CallNumber call, Stamp stamp, const CallWords& words);
-  /// What the rank has at the place of that call: perhaps of another call.
+  /// The rank's stamp in the slot of that call: perhaps of another call.
   [[nodiscard]] Stamp stamp_of(int rank, CallNumber call) const;
   /// None if it has not come or is overwritten.
   [[nodiscard]] std::optional<CallRecord> call_of(int rank, CallNumber call) const;
   /// The latest call of a rank; 0 before the first.
   [[nodiscard]] CallNumber entered(int rank) const;
 
-  /// The first to give up says why. False if somebody was faster.
+  /// The first rank to give up says why. False if another rank was faster.
   bool abort(int rank, ErrorCode code, const std::string& why);
   [[nodiscard]] bool is_aborted() const;
   [[nodiscard]] std::optional<Abort> aborted() const;
 
-  /// A rank's ends of what lies behind; of each there is one for all time.
-  [[nodiscard]] Offers offers(int rank) const;
-  [[nodiscard]] Notices notices(int rank) const;
+  /// The agreement ring and the handle board, as a rank sees them. There is one of each per rank,
+  /// for all time.
+  [[nodiscard]] AgreementRing offers(int rank) const;
+  [[nodiscard]] HandleBoard notices(int rank) const;
 
-  /// All that the rank has queued is over up to and with that call; or for good, whatever it was.
+  /// All that the rank has queued is over up to and with that call; or for good, independent of the
+  /// call.
   void note_over(int rank, CallNumber call);
   void note_settled(int rank);
   /// True if nothing that the rank has queued for its calls may still run. Where the communicator

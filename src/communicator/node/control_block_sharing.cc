@@ -43,7 +43,7 @@ Attempt make_if_first(const Nodes& nodes, int rank) {
 
 std::string name_of(const Attempt& made) { return made.memory ? made.memory->name() : ""; }
 
-// Nobody goes on if one cannot: the first problem, in the order of the ranks.
+// No rank goes on if one cannot: the first problem, in the order of the ranks.
 void check_all(const std::vector<Blob>& problems) {
   for (std::size_t rank = 0; rank < problems.size(); ++rank)
     if (!problems[rank].empty())
@@ -76,7 +76,7 @@ ControlBlock share_control_block(Bootstrap& bootstrap, const Nodes& nodes, Secon
   const auto byte = static_cast<std::size_t>(nodes.local_rank(rank));
   if (!name.empty() && ranks.front() != rank)
     mine = attempt([&] { return NamedMemory::open(name, ControlBlock::bytes_for(count), byte); });
-  // The first rank may end now, before it can take the name away: everybody has it already.
+  // The first rank may end now, before it can take the name away: every rank has it already.
   try {
     check_all(bootstrap.all_gather(mine.problem, timeout));
   } catch (const Error&) {

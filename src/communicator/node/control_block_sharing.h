@@ -8,7 +8,7 @@
 
 namespace polypath {
 
-/// What ranks agree on before anything else.
+/// The terms that ranks agree on before anything else.
 struct Agreement {
   std::string id;  ///< random, of this communicator
   Nodes nodes;

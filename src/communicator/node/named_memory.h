@@ -1,13 +1,13 @@
 #pragma once
-// Memory that the processes of a node share, and who of them lives.
+// Memory that the processes of a node share, and which of them live.
 //
-// It has a name only until all have it. What a creator that was killed leaves behind is removed by
-// the next one that makes memory here.
+// It has a name only until all have it. Memory left by a killed creator is removed by the next
+// process that makes memory here.
 //
-// Who lives holds a lock of one byte, which belongs to an open file that nothing but the mapping of
-// the memory keeps open. The kernel drops both when the process ends, however it ends and in
-// whatever namespace of processes it lives; a forked child has no part in it. (But one that another
-// thread forks in the few microseconds in which the file is open by number.)
+// A living process holds a lock of one byte, which belongs to an open file that nothing but the
+// mapping of the memory keeps open. The kernel drops both when the process ends, however it ends
+// and in whatever namespace of processes it lives; a forked child has no part in it. (But a child
+// that another thread forks in the few microseconds in which the file is open by number.)
 
 #include <cstddef>
 #include <string>
@@ -32,10 +32,10 @@ class NamedMemory {
 
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// From here on nobody can open it.
+  /// From here on no process can open it.
   static void remove_name(const std::string& name) noexcept;
 
-  /// False if its holder has ended. True as well where nobody can say.
+  /// False if its holder has ended. True as well where this is unknown.
   [[nodiscard]] bool is_held(std::size_t byte) const;
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
-// What protocols between ranks stand on that share memory: words, time, and turns of the CPU. Tests
-// put others in their place to go through all orders of steps (tests/support/interleavings.h).
+// The primitives of protocols between ranks that share memory: words, time, and turns of the CPU.
+// Tests put others in their place to go through all orders of steps
+// (tests/support/interleavings.h).
 
 #include <atomic>
 #include <chrono>
@@ -28,7 +29,7 @@ struct SharedWords {
   /// The rank waited for may need this very core.
   static void let_others_run() { std::this_thread::yield(); }
 
-  static constexpr std::size_t kDecisions = 64;     ///< that Offers keep
+  static constexpr std::size_t kDecisions = 64;     ///< that AgreementRing keep
   static constexpr int kNotices = 64;               ///< of a rank
   static constexpr std::size_t kNoticeBytes = 248;  ///< at most
 };

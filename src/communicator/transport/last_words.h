@@ -19,7 +19,8 @@ class LastWords {
 
   /// Once: none if this rank ends well.
   void say(const std::optional<Error>& failure);
-  /// What keeps the other rank from doing its part, as rank `own` has it of rank `other`.
+  /// The problem that keeps the other rank from doing its part, as rank `own` has heard it from
+  /// rank `other`.
   [[nodiscard]] std::optional<Error> failure(int own, int other);
   /// Why the other one has given up; empty if it has not, as far as is known.
   [[nodiscard]] std::string given_up();

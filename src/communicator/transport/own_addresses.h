@@ -27,7 +27,7 @@ struct OwnAddress {
   auto operator<=>(const OwnAddress&) const = default;
 };
 
-/// Reads "10.0.0.7/24". None for what is none.
+/// Reads "10.0.0.7/24". None if the text is no address.
 std::optional<OwnAddress> parse_own_address(const std::string& text);
 
 /// Of the interfaces that are up, without loopback and those that need one named with them.

@@ -17,7 +17,7 @@ namespace {
 // Connections that have not said whose they are. A rank says it at once.
 constexpr std::size_t kMostStrangers = 64;
 
-/// What a rank says first on a connection.
+/// A rank's first message on a connection.
 struct RankIdentity {
   std::array<char, 32> run{};  ///< the name of this run: 128 bits in hexadecimal
   std::int32_t rank = 0;
@@ -37,7 +37,7 @@ class RankConnector {
     identity_.rank = bootstrap.rank();
   }
 
-  // Who has a lower rank is connected to; all listen already.
+  // Connects to the lower ranks; all ranks listen already.
   std::vector<Descriptor> sockets() && {
     for (int other = 0; other < bootstrap_.rank(); ++other) connect(other);
     wait_until(deadline_, [this] { return accept(), missing().empty(); });
@@ -75,7 +75,8 @@ class RankConnector {
     std::size_t read = 0;
   };
 
-  // Who is of another run, or says a rank that is there already, is not let in.
+  // A process of another run, or one with the number of a rank that is there already, is not let
+  // in.
   void listen_to(Stranger& from) {
     const auto identity = std::as_writable_bytes(std::span(&from.identity, 1));
     const Moved moved = receive_some(from.socket, identity.subspan(from.read));

@@ -1,14 +1,14 @@
 #pragma once
-// Bytes from rank to rank between nodes: what moves a collective's parts over the network. Memory
-// is that of the host.
+// Bytes from rank to rank between nodes: moves a collective's parts over the network. Memory is
+// that of the host.
 //
 // Messages from one rank to another arrive in the order in which they were started: the k-th that
 // is received from it is the k-th that it sent. Both say the message's tag and size, and where they
-// differ the ranks do not do the same: an error. Nothing waits but wait(). Progress is made by
-// whoever asks test() or wait() for any message, so that one thread can have many under way.
+// differ the ranks do not do the same: an error. Nothing waits but wait(). A call of test() or
+// wait() for any message makes progress on all, so that one thread can have many under way.
 //
-// Beside the messages, and past those that nobody has asked for, goes what becomes of a rank: that
-// it has ended well, or why it gives up. So all ranks know at once, whomever they wait for.
+// A rank's end is sent beside the messages, and overtakes those that have not been asked for: that
+// it has ended well, or why it gives up. So all ranks know at once, whichever rank they wait for.
 
 #include <cstddef>
 #include <cstdint>
@@ -57,11 +57,12 @@ class Transport {
   /// Ends all that is under way, here at once, and at the others as if this rank were gone. They
   /// are told why: it is their failure().
   virtual void abort(const std::string& why, ErrorCode code = ErrorCode::communicator) = 0;
-  /// This rank needs nobody any more and has given what others need: that it goes is no failure.
+  /// This rank needs no other rank any more and has sent all that others need: its end is no
+  /// failure.
   virtual void finish() = 0;
-  /// What keeps another rank from doing its part, in its own words if it has aborted; that it has
-  /// ended, a second after its connection was closed without a word: it may have done its part.
-  /// None if nothing is known to be wrong.
+  /// The problem that keeps another rank from doing its part: its own message if it has aborted;
+  /// that it has ended, a second after its connection was closed without a message, because it may
+  /// have done its part. None if no problem is known.
   virtual std::optional<Error> failure() = 0;
 
  private:
@@ -71,7 +72,7 @@ class Transport {
                                         std::span<std::byte> bytes) = 0;
   /// Until something may have happened, a moment at most.
   virtual void pause() = 0;
-  /// "rank 3, which is to send 4096 bytes": what a message waits for.
+  /// Describes the rank that a message waits for: "rank 3, which is to send 4096 bytes".
   virtual std::string awaited(MessageNumber message) = 0;
   void check_other(int other) const;
 
@@ -80,15 +81,15 @@ class Transport {
 };
 
 /// Over TCP: each rank listens at `host`, the name or address by which the others reach it, and has
-/// a connection to each. Waits for all ranks of the bootstrap. Who reaches the port and knows the
-/// run's name may join: use it where the network is trusted. Errors: communicator, which names
-/// those that do not come; invalid_argument for a host that there is not.
+/// a connection to each. Waits for all ranks of the bootstrap. Any process that reaches the port
+/// and knows the run's name may join: use it where the network is trusted. Errors: communicator,
+/// which names those that do not come; invalid_argument for a host that there is not.
 std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::string& host,
                                             Seconds timeout);
 
 /// The same among the ranks of a communicator, within its timeout. Without a `host` it is found:
-/// own_addresses.h says how. Errors also: invalid_argument, at all ranks, which names one that
-/// cannot be reached by its host, or has none.
+/// own_addresses.h says how. Errors also: invalid_argument, at all ranks, which names a rank that
+/// cannot be reached by its host, or has no host.
 std::unique_ptr<Transport> transport_by_tcp(Communicator& communicator,
                                             const std::string& host = {});
 

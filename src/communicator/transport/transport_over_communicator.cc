@@ -1,5 +1,4 @@
-// A transport of the ranks of a communicator: what they have to know of each other goes by its
-// rounds.
+// A transport of the ranks of a communicator: the ranks exchange their addresses by its rounds.
 
 #include <fmt/format.h>
 
@@ -45,7 +44,7 @@ std::string problem_with(const std::string& host) {
   }
 }
 
-// One that cannot listen is told to all: they would wait for it.
+// A rank that cannot listen is reported to all: they would wait for it.
 void check_all(Communicator& communicator, const std::string& host) {
   const std::vector<Blob> problems = communicator.all_gather(problem_with(host));
   for (std::size_t rank = 0; rank < problems.size(); ++rank)

@@ -1,6 +1,6 @@
-// Two connections for each pair of ranks. By one go messages, each a header and its bytes; what has
-// come is read when somebody has asked for it, so that TCP holds back whoever sends too early. By
-// the other one a rank says how it ends (last_words.h).
+// Two connections for each pair of ranks. One carries messages, each a header and its bytes; bytes
+// are read only when a message has been asked for, so that TCP holds back a rank that sends too
+// early. On the other one a rank says how it ends (last_words.h).
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -46,13 +46,13 @@ struct Wanted {
   std::size_t done = 0;
 };
 
-/// What goes on with one other rank.
+/// The state of the connections to one other rank.
 struct Peer {
   Descriptor socket;
   std::deque<Sent> sending{};
   std::deque<Wanted> receiving{};
   LastWords last_words{};
-  bool takes_nothing = false;  ///< the connection is closed; what came before may be unread
+  bool takes_nothing = false;  ///< the connection is closed; earlier bytes may be unread
   std::string problem{};       ///< why nothing comes or goes any more
   bool is_closed = false;      ///< that is because its connection is: it may have said more
 };

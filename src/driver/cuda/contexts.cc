@@ -174,7 +174,8 @@ void Contexts::open(int a, int b) {
 }
 
 // Before access is enabled, too: copies of the program between the two, which the driver stages
-// without it, would be lost with it. What cannot be seen now may be seen by another process.
+// without it, would be lost with it. A failure that cannot be seen now may be seen by another
+// process.
 bool Contexts::open_unseen(int a, int b) {
   const std::array ways{std::pair(a, b), std::pair(b, a)};
   std::array<Arrival, 2> seen{look(a, b), look(b, a)};

@@ -2,13 +2,13 @@
 // The contexts of the GPUs, and peer access between them.
 //
 // Memory and streams of the program are in the GPUs' primary contexts, which are retained when
-// first used and given back at the end. What is ours may be in contexts of our own: CUDA gives the
-// streams of a context a few channels, and lets calls wait for all work of a context. Behind a
-// kernel that waits for the program, streams of ours on another GPU made its cuCtxSynchronize,
-// cuMemFree, cuMemFreeHost, cuMemHostUnregister and pageable copies there wait for ever, and
-// streams of the program that shared their channels stand still. From contexts of our own nothing
-// of that is seen (H200, driver 580, results/h200x2/own_contexts.json). They reach all memory of
-// the process. They cost half a GB of each GPU, and 0.15 s to make.
+// first used and given back at the end. Polypath's own memory and streams may be in contexts of our
+// own: CUDA gives the streams of a context a few channels, and lets calls wait for all work of a
+// context. Behind a kernel that waits for the program, streams of ours on another GPU made its
+// cuCtxSynchronize, cuMemFree, cuMemFreeHost, cuMemHostUnregister and pageable copies there wait
+// for ever, and streams of the program that shared their channels stand still. With contexts of our
+// own none of that happens (H200, driver 580, results/h200x2/own_contexts.json). They reach all
+// memory of the process. They cost half a GB of each GPU, and 0.15 s to make.
 
 #include <array>
 #include <atomic>
@@ -34,7 +34,7 @@ class Contexts {
 
   /// The GPU's primary context. Creating one takes a tenth of a second and half a GB of its memory.
   ContextPointer of(int gpu);
-  /// The one for streams and memory of ours: the primary one, or one that is made now.
+  /// The context for streams and memory of ours: the primary one, or one made now.
   ContextPointer ours(int gpu);
   /// True if ours() are not the primary ones.
   [[nodiscard]] bool are_own() const { return own_; }
@@ -43,15 +43,15 @@ class Contexts {
     const auto& made = own_ ? owns_ : contexts_;
     return made[static_cast<std::size_t>(gpu)].load(std::memory_order_acquire) != nullptr;
   }
-  /// For calls that want some context, whichever: the thread's own, else one that is retained
-  /// already, else one that the process uses, else the first GPU's.
+  /// For calls that want any context: the thread's own, else a context that is retained already,
+  /// else one in use by the process, else the first GPU's.
   ContextPointer any();
-  /// For what must last: one that is retained already, else the first GPU's.
+  /// For objects that must last: a context that is retained already, else the first GPU's.
   ContextPointer retained();
   /// The GPU whose primary context this is; none for a context that the program has created.
   [[nodiscard]] std::optional<int> gpu_of(ContextPointer context);
-  /// False once a context that was retained here has been destroyed by somebody else: then
-  /// everything of ours in it is gone, and using it would end the process.
+  /// False once a context that was retained here has been destroyed by other code: then everything
+  /// of ours in it is gone, and using it would end the process.
   [[nodiscard]] bool are_alive() const;
   /// True if the GPU can reach the other one's memory and may.
   [[nodiscard]] bool reaches(int from, int to) const;
@@ -63,9 +63,9 @@ class Contexts {
   void connect_programs(int a, int b);
   /// Lets streams of ours on one connected GPU reach the program's memory on the other one.
   void reach(int from, int to);
-  /// As connect() for who depends on it. Error (driver) if bytes do not arrive.
+  /// As connect(), for callers that depend on it. Error (driver) if bytes do not arrive.
   void require(int a, int b);
-  /// Somebody else has seen that bytes do not arrive.
+  /// Notes that bytes do not arrive, as seen elsewhere.
   void note_lost(int a, int b);
   /// True in the process that made this object.
   [[nodiscard]] bool usable() const;
@@ -98,8 +98,9 @@ class Contexts {
   Pairs lost_{};      ///< bytes do not arrive, or it could not be tried
 };
 
-/// What tells a context from a later one with its pointer: CUDA gives a primary context that is
-/// made again the pointer that it had. 0 if it is none any more, or the driver cannot say.
+/// A number that tells a context from a later one with its pointer: CUDA gives a primary context
+/// that is made again the pointer that it had. 0 if the context no longer exists, or the driver
+/// cannot say.
 std::uint64_t id_of(ContextPointer context);
 
 /// A context that is neither primary nor the program's, current for no thread. Takes 0.15 s and
@@ -107,7 +108,7 @@ std::uint64_t id_of(ContextPointer context);
 /// program for which something in it waits. Error (driver).
 ContextPointer make_context(Device gpu);
 
-/// True if the process uses the GPU's primary context, whoever made it.
+/// True if the process uses the GPU's primary context, even if other code made it.
 bool is_active(Device gpu);
 
 /// Makes a context current for the calling thread as long as it lives.

@@ -6,8 +6,8 @@
 
 #include "driver/cuda/cuda_types.h"
 
-// X(member, exported symbol, CUDA version that brought it, parameters). What 11.8 does not have may
-// be null and is asked for before use.
+// X(member, exported symbol, CUDA version that brought it, parameters). Functions that 11.8 does
+// not have may be null; check before use.
 #define POLYPATH_CUDA_FUNCTIONS(X)                                                                 \
   X(init, cuInit, 2000, (unsigned))                                                                \
   X(driver_version, cuDriverGetVersion, 2020, (int*))                                              \

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "driver/cuda/gpu_facts.h"
 #include "driver/cuda/handles.h"
 #include "driver/cuda/nvml.h"
@@ -43,10 +43,11 @@ CudaDriver::~CudaDriver() {
   if (!contexts_.usable()) return;
   for (const auto* kernels : {&reduce_kernels_, &await_kernels_})
     for (const auto& [gpu, kernel] : *kernels)
-      if (kernel.value != 0) quietly([&, loaded = kernel] { unload_kernel(loaded); });
+      if (kernel.value != 0) ignore_errors([&, loaded = kernel] { unload_kernel(loaded); });
   for (const auto& [gpu, streams] : spare_streams_)
     for (const StreamPointer stream : streams)
-      quietly([&, owner = gpu] { StreamRoom::of_process().give(contexts_.ours(owner), stream); });
+      ignore_errors(
+          [&, owner = gpu] { StreamRoom::of_process().give(contexts_.ours(owner), stream); });
   for (const auto& [kind, address] : spare_staging_) allocations_[address] = kind.first;
   staging_.clear();
   while (!allocations_.empty()) {
@@ -156,7 +157,7 @@ void CudaDriver::synchronize(StreamHandle stream) {
   check(cuda_.stream_synchronize(pointer_of(stream)), "cuStreamSynchronize");
 }
 
-// Of the two GPUs' contexts only that of the one that copies is needed.
+// Of the two GPUs' contexts only the copying GPU's is needed.
 void CudaDriver::open_hop(PlaceId source, PlaceId destination, bool pulled) {
   if (!is_gpu(source) && !is_gpu(destination)) return;
   CopyRequest copies;

@@ -31,7 +31,7 @@ struct Options {
   bool own_contexts = false;
 };
 
-/// What CUDA knows of memory beyond where it is.
+/// CUDA's facts about memory beyond its place.
 struct MemoryAccess {
   ContextPointer context = nullptr;  ///< in which it was allocated, if in any
   bool shareable = false;            ///< by handles of the old kind: cuMemAlloc made it
@@ -54,7 +54,8 @@ class CudaDriver final : public Driver {
   Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override;
   std::optional<MemoryInfo> find_memory(Address address) override;
   std::uint64_t memory_id(Address address) override { return id_of_memory(address); }
-  /// The same, and in the same call who may use it; of imported memory nothing is said of that.
+  /// The same, and in the same call which GPUs may use it; of imported memory nothing is said of
+  /// that.
   std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access);
   StreamHandle create_stream(PlaceId gpu) override;
   void destroy_stream(StreamHandle stream) override;
@@ -177,10 +178,10 @@ class CudaDriver final : public Driver {
   std::map<Address, std::unique_ptr<SharedPages>> opened_pages_;     ///< and of others
   std::map<Address, std::unique_ptr<MappedMemory>> mapped_;          ///< staging memory of GPUs
   std::map<Address, Bytes> staging_;                                 ///< other staging memory
-  std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< of it, what is not in use
+  std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< the unused part of it
   std::map<int, std::vector<StreamPointer>> spare_streams_;          ///< by GPU
   std::map<PlaceId, KernelHandle> reduce_kernels_, await_kernels_;
-  std::multimap<Address, Address> opened_;  ///< what imports returned, and where each was mapped
+  std::multimap<Address, Address> opened_;  ///< addresses of imports, and where each was mapped
 };
 
 }  // namespace polypath::cuda

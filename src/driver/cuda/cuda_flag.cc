@@ -67,7 +67,7 @@ void CudaDriver::await_flag(const FlagRequest& flag, StreamHandle stream) {
       stream);
 }
 
-// What GPUs read over PCIe is what the caches of the CPUs have.
+// GPUs read over PCIe the contents of the CPUs' caches.
 void CudaDriver::signal(Address address, PlaceId place, std::uint32_t value) {
   if (address.value % sizeof value != 0)
     fail(ErrorCode::invalid_argument, fmt::format("0x{:x} cannot be a flag", address.value),

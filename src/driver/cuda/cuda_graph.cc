@@ -14,7 +14,7 @@
 
 namespace polypath::cuda {
 
-// What an update needs to state again: CUDA takes a node's parameters only as a whole.
+// The parameters that an update has to state again: CUDA takes a node's parameters only as a whole.
 struct CudaDriver::Graph {
   explicit Graph(const Functions& functions) : cuda(functions) {}
   Graph(const Graph&) = delete;
@@ -125,7 +125,7 @@ void CudaDriver::add_reduction(Graph& graph, const GraphNode& node,
   graph.nodes.back().reduces = true;
 }
 
-// What is awaited is written by the same node, after that.
+// The same node writes the awaited word, after the wait.
 void CudaDriver::add_flag(Graph& graph, const FlagRequest& flag,
                           const std::vector<GraphNodePointer>& after) {
   const int gpu = ordinal(flag.gpu);

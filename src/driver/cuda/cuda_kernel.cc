@@ -11,7 +11,7 @@
 namespace polypath::cuda {
 namespace {
 
-// Whoever gave us the image can do something about these, and nobody else.
+// Only the caller that supplied the image can do something about these.
 bool is_about_image(Result result) {
   return result == kInvalidImage || result == kNoBinaryForGpu || result == kInvalidPtx ||
          result == kUnsupportedPtxVersion || result == kNotFound;
@@ -57,7 +57,7 @@ KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, FunctionPointer fun
   extra_ = {kParameterBuffer, first, kParameterBufferSize, &bytes_, kParametersEnd};
   parameters_.function = function;
   parameters_.blocks[0] = request.shape.blocks;
-  if (request.meeting && kernel.most_that_meet > 0) {
+  if (request.group && kernel.most_that_meet > 0) {
     const unsigned in_one = std::max(kThreadsThatFit / request.shape.threads_per_block, 1U);
     parameters_.blocks[0] = std::min(parameters_.blocks[0], kernel.most_that_meet * in_one);
   }

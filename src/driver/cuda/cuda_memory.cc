@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "core/text.h"
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
@@ -29,7 +29,7 @@ Address CudaDriver::allocate(PlaceId place, Bytes bytes) {
   return keep(address, bytes, place);
 }
 
-// In a stream that nothing else is in, so that nobody is waited for.
+// In an otherwise empty stream, so that this waits for no other work.
 Address CudaDriver::allocate_zeros(PlaceId place, Bytes bytes) {
   const Address address = allocate_shareable(place, bytes);
   if (!is_gpu(place)) {
@@ -42,8 +42,8 @@ Address CudaDriver::allocate_zeros(PlaceId place, Bytes bytes) {
   const StreamPointer pointer = pointer_of(stream);
   Result result = cuda_.set_bytes(address.value, 0, bytes.value, pointer);
   if (result == kSuccess) result = cuda_.stream_synchronize(pointer);
-  quietly([&] { destroy_stream(stream); });
-  if (result != kSuccess) quietly([&] { free(address); });
+  ignore_errors([&] { destroy_stream(stream); });
+  if (result != kSuccess) ignore_errors([&] { free(address); });
   check(result, "cuMemsetD8Async");
   return address;
 }
@@ -56,7 +56,7 @@ Address CudaDriver::keep(Address address, Bytes bytes, PlaceId place) {
   return address;
 }
 
-// What is not mapped is used again instead of freed: to free it would wait for the program.
+// Memory that is not mapped is used again instead of freed: freeing it would wait for the program.
 Address CudaDriver::allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) {
   if (const auto spare = spare_staging(place, bytes)) return *spare;
   auto memory = map_staging(place, writer, bytes);

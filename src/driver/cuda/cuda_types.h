@@ -25,7 +25,7 @@ struct IpcHandle {
   std::array<unsigned char, 64> bytes{};
   bool operator==(const IpcHandle&) const = default;
 };
-/// CUuuid: of a GPU, or of the part of one that the process sees.
+/// CUuuid: of a GPU, or of the part of a GPU that the process sees.
 struct GpuUuid {
   std::array<unsigned char, 16> bytes{};
   bool operator==(const GpuUuid&) const = default;
@@ -106,7 +106,7 @@ struct MemoryUser {
 };
 static_assert(sizeof(MemoryProperties) == 32 && sizeof(MemoryUser) == 12);
 
-/// CUDA_MEMCPY3D_v2: what a memcpy node of a graph copies.
+/// CUDA_MEMCPY3D_v2: the copy of a memcpy node of a graph.
 struct Memcpy3D {
   std::size_t source_x = 0, source_y = 0, source_z = 0, source_lod = 0;
   unsigned source_type = 0;
@@ -131,7 +131,7 @@ inline void* const kParametersEnd = nullptr;
 inline void* const kParameterBuffer = reinterpret_cast<void*>(1);
 inline void* const kParameterBufferSize = reinterpret_cast<void*>(2);
 
-/// CUDA_KERNEL_NODE_PARAMS_v1: what a kernel node of a graph runs.
+/// CUDA_KERNEL_NODE_PARAMS_v1: the launch of a kernel node of a graph.
 struct KernelParameters {
   FunctionPointer function = nullptr;
   std::array<unsigned, 3> blocks = {1, 1, 1};
@@ -156,7 +156,7 @@ static_assert(sizeof(MemoryOperation) == 48);
 // CUstreamBatchMemOpType, CUstreamWaitValue_flags, CUstreamWriteValue_flags
 constexpr int kWaitValue32 = 1, kWriteValue32 = 2;
 constexpr unsigned kWaitEqual = 1;
-constexpr unsigned kWriteDefault = 0;  ///< after a fence: what came before is seen first
+constexpr unsigned kWriteDefault = 0;  ///< after a fence: earlier writes are seen first
 
 /// CUDA_BATCH_MEM_OP_NODE_PARAMS: operations that a node of a graph does one after another.
 struct MemoryOperations {

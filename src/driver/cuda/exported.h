@@ -1,5 +1,5 @@
 #pragma once
-// What processes say to each other of memory that they share: the bytes of ExportedMemory. Their
+// The message between processes about memory that they share: the bytes of ExportedMemory. Their
 // number tells which of the two it is.
 
 #include <cstring>

@@ -1,14 +1,16 @@
 #pragma once
 // Memory of other processes that the program has mapped into this one (CUDA IPC).
 //
-// Two things are different about it. What CUDA says of such an address names the GPU in whose
-// context it was mapped, not the one that has the bytes: whoever knows the owner says it here. And
-// a mapping serves the copies of its own context: one that another GPU makes crosses the links
-// twice, or fails. So each context that copies gets a mapping of its own, opened when first used.
+// Two things are different about it. CUDA's answer for such an address names the GPU in whose
+// context it was mapped, not the GPU that has the bytes: a caller that knows the owner states it
+// here. And a mapping serves the copies of its own context: a copy that another GPU makes crosses
+// the links twice, or fails. So each context that copies gets a mapping of its own, opened when
+// first used.
 //
 // A second mapping must never show other bytes than the program's own one. It is opened only while
 // `still_exported` holds, before and after, and is closed before the program's own is, after the
-// last copy that uses it. `changes` tells who keeps addresses that they may mean something else.
+// last copy that uses it. `changes` tells code that keeps addresses that they may mean something
+// else.
 
 #include <atomic>
 #include <cstdint>
@@ -23,7 +25,7 @@
 
 namespace polypath::cuda {
 
-/// In place of the GPU that has the memory: nobody could say, or this process does not see it.
+/// In place of the GPU that has the memory: it is unknown, or this process does not see it.
 constexpr int kOwnerUnknown = -1;
 constexpr int kOwnerHidden = -2;
 
@@ -47,7 +49,7 @@ class SecondMapping {
   SecondMapping(const IpcHandle& handle, ContextPointer context);
   SecondMapping(const SecondMapping&) = delete;
   SecondMapping& operator=(const SecondMapping&) = delete;
-  /// Waits for what used it, then closes it.
+  /// Waits for the work that used it, then closes it.
   ~SecondMapping();
 
   [[nodiscard]] Address base() const { return base_; }
@@ -94,21 +96,21 @@ class Imports {
   Imports(const Imports&) = delete;
   Imports& operator=(const Imports&) = delete;
 
-  /// This process's, never destroyed. Mappings belong to a process, and are made before anybody
-  /// needs a driver object.
+  /// This process's, never destroyed. Mappings belong to a process, and are made before any driver
+  /// object is needed.
   static Imports& of_process();
 
   /// The program has mapped memory. Mapping the same again in the same context gives the same
   /// address: it stays until it has been removed as often. If that comes with other facts, the
   /// owner counts as unknown.
   void add(const ImportedMemory& memory, Check still_exported);
-  /// The program is about to unmap what begins at `base`: its second mappings are closed, after
-  /// what uses them. Nothing happens if it is unknown.
+  /// The program is about to unmap what begins at `base`: its second mappings are closed, after all
+  /// work that uses them. Nothing happens if it is unknown.
   void remove(Address base);
   /// Asks CUDA whether the mappings in a range still are what they were. One ends with its context
   /// without a word, and its addresses go to other memory: then it is forgotten.
   void forget_ended(Address begin, Bytes bytes);
-  /// What contains the address.
+  /// The import that contains the address.
   [[nodiscard]] std::optional<ImportedMemory> find(Address address) const;
   /// The address as a copy in `context` must use it: unchanged if it is no import or was mapped
   /// there. Opens a mapping where there is none. Error (driver) if that cannot be done, now or

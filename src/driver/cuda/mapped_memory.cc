@@ -21,7 +21,7 @@ std::unique_ptr<MappedMemory> MappedMemory::make(Bytes bytes, Device owner,
   return memory->map(owner, users) ? std::move(memory) : nullptr;
 }
 
-// What fails halfway is taken back by the destructor.
+// The destructor takes back a mapping that fails halfway.
 bool MappedMemory::map(Device owner, const std::vector<Device>& users) {
   const Functions& cuda = DriverLibrary::get().functions;
   if (cuda.address_reserve(&base_, size_, 0, 0, 0) != kSuccess) return false;

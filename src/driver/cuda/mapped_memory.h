@@ -1,9 +1,9 @@
 #pragma once
-// Memory of a GPU that is given back without waiting for anybody.
+// Memory of a GPU that is given back without waiting for queued work.
 //
-// cuMemFree waits until all that its context has queued is done, and whoever calls the driver in
-// that context meanwhile waits as well: behind a kernel that waits for the program, for ever. To
-// unmap memory and release it takes 0.2 ms, whatever is queued (H200, driver 580,
+// cuMemFree waits until all that its context has queued is done, and other threads' driver calls in
+// that context meanwhile wait as well: behind a kernel that waits for the program, for ever.
+// Unmapping and releasing memory takes 0.2 ms, independent of queued work (H200, driver 580,
 // results/h200x2/giving_back.json). So the caller has to know that nothing uses it any more.
 
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
-// What NVML knows of a GPU and CUDA does not: its PCIe link and where its NVLinks lead. Opened at
-// run time; where it is not found, or says nothing, the answers are zeros.
+// Facts about a GPU that NVML knows and CUDA does not: its PCIe link and where its NVLinks lead.
+// Opened at run time; where it is not found, or says nothing, the answers are zeros.
 
 #include <set>
 #include <string>
@@ -35,7 +35,7 @@ NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids);
 std::set<unsigned> processes_on(const std::string& bus_id);
 
 /// True if one of them is not this process, whose number is `own`. `has_context`: this process has
-/// a context there; it is one of them, then, by whatever number.
+/// a context there; then it is one of them, under any number.
 inline bool are_others_among(const std::set<unsigned>& processes, unsigned own, bool has_context) {
   const bool is_here = has_context || processes.contains(own);
   return processes.size() > (is_here ? 1U : 0U);

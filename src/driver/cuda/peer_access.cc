@@ -14,7 +14,7 @@ PeerAccess& PeerAccess::of_process() {
   return access;
 }
 
-// What the program had enabled before is needed from now on, too.
+// Access that the program had enabled before is needed from now on, too.
 Result PeerAccess::enable(ContextPointer from, ContextPointer to, const Call& call) {
   const std::scoped_lock lock(mutex_);
   const Result result = call();
@@ -52,7 +52,7 @@ void PeerAccess::forget(ContextPointer context) {
     std::erase_if(*pairs, [&](const Pair& pair) { return concerns(pair, context); });
 }
 
-// What the program enabled stays enabled in the context, and is hidden from now on.
+// Access that the program enabled stays enabled in the context, and is hidden from now on.
 void PeerAccess::program_forgets(ContextPointer context) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(programs_, [&](const Pair& pair) {

@@ -14,7 +14,7 @@
 
 namespace polypath::cuda {
 
-/// Thread-safe. Calls of the driver are made with the lock held, so that nobody sees a state
+/// Thread-safe. Calls of the driver are made with the lock held, so that no thread sees a state
 /// between two of them.
 class PeerAccess {
  public:
@@ -29,9 +29,9 @@ class PeerAccess {
   Result enable(ContextPointer from, ContextPointer to, const Call& call);
   /// Polypath cannot use it: `call` takes it back, unless the program has it.
   void give_up(ContextPointer from, ContextPointer to, const Call& call);
-  /// The program enables it: what the driver would answer to it alone.
+  /// The program enables it. Returns the driver's answer as if Polypath were absent.
   Result program_enables(ContextPointer from, ContextPointer to, const Call& call);
-  /// The program disables it. What Polypath needs stays.
+  /// The program disables it. Access that Polypath needs stays.
   Result program_disables(ContextPointer from, ContextPointer to, const Call& call);
   /// The context ends, and with it all access from and to it.
   void forget(ContextPointer context);

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/host_pages.h"
 #include "driver/cuda/mapped_memory.h"
@@ -20,14 +20,14 @@ namespace {
 
 // On a busy computer a thread may be away for long between two looks: only both together are a
 // reason to give up.
-constexpr auto kPatience = std::chrono::seconds(1);
+constexpr auto kTimeout = std::chrono::seconds(1);
 constexpr int kLooks = 4000;
 constexpr auto kPause = std::chrono::microseconds(20);
 
 const Functions& driver() { return DriverLibrary::get().functions; }
 
-// Pinned, because what comes to pageable memory waits for other streams of its context; and kept
-// for the next trial, because giving it back waits, too. It ends with the context in which it was
+// Pinned, because a copy to pageable memory waits for other streams of its context; and kept for
+// the next trial, because giving it back waits, too. It ends with the context in which it was
 // registered.
 class TrialBytes {
  public:
@@ -65,7 +65,7 @@ class TrialBytes {
 class CheckedPlace {
  public:
   CheckedPlace(const CheckedGpu& gpu, const std::vector<Device>& users) : gpu_(gpu) {
-    quietly([&] { memory_ = MappedMemory::make(kTrialBytes, gpu.number, users); });
+    ignore_errors([&] { memory_ = MappedMemory::make(kTrialBytes, gpu.number, users); });
     if (!memory_) return;
     stream_ = StreamRoom::of_process().take(gpu.context);
     const Current current(gpu.context);
@@ -74,7 +74,7 @@ class CheckedPlace {
   }
   CheckedPlace(const CheckedPlace&) = delete;
   CheckedPlace& operator=(const CheckedPlace&) = delete;
-  // What may still be in use stays.
+  // Memory that may still be in use stays.
   ~CheckedPlace() {
     if (held_) (void)memory_.release();
     else if (stream_ != nullptr) StreamRoom::of_process().give(gpu_.context, stream_);
@@ -85,11 +85,11 @@ class CheckedPlace {
   /// Copies of the other one use its memory as well.
   void keep() { held_ = true; }
 
-  /// True once what `call` enqueues has been done.
+  /// True once the work that `call` enqueues has been done.
   [[nodiscard]] bool does(const std::function<Result(StreamPointer)>& call) {
     const Current current(gpu_.context);
     if (call(stream_) != kSuccess) return false;
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kTimeout;
     Result result = kNotReady;
     for (int looks = 0; (result = driver().stream_query(stream_)) == kNotReady; ++looks) {
       if (looks > kLooks && std::chrono::steady_clock::now() > until) return false;
@@ -119,7 +119,7 @@ class PeerCheck {
   }
 
  private:
-  // The one that accesses copies; each looks at its own memory itself.
+  // The accessing GPU copies; each GPU looks at its own memory itself.
   Arrival way(CheckedPlace& from, CheckedPlace& to, unsigned seed) {
     const auto sent = trial_bytes(seed);
     const auto copy = [&](StreamPointer stream) {

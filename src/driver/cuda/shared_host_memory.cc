@@ -4,13 +4,13 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/exported.h"
 
 namespace polypath::cuda {
 
-// Whoever fails to register them gives them back.
+// A caller that fails to register them gives them back.
 void CudaDriver::check_registered(const SharedPages& pages) {
   const Current current(contexts_.retained());
   const RelaxedCapture relaxed;

@@ -1,10 +1,10 @@
 #pragma once
 // Words in a GPU's memory that are written although all streams of the program's context wait.
 //
-// CUDA gives the streams of a context a few channels, and what is in one channel goes in order:
-// behind 8 streams that wait nothing moves, whatever its stream or priority. A context that the
+// CUDA gives the streams of a context a few channels, and the work of a channel goes in order:
+// behind 8 waiting streams nothing moves, in any stream and at any priority. A context that the
 // program did not make has channels of its own, and writes to the memory of the other ones (H200,
-// driver 580, results/h200x1/held_streams.json). To destroy it would wait for the program's
+// driver 580, results/h200x1/held_streams.json). Destroying it would wait for the program's
 // streams, so it stays.
 
 #include <map>

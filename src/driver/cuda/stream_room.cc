@@ -1,6 +1,6 @@
 #include "driver/cuda/stream_room.h"
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
 
@@ -30,7 +30,7 @@ StreamRoom& StreamRoom::of_process() {
 // new for the engine, which stages over its GPU, and later for the program: something may wait in
 // it by then.
 void StreamRoom::make(ContextPointer context, std::size_t count) noexcept {
-  quietly([&] {
+  ignore_errors([&] {
     const std::uint64_t id = id_of(context);
     if (id == 0) return;
     {
@@ -43,7 +43,8 @@ void StreamRoom::make(ContextPointer context, std::size_t count) noexcept {
   });
 }
 
-// A context that is made again may have the pointer of one that is gone with its streams.
+// A context that is made again may have the pointer of an earlier context that is gone with its
+// streams.
 StreamRoom::Streams& StreamRoom::of(ContextPointer context) {
   Streams& known = streams_[context];
   if (const std::uint64_t id = id_of(context); known.context_id != id) known = {id, {}};

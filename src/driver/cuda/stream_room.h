@@ -5,8 +5,8 @@
 // results/h200x1/held_streams.json). To get more it waits for all that is queued there, and holds
 // up other calls meanwhile: streams of ours that are made later would make the program's wait, or
 // the other way round. So ours are made at once, and the program has no less room than it would
-// have alone. They are never destroyed: what destroyed ones have left behind CUDA collects when
-// memory runs out, and for that it waits as well (results/h200x1/full_memory.json).
+// have alone. They are never destroyed: CUDA collects the remains of destroyed streams when memory
+// runs out, and for that it waits as well (results/h200x1/full_memory.json).
 
 #include <cstdint>
 #include <map>
@@ -28,11 +28,12 @@ class StreamRoom {
   static constexpr std::size_t kBesideTheProgram = 40, kAlone = 32;
 
   /// Call for a context that is new, in which nothing waits; nothing happens the second time. Each
-  /// stream takes half a MB of the GPU's memory. What cannot be made is made when it is needed.
+  /// stream takes half a MB of the GPU's memory. A stream that cannot be made now is made when it
+  /// is needed.
   void make(ContextPointer context, std::size_t count) noexcept;
   /// One of the context's streams, non-blocking; null if there is none.
   StreamPointer take(ContextPointer context);
-  /// Gives back a non-blocking stream, whoever made it; nothing of ours is in it any more.
+  /// Gives back a non-blocking stream of any maker; nothing of ours is in it any more.
   void give(ContextPointer context, StreamPointer stream);
 
  private:

@@ -13,11 +13,10 @@
 
 namespace polypath::cuda {
 
-/// Thread-safe. A file that cannot be read counts as none, one that cannot be written is not
-/// missed.
+/// Thread-safe. A file that cannot be read counts as none; failure to write a file is ignored.
 class VerifiedPeers {
  public:
-  /// What one start of the computer, under one driver, is told by.
+  /// Identifies one start of the computer, under one driver.
   struct Since {
     std::string boot, driver;
   };

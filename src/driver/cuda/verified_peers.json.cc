@@ -9,9 +9,9 @@
 
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/ignore_errors.h"
 #include "core/json_reader.json.h"
 #include "core/json_text.json.h"
-#include "core/quietly.h"
 #include "driver/cuda/gpu_facts.h"
 #include "machine/store.h"
 
@@ -52,7 +52,7 @@ std::string driver_in_use() {
 VerifiedPeers& VerifiedPeers::of_process() {
   static auto& peers = *[] {
     std::string path;
-    quietly([&] { path = cache_path("peers.json"); });
+    ignore_errors([&] { path = cache_path("peers.json"); });
     return new VerifiedPeers(std::move(path), {boot(), driver_in_use()});
   }();
   return peers;
@@ -70,16 +70,16 @@ void VerifiedPeers::note(const std::string& accessing, const std::string& owner,
   is_read_ = false;  // others may have seen more meanwhile
   read();
   pairs_[{accessing, owner}] = right;
-  quietly([this] { write(); });
+  ignore_errors([this] { write(); });
 }
 
-// The first time. What was seen at another start, or of another driver, counts for nothing.
+// The first time. Results of another start, or of another driver, do not count.
 void VerifiedPeers::read() {
   if (is_read_ || path_.empty()) return;
   is_read_ = true;
   const auto text = read_file(path_, kLongestFile);
   if (!text) return;
-  quietly([&] {
+  ignore_errors([&] {
     const JsonDocument document(*text, {path_, ErrorCode::invalid_machine, "Remove the file."});
     const JsonField root = document.root();
     if (root.at("schema").text(kLongestName) != kSchema ||

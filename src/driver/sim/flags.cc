@@ -21,7 +21,8 @@ bool Flags::reach(const std::byte* where, Contents now, const std::shared_ptr<Fl
   return false;
 }
 
-// By the time of a write all that its writer comes after is known; what is not, it does not follow.
+// At the time of a write all that its writer comes after is known; the writer does not come after
+// anything else.
 std::string Flags::race_of(const Word& word, const Moment& writer) {
   const auto follows = [&](const MomentPointer& earlier) {
     return !earlier || (earlier->known && writer.clock[earlier->thread] >= earlier->stamp);

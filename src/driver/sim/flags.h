@@ -16,11 +16,11 @@
 
 namespace polypath::sim {
 
-/// Who waits for a value.
+/// A wait for a value.
 struct FlagWait {
   std::uint32_t value = 0;
   MomentPointer seen;  ///< the write that it has seen; null if the word had the value before
-  MomentPointer self;  ///< what it is itself
+  MomentPointer self;  ///< the wait itself
 };
 
 class Flags {
@@ -28,19 +28,20 @@ class Flags {
   /// The word at `where` holds `now` where memory has contents, else what was last written.
   using Contents = std::optional<std::uint32_t>;
 
-  /// A wait is reached. True if it goes on; else the activity is one that written() returns.
+  /// A wait is reached. True if it goes on; else written() returns the activity later.
   bool reach(const std::byte* where, Contents now, const std::shared_ptr<FlagWait>& wait,
              const ActivityPointer& activity);
-  /// The word has been written. Returns who goes on now. `race` says what is wrong with it.
+  /// The word has been written. Returns the activities that go on now. `race` says what is wrong
+  /// with it.
   std::vector<ActivityPointer> written(const std::byte* where, std::uint32_t value,
                                        const MomentPointer& writer, std::string& race);
-  /// What the word was last written to, for callers without contents of memory; 0 before.
+  /// The value last written to the word, for callers without contents of memory; 0 before.
   [[nodiscard]] std::uint32_t last_written(const std::byte* where) const;
   /// Ends all waits for the word. Returns the activities that go on now.
   std::vector<ActivityPointer> abandon(const std::byte* where);
   /// The memory is given back.
   void forget(const std::byte* where) { words_.erase(where); }
-  /// True while somebody waits for a word.
+  /// True while an activity waits for a word.
   [[nodiscard]] bool are_awaited() const;
 
  private:
@@ -50,8 +51,8 @@ class Flags {
   };
   struct Word {
     std::uint32_t value = 0;
-    MomentPointer writer;             ///< who wrote it last
-    std::vector<MomentPointer> seen;  ///< who has seen that
+    MomentPointer writer;             ///< its last writer
+    std::vector<MomentPointer> seen;  ///< waits that have seen that write
     std::vector<Waiter> waiters;
   };
 

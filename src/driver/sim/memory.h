@@ -11,9 +11,9 @@
 
 namespace polypath::sim {
 
-/// What lies behind one allocation: the addresses that the driver's user knows, and where the
+/// The memory behind one allocation: the addresses that the driver's user knows, and where the
 /// simulator finds their bytes. The two may differ, so that touching a GPU's memory from the host
-/// faults as it does on a real one.
+/// faults as it does on a real GPU.
 class Backing {
  public:
   Backing() = default;

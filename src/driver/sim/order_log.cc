@@ -29,7 +29,7 @@ void OrderLog::keep(std::size_t thread, MomentPointer after, std::function<void(
   kept_[thread].push_back({std::move(after), std::move(what)});
 }
 
-// What goes on may tell further moments: their threads take their turn after it.
+// A moment that goes on may tell further moments: their threads take their turn after it.
 void OrderLog::tell(Moment& moment) {
   moment.known = true;
   free_.insert(free_.end(), moment.held.begin(), moment.held.end());

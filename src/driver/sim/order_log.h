@@ -1,12 +1,14 @@
 #pragma once
-// What the race detector is told, in an order in which it can be told.
+// The moments for the race detector, in an order in which it can be told.
 //
 // The order of streams and events is known when calls are made. That of flags is not: which write a
-// wait has seen shows only when it ends. So what comes after such a wait, in its logical thread or
-// in one that waits for that, is kept back until then. Without flags nothing is ever kept back.
+// wait has seen shows only when it ends. So moments after such a wait, in its logical thread or in
+// a thread that waits for that one, are kept back until then. Without flags nothing is ever kept
+// back.
 //
-// What is kept back counts as done by what the host knows when it is told, not by what it knew at
-// the call: a race may be missed where the host synchronised in between, none is made up.
+// A moment that is kept back is ordered by the host's knowledge when the detector is told, not by
+// its knowledge at the call. A race may be missed where the host synchronised in between; no false
+// race is reported.
 
 #include <deque>
 #include <functional>
@@ -18,7 +20,7 @@
 
 namespace polypath::sim {
 
-/// A point of a logical thread: what comes after it is ordered after all that the clock has.
+/// A point of a logical thread: later moments are ordered after all that the clock has.
 struct Moment {
   bool known = false;  ///< false: something before it still waits for a flag
   Clock clock = {};

@@ -78,7 +78,7 @@ void RaceDetector::add(Accesses& earlier, const Access& now, std::string& race) 
     if (other.end <= now.begin || now.end <= other.begin) return false;
     const bool ordered = clock[other.thread] >= other.stamp;
     if (!ordered && (now.write || other.write) && race.empty()) race = describe(other, now);
-    // What comes after this access comes after the other one too: keep only this one.
+    // Moments after this access come after the other access, too: keep only this one.
     return ordered && (now.write || !other.write) && now.allocation == other.allocation &&
            now.begin <= other.begin && other.end <= now.end;
   });

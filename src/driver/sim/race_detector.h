@@ -3,9 +3,10 @@
 //
 // Each stream and each branch of a graph is a logical thread with a vector clock (Fidge, Mattern):
 // an access stamped (t, s) happens before an operation with clock C if C[t] >= s. Two accesses to
-// overlapping bytes, at least one a write, neither before the other, are a race, whatever the
-// timing. The order of the host program counts through what it has synchronised with; several host
-// threads count as one, so that an order between them that the driver cannot see is never reported.
+// overlapping bytes, at least one a write, neither before the other, are a race, independent of the
+// timing. The order of the host program counts through the work that it has synchronised with;
+// several host threads count as one, so that an order between them that the driver cannot see is
+// never reported.
 
 #include <cstdint>
 #include <map>
@@ -18,7 +19,7 @@
 
 namespace polypath::sim {
 
-/// What a logical thread knows of the others: element t is the last stamp of t it comes after.
+/// A logical thread's knowledge of the others: element t is the last stamp of t it comes after.
 class Clock {
  public:
   [[nodiscard]] std::uint32_t operator[](std::size_t thread) const {

@@ -147,7 +147,7 @@ bool SimDriver::is_done(EventHandle event) {
   const Event& asked = event_of(event);
   count(Call::is_done);
   // A query and a record are both one look at the channel. It takes some time on any machine, so
-  // that who asks again and again is answered at last.
+  // that a caller that polls is answered at last.
   spend(std::max(costs_.event_record, kLeastQuery));
   fluid_.advance_to(meet_nodes());
   const bool done = !asked.activity || asked.activity->done;
@@ -292,7 +292,7 @@ ActivityPointer SimDriver::make_marker() const {
   return marker;
 }
 
-// What work of `gpu` that waits for `earlier` on another stream pays, once both are ready.
+// The delay of work of `gpu` that waits for `earlier` on another stream, once both are ready.
 Seconds SimDriver::crossing_delay(const ActivityPointer& earlier, PlaceId gpu) const {
   if (!earlier) return {};
   if (earlier->hop.valid()) return machine_.wait_latency(earlier->hop, gpu);

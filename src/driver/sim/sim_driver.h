@@ -2,8 +2,8 @@
 // The simulated driver: the Driver interface over a machine description, in virtual time and with
 // real bytes. Every call costs the host clock what the machine says; copies share resources as in
 // fluid.h. It also checks (violations()): races, memory freed while in use, waiting for an event
-// that was never recorded; and what was not given back (leaks()). Who synchronises with work that
-// waits for a flag which nothing in the driver will write gets an error (driver).
+// that was never recorded; and resources not given back (leaks()). Synchronising with work that
+// waits for a flag which nothing in the driver will write is an error (driver).
 //
 // Real threads share one virtual CPU thread unless use_host_thread says otherwise. Allocating,
 // creating and destroying cost no time.
@@ -38,7 +38,7 @@ struct Options {
   Flip* flip = nullptr;  ///< outlives the driver
 };
 
-/// For who asks for times and nothing else.
+/// For callers that need only times.
 inline constexpr Options kTimingOnly{.move_bytes = false, .check_races = false};
 
 /// One finished copy, reduction or kernel.
@@ -115,9 +115,9 @@ class SimDriver final : public Driver {
   void pass_time(Seconds duration);
   /// When what the event stands for had finished; nothing if it has not, or there is nothing.
   [[nodiscard]] std::optional<Seconds> finished_at(EventHandle event);
-  /// What was found wrong so far, at most kMostViolations messages.
+  /// The violations found so far, at most kMostViolations messages.
   [[nodiscard]] std::vector<std::string> violations() const;
-  /// What exists now and was not given back: "3 streams", "16777216 bytes at gpu0", ...
+  /// Resources that exist now and were not given back: "3 streams", "16777216 bytes at gpu0", ...
   [[nodiscard]] std::vector<std::string> leaks() const;
   /// Copies finished so far, if options.record_trace; plays all queued work first.
   std::vector<Span> trace();
@@ -160,8 +160,8 @@ class SimDriver final : public Driver {
     PlaceId gpu;
     std::string name;
     std::size_t parameters = 0;                  ///< as Kernel::parameters
-    std::shared_ptr<const HostKernel> function;  ///< kept by what is queued
-    std::shared_ptr<const HostKernel> after_meeting;
+    std::shared_ptr<const HostKernel> function;  ///< kept by queued work
+    std::shared_ptr<const HostKernel> after_exchange;
   };
   struct Graph;
   struct AwaitedFlag {
@@ -174,7 +174,7 @@ class SimDriver final : public Driver {
     std::vector<MomentPointer> rung = {};  ///< by rank, but for its own
     std::vector<AwaitedFlag> heard = {};   ///< the same
   };
-  using MeetingOrder = std::vector<LapOrder>;
+  using GroupOrder = std::vector<LapOrder>;
   /// An access to memory, as the race detector wants it.
   struct Touch {
     Region region;
@@ -190,7 +190,7 @@ class SimDriver final : public Driver {
   void spend(Seconds cost) { host() += cost; }
   [[nodiscard]] Seconds& host() { return host_clocks_[host_thread_][issuer_]; }
   [[nodiscard]] Seconds host() const { return host_clocks_[host_thread_][issuer_]; }
-  // What follows is called by the thread of the GPU's node.
+  // The functions below are called by the thread of the GPU's node.
   void issue_at(PlaceId gpu) {
     issuer_ = gpu.valid() ? static_cast<std::size_t>(machine_.place(gpu).node) : 0;
   }
@@ -212,14 +212,14 @@ class SimDriver final : public Driver {
                                          std::uint32_t value);
   MomentPointer note_write(std::size_t thread);
   AwaitedFlag note_wait(std::size_t thread);
-  /// Who waits for it goes on so much later.
+  /// Activities that wait for it go on later by `latency`.
   ActivityPointer make_write(const FlagRequest& request, const MomentPointer& writer,
                              Seconds latency);
   ActivityPointer make_wait(const FlagRequest& request, const AwaitedFlag& awaited);
-  void check_meeting(const KernelRequest& request) const;
+  void check_group(const KernelRequest& request) const;
   [[nodiscard]] FlagRequest bell(const KernelRequest& request, int at, int from,
                                  std::uint32_t number) const;
-  MeetingOrder note_meeting(const KernelRequest& request, std::size_t thread);
+  GroupOrder note_group(const KernelRequest& request, std::size_t thread);
   LapOrder note_lap(const KernelRequest& request, std::size_t thread);
   /// Says whether it is, each time that it is asked.
   std::function<bool()> abandoned(Address mailbox);
@@ -227,15 +227,15 @@ class SimDriver final : public Driver {
   ActivityPointer make_bell_wait(const FlagRequest& bell, Address mailbox,
                                  const AwaitedFlag& awaited);
   void abandon_mailbox(Address word, const BlockPointer& block, Seconds latency);
-  std::vector<ActivityPointer> make_meeting(const KernelRequest& request,
-                                            const MeetingOrder& order);
-  void add_lap(const KernelRequest& request, const MeetingOrder& order, std::size_t lap,
+  std::vector<ActivityPointer> make_group(const KernelRequest& request,
+                                            const GroupOrder& order);
+  void add_lap(const KernelRequest& request, const GroupOrder& order, std::size_t lap,
                std::vector<ActivityPointer>& made);
   [[nodiscard]] std::function<void(const Activity&)> on_memory(
       const KernelRequest& request, std::shared_ptr<const HostKernel> function,
       std::size_t lap = 0);
   void play_until(const Activity& activity, const char* what, std::uintptr_t handle);
-  /// Error (invalid_argument) if the stream belongs to another GPU than the one that is to work.
+  /// Error (invalid_argument) if the stream belongs to another GPU than the working one.
   void check_stream(const Stream& stream, StreamHandle handle, PlaceId gpu, const char* what) const;
   void enqueue_copy(const CopyRequest& request, Stream& stream);
   void enqueue(const CopyRequest& request, HopId hop, const std::optional<Reduction>& reduction,
@@ -285,7 +285,7 @@ class SimDriver final : public Driver {
   RaceDetector races_;
   OrderLog order_{races_};
   Flags flags_;
-  std::map<Address, std::uint32_t> meetings_;  ///< so far, by mailbox
+  std::map<Address, std::uint32_t> groups_;  ///< so far, by mailbox
   std::map<Address, int> imports_;
   Faults faults_;
   std::map<StreamHandle, Stream> streams_;

@@ -49,7 +49,7 @@ void SimDriver::wait_value(StreamHandle stream, Address address, PlaceId place,
   target.waited = true;
 }
 
-// Taken to cost the thread what it costs to put a write into a stream; a store costs less. Who
+// Modelled at the thread's cost of putting a write into a stream; a store costs less. A rank that
 // gives up signals until some time has passed.
 void SimDriver::signal(Address address, PlaceId place, std::uint32_t value) {
   const std::scoped_lock lock(mutex_);

@@ -161,7 +161,7 @@ ActivityPointer SimDriver::begin_node(const Graph& graph, std::size_t index,
 ActivityPointer SimDriver::end_node(const GraphNode& node, const ActivityPointer& begun,
                                     const NodeOrder& order) {
   std::vector<ActivityPointer> rest;
-  if (node.kernel && node.kernel->meeting) rest = make_meeting(*node.kernel, order.meeting);
+  if (node.kernel && node.kernel->group) rest = make_group(*node.kernel, order.group);
   if (node.flag && node.flag->waits && node.flag->then)
     rest.push_back(make_write(*node.flag, order.written, machine_.driver.flag_latency));
   ActivityPointer last = begun;
@@ -228,7 +228,7 @@ SimDriver::NodeOrder SimDriver::note_node(const GraphNode& node, std::size_t thr
   NodeOrder order;
   if (!node.flag) {
     node.kernel ? step(*node.kernel, thread) : step(node.copy, thread);
-    if (node.kernel && node.kernel->meeting) order.meeting = note_meeting(*node.kernel, thread);
+    if (node.kernel && node.kernel->group) order.group = note_group(*node.kernel, thread);
     return order;
   }
   if (node.flag->waits) order.awaited = note_wait(thread);

@@ -14,14 +14,14 @@ struct SimDriver::Graph {
   std::vector<std::size_t> all_threads;  ///< each branch once
   std::vector<bool> leaves;              ///< per node: no other waits for it
   ActivityPointer last_launch;           ///< launches of one graph run one after another
-  MomentPointer after_last_launch;       ///< what comes after that launch comes after
+  MomentPointer after_last_launch;       ///< work after that launch comes after this
 };
 
 /// Where a node stands in the order of things, if it writes or awaits a flag.
 struct SimDriver::NodeOrder {
   AwaitedFlag awaited = {};    ///< of a wait
   MomentPointer written = {};  ///< of a write, be it after a wait
-  MeetingOrder meeting = {};   ///< of a kernel that meets others
+  GroupOrder group = {};       ///< of a kernel that meets others
 };
 
 /// Cuts the nodes into branches, each a chain of dependencies; returns the branch of each node.

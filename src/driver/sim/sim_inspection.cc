@@ -1,4 +1,4 @@
-// What tests and benchmarks ask of the simulated driver, beside the Driver interface.
+// Queries of the simulated driver for tests and benchmarks, beside the Driver interface.
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -22,7 +22,7 @@ KernelHandle SimDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
   const KernelHandle handle{next_handle_++};
   kernels_[handle] = {gpu, kernel.name, kernel.parameters,
                       std::make_shared<const HostKernel>(kernel.on_host),
-                      std::make_shared<const HostKernel>(kernel.after_meeting)};
+                      std::make_shared<const HostKernel>(kernel.after_exchange)};
   return handle;
 }
 
@@ -50,7 +50,7 @@ void SimDriver::check_kernel(const KernelRequest& request) const {
   for (const KernelMemory& memory : request.memory)
     (void)memory_.check(memory.address, memory.bytes, memory.place, "memory of a kernel");
   check_parameters(request, kernel.parameters);
-  if (request.meeting) check_meeting(request);
+  if (request.group) check_group(request);
   (void)traffic_of(request);
 }
 
@@ -80,9 +80,9 @@ void SimDriver::run(const KernelRequest& request, StreamHandle stream) {
   spend(machine_.driver.kernel_launch);
   step(request, target.thread);
   append(make_activity(request), target);
-  if (!request.meeting) return;
-  const MeetingOrder order = note_meeting(request, target.thread);
-  for (const ActivityPointer& each : make_meeting(request, order)) append(each, target);
+  if (!request.group) return;
+  const GroupOrder order = note_group(request, target.thread);
+  for (const ActivityPointer& each : make_group(request, order)) append(each, target);
 }
 
 ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
@@ -96,14 +96,14 @@ ActivityPointer SimDriver::make_activity(const KernelRequest& request) {
   return activity;
 }
 
-// Nothing if no bytes move and nobody wants to know of it.
+// Empty if no bytes move and no trace is recorded.
 std::function<void(const Activity&)> SimDriver::on_memory(
     const KernelRequest& request, std::shared_ptr<const HostKernel> function, std::size_t lap) {
   if (!options_.move_bytes && !options_.record_trace) return {};
   std::vector<BlockPointer> blocks;  // outlive a premature free
   for (const KernelMemory& memory : request.memory) blocks.push_back(memory_.find(memory.address));
   std::vector<std::uint64_t> values = request.values;
-  if (request.meeting && request.meeting->laps > 1) values.push_back(lap);
+  if (request.group && request.group->laps > 1) values.push_back(lap);
   return [this, request, function = std::move(function), values = std::move(values),
           blocks = std::move(blocks)](const Activity& done) {
     std::vector<std::byte*> memory;
@@ -119,7 +119,7 @@ void SimDriver::step(const KernelRequest& request, std::size_t thread) {
   std::string what =
       fmt::format("kernel '{}' of {} (path {}, chunk {})", kernel_of(request.kernel).name,
                   machine_.place(request.gpu).name, request.label.path, request.label.chunk);
-  const std::size_t own = request.meeting ? request.meeting->mailboxes : request.memory.size();
+  const std::size_t own = request.group ? request.group->mailboxes : request.memory.size();
   std::vector<Touch> touches;
   for (std::size_t i = 0; i < own; ++i)
     touches.push_back(

@@ -1,4 +1,4 @@
-// The simulated driver's memory: allocations, where their bytes are, and who uses them.
+// The simulated driver's memory: allocations, where their bytes are, and their users.
 
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ void SimDriver::free(Address address) {
                        describe_bytes(info.size), machine_.place(info.place).name));
   races_.forget(region);
   count(Call::free);
-  if (meetings_.erase(address) > 0) flags_.forget(block->bytes_at(address + Bytes{kMailAbandoned}));
+  if (groups_.erase(address) > 0) flags_.forget(block->bytes_at(address + Bytes{kMailAbandoned}));
 }
 
 void SimDriver::fill(Address destination, Bytes bytes, const std::vector<std::byte>& pattern,

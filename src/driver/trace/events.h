@@ -39,7 +39,7 @@ std::string slice_event(const Slice& slice);
 /// The slice of a piece of work, with its size, bandwidth and how long it was queued.
 std::string work_event(const Work& work, const std::string& name, const Track& track);
 
-/// An arrow from the slice that begins at `from` to the one that begins at `to`.
+/// An arrow from the slice that begins at `from` to the slice that begins at `to`.
 struct Arrow {
   std::uint64_t id = 0;  ///< no other arrow's
   std::string name;
@@ -55,8 +55,8 @@ std::vector<std::string> arrow_events(const Arrow& arrow);
 std::string process_event(std::int64_t process, const std::string& name);
 /// Tracks are shown by their `place` from the top.
 std::vector<std::string> track_events(const Track& track, const std::string& name, int place);
-/// What is to be known of a process's trace before anything else: when its origin was, on the
-/// system's clock, in nanoseconds since 1970; and at the end, what is missing in it.
+/// The header of a process's trace: when its origin was, on the system's clock, in nanoseconds
+/// since 1970; and at the end, what is missing in it.
 std::string origin_event(std::int64_t process, std::int64_t unix_nanoseconds);
 std::string summary_event(std::int64_t process, std::uint64_t written, std::uint64_t left_out);
 

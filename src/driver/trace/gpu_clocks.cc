@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::trace {
 namespace {
@@ -10,9 +10,9 @@ namespace {
 // CUDA's elapsed times are floats of milliseconds: within a second they are good to 0.06 us, and
 // two clocks differ by less than a reading is worth.
 constexpr Seconds kLasts = 1'000'000_us;
-// A reading that takes longer says nothing, and nobody is to be waited for.
-constexpr Seconds kPatience = 1'000_us;
-// Beside the best reading so far one that took so much longer is not believed.
+// A slower reading is useless, and no thread may be kept waiting.
+constexpr Seconds kTimeout = 1'000_us;
+// A reading that took so much longer than the best so far is not believed.
 constexpr double kClearlyWorse = 4;
 constexpr int kReadings = 3;
 
@@ -35,7 +35,7 @@ void GpuClocks::set(Clock& clock) {
   do {
     done = driver_.is_done(clock.now);
     after = driver_.now();
-  } while (!done && after - before < kPatience);
+  } while (!done && after - before < kTimeout);
   clock.is_asked = !done;
   const Seconds within = (after - before) * 0.5;
   const bool is_fresh = clock.is_set && before - clock.at < kLasts;
@@ -61,8 +61,8 @@ void GpuClocks::clear() noexcept {
   for (const auto& entry : clocks_) {
     const Clock& clock = entry.second;
     for (const EventHandle event : {clock.now, clock.then})
-      if (event.value != 0) quietly([&] { driver_.destroy_event(event); });
-    if (clock.stream.value != 0) quietly([&] { driver_.destroy_stream(clock.stream); });
+      if (event.value != 0) ignore_errors([&] { driver_.destroy_event(event); });
+    if (clock.stream.value != 0) ignore_errors([&] { driver_.destroy_stream(clock.stream); });
   }
   clocks_.clear();
 }

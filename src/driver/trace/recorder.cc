@@ -10,14 +10,14 @@
 #include <set>
 #include <utility>
 
+#include "core/ignore_errors.h"
 #include "core/process.h"
-#include "core/quietly.h"
 #include "driver/trace/trace_file.h"
 
 namespace polypath::trace {
 namespace {
 
-constexpr Seconds kLook = 20'000_us;  // what a crash leaves out at most
+constexpr Seconds kLook = 20'000_us;  // a crash loses this much at most
 
 std::atomic<Recorder*> of_this_process{nullptr};
 
@@ -56,7 +56,7 @@ Recorder::Recorder(Driver& driver, const Machine& machine, Sink sink, Limits lim
 Recorder::~Recorder() {
   finish();
   for (const auto& [gpu, events] : spare_)
-    for (const EventHandle event : events) quietly([&] { driver_.destroy_event(event); });
+    for (const EventHandle event : events) ignore_errors([&] { driver_.destroy_event(event); });
 }
 
 Recorder* Recorder::of_process() noexcept {
@@ -94,7 +94,7 @@ void Recorder::watch() {
   });
 }
 
-// Whatever goes wrong, the program goes on.
+// After any error the program goes on.
 template <class Action>
 void Recorder::carefully(Action action) noexcept {
   try {
@@ -249,8 +249,8 @@ void Recorder::take_new() {
   }
 }
 
-// In the order of issue, so that of two pieces in one stream the earlier one is read first; what is
-// behind one that is not over is not over either.
+// In the order of issue, so that of two pieces in one stream the earlier one is read first; pieces
+// behind an unfinished piece are unfinished, too.
 void Recorder::read_all() {
   std::vector<Timed*> all;
   for (auto& [key, transfer] : transfers_)
@@ -264,7 +264,7 @@ void Recorder::read_all() {
       blocked.insert(timed->begun.stream);
 }
 
-// False while it is under way. What cannot be read at all is over, and left out.
+// False while it is under way. A piece that cannot be read at all is over, and left out.
 bool Recorder::read(Timed& timed) {
   try {
     const auto taken = driver_.elapsed(timed.begun.event, timed.end);

@@ -1,6 +1,7 @@
 #pragma once
-// Writes down what really runs in the streams of GPUs: when each copy began and ended, by timing
-// events around it, which are read later, by a thread of its own or at the end. Nobody waits.
+// Records what really runs in the streams of GPUs: when each copy began and ended, by timing events
+// around it. A separate thread reads the events later, or they are read at the end. No call waits
+// for them.
 //
 // Events of two GPUs have no common clock. So each GPU is given one now and then: an event a is put
 // into a stream of its own, where nothing is before it, and the host's clock is read before (t0)
@@ -29,7 +30,7 @@
 
 namespace polypath::trace {
 
-/// Work whose beginning has been recorded; nothing for what is not timed.
+/// Work whose beginning has been recorded; none for work that is not timed.
 struct Begun {
   StreamHandle stream;
   PlaceId gpu;
@@ -65,7 +66,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();
 
-  /// The one that writes to the file that `pattern` means (trace_file.h), made when first asked for
+  /// The recorder that writes to the file of `pattern` (trace_file.h), made when first asked for
   /// and never destroyed; it is complete when the process ends by exit(). Null if the pattern is
   /// empty or the file cannot be written.
   static Recorder* of_process(Driver& driver, const Machine& machine, const std::string& pattern);
@@ -85,11 +86,11 @@ class Recorder {
   /// Writes what is over: of a transfer nothing before all of it is, so that chunks can be counted.
   void collect() noexcept;
   /// The same for everything, and nothing is recorded any more: contexts are about to go, or the
-  /// process ends. What is not over then is left out.
+  /// process ends. Unfinished work is left out.
   void finish() noexcept;
   /// The contexts are gone: no event may be touched any more.
   void abandon() noexcept;
-  /// What has not been written and will not be.
+  /// Pieces that have not been written and will not be.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_.load(); }
 
  private:
@@ -103,7 +104,7 @@ class Recorder {
     std::int64_t thread = 0;
     bool over = false;
   };
-  /// What is written together.
+  /// Pieces that are written together.
   struct Transfer {
     std::vector<Timed> parts;
     std::size_t looked_at = 0;  ///< parts that there were the last time
@@ -153,7 +154,7 @@ class Recorder {
   std::vector<Timed> new_;
   std::vector<std::pair<std::int64_t, ProgramCall>> calls_;
 
-  std::mutex collecting_;  ///< of the rest: who reads and writes
+  std::mutex collecting_;  ///< of the rest: held by the reader and writer
   GpuClocks clocks_;
   std::map<TransferKey, Transfer> transfers_;
   std::uint64_t next_single_ = 0;

@@ -1,4 +1,4 @@
-// What has been recorded, as events.
+// Converts the recorded work to events.
 
 #include <algorithm>
 #include <map>
@@ -15,7 +15,7 @@ constexpr int kThreadsPlace = 0, kStreamsPlace = 1000;
 constexpr Seconds kWorthShowing = 1_us;  // of a wait
 constexpr int kProcessBits = 32;         // of an arrow's number, so that no two processes have it
 
-// What one thread has put into streams of one transfer.
+// The work of one transfer that one thread has put into streams.
 struct Issue {
   std::size_t first = 0;
   std::size_t pieces = 0;
@@ -89,7 +89,7 @@ void Recorder::write_work(const std::vector<Timed>& parts, const std::vector<std
   }
 }
 
-// What the stream waits for other streams; else it is just queued.
+// The time that the stream waits for other streams; else the work is only queued.
 void Recorder::write_wait(const Timed& part, const std::vector<Timed>& parts,
                           const std::vector<std::string>& names) {
   const Work& work = part.work;
@@ -122,7 +122,7 @@ void Recorder::write_issue(const std::vector<Timed>& parts, const std::vector<st
     issue.begin = std::min(issue.begin, part.begun.at);
     issue.end = std::max(issue.end, part.issued);
     ++issue.pieces;
-    // What leaves the source is all that there is to be moved.
+    // The bytes that leave the source are all the bytes to be moved.
     if (part.work.source == parts[issue.first].work.source) issue.bytes += part.work.bytes;
   }
   for (const auto& [thread, issue] : issues)

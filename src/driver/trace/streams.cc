@@ -5,7 +5,7 @@
 namespace polypath::trace {
 namespace {
 
-// A program may make streams for ever, and nobody says when one of its own is gone.
+// A program may make streams for ever, and does not say when a stream of its own is gone.
 constexpr std::size_t kMostStreams = 4096;
 constexpr std::size_t kMostAwaited = 16;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of the streams that work is put into: whose they are, and what they wait for.
+// The known facts about streams with work: their owners, and the work that they wait for.
 
 #include <cstddef>
 #include <deque>

@@ -58,7 +58,7 @@ void TracedDriver::copy(const CopyRequest& request, StreamHandle stream) {
   around(work_of(Kind::copy, request), stream, [&] { driver_->copy(request, stream); });
 }
 
-// Who makes a copy like one before does not say where its memory is.
+// A copy that repeats an earlier one does not say where its memory is.
 void TracedDriver::copy_native(const NativeCopy& request, StreamHandle stream) {
   const auto place_of = [&](PlaceId said, Address address) {
     if (said.valid()) return said;

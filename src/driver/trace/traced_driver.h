@@ -1,6 +1,6 @@
 #pragma once
-// A driver that makes every call on another one, and has what is put into streams recorded. It is
-// there only where somebody wants a trace: elsewhere nothing stands between a call and the driver.
+// A driver that makes every call on another one, and records the work put into streams. It is there
+// only if a trace is wanted: else nothing stands between a call and the driver.
 
 #include <map>
 #include <memory>

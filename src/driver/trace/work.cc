@@ -13,7 +13,7 @@
 namespace polypath::trace {
 namespace {
 
-// What the copies of one path have in common.
+// The common part of the copies of one path.
 struct PathTaken {
   std::set<PlaceId> sources, destinations;
   int chunks = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What has run on the machine, for timelines: one piece of work in a stream, and what it is called.
+// Work that has run on the machine, for timelines: one piece of work in a stream, and its name.
 //
 // A copy of a transfer is called by the whole way of its bytes, "gpu0 -> gpu1 via gpu2, chunk 3 of
 // 8, 4 MiB", whichever of the two hops it makes; chunks count from 1 there, as people do.
@@ -14,7 +14,7 @@
 
 namespace polypath::trace {
 
-/// What a piece of work does.
+/// The kind of a piece of work.
 enum class Kind { copy, native, reduction, kernel, graph };
 
 /// One piece of work in a stream. Times are of one clock, whose origin is anything.

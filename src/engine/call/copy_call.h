@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of the engine, and what it answers.
+// Requests to the engine, and its answers.
 
 #include <optional>
 
@@ -11,7 +11,7 @@
 
 namespace polypath {
 
-/// Where a copy ends and begins: what is about memory names the destination first, as memcpy does.
+/// The two ends of a copy: interfaces about memory name the destination first, as memcpy does.
 struct CopyEnds {
   PlaceId destination;
   PlaceId source;
@@ -40,8 +40,8 @@ struct CopyCall {
   PlanOptions options = {};
   /// Several paths are taken on a busy machine only where they are on an idle one.
   bool cautious = false;
-  /// So many more like it went natively since the last one that the engine was asked about, because
-  /// something was being made for them.
+  /// The number of copies like it that went natively since the engine was last asked about one,
+  /// because a preparation for them was under way.
   int unasked = 0;
 };
 
@@ -51,7 +51,7 @@ inline bool overlaps_itself(const CopyCall& call) {
 }
 
 /// By what means a copy is made.
-enum class Means {
+enum class Method {
   nothing,  ///< it has no bytes
   native,   ///< one copy of the driver's
   paths,    ///< its plan's, of which there is more than one or a staged one
@@ -59,13 +59,13 @@ enum class Means {
 };
 
 /// Why one native copy was made where several paths were planned.
-enum class Obstacle {
+enum class FallbackReason {
   none,
   failed,      ///< a driver call
   preparing,   ///< the plan, streams or staging memory are being made in the background
   no_lane,     ///< all lanes hold work that waits for other streams of the program
   queue_full,  ///< the call would have waited for room in a stream
-  reads_peer,  ///< the destination's GPU reads, and what goes by the host would wait for that
+  reads_peer,  ///< the destination's GPU reads, and copies through the host would wait for that
 };
 
 /// How a copy was done.
@@ -73,12 +73,12 @@ struct CopyResult {
   Executor executor = Executor::native;
   PlanPointer plan = nullptr;  ///< null for a native copy that needed no plan, or met an obstacle;
                                ///< the last window's if the copy went through pinned windows
-  Obstacle obstacle = Obstacle::none;
-  Means means = Means::native;
+  FallbackReason obstacle = FallbackReason::none;
+  Method means = Method::native;
   /// The engine has made the native copy although the caller would have, because it was timed.
   bool made_here = false;
-  /// What the obstacle has cost, if it is known: the native time less that over several paths, as
-  /// both are predicted, of this copy and of those like it that did not ask (CopyCall::unasked).
+  /// The cost of the obstacle, if it is known: the predicted native time less the predicted time
+  /// over several paths, of this copy and of those like it that did not ask (CopyCall::unasked).
   Seconds missed = {};
 };
 

@@ -36,7 +36,7 @@ void add_ranges(const CopyCall& call, std::vector<Range>& ranges) {
   ranges.push_back({call.destination.value, call.destination.value + call.bytes.value, true});
 }
 
-/// What has been arranged of one stream.
+/// The arrangement of one stream's copies.
 struct StreamParts {
   std::vector<Range> ranges = {};
   bool in_order = false;  ///< its copies depend on each other

@@ -2,10 +2,10 @@
 // Which copies of several that are asked for together may run beside each other, and in which
 // streams; arithmetic only.
 //
-// Copies on different streams run beside each other anyway. Those of one stream may as long as
-// nobody can see it: if none of them writes what another one of that stream reads or writes. Then
-// each way, from one place to another, has a branch of the stream; all copies of a way stay in
-// order, because beside each other they would only share the same paths.
+// Copies on different streams run beside each other anyway. Those of one stream may where the
+// program cannot observe it: if none of them writes memory that another one of that stream reads or
+// writes. Then each way, from one place to another, has a branch of the stream; all copies of a way
+// stay in order, because beside each other they would only share the same paths.
 
 #include <cstddef>
 #include <optional>
@@ -18,8 +18,8 @@
 
 namespace polypath {
 
-/// What the driver said of the ends and the stream of the copy before: it need not be asked again
-/// about each of hundreds of copies.
+/// The driver's answers about the ends and the stream of the previous copy: the driver need not be
+/// asked again about each of hundreds of copies.
 struct SeenBefore {
   struct Memory {
     MemoryInfo info;

@@ -10,7 +10,7 @@ bool go_alike(const SetMember& a, const SetMember& b) {
          a.ends.destination == b.ends.destination && a.call.options == b.call.options;
 }
 
-// What is neither among the pieces nor planned is made in order, as small as it is.
+// A copy that is neither among the pieces nor planned is made in order, small as it is.
 bool has_other_plans(const SetMember& member) { return member.plannable && !member.piece; }
 
 // Memory of one allocation goes on at the address; that of two must not be in one copy.

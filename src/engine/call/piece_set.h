@@ -3,9 +3,9 @@
 // (plan/pieces/piece_planner.h); arithmetic only.
 //
 // They go from the same place to the same other one, on the same stream, none of the set's copies
-// depends on another one, and nothing else of the set has a plan of its own. So nobody can see that
-// they run beside each other and beside what the stream makes of the rest. Copies that continue
-// each other at both ends become one piece first.
+// depends on another one, and nothing else of the set has a plan of its own. So the program cannot
+// observe that they run beside each other and beside the stream's other copies. Copies that
+// continue each other at both ends become one piece first.
 
 #include <optional>
 #include <span>
@@ -17,7 +17,7 @@ namespace polypath {
 
 /// Less is not worth a copy into a staging slot and one out of it.
 inline constexpr Bytes kSmallestPiece = 4_KiB;
-/// What is larger may be split by itself. It may still be among pieces, if there are more of them.
+/// A larger copy may be split by itself. It may still be among pieces, if there are more of them.
 inline constexpr Bytes kLargestPiece = 2_MiB;
 inline constexpr std::size_t kFewestPieces = 4;
 

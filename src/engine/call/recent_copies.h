@@ -1,10 +1,10 @@
 #pragma once
-// What was lately found out about copies, so that the next one like them costs no questions.
+// Recent findings about copies, so that the next copy like them costs no questions.
 //
-// A program makes the same copies again and again. What a copy is, is found by its likeness: same
-// size between the same pages of memory, say. Since the last one the program may have freed that
-// memory and have other memory there. So only such things may be remembered as do no harm when they
-// are wrong, and after kUses copies everything is looked at again.
+// A program makes the same copies again and again. A copy is recognised by its likeness: same size
+// between the same pages of memory, say. Since the last one the program may have freed that memory
+// and have other memory there. So only findings that do no harm when they are wrong may be
+// remembered, and after kUses copies everything is looked at again.
 
 #include <array>
 #include <bit>
@@ -19,7 +19,7 @@ namespace polypath {
 /// The page of memory that the address lies in.
 constexpr std::uint64_t page_of(Address address) { return address.value >> 12; }
 
-/// The newest values by their keys, which have `==` and say how they are mixed: `mixed()`. A newer
+/// The newest values by their keys, which have `==` and say how they are mixed: `hash()`. A newer
 /// key takes the place of an older one with the same slot. Not thread-safe; the owner guards it.
 template <class Key, class Value, std::size_t kSlots = 256>
 class RecentCopies {
@@ -27,7 +27,7 @@ class RecentCopies {
   /// A value is forgotten after so many uses.
   static constexpr int kUses = 64;
 
-  /// What is remembered; null if nothing is. Counts as a use.
+  /// The entry; null if there is none. Counts as a use.
   [[nodiscard]] const Value* find(const Key& key) {
     Entry& entry = slot_of(key);
     if (entry.uses_left == 0 || !(entry.key == key)) return nullptr;
@@ -59,7 +59,7 @@ class RecentCopies {
   Entry& slot_of(const Key& key) {
     constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15ULL;
     constexpr int kShift = 64 - std::countr_zero(kSlots);
-    return entries_[(key.mixed() * kSpread) >> kShift];
+    return entries_[(key.hash() * kSpread) >> kShift];
   }
 
   std::array<Entry, kSlots> entries_;

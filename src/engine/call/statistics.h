@@ -1,5 +1,5 @@
 #pragma once
-// What the engine did, counted.
+// Counters of the engine's work.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is to become of a copy. To decide enqueues nothing; to enqueue decides nothing.
+// How a copy is to be done. Deciding enqueues nothing; enqueuing decides nothing.
 
 #include "engine/call/copy_call.h"
 #include "engine/load/load_tracker.h"
@@ -12,30 +12,33 @@ struct Measurement;
 struct Decision {
   const CopyCall& call;
   CopyEnds ends = {};  ///< nowhere, if the copy is as one was that lately went natively
-  /// Smaller copies between these ends are native without a question; zero if nobody asked.
-  Bytes plain_below = {};
-  Means means = Means::nothing;
+  /// Smaller copies between these ends are native without a question; zero if it was not looked up.
+  Bytes native_threshold = {};
+  Method means = Method::nothing;
   PlanPointer plan = nullptr;  ///< null: it needs none, or none is known yet
   Contention contention = {};  ///< beside which it is planned
   /// When, by the driver's clock; none where others need not know of it.
   std::optional<Seconds> time = std::nullopt;
-  Obstacle obstacle = Obstacle::none;  ///< why it is native although several paths may gain
+  FallbackReason obstacle =
+      FallbackReason::none;   ///< why it is native although several paths may gain
   bool recalled = false;      ///< as the last one like it; neither memory nor plan was asked
   bool stays_native = false;  ///< whatever else is in flight: see CopyCall::cautious
-  bool gives_way = false;     ///< native, because others leave no room
-  bool joint = false;         ///< planned with others: by itself it might go another way
-  bool learnt = false;        ///< native, because the last ones like it took less so, or to compare
+  bool yields_to_other_processes = false;  ///< native, because others leave no room
+  bool joint = false;     ///< planned with others: by itself it might go another way
+  bool learnt = false;    ///< native, because the last ones like it took less so, or to compare
   bool compared = false;  ///< natively in pageable memory, to time that; may block, as windows do
   bool until_graph = false;  ///< its plan will be a graph, once that pays
   bool of_set = false;       ///< its part of the joint plan for what recurs with it
   bool of_ready = false;     ///< planned over those relays only that are ready
   bool may_be_held = false;  ///< what is before it in its stream may wait for the program
-  bool may_block = false;    ///< the driver's own copy may, so nobody may wait for it
+  bool may_block = false;    ///< the driver's own copy may, so the lock is not held during it
   /// It is timed; null: it is not.
   std::shared_ptr<Measurement> measurement = nullptr;
 
   /// Too small to be planned.
-  [[nodiscard]] bool is_plain() const { return call.bytes < plain_below && !call.options.forced(); }
+  [[nodiscard]] bool below_threshold() const {
+    return call.bytes < native_threshold && !call.options.forced();
+  }
 };
 
 }  // namespace polypath

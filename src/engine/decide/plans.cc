@@ -58,7 +58,7 @@ void Plans::keep_later(Background& background) {
 PlanPointer Plans::make(const PlanRequest& request) {
   const auto lock = start_planning();
   return planner_.plan(request.source, request.destination, request.bytes, request.options,
-                       request.companions);
+                       request.concurrent);
 }
 
 JointPlanPointer Plans::make(const JointRequest& request) {
@@ -76,7 +76,7 @@ PlanPointer Plans::make(const SplitRequest& request) {
 // That looks at nothing of the planner that changes.
 std::optional<LevelledShares> Plans::level(const Plan& plan, std::span<const Seconds> measured,
                                            double damping) {
-  return level_shares(planner_, plan, measured, damping);
+  return rebalance_shares(planner_, plan, measured, damping);
 }
 
 PieceRecipePointer Plans::make(const PieceRequest& request) {
@@ -84,7 +84,7 @@ PieceRecipePointer Plans::make(const PieceRequest& request) {
   return piece_planner_.recipe(request);
 }
 
-// What cannot be planned is known as null, and not tried again.
+// A request that cannot be planned is stored as null, and not tried again.
 template <class Request>
 auto Plans::task_of(const Request& request, Background& background) {
   return [this, request, &background]() -> decltype(make(request)) {
@@ -145,7 +145,7 @@ Bytes Plans::find_smallest(const PlanRequest& request, Background& background) {
 }
 
 Plans::Key Plans::key_of(const PlanRequest& request) {
-  return {request.source, request.destination, request.bytes, request.options, request.companions};
+  return {request.source, request.destination, request.bytes, request.options, request.concurrent};
 }
 
 }  // namespace polypath

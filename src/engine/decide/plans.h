@@ -2,8 +2,8 @@
 // The plans that an engine works with, made in the call that needs one or in the background.
 //
 // To make a plan takes up to some milliseconds, as much as a copy of 2 GiB between two GPUs
-// (results/h200x2/first_copies.json). Where nobody may be held up for so long, the first copy of
-// its kind goes without one.
+// (results/h200x2/first_copies.json). Where a call must not take so long, the first copy of its
+// kind goes without one.
 
 #include <atomic>
 #include <memory>
@@ -19,21 +19,21 @@
 #include "plan/joint/found_plans.h"
 #include "plan/joint/joint.h"
 #include "plan/pieces/piece_planner.h"
-#include "plan/single/levelled.h"
 #include "plan/single/planner.h"
+#include "plan/single/rebalanced.h"
 
 namespace polypath {
 
-/// What a plan is asked for.
+/// The key of a plan.
 struct PlanRequest {
   PlaceId source;
   PlaceId destination;
   Bytes bytes;
   PlanOptions options;
-  Companions companions = {};
+  ConcurrentTransfers concurrent = {};
 };
 
-/// What a joint plan is asked for.
+/// The key of a joint plan.
 struct JointRequest {
   std::vector<JointTransfer> transfers;
   JointOptions options;
@@ -44,8 +44,7 @@ struct JointRequest {
 /// A plan to be split otherwise.
 using SplitRequest = std::tuple<PlanPointer, Shares, double>;
 
-/// What the background finds out, by what was asked for: plans, as pointers, and sizes.
-/// Thread-safe; never waits.
+/// Results of the background, by request: plans, as pointers, and sizes. Thread-safe; never waits.
 template <class Key, class Pointer>
 class KnownPlans {
  public:
@@ -79,8 +78,8 @@ class KnownPlans {
 /// Thread-safe.
 class Plans {
  public:
-  /// What searches find goes to the keeper, and what that has is looked for before the first one.
-  /// Errors as Planner's.
+  /// Searches store their results in the keeper, and the results stored there are read before the
+  /// first search. Errors as Planner's.
   Plans(const Machine& machine, const Settings& settings,
         std::shared_ptr<PlanKeeper> keeper = nullptr);
 
@@ -100,7 +99,7 @@ class Plans {
   PlanPointer make(const SplitRequest& request);
   PlanPointer find(const SplitRequest& request, Background& background);
 
-  /// As level_shares. Never waits.
+  /// As rebalance_shares. Never waits.
   std::optional<LevelledShares> level(const Plan& plan, std::span<const Seconds> measured,
                                       double damping);
   /// As Planner::least_smallest_planned.
@@ -116,7 +115,7 @@ class Plans {
   [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
 
  private:
-  using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
+  using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, ConcurrentTransfers>;
   using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;
 
   [[nodiscard]] static Key key_of(const PlanRequest& request);
@@ -134,7 +133,7 @@ class Plans {
   Planner planner_;
   JointPlanner joint_planner_;
   PiecePlanner piece_planner_;
-  /// Beside the planners' own caches, which nobody can ask while a plan is made.
+  /// Beside the planners' own caches, which cannot be read while a plan is made.
   KnownPlans<Key, PlanPointer> known_;
   KnownPlans<JointRequest, JointPlanPointer> known_joint_;
   KnownPlans<SplitRequest, PlanPointer> known_split_;

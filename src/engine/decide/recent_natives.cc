@@ -10,7 +10,7 @@ bool has_options(const PlanOptions& options) {
 // Not where it depends on what else is in flight, which is never twice the same.
 bool stays(const Decision& decision) {
   if (!decision.plan || decision.stays_native || decision.of_set) return true;
-  return decision.contention.load.empty() && !decision.gives_way;
+  return decision.contention.load.empty() && !decision.yields_to_other_processes;
 }
 
 }  // namespace
@@ -32,11 +32,11 @@ const RecentNatives::Known* RecentNatives::find(const CopyCall& call) {
   return likeness ? copies_.find(*likeness) : nullptr;
 }
 
-// What is remembered of all copies that are too small to plan, if this one is.
+// The entry for all copies that are too small to plan, if this copy is one of them.
 const RecentNatives::Known* RecentNatives::find_plain(const CopyCall& call) {
   const auto likeness = likeness_of(call, always_planned_);
   const Known* known = likeness ? copies_.find(*likeness) : nullptr;
-  return known != nullptr && call.bytes < known->plain_below ? known : nullptr;
+  return known != nullptr && call.bytes < known->native_threshold ? known : nullptr;
 }
 
 void RecentNatives::forget(const CopyCall& call) {
@@ -55,10 +55,10 @@ void RecentNatives::note_company(const Decision& decision, Known& known) {
 }
 
 void RecentNatives::remember(const Decision& decision) {
-  const auto likeness = likeness_of(decision.call, decision.plain_below);
+  const auto likeness = likeness_of(decision.call, decision.native_threshold);
   if (!likeness || !stays(decision)) return;
   Known known{.plan = decision.plan,
-              .plain_below = decision.plain_below,
+              .native_threshold = decision.native_threshold,
               .always = !decision.plan || decision.stays_native,
               .may_block = decision.may_block};
   Known* before = copies_.peek(*likeness);

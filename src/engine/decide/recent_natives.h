@@ -13,7 +13,7 @@
 
 namespace polypath {
 
-/// What copies have in common that are alike.
+/// The properties that alike copies share.
 struct CopyLikeness {
   std::uint64_t source_page = 0;
   std::uint64_t destination_page = 0;
@@ -23,7 +23,7 @@ struct CopyLikeness {
   bool cautious = false;
 
   bool operator==(const CopyLikeness&) const = default;
-  [[nodiscard]] std::uint64_t mixed() const {
+  [[nodiscard]] std::uint64_t hash() const {
     return (source_page * 31 + destination_page) * 31 + bytes.value +
            static_cast<std::uint64_t>(stream_gpu.value);
   }
@@ -39,7 +39,7 @@ class RecentNatives {
   /// Why a copy went natively, and where it would again.
   struct Known {
     PlanPointer plan = nullptr;         ///< null for a size too small to plan
-    Bytes plain_below = {};             ///< and then so are all below this one
+    Bytes native_threshold = {};        ///< and then so are all below this one
     bool always = false;                ///< whatever else is in flight
     bool alone = false;                 ///< with nothing else in flight
     BothWays both_ways = BothWays::no;  ///< and beside one as large the other way
@@ -51,7 +51,7 @@ class RecentNatives {
   /// Sizes from `always_planned` on are never too small to plan.
   explicit RecentNatives(Bytes always_planned) : always_planned_(always_planned) {}
 
-  /// What is remembered of copies like this one; null if nothing is. Counts as a use.
+  /// The entry for copies like this one; null if there is none. Counts as a use.
   [[nodiscard]] const Known* find(const CopyCall& call);
   /// Remembers a copy that was made natively, if the next one like it may go without a question.
   void remember(const Decision& decision);

@@ -15,9 +15,9 @@ bool have_own_streams(std::span<const CopyCall> calls) {
 
 }  // namespace
 
-std::uint64_t RecentSets::Key::mixed() const {
+std::uint64_t RecentSets::Key::hash() const {
   std::uint64_t mixed = copies.size();
-  for (const CopyLikeness& copy : copies) mixed = mixed * 31 + copy.mixed();
+  for (const CopyLikeness& copy : copies) mixed = mixed * 31 + copy.hash();
   return mixed;
 }
 

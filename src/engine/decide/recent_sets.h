@@ -1,7 +1,8 @@
 #pragma once
 // Sets of copies that lately went natively, each in a stream of its own, so that the next set like
-// one of them can go at once. To look at all memories, and at what is in flight, cost 4 % of what
-// 4 MiB from each of two H200s to the host take, and 0.5 % since (results/h200x2/copy_many.json).
+// one of them can go at once. Looking at all memories, and at the transfers in flight, cost 4 % of
+// what 4 MiB from each of two H200s to the host take, and 0.5 % since
+// (results/h200x2/copy_many.json).
 //
 // Sets are alike if their copies are, in order (recent_natives.h), and as harmless is it if the
 // memory is another one since.
@@ -33,7 +34,7 @@ class RecentSets {
     std::vector<CopyLikeness> copies;
 
     bool operator==(const Key&) const = default;
-    [[nodiscard]] std::uint64_t mixed() const;
+    [[nodiscard]] std::uint64_t hash() const;
   };
   [[nodiscard]] std::optional<Key> key_of(std::span<const CopyCall> calls) const;
 

@@ -55,7 +55,7 @@ KernelRequest Binding::kernel_of(const Node& node) const {
                         .shape = call.shape,
                         .duration = call.duration,
                         .label = {transfer_->id, node.path, node.chunk},
-                        .meeting = call.meeting};
+                        .group = call.group};
   request.memory.reserve(call.memory.size());
   for (const Access& access : call.memory)
     request.memory.push_back({.address = address_of(access.slice, access.bytes),

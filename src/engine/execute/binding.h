@@ -10,7 +10,7 @@ namespace polypath {
 
 class Binding {
  public:
-  /// Looks everything up once; what is not there yet is created. Errors as of Hops.
+  /// Looks everything up once and creates the missing parts. Errors as of Hops.
   Binding(Hops& hops, const Transfer& transfer);
 
   [[nodiscard]] const Program& program() const { return *transfer_->program; }
@@ -26,7 +26,7 @@ class Binding {
   [[nodiscard]] StagingRing& ring(const Ring& ring) const {
     return this->ring(static_cast<std::size_t>(&ring - program().rings().data()));
   }
-  /// What a node asks of the driver. Error (internal) if it reaches beyond its slot.
+  /// The driver request of a node. Error (internal) if it reaches beyond its slot.
   [[nodiscard]] CopyRequest request_of(const Node& node) const;
   /// The same for a kernel; error (internal) too if it was not brought.
   [[nodiscard]] KernelRequest kernel_of(const Node& node) const;

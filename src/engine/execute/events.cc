@@ -4,7 +4,7 @@ namespace polypath {
 
 EventSet::~EventSet() {
   for (const auto& [gpu, event] : events_)
-    quietly([&, made = event] { driver_.destroy_event(made); });
+    ignore_errors([&, made = event] { driver_.destroy_event(made); });
 }
 
 EventHandle EventSet::on(PlaceId gpu) {
@@ -14,7 +14,7 @@ EventHandle EventSet::on(PlaceId gpu) {
 }
 
 EventList::~EventList() {
-  for (const EventHandle event : events_) quietly([&] { driver_.destroy_event(event); });
+  for (const EventHandle event : events_) ignore_errors([&] { driver_.destroy_event(event); });
 }
 
 EventHandle EventList::at(int number) {

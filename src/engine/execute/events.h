@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 #include "driver/driver.h"
 
 namespace polypath {
@@ -46,7 +46,7 @@ class EventPool {
  public:
   explicit EventPool(Driver& driver) : driver_(driver) {}
 
-  /// One that nobody else has meanwhile.
+  /// An event that no other user has meanwhile.
   class Lease {
    public:
     explicit Lease(EventPool& pool) : pool_(pool), events_(pool.take()) {}

@@ -19,7 +19,7 @@ GraphExecutor::GraphExecutor(Driver& driver, Hops& hops, const Settings& setting
 GraphExecutor::~GraphExecutor() { cache_.clear(); }
 
 void GraphExecutor::destroy(GraphHandle graph) noexcept {
-  quietly([&] { driver_.destroy_graph(graph); });
+  ignore_errors([&] { driver_.destroy_graph(graph); });
 }
 
 void GraphExecutor::prepare(const Transfer& transfer) {

@@ -25,7 +25,7 @@ class GraphExecutor {
   /// Finds, updates or instantiates the graph. Errors leave nothing behind.
   void prepare(const Transfer& transfer);
   /// Whether the graph is kept, or can be without giving up another one.
-  [[nodiscard]] bool has_room_for(const Transfer& transfer) {
+  [[nodiscard]] bool fits(const Transfer& transfer) {
     return cache_.size() < most_ || cache_.find(transfer.structure) != nullptr;
   }
   /// Launches it. After an error it may be running: synchronise the caller's stream.

@@ -14,7 +14,7 @@ QueueStream::QueueStream(Driver& used_driver, PlaceId owning_gpu)
       end(used_driver) {}
 
 QueueStream::~QueueStream() {
-  quietly([&] { driver.destroy_stream(stream); });
+  ignore_errors([&] { driver.destroy_stream(stream); });
 }
 
 StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId writer, Bytes slot,
@@ -27,8 +27,8 @@ StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId wri
       last_use(used_driver) {}
 
 StagingRing::~StagingRing() {
-  // Memory that queued work may still write to is better leaked than given to somebody else.
-  if (!lost) quietly([&] { driver.free(base); });
+  // Memory that queued work may still write to is leaked: another owner might receive it otherwise.
+  if (!lost) ignore_errors([&] { driver.free(base); });
 }
 
 Address StagingRing::slot(int index) const {
@@ -42,7 +42,7 @@ Hops::Hops(Driver& driver, const Machine& machine, const Settings& settings)
       slots_(settings.staging_slots) {}
 
 Hops::~Hops() {
-  // What could not be created left a null behind.
+  // Parts that could not be created are null.
   auto& [streams, rings] = parts_;
   std::erase_if(rings, [](const auto& entry) { return !entry.second; });
   std::erase_if(streams, [](const auto& entry) { return !entry.second; });
@@ -119,13 +119,13 @@ bool Hops::is_idle() const {
     const auto& ring = entry.second;
     if (!ring || ring->last.value == 0) return false;
     bool done = false;
-    return ring->lost || !quietly([&] { done = driver_.is_done(ring->last); }) || !done;
+    return ring->lost || !ignore_errors([&] { done = driver_.is_done(ring->last); }) || !done;
   };
   return std::none_of(parts_.rings.begin(), parts_.rings.end(), is_used);
 }
 
 bool Hops::wait_for(StreamHandle stream) noexcept {
-  return quietly([&] { driver_.synchronize(stream); });
+  return ignore_errors([&] { driver_.synchronize(stream); });
 }
 
 bool Hops::wait_for(const Program& program, int queue) noexcept {

@@ -2,8 +2,8 @@
 // The engine's own streams, staging memory and events, per directed hop.
 //
 // Every queue of a program is a stream: each hop has one, so that copies over it run in the order
-// of issue (002, section 3.3). The hop into a staging place owns the ring of slots there. Whoever
-// uses the ring next is ordered after its last use in two ways: the hop's stream waits for it, and
+// of issue (002, section 3.3). The hop into a staging place owns the ring of slots there. The next
+// use of the ring is ordered after its last use in two ways: the hop's stream waits for it, and
 // `last` names it.
 
 #include <map>
@@ -76,7 +76,7 @@ class Hops {
   [[nodiscard]] HopParts missing(const Path& path) const;
   /// Makes the null ones. Touches nothing else of this object, so that it needs no guard.
   void make(HopParts& parts) const;
-  /// Takes them over; what has come to be here meanwhile stays.
+  /// Takes them over; parts that were installed here meanwhile stay.
   void install(HopParts parts);
   /// Blocks until everything queued for the transfer has finished, on the caller's stream and its
   /// queues'; marks as lost the rings of what it cannot wait for, and returns false if there is

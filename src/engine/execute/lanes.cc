@@ -92,7 +92,7 @@ void Lane::run(const Transfer& transfer, Executor executor) {
 
 bool Lane::settle(const Transfer& transfer) noexcept {
   const bool settled = hops_.settle(transfer);
-  spoilt_ |= !settled;
+  poisoned_ |= !settled;
   return settled;
 }
 
@@ -100,7 +100,7 @@ std::size_t Lane::entries_of(const Program& program) const {
   return own_contexts_ ? entries_in_a_queue(program) : entries_in_a_stream(program);
 }
 
-bool Lane::has_room(const Program& program) { return depth_.has_room(entries_of(program)); }
+bool Lane::fits(const Program& program) { return depth_.fits(entries_of(program)); }
 
 // The program's stream records an event that the others await, and waits for those that end last.
 bool Lane::may_be_held(const Program& program) {
@@ -114,14 +114,14 @@ bool Lane::may_be_held(const Program& program) {
 
 bool Lane::has_started() const {
   bool started = started_.value == 0;
-  return started || (quietly([&] { started = driver_.is_done(started_); }) && started);
+  return started || (ignore_errors([&] { started = driver_.is_done(started_); }) && started);
 }
 
 Lanes::Lanes(Driver& driver, const Machine& machine, const Settings& settings,
              Statistics& statistics)
     : driver_(driver), machine_(machine), settings_(settings), statistics_(statistics) {}
 
-bool Lanes::is_free(const Lane& lane) { return !lane.spoilt_ && lane.has_started(); }
+bool Lanes::is_free(const Lane& lane) { return !lane.poisoned_ && lane.has_started(); }
 
 bool Lanes::any_held_beside(StreamHandle stream) const {
   return std::any_of(lanes_.begin(), lanes_.end(), [&](const auto& lane) {
@@ -133,7 +133,7 @@ bool Lanes::any_held_beside(StreamHandle stream) const {
 
 Lane* Lanes::find_own(StreamHandle stream) const {
   for (const auto& lane : lanes_)
-    if (lane->lent_ && lane->borrower_ == stream && !lane->spoilt_) return lane.get();
+    if (lane->lent_ && lane->borrower_ == stream && !lane->poisoned_) return lane.get();
   return nullptr;
 }
 

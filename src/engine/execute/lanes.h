@@ -1,7 +1,7 @@
 #pragma once
 // Lanes: the engine's streams and staging rings, lent to one stream of the program at a time.
 //
-// What is queued in a lane starts after its borrower's earlier work. So a lane passes to another
+// Work queued in a lane starts after its borrower's earlier work. So a lane passes to another
 // stream only when that work is done: streams that the program has not ordered never wait for each
 // other in it.
 
@@ -31,8 +31,8 @@ class Lane {
   void prepare(const Transfer& transfer, Executor executor);
   /// As Hops::settle; a lane in which something may be queued for ever is not lent any more.
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
-  /// True if the streams can take the program's nodes without holding up who adds them.
-  [[nodiscard]] bool has_room(const Program& program);
+  /// True if the streams can take the program's nodes without blocking the thread that adds them.
+  [[nodiscard]] bool fits(const Program& program);
   /// The next transfer may be held in the borrower's stream. False if that stream has been given as
   /// many entries of ours as it may have while it is held: a driver's stream takes so many, and the
   /// program counts on them (H200: 1021, results/h200x2/driver_behaviour.json).
@@ -59,7 +59,7 @@ class Lane {
   bool lent_ = false;    ///< ever
   bool held_ = false;    ///< what comes before `started_` may wait for the program
   std::size_t entries_while_held_ = 0;  ///< of ours in the borrower's stream
-  bool spoilt_ = false;
+  bool poisoned_ = false;
 };
 
 /// All lanes of an engine. Not thread-safe; the engine guards it.
@@ -77,13 +77,13 @@ class Lanes {
   /// For a transfer of a set that recurs: if possible one in which nothing runs.
   [[nodiscard]] Lane* lend_idle(StreamHandle stream);
 
-  /// True if what is in another stream's lane may wait for the program: what comes into streams of
-  /// ours then may wait for that, because they share queues of the hardware.
+  /// True if work in another stream's lane may wait for the program: later work in streams of ours
+  /// may then wait for it, because they share queues of the hardware.
   [[nodiscard]] bool any_held_beside(StreamHandle stream) const;
 
   using Taken = std::vector<std::unique_ptr<Lane>>;
-  /// Takes out those in which nothing is queued or runs, but not `kept` ones: nobody waits when
-  /// they are destroyed.
+  /// Takes out those in which nothing is queued or runs, but not `kept` ones: destroying them does
+  /// not wait.
   [[nodiscard]] Taken take_idle(const std::function<bool(const Lane&)>& kept);
   [[nodiscard]] bool empty() const { return lanes_.empty(); }
   /// True if there is one in which something runs that does not wait for its borrower.

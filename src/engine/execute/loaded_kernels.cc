@@ -5,8 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "core/ignore_errors.h"
 #include "core/log.h"
-#include "core/quietly.h"
 #include "kernels/copy_pieces.h"
 #include "plan/pieces/piece_kernels.h"
 
@@ -26,12 +26,12 @@ LoadedKernels::LoadedKernels(Driver& driver, const Machine& machine)
 
 LoadedKernels::~LoadedKernels() {
   for (const auto& [stream, event] : uses_) {
-    if (!quietly([&, used = event] { driver_.synchronize(used); })) lost_ = true;
-    quietly([&, used = event] { driver_.destroy_event(used); });
+    if (!ignore_errors([&, used = event] { driver_.synchronize(used); })) lost_ = true;
+    ignore_errors([&, used = event] { driver_.destroy_event(used); });
   }
   if (lost_) return;
   for (const KernelHandle kernel : handles_)
-    if (kernel.value != 0) quietly([&] { driver_.unload_kernel(kernel); });
+    if (kernel.value != 0) ignore_errors([&] { driver_.unload_kernel(kernel); });
 }
 
 LoadedKernels::OfGpu LoadedKernels::make(PlaceId gpu) const noexcept {
@@ -44,7 +44,7 @@ LoadedKernels::OfGpu LoadedKernels::make(PlaceId gpu) const noexcept {
     log(LogLevel::info, fmt::format("small pieces are copied without kernels of {}: {}",
                                     machine_.place(gpu).name, error.what()));
   }
-  for (const KernelHandle kernel : made) quietly([&] { driver_.unload_kernel(kernel); });
+  for (const KernelHandle kernel : made) ignore_errors([&] { driver_.unload_kernel(kernel); });
   return {};
 }
 
@@ -62,15 +62,15 @@ void LoadedKernels::expect_use(StreamHandle stream, PlaceId gpu) {
 
 void LoadedKernels::note_use(StreamHandle stream, PlaceId gpu) noexcept {
   const EventHandle ended = uses_.at({stream, gpu});
-  if (quietly([&] { driver_.record(ended, stream); })) return;
-  if (!quietly([&] { driver_.synchronize(stream); })) lost_ = true;
+  if (ignore_errors([&] { driver_.record(ended, stream); })) return;
+  if (!ignore_errors([&] { driver_.synchronize(stream); })) lost_ = true;
 }
 
 void LoadedKernels::forget_finished() {
   std::erase_if(uses_, [this](const auto& use) {
     bool done = false;
-    if (!quietly([&] { done = driver_.is_done(use.second); }) || !done) return false;
-    quietly([&] { driver_.destroy_event(use.second); });
+    if (!ignore_errors([&] { done = driver_.is_done(use.second); }) || !done) return false;
+    ignore_errors([&] { driver_.destroy_event(use.second); });
     return true;
   });
 }

@@ -25,7 +25,7 @@ class LoadedKernels {
   ~LoadedKernels();
 
   [[nodiscard]] State state_of(PlaceId gpu) const { return states_[gpu.index()]; }
-  /// Somebody makes them.
+  /// A thread is loading the GPU's kernels.
   void expect(PlaceId gpu) { states_[gpu.index()] = State::loading; }
   /// Loads them, or says why that is not possible. Touches nothing of this object.
   [[nodiscard]] OfGpu make(PlaceId gpu) const noexcept;

@@ -15,7 +15,7 @@ void QueueDepth::retire() {
 
 // One transfer of more entries than there is room for has room where nothing else is queued: its
 // call waits for some of its own copies, which start at once.
-bool QueueDepth::has_room(std::size_t entries) {
+bool QueueDepth::fits(std::size_t entries) {
   const std::size_t asked = std::min(entries, most_ - entries_per_mark());
   const auto fits = [&] { return marked_ + unmarked_ + asked <= most_; };
   if (!fits()) retire();

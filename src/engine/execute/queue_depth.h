@@ -21,8 +21,8 @@ class QueueDepth {
   QueueDepth(Driver& driver, int most) : driver_(driver), most_(static_cast<std::size_t>(most)) {}
 
   /// True if the streams can take so many entries more, each.
-  [[nodiscard]] bool has_room(std::size_t entries);
-  /// So many have been added, and are done when what is in `stream` of `gpu` now is.
+  [[nodiscard]] bool fits(std::size_t entries);
+  /// So many have been added; they are done when the present work of `stream` of `gpu` is.
   void add(std::size_t entries, StreamHandle stream, PlaceId gpu);
 
  private:

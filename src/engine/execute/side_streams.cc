@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <exception>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath {
 namespace {
 
-// Several threads with a set in flight each. Whoever gets none makes his copies one by one.
+// Several threads with a set in flight each. A thread that gets no stream makes its copies one by
+// one.
 constexpr std::size_t kMostSideStreams = 64;
 
 }  // namespace
@@ -20,13 +21,13 @@ SideStream::SideStream(Driver& used_driver, PlaceId owning_gpu)
       end(used_driver) {}
 
 SideStream::~SideStream() {
-  quietly([this] { driver.synchronize(stream); });
-  quietly([this] { driver.destroy_stream(stream); });
+  ignore_errors([this] { driver.synchronize(stream); });
+  ignore_errors([this] { driver.destroy_stream(stream); });
 }
 
 SideStreams::Lent SideStreams::fork(const std::vector<Branch>& branches) {
   Lent lent;
-  const bool forked = quietly([&] {
+  const bool forked = ignore_errors([&] {
     StreamHandle recorded;
     for (const Branch& branch : branches) {
       SideStream* side = lend(branch);
@@ -45,7 +46,7 @@ SideStreams::Lent SideStreams::fork(const std::vector<Branch>& branches) {
   return {};
 }
 
-// The borrower's own come first: what is in them is over before what comes next in it.
+// The borrower's own streams come first: their work is over before the borrower's next work.
 SideStream* SideStreams::lend(const Branch& branch) {
   for (const auto& side : streams_)
     if (is_free(*side, branch) && side->borrower == branch.beside) return side.get();
@@ -82,7 +83,7 @@ void SideStreams::join(SideStream& side) {
     side.used = true;
     driver_.wait(side.borrower, end);
   } catch (const Error& error) {
-    if (quietly([&] { driver_.synchronize(side.stream); })) return;
+    if (ignore_errors([&] { driver_.synchronize(side.stream); })) return;
     side.unsettled = true;
     throw UnsettledError(error.code(), error.what());
   }

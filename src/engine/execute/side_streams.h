@@ -1,7 +1,7 @@
 #pragma once
-// Streams of the engine's own beside streams of the program's: what is put into one starts after
-// what is in the program's stream and is complete before what comes next there, but runs beside
-// what the set puts into that stream meanwhile.
+// Streams of the engine's own beside streams of the program's. Work in one starts after the present
+// work of the program's stream and is complete before the next work there, but runs beside the work
+// that the set puts into that stream meanwhile.
 
 #include <memory>
 #include <vector>
@@ -39,8 +39,9 @@ class SideStreams {
   /// One for each branch, which starts after what is in the program's stream now. Empty if they
   /// cannot all be had: then nothing is lent.
   [[nodiscard]] Lent fork(const std::vector<Branch>& branches);
-  /// What comes next in the program's streams starts after what is in these, which are not lent any
-  /// more. Where the driver fails it waits for that instead; UnsettledError if it cannot.
+  /// The next work in the program's streams starts after the work in these, which are not lent any
+  /// more. Where the driver fails, the call waits for that work instead; UnsettledError if it
+  /// cannot.
   void join(const Lent& lent);
 
  private:

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath {
 namespace {
@@ -13,7 +13,7 @@ constexpr double kClearlyLater = 1.002;  // than what clocks differ by
 
 TimingEvents::~TimingEvents() {
   for (const auto& [gpu, events] : spare_)
-    for (const EventHandle event : events) quietly([&] { driver_.destroy_event(event); });
+    for (const EventHandle event : events) ignore_errors([&] { driver_.destroy_event(event); });
 }
 
 EventHandle TimingEvents::take(PlaceId gpu) {
@@ -47,12 +47,12 @@ void Stopwatch::give_back(PlaceId gpu, EventHandle event) noexcept {
   if (event.value != 0) events_.give_back(gpu, event);
 }
 
-// What has failed once is not tried again.
+// After one failure the stopwatch tries nothing more.
 template <class Action>
 void Stopwatch::attempt(Action action) noexcept {
   if (failed_) return;
   failed_ = true;
-  quietly([&] {
+  ignore_errors([&] {
     action();
     failed_ = false;
   });

@@ -1,10 +1,10 @@
 #pragma once
-// How long a transfer takes on its stream, and each of its paths, by timing events. Nobody waits
-// for them: they are read once they are over, when the engine is asked for something else.
+// How long a transfer takes on its stream, and each of its paths, by timing events. Reading them
+// does not wait: they are read after they have completed, at a later request to the engine.
 //
 // Events of two GPUs have no common clock. So a path is timed in the queue of its last hop, from
-// the moment that queue is told to start, and what its first call was issued later than that of the
-// transfer is added. What the caller's stream takes to learn of such a queue's end shows where the
+// the moment that queue is told to start, and the delay of its first call after that of the
+// transfer is added. The time until the caller's stream knows of such a queue's end shows where the
 // path that ends last is one of those; it is taken to be the same for all.
 
 #include <map>
@@ -29,8 +29,8 @@ class TimingEvents {
   [[nodiscard]] EventHandle take(PlaceId gpu);
   void give_back(PlaceId gpu, EventHandle event) noexcept;
   [[nodiscard]] Driver& driver() const { return driver_; }
-  /// From the end of a queue until another one's stream knows of it, as last seen. Only for who
-  /// reads stopwatches, one at a time.
+  /// From the end of a queue until another one's stream knows of it, as last seen. Only for the
+  /// thread that reads stopwatches, one at a time.
   Seconds join;
 
  private:
@@ -39,7 +39,7 @@ class TimingEvents {
   std::map<PlaceId, std::vector<EventHandle>> spare_;
 };
 
-/// What was measured of one transfer.
+/// The measured times of one transfer.
 struct Timing {
   Seconds whole;               ///< from its call, or what was before it in the stream, to its end
   std::vector<Seconds> paths;  ///< the same of each path; empty where they were not timed

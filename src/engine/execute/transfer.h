@@ -1,5 +1,5 @@
 #pragma once
-// A program bound to addresses and a stream, and what runs it.
+// A program bound to addresses and a stream, and its executor.
 
 #include <cstdint>
 #include <span>

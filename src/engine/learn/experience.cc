@@ -33,16 +33,16 @@ Experience::Record& Experience::record_of(const TransferKind& kind) {
   return record != nullptr ? *record : records_.insert(kind, {});
 }
 
-Advice Experience::advise(const TransferKind& kind, const Plan& plan, bool may_be_timed) {
+Advice Experience::suggest(const TransferKind& kind, const Plan& plan, bool may_be_timed) {
   Record& record = record_of(kind);
   ++record.known.transfers;
   Advice advice{.natively = record.known.natively, .split = record.known.split};
-  if (may_be_timed && record.known.transfers > kWarmUp) advice = advise(record, plan);
+  if (may_be_timed && record.known.transfers > kWarmUp) advice = suggest(record, plan);
   advice.version = record.version;
   return advice;
 }
 
-Advice Experience::advise(Record& record, const Plan& plan) {
+Advice Experience::suggest(Record& record, const Plan& plan) {
   ++record.since_timed, ++record.since_tried;
   record.doubt = doubt_of(record, plan);
   record.was_doubted |= record.doubt != Doubt::none;
@@ -134,7 +134,7 @@ void Experience::improve(Record& record, const Leveller& leveller) {
       record.took = record.paths.median();
       return enter(record, Stage::shares);
     case Stage::shares: return level(record, leveller);
-    case Stage::levelled: (void)is_best(record); return end_of_shares(record);
+    case Stage::rebalanced: (void)is_best(record); return end_of_shares(record);
     case Stage::more_chunks:
     case Stage::fewer_chunks: return vary_chunks(record);
     case Stage::settled: record.took = record.paths.median(); return;
@@ -146,18 +146,18 @@ void Experience::improve(Record& record, const Leveller& leveller) {
 void Experience::level(Record& record, const Leveller& leveller) {
   const Seconds took = record.paths.median();
   if (took < record.levelled_took * kBetter)
-    record.levelled_took = took, record.levelled = record.tried;
+    record.levelled_took = took, record.rebalanced = record.tried;
   else record.damping *= kDamping;
   std::vector<Seconds> each;
   for (const RecentTimes& path : record.each) each.push_back(path.median());
-  const auto levelled = each.empty() ? std::nullopt : leveller(each, record.damping);
-  const bool worth = levelled && levelled->expected < levelled->before * kWorthLevelling;
+  const auto rebalanced = each.empty() ? std::nullopt : leveller(each, record.damping);
+  const bool worth = rebalanced && rebalanced->expected < rebalanced->before * kWorthLevelling;
   if (worth && record.rounds++ < kMostLevellings)
-    return try_split(record, {.shares = levelled->shares});
-  const bool changed = !(record.levelled == record.known.split);
+    return try_split(record, {.shares = rebalanced->shares});
+  const bool changed = !(record.rebalanced == record.known.split);
   if (!changed) return end_of_shares(record);
-  enter(record, Stage::levelled);
-  try_split(record, record.levelled);
+  enter(record, Stage::rebalanced);
+  try_split(record, record.rebalanced);
 }
 
 // Without any doubt about the prediction the numbers of chunks are right, too.

@@ -1,25 +1,25 @@
 #pragma once
-// What transfers really took: whether several paths are as good as predicted, and what would be
-// better. Arithmetic only; the engine does the measuring.
+// Measured times of transfers: whether several paths are as good as predicted, and which split
+// would be better. Arithmetic only; the engine does the measuring.
 //
-// Transfers are alike if they go from and to the same places and are of one size class (company.h).
-// Only those that have the machine to themselves count: whose fault it is that one of several takes
-// long, its time does not say. Of those that are planned over several paths some are timed:
+// Transfers are alike if they go from and to the same places and are of one size class
+// (contention.h). Only transfers that have the machine to themselves count: the times of concurrent
+// transfers are not attributable. Of those that are planned over several paths some are timed:
 //
 //   1. The first ones only make what they need, and are not looked at. Then every other one is
 //   timed
 //      as it is planned, three times.
-//   2. What takes clearly longer than predicted is in doubt, and some go natively to be compared:
-//      every other one if it takes longer than a native copy should, else one in kMildPeriod. What
-//      is in no doubt is compared as well, but seldom.
+//   2. A kind that takes clearly longer than predicted is in doubt, and some of its transfers go
+//      natively to be compared: every other one if it takes longer than a native copy should, else
+//      one in kMildPeriod. A kind that is in no doubt is compared as well, but seldom.
 //   3. One in kMildPeriod, in grave doubt in kGravePeriod, tries another split, three times each.
 //      Paths are timed one by one, and if all could end clearly earlier by ending together, their
-//      shares are levelled (plan/single/levelled.h), a few times. Then, after doubt, more chunks
-//      are tried, and if that is no better, fewer.
+//      shares are rebalanced (plan/single/rebalanced.h), a few times. Then, after doubt, more
+//      chunks are tried, and if that is no better, fewer.
 //   4. From then on one in kOwnPeriod is timed.
 //
-// Whatever is faster, the best split or a native copy, by the medians of the last times, is what
-// all others do. The slower one is tried now and then: what was slower once need not remain so.
+// All others go the faster way, the best split or a native copy, by the medians of the last times.
+// The slower way is tried now and then, because it need not remain slower.
 //
 // Everything is counted in transfers, not in time, and by each kind for itself.
 
@@ -34,7 +34,7 @@
 #include "engine/execute/stopwatch.h"
 #include "engine/learn/recent_times.h"
 #include "plan/lru_cache.h"
-#include "plan/single/levelled.h"
+#include "plan/single/rebalanced.h"
 
 namespace polypath {
 
@@ -47,7 +47,7 @@ struct TransferKind {
   auto operator<=>(const TransferKind&) const = default;
 };
 
-/// What is known of one kind.
+/// The experience with one kind.
 struct Learnt {
   Split split;            ///< of transfers over several paths
   bool natively = false;  ///< one native copy is faster
@@ -56,7 +56,7 @@ struct Learnt {
   int transfers = 0;      ///< so far
 };
 
-/// What is to become of one transfer.
+/// How one transfer is to be done.
 struct Advice {
   bool natively = false;
   bool timed = false;
@@ -70,8 +70,8 @@ class Experience {
   explicit Experience(std::size_t kinds) : records_(kinds) {}
 
   /// About the next transfer of a kind, which is planned like that; counts it.
-  Advice advise(const TransferKind& kind, const Plan& plan, bool may_be_timed);
-  /// `level_shares` for the plan that was timed, of measured times and a damping.
+  Advice suggest(const TransferKind& kind, const Plan& plan, bool may_be_timed);
+  /// `rebalance_shares` for the plan that was timed, of measured times and a damping.
   using Leveller = std::function<std::optional<LevelledShares>(std::span<const Seconds>, double)>;
   /// A transfer of the kind took so long.
   void note_native(const TransferKind& kind, Seconds took);
@@ -86,8 +86,8 @@ class Experience {
   void recall(const TransferKind& kind, const Learnt& learnt);
 
  private:
-  /// What the transfers of a kind are timed for.
-  enum class Stage { as_planned, shares, levelled, more_chunks, fewer_chunks, settled };
+  /// The purpose of timing a kind's transfers.
+  enum class Stage { as_planned, shares, rebalanced, more_chunks, fewer_chunks, settled };
   enum class Doubt { none, mild, grave };
 
   struct Record {
@@ -97,11 +97,11 @@ class Experience {
     Doubt doubt = Doubt::none;
     bool was_doubted = false;       ///< ever
     RecentTimes paths, native;      ///< of the split that is tried, and natively
-    std::vector<RecentTimes> each;  ///< by path, while shares are levelled
+    std::vector<RecentTimes> each;  ///< by path, while shares are rebalanced
     Split tried;
     int version = 0;                     ///< of it
     Seconds took = Seconds::infinity();  ///< with the best split, which is the known one
-    Split levelled;
+    Split rebalanced;
     Seconds levelled_took = Seconds::infinity();  ///< path by path, which takes longer
     double damping = 1;
     int rounds = 0;  ///< of the stage
@@ -111,7 +111,7 @@ class Experience {
 
   [[nodiscard]] Record& record_of(const TransferKind& kind);
   [[nodiscard]] static Doubt doubt_of(const Record& record, const Plan& plan);
-  [[nodiscard]] static Advice advise(Record& record, const Plan& plan);
+  [[nodiscard]] static Advice suggest(Record& record, const Plan& plan);
   [[nodiscard]] static bool is_tried_otherwise(Record& record);
   [[nodiscard]] static bool is_timed(Record& record);
   static void choose(Record& record);

@@ -51,7 +51,7 @@ std::string file_name() { return "ledger-5-" + segment_name_space(); }
 
 }  // namespace
 
-/// What a process has in flight.
+/// The transfers that a process has in flight.
 struct alignas(64) LedgerTable::Slot {
   std::uint64_t version;  ///< odd while the rest is written
   double written;         ///< when
@@ -101,7 +101,7 @@ std::string LedgerTable::open(const std::string& path) {
   return problem;
 }
 
-// The first that nobody holds.
+// The first slot that no process holds.
 std::string LedgerTable::take_slot(int file) {
   for (own_ = 0; own_ < kMostProcesses; ++own_) {
     if (lock_byte(file, own_)) return {};
@@ -123,7 +123,7 @@ std::string LedgerTable::keep(int file) {
   return {};
 }
 
-// Who sees a new word sees the odd version, or a later one.
+// A reader that sees a new word sees the odd version, or a later one.
 void LedgerTable::write(const LedgerEntry* entries, std::size_t count, double until, double now) {
   Slot& slot = layout_->slots[own_];
   const std::uint64_t odd = look_at(slot.version) | 1;  // also where the last owner was killed
@@ -177,7 +177,8 @@ std::optional<LedgerTable::Entries> LedgerTable::read(std::size_t slot, double n
   return entries;
 }
 
-// Where nobody can say it counts as running: what it has in flight will be over.
+// Where that cannot be determined the owner counts as running: its transfers in flight will be
+// over.
 bool LedgerTable::has_owner(std::size_t slot) const {
   const Descriptor file(::open(path_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat about {};

@@ -1,17 +1,17 @@
 #pragma once
 // The table behind the ledger: a slot for each process, and before them one line that says until
-// when each of them counts, so that where nobody is at work a look at that is all.
+// when each of them counts, so that a look at that line suffices where no process is at work.
 //
-// Whatever becomes of other processes, of files and of this one's descriptors, it must neither
-// stop nor kill anybody:
+// The table must neither stop nor kill any process, whatever becomes of other processes, of files
+// and of this one's descriptors:
 //
-// - The slots are in a shared segment (shared_segment.h), which nobody can cut short.
-// - Whose a slot is says a lock on a byte of a file, which the kernel gives up with the process,
-//   however it ends. Nobody needs to know process numbers, which mean something else in every
-//   namespace. The lock hangs on a mapping that is never touched: not on a descriptor, which the
-//   program may close, and which forked children would go on holding.
-// - A slot has a version, odd while it is written (a sequence lock). Whoever reads meanwhile reads
-//   again, a few times; nobody waits for a process that was stopped in the middle.
+// - The slots are in a shared segment (shared_segment.h), which no process can truncate.
+// - A lock on a byte of a file marks the owner of a slot; the kernel gives it up with the process,
+//   however it ends. Process numbers, which mean something else in every namespace, are not needed.
+//   The lock hangs on a mapping that is never touched: not on a descriptor, which the program may
+//   close, and which forked children would go on holding.
+// - A slot has a version, odd while it is written (a sequence lock). A process that reads meanwhile
+//   reads again, a few times; it does not wait for a writer that was stopped in the middle.
 
 #include <array>
 #include <cstdint>
@@ -59,8 +59,8 @@ class LedgerTable {
 
   /// Why it cannot be used, in words; empty if it can. Then nothing is written or seen.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  /// What this process has in flight at `now`, in place of what it said before; the last ones if
-  /// there are more than fit.
+  /// Publishes the transfers that this process has in flight at `now`, in place of its earlier
+  /// entries; the last ones if there are more than fit.
   void publish(const std::vector<LedgerEntry>& entries, double now);
   /// The entries of all other processes that still run, if one of a process's was not over at
   /// `since`.

@@ -5,8 +5,9 @@
 
 namespace polypath {
 
-/// Predictions are off by up to this part. What is about to end counts as over: else a ping that is
-/// not predicted to have ended yet when the pong starts would make both count as simultaneous.
+/// Predictions are off by up to this part. A transfer that is about to end counts as over: else a
+/// ping that is not predicted to have ended yet when the pong starts would make both count as
+/// simultaneous.
 inline constexpr double kAboutToEnd = 0.1;
 
 inline bool still_runs(double end, double duration, double now) {

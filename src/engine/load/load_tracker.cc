@@ -18,12 +18,12 @@ bool LoadTracker::Running::runs(Seconds now) const {
   return still_runs(end.value, plan->predicted.value, now.value);
 }
 
-bool LoadTracker::Running::mirrors(const Asked& asked) const {
+bool LoadTracker::Running::mirrors(const TransferRequest& asked) const {
   return plan->source == asked.destination && plan->destination == asked.source &&
          as_large(plan->bytes.value, asked.bytes.value);
 }
 
-bool LoadTracker::Running::goes_the_same_way(const Asked& asked) const {
+bool LoadTracker::Running::goes_the_same_way(const TransferRequest& asked) const {
   return plan->source == asked.source && plan->destination == asked.destination;
 }
 
@@ -37,7 +37,7 @@ LoadTracker::LoadTracker(const Machine& machine, std::unique_ptr<NodeLedger> led
 void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
                       const Contention& contention) {
   const std::scoped_lock lock(mutex_);
-  const Asked asked{stream, plan->source, plan->destination, plan->bytes};
+  const TransferRequest asked{stream, plan->source, plan->destination, plan->bytes};
   begin_episode(*plan, now);
   Running& running = running_[stream];
   running.queued = running.plan && running.end - now > running.plan->predicted * kMostlyOver;
@@ -66,8 +66,8 @@ bool LoadTracker::is_in_flight(const Way& way, Seconds now) const {
   });
 }
 
-// Notes who is in flight beside whom. One thread does not call twice at the same moment, unless its
-// clock is a simulated one that several lanes have to themselves.
+// Notes which transfers are in flight beside each other. One thread does not call twice at the same
+// moment, unless its clock is a simulated one that several lanes have to themselves.
 void LoadTracker::meet(StreamHandle stream, const Running& transfer, Seconds now) {
   const Way way = way_of(*transfer.plan);
   History& own = histories_[way];
@@ -82,24 +82,25 @@ void LoadTracker::meet(StreamHandle stream, const Running& transfer, Seconds now
   }
 }
 
-// Who came first stays as it was when they met: rounds that follow closely are not told apart.
-// Returns whether the meeting is more than one like the last, in the next round or the same.
+// The order of arrival stays as it was when they met: rounds that follow closely are not told
+// apart. Returns whether the overlap is more than one like the last, in the next round or the same.
 bool LoadTracker::note(const Running& transfer, Came came, int episode, bool by_threads,
-                       Meeting& meeting) {
-  const bool is_news = !meeting.plan || episode - meeting.episode > 1 || transfer.queued ||
-                       (by_threads && !meeting.by_threads);
-  if (!meeting.plan || episode - meeting.episode > kRemembered)
-    meeting.came_first = came == Came::first;
-  // Counting who holds a plan takes it from the other thread's cache.
-  if (meeting.plan != transfer.plan) meeting.plan = transfer.plan;
-  meeting.episode = episode;
-  if (transfer.queued) meeting.queued_episode = episode;
-  meeting.by_threads = meeting.by_threads || by_threads;
+                       Overlap& overlap) {
+  const bool is_news = !overlap.plan || episode - overlap.episode > 1 || transfer.queued ||
+                       (by_threads && !overlap.by_threads);
+  if (!overlap.plan || episode - overlap.episode > kRemembered)
+    overlap.came_first = came == Came::first;
+  // Counting a plan's holders takes it from the other thread's cache.
+  if (overlap.plan != transfer.plan) overlap.plan = transfer.plan;
+  overlap.episode = episode;
+  if (transfer.queued) overlap.queued_episode = episode;
+  overlap.by_threads = overlap.by_threads || by_threads;
   return is_news;
 }
 
 // Whether the calling thread issues that one, as far as is known.
-bool LoadTracker::same_thread(const Running& other, const Asked& asked, Seconds now) const {
+bool LoadTracker::same_thread(const Running& other, const TransferRequest& asked,
+                              Seconds now) const {
   if (other.thread != std::this_thread::get_id() || now <= other.called) return false;
   const auto own = histories_.find({asked.source, asked.destination});
   if (own == histories_.end()) return true;
@@ -112,8 +113,10 @@ int LoadTracker::episode_of(const Way& way, Seconds now) const {
   return histories_.at(way).episodes + (is_in_flight(way, now) ? 0 : 1);
 }
 
-// True of one that will soon be over, if it is known to come again: the next one counts instead.
-bool LoadTracker::gives_place(const Running& running, const Asked& asked, Seconds now) const {
+// True of a transfer that will soon be over, if it is known to come again: the next one counts
+// instead.
+bool LoadTracker::gives_place(const Running& running, const TransferRequest& asked,
+                              Seconds now) const {
   if (running.end - now > running.plan->predicted * kMostlyOver) return false;
   const Way own{asked.source, asked.destination};
   const auto found = histories_.find(own);
@@ -123,94 +126,95 @@ bool LoadTracker::gives_place(const Running& running, const Asked& asked, Second
          episode_of(own, now) - met->second.episode <= kRemembered;
 }
 
-// What met the last transfers of this way and is not there yet, or will be there again.
-void LoadTracker::expect(const Asked& asked, Seconds now, bool queues, ByWay& companions,
+// Adds the transfers that met the last ones of this way and are not there yet, or will be there
+// again.
+void LoadTracker::expect(const TransferRequest& asked, Seconds now, bool queues, ByWay& concurrent,
                          Contention& contention) const {
   const Way own{asked.source, asked.destination}, back{asked.destination, asked.source};
   const auto found = histories_.find(own);
   if (found == histories_.end()) {
-    contention.followers_unknown = !companions.empty() || contention.both_ways != BothWays::no;
+    contention.followers_unknown = !concurrent.empty() || contention.both_ways != BothWays::no;
     return;
   }
   const int episode = episode_of(own, now);
-  for (const auto& [way, meeting] : found->second.met) {
-    if (episode - meeting.episode > kRemembered) continue;
-    const bool queued = queues || episode - meeting.queued_episode <= kRemembered;
-    const auto there = companions.find(way);
-    if (there != companions.end()) {
+  for (const auto& [way, overlap] : found->second.met) {
+    if (episode - overlap.episode > kRemembered) continue;
+    const bool queued = queues || episode - overlap.queued_episode <= kRemembered;
+    const auto there = concurrent.find(way);
+    if (there != concurrent.end()) {
       there->second.queued |= queued;
-    } else if (way == back && as_large(meeting.plan->bytes.value, asked.bytes.value)) {
+    } else if (way == back && as_large(overlap.plan->bytes.value, asked.bytes.value)) {
       contention.both_ways =
-          queues || meeting.by_threads ? BothWays::by_threads : BothWays::by_one_thread;
+          queues || overlap.by_threads ? BothWays::by_threads : BothWays::by_one_thread;
     } else {
-      Companion companion = companion_of(*meeting.plan);
-      companion.queued = queued;
-      companion.same_thread = !meeting.by_threads;
-      add(companion, companions);
+      ConcurrentTransfer other_transfer = concurrent_transfer_of(*overlap.plan);
+      other_transfer.queued = queued;
+      other_transfer.same_thread = !overlap.by_threads;
+      add(other_transfer, concurrent);
     }
   }
 }
 
-Companion LoadTracker::companion_of(const Plan& plan) {
+ConcurrentTransfer LoadTracker::concurrent_transfer_of(const Plan& plan) {
   return {plan.source, plan.destination, size_class(plan.bytes), nullptr};
 }
 
 // Of several that go the same way the largest counts.
-void LoadTracker::add(const Companion& companion, ByWay& companions) {
-  const Way way{companion.source, companion.destination};
-  const auto [known, is_new] = companions.try_emplace(way, companion);
-  if (!is_new && known->second.bytes < companion.bytes) known->second = companion;
+void LoadTracker::add(const ConcurrentTransfer& other_transfer, ByWay& concurrent) {
+  const Way way{other_transfer.source, other_transfer.destination};
+  const auto [known, is_new] = concurrent.try_emplace(way, other_transfer);
+  if (!is_new && known->second.bytes < other_transfer.bytes) known->second = other_transfer;
 }
 
 // One in flight on another stream that goes another way.
-void LoadTracker::look_at(const Running& running, const Asked& asked, Seconds now, bool queues,
-                          ByWay& companions, Contention& contention) const {
+void LoadTracker::look_at(const Running& running, const TransferRequest& asked, Seconds now,
+                          bool queues, ByWay& concurrent, Contention& contention) const {
   const bool in_flight = running.runs(now);
   const bool mirrors = running.mirrors(asked);
   const bool same = same_thread(running, asked, now);
   if (mirrors && (in_flight || running.back_until > now))
     contention.both_ways = queues || !same ? BothWays::by_threads : BothWays::by_one_thread;
-  // The other way natively is taken to be as this one: to plan for both is then careful. One that
-  // was planned for both has this one in its plan.
+  // The other way natively is taken to be as this one: to plan for both is then careful. A transfer
+  // that was planned for both has this one in its plan.
   const bool native = running.plan->executor() == Executor::native;
   if (mirrors && (native || running.for_both_ways)) return;
   if (!in_flight || gives_place(running, asked, now)) return;
-  Companion companion = companion_of(*running.plan);
-  if (!native) companion.plan = running.plan;
-  companion.in_flight = true;
-  companion.queued = queues || running.queued;
-  companion.same_thread = same;
-  add(companion, companions);
+  ConcurrentTransfer other_transfer = concurrent_transfer_of(*running.plan);
+  if (!native) other_transfer.plan = running.plan;
+  other_transfer.in_flight = true;
+  other_transfer.queued = queues || running.queued;
+  other_transfer.same_thread = same;
+  add(other_transfer, concurrent);
 }
 
-// What recurs with them has a name, which they have to be told.
+// The set that recurs with other processes has a name, which must be published to them.
 bool LoadTracker::has_met_processes(const Way& way) const {
   const auto history = histories_.find(way);
   return history != histories_.end() && !history->second.foreign.empty();
 }
 
-Contention LoadTracker::contention_of(const Asked& asked, Seconds now, Look look) {
+Contention LoadTracker::contention_of(const TransferRequest& asked, Seconds now, Depth depth) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(running_, [&](const auto& entry) {
     return std::max(entry.second.end, entry.second.back_until) <= now;
   });
   Contention contention;
   if (ledger_) look_at_others(asked, now, contention);
-  ByWay companions;
-  // Who queues on one stream does so on the others.
+  ByWay concurrent;
+  // A program that queues on one stream does so on the others.
   const auto before = running_.find(asked.stream);
   const bool queues = before != running_.end() && before->second.end > now;
   for (const auto& [stream, running] : running_) {
     if (stream == asked.stream) continue;
     if (running.goes_the_same_way(asked)) contention.meets_same_way |= running.runs(now);
-    else look_at(running, asked, now, queues, companions, contention);
+    else look_at(running, asked, now, queues, concurrent, contention);
   }
-  expect(asked, now, queues, companions, contention);
-  if (look == Look::closely || has_met_processes({asked.source, asked.destination}))
-    recognise(asked, now, companions, contention);
+  expect(asked, now, queues, concurrent, contention);
+  if (depth == Depth::full || has_met_processes({asked.source, asked.destination}))
+    recognise(asked, now, concurrent, contention);
   // One more than are looked at says that there are too many.
-  for (const auto& [way, companion] : companions)
-    if (contention.load.size() <= kMostCompanions) contention.load.push_back(companion);
+  for (const auto& [way, other_transfer] : concurrent)
+    if (contention.load.size() <= kMostConcurrent) contention.load.push_back(other_transfer);
   return contention;
 }
 

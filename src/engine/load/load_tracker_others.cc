@@ -1,9 +1,9 @@
-// What is known of the transfers of other processes, by the ledger.
+// The transfers of other processes, as the ledger shows them.
 //
-// Nobody tells a process what starts beside its own transfer after that. So entries stay in the
-// ledger when they are over, and the next transfer of a way looks back at who was there the last
-// time. What recurs has a name, made of all its transfers, which each process publishes with its
-// own part: where all have said the same name, all know the same.
+// A process is not notified of transfers that start later beside its own. So entries stay in the
+// ledger when they are over, and the next transfer of a way looks back at those that were there the
+// last time. A recurring set has a name, made of all its transfers, which each process publishes
+// with its own part: where all have published the same name, all know the same set.
 
 #include <algorithm>
 #include <utility>
@@ -60,7 +60,8 @@ void LoadTracker::publish_lately_over() {
 }
 
 // Those in flight, and those that met the last transfer of this way.
-void LoadTracker::look_at_others(const Asked& asked, Seconds now, Contention& contention) {
+void LoadTracker::look_at_others(const TransferRequest& asked, Seconds now,
+                                 Contention& contention) {
   const Way own{asked.source, asked.destination};
   const auto history = histories_.find(own);
   const double time = ledger_->time();
@@ -73,7 +74,7 @@ void LoadTracker::look_at_others(const Asked& asked, Seconds now, Contention& co
   }
 }
 
-void LoadTracker::add_other(const LedgerEntry& entry, const Asked& asked,
+void LoadTracker::add_other(const LedgerEntry& entry, const TransferRequest& asked,
                             Contention& contention) const {
   const double now = ledger_->time();
   const std::uint64_t from = ledger_->key_of(asked.source), to = ledger_->key_of(asked.destination);
@@ -122,7 +123,7 @@ std::optional<LoadTracker::ForeignWays> LoadTracker::lately_met_others(const Way
   return met;
 }
 
-// Who sees the same places in the same order has the same set in the same order.
+// Processes that see the same places in the same order have the same set in the same order.
 void LoadTracker::recognise_with_others(const std::vector<Way>& ways, const ForeignWays& others,
                                         Contention& contention) const {
   std::vector<JointTransfer> transfers;

@@ -1,4 +1,4 @@
-// Which transfers recur together, so that everybody knows the same of all of them.
+// Which transfers recur together, so that each of them knows the same set.
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,7 @@ void LoadTracker::note_size(const Plan& plan) {
 }
 
 // Null if it has stayed away.
-const LoadTracker::Meeting* LoadTracker::lately_met(const Way& way, const Way& other,
+const LoadTracker::Overlap* LoadTracker::lately_met(const Way& way, const Way& other,
                                                     Seconds now) const {
   const auto history = histories_.find(way);
   if (history == histories_.end()) return nullptr;
@@ -47,14 +47,14 @@ bool LoadTracker::recurs(const Way& way, Seconds now) const {
          episode_of(way, now) - history->second.varied_episode > kRemembered;
 }
 
-// Everybody has lately met everybody else and nobody besides, so that each would find the same.
+// Each way has lately met all the others and no way besides, so that each would find the same set.
 bool LoadTracker::knows_all(const std::vector<Way>& ways, Seconds now) const {
   const auto contains = [&](const Way& way) {
     return std::find(ways.begin(), ways.end(), way) != ways.end();
   };
   for (const Way& each : ways) {
     if (!recurs(each, now)) return false;
-    for (const auto& [way, meeting] : histories_.at(each).met)
+    for (const auto& [way, overlap] : histories_.at(each).met)
       if (lately_met(each, way, now) != nullptr && !contains(way)) return false;
     for (const Way& other : ways)
       if (other != each && lately_met(each, other, now) == nullptr) return false;
@@ -64,21 +64,21 @@ bool LoadTracker::knows_all(const std::vector<Way>& ways, Seconds now) const {
 
 // Of what is in flight or expected.
 template <class IsOfIt>
-bool LoadTracker::meets_only(IsOfIt is_of_it, const Asked& asked, const ByWay& companions,
+bool LoadTracker::meets_only(IsOfIt is_of_it, const TransferRequest& asked, const ByWay& concurrent,
                              const Contention& contention) {
-  for (const auto& [way, companion] : companions)
+  for (const auto& [way, other_transfer] : concurrent)
     if (!is_of_it(way)) return false;
   return contention.both_ways == BothWays::no || is_of_it(Way{asked.destination, asked.source});
 }
 
-// What recurs with the transfer, if that is all it meets now. To ask everybody's history takes
-// microseconds where two threads write them; what was found holds until one says anything new.
-void LoadTracker::recognise(const Asked& asked, Seconds now, const ByWay& companions,
+// The transfers that recur with this one, if it meets no others now. Reading the histories of all
+// ways takes microseconds where two threads write them; the result holds until a history changes.
+void LoadTracker::recognise(const TransferRequest& asked, Seconds now, const ByWay& concurrent,
                             Contention& contention) {
   const Way own{asked.source, asked.destination};
   const auto history = histories_.find(own);
   if (history == histories_.end() || history->second.bytes != asked.bytes) return;
-  if (history->second.known_when != changes_) return find_set(asked, now, companions, contention);
+  if (history->second.known_when != changes_) return find_set(asked, now, concurrent, contention);
   const RecurringSet& known = history->second.known_set;
   const auto is_of_it = [&](const Way& way) {
     return std::any_of(known.transfers.begin(), known.transfers.end(),
@@ -86,15 +86,15 @@ void LoadTracker::recognise(const Asked& asked, Seconds now, const ByWay& compan
                          return Way{each.source, each.destination} == way;
                        });
   };
-  if (meets_only(is_of_it, asked, companions, contention)) contention.set = known;
+  if (meets_only(is_of_it, asked, concurrent, contention)) contention.set = known;
 }
 
-// Everybody has to know all of it; see knows_all.
-void LoadTracker::find_set(const Asked& asked, Seconds now, const ByWay& companions,
+// Each way of the set has to know all of it; see knows_all.
+void LoadTracker::find_set(const TransferRequest& asked, Seconds now, const ByWay& concurrent,
                            Contention& contention) {
   const Way own{asked.source, asked.destination};
   std::vector<Way> ways{own};
-  for (const auto& [way, meeting] : histories_.at(own).met)
+  for (const auto& [way, overlap] : histories_.at(own).met)
     if (lately_met(own, way, now) != nullptr) ways.push_back(way);
   const auto others = lately_met_others(own, now);
   if (!others || ways.size() + others->size() < 2 || ways.size() + others->size() > kMostRecurring)
@@ -102,7 +102,7 @@ void LoadTracker::find_set(const Asked& asked, Seconds now, const ByWay& compani
   const auto is_of_it = [&](const Way& way) {
     return others->contains(way) || std::find(ways.begin(), ways.end(), way) != ways.end();
   };
-  if (!meets_only(is_of_it, asked, companions, contention) || !knows_all(ways, now)) return;
+  if (!meets_only(is_of_it, asked, concurrent, contention) || !knows_all(ways, now)) return;
   if (!others->empty()) return recognise_with_others(ways, *others, contention);
   contention.set = set_of(ways, now);
   remember(ways, contention.set, now);
@@ -139,7 +139,7 @@ RecurringSet LoadTracker::set_of(const std::vector<Way>& ways, Seconds now) cons
   for (const Way& way : ways) {
     int earlier = 0;
     for (const Way& other : ways) {
-      const Meeting* met = other == way ? nullptr : lately_met(way, other, now);
+      const Overlap* met = other == way ? nullptr : lately_met(way, other, now);
       if (met == nullptr) continue;
       earlier += met->came_first ? 1 : 0;
       if (met->by_threads) set.issuers = Issuers::threads;

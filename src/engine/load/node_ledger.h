@@ -1,6 +1,6 @@
 #pragma once
-// What the transfers of all processes of one user on one node take: a table in shared memory, with
-// a slot per process (ledger_table.h).
+// The load of the transfers of all processes of one user on one node: a table in shared memory,
+// with a slot per process (ledger_table.h).
 //
 // Nothing has to be given back: an entry is over at its predicted end, and the slot of a process
 // that has been killed counts for nothing and goes to the next one that needs it.
@@ -45,8 +45,8 @@ class NodeLedger {
   /// The entry of a transfer that takes `load`; its times are the caller's to set.
   [[nodiscard]] LedgerEntry entry(PlaceId source, PlaceId destination, Bytes bytes,
                                   const Load& load) const;
-  /// What this process has in flight, in place of what it said before; the latest ones if there are
-  /// more than fit.
+  /// Publishes the transfers that this process has in flight, in place of its earlier entries; the
+  /// latest ones if there are more than fit.
   void publish(const std::vector<LedgerEntry>& entries) { table_.publish(entries, time()); }
   /// The entries of all other processes that still run, where not all of one are over.
   [[nodiscard]] std::vector<LedgerEntry> others() const { return others(time()); }
@@ -60,7 +60,8 @@ class NodeLedger {
   [[nodiscard]] std::uint64_t key_of(PlaceId place) const { return place_keys_[place.index()]; }
   /// Nothing for one that this process does not see.
   [[nodiscard]] std::optional<PlaceId> place_of(std::uint64_t key) const;
-  /// Stands for the places in their order: who sees others, or in another order, plans otherwise.
+  /// Stands for the places in their order: a process that sees others, or in another order, plans
+  /// otherwise.
   [[nodiscard]] std::uint64_t view() const { return view_; }
 
  private:

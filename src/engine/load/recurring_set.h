@@ -1,9 +1,9 @@
 #pragma once
 // Transfers that recur together, round after round.
 //
-// Where everybody in such a set knows the same of it, everybody has the same joint plan
-// (plan/joint/joint.h), and carries out a part of it: none has to guess what the others do, and
-// no round differs from the one before.
+// Where all transfers of such a set know the same of it, all have the same joint plan
+// (plan/joint/joint.h), and each carries out its part: none has to guess what the others do, and no
+// round differs from the one before.
 
 #include <vector>
 

@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x706f6c7970617468;  // "polypath"
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
-// To find or make a segment takes some 20 us. Who stopped in the middle of it holds nobody up.
+// Finding or making a segment takes some 20 us. A process that stopped in the middle of it does not
+// hold up the others.
 constexpr int kTries = 200;
 constexpr std::chrono::microseconds kBetweenTries{100};
 

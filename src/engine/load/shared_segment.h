@@ -1,8 +1,8 @@
 #pragma once
-// Memory that processes share and that nobody can take away: a segment of System V, which has no
-// length to be cut and no room to run out of. A mapped file has both, and raises SIGBUS then; to
-// read and write one through the kernel instead (process_vm_readv), which returns an error, took
-// 3 us of every decision (microbenchmark; results/h200x2/ledger.json).
+// Memory that processes share and that no process can take away: a segment of System V, which has
+// no length to be cut and no room to run out of. A mapped file has both, and raises SIGBUS then; to
+// read and write one through the kernel instead (process_vm_readv), which returns an error, took 3
+// us of every decision (microbenchmark; results/h200x2/ledger.json).
 //
 // A file tells where it is. The segment is marked for removal as soon as it is there: it lives as
 // long as a process has it, and nothing is left when the last one has gone, however it went.
@@ -28,7 +28,7 @@ class SharedSegment {
 
   /// Why there is none, in words; empty if there is one.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  /// What it holds; null if there is none.
+  /// The segment's memory; null if there is none.
   [[nodiscard]] void* data() const;
 
  private:

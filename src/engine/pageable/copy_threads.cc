@@ -29,7 +29,7 @@ constexpr Bytes kPage = 4_KiB;
 
 // How long a thread looks for more before it sleeps. Waking one takes tens of microseconds, longer
 // than the gaps between the windows of one message.
-constexpr std::chrono::microseconds kPatience{200};
+constexpr std::chrono::microseconds kSpinTime{200};
 
 struct Piece {
   CopyThreads::Ticket ticket;
@@ -99,7 +99,7 @@ bool CopyThreads::State::copy_piece() {
 
 // False if nothing will come any more.
 bool CopyThreads::State::wait_for_more(std::uint64_t number) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kSpinTime;
   while (untaken == 0 && number < active && std::chrono::steady_clock::now() < until)
     std::this_thread::yield();
   std::unique_lock lock(mutex);
@@ -128,7 +128,8 @@ CopyThreads::CopyThreads(int threads) : state_(std::make_unique<State>()), proce
 
 CopyThreads::~CopyThreads() {
   if (getpid() != process_) {
-    // Joining would wait for ever, and so may destroying a lock that somebody held.
+    // In a forked child joining would wait for ever, and so may destroying a lock that a thread
+    // held.
     (void)state_.release();
     return;
   }

@@ -39,7 +39,7 @@ PinnedWindows::PinnedWindows(Driver& used_driver, PlaceId host, Bytes each, int 
 }
 
 PinnedWindows::~PinnedWindows() {
-  if (!lost) quietly([&] { driver.free(base); });
+  if (!lost) ignore_errors([&] { driver.free(base); });
 }
 
 PageableCopies::PageableCopies(Driver& driver, const DriverBehaviour& behaviour,
@@ -55,7 +55,7 @@ PageableCopies::PageableCopies(Driver& driver, const DriverBehaviour& behaviour,
 
 PageableCopies::~PageableCopies() {
   for (const auto& [gpu, stream] : streams_) {
-    if (quietly([&, handle = stream] { driver_.synchronize(handle); })) continue;
+    if (ignore_errors([&, handle = stream] { driver_.synchronize(handle); })) continue;
     // Any of the windows may be in use by it.
     for (auto& [host, rings] : windows_)
       for (const auto& ring : rings) ring->lost = true;
@@ -64,11 +64,12 @@ PageableCopies::~PageableCopies() {
   for (auto& [host, rings] : windows_)
     for (const auto& ring : rings)
       for (const auto& window : ring->windows)
-        if (window->pending.value != 0 && !quietly([&] { driver_.synchronize(window->pending); }))
+        if (window->pending.value != 0 &&
+            !ignore_errors([&] { driver_.synchronize(window->pending); }))
           ring->lost = true;
   windows_.clear();
   for (const auto& [gpu, stream] : streams_)
-    quietly([&, handle = stream] { driver_.destroy_stream(handle); });
+    ignore_errors([&, handle = stream] { driver_.destroy_stream(handle); });
 }
 
 Bytes PageableCopies::window_of(Bytes bytes, Bytes most) {
@@ -95,7 +96,7 @@ std::optional<PageableCopies::Copied> PageableCopies::copy(const CopyCall& call,
                                                            const CopyEnds& ends) {
   try {
     if (!is_prepared(ends, WindowsMade::few)) prepare(ends, WindowsMade::all);
-    // Before the lock, because what is in the stream may take long, or wait for another copy.
+    // Before the lock, because the work in the stream may take long, or wait for another copy.
     wait_for_earlier_work(call);
     const std::scoped_lock lock(copying_);
     const Seconds begin = driver_.now();
@@ -124,7 +125,7 @@ CopyResult PageableCopies::windowed(const CopyCall& call, const CopyEnds& ends) 
     ring.lost = true;
     throw;
   } catch (const Error& error) {
-    if (quietly([&] {
+    if (ignore_errors([&] {
           if (stream) driver_.synchronize(*stream);
           driver_.synchronize(call.stream);
         }))

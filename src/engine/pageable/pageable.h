@@ -7,8 +7,8 @@
 //                  threads empty:       w0  w1  w2  w3 ...            then the call returns
 //
 // The driver's own way is one thread and a small buffer. Here many threads work on windows while
-// the GPUs work on others, and each window goes over every path that helps: what is left as a limit
-// is the memory of the host.
+// the GPUs work on others, and each window goes over every path that helps: the memory of the host
+// remains as the limit.
 
 #include <functional>
 #include <map>
@@ -69,7 +69,7 @@ class PageableCopies {
     EventHandle done;
   };
   /// Enqueues it, by plan, and the event. If that throws UnsettledError, part of it may be queued;
-  /// after any other Error nothing is but what the caller can wait for in the two streams.
+  /// after any other Error only work that the caller can wait for in the two streams is.
   using Send = std::function<Sent(WindowCall call)>;
 
   /// Creates nothing before the first copy.

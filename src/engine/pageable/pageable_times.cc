@@ -18,7 +18,7 @@ PageableTimes::Record& PageableTimes::record_of(const TransferKind& kind) {
   return record != nullptr ? *record : records_.insert(kind, {});
 }
 
-PageableTimes::Advice PageableTimes::advise(const TransferKind& kind) {
+PageableTimes::Advice PageableTimes::suggest(const TransferKind& kind) {
   Record& record = record_of(kind);
   const bool other = is_tried_otherwise(record);
   if ((record.way == PageableWay::native) == other) return {};

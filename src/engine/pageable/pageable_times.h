@@ -1,17 +1,17 @@
 #pragma once
-// What copies of pageable memory really take: through pinned windows, and by the driver.
+// Measured times of copies of pageable memory: through pinned windows, and by the driver.
 //
 // Windows gain from some megabytes on, but from how many no model says: it depends on how late the
 // computer's threads wake, and on how much of its memory one thread fills. So copies of a kind,
-// alike in ends and size class (company.h), are timed:
+// alike in ends and size class (contention.h), are timed:
 //
 //   1. The first one through windows only makes what it needs. Those that follow are all timed.
 //   2. After three times every other one goes natively, until there are three times of those, or
 //      the first has taken more than twice as long as by windows.
 //   3. From then on the copies go the way with the smaller median of the last times, unless the
 //      other's is hardly larger. One in 16 goes the other way, or fewer where that takes much
-//      longer, so that tries take no more than one part in a hundred. To time a native copy takes
-//      waiting for what is before it, so that of those only some are.
+//      longer, so that tries take no more than one part in a hundred. Timing a native copy means
+//      waiting for the work before it, so only some of those are timed.
 //
 // Arithmetic only, counted in copies; the engine does the measuring. Not thread-safe.
 
@@ -33,7 +33,7 @@ class PageableTimes {
   };
 
   /// About the next copy of a kind; counts it.
-  Advice advise(const TransferKind& kind);
+  Advice suggest(const TransferKind& kind);
   /// A copy of the kind took so long.
   void note(const TransferKind& kind, PageableWay way, Seconds took);
 

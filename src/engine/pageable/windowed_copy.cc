@@ -59,7 +59,7 @@ void WindowedCopy::out_of_gpu() {
   std::size_t emptied = 0;
   while (emptied < count_) {
     const bool may_send = sent_ < std::min(count_, emptied + means_.ring.windows.size());
-    // What has arrived comes first: sending another window takes longer than handing one over.
+    // Arrived windows come first: sending another window takes longer than handing one over.
     if (copying_ < sent_ && is_idle(slot(copying_))) start_copying();
     else if (may_send && is_idle(slot(sent_))) send_next();
     else if (emptied < copying_ && means_.threads.is_done(tickets_[emptied])) ++emptied;
@@ -106,7 +106,7 @@ void WindowedCopy::send_next() {
   ++sent_;
 }
 
-// Others may need the core more than one who only waits.
+// Another thread may need the core more than one that only waits.
 void WindowedCopy::pass_the_time() {
   if (!means_.threads.help()) std::this_thread::yield();
 }

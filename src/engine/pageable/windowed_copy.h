@@ -8,7 +8,7 @@
 
 namespace polypath {
 
-/// What such a copy works with.
+/// The resources of such a copy.
 struct WindowedMeans {
   Driver& driver;
   CopyThreads& threads;

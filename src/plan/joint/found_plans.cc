@@ -27,7 +27,7 @@ bool can_be_used(const FoundSplit& split, const std::vector<Path>& usable) {
   return std::abs(sum - 1) < 0.01;
 }
 
-// What a search found for the very same request, with nothing beside it and nothing left out.
+// Takes results of searches for the very same request, with nothing beside it and nothing left out.
 void Planner::recall(const FoundPlans& found) {
   for (auto each = found.recipes.rbegin(); each != found.recipes.rend(); ++each) {
     if (!can_be_used(each->split, usable_paths(each->source, each->destination))) continue;

@@ -1,6 +1,6 @@
 #pragma once
-// What searches for plans have found. From that, and the machine and settings it was found for, a
-// plan follows by a prediction or two, the same to the last bit; the search takes hundreds of them.
+// Results of searches for plans. From a result, and the machine and settings of its search, a plan
+// follows by a prediction or two, the same to the last bit; the search takes hundreds of them.
 
 #include <vector>
 
@@ -37,7 +37,7 @@ struct FoundSet {
   std::vector<FoundSplit> splits = {};  ///< in the order of the transfers
 };
 
-/// What was used last comes first.
+/// The most recently used entries come first.
 struct FoundPlans {
   std::vector<FoundRecipe> recipes = {};
   std::vector<FoundSmallest> smallest = {};
@@ -56,7 +56,7 @@ class PlanKeeper {
   virtual ~PlanKeeper() = default;
 
   [[nodiscard]] virtual FoundPlans read() noexcept = 0;
-  /// What others have kept stays, as far as there is room.
+  /// The plans kept by other processes stay, as far as there is room.
   virtual void keep(const FoundPlans& found) noexcept = 0;
 };
 

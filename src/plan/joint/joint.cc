@@ -154,7 +154,7 @@ bool JointPlanner::may_split(const Request& request) const {
                      [](const auto& paths) { return paths.size() > 1; });
 }
 
-// What is chosen, or was before: then one play of it says again when everything ends.
+// The chosen draft, or the one chosen before: then one play of it says again when everything ends.
 JointDraft JointPlanner::found(const Request& request) {
   const Key key{request.transfers, request.options};
   JointDraft draft;
@@ -172,8 +172,8 @@ JointDraft JointPlanner::found(const Request& request) {
   return draft;
 }
 
-// The cheapest of what the options allow, if it gains; a graph may need new addresses each time.
-// What is good as a graph is tried as streams once more.
+// The cheapest draft that the options allow, if it gains; a graph may need new addresses each time.
+// The best draft for graphs is tried as streams once more.
 JointDraft JointPlanner::choose(const Request& request) const {
   const JointOptimiser streams(request.predictors.front()), graphs(request.predictors.back());
   JointDraft natively = request.predictors.front().natively();
@@ -203,7 +203,8 @@ JointDraft JointPlanner::cheapest(const Request& request,
   return *best;
 }
 
-// Nobody is later than natively, and the last one, or some that are split, gain enough.
+// True if no transfer is later than natively, and the last one, or some that are split, gain
+// enough.
 bool JointPlanner::gains(const Request& request, const JointDraft& draft) const {
   if (draft.regret > kAsGoodAsNatively) return false;
   const JointPredictor& predictor = request.predictors.front();

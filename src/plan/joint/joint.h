@@ -8,12 +8,12 @@
 //                        Σ_k Σ_p c_kpr·x_kp <= C_r·(T − Δ_r)  for every resource r
 //                        Σ_p x_kp = n_k,  x >= 0
 //
-// That knows neither chunks nor who is served first. So its shares, and those of a few neighbouring
-// problems, are rounded, cut into chunks, played together on the timeline (model/timeline.h), and
-// changed as long as it says that the set is over earlier. What is minimised is, in this order of
-// weight (joint_draft.h):
+// That knows neither chunks nor the order of service. So its shares, and those of a few
+// neighbouring problems, are rounded, cut into chunks, played together on the timeline
+// (model/timeline.h), and changed as long as it says that the set is over earlier. The objectives
+// are, in this order of weight (joint_draft.h):
 //
-//   1. nobody ends later than if all were native copies (up to 0.2 %)
+//   1. no transfer ends later than if all were native copies (up to 0.2 %)
 //   2. the end of the last one
 //   3. the mean end, so that short transfers are not dragged out to the end of the long ones;
 //      calls; paths
@@ -38,7 +38,8 @@
 
 namespace polypath {
 
-/// Who issues the two ways of an exchange like that: several calls meet in the driver alike.
+/// The issuers of an exchange's two ways that correspond to those of a set: several calls meet in
+/// the driver alike.
 BothWays as_both_ways(Issuers issuers);
 
 /// "one-thread", "threads" or "processes".
@@ -46,11 +47,11 @@ const char* name_of(Issuers issuers);
 /// Reads one of them; error (invalid_argument) lists them.
 Issuers parse_issuers(const std::string& name);
 
-/// What may be asked of a joint plan.
+/// Options of a joint plan.
 struct JointOptions {
   Issuers issuers = Issuers::one_thread;
-  /// The next ones like these are issued before they are over, so that what one thread issues does
-  /// not start one after another; but the thread must keep up.
+  /// The next transfers like these are issued before these are over, so that the transfers of one
+  /// thread do not start one after another; but the thread must keep up.
   bool queues = false;
   /// native, or which executor all split transfers use.
   std::optional<Executor> executor = std::nullopt;
@@ -87,10 +88,10 @@ class JointPlanner {
   JointPlanPointer plan(const std::vector<JointTransfer>& transfers,
                         const JointOptions& options = {});
 
-  /// How transfers that start together, and again and again, go over paths as streams: what the
-  /// share program says, the ends of each levelled by the quick prediction. It is neither played
-  /// nor explained, may harm some of them, and takes a hundredth of the time of plan(): for
-  /// programs that are played as a whole. Cached. Errors as those of plan().
+  /// How transfers that start together, and again and again, go over paths as streams: by the share
+  /// program, the ends of each rebalanced by the quick prediction. It is neither played nor
+  /// explained, may harm some of them, and takes a hundredth of the time of plan(): for programs
+  /// that are played as a whole. Cached. Errors as those of plan().
   const std::vector<TransferShape>& shapes(const std::vector<JointTransfer>& transfers);
 
   /// As Planner's.
@@ -101,7 +102,7 @@ class JointPlanner {
  private:
   using Key = std::tuple<std::vector<JointTransfer>, JointOptions>;
   struct Request;
-  /// What a search found: each transfer's paths, and how those over several paths run.
+  /// The result of a search: each transfer's paths, and how those over several paths run.
   struct Found {
     Executor executor = Executor::native;
     std::vector<std::vector<PathDraft>> splits;

@@ -1,6 +1,6 @@
 #pragma once
-// Drafts of joint plans: what each of several transfers does, when each ends if they run together,
-// and what that is worth.
+// Drafts of joint plans: the work of each of several transfers, its end if they run together, and
+// the draft's cost.
 //
 // With the ends e_k, those natively N_k, the time c that the issuing threads spend in calls, and
 // the number of transfers K, a draft costs
@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/single/company.h"
+#include "plan/single/contention.h"
 #include "plan/single/optimiser.h"
 
 namespace polypath {
@@ -27,7 +27,7 @@ struct JointTransfer {
   auto operator<=>(const JointTransfer&) const = default;
 };
 
-/// Who issues the transfers of a set: one thread one after another, or each its own thread, of this
+/// The issuers of a set's transfers: one thread one after another, or each its own thread, of this
 /// process or of several.
 enum class Issuers { one_thread, threads, processes };
 
@@ -50,7 +50,7 @@ bool is_split(const JointDraft& draft);
 
 inline bool is_cheaper(const JointDraft& a, const JointDraft& b) { return a.cost < b.cost; }
 
-/// What a joint plan is made for.
+/// The problem that a joint plan solves.
 struct JointProblem {
   std::vector<JointTransfer> transfers;
   std::vector<std::vector<Path>> paths;  ///< those that each may use, the direct one first
@@ -67,7 +67,7 @@ class JointPredictor {
  public:
   JointPredictor(const Predictor& predictor, JointProblem problem);
 
-  /// Fills in the predictions and what follows from them. Idle paths are taken out.
+  /// Fills in the predictions and the values that follow from them. Idle paths are taken out.
   void predict(JointDraft& draft, Effort effort) const;
   /// Everything as one direct copy each, predicted by replay.
   [[nodiscard]] JointDraft natively() const;
@@ -81,7 +81,7 @@ class JointPredictor {
 
   /// The shape of one transfer of a draft; native if it is one direct copy.
   [[nodiscard]] TransferShape shape_of(const JointDraft& draft, std::size_t transfer) const;
-  /// What splits one transfer.
+  /// The optimiser that splits one transfer.
   [[nodiscard]] const Optimiser& splitter(std::size_t transfer) const {
     return splitters_[transfer];
   }

@@ -8,8 +8,8 @@
 namespace polypath {
 namespace {
 
-// How long is searched, and how finely: found by trial on synthetic machines. What they reach
-// beside a longer search, tests/plan/joint_search.test.cc asks.
+// How long is searched, and how finely: found by trial on synthetic machines.
+// tests/plan/joint_search.test.cc compares their results with a longer search.
 constexpr int kLevelRounds = 4, kFewRounds = 2;
 constexpr double kLittle = 0.05;  // of a message
 constexpr std::size_t kShiftedDrafts = 4;
@@ -153,7 +153,7 @@ void JointOptimiser::rescale(JointDraft& draft, Effort effort) const {
   for (const int taper : {1, 2}) (void)scale_chunks(draft, 0, all, 1, taper, effort);
 }
 
-// The same for each transfer: what is issued first keeps the others waiting.
+// The same for each transfer: the one that is issued first keeps the others waiting.
 void JointOptimiser::rescale_each(JointDraft& draft) const {
   for (std::size_t k = 0; k < predictor_.size(); ++k)
     for (const double factor : {0.6, 1.5})
@@ -246,7 +246,7 @@ JointDraft JointOptimiser::best(std::vector<JointDraft> drafts) const {
   JointDraft reordered = drafts.front();
   if (!predictor_.problem().queues && reorder(reordered))
     best = std::min(best, finished(reordered), is_cheaper);
-  // Where harm has cost much, it may be easier to start from what harms nobody.
+  // Where harm has cost much, it may be easier to start from drafts that harm no transfer.
   if (best.last > bound() * kFarFromBound) {
     if (is_split(drafts.front())) best = std::min(best, finished(natively), is_cheaper);
     const JointDraft one_by_one = this->one_by_one();

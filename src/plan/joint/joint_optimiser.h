@@ -7,13 +7,13 @@
 // do alone. Each is improved by the quick prediction, and the best few by playing every copy:
 //
 //   level    bytes move from each transfer's late paths to its early ones
-//   relieve  the last transfer gives parts of its latest path to whatever path is best
+//   relieve  the last transfer gives parts of its latest path to the path that is best
 //   shift    a part of what one path of one transfer carries goes to another, if that lowers the
-//            cost of the whole: what a relay costs others shows only in their ends
+//            cost of the whole: the cost of a relay to others shows only in their ends
 //   rescale  chunk counts, all together and of each transfer; smaller chunks at the exposed end
 //   reorder  the paths of a transfer are issued in another order, where they take turns at engines
 //   release  a transfer becomes native, or loses a path, if nothing is lost by it
-//   repair   the same, or larger chunks, wherever it lessens what somebody has to regret
+//   repair   the same, or larger chunks, wherever it lessens the regret of a transfer
 
 #include <vector>
 
@@ -29,7 +29,7 @@ class JointOptimiser {
 
   /// The share program's answers to the questions above, the first one to the plain question.
   [[nodiscard]] std::vector<JointDraft> starts() const;
-  /// The answer to the plain question without paths that would carry little, its ends levelled by
+  /// The answer to the plain question without paths that would carry little, its ends rebalanced by
   /// the quick prediction.
   [[nodiscard]] JointDraft levelled_shares() const;
   /// The best harmless draft found from these.
@@ -38,7 +38,7 @@ class JointOptimiser {
   [[nodiscard]] JointDraft finished(JointDraft draft) const;
 
  private:
-  // What the share program is to look at.
+  // Variants of the share program.
   struct Start {
     bool in_proportion = false;  // λ as the native ends, else 1
     bool hosts = true;           // paths through hosts as well
@@ -78,7 +78,7 @@ class JointOptimiser {
   [[nodiscard]] bool reorder(JointDraft& draft) const;
   [[nodiscard]] bool consider(JointDraft trial, JointDraft& best, Effort effort) const;
 
-  // joint_relief.cc
+  // prune_paths.cc
   [[nodiscard]] bool relieve(JointDraft& draft, std::size_t transfer, const Path& giver) const;
   [[nodiscard]] bool relieve_last(JointDraft& draft) const;
   void release(JointDraft& draft) const;

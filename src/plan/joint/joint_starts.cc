@@ -1,9 +1,9 @@
-// What a joint optimiser starts from: the share program's answers to a few neighbouring questions.
+// The starts of a joint optimiser: the share program's answers to a few neighbouring questions.
 
 #include <algorithm>
 
 #include "plan/joint/joint_optimiser.h"
-#include "plan/single/company.h"
+#include "plan/single/contention.h"
 
 namespace polypath {
 namespace {

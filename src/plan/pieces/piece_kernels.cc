@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/copy_pieces.h"
-#include "plan/single/few_shares.h"
+#include "plan/single/sparsify_shares.h"
 
 namespace polypath {
 namespace {
@@ -25,7 +25,7 @@ class KernelsBuilder {
     }
   }
 
-  // What the caller's own stream does has no event to wait for, so it is asked for last.
+  // The work in the caller's own stream has no event to wait for, so it is added last.
   Program build() {
     for (const bool by_issuer : {false, true})
       for (std::size_t path = 0; path < dealt_.paths.size(); ++path)
@@ -115,7 +115,7 @@ std::vector<double> carried_shares(const Machine& machine, const ResourceModel& 
     shared.time = {slowest / efficiency, machine.driver.kernel_latency};
     problem.push_back(std::move(shared));
   }
-  return few_shares(std::move(problem), resources.capacities(), total, piece, most);
+  return sparsify_shares(std::move(problem), resources.capacities(), total, piece, most);
 }
 
 int piece_kernel(PlaceId gpu, std::size_t pieces) {

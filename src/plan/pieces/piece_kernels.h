@@ -3,12 +3,12 @@
 // one GPU, which reads it where it is and writes it where it is to be.
 //
 // The GPU of a direct path is the one that would make its copies; that of a path staged at a GPU is
-// that one, and nothing is staged: what it reads over the first hop it writes over the second at
-// the same time. Path p takes its GPU's latency from a launch to the first instruction, and
-// 1/(e·min β) per byte, e being the part of a hop's bandwidth that kernels reach; of a resource of
-// the hops 1/e per byte. There are no engines in it, no chunks and no cost of a piece, so the share
-// program with that has as many variables as there are paths; what is dealt out whole is levelled
-// on the timeline, as for copies.
+// that one, and nothing is staged: it writes over the second hop, at the same time, the bytes that
+// it reads over the first. Path p takes its GPU's latency from a launch to the first instruction,
+// and 1/(e·min β) per byte, e being the part of a hop's bandwidth that kernels reach; of a resource
+// of the hops 1/e per byte. There are no engines in it, no chunks and no cost of a piece, so the
+// share program with that has as many variables as there are paths; pieces dealt out whole are
+// rebalanced on the timeline, as for copies.
 
 #include <optional>
 #include <span>

@@ -13,7 +13,8 @@
 namespace polypath {
 namespace {
 
-// What staged paths gather: less costs events, more lets the second hop start later.
+// The chunk sizes that staged paths gather: less costs events, more lets the second hop start
+// later.
 constexpr Bytes kChunks[] = {256_KiB, 512_KiB, 1_MiB, 2_MiB, 4_MiB};
 constexpr int kLevellings = 4;
 // Of copies that follow each other in a stream an H200 spends 2.0 to 2.5 us beside their bytes, of
@@ -59,7 +60,7 @@ std::string describe_structure(const TransferShape& shape, bool by_kernels) {
 // Everything over one path.
 PieceSplit only(const Path& path) { return {{path}, {1}, {}, {}, {}}; }
 
-// What was asked for, before neighbours became one piece.
+// The requested copies, before neighbours became one piece.
 std::vector<Bytes> copies_of(const PieceRequest& request) {
   const Bytes size{std::max<std::uint64_t>(1, request.mean.value / request.copies_per_piece)};
   return std::vector(request.pieces * request.copies_per_piece, size);

@@ -10,7 +10,7 @@
 // copy by copy on the timeline, and shares moved from late paths to early ones.
 //
 // How pieces go is decided once for all sets that are about alike: as many, by half an octave, of
-// the same mean size, by half an octave. Copies of a piece cost α + n/β, so that what a set takes
+// the same mean size, by half an octave. Copies of a piece cost α + n/β, so that the time of a set
 // depends on their number and their total alone, and from kMostPlayed on on the mean. A set has
 // hundreds of copies, so that to play each would take as long as to make them.
 

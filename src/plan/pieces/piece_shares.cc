@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "plan/single/few_shares.h"
+#include "plan/single/sparsify_shares.h"
 
 namespace polypath {
 namespace {
@@ -81,7 +81,7 @@ std::vector<double> piece_shares(const Machine& machine, const ResourceModel& re
   const PieceCosts costs(machine, resources, piece, chunk);
   std::vector<SharedPath> problem;
   for (const Path& path : paths) problem.push_back(costs.path(path));
-  return few_shares(std::move(problem), costs.capacities(), total, piece, most);
+  return sparsify_shares(std::move(problem), costs.capacities(), total, piece, most);
 }
 
 }  // namespace polypath

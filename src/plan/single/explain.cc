@@ -56,7 +56,8 @@ PathDecision Explainer::decide(const Path& path, const Prediction& prediction,
     decision.chunks = static_cast<int>(part.chunks.size());
     decision.predicted = prediction.path_finish[p];
   }
-  // Who chose the paths asked no question about the others, and the answer is half of the work.
+  // A caller that chose the paths has not asked about the others, and that answer is half of the
+  // work.
   const bool asked = !forced && barred.empty();
   PlanGrounds::With with{without()};
   if (!decision.included && asked) with = grounds_.time_with(path);

@@ -20,12 +20,12 @@ std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId
                                                  PlaceId destination,
                                                  const std::map<std::string, double>& numbers);
 
-/// What the plan was chosen by.
+/// The grounds on which the plan was chosen.
 struct PlanGrounds {
   Seconds least_gain;        ///< what it had to gain over a native copy
   Bytes smallest_planned;    ///< smaller messages are one native copy
   std::vector<Path> in_use;  ///< paths that run meanwhile, its own among them
-  /// What the plan would take with one more path, with its uncontended share.
+  /// The plan's time with one more path, with its uncontended share.
   struct With {
     Seconds time;
     bool harms = false;  ///< some transfer of the set would end later than natively

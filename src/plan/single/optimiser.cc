@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/single/company.h"
+#include "plan/single/contention.h"
 
 namespace polypath {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::size_t kReplayedInTurns = 4;  // of those whose order counts
 constexpr double kOutOfStep = 1.04;  // a replay this far above the quick prediction has a cause
 constexpr double kWorthAPath = 1 - kLeastSavedByAPath;
 
-// True if one of `drafts` uses the very paths of `other`, whatever it gives them.
+// True if one of `drafts` uses the very paths of `other`, with any shares.
 bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
   const auto sorted_paths_of = [](const Draft& draft) {
     std::vector<Path> paths = paths_of(draft);
@@ -144,7 +144,7 @@ std::vector<TransferShape> Optimiser::together(const TransferShape& shape) const
 void Optimiser::evaluate(Draft& draft) const { predict(draft, Effort::replay); }
 
 // T = Ω·b + Δ for a fixed chunk count: eq. 13 with ε once, plus the calls issued before. Once both
-// hops are at work the slower one goes no faster than what they share allows the path.
+// hops are at work the slower one goes no faster than the hops' shared resources allow the path.
 LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) const {
   const Machine& machine = predictor_.machine();
   const HockneyPath path = hockney_path(machine, draft.path);

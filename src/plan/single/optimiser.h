@@ -26,7 +26,7 @@ struct PathDraft {
   int taper = 0;
 };
 
-/// A set of paths with shares and chunk counts, and what it is predicted to take.
+/// A set of paths with shares and chunk counts, and its predicted time.
 struct Draft {
   std::vector<PathDraft> paths;
   Prediction prediction;
@@ -39,7 +39,8 @@ inline constexpr double kCallWeight = 0.05;
 /// Another path must save so much, or it is left idle.
 inline constexpr double kLeastSavedByAPath = 0.002;
 
-/// What drafts are compared by: the transfer's time, and a little of the calling thread's.
+/// The cost by which drafts are compared: the transfer's time, and a little of the calling
+/// thread's.
 Seconds cost_of(const Draft& draft);
 /// True if the draft with a path more saves enough, the calling thread's time included.
 bool is_worth_a_path(const Draft& more, const Draft& fewer);
@@ -56,7 +57,7 @@ Draft with_last(Draft draft, const Path& path);
 /// It with its paths the other way round, and with each of them last.
 std::vector<Draft> other_orders(const Draft& draft);
 
-/// What a draft must respect.
+/// The limits of a draft.
 struct OptimiserLimits {
   ChunkBounds chunks;
   int slots = 4;

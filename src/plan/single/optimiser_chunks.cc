@@ -9,7 +9,7 @@
 namespace polypath {
 namespace {
 
-// What fewer calls may cost: of the time, and of what is gained over the direct path.
+// The most that fewer calls may cost: of the time, and of the gain over the direct path.
 constexpr double kForFewerCalls = 0.003;
 constexpr double kOfTheGain = 0.02;
 

@@ -36,8 +36,8 @@ bool Optimiser::holds_up_others(const Draft& draft, const Path& direct) const {
   });
 }
 
-// Where the direct copy would keep staged paths from an engine to its end: what the best 1, 2, 3,
-// ... of them do if it comes last, and without it.
+// Where the direct copy would keep staged paths from an engine to its end: drafts of the best 1, 2,
+// 3, ... of them with the direct copy last, and without it.
 std::vector<Draft> Optimiser::drafts_with_direct_last(std::vector<Path> staged,
                                                       const Path& direct) const {
   std::vector<Draft> drafts;
@@ -85,7 +85,7 @@ std::vector<Use> Optimiser::claims_of_all_ways(const Path& path) const {
   return sum;
 }
 
-// What the share program asks for: there engines have capacities, but nobody waits for his turn.
+// The time by the share program: there engines have capacities, but no path waits for its turn.
 Seconds Optimiser::time_without_turns(const std::vector<Path>& paths) const {
   std::vector<SharedPath> problem;
   for (const PathDraft& part : closed_form_split(paths).paths)
@@ -100,8 +100,8 @@ bool Optimiser::loses_time_by_turns(const Draft& best, const std::vector<Path>& 
   return takes_turns(all) && best.prediction.time > time_without_turns(paths) * kLostByTurns;
 }
 
-// Who is issued first gets the engine first, and the direct copy keeps it to its end. What comes
-// before it as one chunk does not have to wait for it.
+// The path that is issued first gets the engine first, and the direct copy keeps the engine to its
+// end. A path that comes before it as one chunk does not have to wait for it.
 void Optimiser::reorder(Draft& draft) const {
   if (draft.paths.size() < 2 || !takes_turns(draft)) return;
   Draft best = draft;

@@ -16,7 +16,7 @@ namespace {
 // H200, results/h200x4), twice what is asked for elsewhere.
 constexpr double kSureGainOfSmall = 2;
 
-// What a plan must gain beside its mirror image for certain.
+// The gain that a plan must have for certain beside its mirror image.
 Seconds sure_gain(const DriverBehaviour& driver, BothWays both_ways) {
   switch (both_ways) {
     case BothWays::by_threads: return driver.least_gain_two_threads;
@@ -111,11 +111,11 @@ Planner::Planner(const Machine& machine, const Settings& settings)
 }
 
 PlanPointer Planner::plan(PlaceId source, PlaceId destination, Bytes bytes,
-                          const PlanOptions& options, const Companions& company) {
-  PlanKey key{source, destination, bytes, options, company};
+                          const PlanOptions& options, const ConcurrentTransfers& concurrent) {
+  PlanKey key{source, destination, bytes, options, concurrent};
   if (const PlanPointer* cached = plans_.find(key)) return *cached;
-  Request request{source, destination, bytes, &options, &company, {}, {}, {}, {}};
-  request.load = signature_of(load_of(company), predictor_.resources().capacities());
+  Request request{source, destination, bytes, &options, &concurrent, {}, {}, {}, {}};
+  request.load = signature_of(load_of(concurrent), predictor_.resources().capacities());
   return plans_.insert(key, make_plan(request));
 }
 
@@ -152,10 +152,10 @@ const Predictor& Planner::predictor(BothWays issued) const {
   return issued != BothWays::no && lasting_ ? lasting_->predictor : predictor_;
 }
 
-// What is in flight may have taken what there was of bursts.
+// The transfers in flight may have used up the burst credit.
 const Predictor& Planner::predictor_beside(const Request& request) const {
   const BothWays both_ways = request.options->both_ways;
-  if (request.company->empty() || both_ways != BothWays::no || !lasting_)
+  if (request.concurrent->empty() || both_ways != BothWays::no || !lasting_)
     return predictor(both_ways);
   return lasting_->predictor;
 }
@@ -174,10 +174,10 @@ Draft Planner::native(const Request& request) const {
   return draft;
 }
 
-// The fastest of what the options allow; `executor` becomes the one it needs.
+// The fastest draft that the options allow; `executor` becomes the one it needs.
 Draft Planner::choose(Request& request, Executor& executor) {
   const bool alone =
-      request.company->empty() && request.options->both_ways != BothWays::by_one_thread;
+      request.concurrent->empty() && request.options->both_ways != BothWays::by_one_thread;
   return alone || request.options->forced() ? choose_alone(request, executor)
                                             : choose_beside(request, executor);
 }
@@ -205,7 +205,7 @@ Draft Planner::choose_alone(const Request& request, Executor& executor) {
 
 bool Planner::may_split(const Request& request) const {
   if (request.options->executor == Executor::native) return false;
-  if (request.company->size() > kMostCompanions) return false;
+  if (request.concurrent->size() > kMostConcurrent) return false;
   return request.options->forced() || request.bytes >= request.smallest;
 }
 

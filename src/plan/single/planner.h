@@ -12,7 +12,7 @@
 #include "plan/lru_cache.h"
 #include "plan/options.h"
 #include "plan/plan.h"
-#include "plan/single/company.h"
+#include "plan/single/contention.h"
 #include "plan/single/optimiser.h"
 #include "plan/split.h"
 #include "plan/tuned.h"
@@ -32,17 +32,17 @@ class Planner {
   /// Error (invalid_setting) if the settings name a path or file that cannot be used.
   Planner(const Machine& machine, const Settings& settings);
 
-  /// The plan for `bytes` from `source` to `destination`, which harms none of the companions (see
-  /// company.h). Plans are cached; the same request in the same company gives the same object.
+  /// The plan for `bytes` from `source` to `destination`, which harms none of the concurrent (see
+  /// contention.h). Plans are cached; the same request in the same company gives the same object.
   /// Errors (invalid_argument): no hop between the places, zero bytes, unknown or unusable paths,
   /// shares that do not add up to 1.
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,
-                   const PlanOptions& options = {}, const Companions& company = {});
+                   const PlanOptions& options = {}, const ConcurrentTransfers& concurrent = {});
 
   /// A plan for the same with another split, whether that is predicted to gain or not. Not cached.
   /// Nothing changes in what the plan's paths may be.
   [[nodiscard]] PlanPointer with_split(const Plan& plan, const Split& split) const;
-  /// Smaller messages between the places are one native copy: what the settings say, else the
+  /// Smaller messages between the places are one native copy: the size in the settings, else the
   /// smallest size for which several paths are worth it on an idle machine, kAlwaysPlanned at most.
   /// That is found once, by a few plans, when first one of less than that is asked for: `bytes`.
   Bytes smallest_planned(PlaceId source, PlaceId destination, Bytes bytes,
@@ -50,8 +50,8 @@ class Planner {
   /// A size below which that is known without a plan: no pair of places has a smaller one.
   [[nodiscard]] Bytes least_smallest_planned() const;
 
-  /// Takes what another planner of the same machine and settings has found (found_plans.h) for what
-  /// searches would find; what cannot be is left out.
+  /// Takes the results of another planner of the same machine and settings (found_plans.h) in place
+  /// of searches; results that cannot be used are left out.
   void recall(const FoundPlans& found);
   /// Adds what was found so far, for transfers that nothing else is beside.
   void add_found(FoundPlans& all) const;
@@ -64,12 +64,12 @@ class Planner {
   /// Why such a plan must not use a path; empty if it may.
   [[nodiscard]] std::string why_not(PlaceId source, PlaceId destination, const Path& path,
                                     const PlanOptions& options = {}) const;
-  /// What several paths must stay below that take the place of a native copy.
+  /// The time that a plan over several paths must beat to replace the native copy.
   [[nodiscard]] Seconds to_beat(const Path& direct, Bytes bytes, Seconds native,
                                 BothWays both_ways) const;
   [[nodiscard]] const Predictor& predictor() const { return predictor_; }
-  /// What predicts a transfer whose mirror image is issued like that, or a set. Threads hold each
-  /// other up. And what meets others meets them again and again: then nothing is left of bursts.
+  /// The predictor for a transfer whose mirror image is issued like that, or for a set. Threads
+  /// hold each other up. Concurrent transfers recur, so that no burst credit is left.
   [[nodiscard]] const Predictor& predictor(BothWays issued) const;
   [[nodiscard]] const Machine& machine() const { return predictor_.machine(); }
   [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -77,7 +77,7 @@ class Planner {
 
  private:
   struct Request;
-  using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, Companions>;
+  using PlanKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, ConcurrentTransfers>;
   using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;
   using RecipeKey = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, LoadSignature, Executor>;
 
@@ -108,7 +108,7 @@ class Planner {
   [[nodiscard]] std::vector<Bytes> sizes_that_may_gain(const Request& request) const;
 
   // planner_beside.cc
-  [[nodiscard]] Load load_of(const Companions& company) const;
+  [[nodiscard]] Load load_of(const ConcurrentTransfers& concurrent) const;
   [[nodiscard]] Draft choose_beside(Request& request, Executor& executor);
   [[nodiscard]] std::optional<Draft> split_beside(Request& request, const Together& together,
                                                   const Together::Outcome& natively);
@@ -130,7 +130,7 @@ class Planner {
   void check_chunks(const Request& request) const;
   void apply_chunks(const Request& request, Draft& draft) const;
 
-  /// What the machine is to some transfers, and what predicts those.
+  /// The machine as some transfers see it, and the predictor for those.
   struct SeenAs {
     explicit SeenAs(Machine seen) : machine(std::move(seen)), predictor(machine) {}
     Machine machine;

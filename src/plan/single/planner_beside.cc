@@ -13,9 +13,9 @@ constexpr double kClearlyLessRegret = 0.98;
 
 }  // namespace
 
-Load Planner::load_of(const Companions& company) const {
+Load Planner::load_of(const ConcurrentTransfers& concurrent) const {
   Load load;
-  for (const Companion& each : company) {
+  for (const ConcurrentTransfer& each : concurrent) {
     const auto hop = machine().find_hop(each.source, each.destination);
     if (each.plan) add_rates(predictor_.resources(), each.plan->shape, load);
     else if (hop) add_rates(predictor_.resources(), direct_copy({*hop, {}}, each.bytes), load);
@@ -23,17 +23,17 @@ Load Planner::load_of(const Companions& company) const {
   return load;
 }
 
-// The fastest that nobody, itself included, has to regret; while it is unknown who follows, the one
-// that is regretted least, if that is clearly less than the native copy. Company changes too often
-// for graphs to be launched again.
+// The fastest plan with regret 1 for all transfers, itself included; while the next transfers are
+// unknown, the plan with the least regret, if that is clearly less than the native copy's.
+// Concurrent transfers change too often for graphs to be launched again.
 Draft Planner::choose_beside(Request& request, Executor& executor) {
   const Path& direct = request.paths.front();
-  const Together together(predictor_beside(request), *request.company, direct, request.bytes,
+  const Together together(predictor_beside(request), *request.concurrent, direct, request.bytes,
                           request.options->both_ways, settings_.staging_slots);
   const auto natively = together.of(direct_copy(direct, request.bytes));
   executor = Executor::native;
   Draft native{{PathDraft{direct, 1, 1, 0}}, natively.own};
-  const bool chained = takes_turns_in_a_chain(machine(), *request.company, direct);
+  const bool chained = takes_turns_in_a_chain(machine(), *request.concurrent, direct);
   if (chained || !may_split(request) || !allows(request.options->executor, Executor::stream))
     return native;
   std::optional<Draft> split = split_beside(request, together, natively);
@@ -66,7 +66,7 @@ std::optional<Draft> Planner::split_beside(Request& request, const Together& tog
   return best;
 }
 
-// What it would do alone, and over paths that others leave room for.
+// The drafts for the transfer alone, and over paths that others leave room for.
 std::vector<Draft> Planner::drafts_beside(const Request& request) {
   Request alone = request;
   alone.load.clear();

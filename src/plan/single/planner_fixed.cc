@@ -84,7 +84,7 @@ Draft Planner::with_shares(const Request& request, const Optimiser& exact,
 
 PlanPointer Planner::with_split(const Plan& plan, const Split& split) const {
   const PlanOptions options;
-  const Companions alone;
+  const ConcurrentTransfers alone;
   const Request request{plan.source, plan.destination, plan.bytes, &options, &alone};
   const Optimiser exact = optimiser(request, plan.executor(), plan.bytes);
   Draft draft;

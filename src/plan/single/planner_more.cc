@@ -1,5 +1,5 @@
 // One more path than the recipe has: the recipe is of another size, and its search does not look at
-// every set of paths. What the reasons say of a path that is left out is found on the way.
+// every set of paths. The reasons for leaving out a path are found on the way.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ bool has(const Draft& draft, const Path& path) {
 // Not where the caller, a table or others in flight have a say.
 bool Planner::may_add_paths(const Request& request) const {
   const PlanOptions& options = *request.options;
-  return may_split(request) && !options.asks_for_paths() && request.company->empty() &&
+  return may_split(request) && !options.asks_for_paths() && request.concurrent->empty() &&
          options.both_ways != BothWays::by_one_thread &&
          !tuned(request, options.executor.value_or(Executor::stream));
 }
@@ -70,7 +70,7 @@ std::string Planner::why_no_more(const Request& request, const Draft& chosen,
   if (chosen.paths.size() >= static_cast<std::size_t>(settings_.max_paths))
     return fmt::format("a plan has no more than {} path{} (POLYPATH_MAX_PATHS)",
                        settings_.max_paths, settings_.max_paths == 1 ? "" : "s");
-  return request.company->empty() ? "" : not_beside(request, path);
+  return request.concurrent->empty() ? "" : not_beside(request, path);
 }
 
 }  // namespace polypath

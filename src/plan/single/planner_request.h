@@ -1,5 +1,5 @@
 #pragma once
-// What the planner's sources share and nobody else needs.
+// Declarations that only the planner's sources share.
 
 #include <map>
 #include <string>
@@ -15,12 +15,12 @@ struct Planner::Request {
   PlaceId destination;
   Bytes bytes;
   const PlanOptions* options = nullptr;
-  const Companions* company = nullptr;
+  const ConcurrentTransfers* concurrent = nullptr;
   LoadSignature load = {};                     // what they take
   std::vector<Path> paths = {};                // all there are, direct first
   Bytes smallest = {};                         // smaller messages are one native copy
   std::map<Path, Seconds> with_one_more = {};  // what the plan would take with this path, too
-  std::vector<Path> harmful = {};  // some plan over them would have harmed the companions
+  std::vector<Path> harmful = {};  // some plan over them would have harmed the concurrent
 };
 
 /// All paths, the direct one first. Error (invalid_argument) if there is none.

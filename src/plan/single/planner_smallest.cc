@@ -31,18 +31,18 @@ Bytes Planner::smallest_planned(PlaceId source, PlaceId destination, Bytes bytes
   asked.executor = options.executor, asked.left_out = options.left_out;
   const SmallestKey key{source, destination, asked.executor, asked.left_out};
   if (const Bytes* known = smallest_.find(key)) return *known;
-  const Companions nobody;
+  const ConcurrentTransfers nobody;
   Request request{.source = source,
                   .destination = destination,
                   .bytes = {},
                   .options = &asked,
-                  .company = &nobody,
+                  .concurrent = &nobody,
                   .paths = find_paths(machine(), source, destination)};
   if (asked.left_out.empty()) ++searches_;
   return smallest_.insert(key, search_smallest(request));
 }
 
-// What gains at one size gains at a larger one.
+// Searches for a threshold: a plan that gains at one size gains at a larger one.
 Bytes Planner::search_smallest(Request& request) {
   if (!has_direct_path(request.paths)) return kAlwaysPlanned;
   const std::vector<Bytes> sizes = sizes_that_may_gain(request);

@@ -122,9 +122,9 @@ TEST_F(RanksOfNodes, OfDifferentNumbersAreRefused) {
     auto transport = transport_by_tcp(*end, "127.0.0.1", kLong);
     auto communicator = std::make_unique<Communicator>(
         std::move(end), CommunicatorOptions{.node = rank == 0 ? "a" : "b", .timeout = kLong});
-    NodesCollectives(driver_, driver_.machine(), collective_settings(),
-                     gpus_[static_cast<std::size_t>(rank)], std::move(communicator),
-                     {.transport = std::move(transport)});
+    InternodeCollectives(driver_, driver_.machine(), collective_settings(),
+                         gpus_[static_cast<std::size_t>(rank)], std::move(communicator),
+                         {.transport = std::move(transport)});
   });
 
   EXPECT_THAT(errors, Each(HasSubstr("node 0 has 1, node 1 has 2")));

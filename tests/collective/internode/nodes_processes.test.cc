@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "collective/internode/nodes_collectives.h"
+#include "collective/internode/internode_collectives.h"
 #include "collective/program/reference.h"
 #include "collective/support/ranks.h"
 #include "communicator/together.h"
@@ -26,16 +26,16 @@ struct Node {
     auto transport = transport_by_tcp(*bootstrap, "127.0.0.1", kLong);
     auto communicator = std::make_unique<Communicator>(
         std::move(bootstrap), CommunicatorOptions{.node = std::to_string(rank), .timeout = kLong});
-    collectives = std::make_unique<NodesCollectives>(
+    collectives = std::make_unique<InternodeCollectives>(
         driver, driver.machine(), collective_settings(), gpu, std::move(communicator),
-        BetweenNodes{.transport = std::move(transport), .piece = 16_KiB});
+        InternodeLink{.transport = std::move(transport), .piece = 16_KiB});
     stream = driver.create_stream(gpu);
   }
 
   int rank;
   sim::SimDriver driver;
   PlaceId gpu;
-  std::unique_ptr<NodesCollectives> collectives;
+  std::unique_ptr<InternodeCollectives> collectives;
   StreamHandle stream;
 };
 

@@ -29,7 +29,7 @@ class EndOfRanks : public testing::Test {
     auto ends = bootstrap_among_threads(kRanks);
     return in_threads(kRanks, [&](int rank) {
       const auto at = static_cast<std::size_t>(rank);
-      RankCollectives collectives(
+      NodeCollectives collectives(
           driver_, driver_.machine(), collective_settings(), gpus_[at],
           std::make_unique<Communicator>(std::move(ends[at]),
                                          CommunicatorOptions{.node = {}, .timeout = timeout}));
@@ -52,7 +52,7 @@ TEST_F(EndOfRanks, IsWellWhereAllWentWell) {
   RankBuffers buffers(driver_, request());
   buffers.fill();
 
-  expect_no_errors(on_ranks([&](RankCollectives& ranks, StreamHandle stream) {
+  expect_no_errors(on_ranks([&](NodeCollectives& ranks, StreamHandle stream) {
     ranks.run(call_of(request(), buffers, ranks.rank()), stream);
   }));
 
@@ -64,7 +64,7 @@ TEST_F(EndOfRanks, IsAnErrorOfAllThatSaysWhyOneGaveUp) {
   RankBuffers buffers(driver_, request());
   buffers.fill();
 
-  const auto errors = on_ranks([&](RankCollectives& ranks, StreamHandle stream) {
+  const auto errors = on_ranks([&](NodeCollectives& ranks, StreamHandle stream) {
     if (ranks.rank() == 1) ranks.communicator().abort("no more gradients");
     else ranks.run(call_of(request(), buffers, ranks.rank()), stream);
   });
@@ -77,7 +77,7 @@ TEST_F(EndOfRanks, IsAnErrorOfAllIfOneDoesNotMakeTheLastCall) {
   RankBuffers buffers(driver_, request());
   buffers.fill();
 
-  const auto errors = on_ranks([&](RankCollectives& ranks, StreamHandle stream) {
+  const auto errors = on_ranks([&](NodeCollectives& ranks, StreamHandle stream) {
     ranks.prepare(call_of(request(), buffers, ranks.rank()));
     if (ranks.rank() != 2) ranks.run(call_of(request(), buffers, ranks.rank()), stream);
   });
@@ -90,7 +90,7 @@ TEST_F(EndOfRanks, IsAnErrorOfAllIfTheDriverFailsAtOne) {
   buffers.fill();
   std::atomic<int> enqueued = 0;
 
-  const auto errors = on_ranks([&](RankCollectives& ranks, StreamHandle stream) {
+  const auto errors = on_ranks([&](NodeCollectives& ranks, StreamHandle stream) {
     ranks.run(call_of(request(), buffers, ranks.rank()), stream);
     ranks.barrier();
     if (++enqueued == kRanks) driver_.fail_nth(sim::Call::synchronize, 1);
@@ -105,7 +105,7 @@ TEST_F(EndOfRanks, IsForeseenByWhoSynchronises) {
   RankBuffers buffers(driver_, request());
   buffers.fill();
 
-  const auto errors = on_ranks([&](RankCollectives& ranks, StreamHandle stream) {
+  const auto errors = on_ranks([&](NodeCollectives& ranks, StreamHandle stream) {
     if (ranks.rank() == 1) return ranks.communicator().abort("no more gradients");
     ranks.run(call_of(request(), buffers, ranks.rank()), stream);
     (void)awaited_verdict(ranks.communicator());

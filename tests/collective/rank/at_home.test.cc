@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "collective/rank/rank_collectives.h"
+#include "collective/rank/node_collectives.h"
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
@@ -19,7 +19,7 @@ namespace {
 using testing::IsEmpty;
 
 struct Rank {
-  RankCollectives& collectives;
+  NodeCollectives& collectives;
   StreamHandle stream;
   int number;
 };
@@ -48,7 +48,7 @@ class AtHome : public testing::Test {
                 driver_.machine().places_of(PlaceKind::gpu)[static_cast<std::size_t>(rank)];
             CommunicatorOptions options;
             options.timeout = Seconds{20};
-            RankCollectives collectives(driver, driver_.machine(), collective_settings(), gpu,
+            NodeCollectives collectives(driver, driver_.machine(), collective_settings(), gpu,
                                         std::make_unique<Communicator>(std::move(end), options));
             const StreamHandle stream = driver.create_stream(gpu);
             action(Rank{collectives, stream, rank});
@@ -173,7 +173,7 @@ TEST_F(AtHome, CallsCanBeRepeated) {
   buffers.fill();
 
   on_ranks(1, [&](const Rank& rank) {
-    RepeatedCall call(call_of(request, buffers, 0));
+    PersistentCall call(call_of(request, buffers, 0));
     for (int i = 0; i < 3; ++i) rank.collectives.run(call, rank.stream);
     driver_.synchronize(rank.stream);
   });
@@ -229,11 +229,11 @@ TEST_F(AtHome, KindsOfCallsThatHaveNoRoomAreMadeAgain) {
 
   on_ranks(3, [&](const Rank& rank) {
     rank.collectives.keep_at_most(30);  // four of one kernel for each rank
-    std::vector<RepeatedCall> calls;
+    std::vector<PersistentCall> calls;
     for (std::size_t i = 0; i < requests.size(); ++i)
       calls.emplace_back(call_of(requests[i], *buffers[i], rank.number));
     for (int round = 0; round < 3; ++round)
-      for (RepeatedCall& call : calls) {
+      for (PersistentCall& call : calls) {
         rank.collectives.run(call, rank.stream);
         rank.collectives.run(calls.front(), rank.stream);
       }

@@ -1,10 +1,11 @@
-// Memory that ranks open to each other, where a call is captured (collective/rank/open_memory.h).
+// Memory that ranks open to each other, where a call is captured
+// (collective/rank/peer_registration.h).
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "collective/rank/open_memory.h"
+#include "collective/rank/peer_registration.h"
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/open_ends.h"
@@ -15,9 +16,9 @@ namespace {
 /// Two ranks' ends of what they open to each other, on one machine.
 class TwoEnds : public testing::Test {
  protected:
-  [[nodiscard]] std::unique_ptr<OpenMemory> end_of(int rank) {
-    return std::make_unique<OpenMemory>(driver_, gpus_[static_cast<std::size_t>(rank)], rank,
-                                        shared_.notices_of(rank), shared_.offers_of(rank));
+  [[nodiscard]] std::unique_ptr<PeerRegistration> end_of(int rank) {
+    return std::make_unique<PeerRegistration>(driver_, gpus_[static_cast<std::size_t>(rank)], rank,
+                                              shared_.notices_of(rank), shared_.offers_of(rank));
   }
 
   sim::SimDriver driver_{load_machine("h200x4")};
@@ -28,12 +29,12 @@ class TwoEnds : public testing::Test {
 // A graph of one call, in memory that no call has used before.
 TEST_F(TwoEnds, OpenMemoryAtOnceForACallThatIsCaptured) {
   const std::array memory = {driver_.allocate(gpus_[0], 1_MiB), driver_.allocate(gpus_[1], 1_MiB)};
-  std::array<std::optional<std::vector<OpenMemory::Addresses>>, 2> all;
+  std::array<std::optional<std::vector<PeerRegistration::Addresses>>, 2> all;
   {
     std::vector<std::jthread> threads;
     for (const std::size_t rank : {0U, 1U})
       threads.emplace_back([&, rank, end = std::shared_ptr(end_of(static_cast<int>(rank)))] {
-        all[rank] = end->of_all({memory[rank]}, Seconds{20}, true);
+        all[rank] = end->lookup_all({memory[rank]}, Seconds{20}, true);
       });
   }
 
@@ -53,7 +54,7 @@ TEST_F(TwoEnds, OpenMemoryForACaptureAfterAnEagerCallInVain) {
     std::vector<std::jthread> threads;
     for (const std::size_t rank : {0U, 1U})
       threads.emplace_back([&, rank] {
-        open[rank] = ends[rank]->of_all({memory[rank]}, patience, captured).has_value();
+        open[rank] = ends[rank]->lookup_all({memory[rank]}, patience, captured).has_value();
       });
     threads.clear();
     return open[0] && open[1];
@@ -61,8 +62,8 @@ TEST_F(TwoEnds, OpenMemoryForACaptureAfterAnEagerCallInVain) {
   while (!on_both(Seconds{20}, false)) {
   }
 
-  EXPECT_FALSE(ends[0]->of_all({memory[0]}, Seconds{1e-3}, false));
-  EXPECT_FALSE(ends[1]->of_all({memory[1]}, Seconds{1e-3}, false));
+  EXPECT_FALSE(ends[0]->lookup_all({memory[0]}, Seconds{1e-3}, false));
+  EXPECT_FALSE(ends[1]->lookup_all({memory[1]}, Seconds{1e-3}, false));
 
   EXPECT_TRUE(on_both(Seconds{20}, true));
   for (const Address each : memory) driver_.free(each);
@@ -73,9 +74,9 @@ TEST_F(TwoEnds, AreNotWaitedForAgainByWhoCapturesAlone) {
   const Address memory = driver_.allocate(gpus_[0], 1_MiB);
   const auto end = end_of(0);
 
-  EXPECT_FALSE(end->of_all({memory}, Seconds{1e-3}, true));
+  EXPECT_FALSE(end->lookup_all({memory}, Seconds{1e-3}, true));
 
-  EXPECT_FALSE(end->of_all({memory}, Seconds{1e6}, true));
+  EXPECT_FALSE(end->lookup_all({memory}, Seconds{1e6}, true));
 
   driver_.free(memory);
 }

@@ -1,12 +1,12 @@
 // Memory that ranks open to each other, where an address comes to mean another allocation
-// (collective/rank/open_memory.h).
+// (collective/rank/peer_registration.h).
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <thread>
 
-#include "collective/rank/open_memory.h"
+#include "collective/rank/peer_registration.h"
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "support/forwarding_driver.h"
@@ -39,24 +39,24 @@ class ChangingMemory final : public ForwardingDriver {
 
 // The address is beyond what was there, where nothing was known; and the call at hand looks whether
 // another allocation still is what it was.
-TEST(OpenMemory, IsTakenBackWhereALargerAllocationBegins) {
+TEST(PeerRegistration, IsTakenBackWhereALargerAllocationBegins) {
   sim::SimDriver simulated(load_machine("h200x4"));
   ChangingMemory driver(simulated);
   const PlaceId gpu = first_gpus(simulated.machine(), 1).front();
   const Address memory = driver.begin = driver.allocate(gpu, 1_MiB);
   const Address other = driver.allocate(gpu, 1_MiB);
   OpenEnds shared;
-  Notices others = shared.notices_of(1);
-  OpenMemory open(driver, gpu, 0, shared.notices_of(0), shared.offers_of(0));
+  HandleBoard others = shared.notices_of(1);
+  PeerRegistration open(driver, gpu, 0, shared.notices_of(0), shared.offers_of(0));
   driver.size = 1_KiB;
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(open.of_all({memory}, {}, false));
-  EXPECT_FALSE(open.of_all({other}, {}, false));
-  ASSERT_EQ(others.news().size(), 1U);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(open.lookup_all({memory}, {}, false));
+  EXPECT_FALSE(open.lookup_all({other}, {}, false));
+  ASSERT_EQ(others.poll().size(), 1U);
 
   driver.id = 2, driver.size = 1_MiB;
-  EXPECT_FALSE(open.of_all({memory + 2_KiB}, {}, false));
+  EXPECT_FALSE(open.lookup_all({memory + 2_KiB}, {}, false));
 
-  const auto news = others.news();
+  const auto news = others.poll();
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].bytes, "");
   driver.free(memory), driver.free(other);
@@ -68,7 +68,7 @@ class TwoRanks : public testing::Test {
   TwoRanks() {
     for (int rank = 0; rank < 2; ++rank) {
       memory_.push_back(driver_.allocate(gpu(rank), 1_MiB));
-      ends_.push_back(std::make_unique<OpenMemory>(
+      ends_.push_back(std::make_unique<PeerRegistration>(
           driver_, gpu(rank), rank, shared_.notices_of(rank), shared_.offers_of(rank)));
     }
   }
@@ -80,8 +80,8 @@ class TwoRanks : public testing::Test {
   /// Both ask for the same call; true if all memory is open.
   bool call() {
     bool open = false;
-    std::jthread other([&] { (void)ends_[1]->of_all({memory_[1]}, kLong, false); });
-    open = ends_[0]->of_all({memory_[0]}, kLong, false).has_value();
+    std::jthread other([&] { (void)ends_[1]->lookup_all({memory_[1]}, kLong, false); });
+    open = ends_[0]->lookup_all({memory_[0]}, kLong, false).has_value();
     return open;
   }
   void call_until_open() {
@@ -97,7 +97,7 @@ class TwoRanks : public testing::Test {
   std::vector<PlaceId> gpus_ = first_gpus(driver_.machine(), 2);
   OpenEnds shared_;
   std::vector<Address> memory_;
-  std::vector<std::unique_ptr<OpenMemory>> ends_;
+  std::vector<std::unique_ptr<PeerRegistration>> ends_;
 };
 
 // Rank 1 frees its memory while a call of rank 0 is queued that reads it.

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "collective/rank/rank_collectives.h"
+#include "collective/rank/node_collectives.h"
 #include "collective/support/collective_call.h"
 #include "collective/support/rank_buffers.h"
 #include "collective/support/ranks.h"
@@ -20,7 +20,7 @@ namespace {
 using testing::IsEmpty;
 
 struct Rank {
-  RankCollectives& collectives;
+  NodeCollectives& collectives;
   StreamHandle stream;
   int number;
 };
@@ -42,7 +42,7 @@ class PlanAlone : public testing::Test {
       threads.emplace_back(
           [&, rank, end = std::move(ends[static_cast<std::size_t>(rank)])]() mutable {
             const PlaceId gpu = gpus_[static_cast<std::size_t>(rank)];
-            RankCollectives collectives(driver_, driver_.machine(), collective_settings(), gpu,
+            NodeCollectives collectives(driver_, driver_.machine(), collective_settings(), gpu,
                                         std::make_unique<Communicator>(std::move(end)));
             const StreamHandle stream = driver_.create_stream(gpu);
             collectives.plan_alone(options_, samples());

@@ -1,7 +1,7 @@
 #pragma once
 // One rank's call of a collective, on the memories of a test.
 
-#include "collective/rank/rank_collectives.h"
+#include "collective/rank/node_collectives.h"
 #include "collective/support/rank_buffers.h"
 
 namespace polypath::test {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "collective/program/reference.h"
-#include "core/quietly.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::test {
 namespace {
@@ -26,7 +26,7 @@ RankBuffers::RankBuffers(Driver& driver, CollectiveRequest request, Bytes misali
 }
 
 RankBuffers::~RankBuffers() {
-  for (const Memory& memory : memories_) quietly([&] { driver_.free(memory.allocated); });
+  for (const Memory& memory : memories_) ignore_errors([&] { driver_.free(memory.allocated); });
 }
 
 void RankBuffers::add(int rank, Bytes bytes) {

@@ -8,9 +8,9 @@
 #include <map>
 #include <memory>
 
+#include "communicator/node/agreement_ring_steps.h"
 #include "communicator/node/call_log.h"
-#include "communicator/node/notices_steps.h"
-#include "communicator/node/offers_steps.h"
+#include "communicator/node/handle_board_steps.h"
 #include "communicator/together.h"
 #include "support/effort.h"
 #include "support/interleavings.h"
@@ -43,7 +43,7 @@ struct SteppedWords {
   static constexpr std::size_t kNoticeBytes = 16;
 };
 
-constexpr Seconds kPatience{0.5};
+constexpr Seconds kTimeout{0.5};
 
 /// Zeros at first.
 struct alignas(64) Line {
@@ -60,7 +60,7 @@ class AllOrdersOf : public testing::Test {
   }
 };
 
-using Words = Offers::Words;
+using Words = AgreementRing::Words;
 using Answers = std::vector<std::vector<std::optional<std::vector<Words>>>>;  // by rank and number
 
 Words offered(std::size_t rank, std::size_t number) { return {number + 1, rank + 7}; }
@@ -95,7 +95,7 @@ struct Deciding {
 /// Each of the ranks decides so often; `refuses(rank, number)`.
 template <std::size_t slots, bool may_be_late = true, class Refuses>
 Interleavings decide(std::size_t ranks, std::size_t decisions, Refuses refuses) {
-  using Stepped = OffersOn<SteppedWords<slots, 1, may_be_late>>;
+  using Stepped = AgreementRingOn<SteppedWords<slots, 1, may_be_late>>;
   return go_through_all_orders([=] {
     const int n = static_cast<int>(ranks);
     auto all = std::make_shared<Deciding>(Deciding{zeros(Stepped::bytes_for(n)), Answers(ranks)});
@@ -108,7 +108,7 @@ Interleavings decide(std::size_t ranks, std::size_t decisions, Refuses refuses) 
         for (std::size_t number = 0; number < decisions; ++number) {
           const bool no = refuses(rank, number);
           all->answers[rank].push_back(
-              own.decide(no ? std::nullopt : std::optional(offered(rank, number)), kPatience));
+              own.vote(no ? std::nullopt : std::optional(offered(rank, number)), kTimeout));
           forget_all_but(hash_of(all->answers[rank]));
         }
       });
@@ -156,7 +156,7 @@ std::string text(int number) { return std::string(16, static_cast<char>('a' + nu
 /// A writer, and a reader that answers.
 template <int notices>
 struct TwoEnds {
-  using Stepped = NoticesOn<SteppedWords<1, notices>>;
+  using Stepped = HandleBoardOn<SteppedWords<1, notices>>;
 
   Memory memory = zeros(Stepped::bytes_for(2));
   Stepped writer{memory.data(), 2, 0}, reader{memory.data(), 2, 1};
@@ -164,8 +164,8 @@ struct TwoEnds {
   std::map<int, std::string> seen = {};  ///< what the reader has read
   std::string problem = {};
 
-  void say(int which) {
-    const auto number = writer.say(text(which));
+  void publish(int which) {
+    const auto number = writer.publish(text(which));
     if (!number) return;
     last[*number] = text(which);
   }
@@ -176,11 +176,11 @@ struct TwoEnds {
   }
   // Whole, or nothing.
   void read(bool is_taken) {
-    for (const auto& news : reader.news()) {
+    for (const auto& news : reader.poll()) {
       const bool is_whole = news.bytes.empty() || news.bytes == text(news.bytes[0] - 'a');
       if (!is_whole) problem = "read '" + news.bytes + "'";
       seen[news.number] = news.bytes;
-      reader.answer(news, is_taken);
+      reader.acknowledge(news, is_taken);
     }
   }
   // Once both have done what they do, one more look shows all that has been said.
@@ -189,7 +189,7 @@ struct TwoEnds {
     if (!problem.empty()) return problem;
     for (const auto& [number, bytes] : last) {
       if (seen[number] != bytes) return fmt::format("notice {} is not seen", number);
-      if (!writer.is_taken_by_all(number)) return fmt::format("answer {} is not seen", number);
+      if (!writer.is_acked_by_all(number)) return fmt::format("answer {} is not seen", number);
     }
     return {};
   }
@@ -212,9 +212,9 @@ Interleavings notice(Write write, int reads) {
 TEST_F(AllOrdersOf, NoticesAreReadWholeAndNoneIsMissed) {
   const auto found = notice<1>(
       [](auto& ends) {
-        ends.say(0);
+        ends.publish(0);
         ends.take_back(0);
-        ends.say(1);
+        ends.publish(1);
       },
       2);
 
@@ -225,8 +225,8 @@ TEST_F(AllOrdersOf, NoticesAreReadWholeAndNoneIsMissed) {
 TEST_F(AllOrdersOf, NoticesThatAreSaidWhileOthersAreReadAreSeen) {
   EXPECT_EQ(notice<2>(
                 [](auto& ends) {
-                  ends.say(0);
-                  ends.say(1);
+                  ends.publish(0);
+                  ends.publish(1);
                   ends.take_back(0);
                 },
                 2)

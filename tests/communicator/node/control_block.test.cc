@@ -224,18 +224,18 @@ TEST(ControlBlock, OfRandomBytesCanBeRead) {
     auto* const words = static_cast<std::uint64_t*>(memory.data());
     ControlBlock block(std::move(memory), kRanks);
     CallLog log(block, {0, 1, 2}, 1);
-    Offers offers = block.offers(1);
-    Notices notices = block.notices(1);
+    AgreementRing offers = block.offers(1);
+    HandleBoard notices = block.notices(1);
     for (std::uint64_t count = 1; count < 10; ++count) log.enter(all_reduce(count));
     for (std::size_t at = 0; at < bytes / sizeof *words; ++at)
       words[at] = i % 2 == 0 ? random.next() : random.between(0, 15);
 
     (void)log.compare(), (void)log.compare_with_slower(), (void)log.enter(all_reduce(1));
     (void)log.compare(), (void)log.compare_with_slower();
-    (void)offers.decide(Offers::Words{}, Seconds{});
-    for (const Notices::News& news : notices.news()) {
-      EXPECT_LE(news.bytes.size(), Notices::kMostBytes);
-      notices.answer(news, true);
+    (void)offers.vote(AgreementRing::Words{}, Seconds{});
+    for (const HandleBoard::Update& news : notices.poll()) {
+      EXPECT_LE(news.bytes.size(), HandleBoard::kMostBytes);
+      notices.acknowledge(news, true);
     }
     if (const auto abort = block.aborted()) {
       EXPECT_LE(abort->why.size(), 3 * 2048U);  // what is no text becomes three bytes each

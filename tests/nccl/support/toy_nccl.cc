@@ -13,7 +13,7 @@ namespace polypath::nccl {
 
 /// The toy's handles point to these.
 struct RealCommunicator {
-  std::unique_ptr<RankCollectives> collectives;
+  std::unique_ptr<NodeCollectives> collectives;
   int device = 0;
 };
 
@@ -50,9 +50,9 @@ void in_group(Work Group::*kind, std::function<void()> work) {
 }  // namespace
 
 struct ToyFunctions {
-  static std::unique_ptr<RankCollectives> make(std::unique_ptr<Bootstrap> bootstrap, int device) {
+  static std::unique_ptr<NodeCollectives> make(std::unique_ptr<Bootstrap> bootstrap, int device) {
     const auto gpus = toy->driver_.machine().places_of(PlaceKind::gpu);
-    auto made = std::make_unique<RankCollectives>(
+    auto made = std::make_unique<NodeCollectives>(
         toy->driver_, toy->driver_.machine(), collective_settings(),
         gpus[static_cast<std::size_t>(device)],
         std::make_unique<Communicator>(std::move(bootstrap)));
@@ -81,7 +81,7 @@ struct ToyFunctions {
     *made = new nccl::RealCommunicator;
     (*made)->device = comm->device;
     const auto gpus = toy->driver_.machine().places_of(PlaceKind::gpu);
-    (*made)->collectives = std::make_unique<RankCollectives>(
+    (*made)->collectives = std::make_unique<NodeCollectives>(
         toy->driver_, toy->driver_.machine(), collective_settings(),
         gpus[static_cast<std::size_t>(comm->device)], std::move(part));
     (*made)->collectives->choose_from({.kernels = false});

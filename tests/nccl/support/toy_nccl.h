@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collective/rank/rank_collectives.h"
+#include "collective/rank/node_collectives.h"
 #include "driver/sim/sim_driver.h"
 #include "nccl/functions.h"
 #include "nccl/member.h"

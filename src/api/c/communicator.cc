@@ -1,0 +1,409 @@
+// Collectives of the C interface: one rank's end, and how ranks find one another.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "api/c/status.h"
+#include "collective/make_collectives.h"
+
+using polypath::Blob;
+using polypath::Bootstrap;
+using polypath::BootstrapFunctions;
+using polypath::Collective;
+using polypath::CollectiveCall;
+using polypath::Collectives;
+using polypath::ElementType;
+using polypath::ErrorCode;
+using polypath::fail;
+using polypath::PersistentCall;
+using polypath::ReduceOperator;
+using polypath::Seconds;
+using polypath::c::address_of;
+using polypath::c::context_of;
+using polypath::c::given;
+using polypath::c::guarded;
+
+/// Calls of several threads take turns.
+struct polypath_communicator {
+  std::mutex mutex;
+  std::unique_ptr<Collectives> ranks;
+  bool simulated = false;
+  int process = getpid();  ///< that made it: a forked child must not touch what is the parent's
+};
+
+struct polypath_call {
+  polypath_communicator* communicator;
+  PersistentCall call;
+};
+
+namespace {
+
+// Bytes of different lengths by a function that takes as many of each rank: first how many, then
+// the bytes, up to the most.
+class Rounds {
+ public:
+  Rounds(polypath_all_gather all_gather, void* user, int size)
+      : all_gather_(all_gather), user_(user), size_(static_cast<std::size_t>(size)) {}
+
+  std::vector<Blob> operator()(const Blob& mine) const {
+    const std::uint64_t own = mine.size();
+    std::vector<std::uint64_t> sizes(size_);
+    exchange(&own, sizes.data(), sizeof own);
+    const std::uint64_t most = *std::max_element(sizes.begin(), sizes.end());
+    std::vector<Blob> blobs(size_);
+    if (most == 0) return blobs;
+    Blob padded = mine, all(size_ * most, '\0');
+    padded.resize(most);
+    exchange(padded.data(), all.data(), most);
+    for (std::size_t rank = 0; rank < size_; ++rank)
+      blobs[rank] = all.substr(rank * most, std::min(sizes[rank], most));
+    return blobs;
+  }
+
+ private:
+  void exchange(const void* mine, void* all, std::size_t bytes) const {
+    if (const int status = all_gather_(mine, all, bytes, user_); status != 0)
+      fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
+           "the all-gather function returned " + std::to_string(status), "Correct it.");
+  }
+
+  polypath_all_gather all_gather_;
+  void* user_;
+  std::size_t size_;
+};
+
+std::string random_name() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+// Ranks that share memory share a folder in it. There they wait for each other no longer than they
+// should, which a function of the program's may not know.
+std::unique_ptr<Bootstrap> in_memory(const Blob& name, int rank, int size, Seconds timeout) {
+  return polypath::bootstrap_by_file("/dev/shm/polypath-group-" + name, rank, size, timeout);
+}
+
+// All ranks call this at the same time.
+BootstrapFunctions of_node(const Rounds& rounds, const polypath::Subgroup& group, Seconds timeout) {
+  const std::vector<Blob> names = rounds(random_name());
+  if (group.color < 0) return {};
+  const auto first = static_cast<std::size_t>(group.members.front());
+  std::shared_ptr<Bootstrap> node = in_memory(names[first], group.rank, group.size(), timeout);
+  return {.all_gather = [node](const Blob& mine,
+                               Seconds longest) { return node->all_gather(mine, longest); },
+          .split = {}};
+}
+
+std::unique_ptr<Bootstrap> bootstrap_by_callback(polypath_all_gather all_gather, void* user,
+                                                 int rank, int size, Seconds timeout) {
+  polypath::check_rank(rank, size);
+  const Rounds rounds(all_gather, user, size);
+  const Blob name = rounds(random_name()).front();
+  const std::vector<Blob> nodes = rounds(polypath::this_node());
+  if (std::equal(nodes.begin() + 1, nodes.end(), nodes.begin()))
+    return in_memory(name, rank, size, timeout);
+  return polypath::bootstrap_by_functions(
+      {.all_gather = [rounds](const Blob& mine, Seconds) { return rounds(mine); },
+       .split = [rounds, timeout](
+                    const polypath::Subgroup& group) { return of_node(rounds, group, timeout); }},
+      rank, size);
+}
+
+std::unique_ptr<Bootstrap> bootstrap_at(const std::string& where, int rank, int size,
+                                        Seconds timeout) {
+  return where.find('/') == std::string::npos
+             ? polypath::bootstrap_by_address(where, rank, size, timeout)
+             : polypath::bootstrap_by_file(where, rank, size, timeout);
+}
+
+Seconds timeout_of(const polypath::Context& context) {
+  return polypath::communicator_options(context.opened().settings()).timeout;
+}
+
+polypath_communicator* join(const polypath::Context& context, const char* gpu,
+                            std::unique_ptr<Bootstrap> bootstrap) {
+  const polypath::OpenMachine& opened = context.opened();
+  auto made = std::make_unique<polypath_communicator>();
+  made->simulated = context.simulated();
+  auto communicator = std::make_unique<polypath::Communicator>(
+      std::move(bootstrap), polypath::communicator_options(opened.settings()));
+  made->ranks = polypath::make_collectives(opened.driver(), opened.machine(), opened.settings(),
+                                           gpu == nullptr ? "" : gpu, std::move(communicator));
+  return made.release();
+}
+
+template <class Action>
+void in_turn(polypath_communicator* communicator, Action action) {
+  polypath_communicator& used = *given(communicator, "communicator");
+  if (used.process != getpid())
+    fail(ErrorCode::invalid_argument, "the communicator belongs to another process",
+         "this one was forked from it", "Make one in this process.");
+  const std::scoped_lock lock(used.mutex);
+  action(*used.ranks);
+}
+
+template <class Value, std::size_t kCount>
+Value chosen(const std::array<Value, kCount>& values, int number, const char* what) {
+  if (number >= 0 && static_cast<std::size_t>(number) < kCount)
+    return values[static_cast<std::size_t>(number)];
+  fail(ErrorCode::invalid_argument,
+       std::string(what) + " " + std::to_string(number) + " is unknown",
+       "it is no constant of polypath.h", "Pass one of those.");
+}
+
+ElementType type_of(polypath_type type) {
+  using enum ElementType;
+  static constexpr std::array kTypes{float32, float64, float16, bfloat16, int8,   int16,
+                                     int32,   int64,   uint8,   uint16,   uint32, uint64};
+  return chosen(kTypes, type, "type");
+}
+
+ReduceOperator operator_of(polypath_operator operation) {
+  using enum ReduceOperator;
+  static constexpr std::array kOperators{sum, minimum, maximum, product, average};
+  return chosen(kOperators, operation, "operator");
+}
+
+Collective collective_of(polypath_collective collective) {
+  using enum Collective;
+  static constexpr std::array kCollectives{all_reduce, reduce,    reduce_scatter, all_gather,
+                                           all_to_all, broadcast, all_to_all_v};
+  return chosen(kCollectives, collective, "collective");
+}
+
+// A polypath_call_description, with what need not be said.
+struct Said {
+  int collective;
+  const void* input;
+  void* output;
+  size_t count;
+  int type;
+  int operation = POLYPATH_SUM;
+  int root = 0;
+  const uint64_t* counts = nullptr;
+};
+
+Said said_by(const polypath_call_description& call) {
+  return {call.collective, call.input,     call.output, call.count,
+          call.type,       call.operation, call.root,   call.counts};
+}
+
+CollectiveCall call_of(const Said& said, int size) {
+  CollectiveCall call{
+      .collective = collective_of(said.collective),
+      .reduction = {.operation = operator_of(said.operation), .type = type_of(said.type)},
+      .root = said.root,
+      .elements = said.count,
+      .input = address_of(said.input),
+      .output = address_of(said.output)};
+  if (call.collective != Collective::all_to_all_v) return call;
+  call.counts.assign(given(said.counts, "counts"),
+                     said.counts + static_cast<std::ptrdiff_t>(size) * size);
+  call.in_place = call.input == call.output;
+  return call;
+}
+
+polypath_status run(polypath_communicator* communicator, const Said& said, polypath_stream stream) {
+  return guarded([&] {
+    in_turn(communicator,
+            [&](Collectives& ranks) { ranks.run(call_of(said, ranks.size()), {stream}); });
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+polypath_status polypath_communicator_create(polypath_context* context, const char* gpu, int rank,
+                                             int size, polypath_all_gather all_gather, void* user,
+                                             polypath_communicator** communicator) {
+  return guarded([&] {
+    *given(communicator, "communicator") = nullptr;
+    const polypath::Context& used = context_of(context);
+    if (all_gather == nullptr)
+      fail(ErrorCode::invalid_argument, "all_gather is null", "the call needs it",
+           "Pass a function.");
+    *communicator =
+        join(used, gpu, bootstrap_by_callback(all_gather, user, rank, size, timeout_of(used)));
+  });
+}
+
+polypath_status polypath_communicator_join(polypath_context* context, const char* gpu, int rank,
+                                           int size, const char* where,
+                                           polypath_communicator** communicator) {
+  return guarded([&] {
+    *given(communicator, "communicator") = nullptr;
+    const polypath::Context& used = context_of(context);
+    *communicator =
+        join(used, gpu, bootstrap_at(given(where, "where"), rank, size, timeout_of(used)));
+  });
+}
+
+polypath_status polypath_communicator_destroy(polypath_communicator* communicator) {
+  if (communicator == nullptr) return POLYPATH_SUCCESS;
+  if (communicator->process != getpid()) (void)communicator->ranks.release();
+  const polypath_status status = guarded([&] {
+    if (communicator->ranks) communicator->ranks->close();
+  });
+  delete communicator;
+  return status;
+}
+
+// A simulated stream goes on by itself only once all that it waits for is queued.
+polypath_status polypath_communicator_synchronize(polypath_communicator* communicator) {
+  return guarded([&] {
+    in_turn(communicator, [&](Collectives& ranks) {
+      if (communicator->simulated) ranks.await_messages();
+      ranks.synchronize();
+    });
+  });
+}
+
+polypath_status polypath_communicator_check(polypath_communicator* communicator) {
+  return guarded(
+      [&] { in_turn(communicator, [](Collectives& ranks) { ranks.communicator().check(); }); });
+}
+
+polypath_status polypath_communicator_abort(polypath_communicator* communicator, const char* why) {
+  return guarded([&] {
+    const std::string said = given(why, "why");
+    in_turn(communicator, [&](Collectives& ranks) {
+      ranks.communicator().abort("Rank " + std::to_string(ranks.rank()) + " has given up (" + said +
+                                 ") Correct that first.");
+    });
+  });
+}
+
+polypath_status polypath_allreduce(polypath_communicator* communicator, const void* input,
+                                   void* output, size_t count, polypath_type type,
+                                   polypath_operator operation, polypath_stream stream) {
+  return run(communicator,
+             {.collective = POLYPATH_ALLREDUCE,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type,
+              .operation = operation},
+             stream);
+}
+
+polypath_status polypath_reduce(polypath_communicator* communicator, const void* input,
+                                void* output, size_t count, polypath_type type,
+                                polypath_operator operation, int root, polypath_stream stream) {
+  return run(communicator,
+             {.collective = POLYPATH_REDUCE,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type,
+              .operation = operation,
+              .root = root},
+             stream);
+}
+
+polypath_status polypath_reduce_scatter(polypath_communicator* communicator, const void* input,
+                                        void* output, size_t count, polypath_type type,
+                                        polypath_operator operation, polypath_stream stream) {
+  return run(communicator,
+             {.collective = POLYPATH_REDUCE_SCATTER,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type,
+              .operation = operation},
+             stream);
+}
+
+polypath_status polypath_allgather(polypath_communicator* communicator, const void* input,
+                                   void* output, size_t count, polypath_type type,
+                                   polypath_stream stream) {
+  return run(communicator,
+             {.collective = POLYPATH_ALLGATHER,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type},
+             stream);
+}
+
+polypath_status polypath_alltoall(polypath_communicator* communicator, const void* input,
+                                  void* output, size_t count, polypath_type type,
+                                  polypath_stream stream) {
+  return run(communicator,
+             {.collective = POLYPATH_ALLTOALL,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type},
+             stream);
+}
+
+polypath_status polypath_alltoallv(polypath_communicator* communicator, const void* input,
+                                   void* output, const uint64_t* counts, polypath_type type,
+                                   polypath_stream stream) {
+  return run(communicator,
+             {.collective = POLYPATH_ALLTOALLV,
+              .input = input,
+              .output = output,
+              .count = 1,
+              .type = type,
+              .counts = counts},
+             stream);
+}
+
+polypath_status polypath_broadcast(polypath_communicator* communicator, const void* input,
+                                   void* output, size_t count, polypath_type type, int root,
+                                   polypath_stream stream) {
+  return run(communicator,
+             {.collective = POLYPATH_BROADCAST,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type,
+              .root = root},
+             stream);
+}
+
+polypath_status polypath_barrier(polypath_communicator* communicator, polypath_stream stream) {
+  return guarded([&] {
+    in_turn(communicator,
+            [&](Collectives& ranks) { ranks.barrier(polypath::StreamHandle{stream}); });
+  });
+}
+
+polypath_status polypath_call_create(polypath_communicator* communicator,
+                                     const polypath_call_description* description,
+                                     polypath_call** call) {
+  return guarded([&] {
+    *given(call, "call") = nullptr;
+    const Said said = said_by(*given(description, "description"));
+    in_turn(communicator, [&](Collectives& ranks) {
+      auto made = std::make_unique<polypath_call>(
+          polypath_call{communicator, PersistentCall(call_of(said, ranks.size()))});
+      ranks.prepare(made->call.call());
+      *call = made.release();
+    });
+  });
+}
+
+polypath_status polypath_call_start(polypath_call* call, polypath_stream stream) {
+  return guarded([&] {
+    in_turn(given(call, "call")->communicator,
+            [&](Collectives& ranks) { ranks.run(call->call, {stream}); });
+  });
+}
+
+polypath_status polypath_call_destroy(polypath_call* call) {
+  delete call;
+  return POLYPATH_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,403 @@
+#include "collective/rank/node_collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "collective/division/barrier.h"
+#include "collective/division/rounds.h"
+#include "collective/program/collective_kernels.h"
+#include "collective/program/tuning.h"
+#include "collective/rank/checked_call.h"
+#include "collective/rank/ending.h"
+#include "collective/rank/rank_trial.h"
+#include "collective/rank/timeouts.h"
+#include "communicator/terms.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/ignore_errors.h"
+#include "core/log.h"
+#include "machine/load_machine.h"
+
+namespace polypath {
+namespace {
+
+// With the other ranks' calls, as a part of what a call takes, and in all.
+constexpr double kWaitShare = 0.25;
+constexpr Seconds kLongestWait{1e-3};
+// At each of four simulated ranks a node takes 0.24 KiB (all-reduces of 1 GiB by `ring`) to 0.44
+// KiB (of 64 MiB by kernels), so these take 16 to 28 MiB.
+constexpr std::size_t kMostNodes = 1 << 16;
+constexpr std::size_t kNodesOfCall = 4;   // the other cost of a call, in nodes
+constexpr Seconds kCaptureTimeout{0.05};  // for memory, and as long for the call
+
+std::string said(const Machine& machine, PlaceId gpu) {
+  return fmt::format("{}, {} places, {}", machine.name, machine.places.size(),
+                     machine.place(gpu).name);
+}
+
+// One simulation has no memory of another one. All ranks know it before any of them asks for that.
+void check_simulation(const Driver& driver, Communicator& communicator) {
+  const std::vector<Blob> all = communicator.all_gather(driver.simulation());
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](const Blob& each) { return each != all.front(); });
+  if (other == all.end()) return;
+  fail(ErrorCode::unsupported, "simulated ranks cannot be in different processes or contexts",
+       fmt::format("each simulates a machine of its own, and rank {} another one than rank 0",
+                   other - all.begin()),
+       "Let them be threads that share one context, or use real GPUs.");
+}
+
+// The GPUs of all ranks, from what each has said.
+std::vector<PlaceId> ranks_of(const Driver& driver, const Machine& machine, PlaceId own,
+                              Communicator& communicator) {
+  const std::vector<Blob> all = communicator.all_gather(said(machine, own));
+  check_simulation(driver, communicator);
+  std::vector<PlaceId> ranks;
+  for (const Blob& each : all) {
+    const auto gpus = machine.places_of(PlaceKind::gpu);
+    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](PlaceId place) { return said(machine, place) == each; });
+    if (gpu == gpus.end())
+      fail(ErrorCode::invalid_argument, "the ranks are not on one machine",
+           fmt::format("rank {} says {}", ranks.size(), each),
+           "Let all ranks see the same GPUs, and use the same machine.");
+    if (std::find(ranks.begin(), ranks.end(), *gpu) != ranks.end())
+      fail(ErrorCode::invalid_argument, fmt::format("two ranks have {}", machine.place(*gpu).name),
+           "each needs a GPU of its own", "Give each rank another one.");
+    ranks.push_back(*gpu);
+  }
+  return ranks;
+}
+
+// The settings that determine programs and the places of their slots. Plans of several paths are
+// made at each rank, too.
+std::vector<Term> terms_of(const Settings& settings) {
+  static const std::set<std::string> kCounts = {"POLYPATH_PEER_ACCESS",
+                                                "POLYPATH_PATHS",
+                                                "POLYPATH_EXCLUDE",
+                                                "POLYPATH_MAX_PATHS",
+                                                "POLYPATH_MIN_CHUNK",
+                                                "POLYPATH_COLLECTIVE_SCRATCH",
+                                                "POLYPATH_COLLECTIVE_MULTIPROCESSORS"};
+  std::vector<Term> terms;
+  for (const SettingDescription& setting : describe_settings(settings))
+    if (kCounts.contains(setting.variable)) terms.push_back({setting.variable, setting.value});
+  return terms;
+}
+
+PlaceId on_agreed_terms(Communicator& communicator, const Settings& settings, PlaceId gpu) {
+  agree_on(communicator, terms_of(settings));
+  return gpu;
+}
+
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+[[noreturn]] void fail_to_capture() {
+  fail(ErrorCode::unsupported, "a first call cannot be captured",
+       "what it needs is made by all ranks together", "Prepare it, or run it once before.");
+}
+
+}  // namespace
+
+NodeCollectives::NodeCollectives(Driver& driver, const Machine& machine, const Settings& settings,
+                                 PlaceId gpu, std::unique_ptr<Communicator> communicator)
+    : driver_(driver),
+      machine_(machine),
+      gpu_(on_agreed_terms(*communicator, settings, gpu)),
+      communicator_(std::move(communicator)),
+      ranks_(ranks_of(driver, machine, gpu, *communicator_)),
+      options_{.executor = Executor::stream,
+               .private_memory = true,
+               .kernels = has_collective_kernels(driver),
+               .multiprocessors = static_cast<unsigned>(settings.collective_multiprocessors)},
+      planner_(machine, settings),
+      routes_(machine, with_collective_slots(settings, machine)),
+      run_(
+          std::make_unique<RankRun>(driver, machine, settings,
+                                    RankRun::Group{ranks_, rank(), all_gather_by(*communicator_)})),
+      open_(std::make_unique<PeerRegistration>(driver, gpu, rank(), communicator_->handles(),
+                                               communicator_->agreements())),
+      ready_(kMostNodes),
+      number_(next_number()) {
+  try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
+                  all_gather_by(*communicator_));
+  communicator_->on_abort([this] { release_when_aborted(); });
+}
+
+NodeCollectives::~NodeCollectives() {
+  ignore_errors([&] { close(); });
+  leave();
+}
+
+void NodeCollectives::close() {
+  if (is_closed_) return;
+  const LeavesInTheEnd leaves(*this);
+  end_together([&](const Blob& mine) { return communicator_->all_gather(mine, kClosing); },
+               [&] { run_->synchronize(); });
+}
+
+// After an abort, or when a rank has ended, calls are not waited for, but queued work of other
+// ranks is: it uses this rank's memory. Memory that may still be used is kept.
+//
+// Ranks that plan alone have kernels only: their messages to a rank have arrived when the rank's
+// own kernel ends.
+void NodeCollectives::leave() noexcept {
+  if (std::exchange(is_closed_, true)) return;
+  bool is_settled = settle();
+  const bool waits = !plans_alone_ || !ignore_errors([&] { communicator_->check(); });
+  communicator_->close();
+  if (release_.joinable()) release_.join();
+  (void)ignore_errors([&] { is_settled = is_settled || run_->is_idle(); });
+  if (is_settled) communicator_->note_settled();
+  if (!waits && is_settled) return;
+  if (communicator_->await_settled(kPeerTimeout) && is_settled) return;
+  log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
+  (void)run_.release(), (void)open_.release();
+}
+
+// False after an abort: then it is released.
+bool NodeCollectives::settle() noexcept {
+  const auto check = [&] { communicator_->check(); };
+  if (ignore_errors(check)) (void)ignore_errors([&] { run_->synchronize(); });
+  return await_end([&] { return run_->is_idle(); }, check, Seconds{});
+}
+
+void NodeCollectives::synchronize() {
+  const bool is_over = ignore_errors([&] { run_->synchronize(); });
+  communicator_->check();
+  if (!is_over) run_->synchronize();
+}
+
+// The abort callback must not block. If no thread can be created, waits on the GPU stay.
+void NodeCollectives::release_when_aborted() {
+  try {
+    release_ = std::thread([this] {
+      ignore_errors([&] {
+        if (run_->release(kGpuTimeout)) communicator_->note_settled();
+      });
+    });
+  } catch (const std::system_error& error) {
+    log(LogLevel::warning, fmt::format("what waits on the GPU is not released: {}", error.what()));
+  }
+}
+
+void NodeCollectives::choose_from(const CollectiveOptions& options) {
+  const unsigned usual = options_.multiprocessors;
+  options_ = options;
+  if (options_.multiprocessors == 0) options_.multiprocessors = usual;
+  options_.private_memory = true;
+  options_.kernels = options_.kernels && has_collective_kernels(driver_);
+  if (!options_.executor) options_.executor = Executor::stream;
+  ready_.clear();
+  number_ = next_number();
+}
+
+// If one rank failed alone, the others would wait for it. A failure because another rank has gone
+// is reported with that rank's error. A call that all ranks refuse together, before anything is
+// enqueued, changes nothing.
+template <class Action>
+void NodeCollectives::for_all(Action action) {
+  try {
+    action();
+  } catch (const RefusedByAll&) {
+    throw;
+  } catch (const Error& error) {
+    communicator_->check();
+    communicator_->abort(error.what());
+    throw;
+  }
+}
+
+void NodeCollectives::plan_alone(const CollectiveOptions& options,
+                                 const std::vector<CollectiveCall>& samples) {
+  agree_on(*communicator_,
+           {{"the machine", std::to_string(Hash().add(machine_to_json(machine_)).value())}});
+  choose_from(options);
+  plans_alone_ = true;
+  for_all([&] {
+    run_->prepare_kernels();
+    for (const CollectiveCall& sample : samples) (void)ready(kind_of(sample));
+  });
+  has_all_memory_ = true;
+}
+
+const NodeCollectives::Ready& NodeCollectives::ready(const CollectiveRequest& kind) {
+  if (const Ready* const found = ready_.find(kind)) return *found;
+  Ready made = make_ready(kind);
+  const std::size_t size = made.size();
+  if (ready_.add(kind, std::move(made), size)) number_ = next_number();
+  return *ready_.find(kind);
+}
+
+void NodeCollectives::keep_at_most(std::size_t nodes) { ready_.set_most(nodes); }
+
+std::size_t NodeCollectives::Ready::size() const { return kNodesOfCall + usual.nodes + open.nodes; }
+
+void NodeCollectives::prepare(const CollectiveCall& call) {
+  const CollectiveRequest kind = kind_of(call);
+  if (ready_.find(kind) != nullptr) return;
+  check_call(machine_, request_of(kind));
+  if (stays_at_home(call)) return;
+  const std::vector<CollectiveCall> all = rounds(call, kind);
+  if (all.size() == 1) return for_all([&] { (void)ready(kind); });
+  // The first one last: of very many programs those that were made first are forgotten.
+  for (auto round = all.rbegin(); round != all.rend(); ++round) prepare(*round);
+}
+
+ChosenWay NodeCollectives::chosen(const CollectiveCall& call) {
+  if (stays_at_home(call)) return {.algorithm = "copy", .piece = {}, .predicted = {}};
+  const CollectiveDraft draft = draft_of(call);
+  return {.algorithm = draft.algorithm->name,
+          .executor = draft.executor,
+          .piece = draft.tuning.piece,
+          .several_paths = draft.tuning.several_paths,
+          .predicted = draft.predicted};
+}
+
+CollectiveDraft NodeCollectives::draft_of(const CollectiveCall& call) const {
+  const CollectiveRequest kind = kind_of(call);
+  const CollectiveRequest first = kind_of(rounds(call, kind).front());
+  const Ready* const made = ready_.find(first);
+  if (made == nullptr)
+    fail(ErrorCode::invalid_argument, "nothing has been chosen for such a call",
+         "it was never prepared", "Prepare or run it first.");
+  CollectiveDraft draft = made->open.program ? made->open.draft : made->usual.draft;
+  draft.predicted = draft.predicted * (message_bytes(request_of(kind)).real() /
+                                       message_bytes(request_of(first)).real());
+  return draft;
+}
+
+std::vector<CollectiveCall> NodeCollectives::rounds(const CollectiveCall& call,
+                                                    const CollectiveRequest& kind) const {
+  return rounds_of(call, request_of(kind), options_.at_once);
+}
+
+// All but the last one have one program, but for all_to_all_v: that of the last one is there before
+// the first one runs, so that either all rounds are refused or none. Calls that differ are found
+// before that, as those of one round are.
+void NodeCollectives::run_in_rounds(const std::vector<CollectiveCall>& rounds,
+                                    StreamHandle stream) {
+  const CollectiveRequest last = kind_of(rounds.back());
+  if (ready_.find(last) == nullptr && (plans_alone_ || !driver_.is_capturing(stream))) {
+    if (!plans_alone_) for_all([&] { (void)communicator_->all_gather({}, record_of(last)); });
+    prepare(rounds.back());
+  }
+  for (const CollectiveCall& round : rounds) run(round, stream);
+}
+
+// `enqueue` returns the number of its run.
+template <class Enqueue>
+void NodeCollectives::enqueue(const CallRecord& record, bool captured, Enqueue enqueue) {
+  const CallNumber number = communicator_->begin(record);
+  std::uint64_t run = 0;
+  try {
+    for_all([&] { run = enqueue(); });
+  } catch (const RefusedByAll&) {
+    communicator_->watch(number, [] { return true; });
+    throw;
+  }
+  if (!captured) communicator_->watch(number, [this, run] { return run_->is_done(run); });
+}
+
+std::optional<std::vector<Address>> NodeCollectives::open_buffers(const Ready& made,
+                                                                  std::vector<Address> own,
+                                                                  bool captured) {
+  const auto number = static_cast<std::size_t>(rank()), ranks = ranks_.size();
+  PeerRegistration::Addresses mine{own[number]};
+  if (own.size() > ranks) mine[1] = own[ranks + number];
+  const Seconds usual =
+      captured ? kCaptureTimeout : std::min(made.open.draft.predicted * kWaitShare, kLongestWait);
+  const Seconds timeout = options_.agreement_timeout.value_or(usual);
+  // A rank whose GPU is busy can wait for free.
+  std::function<bool()> is_busy;
+  if (!captured && !options_.agreement_timeout) is_busy = [this] { return !run_->is_idle(); };
+  const auto all = open_->lookup_all(mine, timeout, captured, is_busy);
+  if (!all) return std::nullopt;
+  for (std::size_t each = 0; each < ranks; ++each) {
+    own[each] = (*all)[each][0];
+    if (own.size() > ranks) own[ranks + each] = (*all)[each][1];
+  }
+  return own;
+}
+
+std::uint64_t NodeCollectives::run_part(const CollectiveCall& call, const CollectiveRequest& kind,
+                                        const Ready& made, StreamHandle stream, bool captured) {
+  copy_own(call, stream);
+  const std::vector<Address> own = buffers_of(call, kind);
+  const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
+  if (!all) return run_->run(run_->bind(made.usual.in(captured), own), stream, captured);
+  const BoundPart open = run_->bind(made.open.in(captured), *all);
+  const std::uint64_t run = run_->run(open, stream, captured);
+  if (!captured) open_->note_use([this, run] { return run_->is_done(run); });
+  ++open_calls_;
+  return run;
+}
+
+// A wrong call is found before the other ranks see anything of it, so it may be corrected.
+void NodeCollectives::run(const CollectiveCall& call, StreamHandle stream) {
+  const CollectiveRequest kind = kind_of(call);
+  const Ready* const found = ready_.find(kind);
+  if (found == nullptr) check_call(machine_, request_of(kind));
+  check_memory(call, size(), rank());
+  const bool at_home = found == nullptr && stays_at_home(call);
+  if (found == nullptr && !at_home)
+    if (const auto all = rounds(call, kind); all.size() > 1) return run_in_rounds(all, stream);
+  const bool captured = driver_.is_capturing(stream);
+  if (captured && found == nullptr && !at_home && !plans_alone_) fail_to_capture();
+  enqueue(found == nullptr ? record_of(kind) : found->record, captured, [&] {
+    return at_home ? copy_at_home(call, kind, stream, captured)
+                   : run_part(call, kind, ready(kind), stream, captured);
+  });
+}
+
+void NodeCollectives::run(PersistentCall& call, StreamHandle stream) {
+  if (call.found_by_ != number_) {
+    run(call.call_, stream);
+    return remember(call);
+  }
+  const bool captured = driver_.is_capturing(stream);
+  const BoundPart& part = captured ? call.part_for_capture_ : call.part_;
+  enqueue(call.record_, captured, [&] { return run_->run(part, stream, captured); });
+}
+
+// Whether memory is registered is asked each time, and a root's own copy is none of the program's.
+void NodeCollectives::remember(PersistentCall& call) {
+  const CollectiveRequest kind = kind_of(call.call_);
+  const Ready* const found = ready_.find(kind);
+  if (found == nullptr) return;  // it stays at home
+  const Ready& made = *found;
+  if (made.open.program || has_root(kind.collective)) return;
+  const std::vector<Address> buffers = buffers_of(call.call_, kind);
+  call.part_ = run_->bind(made.usual.in(false), buffers);
+  call.part_for_capture_ = run_->bind(made.usual.in(true), buffers);
+  call.record_ = made.record, call.found_by_ = number_;
+}
+
+const RankProgram& NodeCollectives::barrier_program() {
+  if (barrier_) return *barrier_;
+  auto parts = barrier_parts(machine_, ranks_, RankRun::Group{}.flags_per_pair);
+  auto made = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
+                                            Executor::stream);
+  run_->prepare(*made);
+  barrier_ = std::move(made);
+  return *barrier_;
+}
+
+void NodeCollectives::barrier(StreamHandle stream) {
+  const bool captured = driver_.is_capturing(stream);
+  if (captured && !barrier_) fail_to_capture();
+  enqueue({.operation = "barrier"}, captured,
+          [&] { return run_->run(run_->bind(barrier_program(), {}), stream, captured); });
+}
+
+void NodeCollectives::barrier() { (void)communicator_->all_gather({}, {.operation = "barrier"}); }
+
+}  // namespace polypath

@@ -1,0 +1,167 @@
+#pragma once
+// Collectives of ranks that are processes, or threads, of their own: each enqueues its part of a
+// call in its own stream and does not wait for other ranks.
+//
+//   run(call, stream): say what is called (communicator) ─▶ the program of such calls, planned by
+//   rank 0 when it is called first, divided (projection.h) ─▶ this rank's part (rank_run.h) ─▶
+//   watched
+//
+// The callers' memory need not be within reach of other ranks: bytes arrive through scratch memory
+// or mailboxes, which ranks exchange when a program first needs them. Calls of many bytes have a
+// second program, for when the memory of all ranks is registered (peer_registration.h): copies then
+// go straight to their places. Both give the same bits.
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "collective/choose/choose.h"
+#include "collective/program/call.h"
+#include "collective/rank/bounded_map.h"
+#include "collective/rank/collectives.h"
+#include "collective/rank/peer_registration.h"
+#include "collective/rank/rank_run.h"
+#include "communicator/communicator.h"
+
+namespace polypath {
+
+/// A call that no rank makes, because all of them have found out that it cannot be done.
+class RefusedByAll : public Error {
+ public:
+  using Error::Error;
+};
+
+/// One rank's end on one node; Collectives documents the rest.
+class NodeCollectives final : public Collectives {
+ public:
+  /// All ranks make theirs at the same time. `gpu` is this rank's; they have different ones of the
+  /// same machine. Errors: those of the communicator and the driver; invalid_argument if two ranks
+  /// have one GPU, or their machines differ.
+  NodeCollectives(Driver& driver, const Machine& machine, const Settings& settings, PlaceId gpu,
+                  std::unique_ptr<Communicator> communicator);
+  NodeCollectives(const NodeCollectives&) = delete;
+  NodeCollectives& operator=(const NodeCollectives&) = delete;
+  ~NodeCollectives() override;
+
+  [[nodiscard]] Communicator& communicator() const override { return *communicator_; }
+  void set_timeout(Seconds timeout) override { communicator_->set_timeout(timeout); }
+  void choose_from(const CollectiveOptions& options) override;
+
+  /// Makes what the samples need, and from here on waits for no other rank in a call: each rank
+  /// plans by itself, from what all have alike. A first call may be captured then, and ranks may
+  /// differ in whether they are in place; calls that need other memory are refused, by all ranks.
+  /// All call it at the same time with the same. Error (invalid_argument) if their machines differ.
+  void plan_alone(const CollectiveOptions& options, const std::vector<CollectiveCall>& samples);
+
+  /// Later calls than the first one wait for no other rank; those that have a second program for
+  /// 1 ms at most, and for 0.1 s where they are captured. Into a stream that is being captured a
+  /// call goes if it is not the first; all ranks capture it then, and replay it together.
+  void run(const CollectiveCall& call, StreamHandle stream) override;
+  void run(PersistentCall& call, StreamHandle stream) override;
+  void prepare(const CollectiveCall& call) override;
+  [[nodiscard]] ChosenWay chosen(const CollectiveCall& call) override;
+  /// The draft of a call that is prepared and does not stay at home. For a call in rounds: the
+  /// draft of the first round, with the time of all rounds.
+  [[nodiscard]] CollectiveDraft draft_of(const CollectiveCall& call) const;
+  /// True if such a call is a copy within this rank at most: one rank, no elements, or nothing that
+  /// goes to another rank.
+  [[nodiscard]] bool stays_at_home(const CollectiveCall& call) const;
+  /// How many nodes the programs of calls may have that are kept to be called again; the same at
+  /// all ranks. Those that were made first are forgotten first, and made anew when they are called.
+  void keep_at_most(std::size_t nodes);
+  /// Of how many kinds of calls there are programs.
+  [[nodiscard]] std::size_t kinds() const { return ready_.count(); }
+  /// How many calls have been made in memory that all ranks have registered.
+  [[nodiscard]] std::uint64_t open_calls() const { return open_calls_; }
+  void barrier() override;
+  /// May be captured if it is not the first.
+  void barrier(StreamHandle stream) override;
+
+  void synchronize() override;
+  [[nodiscard]] bool is_done() override { return run_->is_idle(); }
+  void close() override;
+  void leave() noexcept override;
+
+ private:
+  struct Way {
+    CollectiveDraft draft;
+    std::unique_ptr<RankProgram> program = nullptr;
+    std::unique_ptr<RankProgram> for_capture = nullptr;  ///< of the same, as nodes of a graph
+    std::size_t nodes = 0;                               ///< of all ranks' parts
+
+    [[nodiscard]] const RankProgram& in(bool captured) const {
+      return captured ? *for_capture : *program;
+    }
+  };
+  struct Ready {
+    CallRecord record;  ///< of its calls
+    Way usual;
+    /// In memory that all ranks have registered; without a program if that gains nothing.
+    Way open = {};
+
+    [[nodiscard]] std::size_t size() const;
+  };
+
+  [[nodiscard]] bool is_in_place(const CollectiveCall& call) const;
+  /// The common part of all calls of one program: their request, without the ranks.
+  [[nodiscard]] CollectiveRequest kind_of(const CollectiveCall& call) const;
+  [[nodiscard]] CollectiveRequest request_of(CollectiveRequest kind) const;
+  [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request,
+                                       const CollectiveOptions& options);
+  [[nodiscard]] Blob proposal(const CollectiveRequest& request, const CollectiveOptions& options);
+  [[nodiscard]] std::unique_ptr<RankProgram> part_of(const Program& whole, Executor executor,
+                                                     EntryAwaits entries);
+  [[nodiscard]] Way make_way(const CollectiveRequest& request, const CollectiveOptions& options);
+  [[nodiscard]] bool may_open(const CollectiveRequest& request) const;
+  [[nodiscard]] CollectiveOptions open_options(const CollectiveDraft& usual) const;
+  [[nodiscard]] std::vector<CollectiveCall> rounds(const CollectiveCall& call,
+                                                   const CollectiveRequest& kind) const;
+  void run_in_rounds(const std::vector<CollectiveCall>& rounds, StreamHandle stream);
+  const Ready& ready(const CollectiveRequest& kind);
+  [[nodiscard]] Ready make_ready(const CollectiveRequest& kind);
+  [[nodiscard]] CollectiveDraft chosen_alone(const CollectiveRequest& request,
+                                             const CollectiveOptions& options);
+  [[nodiscard]] bool is_in_place_at_all(const CollectiveCall& call) const;
+  const RankProgram& barrier_program();
+  void check_agreed(const std::string& structure);
+  template <class Action>
+  void for_all(Action action);
+  [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call,
+                                                const CollectiveRequest& kind) const;
+  void copy_own(const CollectiveCall& call, StreamHandle stream);
+  void copy_within(Address from, Address to, Bytes bytes, StreamHandle stream);
+  /// The number of its run.
+  std::uint64_t copy_at_home(const CollectiveCall& call, const CollectiveRequest& kind,
+                             StreamHandle stream, bool captured);
+  void remember(PersistentCall& call);
+  std::uint64_t run_part(const CollectiveCall& call, const CollectiveRequest& kind,
+                         const Ready& made, StreamHandle stream, bool captured);
+  /// All ranks' memories, if they are registered; `own` has this rank's memory.
+  [[nodiscard]] std::optional<std::vector<Address>> open_buffers(const Ready& made,
+                                                                 std::vector<Address> own,
+                                                                 bool captured);
+  template <class Enqueue>
+  void enqueue(const CallRecord& record, bool captured, Enqueue enqueue);
+  void release_when_aborted();
+  [[nodiscard]] bool settle() noexcept;
+
+  Driver& driver_;
+  const Machine& machine_;
+  PlaceId gpu_;
+  std::unique_ptr<Communicator> communicator_;
+  std::vector<PlaceId> ranks_;
+  CollectiveOptions options_;
+  CollectivePlanner planner_;
+  Routes routes_;
+  std::unique_ptr<RankRun> run_;
+  std::unique_ptr<PeerRegistration> open_;
+  std::uint64_t open_calls_ = 0;
+  BoundedMap<CollectiveRequest, Ready> ready_;
+  std::uint64_t number_;  ///< of these programs, among those of all objects of the process
+  std::unique_ptr<RankProgram> barrier_;
+  std::thread release_;  ///< of what waits on the GPU after an abort
+  bool is_closed_ = false;
+  bool plans_alone_ = false, has_all_memory_ = false;  ///< see plan_alone()
+};
+
+}  // namespace polypath

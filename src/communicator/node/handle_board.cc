@@ -1,0 +1,7 @@
+#include "communicator/node/handle_board_steps.h"
+
+namespace polypath {
+
+template class HandleBoardOn<SharedWords>;
+
+}  // namespace polypath
