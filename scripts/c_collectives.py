@@ -111,12 +111,13 @@ def operations(size: int) -> list[Operation]:
 
 def nccl_of(number: int, given: torch.Tensor, taken: torch.Tensor) -> Callable[[], object]:
     """Return PyTorch's call of NCCL; an all-reduce is in place."""
-    return {
+    calls: dict[int, Callable[[], object]] = {
         0: lambda: dist.all_reduce(given),
         2: lambda: dist.reduce_scatter_tensor(taken, given),
         3: lambda: dist.all_gather_into_tensor(taken, given),
         4: lambda: dist.all_to_all_single(taken, given),
-    }[number]
+    }
+    return calls[number]
 
 
 def expected(number: int, given: torch.Tensor, size: int) -> torch.Tensor:
@@ -143,19 +144,16 @@ def measured(ranks: Ranks, operation: Operation, size: int) -> Json:
     ]  # fmt: skip
     arguments += [SUM, ranks.stream] if number in (0, 2) else [ranks.stream]
     persistent = ranks.made(number, given, taken, count)
-    wrong = 0
-    for action in (
-        lambda: ranks.call(name, *arguments),
-        lambda: ranks.call("polypath_call_start", persistent, ranks.stream),
-    ):
-        taken.zero_()
-        action()
-        wrong += int((taken != expected(number, given, dist.get_world_size())).sum())
-    ways = {
+    ways: dict[str, Callable[[], object]] = {
         "function": lambda: ranks.call(name, *arguments),
         "again": lambda: ranks.call("polypath_call_start", persistent, ranks.stream),
         "nccl": nccl_of(number, given, taken),
     }
+    wrong = 0
+    for way in ("function", "again"):
+        taken.zero_()
+        ways[way]()
+        wrong += int((taken != expected(number, given, dist.get_world_size())).sum())
     times: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(ROUNDS):
         for way, action in ways.items():

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Counts what each class has, and complains about those with too much.
+
+A class has one purpose, so it has at most 25 methods (constructors and operators are not counted)
+and 12 fields, and is written in two source files at most. LARGER names those that have more, with
+what they have now: they may shrink, and no other may join them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Parser
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("src", "standin")
+METHODS, FIELDS, FILES = 25, 12, 2
+# Methods, fields, source files. A struct may have any number of fields.
+LARGER: dict[str, tuple[int, int, int]] = {
+    "Builder": (25, 13, 2),
+    "ChaoticRunner": (42, 14, 2),
+    "CommunicatorState": (27, 20, 2),
+    "Composer": (38, 15, 2),
+    "Contexts": (26, 14, 2),
+    "CudaDriver": (93, 19, 9),
+    "Driver": (48, 12, 2),
+    "Engine": (127, 38, 9),
+    "Fluid": (27, 14, 2),
+    "ForwardingDriver": (47, 12, 2),
+    "HostMail": (27, 12, 2),
+    "InternodeCollectives": (28, 13, 2),
+    "Interposer": (27, 15, 2),
+    "JacobiStreams": (25, 13, 2),
+    "JointOptimiser": (34, 12, 3),
+    "Lane": (25, 13, 2),
+    "Layer": (34, 12, 2),
+    "LoadTracker": (34, 12, 3),
+    "MachineReader": (26, 12, 4),
+    "NetworkProxy": (25, 20, 2),
+    "NodeCollectives": (47, 18, 3),
+    "Optimiser": (35, 12, 3),
+    "PageableCopies": (25, 14, 2),
+    "PeerRegistration": (25, 13, 2),
+    "Planner": (50, 12, 7),
+    "Plans": (25, 14, 2),
+    "RankMemory": (25, 13, 2),
+    "RankOrder": (25, 15, 2),
+    "RankRun": (25, 18, 2),
+    "Recorder": (34, 25, 2),
+    "Runner": (33, 12, 2),
+    "Scheduler": (25, 15, 2),
+    "Session": (45, 16, 4),
+    "SimDriver": (124, 27, 9),
+    "Streams": (29, 12, 3),
+    "VirtualRunner": (38, 12, 2),
+}
+
+PARSER = Parser(Language(tree_sitter_cpp.language()))
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class or struct."""
+
+    name: str
+    methods: int
+    fields: int
+    is_data: bool  # a struct: all that it has is public
+
+
+def text_of(node: Node | None) -> str:
+    """Return a node's source."""
+    return (node.text or b"").decode() if node else ""
+
+
+def below(node: Node, kinds: tuple[str, ...]) -> Iterator[Node]:
+    """Yield the outermost nodes of these kinds."""
+    for child in node.children:
+        if child.type in kinds:
+            yield child
+        else:
+            yield from below(child, kinds)
+
+
+def is_method(member: Node, name: str) -> bool:
+    """Return whether a member is a function that counts."""
+    functions = list(below(member, ("function_declarator",)))
+    if not functions or member.type not in ("field_declaration", "function_definition"):
+        return False
+    declared = text_of(functions[0].child_by_field_name("declarator"))
+    return declared != name and not declared.startswith(("operator", "~"))
+
+
+def fields_in(member: Node) -> int:
+    """Return how many fields a member declares."""
+    if member.type != "field_declaration" or "static" in text_of(member).split():
+        return 0
+    functions = any(True for _ in below(member, ("function_declarator",)))
+    if functions and "std::function" not in text_of(member):
+        return 0
+    return sum(1 for child in member.children_by_field_name("declarator"))
+
+
+def classes_of(path: Path) -> Iterator[Class]:
+    """Yield the classes of a file, those within others too."""
+    waiting = [PARSER.parse(path.read_bytes()).root_node]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.children
+        body = node.child_by_field_name("body")
+        if node.type not in ("class_specifier", "struct_specifier") or body is None:
+            continue
+        name = text_of(node.child_by_field_name("name"))
+        members = [
+            inner
+            for member in body.children
+            for inner in (member.children if member.type == "template_declaration" else [member])
+        ]
+        yield Class(
+            name,
+            sum(is_method(member, name) for member in members),
+            sum(fields_in(member) for member in members),
+            node.type == "struct_specifier",
+        )
+
+
+def files_of_classes() -> dict[str, int]:
+    """Return in how many source files functions of a class are defined, by its name."""
+    found: dict[str, int] = {}
+    for path in sources((".cc",)):
+        names = re.findall(
+            r"^(?! )[\w:<>,&* \[\]]*?\b(\w+)::~?\w+\(", path.read_text("utf-8"), re.M
+        )
+        for name in set(names):
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def sources(suffixes: tuple[str, ...]) -> list[Path]:
+    """Return the files with these suffixes."""
+    return sorted(
+        path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in suffixes
+    )
+
+
+def complaints() -> list[str]:
+    """Return one line for each class that has too much."""
+    files = files_of_classes()
+    lines = []
+    for path in sources((".h", ".cc")):
+        for found in classes_of(path):
+            most = LARGER.get(found.name, (METHODS, FIELDS, FILES))
+            has = (found.methods, found.fields, files.get(found.name, 0))
+            if found.is_data:
+                has = (has[0], 0, has[2])
+            if any(a > b for a, b in zip(has, most)):
+                where = path.relative_to(ROOT)
+                lines.append(
+                    f"{where}: {found.name} has {has[0]} methods, {has[1]} fields, "
+                    f"{has[2]} source files (at most {most[0]}, {most[1]}, {most[2]})"
+                )
+    return lines
+
+
+def main() -> int:
+    """Print the complaints; 1 if there are any."""
+    lines = complaints()
+    print(*lines, sep="\n")
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
