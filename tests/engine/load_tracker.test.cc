@@ -66,7 +66,7 @@ TEST_F(TrackedLoad, TransfersOfOneStreamRunOneAfterAnother) {
   EXPECT_TRUE(tracker_.contention_of(on({2}), plan->predicted * 3.1).load.empty());
 }
 
-TEST_F(TrackedLoad, ACompanionIsADirectCopyOrThePlanInFlight) {
+TEST_F(TrackedLoad, AConcurrentTransferIsADirectCopyOrThePlanInFlight) {
   const PlanPointer split = planned({0}, {1});
   tracker_.add({1}, split, {});
   tracker_.add({3}, planned({1}, {2}, native()), {});

@@ -6,7 +6,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath::test::levelled_test {
+namespace polypath::test::rebalanced_test {
 namespace {
 
 class Levelled : public testing::Test {
@@ -71,4 +71,4 @@ TEST_F(Levelled, APathMayBeLeftOut) {
 }
 
 }  // namespace
-}  // namespace polypath::test::levelled_test
+}  // namespace polypath::test::rebalanced_test

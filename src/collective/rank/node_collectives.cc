@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "collective/division/barrier.h"
 #include "collective/division/rounds.h"
 #include "collective/program/collective_kernels.h"
 #include "collective/program/tuning.h"
@@ -29,10 +27,6 @@ namespace {
 // With the other ranks' calls, as a part of what a call takes, and in all.
 constexpr double kWaitShare = 0.25;
 constexpr Seconds kLongestWait{1e-3};
-// At each of four simulated ranks a node takes 0.24 KiB (all-reduces of 1 GiB by `ring`) to 0.44
-// KiB (of 64 MiB by kernels), so these take 16 to 28 MiB.
-constexpr std::size_t kMostNodes = 1 << 16;
-constexpr std::size_t kNodesOfCall = 4;   // the other cost of a call, in nodes
 constexpr Seconds kCaptureTimeout{0.05};  // for memory, and as long for the call
 
 std::string said(const Machine& machine, PlaceId gpu) {
@@ -95,11 +89,6 @@ PlaceId on_agreed_terms(Communicator& communicator, const Settings& settings, Pl
   return gpu;
 }
 
-std::uint64_t next_number() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
-
 [[noreturn]] void fail_to_capture() {
   fail(ErrorCode::unsupported, "a first call cannot be captured",
        "what it needs is made by all ranks together", "Prepare it, or run it once before.");
@@ -114,19 +103,13 @@ NodeCollectives::NodeCollectives(Driver& driver, const Machine& machine, const S
       gpu_(on_agreed_terms(*communicator, settings, gpu)),
       communicator_(std::move(communicator)),
       ranks_(ranks_of(driver, machine, gpu, *communicator_)),
-      options_{.executor = Executor::stream,
-               .private_memory = true,
-               .kernels = has_collective_kernels(driver),
-               .multiprocessors = static_cast<unsigned>(settings.collective_multiprocessors)},
-      planner_(machine, settings),
-      routes_(machine, with_collective_slots(settings, machine)),
       run_(
           std::make_unique<RankRun>(driver, machine, settings,
                                     RankRun::Group{ranks_, rank(), all_gather_by(*communicator_)})),
+      programs_(std::make_unique<KnownPrograms>(machine, settings, ranks_, *communicator_, *run_,
+                                                has_collective_kernels(driver))),
       open_(std::make_unique<PeerRegistration>(driver, gpu, rank(), communicator_->handles(),
-                                               communicator_->agreements())),
-      ready_(kMostNodes),
-      number_(next_number()) {
+                                               communicator_->agreements())) {
   try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
                   all_gather_by(*communicator_));
   communicator_->on_abort([this] { release_when_aborted(); });
@@ -152,7 +135,7 @@ void NodeCollectives::close() {
 void NodeCollectives::leave() noexcept {
   if (std::exchange(is_closed_, true)) return;
   bool is_settled = settle();
-  const bool waits = !plans_alone_ || !ignore_errors([&] { communicator_->check(); });
+  const bool waits = !programs_->plans_alone() || !ignore_errors([&] { communicator_->check(); });
   communicator_->close();
   if (release_.joinable()) release_.join();
   (void)ignore_errors([&] { is_settled = is_settled || run_->is_idle(); });
@@ -190,14 +173,7 @@ void NodeCollectives::release_when_aborted() {
 }
 
 void NodeCollectives::choose_from(const CollectiveOptions& options) {
-  const unsigned usual = options_.multiprocessors;
-  options_ = options;
-  if (options_.multiprocessors == 0) options_.multiprocessors = usual;
-  options_.private_memory = true;
-  options_.kernels = options_.kernels && has_collective_kernels(driver_);
-  if (!options_.executor) options_.executor = Executor::stream;
-  ready_.clear();
-  number_ = next_number();
+  programs_->choose_from(options);
 }
 
 // If one rank failed alone, the others would wait for it. A failure because another rank has gone
@@ -221,33 +197,23 @@ void NodeCollectives::plan_alone(const CollectiveOptions& options,
   agree_on(*communicator_,
            {{"the machine", std::to_string(Hash().add(machine_to_json(machine_)).value())}});
   choose_from(options);
-  plans_alone_ = true;
+  programs_->plan_alone();
   for_all([&] {
     run_->prepare_kernels();
-    for (const CollectiveCall& sample : samples) (void)ready(kind_of(sample));
+    for (const CollectiveCall& sample : samples) (void)programs_->of(kind_of(sample));
   });
-  has_all_memory_ = true;
+  programs_->keep_to_this_memory();
 }
 
-const NodeCollectives::Ready& NodeCollectives::ready(const CollectiveRequest& kind) {
-  if (const Ready* const found = ready_.find(kind)) return *found;
-  Ready made = make_ready(kind);
-  const std::size_t size = made.size();
-  if (ready_.add(kind, std::move(made), size)) number_ = next_number();
-  return *ready_.find(kind);
-}
-
-void NodeCollectives::keep_at_most(std::size_t nodes) { ready_.set_most(nodes); }
-
-std::size_t NodeCollectives::Ready::size() const { return kNodesOfCall + usual.nodes + open.nodes; }
+void NodeCollectives::keep_at_most(std::size_t nodes) { programs_->keep_at_most(nodes); }
 
 void NodeCollectives::prepare(const CollectiveCall& call) {
   const CollectiveRequest kind = kind_of(call);
-  if (ready_.find(kind) != nullptr) return;
-  check_call(machine_, request_of(kind));
+  if (programs_->find(kind) != nullptr) return;
+  check_call(machine_, programs_->request_of(kind));
   if (stays_at_home(call)) return;
   const std::vector<CollectiveCall> all = rounds(call, kind);
-  if (all.size() == 1) return for_all([&] { (void)ready(kind); });
+  if (all.size() == 1) return for_all([&] { (void)programs_->of(kind); });
   // The first one last: of very many programs those that were made first are forgotten.
   for (auto round = all.rbegin(); round != all.rend(); ++round) prepare(*round);
 }
@@ -265,19 +231,19 @@ ChosenWay NodeCollectives::chosen(const CollectiveCall& call) {
 CollectiveDraft NodeCollectives::draft_of(const CollectiveCall& call) const {
   const CollectiveRequest kind = kind_of(call);
   const CollectiveRequest first = kind_of(rounds(call, kind).front());
-  const Ready* const made = ready_.find(first);
+  const CallPrograms* const made = programs_->find(first);
   if (made == nullptr)
     fail(ErrorCode::invalid_argument, "nothing has been chosen for such a call",
          "it was never prepared", "Prepare or run it first.");
   CollectiveDraft draft = made->open.program ? made->open.draft : made->usual.draft;
-  draft.predicted = draft.predicted * (message_bytes(request_of(kind)).real() /
-                                       message_bytes(request_of(first)).real());
+  draft.predicted = draft.predicted * (message_bytes(programs_->request_of(kind)).real() /
+                                       message_bytes(programs_->request_of(first)).real());
   return draft;
 }
 
 std::vector<CollectiveCall> NodeCollectives::rounds(const CollectiveCall& call,
                                                     const CollectiveRequest& kind) const {
-  return rounds_of(call, request_of(kind), options_.at_once);
+  return rounds_of(call, programs_->request_of(kind), programs_->options().at_once);
 }
 
 // All but the last one have one program, but for all_to_all_v: that of the last one is there before
@@ -286,8 +252,10 @@ std::vector<CollectiveCall> NodeCollectives::rounds(const CollectiveCall& call,
 void NodeCollectives::run_in_rounds(const std::vector<CollectiveCall>& rounds,
                                     StreamHandle stream) {
   const CollectiveRequest last = kind_of(rounds.back());
-  if (ready_.find(last) == nullptr && (plans_alone_ || !driver_.is_capturing(stream))) {
-    if (!plans_alone_) for_all([&] { (void)communicator_->all_gather({}, record_of(last)); });
+  if (programs_->find(last) == nullptr &&
+      (programs_->plans_alone() || !driver_.is_capturing(stream))) {
+    if (!programs_->plans_alone())
+      for_all([&] { (void)communicator_->all_gather({}, record_of(last)); });
     prepare(rounds.back());
   }
   for (const CollectiveCall& round : rounds) run(round, stream);
@@ -307,7 +275,7 @@ void NodeCollectives::enqueue(const CallRecord& record, bool captured, Enqueue e
   if (!captured) communicator_->watch(number, [this, run] { return run_->is_done(run); });
 }
 
-std::optional<std::vector<Address>> NodeCollectives::open_buffers(const Ready& made,
+std::optional<std::vector<Address>> NodeCollectives::open_buffers(const CallPrograms& made,
                                                                   std::vector<Address> own,
                                                                   bool captured) {
   const auto number = static_cast<std::size_t>(rank()), ranks = ranks_.size();
@@ -315,10 +283,11 @@ std::optional<std::vector<Address>> NodeCollectives::open_buffers(const Ready& m
   if (own.size() > ranks) mine[1] = own[ranks + number];
   const Seconds usual =
       captured ? kCaptureTimeout : std::min(made.open.draft.predicted * kWaitShare, kLongestWait);
-  const Seconds timeout = options_.agreement_timeout.value_or(usual);
+  const Seconds timeout = programs_->options().agreement_timeout.value_or(usual);
   // A rank whose GPU is busy can wait for free.
   std::function<bool()> is_busy;
-  if (!captured && !options_.agreement_timeout) is_busy = [this] { return !run_->is_idle(); };
+  if (!captured && !programs_->options().agreement_timeout)
+    is_busy = [this] { return !run_->is_idle(); };
   const auto all = open_->lookup_all(mine, timeout, captured, is_busy);
   if (!all) return std::nullopt;
   for (std::size_t each = 0; each < ranks; ++each) {
@@ -329,7 +298,8 @@ std::optional<std::vector<Address>> NodeCollectives::open_buffers(const Ready& m
 }
 
 std::uint64_t NodeCollectives::run_part(const CollectiveCall& call, const CollectiveRequest& kind,
-                                        const Ready& made, StreamHandle stream, bool captured) {
+                                        const CallPrograms& made, StreamHandle stream,
+                                        bool captured) {
   copy_own(call, stream);
   const std::vector<Address> own = buffers_of(call, kind);
   const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
@@ -344,22 +314,22 @@ std::uint64_t NodeCollectives::run_part(const CollectiveCall& call, const Collec
 // A wrong call is found before the other ranks see anything of it, so it may be corrected.
 void NodeCollectives::run(const CollectiveCall& call, StreamHandle stream) {
   const CollectiveRequest kind = kind_of(call);
-  const Ready* const found = ready_.find(kind);
-  if (found == nullptr) check_call(machine_, request_of(kind));
+  const CallPrograms* const found = programs_->find(kind);
+  if (found == nullptr) check_call(machine_, programs_->request_of(kind));
   check_memory(call, size(), rank());
   const bool at_home = found == nullptr && stays_at_home(call);
   if (found == nullptr && !at_home)
     if (const auto all = rounds(call, kind); all.size() > 1) return run_in_rounds(all, stream);
   const bool captured = driver_.is_capturing(stream);
-  if (captured && found == nullptr && !at_home && !plans_alone_) fail_to_capture();
+  if (captured && found == nullptr && !at_home && !programs_->plans_alone()) fail_to_capture();
   enqueue(found == nullptr ? record_of(kind) : found->record, captured, [&] {
     return at_home ? copy_at_home(call, kind, stream, captured)
-                   : run_part(call, kind, ready(kind), stream, captured);
+                   : run_part(call, kind, programs_->of(kind), stream, captured);
   });
 }
 
 void NodeCollectives::run(PersistentCall& call, StreamHandle stream) {
-  if (call.found_by_ != number_) {
+  if (call.found_by_ != programs_->number()) {
     run(call.call_, stream);
     return remember(call);
   }
@@ -371,31 +341,21 @@ void NodeCollectives::run(PersistentCall& call, StreamHandle stream) {
 // Whether memory is registered is asked each time, and a root's own copy is none of the program's.
 void NodeCollectives::remember(PersistentCall& call) {
   const CollectiveRequest kind = kind_of(call.call_);
-  const Ready* const found = ready_.find(kind);
+  const CallPrograms* const found = programs_->find(kind);
   if (found == nullptr) return;  // it stays at home
-  const Ready& made = *found;
+  const CallPrograms& made = *found;
   if (made.open.program || has_root(kind.collective)) return;
   const std::vector<Address> buffers = buffers_of(call.call_, kind);
   call.part_ = run_->bind(made.usual.in(false), buffers);
   call.part_for_capture_ = run_->bind(made.usual.in(true), buffers);
-  call.record_ = made.record, call.found_by_ = number_;
-}
-
-const RankProgram& NodeCollectives::barrier_program() {
-  if (barrier_) return *barrier_;
-  auto parts = barrier_parts(machine_, ranks_, RankRun::Group{}.flags_per_pair);
-  auto made = std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]),
-                                            Executor::stream);
-  run_->prepare(*made);
-  barrier_ = std::move(made);
-  return *barrier_;
+  call.record_ = made.record, call.found_by_ = programs_->number();
 }
 
 void NodeCollectives::barrier(StreamHandle stream) {
   const bool captured = driver_.is_capturing(stream);
-  if (captured && !barrier_) fail_to_capture();
+  if (captured && !programs_->has_barrier()) fail_to_capture();
   enqueue({.operation = "barrier"}, captured,
-          [&] { return run_->run(run_->bind(barrier_program(), {}), stream, captured); });
+          [&] { return run_->run(run_->bind(programs_->barrier(), {}), stream, captured); });
 }
 
 void NodeCollectives::barrier() { (void)communicator_->all_gather({}, {.operation = "barrier"}); }

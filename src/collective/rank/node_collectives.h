@@ -15,21 +15,14 @@
 #include <string>
 #include <thread>
 
-#include "collective/choose/choose.h"
 #include "collective/program/call.h"
-#include "collective/rank/bounded_map.h"
+#include "collective/rank/call_programs.h"
 #include "collective/rank/collectives.h"
 #include "collective/rank/peer_registration.h"
 #include "collective/rank/rank_run.h"
 #include "communicator/communicator.h"
 
 namespace polypath {
-
-/// A call that no rank makes, because all of them have found out that it cannot be done.
-class RefusedByAll : public Error {
- public:
-  using Error::Error;
-};
 
 /// One rank's end on one node; Collectives documents the rest.
 class NodeCollectives final : public Collectives {
@@ -70,7 +63,7 @@ class NodeCollectives final : public Collectives {
   /// all ranks. Those that were made first are forgotten first, and made anew when they are called.
   void keep_at_most(std::size_t nodes);
   /// Of how many kinds of calls there are programs.
-  [[nodiscard]] std::size_t kinds() const { return ready_.count(); }
+  [[nodiscard]] std::size_t kinds() const { return programs_->kinds(); }
   /// How many calls have been made in memory that all ranks have registered.
   [[nodiscard]] std::uint64_t open_calls() const { return open_calls_; }
   void barrier() override;
@@ -83,47 +76,13 @@ class NodeCollectives final : public Collectives {
   void leave() noexcept override;
 
  private:
-  struct Way {
-    CollectiveDraft draft;
-    std::unique_ptr<RankProgram> program = nullptr;
-    std::unique_ptr<RankProgram> for_capture = nullptr;  ///< of the same, as nodes of a graph
-    std::size_t nodes = 0;                               ///< of all ranks' parts
-
-    [[nodiscard]] const RankProgram& in(bool captured) const {
-      return captured ? *for_capture : *program;
-    }
-  };
-  struct Ready {
-    CallRecord record;  ///< of its calls
-    Way usual;
-    /// In memory that all ranks have registered; without a program if that gains nothing.
-    Way open = {};
-
-    [[nodiscard]] std::size_t size() const;
-  };
-
   [[nodiscard]] bool is_in_place(const CollectiveCall& call) const;
   /// The common part of all calls of one program: their request, without the ranks.
   [[nodiscard]] CollectiveRequest kind_of(const CollectiveCall& call) const;
-  [[nodiscard]] CollectiveRequest request_of(CollectiveRequest kind) const;
-  [[nodiscard]] CollectiveDraft agreed(const CollectiveRequest& request,
-                                       const CollectiveOptions& options);
-  [[nodiscard]] Blob proposal(const CollectiveRequest& request, const CollectiveOptions& options);
-  [[nodiscard]] std::unique_ptr<RankProgram> part_of(const Program& whole, Executor executor,
-                                                     EntryAwaits entries);
-  [[nodiscard]] Way make_way(const CollectiveRequest& request, const CollectiveOptions& options);
-  [[nodiscard]] bool may_open(const CollectiveRequest& request) const;
-  [[nodiscard]] CollectiveOptions open_options(const CollectiveDraft& usual) const;
   [[nodiscard]] std::vector<CollectiveCall> rounds(const CollectiveCall& call,
                                                    const CollectiveRequest& kind) const;
   void run_in_rounds(const std::vector<CollectiveCall>& rounds, StreamHandle stream);
-  const Ready& ready(const CollectiveRequest& kind);
-  [[nodiscard]] Ready make_ready(const CollectiveRequest& kind);
-  [[nodiscard]] CollectiveDraft chosen_alone(const CollectiveRequest& request,
-                                             const CollectiveOptions& options);
   [[nodiscard]] bool is_in_place_at_all(const CollectiveCall& call) const;
-  const RankProgram& barrier_program();
-  void check_agreed(const std::string& structure);
   template <class Action>
   void for_all(Action action);
   [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call,
@@ -135,9 +94,9 @@ class NodeCollectives final : public Collectives {
                              StreamHandle stream, bool captured);
   void remember(PersistentCall& call);
   std::uint64_t run_part(const CollectiveCall& call, const CollectiveRequest& kind,
-                         const Ready& made, StreamHandle stream, bool captured);
+                         const CallPrograms& made, StreamHandle stream, bool captured);
   /// All ranks' memories, if they are registered; `own` has this rank's memory.
-  [[nodiscard]] std::optional<std::vector<Address>> open_buffers(const Ready& made,
+  [[nodiscard]] std::optional<std::vector<Address>> open_buffers(const CallPrograms& made,
                                                                  std::vector<Address> own,
                                                                  bool captured);
   template <class Enqueue>
@@ -150,18 +109,12 @@ class NodeCollectives final : public Collectives {
   PlaceId gpu_;
   std::unique_ptr<Communicator> communicator_;
   std::vector<PlaceId> ranks_;
-  CollectiveOptions options_;
-  CollectivePlanner planner_;
-  Routes routes_;
   std::unique_ptr<RankRun> run_;
+  std::unique_ptr<KnownPrograms> programs_;
   std::unique_ptr<PeerRegistration> open_;
   std::uint64_t open_calls_ = 0;
-  BoundedMap<CollectiveRequest, Ready> ready_;
-  std::uint64_t number_;  ///< of these programs, among those of all objects of the process
-  std::unique_ptr<RankProgram> barrier_;
   std::thread release_;  ///< of what waits on the GPU after an abort
   bool is_closed_ = false;
-  bool plans_alone_ = false, has_all_memory_ = false;  ///< see plan_alone()
 };
 
 }  // namespace polypath

@@ -31,7 +31,7 @@ bool NodeCollectives::is_in_place(const CollectiveCall& call) const {
 
 // A rank that plans by itself does not know of the others. Kernels take one memory for two.
 bool NodeCollectives::is_in_place_at_all(const CollectiveCall& call) const {
-  if (!plans_alone_ || has_root(call.collective)) return is_in_place(call);
+  if (!programs_->plans_alone() || has_root(call.collective)) return is_in_place(call);
   return call.collective == Collective::all_to_all_v && call.in_place;
 }
 
@@ -40,11 +40,6 @@ CollectiveRequest NodeCollectives::kind_of(const CollectiveCall& call) const {
   CollectiveRequest kind = polypath::request_of(call);
   kind.reduction.values = averages(call) ? std::max(call.reduction.values, size()) : 0;
   kind.in_place = call.elements > 0 && is_in_place_at_all(call);
-  return kind;
-}
-
-CollectiveRequest NodeCollectives::request_of(CollectiveRequest kind) const {
-  kind.ranks = ranks_;
   return kind;
 }
 
@@ -70,7 +65,7 @@ void NodeCollectives::copy_own(const CollectiveCall& call, StreamHandle stream) 
 }
 
 bool NodeCollectives::stays_at_home(const CollectiveCall& call) const {
-  return polypath::stays_at_home(request_of(kind_of(call)));
+  return polypath::stays_at_home(programs_->request_of(kind_of(call)));
 }
 
 // Copies a rank's elements for itself; with a single rank that is all.
@@ -78,7 +73,7 @@ std::uint64_t NodeCollectives::copy_at_home(const CollectiveCall& call,
                                             const CollectiveRequest& kind, StreamHandle stream,
                                             bool captured) {
   if (kind.elements == 0) return 0;
-  const CollectiveRequest request = request_of(kind);
+  const CollectiveRequest request = programs_->request_of(kind);
   if (has_root(kind.collective)) copy_own(call, stream);
   else
     copy_within(call.input + block_sent(request, rank(), rank()).offset,

@@ -20,7 +20,7 @@ class PersistentCall {
   friend class NodeCollectives;
 
   CollectiveCall call_;
-  std::uint64_t found_by_ = 0;  ///< NodeCollectives::number_; 0: nothing was found
+  std::uint64_t found_by_ = 0;  ///< KnownPrograms::number(); 0: nothing was found
   CallRecord record_;
   BoundPart part_, part_for_capture_;
 };

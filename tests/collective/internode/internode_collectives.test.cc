@@ -4,7 +4,7 @@
 
 #include "collective/ranks_of_nodes.h"
 
-namespace polypath::test::nodes_collectives_test {
+namespace polypath::test::internode_collectives_test {
 namespace {
 
 using testing::Each;
@@ -187,4 +187,4 @@ TEST_F(RanksOfNodes, AddNodesUpInTheirOrderWhateverTheSize) {
 }
 
 }  // namespace
-}  // namespace polypath::test::nodes_collectives_test
+}  // namespace polypath::test::internode_collectives_test

@@ -15,7 +15,7 @@
 #include "support/effort.h"
 #include "support/errors.h"
 
-namespace polypath::test::rank_collectives_test {
+namespace polypath::test::node_collectives_test {
 namespace {
 
 using testing::AllOf;
@@ -417,4 +417,4 @@ TEST_F(RankedCollectives, HaveAGpuEach) {
 }
 
 }  // namespace
-}  // namespace polypath::test::rank_collectives_test
+}  // namespace polypath::test::node_collectives_test

@@ -15,7 +15,7 @@ namespace {
 
 using testing::IsEmpty;
 
-class RepeatedCalls : public testing::Test {
+class PersistentCalls : public testing::Test {
  protected:
   static constexpr int kRanks = 3;
 
@@ -71,7 +71,7 @@ class RepeatedCalls : public testing::Test {
 };
 
 // One kernel for each rank.
-TEST_F(RepeatedCalls, AreRightEachTime) {
+TEST_F(PersistentCalls, AreRightEachTime) {
   for (const Collective collective : all_collectives()) {
     SCOPED_TRACE(testing::Message() << name_of(collective));
     run_again(request_of(collective, 900), 4, [](NodeCollectives&, int) {});
@@ -79,11 +79,11 @@ TEST_F(RepeatedCalls, AreRightEachTime) {
 }
 
 // Copies, through scratch memory at first and then into memory that is open.
-TEST_F(RepeatedCalls, OfManyBytesAreRightEachTime) {
+TEST_F(PersistentCalls, OfManyBytesAreRightEachTime) {
   run_again(request_of(Collective::all_gather, 3'000'000), 5, [](NodeCollectives&, int) {});
 }
 
-TEST_F(RepeatedCalls, AreRightAfterAnotherChoice) {
+TEST_F(PersistentCalls, AreRightAfterAnotherChoice) {
   run_again(request_of(Collective::all_reduce, 900), 6, [](NodeCollectives& own, int time) {
     if (time == 2) own.choose_from({.algorithms = {"ring"}});
     if (time == 4) own.choose_from({});
@@ -92,7 +92,7 @@ TEST_F(RepeatedCalls, AreRightAfterAnotherChoice) {
 
 // Else each call would give up the other one's graph, and wait for a new one. The first kind's is
 // made once more, when the other one's kernel is there.
-TEST_F(RepeatedCalls, OfMoreKindsThanThereIsRoomForAreNotInstantiatedEachTime) {
+TEST_F(PersistentCalls, OfMoreKindsThanThereIsRoomForAreNotInstantiatedEachTime) {
   settings_.graph_cache = 1;
   const auto one = request_of(Collective::all_reduce, 900);
   const auto other = request_of(Collective::all_gather, 900);

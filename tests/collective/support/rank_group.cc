@@ -11,13 +11,13 @@ namespace polypath::test {
 namespace {
 
 // As many threads meet twice: when all have said theirs, and when all have read it.
-struct Meeting {
-  explicit Meeting(std::size_t ranks) : said(ranks), barrier(static_cast<std::ptrdiff_t>(ranks)) {}
+struct Exchange {
+  explicit Exchange(std::size_t ranks) : said(ranks), barrier(static_cast<std::ptrdiff_t>(ranks)) {}
   std::vector<ExportedMemory> said;
   std::barrier<> barrier;
 };
 
-AllGather exchange_of(std::shared_ptr<Meeting> meeting, std::size_t rank) {
+AllGather exchange_of(std::shared_ptr<Exchange> meeting, std::size_t rank) {
   return [meeting = std::move(meeting), rank](const ExportedMemory& own) {
     meeting->said[rank] = own;
     meeting->barrier.arrive_and_wait();
@@ -45,7 +45,7 @@ RankGroup::RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Op
 RankGroup::RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Options options,
                      const Settings& settings)
     : driver_(machine, options), ranks_(std::move(ranks)), runs_(ranks_.size()) {
-  const auto meeting = std::make_shared<Meeting>(ranks_.size());
+  const auto meeting = std::make_shared<Exchange>(ranks_.size());
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     streams_.push_back(driver_.create_stream(ranks_[rank]));
     exchanges_.push_back(exchange_of(meeting, rank));

@@ -1,21 +1,29 @@
 // The choice for calls of a kind, by all ranks together at the first such call.
 
+#include "collective/rank/call_programs.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "collective/division/barrier.h"
+#include "collective/program/tuning.h"
 #include "collective/rank/checked_call.h"
-#include "collective/rank/node_collectives.h"
 #include "core/error.h"
 #include "core/hash.h"
 
 namespace polypath {
 namespace {
 
+// At each of four simulated ranks a node takes 0.24 KiB (all-reduces of 1 GiB by `ring`) to 0.44
+// KiB (of 64 MiB by kernels), so these take 16 to 28 MiB.
+constexpr std::size_t kMostNodes = 1 << 16;
+constexpr std::size_t kNodesOfCall = 4;  // the other cost of a call, in nodes
 // Below, kernels with mailboxes are as fast, and to ask for memory would not pay.
 constexpr Bytes kOpenFrom = 8_MiB;
 
@@ -39,10 +47,68 @@ static_assert(std::is_trivially_copyable_v<Choice>);
                   name_of(request.collective), draft.algorithm->name));
 }
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+std::size_t size_of(const CallPrograms& made) {
+  return kNodesOfCall + made.usual.nodes + made.open.nodes;
+}
+
 }  // namespace
 
+KnownPrograms::KnownPrograms(const Machine& machine, const Settings& settings,
+                             std::vector<PlaceId> ranks, Communicator& communicator, RankRun& run,
+                             bool has_kernels)
+    : machine_(machine),
+      ranks_(std::move(ranks)),
+      communicator_(communicator),
+      run_(run),
+      usual_{.executor = Executor::stream,
+             .private_memory = true,
+             .kernels = has_kernels,
+             .multiprocessors = static_cast<unsigned>(settings.collective_multiprocessors)},
+      options_(usual_),
+      planner_(machine, settings),
+      routes_(machine, with_collective_slots(settings, machine)),
+      kept_(kMostNodes),
+      number_(next_number()) {}
+
+void KnownPrograms::choose_from(const CollectiveOptions& options) {
+  options_ = options;
+  if (options_.multiprocessors == 0) options_.multiprocessors = usual_.multiprocessors;
+  options_.private_memory = true;
+  options_.kernels = options_.kernels && usual_.kernels;
+  if (!options_.executor) options_.executor = Executor::stream;
+  kept_.clear();
+  number_ = next_number();
+}
+
+CollectiveRequest KnownPrograms::request_of(CollectiveRequest kind) const {
+  kind.ranks = ranks_;
+  return kind;
+}
+
+const CallPrograms& KnownPrograms::of(const CollectiveRequest& kind) {
+  if (const CallPrograms* const found = find(kind)) return *found;
+  CallPrograms made = make(kind);
+  const std::size_t size = size_of(made);
+  if (kept_.add(kind, std::move(made), size)) number_ = next_number();
+  return *find(kind);
+}
+
+const RankProgram& KnownPrograms::barrier() {
+  if (barrier_) return *barrier_;
+  auto parts = barrier_parts(machine_, ranks_, RankRun::Group{}.flags_per_pair);
+  auto made = std::make_unique<RankProgram>(std::move(parts[rank()]), Executor::stream);
+  run_.prepare(*made);
+  barrier_ = std::move(made);
+  return *barrier_;
+}
+
 // Rank 0 decides. If it cannot decide, all ranks get the error.
-Blob NodeCollectives::proposal(const CollectiveRequest& request, const CollectiveOptions& options) {
+Blob KnownPrograms::proposal(const CollectiveRequest& request, const CollectiveOptions& options) {
   if (rank() != 0) return {};
   Choice choice;
   std::string problem;
@@ -59,8 +125,8 @@ Blob NodeCollectives::proposal(const CollectiveRequest& request, const Collectiv
   return Blob(reinterpret_cast<const char*>(&choice), sizeof choice) + problem;
 }
 
-CollectiveDraft NodeCollectives::chosen_alone(const CollectiveRequest& request,
-                                              const CollectiveOptions& options) {
+CollectiveDraft KnownPrograms::chosen_alone(const CollectiveRequest& request,
+                                            const CollectiveOptions& options) {
   try {
     return planner_.choose(request, options).chosen();
   } catch (const Error& error) {
@@ -68,10 +134,10 @@ CollectiveDraft NodeCollectives::chosen_alone(const CollectiveRequest& request,
   }
 }
 
-CollectiveDraft NodeCollectives::agreed(const CollectiveRequest& request,
-                                        const CollectiveOptions& options) {
-  if (plans_alone_) return chosen_alone(request, options);
-  const Blob said = communicator_->all_gather(proposal(request, options)).front();
+CollectiveDraft KnownPrograms::agreed(const CollectiveRequest& request,
+                                      const CollectiveOptions& options) {
+  if (plans_alone()) return chosen_alone(request, options);
+  const Blob said = communicator_.all_gather(proposal(request, options)).front();
   Choice choice;
   if (said.size() < sizeof choice)
     fail(ErrorCode::communicator, "what rank 0 has chosen cannot be read", "it ends too early",
@@ -86,10 +152,10 @@ CollectiveDraft NodeCollectives::agreed(const CollectiveRequest& request,
 
 // Several paths are planned by each rank, with the numbers of its machine: those of another
 // calibration may give another program, whose flags no rank sets.
-void NodeCollectives::check_agreed(const std::string& structure) {
-  if (plans_alone_) return;
+void KnownPrograms::check_agreed(const std::string& structure) {
+  if (plans_alone()) return;
   const std::vector<Blob> all =
-      communicator_->all_gather(std::to_string(Hash().add(structure).value()));
+      communicator_.all_gather(std::to_string(Hash().add(structure).value()));
   const auto other =
       std::find_if(all.begin(), all.end(), [&](const Blob& each) { return each != all.front(); });
   if (other == all.end()) return;
@@ -98,23 +164,22 @@ void NodeCollectives::check_agreed(const std::string& structure) {
        "Let all ranks use the same machine, with the same calibration and settings.");
 }
 
-std::unique_ptr<RankProgram> NodeCollectives::part_of(const Program& whole, Executor executor,
-                                                      EntryAwaits entries) {
+std::unique_ptr<RankProgram> KnownPrograms::part_of(const Program& whole, Executor executor,
+                                                    EntryAwaits entries) {
   auto parts = project(machine_, whole, ranks_, RankRun::Group{}.flags_per_pair, entries);
-  auto made =
-      std::make_unique<RankProgram>(std::move(parts[static_cast<std::size_t>(rank())]), executor);
-  if (has_all_memory_ && !run_->memory().has_all_for(made->part))
+  auto made = std::make_unique<RankProgram>(std::move(parts[rank()]), executor);
+  if (planning_ == Planning::alone_in_this_memory && !run_.memory().has_all_for(made->part))
     throw RefusedByAll(ErrorCode::unsupported,
                        "a collective cannot be done (it needs memory that the ranks have not given "
                        "each other) Leave it to others.");
-  run_->prepare(*made);
+  run_.prepare(*made);
   return made;
 }
 
 // Without a program if ranks of their own cannot do it.
-NodeCollectives::Way NodeCollectives::make_way(const CollectiveRequest& request,
-                                               const CollectiveOptions& options) {
-  Way made{.draft = agreed(request, options)};
+CallWay KnownPrograms::make_way(const CollectiveRequest& request,
+                                const CollectiveOptions& options) {
+  CallWay made{.draft = agreed(request, options)};
   if (made.draft.predicted == Seconds::infinity()) return made;
   const Program whole =
       build(*made.draft.algorithm, machine_, request, made.draft.tuning, &routes_);
@@ -130,8 +195,8 @@ NodeCollectives::Way NodeCollectives::make_way(const CollectiveRequest& request,
 
 // In `reduce` the other ranks have no output. A rank does not register memory that other ranks'
 // GPUs do not reach.
-bool NodeCollectives::may_open(const CollectiveRequest& request) const {
-  if (plans_alone_ || request.collective == Collective::reduce ||
+bool KnownPrograms::may_open(const CollectiveRequest& request) const {
+  if (plans_alone() || request.collective == Collective::reduce ||
       message_bytes(request) < kOpenFrom)
     return false;
   return std::all_of(ranks_.begin(), ranks_.end(), [&](PlaceId from) {
@@ -144,7 +209,7 @@ bool NodeCollectives::may_open(const CollectiveRequest& request) const {
 
 // Whichever program is run, the bits are the same: where any order will do, or an algorithm was
 // named, the algorithm is the same.
-CollectiveOptions NodeCollectives::open_options(const CollectiveDraft& usual) const {
+CollectiveOptions KnownPrograms::open_options(const CollectiveDraft& usual) const {
   CollectiveOptions options = options_;
   options.private_memory = false, options.divided = true;
   if (options_.any_order || !options_.algorithms.empty())
@@ -152,12 +217,12 @@ CollectiveOptions NodeCollectives::open_options(const CollectiveDraft& usual) co
   return options;
 }
 
-NodeCollectives::Ready NodeCollectives::make_ready(const CollectiveRequest& kind) {
+CallPrograms KnownPrograms::make(const CollectiveRequest& kind) {
   const CollectiveRequest request = request_of(kind);
-  Ready made{record_of(kind), make_way(request, options_)};
+  CallPrograms made{record_of(kind), make_way(request, options_)};
   if (!made.usual.program) fail_to_divide(request, made.usual.draft);
   if (!may_open(request)) return made;
-  Way open = make_way(request, open_options(made.usual.draft));
+  CallWay open = make_way(request, open_options(made.usual.draft));
   const bool gains = open.draft.predicted <= made.usual.draft.predicted;
   if (gains && !open.draft.algorithm->is_kernel) made.open = std::move(open);
   return made;
