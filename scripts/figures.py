@@ -89,6 +89,8 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/nccl.md", "nccl-tests"): lambda: nccl_figures.nccl_tests_block(PROGRAMS),
     ("docs/nccl.md", "torch"): lambda: nccl_figures.nccl_torch_block(PROGRAMS),
     ("docs/nccl.md", "programs"): lambda: nccl_figures.nccl_programs_block(PROGRAMS),
+    ("docs/nccl.md", "one thread"): lambda: nccl_figures.one_thread_block(PROGRAMS),
+    ("docs/c.md", "collectives"): lambda: nccl_figures.c_block(PROGRAMS),
     ("docs/papers/README.md", "papers"): pages.citations,
     ("docs/papers/2021-interconnect.md", "rows"): lambda: pages.rows_of("2021"),
     ("docs/papers/2024-framework.md", "rows"): lambda: pages.rows_of("2024"),

@@ -9,6 +9,8 @@ from pathlib import Path
 from figure_text import Document, size_text, table
 from program_figures import host_text, read
 
+C_SIZES = [1 << power for power in (12, 18, 22, 26, 28, 30)]
+
 
 def nccl_tests_block(folder: Path) -> str:
     """Return the programs of nccl-tests, a size per row."""
@@ -51,6 +53,53 @@ def nccl_programs_block(folder: Path) -> str:
         if row["call"] == "step"
     ]
     return block(document, ["program"], rows)
+
+
+def one_thread_block(folder: Path) -> str:
+    """Return what calls of one thread for two GPUs take, in all processes."""
+    document = read(folder, "nccl_one_thread")
+    rows = [
+        [f"`{row['program']}`", size_text(row["bytes"]), spread(row["without_seconds"]),
+         spread(row["with_seconds"])]
+        for row in document["programs"]
+    ]  # fmt: skip
+    found = document["broadcast_seconds"]
+    rows.append(
+        ["`broadcast_perf -b 4096 -e 4096 -g 2 -c 0 -n 1000`", "4 KiB", spread(found["native"]),
+         spread(found["ours"])]
+    )  # fmt: skip
+    heads = ["program", "size", "without, us: median (all)", "with"]
+    return f"{host_text(document['host'])}; one lease.\n\n{table(heads, rows)}"
+
+
+def spread(seconds: list[float]) -> str:
+    """Return the median and the range in microseconds."""
+    median, least, most = (
+        1e6 * value for value in (statistics.median(seconds), min(seconds), max(seconds))
+    )
+    return f"{median:.1f} ({least:.1f} to {most:.1f})"
+
+
+def c_block(folder: Path) -> str:
+    """Return the collectives of the C interface."""
+    document = read(folder, "c_collectives")
+    if any(row["wrong"] for row in document["results"]):
+        raise SystemExit("c_collectives.json holds wrong results")
+    rows = [
+        [
+            f"`{row['function']}`",
+            size_text(row["bytes"]),
+            *(f"{1e6 * row[f'{way}_seconds']:.1f}" for way in ("function", "again", "nccl")),
+        ]
+        for row in document["results"]
+        if row["bytes"] in C_SIZES
+    ]
+    heads = ["function", "bytes", "function, us", "`polypath_call_start`", "PyTorch's NCCL"]
+    said = (
+        "`scripts/c_collectives.py`: a call in a row of 20, medians of five rounds, no wrong "
+        f"result; the bytes are of the larger memory. {host_text(document['host'])}; one lease."
+    )
+    return f"{said}\n\n{table(heads, rows)}"
 
 
 def columns(before: str) -> list[str]:
