@@ -291,7 +291,8 @@ POLYPATH_API polypath_status polypath_communicator_synchronize(polypath_communic
 /** Whether all is well, without waiting. */
 POLYPATH_API polypath_status polypath_communicator_check(polypath_communicator* communicator);
 
-/** Ends the communicator at all ranks, whose calls fail and say why. */
+/** Ends the communicator at all ranks, whose calls fail and say why; also a call of another thread
+ *  that is waiting. */
 POLYPATH_API polypath_status polypath_communicator_abort(polypath_communicator* communicator,
                                                          const char* why);
 

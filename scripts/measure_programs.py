@@ -107,7 +107,7 @@ def check(build: Path) -> list[str]:
     """Run the programs of the preload tests; return those that fail only with Polypath."""
     failures = []
     for name in CHECKED:
-        program = str(build / "tests" / "ways" / "preload" / "programs" / f"preload_{name}")
+        program = str(build / "tests" / "api" / "preload" / "programs" / f"preload_{name}")
         listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True)
         cases = listed.stdout.split()
         failures += [f"{name} {case}" for case in cases if fails_only_with(program, case)]

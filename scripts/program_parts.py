@@ -85,7 +85,7 @@ def make_part(name: str, setting: Setting) -> Part:
     if name == "perftest":
         return perftest_part(name, setting.largest)
     if name == "calls":
-        program = setting.build / "tests" / "ways" / "preload" / "programs" / "preload_calls"
+        program = setting.build / "tests" / "api" / "preload" / "programs" / "preload_calls"
         return TimedPart(
             name, "preload_calls", "polypath run -- preload_calls", _calls_of(str(program))
         )

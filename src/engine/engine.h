@@ -31,9 +31,9 @@
 #include "engine/execute/stopwatch.h"
 #include "engine/learn/experience.h"
 #include "engine/learn/experience_keeper.h"
+#include "engine/learn/way_times.h"
 #include "engine/load/load_tracker.h"
 #include "engine/pageable/pageable.h"
-#include "engine/pageable/pageable_times.h"
 
 namespace polypath {
 
@@ -186,6 +186,7 @@ class Engine {
   [[nodiscard]] static TransferKind kind_of(const Decision& decision);
   [[nodiscard]] bool may_learn(const CopyCall& call) const;
   void apply_experience(Decision& decision);
+  void compare_beside_others(Decision& decision);
   [[nodiscard]] PlanPointer take_split(const PlanPointer& plan, const Split& split);
   [[nodiscard]] bool go_natively(Decision& decision);
   void read_measurements(Seconds now);
@@ -238,9 +239,8 @@ class Engine {
   void native_copy(const Decision& decision, NativeCopyBy maker);
   [[nodiscard]] CopyResult attempt(const Decision& decision);
   [[nodiscard]] CopyResult attempt_windows(const Decision& decision);
-  [[nodiscard]] Seconds last_window_in(const Decision& decision) const;
   CopyResult native_for_comparison(const Decision& decision);
-  void note_pageable(const Decision& decision, PageableWay way, Seconds took);
+  void note_pageable(const Decision& decision, ComparedWay way, Seconds took);
   PageableCopies::Sent send_window(PageableCopies::WindowCall sent);
   [[nodiscard]] bool has_windows(const Decision& decision);
   [[nodiscard]] bool make_windows(const CopyEnds& ends, WindowsMade wanted) noexcept;
@@ -301,7 +301,7 @@ class Engine {
   RecentParts recent_parts_;
   GraphAmortizer graph_amortizer_;
   std::atomic<std::uint64_t> next_transfer_{1};
-  PageableTimes pageable_times_;
+  ComparedTimes compared_;
   PageableCopies pageable_;  ///< without the lock; its windows come back through send_window
   std::map<std::pair<Lane*, PlanPointer>, Preparation> preparing_;  ///< asked for or begun
   PlaceSet put_off_;                    ///< GPUs whose contexts are, because of other processes

@@ -35,7 +35,7 @@ bool Engine::may_learn(const CopyCall& call) const {
 
 // Chooses how a transfer that is planned over several paths is done, by the times of earlier ones.
 void Engine::apply_experience(Decision& decision) {
-  if (!is_alone(decision)) return;
+  if (!is_alone(decision)) return compare_beside_others(decision);
   const CopyCall& call = decision.call;
   read_measurements(*decision.time);
   const TransferKind kind = kind_of(decision);
@@ -48,6 +48,24 @@ void Engine::apply_experience(Decision& decision) {
   if (!advice.timed) return;
   decision.measurement = std::make_shared<Measurement>(
       kind, advice, plan, call.stream, *decision.time + plan->predicted, timing_events_);
+}
+
+// Beside others a transfer's time says nothing of its plan, but of two ways which one is faster
+// there. Where the plan takes no longer than predicted of a native copy there is nothing to try.
+void Engine::compare_beside_others(Decision& decision) {
+  read_measurements(*decision.time);
+  const TransferKind kind = kind_of(decision);
+  const PlanPointer plan = decision.plan;
+  const WayTimes::Advice found =
+      compared_.beside_others.suggest(kind, {.at_best = plan->native_predicted, .at_worst = {}});
+  const bool natively = found.way == ComparedWay::native;
+  if (natively && !go_natively(decision)) return;
+  if (natively) decision.of_set = false;
+  if (!found.timed || measurements_.size() >= kMostMeasurements) return;
+  decision.measurement = std::make_shared<Measurement>(
+      kind, Advice{.natively = natively, .timed = true}, plan, decision.call.stream,
+      *decision.time + plan->predicted, timing_events_);
+  decision.measurement->beside_others = true;
 }
 
 // While that plan is being made the usual one will do.
@@ -91,6 +109,10 @@ void Engine::keep_experience() {
 }
 
 void Engine::learn_from(const Measurement& measurement, const Timing& timing) {
+  if (measurement.beside_others)
+    return compared_.beside_others.note(
+        measurement.kind, measurement.advice.natively ? ComparedWay::native : ComparedWay::ours,
+        timing.whole);
   if (measurement.advice.natively) return experience_.note_native(measurement.kind, timing.whole);
   experience_.note_paths(measurement.kind, measurement.advice.version, timing,
                          [&](std::span<const Seconds> paths, double damping) {
@@ -98,10 +120,10 @@ void Engine::learn_from(const Measurement& measurement, const Timing& timing) {
                          });
 }
 
-// A timed transfer must have the machine to itself.
+// A timed transfer must have the machine to itself, unless it is compared beside others.
 void Engine::disturb_measurements(const Decision& decision) {
   std::erase_if(measurements_, [&](const std::shared_ptr<Measurement>& each) {
-    return each->stream != decision.call.stream;
+    return !each->beside_others && each->stream != decision.call.stream;
   });
 }
 

@@ -9,6 +9,9 @@
 namespace polypath {
 namespace {
 
+constexpr Bytes kTriedFreely = 16_MiB;
+constexpr BytesPerSecond kSlowestPageable = 4_GBps;
+
 Seconds gain_by_windows(const DriverBehaviour& driver, Bytes bytes, const CopyEnds& ends) {
   const bool inward = ends.source_kind == MemoryKind::pageable;
   return bytes / (inward ? driver.windows_gain_in : driver.windows_gain_out);
@@ -18,6 +21,24 @@ Seconds gain_by_windows(const DriverBehaviour& driver, Bytes bytes, const CopyEn
 Seconds windows_cost(const DriverBehaviour& driver, const Settings& settings) {
   return driver.windows_cost *
          (static_cast<double>(settings.prepare_after) / Settings{}.prepare_after);
+}
+
+// At best it is as fast as one of pinned memory. At worst a processor moves the bytes: 3.4 to 8.5
+// GB/s were seen (results/h100x2, results/h200x2). Of small ones a few tries do no harm.
+NativeTime pageable_native_time(const Machine& machine, Bytes bytes, const CopyEnds& ends) {
+  const auto hop = machine.find_hop(ends.source, ends.destination);
+  return {.at_best = hop ? bytes / machine.hop(*hop).bandwidth : Seconds{},
+          .at_worst = bytes > kTriedFreely ? bytes / kSlowestPageable : Seconds{}};
+}
+
+// Into a GPU the call returns while the last window is on its way; the driver leaves next to
+// nothing behind.
+Seconds last_window_in(const Machine& machine, const PageableCopies& pageable,
+                       const Decision& decision) {
+  const CopyEnds& ends = decision.ends;
+  if (ends.source_kind != MemoryKind::pageable) return {};
+  const auto hop = machine.find_hop(ends.source, ends.destination);
+  return hop ? pageable.window_of(decision.call.bytes) / machine.hop(*hop).bandwidth : Seconds{};
 }
 
 }  // namespace
@@ -31,26 +52,19 @@ CopyResult Engine::attempt_windows(const Decision& decision) {
                       (1.0 + decision.call.unasked)};
   std::optional<PageableCopies::Copied> done = pageable_.copy(decision.call, decision.ends);
   if (!done) return {.obstacle = FallbackReason::failed};
-  note_pageable(decision, PageableWay::windows, done->took + last_window_in(decision));
+  note_pageable(decision, ComparedWay::ours,
+                done->took + last_window_in(machine_, pageable_, decision));
   done->last_window.means = Method::windows;
   return std::move(done->last_window);
 }
 
-// Into a GPU the call returns while the last window is on its way; the driver leaves next to
-// nothing behind.
-Seconds Engine::last_window_in(const Decision& decision) const {
-  const CopyEnds& ends = decision.ends;
-  if (ends.source_kind != MemoryKind::pageable) return {};
-  const auto hop = machine_.find_hop(ends.source, ends.destination);
-  return hop ? pageable_.window_of(decision.call.bytes) / machine_.hop(*hop).bandwidth : Seconds{};
-}
-
-// The driver's own copy, where that is faster: see PageableTimes.
+// The driver's own copy, where that is faster: see WayTimes.
 void Engine::choose_windows(Decision& decision) {
   decision.means = Method::windows;
   if (!may_learn(decision.call)) return;
-  const PageableTimes::Advice advice = pageable_times_.suggest(kind_of(decision));
-  if (advice.way == PageableWay::windows) return;
+  const WayTimes::Advice advice = compared_.pageable.suggest(
+      kind_of(decision), pageable_native_time(machine_, decision.call.bytes, decision.ends));
+  if (advice.way == ComparedWay::ours) return;
   decision.means = Method::native;
   decision.learnt = true;
   decision.compared = advice.timed;
@@ -62,15 +76,15 @@ CopyResult Engine::native_for_comparison(const Decision& decision) {
     return {.obstacle = FallbackReason::failed};
   const Seconds begin = driver_.now();
   native_copy(decision, NativeCopyBy::engine);
-  note_pageable(decision, PageableWay::native, driver_.now() - begin);
+  note_pageable(decision, ComparedWay::native, driver_.now() - begin);
   return {.made_here = true};
 }
 
 // Of copies whose way the caller has not chosen.
-void Engine::note_pageable(const Decision& decision, PageableWay way, Seconds took) {
+void Engine::note_pageable(const Decision& decision, ComparedWay way, Seconds took) {
   if (!may_learn(decision.call)) return;
   const std::scoped_lock lock(mutex_);
-  pageable_times_.note(kind_of(decision), way, took);
+  compared_.pageable.note(kind_of(decision), way, took);
 }
 
 // True if windows are there, or have been made in this call: few at first, all of them when copies

@@ -9,6 +9,7 @@ Functions functions_of(const std::function<void*(const char* name)>& find) {
   POLYPATH_NCCL_COLLECTIVES(POLYPATH_FIND)
   POLYPATH_NCCL_COMMUNICATORS(POLYPATH_FIND)
   POLYPATH_NCCL_QUESTIONS(POLYPATH_FIND)
+  POLYPATH_FIND(GetLastError)
 #undef POLYPATH_FIND
   return found;
 }

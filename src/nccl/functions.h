@@ -14,6 +14,7 @@ struct Functions {
   POLYPATH_NCCL_COMMUNICATORS(POLYPATH_DECLARE)
   POLYPATH_NCCL_QUESTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
+  const char* (*GetLastError)(const RealCommunicator* comm) = nullptr;
 };
 
 /// `find` knows functions by their names: "ncclAllReduce".

@@ -59,6 +59,11 @@ Result call_real(Function function, Arguments... arguments) {
   return function == nullptr ? kMissing : function(arguments...);
 }
 
+// Of a call that stays NCCL's.
+Fate fate_of(const Member& member, const Call& call) {
+  return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
+}
+
 }  // namespace
 
 Layer::Group& Layer::group() {
@@ -75,6 +80,11 @@ void Layer::complain(const std::string& why) noexcept {
   log(LogLevel::info, "a communicator of NCCL is left to it: " + why);
   const std::unique_lock lock(mutex_);
   why_not_ = why;
+}
+
+const char* Layer::last_error(Comm comm) const {
+  if (const std::string& text = last_error_.text(); !text.empty()) return text.c_str();
+  return real_.GetLastError == nullptr ? "" : real_.GetLastError(comm);
 }
 
 std::shared_ptr<const Layer::Entry> Layer::entry_of(Comm comm) const {
@@ -284,6 +294,7 @@ Result Layer::async_error(Comm comm, Result* error) {
   if (!entry || !entry->member) return result;
   if (const auto problem = entry->member->problem()) {
     if (entry->member->is_to_be_told()) log(LogLevel::error, *problem);
+    last_error_.note(*problem);
     *error = kRemoteError;
   }
   return result;
@@ -300,10 +311,6 @@ Result Layer::collective(const Call& call) {
   return leave_to_nccl(call, fate_of(*entry->member, call), entry->size);
 }
 
-Fate Layer::fate_of(const Member& member, const Call& call) {
-  return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
-}
-
 Result Layer::leave_to_nccl(const Call& call, const Entry& entry) {
   return leave_to_nccl(call, entry.fate, std::max(entry.size, 1));
 }
@@ -311,7 +318,9 @@ Result Layer::leave_to_nccl(const Call& call, const Entry& entry) {
 Result Layer::leave_to_nccl(const Call& call, Fate fate, int size) {
   counts_.count(call.operation, message_of(call, size), fate);
   const Inside inside;
-  return make(real_, call);
+  const Result result = make(real_, call);
+  if (result != kSuccess) last_error_.forget();
+  return result;
 }
 
 Result Layer::run_ours(Member& member, std::span<const Call> calls) {
@@ -325,6 +334,7 @@ Result Layer::run_ours(Member& member, std::span<const Call> calls) {
     return result;
   } catch (const Error& error) {
     log(LogLevel::error, error.what());
+    last_error_.note(error.what());
     return result_of(error);
   }
   for (const Call& call : calls)

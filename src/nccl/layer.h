@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "nccl/counts.h"
+#include "nccl/last_error.h"
 #include "nccl/member.h"
 #include "nccl/presence.h"
 #include "nccl/trial.h"
@@ -50,6 +51,8 @@ class Layer {
   Result destroy(Comm comm);
   Result abort(Comm comm);
   Result async_error(Comm comm, Result* error);
+  /// What the last error was, ours or the real library's. Valid until this thread asks again.
+  [[nodiscard]] const char* last_error(Comm comm) const;
 
   Result group_start() const;
   Result group_end();
@@ -113,7 +116,6 @@ class Layer {
   void leave(Comm comm, bool aborts) noexcept;
   void complain(const std::string& why) noexcept;
   [[nodiscard]] static bool are_ours(const Member& member, std::span<const Call> calls);
-  [[nodiscard]] static Fate fate_of(const Member& member, const Call& call);
   Result run_ours(Member& member, std::span<const Call> calls);
   Result leave_to_nccl(const Call& call, const Entry& entry);
   Result leave_to_nccl(const Call& call, Fate fate, int size);
@@ -122,6 +124,7 @@ class Layer {
   Open open_;
   Bytes most_measured_;
   Counts counts_;
+  LastError last_error_;
   mutable std::shared_mutex mutex_;  ///< guards the members below
   std::unordered_map<Comm, std::shared_ptr<Entry>> entries_;
   std::unordered_map<Comm, std::uint64_t> splits_;  ///< that a communicator has had

@@ -29,6 +29,7 @@ using nccl::Operation;
 using nccl::Result;
 using nccl::Stream;
 using nccl::UniqueId;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 struct Rank {
@@ -395,6 +396,8 @@ TEST_F(NcclLayer, AnAbortOfOneRankIsAnAsynchronousErrorOfAll) {
     if (rank == 0) EXPECT_EQ(layer_.abort(comm), kSuccess);
     while (rank != 0 && error == kSuccess) (void)layer_.async_error(comm, &error);
     errors += error == kRemoteError ? 1 : 0;
+    if (rank != 0)
+      EXPECT_THAT(layer_.last_error(comm), HasSubstr("Rank 0 has aborted its communicator"));
     if (rank != 0) EXPECT_EQ(layer_.abort(comm), kSuccess);
     toy_.driver().destroy_stream(stream);
   });

@@ -160,7 +160,8 @@ def be_left_alone(nccl: ctypes.CDLL, gpu: Gpu, comm: Value, rank: int) -> None:
         must(nccl.ncclCommGetAsyncError(comm, ctypes.byref(error)))
     must(gpu.driver.cuStreamSynchronize(gpu.stream))
     must(nccl.ncclCommAbort(comm))
-    print(f"error {error.value}", flush=True)
+    nccl.ncclGetLastError.restype = ctypes.c_char_p
+    print(f"error {error.value}: {nccl.ncclGetLastError(None).decode()}", flush=True)
 
 
 def main() -> None:

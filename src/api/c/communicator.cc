@@ -140,14 +140,19 @@ polypath_communicator* join(const polypath::Context& context, const char* gpu,
   return made.release();
 }
 
-template <class Action>
-void in_turn(polypath_communicator* communicator, Action action) {
-  polypath_communicator& used = *given(communicator, "communicator");
+Collectives& ranks_of(polypath_communicator* communicator) {
+  const polypath_communicator& used = *given(communicator, "communicator");
   if (used.process != getpid())
     fail(ErrorCode::invalid_argument, "the communicator belongs to another process",
          "this one was forked from it", "Make one in this process.");
-  const std::scoped_lock lock(used.mutex);
-  action(*used.ranks);
+  return *used.ranks;
+}
+
+template <class Action>
+void in_turn(polypath_communicator* communicator, Action action) {
+  Collectives& ranks = ranks_of(communicator);
+  const std::scoped_lock lock(communicator->mutex);
+  action(ranks);
 }
 
 template <class Value, std::size_t kCount>
@@ -267,18 +272,16 @@ polypath_status polypath_communicator_synchronize(polypath_communicator* communi
   });
 }
 
+// This and abort() do not wait for a call of another thread, which may wait for other ranks.
 polypath_status polypath_communicator_check(polypath_communicator* communicator) {
-  return guarded(
-      [&] { in_turn(communicator, [](Collectives& ranks) { ranks.communicator().check(); }); });
+  return guarded([&] { ranks_of(communicator).communicator().check(); });
 }
 
 polypath_status polypath_communicator_abort(polypath_communicator* communicator, const char* why) {
   return guarded([&] {
-    const std::string said = given(why, "why");
-    in_turn(communicator, [&](Collectives& ranks) {
-      ranks.communicator().abort("Rank " + std::to_string(ranks.rank()) + " has given up (" + said +
-                                 ") Correct that first.");
-    });
+    Collectives& ranks = ranks_of(communicator);
+    ranks.communicator().abort("Rank " + std::to_string(ranks.rank()) + " has given up (" +
+                               given(why, "why") + ") Correct that first.");
   });
 }
 

@@ -46,7 +46,7 @@ CollectiveRequest request_of(const CollectiveCall& call, std::vector<PlaceId> ra
                         .type = call.reduction.type,
                         .values = call.reduction.values},
           .root = has_root(call.collective) ? call.root : 0,
-          .in_place = call.in_place,
+          .in_place = has_counts && call.in_place,
           .counts = has_counts ? call.counts : std::vector<std::uint64_t>{},
           .pitch = call.pitch,
           .sent_at = call.sent_at,

@@ -265,6 +265,28 @@ TEST_F(CCollectives, AnAbortIsSeenByAll) {
   EXPECT_THAT(ends, testing::Each(POLYPATH_COMMUNICATOR_ERROR));
 }
 
+// Only rank 0 waits, and another thread ends that.
+TEST_F(CCollectives, AnAbortEndsACallThatWaits) {
+  polypath_status waited = POLYPATH_SUCCESS;
+  std::string said;
+  std::barrier ended(kRanks);
+
+  (void)on_ranks([&](const Rank& own) {
+    if (own.rank == 0) {
+      std::thread other([&] {
+        EXPECT_EQ(polypath_communicator_abort(own.communicator, "a test"), POLYPATH_SUCCESS);
+      });
+      waited = polypath_communicator_synchronize(own.communicator);
+      said = polypath_last_error();
+      other.join();
+    }
+    ended.arrive_and_wait();
+  });
+
+  EXPECT_EQ(waited, POLYPATH_COMMUNICATOR_ERROR);
+  EXPECT_THAT(said, HasSubstr("Rank 0 has given up (a test)"));
+}
+
 TEST_F(CCollectives, DifferentCallsAreFound) {
   std::vector<polypath_status> called(kRanks);
 

@@ -126,6 +126,12 @@ Result ncclCommGetAsyncError(Comm comm, Result* error) {
       [&](const Functions& f) { return call_if_there(f.CommGetAsyncError, comm, error); });
 }
 
+const char* ncclGetLastError(Comm comm) {
+  const NcclLayer& here = nccl_layer();
+  if (here.layer != nullptr) return here.layer->last_error(comm);
+  return here.real.GetLastError == nullptr ? "" : here.real.GetLastError(comm);
+}
+
 Result ncclGroupStart() {
   return either([](polypath::nccl::Layer& layer) { return layer.group_start(); },
                 [](const Functions& f) { return call_if_there(f.GroupStart); });
@@ -205,8 +211,8 @@ struct NcclEntry {
 };
 
 #define POLYPATH_ENTRY(name, ...) {"nccl" #name, reinterpret_cast<void*>(&nccl##name)},
-const NcclEntry kEntries[] = {POLYPATH_NCCL_COLLECTIVES(POLYPATH_ENTRY)
-                                  POLYPATH_NCCL_COMMUNICATORS(POLYPATH_ENTRY)};
+const NcclEntry kEntries[] = {POLYPATH_NCCL_COLLECTIVES(POLYPATH_ENTRY) POLYPATH_NCCL_COMMUNICATORS(
+    POLYPATH_ENTRY) POLYPATH_ENTRY(GetLastError)};
 #undef POLYPATH_ENTRY
 
 void* entry_of(const char* name) {

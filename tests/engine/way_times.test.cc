@@ -1,13 +1,13 @@
 // Copies of pageable memory go the way that takes less time, by what the last ones took.
 
-#include "engine/pageable/pageable_times.h"
+#include "engine/learn/way_times.h"
 
 #include <gmock/gmock.h>
 
 #include "machine/load_machine.h"
 #include "support/rig.h"
 
-namespace polypath::test::pageable_times_test {
+namespace polypath::test::way_times_test {
 namespace {
 
 using testing::IsEmpty;
@@ -19,9 +19,9 @@ class Computer {
  public:
   Computer(Seconds windows, Seconds native) : windows_(windows), native_(native) {}
 
-  PageableWay copy() {
-    const PageableTimes::Advice advice = times_.suggest(kKind);
-    const bool natively = advice.way == PageableWay::native;
+  ComparedWay copy() {
+    const WayTimes::Advice advice = times_.suggest(kKind, bounds);
+    const bool natively = advice.way == ComparedWay::native;
     if (!natively || advice.timed) times_.note(kKind, advice.way, natively ? native_ : windows_);
     return advice.way;
   }
@@ -29,18 +29,20 @@ class Computer {
   // How many of so many copies go natively.
   int native_of(int copies) {
     int count = 0;
-    for (int i = 0; i < copies; ++i) count += copy() == PageableWay::native ? 1 : 0;
+    for (int i = 0; i < copies; ++i) count += copy() == ComparedWay::native ? 1 : 0;
     return count;
   }
 
   void become(Seconds windows, Seconds native) { windows_ = windows, native_ = native; }
 
+  NativeTime bounds = {};
+
  private:
-  PageableTimes times_{8};
+  WayTimes times_{8};
   Seconds windows_, native_;
 };
 
-TEST(PageableTimes, TryTheDriverThreeTimesWhereWindowsGain) {
+TEST(WayTimes, TryTheDriverThreeTimesWhereWindowsGain) {
   Computer computer(200_us, 400_us);
 
   EXPECT_EQ(computer.native_of(16), 3);
@@ -48,13 +50,29 @@ TEST(PageableTimes, TryTheDriverThreeTimesWhereWindowsGain) {
   EXPECT_EQ(computer.native_of(500), 5);
 }
 
-TEST(PageableTimes, TryTheDriverOnceWhereItIsPlainlySlower) {
+TEST(WayTimes, DoNotTryTheDriverWhereItCannotBeFaster) {
+  Computer computer(200_us, 2000_us);
+  computer.bounds.at_best = 210_us;
+
+  EXPECT_EQ(computer.native_of(1000), 0);
+}
+
+// One try takes 10 ms at worst: a tenth of 500 copies.
+TEST(WayTimes, TryTheDriverOnlyWhenThatIsAPartOfWhatCopiesHaveTaken) {
+  Computer computer(200_us, 2000_us);
+  computer.bounds.at_worst = 10'000_us;
+
+  EXPECT_EQ(computer.native_of(500), 0);
+  EXPECT_EQ(computer.native_of(10), 1);
+}
+
+TEST(WayTimes, TryTheDriverOnceWhereItIsPlainlySlower) {
   Computer computer(200_us, 401_us);
 
   EXPECT_EQ(computer.native_of(16), 1);
 }
 
-TEST(PageableTimes, LeaveToTheDriverWhatItDoesFaster) {
+TEST(WayTimes, LeaveToTheDriverWhatItDoesFaster) {
   Computer computer(540_us, 385_us);  // 4 MiB on one computer with an H100
 
   // By windows: one that warms up, three that are timed, and one between each two native ones.
@@ -63,18 +81,18 @@ TEST(PageableTimes, LeaveToTheDriverWhatItDoesFaster) {
   EXPECT_GE(computer.native_of(120), 120 - 3);
 }
 
-TEST(PageableTimes, DoNotLookAtTheFirstOneThroughWindows) {
-  PageableTimes times(8);
-  times.note(kKind, PageableWay::windows, 1'000'000_us);
+TEST(WayTimes, DoNotLookAtTheFirstOneThroughWindows) {
+  WayTimes times(8);
+  times.note(kKind, ComparedWay::ours, 1'000'000_us);
   for (int i = 0; i < 3; ++i) {
-    times.note(kKind, PageableWay::windows, 200_us);
-    times.note(kKind, PageableWay::native, 250_us);
+    times.note(kKind, ComparedWay::ours, 200_us);
+    times.note(kKind, ComparedWay::native, 250_us);
   }
 
-  EXPECT_EQ(times.suggest(kKind).way, PageableWay::windows);
+  EXPECT_EQ(times.suggest(kKind).way, ComparedWay::ours);
 }
 
-TEST(PageableTimes, NoticeThatTheOtherWayHasBecomeFaster) {
+TEST(WayTimes, NoticeThatTheOtherWayHasBecomeFaster) {
   Computer computer(200_us, 400_us);
   (void)computer.native_of(50);
   computer.become(800_us, 400_us);
@@ -87,16 +105,16 @@ TEST(PageableTimes, NoticeThatTheOtherWayHasBecomeFaster) {
   EXPECT_LE(computer.native_of(50), 1);
 }
 
-TEST(PageableTimes, OfOneKindSayNothingOfAnother) {
-  PageableTimes times(8);
+TEST(WayTimes, OfOneKindSayNothingOfAnother) {
+  WayTimes times(8);
   for (int i = 0; i < 4; ++i) {
-    times.note(kKind, PageableWay::windows, 500_us);
-    times.note(kKind, PageableWay::native, 300_us);
+    times.note(kKind, ComparedWay::ours, 500_us);
+    times.note(kKind, ComparedWay::native, 300_us);
   }
 
-  EXPECT_EQ(times.suggest(kKind).way, PageableWay::native);
-  EXPECT_EQ(times.suggest({PlaceId{0}, PlaceId{1}, 8_MiB}).way, PageableWay::windows);
-  EXPECT_EQ(times.suggest({PlaceId{1}, PlaceId{0}, 4_MiB}).way, PageableWay::windows);
+  EXPECT_EQ(times.suggest(kKind).way, ComparedWay::native);
+  EXPECT_EQ(times.suggest({PlaceId{0}, PlaceId{1}, 8_MiB}).way, ComparedWay::ours);
+  EXPECT_EQ(times.suggest({PlaceId{1}, PlaceId{0}, 4_MiB}).way, ComparedWay::ours);
 }
 
 // --- by an engine ---
@@ -123,19 +141,19 @@ std::uint64_t native_of(const Machine& machine, const Settings& settings, bool i
   return native;
 }
 
-TEST(PageableWays, AreTheDriversWhereThatIsFaster) {
+TEST(ComparedWays, AreTheDriversWhereThatIsFaster) {
   const Machine machine = machine_with(1000_GBps);
   for (const bool inward : {true, false})
     EXPECT_GE(native_of(machine, window_settings(), inward, 30), 30U - 7U) << inward;
 }
 
-TEST(PageableWays, AreWindowsWhereTheyGain) {
+TEST(ComparedWays, AreWindowsWhereTheyGain) {
   const Machine machine = machine_with(1_GBps);
   for (const bool inward : {true, false})
     EXPECT_EQ(native_of(machine, window_settings(), inward, 30), 1U) << inward;
 }
 
-TEST(PageableWays, AreNotComparedWhereNothingIsToBeLearnt) {
+TEST(ComparedWays, AreNotComparedWhereNothingIsToBeLearnt) {
   Settings settings = window_settings();
   settings.learn = false;
 
@@ -143,4 +161,4 @@ TEST(PageableWays, AreNotComparedWhereNothingIsToBeLearnt) {
 }
 
 }  // namespace
-}  // namespace polypath::test::pageable_times_test
+}  // namespace polypath::test::way_times_test
