@@ -51,17 +51,22 @@ void Engine::apply_experience(Decision& decision) {
 }
 
 // Beside others a transfer's time says nothing of its plan, but of two ways which one is faster
-// there. Where the plan takes no longer than predicted of a native copy there is nothing to try.
+// there. Where the plan takes no longer than predicted of a native copy there is nothing to try. Of
+// an exchange both copies go natively if one does: a part of the one through the host may slow down
+// the other one only.
 void Engine::compare_beside_others(Decision& decision) {
   read_measurements(*decision.time);
   const TransferKind kind = kind_of(decision);
   const PlanPointer plan = decision.plan;
   const WayTimes::Advice found =
       compared_.beside_others.suggest(kind, {.at_best = plan->native_predicted, .at_worst = {}});
-  const bool natively = found.way == ComparedWay::native;
+  const bool follows =
+      found.way == ComparedWay::ours && decision.contention.both_ways != BothWays::no &&
+      compared_.beside_others.goes_natively({kind.destination, kind.source, kind.size});
+  const bool natively = follows || found.way == ComparedWay::native;
   if (natively && !go_natively(decision)) return;
   if (natively) decision.of_set = false;
-  if (!found.timed || measurements_.size() >= kMostMeasurements) return;
+  if (follows || !found.timed || measurements_.size() >= kMostMeasurements) return;
   decision.measurement = std::make_shared<Measurement>(
       kind, Advice{.natively = natively, .timed = true}, plan, decision.call.stream,
       *decision.time + plan->predicted, timing_events_);

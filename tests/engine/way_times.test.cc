@@ -50,6 +50,20 @@ TEST(WayTimes, TryTheDriverThreeTimesWhereWindowsGain) {
   EXPECT_EQ(computer.native_of(500), 5);
 }
 
+TEST(WayTimes, SayWhichWayIsTaken) {
+  WayTimes times(8);
+  const auto copies_take = [&](Seconds ours, Seconds native) {
+    for (int i = 0; i < 40; ++i) {
+      const auto way = times.suggest(kKind).way;
+      times.note(kKind, way, way == ComparedWay::native ? native : ours);
+    }
+  };
+
+  EXPECT_FALSE(times.goes_natively(kKind));
+  copies_take(300_us, 200_us);
+  EXPECT_TRUE(times.goes_natively(kKind));
+}
+
 TEST(WayTimes, DoNotTryTheDriverWhereItCannotBeFaster) {
   Computer computer(200_us, 2000_us);
   computer.bounds.at_best = 210_us;

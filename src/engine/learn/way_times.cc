@@ -29,6 +29,11 @@ WayTimes::Advice WayTimes::suggest(const TransferKind& kind, const NativeTime& n
   return {.way = ComparedWay::native, .timed = timed};
 }
 
+bool WayTimes::goes_natively(const TransferKind& kind) {
+  const Record* const record = records_.find(kind);
+  return record != nullptr && record->way == ComparedWay::native;
+}
+
 bool WayTimes::is_tried_otherwise(Record& record, const NativeTime& native) {
   ++record.since_tried;
   if (!record.ours.enough()) return false;

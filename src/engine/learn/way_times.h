@@ -43,6 +43,8 @@ class WayTimes {
 
   /// About the next copy of a kind; counts it.
   Advice suggest(const TransferKind& kind, const NativeTime& native = {});
+  /// True if copies of the kind go natively, apart from tries.
+  [[nodiscard]] bool goes_natively(const TransferKind& kind);
   /// A copy of the kind took so long.
   void note(const TransferKind& kind, ComparedWay way, Seconds took);
 
