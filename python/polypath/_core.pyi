@@ -320,7 +320,7 @@ class CollectiveRank:
         and of the ranks that are its members. All ranks call it, if there are several nodes.
         """
 
-    def run(self, call: CollectiveCall, stream: int | Stream) -> None:
+    def run(self, call: PersistentCall, stream: int | Stream) -> None:
         """
         Enqueue this rank's part. The first of its kind and size waits for all ranks.
         """
@@ -328,7 +328,7 @@ class CollectiveRank:
     def prepare(self, call: PersistentCall) -> None:
         """Make what such calls need, and enqueue nothing. Waits for all ranks."""
 
-    def chosen(self, call: CollectiveCall) -> dict[str, Any]:
+    def chosen(self, call: PersistentCall) -> dict[str, Any]:
         """Return what was chosen for a call that has been prepared."""
 
     def choose_from(self, algorithms: Sequence[str], executor: str = 'auto') -> None:
@@ -399,7 +399,7 @@ class TensorCalls:
         `current_stream` is None.
         """
 
-    def keep(self, what: Hashable, tensor: Any, output: Any, call: CollectiveCall) -> None:
+    def keep(self, what: Hashable, tensor: Any, output: Any, call: PersistentCall) -> None:
         """Remember a call; what it asks for is compared by its value."""
 
     def run(self, what: Hashable, tensor: Any, output: Any) -> bool:

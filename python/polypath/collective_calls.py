@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from polypath._core import Buffer, PersistentCall, CollectiveRank, Context, TensorCalls
+from polypath._core import Buffer, CollectiveRank, Context, PersistentCall, TensorCalls
 from polypath.collective_checks import Call, Member, arguments_of, message_arguments
 from polypath.frameworks import framework_of
 from polypath.memory import Elements, Framework

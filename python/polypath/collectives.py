@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from polypath._core import PersistentCall, CollectiveRank, Context, ThreadGroup, fail_at_exit
+from polypath._core import CollectiveRank, Context, PersistentCall, ThreadGroup, fail_at_exit
 from polypath.collective_calls import Calls
 from polypath.collective_checks import (
     addresses_like,

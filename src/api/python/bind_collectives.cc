@@ -234,7 +234,7 @@ The class has what DLPack calls a C exchange API; Error if not. That knows the c
 `current_stream` is None.)")
       .def("keep", &TensorCalls::keep, "what"_a, "tensor"_a, "output"_a.none(), "call"_a,
            nb::sig("def keep(self, what: collections.abc.Hashable, tensor: typing.Any, "
-                   "output: typing.Any, call: CollectiveCall) -> None"),
+                   "output: typing.Any, call: PersistentCall) -> None"),
            "Remember a call; what it asks for is compared by its value.")
       .def("run", &TensorCalls::run, "what"_a, "tensor"_a, "output"_a.none(),
            nb::sig("def run(self, what: collections.abc.Hashable, tensor: typing.Any, "
@@ -245,7 +245,7 @@ The class has what DLPack calls a C exchange API; Error if not. That knows the c
 
 void bind_calls(nb::class_<CollectiveRank>& rank) {
   rank.def("run", nb::overload_cast<PersistentCall&, nb::handle>(&CollectiveRank::run), "call"_a,
-           "stream"_a, nb::sig("def run(self, call: CollectiveCall, stream: int | Stream) -> None"),
+           "stream"_a, nb::sig("def run(self, call: PersistentCall, stream: int | Stream) -> None"),
            "Enqueue this rank's part. The first of its kind and size waits for all ranks.")
       .def(
           "prepare",
@@ -254,7 +254,7 @@ void bind_calls(nb::class_<CollectiveRank>& rank) {
       .def(
           "chosen",
           [](CollectiveRank& own, const PersistentCall& call) { return own.chosen(call.call()); },
-          "call"_a, nb::sig("def chosen(self, call: CollectiveCall) -> dict[str, typing.Any]"),
+          "call"_a, nb::sig("def chosen(self, call: PersistentCall) -> dict[str, typing.Any]"),
           "Return what was chosen for a call that has been prepared.")
       .def("choose_from", &CollectiveRank::choose_from, "algorithms"_a, "executor"_a = "auto",
            "Allow these algorithms only. The same at all ranks, before the first call.")

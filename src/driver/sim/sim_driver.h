@@ -227,8 +227,7 @@ class SimDriver final : public Driver {
   ActivityPointer make_bell_wait(const FlagRequest& bell, Address mailbox,
                                  const AwaitedFlag& awaited);
   void abandon_mailbox(Address word, const BlockPointer& block, Seconds latency);
-  std::vector<ActivityPointer> make_group(const KernelRequest& request,
-                                            const GroupOrder& order);
+  std::vector<ActivityPointer> make_group(const KernelRequest& request, const GroupOrder& order);
   void add_lap(const KernelRequest& request, const GroupOrder& order, std::size_t lap,
                std::vector<ActivityPointer>& made);
   [[nodiscard]] std::function<void(const Activity&)> on_memory(

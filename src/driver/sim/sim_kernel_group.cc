@@ -87,7 +87,7 @@ SimDriver::LapOrder SimDriver::note_lap(const KernelRequest& request, std::size_
 }
 
 std::vector<ActivityPointer> SimDriver::make_group(const KernelRequest& request,
-                                                     const GroupOrder& order) {
+                                                   const GroupOrder& order) {
   std::vector<ActivityPointer> made;
   for (std::size_t lap = 0; lap < order.size(); ++lap) add_lap(request, order, lap, made);
   return made;
