@@ -22,6 +22,12 @@ bool is_alone(const Decision& decision) {
          contention.both_ways == BothWays::no && !contention.meets_same_way;
 }
 
+// True of one of two copies that go opposite ways: each has its direction to itself. Of several
+// copies in one direction a native one would be faster at the others' cost.
+bool is_exchange(const Decision& decision) {
+  return decision.contention.both_ways != BothWays::no && !decision.contention.meets_same_way;
+}
+
 }  // namespace
 
 TransferKind Engine::kind_of(const Decision& decision) {
@@ -35,7 +41,8 @@ bool Engine::may_learn(const CopyCall& call) const {
 
 // Chooses how a transfer that is planned over several paths is done, by the times of earlier ones.
 void Engine::apply_experience(Decision& decision) {
-  if (!is_alone(decision)) return compare_beside_others(decision);
+  if (is_exchange(decision)) return compare_beside_others(decision);
+  if (!is_alone(decision)) return;
   const CopyCall& call = decision.call;
   read_measurements(*decision.time);
   const TransferKind kind = kind_of(decision);
