@@ -186,7 +186,7 @@ class Engine {
   [[nodiscard]] static TransferKind kind_of(const Decision& decision);
   [[nodiscard]] bool may_learn(const CopyCall& call) const;
   void apply_experience(Decision& decision);
-  void compare_beside_others(Decision& decision);
+  void compare_exchange(Decision& decision);
   [[nodiscard]] PlanPointer take_split(const PlanPointer& plan, const Split& split);
   [[nodiscard]] bool go_natively(Decision& decision);
   void read_measurements(Seconds now);

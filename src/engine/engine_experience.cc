@@ -22,10 +22,12 @@ bool is_alone(const Decision& decision) {
          contention.both_ways == BothWays::no && !contention.meets_same_way;
 }
 
-// True of one of two copies that go opposite ways: each has its direction to itself. Of several
+// True of one of two copies that go opposite ways, each with its direction to itself. Of several
 // copies in one direction a native one would be faster at the others' cost.
 bool is_exchange(const Decision& decision) {
-  return decision.contention.both_ways != BothWays::no && !decision.contention.meets_same_way;
+  const Contention& contention = decision.contention;
+  return contention.both_ways != BothWays::no && !contention.meets_same_way &&
+         contention.load.empty() && contention.foreign_load.empty();
 }
 
 }  // namespace
@@ -41,7 +43,7 @@ bool Engine::may_learn(const CopyCall& call) const {
 
 // Chooses how a transfer that is planned over several paths is done, by the times of earlier ones.
 void Engine::apply_experience(Decision& decision) {
-  if (is_exchange(decision)) return compare_beside_others(decision);
+  if (is_exchange(decision)) return compare_exchange(decision);
   if (!is_alone(decision)) return;
   const CopyCall& call = decision.call;
   read_measurements(*decision.time);
@@ -57,19 +59,19 @@ void Engine::apply_experience(Decision& decision) {
       kind, advice, plan, call.stream, *decision.time + plan->predicted, timing_events_);
 }
 
-// Beside others a transfer's time says nothing of its plan, but of two ways which one is faster
-// there. Where the plan takes no longer than predicted of a native copy there is nothing to try. Of
-// an exchange both copies go natively if one does: a part of the one through the host may slow down
-// the other one only.
-void Engine::compare_beside_others(Decision& decision) {
+// In an exchange a transfer's time says nothing of its plan, but of two ways which one is faster.
+// Where the plan takes no longer than predicted of a native copy there is nothing to try. Both
+// copies go natively if one does: a part of one copy through the host may slow down the other copy
+// only.
+void Engine::compare_exchange(Decision& decision) {
   read_measurements(*decision.time);
   const TransferKind kind = kind_of(decision);
   const PlanPointer plan = decision.plan;
   const WayTimes::Advice found =
-      compared_.beside_others.suggest(kind, {.at_best = plan->native_predicted, .at_worst = {}});
+      compared_.exchanges.suggest(kind, {.at_best = plan->native_predicted, .expected = {}});
+  const TransferKind back{kind.destination, kind.source, kind.size};
   const bool follows =
-      found.way == ComparedWay::ours && decision.contention.both_ways != BothWays::no &&
-      compared_.beside_others.goes_natively({kind.destination, kind.source, kind.size});
+      !compared_.exchanges.goes_natively(kind) && compared_.exchanges.goes_natively(back);
   const bool natively = follows || found.way == ComparedWay::native;
   if (natively && !go_natively(decision)) return;
   if (natively) decision.of_set = false;
@@ -77,7 +79,7 @@ void Engine::compare_beside_others(Decision& decision) {
   decision.measurement = std::make_shared<Measurement>(
       kind, Advice{.natively = natively, .timed = true}, plan, decision.call.stream,
       *decision.time + plan->predicted, timing_events_);
-  decision.measurement->beside_others = true;
+  decision.measurement->of_exchange = true;
 }
 
 // While that plan is being made the usual one will do.
@@ -121,8 +123,8 @@ void Engine::keep_experience() {
 }
 
 void Engine::learn_from(const Measurement& measurement, const Timing& timing) {
-  if (measurement.beside_others)
-    return compared_.beside_others.note(
+  if (measurement.of_exchange)
+    return compared_.exchanges.note(
         measurement.kind, measurement.advice.natively ? ComparedWay::native : ComparedWay::ours,
         timing.whole);
   if (measurement.advice.natively) return experience_.note_native(measurement.kind, timing.whole);
@@ -132,10 +134,10 @@ void Engine::learn_from(const Measurement& measurement, const Timing& timing) {
                          });
 }
 
-// A timed transfer must have the machine to itself, unless it is compared beside others.
+// A timed transfer must have the machine to itself, unless it is one of an exchange.
 void Engine::disturb_measurements(const Decision& decision) {
   std::erase_if(measurements_, [&](const std::shared_ptr<Measurement>& each) {
-    return !each->beside_others && each->stream != decision.call.stream;
+    return !each->of_exchange && each->stream != decision.call.stream;
   });
 }
 

@@ -72,7 +72,7 @@ struct Product {
   }
 };
 struct Average {};
-// Whether the first of two is kept, in whatever order they come: see model/reduction.h.
+// Whether the first of two is kept, the same in both orders: see model/reduction.h.
 template <bool kLargest, class Wide>
 __device__ bool is_kept(Wide a, Wide b) {
   if constexpr (std::is_floating_point_v<Wide>) {

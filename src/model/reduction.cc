@@ -29,7 +29,7 @@ auto ordered(Element value) {
   else return static_cast<float>(value);
 }
 
-// Whether the first of two is kept, in whatever order they come: -0 is less than 0, and a value
+// Whether the first of two is kept, the same in both orders: -0 is less than 0, and a value
 // that is not a number is both the least and the largest.
 template <class Number>
 bool is_kept(Number a, Number b, bool largest) {

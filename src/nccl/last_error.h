@@ -2,7 +2,6 @@
 // What ncclGetLastError says of errors of ours.
 
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 
 namespace polypath::nccl {
@@ -11,7 +10,7 @@ namespace polypath::nccl {
 class LastError {
  public:
   void note(const std::string& text) {
-    const std::unique_lock lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     text_ = text;
   }
   /// The real library has had one since.
@@ -19,12 +18,12 @@ class LastError {
   /// Empty if there is none. Valid until this thread asks again.
   [[nodiscard]] const std::string& text() const {
     thread_local std::string own;
-    const std::shared_lock lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     return own = text_;
   }
 
  private:
-  mutable std::shared_mutex mutex_;
+  mutable std::mutex mutex_;
   std::string text_;
 };
 

@@ -287,7 +287,7 @@ class Exchanges {
 
 // As on one computer with two H200s: with a part through the host both ways took 1.47 times as long
 // as natively, where 0.94 was predicted.
-TEST(ClosedLoopBesideOthers, AnExchangeThatTakesLongerThanNativelyIsLeftToTheDriver) {
+TEST(ClosedLoopOfExchanges, AnExchangeThatTakesLongerThanNativelyIsLeftToTheDriver) {
   const Machine planned = load_machine("h200x4");
   Machine truth = planned;
   for (Hop& hop : truth.hops)
@@ -303,7 +303,25 @@ TEST(ClosedLoopBesideOthers, AnExchangeThatTakesLongerThanNativelyIsLeftToTheDri
   EXPECT_LT(learning, native * 1.01);
 }
 
-TEST(ClosedLoopBesideOthers, AnExchangeThatGainsStaysAsItIs) {
+// The part through the host of the copy from gpu1 costs the copy from gpu0 what it gains itself.
+TEST(ClosedLoopOfExchanges, ACopyThatHarmsTheOtherOneOnlyIsLeftToTheDriverToo) {
+  const Machine planned = load_machine("h200x4");
+  Machine truth = planned;
+  const PlaceId gpu0 = truth.find_place("gpu0"), gpu1 = truth.find_place("gpu1");
+  const Use shared = truth.hop(*truth.find_hop(gpu0, gpu1)).uses.front();
+  for (Hop& hop : truth.hops)
+    if (hop.source == gpu1 && truth.place(hop.destination).kind == PlaceKind::host)
+      hop.uses.push_back({shared.resource, 8 * shared.weight});
+  const Seconds native = Exchanges(truth, planned, false).median_after(2, Executor::native);
+
+  const Seconds believing = Exchanges(truth, planned, false).median_after(100);
+  const Seconds learning = Exchanges(truth, planned, true).median_after(200);
+
+  EXPECT_GT(believing, native * 1.1);
+  EXPECT_LT(learning, native * 1.01);
+}
+
+TEST(ClosedLoopOfExchanges, AnExchangeThatGainsStaysAsItIs) {
   const Machine machine = load_machine("h200x4");
 
   const Seconds believing = Exchanges(machine, machine, false).median_after(100);

@@ -7,12 +7,12 @@
 #include <array>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "api/c/status.h"
 #include "collective/make_collectives.h"
+#include "communicator/bootstrap/ranks.h"
 
 using polypath::Blob;
 using polypath::Bootstrap;
@@ -35,7 +35,8 @@ using polypath::c::guarded;
 struct polypath_communicator {
   std::mutex mutex;
   std::unique_ptr<Collectives> ranks;
-  bool simulated = false;
+  polypath::Context* context = nullptr;
+  polypath::PlaceId gpu;
   int process = getpid();  ///< that made it: a forked child must not touch what is the parent's
 };
 
@@ -80,11 +81,6 @@ class Rounds {
   std::size_t size_;
 };
 
-std::string random_name() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
-
 // Ranks that share memory share a folder in it. There they wait for each other no longer than they
 // should, which a function of the program's may not know.
 std::unique_ptr<Bootstrap> in_memory(const Blob& name, int rank, int size, Seconds timeout) {
@@ -93,7 +89,7 @@ std::unique_ptr<Bootstrap> in_memory(const Blob& name, int rank, int size, Secon
 
 // All ranks call this at the same time.
 BootstrapFunctions of_node(const Rounds& rounds, const polypath::Subgroup& group, Seconds timeout) {
-  const std::vector<Blob> names = rounds(random_name());
+  const std::vector<Blob> names = rounds(polypath::unique_name());
   if (group.color < 0) return {};
   const auto first = static_cast<std::size_t>(group.members.front());
   std::shared_ptr<Bootstrap> node = in_memory(names[first], group.rank, group.size(), timeout);
@@ -106,7 +102,7 @@ std::unique_ptr<Bootstrap> bootstrap_by_callback(polypath_all_gather all_gather,
                                                  int rank, int size, Seconds timeout) {
   polypath::check_rank(rank, size);
   const Rounds rounds(all_gather, user, size);
-  const Blob name = rounds(random_name()).front();
+  const Blob name = rounds(polypath::unique_name()).front();
   const std::vector<Blob> nodes = rounds(polypath::this_node());
   if (std::equal(nodes.begin() + 1, nodes.end(), nodes.begin()))
     return in_memory(name, rank, size, timeout);
@@ -128,15 +124,17 @@ Seconds timeout_of(const polypath::Context& context) {
   return polypath::communicator_options(context.opened().settings()).timeout;
 }
 
-polypath_communicator* join(const polypath::Context& context, const char* gpu,
+polypath_communicator* join(polypath::Context& context, const char* gpu,
                             std::unique_ptr<Bootstrap> bootstrap) {
   const polypath::OpenMachine& opened = context.opened();
   auto made = std::make_unique<polypath_communicator>();
-  made->simulated = context.simulated();
+  made->context = &context;
   auto communicator = std::make_unique<polypath::Communicator>(
       std::move(bootstrap), polypath::communicator_options(opened.settings()));
+  const std::string name = polypath::gpu_of(*communicator, gpu == nullptr ? "" : gpu);
+  made->gpu = opened.machine().find_place(name);
   made->ranks = polypath::make_collectives(opened.driver(), opened.machine(), opened.settings(),
-                                           gpu == nullptr ? "" : gpu, std::move(communicator));
+                                           name, std::move(communicator));
   return made.release();
 }
 
@@ -184,31 +182,34 @@ Collective collective_of(polypath_collective collective) {
   return chosen(kCollectives, collective, "collective");
 }
 
-// A polypath_call_description, with what need not be said.
-struct Said {
-  int collective;
-  const void* input;
-  void* output;
-  size_t count;
-  int type;
-  int operation = POLYPATH_SUM;
-  int root = 0;
-  const uint64_t* counts = nullptr;
-};
-
-Said said_by(const polypath_call_description& call) {
-  return {call.collective, call.input,     call.output, call.count,
-          call.type,       call.operation, call.root,   call.counts};
+// What most operations do not need has a default.
+polypath_call_description description(polypath_collective collective, const void* input,
+                                      void* output, size_t count, polypath_type type,
+                                      polypath_operator operation = POLYPATH_SUM, int root = 0,
+                                      const uint64_t* counts = nullptr) {
+  return {collective, input, output, count, type, operation, root, counts};
 }
 
-CollectiveCall call_of(const Said& said, int size) {
-  CollectiveCall call{
-      .collective = collective_of(said.collective),
-      .reduction = {.operation = operator_of(said.operation), .type = type_of(said.type)},
-      .root = said.root,
-      .elements = said.count,
-      .input = address_of(said.input),
-      .output = address_of(said.output)};
+// Memory that the driver says nothing of may be of a kind of its own, such as mapped addresses.
+void check_place(const polypath_communicator& of, polypath::Address address, const char* what) {
+  if (address.value == 0) return;
+  const polypath::Machine& machine = of.context->machine();
+  const auto memory = of.context->simulated() ? std::optional(of.context->memory_at(address))
+                                              : of.context->opened().driver().find_memory(address);
+  if (!memory || memory->place == of.gpu || memory->kind == polypath::MemoryKind::managed) return;
+  fail(ErrorCode::invalid_argument,
+       fmt::format("the {} is not on {}", what, machine.place(of.gpu).name),
+       "it is memory of " + machine.place(memory->place).name, "Pass memory of this rank's GPU.");
+}
+
+CollectiveCall call_of(const polypath_call_description& said, int size) {
+  CollectiveCall call{.collective = collective_of(said.collective),
+                      .reduction = {.type = type_of(said.type)},
+                      .root = said.root,
+                      .elements = said.count,
+                      .input = address_of(said.input),
+                      .output = address_of(said.output)};
+  if (reduces(call.collective)) call.reduction.operation = operator_of(said.operation);
   if (call.collective != Collective::all_to_all_v) return call;
   call.counts.assign(given(said.counts, "counts"),
                      said.counts + static_cast<std::ptrdiff_t>(size) * size);
@@ -216,10 +217,19 @@ CollectiveCall call_of(const Said& said, int size) {
   return call;
 }
 
-polypath_status run(polypath_communicator* communicator, const Said& said, polypath_stream stream) {
+CollectiveCall checked_call(const polypath_communicator& of,
+                            const polypath_call_description& said) {
+  CollectiveCall call = call_of(said, of.ranks->size());
+  check_place(of, call.input, "input");
+  check_place(of, call.output, "output");
+  return call;
+}
+
+polypath_status run(polypath_communicator* communicator, const polypath_call_description& said,
+                    polypath_stream stream) {
   return guarded([&] {
     in_turn(communicator,
-            [&](Collectives& ranks) { ranks.run(call_of(said, ranks.size()), {stream}); });
+            [&](Collectives& ranks) { ranks.run(checked_call(*communicator, said), {stream}); });
   });
 }
 
@@ -232,7 +242,7 @@ polypath_status polypath_communicator_create(polypath_context* context, const ch
                                              polypath_communicator** communicator) {
   return guarded([&] {
     *given(communicator, "communicator") = nullptr;
-    const polypath::Context& used = context_of(context);
+    polypath::Context& used = context_of(context);
     if (all_gather == nullptr)
       fail(ErrorCode::invalid_argument, "all_gather is null", "the call needs it",
            "Pass a function.");
@@ -246,7 +256,7 @@ polypath_status polypath_communicator_join(polypath_context* context, const char
                                            polypath_communicator** communicator) {
   return guarded([&] {
     *given(communicator, "communicator") = nullptr;
-    const polypath::Context& used = context_of(context);
+    polypath::Context& used = context_of(context);
     *communicator =
         join(used, gpu, bootstrap_at(given(where, "where"), rank, size, timeout_of(used)));
   });
@@ -266,7 +276,7 @@ polypath_status polypath_communicator_destroy(polypath_communicator* communicato
 polypath_status polypath_communicator_synchronize(polypath_communicator* communicator) {
   return guarded([&] {
     in_turn(communicator, [&](Collectives& ranks) {
-      if (communicator->simulated) ranks.await_messages();
+      if (communicator->context->simulated()) ranks.await_messages();
       ranks.synchronize();
     });
   });
@@ -288,13 +298,7 @@ polypath_status polypath_communicator_abort(polypath_communicator* communicator,
 polypath_status polypath_allreduce(polypath_communicator* communicator, const void* input,
                                    void* output, size_t count, polypath_type type,
                                    polypath_operator operation, polypath_stream stream) {
-  return run(communicator,
-             {.collective = POLYPATH_ALLREDUCE,
-              .input = input,
-              .output = output,
-              .count = count,
-              .type = type,
-              .operation = operation},
+  return run(communicator, description(POLYPATH_ALLREDUCE, input, output, count, type, operation),
              stream);
 }
 
@@ -302,63 +306,33 @@ polypath_status polypath_reduce(polypath_communicator* communicator, const void*
                                 void* output, size_t count, polypath_type type,
                                 polypath_operator operation, int root, polypath_stream stream) {
   return run(communicator,
-             {.collective = POLYPATH_REDUCE,
-              .input = input,
-              .output = output,
-              .count = count,
-              .type = type,
-              .operation = operation,
-              .root = root},
-             stream);
+             description(POLYPATH_REDUCE, input, output, count, type, operation, root), stream);
 }
 
 polypath_status polypath_reduce_scatter(polypath_communicator* communicator, const void* input,
                                         void* output, size_t count, polypath_type type,
                                         polypath_operator operation, polypath_stream stream) {
   return run(communicator,
-             {.collective = POLYPATH_REDUCE_SCATTER,
-              .input = input,
-              .output = output,
-              .count = count,
-              .type = type,
-              .operation = operation},
-             stream);
+             description(POLYPATH_REDUCE_SCATTER, input, output, count, type, operation), stream);
 }
 
 polypath_status polypath_allgather(polypath_communicator* communicator, const void* input,
                                    void* output, size_t count, polypath_type type,
                                    polypath_stream stream) {
-  return run(communicator,
-             {.collective = POLYPATH_ALLGATHER,
-              .input = input,
-              .output = output,
-              .count = count,
-              .type = type},
-             stream);
+  return run(communicator, description(POLYPATH_ALLGATHER, input, output, count, type), stream);
 }
 
 polypath_status polypath_alltoall(polypath_communicator* communicator, const void* input,
                                   void* output, size_t count, polypath_type type,
                                   polypath_stream stream) {
-  return run(communicator,
-             {.collective = POLYPATH_ALLTOALL,
-              .input = input,
-              .output = output,
-              .count = count,
-              .type = type},
-             stream);
+  return run(communicator, description(POLYPATH_ALLTOALL, input, output, count, type), stream);
 }
 
 polypath_status polypath_alltoallv(polypath_communicator* communicator, const void* input,
                                    void* output, const uint64_t* counts, polypath_type type,
                                    polypath_stream stream) {
   return run(communicator,
-             {.collective = POLYPATH_ALLTOALLV,
-              .input = input,
-              .output = output,
-              .count = 1,
-              .type = type,
-              .counts = counts},
+             description(POLYPATH_ALLTOALLV, input, output, 1, type, POLYPATH_SUM, 0, counts),
              stream);
 }
 
@@ -366,12 +340,7 @@ polypath_status polypath_broadcast(polypath_communicator* communicator, const vo
                                    void* output, size_t count, polypath_type type, int root,
                                    polypath_stream stream) {
   return run(communicator,
-             {.collective = POLYPATH_BROADCAST,
-              .input = input,
-              .output = output,
-              .count = count,
-              .type = type,
-              .root = root},
+             description(POLYPATH_BROADCAST, input, output, count, type, POLYPATH_SUM, root),
              stream);
 }
 
@@ -387,10 +356,10 @@ polypath_status polypath_call_create(polypath_communicator* communicator,
                                      polypath_call** call) {
   return guarded([&] {
     *given(call, "call") = nullptr;
-    const Said said = said_by(*given(description, "description"));
+    const polypath_call_description& said = *given(description, "description");
     in_turn(communicator, [&](Collectives& ranks) {
       auto made = std::make_unique<polypath_call>(
-          polypath_call{communicator, PersistentCall(call_of(said, ranks.size()))});
+          polypath_call{communicator, PersistentCall(checked_call(*communicator, said))});
       ranks.prepare(made->call.call());
       *call = made.release();
     });

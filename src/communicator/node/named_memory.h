@@ -6,7 +6,7 @@
 //
 // A living process holds a lock of one byte, which belongs to an open file that nothing but the
 // mapping of the memory keeps open. The kernel drops both when the process ends, however it ends
-// and in whatever namespace of processes it lives; a forked child has no part in it. (But a child
+// and in any namespace of processes; a forked child has no part in it. (But a child
 // that another thread forks in the few microseconds in which the file is open by number.)
 
 #include <cstddef>

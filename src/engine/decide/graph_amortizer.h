@@ -3,8 +3,8 @@
 //
 // A graph is made once, for a cost C, and then each transfer is faster by Δ than the best that
 // needs none. The number of repetitions is not known in advance. So transfers go without a graph
-// until they could have gained C by it: whatever the program does then, it has lost no more than C,
-// and no more than half of what it could have had (the rent-or-buy rule of online algorithms:
+// until they could have gained C by it. From then on the program has lost no more than C in any
+// case, and no more than half of what it could have had (the rent-or-buy rule of online algorithms:
 // Karlin et al., Algorithmica 3, 1988). Each lane makes graphs of its own, so each stream counts.
 
 #include <functional>

@@ -25,7 +25,7 @@ struct Measurement {
   StreamHandle stream;
   Seconds look_at;  ///< it is not asked for before
   Stopwatch watch;
-  bool beside_others = false;  ///< compared with native copies beside the same others
+  bool of_exchange = false;  ///< compared with native copies; see Engine::compare_exchange()
 };
 
 }  // namespace polypath

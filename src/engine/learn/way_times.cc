@@ -46,7 +46,7 @@ bool WayTimes::is_tried_otherwise(Record& record, const NativeTime& native) {
 bool WayTimes::may_try_native(const Record& record, const NativeTime& native) {
   if (record.ours.median() <= native.at_best) return false;
   return are_known(record) ||
-         native.at_worst * (record.native_tries + 1) <= record.spent * kMostForFirstTries;
+         native.expected * (record.native_tries + 1) <= record.spent * kMostForFirstTries;
 }
 
 // Each native copy that is only timed costs a program that loads its weights what it would gain.

@@ -1,16 +1,16 @@
 #pragma once
 // Measured times of copies that go one of two ways: ours, or by the driver alone. For copies of
-// pageable memory (through pinned windows) and for transfers beside others, whose times a model
-// predicts badly: windows depend on how late the computer's threads wake, transfers beside others
-// on what the driver does at the same time. Copies of a kind, alike in ends and size class
+// pageable memory (through pinned windows) and for transfers of exchanges. No model
+// predicts them well: windows depend on how late the computer's threads wake, exchanges on what
+// the driver does for the other transfer. Copies of a kind, alike in ends and size class
 // (contention.h), are compared:
 //
 //   1. The first one that goes our way only makes what it needs. Of those that follow some are
 //      timed, at first all of them.
 //   2. After three times every other one goes natively, until there are three times of those, or
 //      the first has taken more than twice as long as ours. Not where ours takes no longer than a
-//      native copy does at best; and not before a native copy, at worst, takes no more than a tenth
-//      of what the copies so far have taken together.
+//      native copy does at best; and not before a native copy is expected to take no more than a
+//      tenth of what the copies so far have taken together.
 //   3. From then on the copies go the way with the smaller median of the last times, unless the
 //      other's is hardly larger. One in 16 goes the other way, or fewer where that takes much
 //      longer, so that tries take no more than one part in a hundred. Timing a native copy of
@@ -26,10 +26,10 @@ namespace polypath {
 
 enum class ComparedWay { ours, native };
 
-/// What one native copy takes.
+/// The time of one native copy, as far as it is known before one is timed.
 struct NativeTime {
   Seconds at_best;
-  Seconds at_worst;
+  Seconds expected;  ///< zero: tries cost nothing worth counting
 };
 
 class WayTimes {
@@ -70,10 +70,10 @@ class WayTimes {
 
 /// What is compared so.
 struct ComparedTimes {
-  explicit ComparedTimes(std::size_t kinds) : pageable(kinds), beside_others(kinds) {}
+  explicit ComparedTimes(std::size_t kinds) : pageable(kinds), exchanges(kinds) {}
 
   WayTimes pageable;
-  WayTimes beside_others;  ///< transfers over several paths
+  WayTimes exchanges;  ///< transfers over several paths that meet one of the other way
 };
 
 }  // namespace polypath

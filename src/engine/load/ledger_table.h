@@ -2,8 +2,8 @@
 // The table behind the ledger: a slot for each process, and before them one line that says until
 // when each of them counts, so that a look at that line suffices where no process is at work.
 //
-// The table must neither stop nor kill any process, whatever becomes of other processes, of files
-// and of this one's descriptors:
+// The table must neither stop nor kill any process, also when other processes end, files are
+// removed and descriptors of this process are closed:
 //
 // - The slots are in a shared segment (shared_segment.h), which no process can truncate.
 // - A lock on a byte of a file marks the owner of a slot; the kernel gives it up with the process,

@@ -46,6 +46,7 @@ int gather(const void* mine, void* all, size_t bytes, void* user) {
 
 // What a rank has in its test.
 struct Rank {
+  polypath_context* context;
   int rank;
   polypath_communicator* communicator;
   polypath_stream stream;
@@ -63,8 +64,12 @@ class CCollectives : public testing::Test {
   void TearDown() override { EXPECT_EQ(polypath_context_destroy(context_), POLYPATH_SUCCESS); }
 
   [[nodiscard]] Rank join(int rank, Gatherer& gatherer) const {
-    Rank made{
-        .rank = rank, .communicator = nullptr, .stream = 0, .input = nullptr, .output = nullptr};
+    Rank made{.context = context_,
+              .rank = rank,
+              .communicator = nullptr,
+              .stream = 0,
+              .input = nullptr,
+              .output = nullptr};
     const std::string gpu = "gpu" + std::to_string(rank);
     EXPECT_EQ(polypath_communicator_create(context_, gpu.c_str(), rank, kRanks, gather, &gatherer,
                                            &made.communicator),
@@ -238,6 +243,13 @@ TEST_F(CCollectives, WhatIsWrongChangesNothing) {
         };
         EXPECT_EQ(of(nullptr, POLYPATH_FLOAT32, POLYPATH_SUM), POLYPATH_INVALID_ARGUMENT);
         EXPECT_THAT(polypath_last_error(), HasSubstr("allreduce without memory"));
+        const float on_the_stack = 0;
+        EXPECT_EQ(of(&on_the_stack, POLYPATH_FLOAT32, POLYPATH_SUM), POLYPATH_INVALID_ARGUMENT);
+        EXPECT_THAT(polypath_last_error(), HasSubstr("is unknown"));
+        void* pinned = nullptr;
+        EXPECT_EQ(polypath_allocate(own.context, "host0", kCount * 4, &pinned), POLYPATH_SUCCESS);
+        EXPECT_EQ(of(pinned, POLYPATH_FLOAT32, POLYPATH_SUM), POLYPATH_INVALID_ARGUMENT);
+        EXPECT_THAT(polypath_last_error(), HasSubstr("it is memory of host0"));
         EXPECT_EQ(of(own.input, 12, POLYPATH_SUM), POLYPATH_INVALID_ARGUMENT);
         EXPECT_THAT(polypath_last_error(), HasSubstr("type 12 is unknown"));
         EXPECT_EQ(of(own.input, POLYPATH_FLOAT32, -1), POLYPATH_INVALID_ARGUMENT);

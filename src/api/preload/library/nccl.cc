@@ -127,9 +127,13 @@ Result ncclCommGetAsyncError(Comm comm, Result* error) {
 }
 
 const char* ncclGetLastError(Comm comm) {
-  const NcclLayer& here = nccl_layer();
-  if (here.layer != nullptr) return here.layer->last_error(comm);
-  return here.real.GetLastError == nullptr ? "" : here.real.GetLastError(comm);
+  try {
+    const NcclLayer& here = nccl_layer();
+    if (here.layer != nullptr && !nccl::Inside::is_so()) return here.layer->last_error(comm);
+    return here.real.GetLastError == nullptr ? "" : here.real.GetLastError(comm);
+  } catch (const std::exception&) {
+    return "";
+  }
 }
 
 Result ncclGroupStart() {
