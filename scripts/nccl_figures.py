@@ -97,7 +97,8 @@ def c_block(folder: Path) -> str:
     heads = ["function", "bytes", "function, us", "`polypath_call_start`", "PyTorch's NCCL"]
     said = (
         "`scripts/c_collectives.py`: a call in a row of 20, medians of five rounds, no wrong "
-        f"result; the bytes are of the larger memory. Measured before addresses were looked at. {host_text(document['host'])}; one lease."
+        "result; the bytes are of the larger memory. Measured before addresses were looked at. "
+        f"{host_text(document['host'])}; one lease."
     )
     return f"{said}\n\n{table(heads, rows)}"
 

@@ -396,8 +396,7 @@ TEST_F(NcclLayer, AnAbortOfOneRankIsAnAsynchronousErrorOfAll) {
     if (rank == 0) EXPECT_EQ(layer_.abort(comm), kSuccess);
     while (rank != 0 && error == kSuccess) (void)layer_.async_error(comm, &error);
     errors += error == kRemoteError ? 1 : 0;
-    if (rank != 0)
-      EXPECT_THAT(layer_.last_error(comm), HasSubstr("Rank 0 has "));
+    if (rank != 0) EXPECT_THAT(layer_.last_error(comm), HasSubstr("Rank 0 has "));
     if (rank != 0) EXPECT_EQ(layer_.abort(comm), kSuccess);
     toy_.driver().destroy_stream(stream);
   });
