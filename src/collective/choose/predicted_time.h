@@ -7,6 +7,7 @@
 #include "collective/division/projection.h"
 #include "model/fluid.h"
 #include "model/program.h"
+#include "model/transfer.h"
 
 namespace polypath {
 

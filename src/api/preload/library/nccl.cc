@@ -129,7 +129,8 @@ Result ncclCommGetAsyncError(Comm comm, Result* error) {
 const char* ncclGetLastError(Comm comm) {
   try {
     const NcclLayer& here = nccl_layer();
-    if (here.layer != nullptr && !nccl::Inside::is_so()) return here.layer->last_error(comm);
+    if (here.layer != nullptr && !polypath::nccl::Inside::is_so())
+      return here.layer->last_error(comm);
     return here.real.GetLastError == nullptr ? "" : here.real.GetLastError(comm);
   } catch (const std::exception&) {
     return "";
