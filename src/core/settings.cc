@@ -170,6 +170,8 @@ std::vector<Entry> entries_of_lanes() {
       number("POLYPATH_COLLECTIVE_MULTIPROCESSORS", &Settings::collective_multiprocessors, 0, 96,
              "most multiprocessors that a kernel of a collective takes, so that others find room "
              "beside it; 0 = as many as fill the links, in place of NCCL's 64"),
+      flag("POLYPATH_MPI", &Settings::mpi,
+           "0 = under 'polypath run', all collective calls of MPI are MPI's"),
       flag("POLYPATH_NCCL", &Settings::nccl,
            "0 = under 'polypath run', all calls of NCCL are NCCL's"),
       bytes("POLYPATH_NCCL_MEASURED", &Settings::nccl_measured, 1_KiB, 1_GiB,

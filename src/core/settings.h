@@ -24,6 +24,7 @@ struct Settings {
   int staging_slots = 3;               ///< POLYPATH_STAGING_SLOTS
   Bytes collective_scratch = 384_MiB;  ///< POLYPATH_COLLECTIVE_SCRATCH
   int collective_multiprocessors = 0;  ///< POLYPATH_COLLECTIVE_MULTIPROCESSORS
+  bool mpi = true;                     ///< POLYPATH_MPI
   bool nccl = true;                    ///< POLYPATH_NCCL
   Bytes nccl_measured = 1_GiB;         ///< POLYPATH_NCCL_MEASURED
   int lanes = 4;                       ///< POLYPATH_LANES

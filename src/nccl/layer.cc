@@ -28,7 +28,8 @@ constexpr Seconds kTimeout{30};
 constexpr Bytes kLeastInGroup = 4_MiB;
 
 std::string hashed(std::string_view text) {
-  return fmt::format("{:016x}{:016x}", Hash().add(text).value(), Hash(~0ULL).add(text).value());
+  return fmt::format("nccl-{:016x}{:016x}", Hash().add(text).value(),
+                     Hash(~0ULL).add(text).value());
 }
 
 Result result_of(const Error& error) {
@@ -106,7 +107,7 @@ Result Layer::init(Comm* comm, int size, const std::string& id, int rank, bool w
   };
   if (size < 2) return make_inside();
   const std::string key = hashed(id);
-  const Presence presence(key, rank, waits);
+  const RankPresence presence(key, rank, waits);
   const Result result = make_inside();
   if (result == kSuccess) note_made({{comm, {.key = key, .waits = waits}, presence}});
   return result;
@@ -117,7 +118,7 @@ Result Layer::init_all(Comm* comms, int count, const int* devices) {
   const std::string key = hashed(fmt::format("{} {}", getpid(), ++last));
   std::vector<Made> made;
   for (int rank = 0; rank < count && count > 1; ++rank)
-    made.push_back({comms + rank, {.key = key}, Presence(key, rank, true)});
+    made.push_back({comms + rank, {.key = key}, RankPresence(key, rank, true)});
   const Result result = call_real(real_.CommInitAll, comms, count, devices);
   if (result == kSuccess && !made.empty()) note_made(std::move(made));
   return result;
@@ -126,7 +127,7 @@ Result Layer::init_all(Comm* comms, int count, const int* devices) {
 Result Layer::split(Comm comm, int color, int key, Comm* made, std::optional<bool> waits,
                     void* config) {
   Entry child;
-  std::optional<Presence> presence;
+  std::optional<RankPresence> presence;
   int rank = 0;
   {
     const std::unique_lock lock(mutex_);
@@ -186,7 +187,7 @@ void Layer::serve(const Made& made) noexcept {
 }
 
 // All ranks learn of a problem of one of them before any of them relies on it.
-std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const Presence& presence) {
+std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const RankPresence& presence) {
   const Inside inside;
   auto bootstrap = bootstrap_by_file(presence.meeting(), rank, size, kTimeout);
   const Surroundings* around = nullptr;

@@ -19,10 +19,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "communicator/bootstrap/presence.h"
 #include "nccl/counts.h"
 #include "nccl/last_error.h"
 #include "nccl/member.h"
-#include "nccl/presence.h"
 #include "nccl/trial.h"
 
 namespace polypath::nccl {
@@ -71,15 +71,15 @@ class Layer {
     std::string key = {};  ///< the same at all its ranks
     bool waits = true;
     int size = 0;
-    std::shared_ptr<Member> member = nullptr;  ///< null: it is NCCL's alone
-    Fate fate = Fate::communicator;            ///< of its calls, where there is no member
-    std::optional<Presence> presence = {};     ///< files that are left to be removed
+    std::shared_ptr<Member> member = nullptr;   ///< null: it is NCCL's alone
+    Fate fate = Fate::communicator;             ///< of its calls, where there is no member
+    std::optional<RankPresence> presence = {};  ///< files that are left to be removed
   };
   /// A communicator that a group makes is there when the group ends.
   struct Made {
     Comm* comm;
     Entry entry;
-    Presence presence;
+    RankPresence presence;
   };
   struct Kept {
     Call call;
@@ -107,7 +107,7 @@ class Layer {
   void serve(std::vector<Made> made);
   void serve(const Made& made) noexcept;
   [[nodiscard]] std::shared_ptr<Member> join(Comm comm, int rank, int size,
-                                             const Presence& presence);
+                                             const RankPresence& presence);
   [[nodiscard]] PlaceId gpu_of(Comm comm, const Surroundings& around) const;
   [[nodiscard]] Choices choices_for(Comm comm, Member& member);
   [[nodiscard]] std::optional<Choices> measured_for(const std::vector<int>& gpus) const;

@@ -10,6 +10,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "api/preload/mpi_layer.h"
 #include "api/preload/nccl_report.h"
 #include "api/preload/shared_counts.h"
 #include "core/descriptor.h"
@@ -118,7 +119,8 @@ bool send_statistics(const Tally& tally, const std::string& why_off) noexcept {
     if (!target.wanted) return false;
     if (!target.folder.empty())
       return write_report(target.folder, this_process_reported(), tally, why_off);
-    write_to_stderr(tally.table(getpid(), why_off, rank_of_launcher()) + nccl_lines(getpid()));
+    write_to_stderr(tally.table(getpid(), why_off, rank_of_launcher()) + nccl_lines(getpid()) +
+                    mpi_lines(getpid()));
   } catch (const std::exception&) {
     // Without memory there are no statistics.
   }
@@ -131,7 +133,8 @@ bool send_unused() noexcept {
     if (!target.wanted) return false;
     const ReportedProcess process = this_process_reported();
     if (!target.folder.empty()) return write_report(target.folder, process, Tally(), "");
-    write_to_stderr(unused_line(process) + nccl_lines(process.number));
+    write_to_stderr(unused_line(process) + nccl_lines(process.number) +
+                    mpi_lines(static_cast<int>(process.number)));
   } catch (const std::exception&) {
     // As above.
   }

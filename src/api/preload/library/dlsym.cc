@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 
+#include "api/preload/mpi_layer.h"
 #include "api/preload/nccl_layer.h"
 #include "api/preload/real_driver.h"
 #include "api/preload/symbol_lookup.h"
@@ -31,6 +32,14 @@ void* real_driver_symbol(void* library, const char* name) {
   return found != nullptr ? found : system_lookup()(library, name);
 }
 
+void* mpi_symbol(void* library, const char* name) {
+  return mpi_replacement(library, name, system_lookup()(library, name));
+}
+
+void* any_mpi_symbol(void* library, const char* name) {
+  return mpi_of_any_library(name, system_lookup()(library, name));
+}
+
 void* nccl_symbol(void* library, const char* name) {
   return nccl_replacement(library, name, system_lookup()(library, name));
 }
@@ -40,6 +49,8 @@ void* nccl_symbol(void* library, const char* name) {
 Lookup lookup_for(void* library, const char* name, const void* caller) {
   const bool named = library != RTLD_NEXT && library != RTLD_DEFAULT;
   if (named && is_of_nccl(name)) return &nccl_symbol;
+  if (named && is_of_mpi(name)) return &mpi_symbol;
+  if (library == RTLD_DEFAULT && is_of_mpi(name)) return &any_mpi_symbol;
   if (!may_be_replaced(name)) return system_lookup();
   if (is_patched(name) && patches_functions(caller)) return &real_driver_symbol;
   return named ? &driver_symbol : system_lookup();

@@ -1,5 +1,6 @@
 #pragma once
-// Which ranks of a communicator are under Polypath on this computer, found without waiting.
+// Which ranks of another library's communicator are under Polypath on this computer, found without
+// waiting.
 //
 // Each leaves a file before it calls the real library, which returns at no rank before all have
 // called it. So what a rank sees after that all see.
@@ -7,13 +8,14 @@
 #include <optional>
 #include <string>
 
-namespace polypath::nccl {
+namespace polypath {
 
-class Presence {
+class RankPresence {
  public:
-  /// `key` is the communicator's, the same at all its ranks and no others. Leaves this rank's file;
+  /// `key` is the communicator's, the same at all its ranks and no others ("nccl-…"). `rank` is a
+  /// number that no other rank has. Leaves this rank's file;
   /// `joins`: whether it can take part. A rank that cannot write its file counts as absent.
-  Presence(const std::string& key, int rank, bool joins);
+  RankPresence(const std::string& key, int rank, bool joins);
 
   /// After the real library has returned: true if so many ranks have come, of this version, and all
   /// take part.
@@ -27,4 +29,4 @@ class Presence {
   std::string folder_;  ///< empty: there is none
 };
 
-}  // namespace polypath::nccl
+}  // namespace polypath

@@ -1,4 +1,4 @@
-#include "nccl/presence.h"
+#include "communicator/bootstrap/presence.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,9 @@
 #include "communicator/bootstrap/shared_folder.h"
 #include "core/ignore_errors.h"
 #include "core/user_folder.h"
+#include "polypath_version.h"
 
-namespace polypath::nccl {
+namespace polypath {
 namespace {
 
 constexpr const char* kPrefix = "rank-";
@@ -20,13 +21,13 @@ std::string said(bool joins) {
 
 }  // namespace
 
-Presence::Presence(const std::string& key, int rank, bool joins) {
+RankPresence::RankPresence(const std::string& key, int rank, bool joins) {
   const bool is_left = ignore_errors([&] {
     const std::string user = usual_user_folder();
     if (user.empty()) return;
     const UserFolder checked(user);
     if (!checked.problem().empty()) return;
-    const std::string folder = user + "/nccl-" + key;
+    const std::string folder = user + "/" + key;
     make_folder(folder);
     leave_file(folder + "/" + kPrefix + std::to_string(rank), said(joins));
     folder_ = folder;
@@ -34,7 +35,7 @@ Presence::Presence(const std::string& key, int rank, bool joins) {
   if (!is_left) folder_.clear();
 }
 
-bool Presence::is_complete(int ranks) const {
+bool RankPresence::is_complete(int ranks) const {
   if (folder_.empty()) return false;
   int come = 0;
   const bool is_read = ignore_errors([&] {
@@ -45,8 +46,8 @@ bool Presence::is_complete(int ranks) const {
   return is_read && come == ranks;
 }
 
-void Presence::forget() const noexcept {
+void RankPresence::forget() const noexcept {
   if (!folder_.empty()) remove_folder(folder_);
 }
 
-}  // namespace polypath::nccl
+}  // namespace polypath

@@ -1,0 +1,157 @@
+#include "api/preload/mpi_layer.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "api/preload/real_driver.h"
+#include "context/open.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/process.h"
+
+namespace polypath::preload {
+namespace {
+
+std::atomic<MpiEntries> mpi_entries{nullptr};
+std::atomic<const mpi::Layer*> mpi_layer_of_process{nullptr};
+
+// A library of the process that has MPI's functions, by its file.
+struct MpiFile {
+  std::string path;
+  void* library = nullptr;  ///< null: there is none
+};
+
+bool may_be_mpi(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libmpi") || name.starts_with("libmpich");
+}
+
+std::string file_of(const void* function) {
+  Dl_info found{};
+  return dladdr(function, &found) != 0 && found.dli_fname != nullptr ? found.dli_fname : "";
+}
+
+// Opened by a module of Python, for example, which other libraries do not see.
+MpiFile hidden_mpi() {
+  MpiFile found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* into) {
+        auto& file = *static_cast<MpiFile*>(into);
+        if (!may_be_mpi(info->dlpi_name)) return 0;
+        void* const opened = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
+        if (opened == nullptr || system_lookup()(opened, "PMPI_Allreduce") == nullptr) return 0;
+        file = {info->dlpi_name, opened};
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+MpiFile mpi_file() {
+  if (void* const linked = system_lookup()(RTLD_NEXT, "PMPI_Allreduce"))
+    return {file_of(linked), RTLD_NEXT};
+  return hidden_mpi();
+}
+
+// Neither of the two is destroyed: at exit CUDA may be gone before us.
+const mpi::Surroundings* open_gpus(const Settings& settings) {
+  auto* const opened = new OpenMachine(open_machine("", settings));
+  if (opened->simulated())
+    fail(ErrorCode::unsupported, "memory of GPUs cannot be reached here", opened->note());
+  return new mpi::Surroundings{opened->untraced_driver(), opened->machine(), settings};
+}
+
+const mpi::Surroundings& gpus_of_mpi(const Settings& settings) {
+  static const mpi::Surroundings* const opened = open_gpus(settings);
+  return *opened;
+}
+
+// Asks the driver without what the planner's driver needs, which takes long to make.
+std::optional<int> gpu_of(const void* memory) {
+  using Ask = cuda::Result (*)(unsigned, int*, void**, cuda::DevicePointer);
+  static std::atomic<Ask> known{nullptr};
+  Ask ask = known.load(std::memory_order_relaxed);
+  if (ask == nullptr) known = ask = reinterpret_cast<Ask>(real_symbol("cuPointerGetAttributes"));
+  constexpr int kDeviceOrdinal = 9;
+  if (ask == nullptr) return std::nullopt;
+  std::array which{static_cast<int>(cuda::kPointerMemoryType), kDeviceOrdinal};
+  unsigned type = 0;
+  int gpu = -1;
+  std::array<void*, 2> answers{&type, &gpu};
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  constexpr unsigned kDevice = 2;
+  if (ask(which.size(), which.data(), answers.data(), address) != cuda::kSuccess ||
+      type != kDevice || gpu < 0)
+    return std::nullopt;
+  return gpu;
+}
+
+// Never destroyed: threads may call to the end.
+mpi::Layer* make_mpi_layer(const mpi::Library& library) {
+  try {
+    const Settings settings = read_settings();
+    set_log_level(settings.log_level);
+    if (!settings.mpi) return nullptr;
+    auto* const made = new mpi::Layer(
+        library, [settings]() -> const mpi::Surroundings& { return gpus_of_mpi(settings); },
+        &gpu_of);
+    mpi_layer_of_process = made;
+    return made;
+  } catch (const std::exception& error) {
+    log(LogLevel::error, std::string("collective calls of MPI are left to it: ") + error.what());
+    return nullptr;
+  }
+}
+
+MpiLayer find_mpi() {
+  const MpiFile file = mpi_file();
+  if (file.library == nullptr) return {};
+  // Objects of Open MPI may lie in the program, which has copied them from the library.
+  const auto find = [&](const char* name) {
+    const bool is_object = std::string_view(name).starts_with("ompi_");
+    void* const found = is_object ? system_lookup()(RTLD_DEFAULT, name) : nullptr;
+    return found != nullptr ? found : system_lookup()(file.library, name);
+  };
+  const auto library = mpi::library_of(find, file.path);
+  if (!library) return {};
+  return {library->real, make_mpi_layer(*library)};
+}
+
+}  // namespace
+
+// Neither GPUs nor ranks are a forked child's.
+const MpiLayer& mpi_layer() {
+  static const MpiLayer made = find_mpi();
+  static const MpiLayer of_child{made.real, nullptr};
+  static const int generation = process_generation();
+  return process_generation() == generation ? made : of_child;
+}
+
+bool has_driver() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr; }
+
+void set_mpi_entries(MpiEntries ours) { mpi_entries = ours; }
+
+void* mpi_replacement(void* /*library*/, const char* name, void* real) {
+  const MpiEntries ours = mpi_entries;
+  void* const entry = ours == nullptr || real == nullptr ? nullptr : ours(name);
+  if (entry == nullptr || entry == real) return real;
+  return file_of(real) == mpi_file().path ? entry : real;
+}
+
+void* mpi_of_any_library(const char* name, void* found) {
+  const MpiEntries ours = mpi_entries;
+  if (ours == nullptr || found == nullptr || ours(name) != found) return found;
+  return mpi_file().library == nullptr ? nullptr : found;
+}
+
+std::string mpi_lines(int process) {
+  const mpi::Layer* const layer = mpi_layer_of_process;
+  return layer == nullptr ? std::string() : lines_of(layer->counts(), process);
+}
+
+}  // namespace polypath::preload

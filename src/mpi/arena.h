@@ -1,0 +1,58 @@
+#pragma once
+// Memory of the host that the ranks of a job share, divided into one block for each communicator.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "core/shared_pages.h"
+
+namespace polypath::mpi {
+
+/// Communicators of more ranks have no block: no collective of ours has so many on a node.
+inline constexpr int kMostRanks = 16;
+
+/// A rank's calls as all other ranks see them.
+struct alignas(64) AnnouncedCalls {
+  static constexpr std::uint64_t kRemembered = 256;
+
+  std::atomic<std::uint64_t> number{0};
+  std::array<std::atomic<std::uint8_t>, kRemembered> buffers{};
+};
+
+/// Of one communicator.
+struct ArenaBlock {
+  std::array<AnnouncedCalls, kMostRanks> ranks{};
+  std::atomic<int> left{0};  ///< ranks that have freed the communicator
+};
+
+/// This process's view. Thread-safe; processes may use it at the same time.
+class Arena {
+ public:
+  /// Errors as SharedPages has them.
+  static Arena make();
+  static Arena open(const SharedPages::Name& name);
+
+  [[nodiscard]] const SharedPages::Name& name() const { return pages_->name(); }
+  /// The number of a block of zeros; negative if all are taken.
+  int take();
+  [[nodiscard]] ArenaBlock& block(int number) const;
+  /// Every rank of a communicator calls it once; the last one gives the block back.
+  void leave(int number, int ranks);
+
+ private:
+  static constexpr int kWords = 8, kBlocks = kWords * 64;
+  struct Layout {
+    std::array<std::atomic<std::uint64_t>, kWords> taken{};
+    std::array<ArenaBlock, kBlocks> blocks{};
+  };
+  explicit Arena(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}
+  [[nodiscard]] Layout& layout() const { return *static_cast<Layout*>(pages_->begin()); }
+
+  std::unique_ptr<SharedPages> pages_;
+};
+
+}  // namespace polypath::mpi

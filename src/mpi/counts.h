@@ -1,0 +1,48 @@
+#pragma once
+// The fates of a program's collective calls on memory of GPUs.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "mpi/call.h"
+
+namespace polypath::mpi {
+
+enum class Fate {
+  ours,
+  mixed,         ///< another rank passes memory of the host, or what we do not have
+  other_kind,    ///< we have no such operation, type or reduction
+  other_gpu,     ///< the memory is on another GPU than in earlier calls
+  communicator,  ///< the communicator is none that we serve
+};
+inline constexpr int kFates = 5;
+/// For people: "Polypath", "MPI by the host: …".
+const char* text_of(Fate fate);
+
+struct CountedCalls {
+  Operation operation = Operation::all_reduce;
+  Fate fate = Fate::ours;
+  std::uint64_t calls = 0;
+};
+
+/// Thread-safe.
+class Counts {
+ public:
+  void count(Operation operation, Fate fate) {
+    cells_[static_cast<std::size_t>(operation)][static_cast<std::size_t>(fate)].fetch_add(
+        1, std::memory_order_relaxed);
+  }
+  /// Those that there were.
+  [[nodiscard]] std::vector<CountedCalls> all() const;
+
+ private:
+  std::array<std::array<std::atomic<std::uint64_t>, kFates>, kOperations> cells_{};
+};
+
+/// A line for each operation and fate; empty if there were no calls.
+std::string lines_of(const Counts& counts, int process);
+
+}  // namespace polypath::mpi

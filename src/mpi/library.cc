@@ -1,0 +1,108 @@
+#include "mpi/library.h"
+
+#include <cstring>
+#include <string>
+
+namespace polypath::mpi {
+namespace {
+
+using Find = std::function<void*(const char* name)>;
+
+// Tools that stand before MPI, too, have the name of the function itself; then come MPI's own.
+template <class Function>
+void find(const Find& look, const char* name, Function& function) {
+  void* found = look(("PMPI_" + std::string(name)).c_str());
+  std::memcpy(&function, &found, sizeof found);
+}
+
+Functions functions_of(const Find& look) {
+  Functions real;
+#define POLYPATH_FIND(name, ...) find(look, #name, real.name);
+  POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
+  POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_FIND)
+  POLYPATH_MPI_LIFE(POLYPATH_FIND)
+  POLYPATH_MPI_QUESTIONS(POLYPATH_FIND)
+#undef POLYPATH_FIND
+  return real;
+}
+
+void* word(std::intptr_t value) { return reinterpret_cast<void*>(value); }
+
+// Open MPI's handles are the addresses of its objects.
+Library open_mpi(const Find& look) {
+  const auto at = [&](const char* name) { return reinterpret_cast<Handle>(look(name)); };
+  return {.abi = Abi::open_mpi,
+          .real = functions_of(look),
+          .world = at("ompi_mpi_comm_world"),
+          .self = at("ompi_mpi_comm_self"),
+          .byte = at("ompi_mpi_byte"),
+          .sum = at("ompi_mpi_op_sum"),
+          .product = at("ompi_mpi_op_prod"),
+          .maximum = at("ompi_mpi_op_max"),
+          .minimum = at("ompi_mpi_op_min"),
+          .in_place = word(1),
+          .status_ignore = nullptr,
+          .any_source = -1,
+          .any_tag = -1,
+          .other_error = 16};
+}
+
+// As MPICH has promised its relatives since version 3.1 (the MPICH ABI initiative).
+Library mpich(const Find& look) {
+  return {.abi = Abi::mpich,
+          .real = functions_of(look),
+          .world = 0x44000000,
+          .self = 0x44000001,
+          .byte = 0x4c00010d,
+          .sum = 0x58000003,
+          .product = 0x58000004,
+          .maximum = 0x58000001,
+          .minimum = 0x58000002,
+          .in_place = word(-1),
+          .status_ignore = word(1),
+          .any_source = -2,
+          .any_tag = -1,
+          .other_error = 15};
+}
+
+// MPI 5.0, chapter 20 and appendix A.
+Library standard(const Find& look) {
+  return {.abi = Abi::standard,
+          .real = functions_of(look),
+          .world = 0x101,
+          .self = 0x102,
+          .byte = 0x247,
+          .sum = 0x21,
+          .product = 0x24,
+          .maximum = 0x23,
+          .minimum = 0x22,
+          .in_place = word(1),
+          .status_ignore = nullptr,
+          .any_source = -1,
+          .any_tag = -2,
+          .other_error = 16};
+}
+
+}  // namespace
+
+Handle Library::handle_at(const void* handles, int number) const {
+  const auto at = static_cast<std::size_t>(number);
+  if (abi == Abi::mpich) return static_cast<const std::uint32_t*>(handles)[at];
+  return static_cast<const Handle*>(handles)[at];
+}
+
+std::optional<ReduceOperator> Library::operator_of(Handle operation) const {
+  if (operation == sum) return ReduceOperator::sum;
+  if (operation == product) return ReduceOperator::product;
+  if (operation == maximum) return ReduceOperator::maximum;
+  if (operation == minimum) return ReduceOperator::minimum;
+  return std::nullopt;
+}
+
+std::optional<Library> library_of(const Find& look, std::string_view file) {
+  if (look("PMPI_Allreduce") == nullptr) return std::nullopt;
+  if (file.find("mpi_abi") != std::string_view::npos) return standard(look);
+  return look("ompi_mpi_comm_world") != nullptr ? open_mpi(look) : mpich(look);
+}
+
+}  // namespace polypath::mpi

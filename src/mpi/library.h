@@ -1,0 +1,50 @@
+#pragma once
+// The MPI of this process: its functions, by their profiling names, and its constants.
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "model/reduction.h"
+#include "mpi/abi.h"
+
+namespace polypath::mpi {
+
+/// Null for those that the library does not have.
+struct Functions {
+#define POLYPATH_DECLARE(name, ...) Result (*name)(__VA_ARGS__) = nullptr;
+  POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
+  POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE)
+  POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
+  POLYPATH_MPI_QUESTIONS(POLYPATH_DECLARE)
+#undef POLYPATH_DECLARE
+};
+
+struct Library {
+  Abi abi = Abi::open_mpi;
+  Functions real;
+  Handle world = 0, self = 0, byte = 0;
+  Handle sum = 0, product = 0, maximum = 0, minimum = 0;
+  void* in_place = nullptr;
+  void* status_ignore = nullptr;
+  int any_source = 0, any_tag = 0;
+  Result other_error = 0;  ///< MPI_ERR_OTHER
+
+  /// What MPI has written into a word of zeros, or a program passes as an argument.
+  [[nodiscard]] Handle handle(Handle written) const {
+    return abi == Abi::mpich ? static_cast<std::uint32_t>(written) : written;
+  }
+  /// That number of an array of handles.
+  [[nodiscard]] Handle handle_at(const void* handles, int number) const;
+  [[nodiscard]] std::optional<ReduceOperator> operator_of(Handle operation) const;
+};
+
+/// `find` knows functions and constants by their names. `file` is where the library lies: of its
+/// name it depends which of the interfaces a library of MPICH has. None if it is no MPI.
+std::optional<Library> library_of(const std::function<void*(const char* name)>& find,
+                                  std::string_view file);
+
+/// The result of a function that the library does not have.
+inline constexpr Result kMissing = 16;
+
+}  // namespace polypath::mpi

@@ -1,0 +1,183 @@
+#include "mpi/member.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "communicator/bootstrap/bootstrap.h"
+#include "core/error.h"
+#include "core/ignore_errors.h"
+#include "core/user_folder.h"
+
+namespace polypath::mpi {
+namespace {
+
+constexpr Seconds kTimeout{30};  // to join, once all ranks have said that they do
+// Programs wait for each other as long as they like: ranks that have ended are found without.
+constexpr Seconds kNoTimeout{1e8};
+constexpr std::size_t kMostRepeated = 4096;  // some KiB each
+constexpr int kSpins = 200;                  // about a microsecond
+
+// A call that needs nothing else than itself, if its addresses are the program's.
+bool is_repeatable(const Library& library, const Call& call) {
+  switch (call.operation) {
+    case Operation::all_reduce:
+    case Operation::broadcast:
+    case Operation::all_gather:
+    case Operation::all_to_all: return true;
+    case Operation::reduce:
+    case Operation::reduce_scatter_block: return call.send.memory != library.in_place;
+    default: return false;
+  }
+}
+
+std::string key_of(const Call& call) {
+  std::string text;
+  const auto add = [&](const auto&... parts) {
+    (text.append(reinterpret_cast<const char*>(&parts), sizeof parts), ...);
+  };
+  add(call.operation, call.send.memory, call.receive.memory, call.send.count, call.send.type,
+      call.receive.count, call.receive.type, call.reduction, call.root);
+  return text;
+}
+
+}  // namespace
+
+Member::Member(const Library& library, Handle comm, Seat seat, Arena& arena, Invitation invitation)
+    : library_(library),
+      comm_(comm),
+      seat_(seat),
+      arena_(arena),
+      invitation_(invitation),
+      announcements_(arena.block(static_cast<int>(invitation.block)), seat.rank, seat.size) {}
+
+Member::~Member() {
+  leave();
+  arena_.leave(static_cast<int>(invitation_.block), seat_.size);
+}
+
+bool Member::agree(Buffers buffers) {
+  const auto wait = [this] { let_others_go_on(); };
+  const std::uint64_t call = announcements_.announce(buffers, wait);
+  if (buffers == Buffers::host || buffers == Buffers::device) return false;
+  return announcements_.is_ours_at_all(call, wait);
+}
+
+// A rank may be held up by a message that this one sends: MPI sends on while it is asked something.
+void Member::let_others_go_on() {
+  if (++waits_ % kSpins != 0) return;
+  int flag = 0;
+  library_.real.Iprobe(library_.any_source, library_.any_tag, library_.self, &flag,
+                       library_.status_ignore);
+  sched_yield();
+}
+
+std::vector<Count> Member::exchange(const std::vector<Count>& mine) const {
+  std::vector<Count> all(mine.size() * static_cast<std::size_t>(seat_.size));
+  const int bytes = static_cast<int>(mine.size() * sizeof(Count));
+  const Result result = library_.real.Allgather(mine.data(), bytes, library_.byte, all.data(),
+                                                bytes, library_.byte, comm_);
+  if (result != kSuccess)
+    fail(ErrorCode::communicator, "the ranks cannot exchange their counts",
+         fmt::format("MPI_Allgather returned {}", result), "Look for the error of MPI.");
+  return all;
+}
+
+Member::Working::Working(const Surroundings& around, PlaceId gpu,
+                         std::unique_ptr<NodeCollectives> made)
+    : driver(around.driver),
+      ranks(std::move(made)),
+      stream(around.driver.create_stream(gpu)),
+      scratch(around.driver, gpu) {}
+
+Member::Working::~Working() {
+  ranks->leave();
+  ignore_errors([&] { driver.destroy_stream(stream); });
+}
+
+// A rank without memory in the call has the GPU of its number, if it can.
+PlaceId Member::place_of(const Call& call, const Surroundings& around) const {
+  for (const Side* side : {&call.receive, &call.send}) {
+    if (side->memory == nullptr || side->memory == library_.in_place || side->parts == 0) continue;
+    const auto memory = around.driver.find_memory({reinterpret_cast<std::uintptr_t>(side->memory)});
+    if (memory && around.machine.place(memory->place).kind == PlaceKind::gpu) return memory->place;
+  }
+  return around.machine.find_place(fmt::format("gpu{}", seat_.rank));
+}
+
+std::unique_ptr<NodeCollectives> Member::make(PlaceId gpu, const Surroundings& around) {
+  const std::string folder = fmt::format("{}/mpi-{:016x}", usual_user_folder(), invitation_.number);
+  auto bootstrap = bootstrap_by_file(folder, seat_.rank, seat_.size, kTimeout);
+  CommunicatorOptions options;
+  options.timeout = kTimeout;
+  auto made = std::make_unique<NodeCollectives>(
+      around.driver, around.machine, around.settings, gpu,
+      std::make_unique<Communicator>(std::move(bootstrap), options));
+  made->set_timeout(kNoTimeout);
+  return made;
+}
+
+// All ranks join, or none does.
+void Member::join(const Call& call, int gpu, const Surroundings& around) {
+  std::string problem;
+  std::unique_ptr<Working> made;
+  try {
+    const PlaceId place = place_of(call, around);
+    made = std::make_unique<Working>(around, place, make(place, around));
+    if (gpu >= 0) gpu_ = gpu;
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  const std::vector<Count> failed = exchange({problem.empty() ? 0 : 1});
+  if (std::all_of(failed.begin(), failed.end(), [](Count each) { return each == 0; })) {
+    working_ = std::move(made);
+    return;
+  }
+  why_not_ = problem.empty() ? "another rank cannot take part" : problem;
+}
+
+bool Member::run(const Call& call, int gpu, const Surroundings& around) {
+  if (working_ == nullptr) join(call, gpu, around);
+  if (working_ == nullptr) return false;
+  if (PersistentCall* const known = repeated(call)) {
+    working_->ranks->run(*known, working_->stream);
+  } else {
+    take_steps(call);
+  }
+  working_->driver.synchronize(working_->stream);
+  working_->ranks->communicator().check();
+  return true;
+}
+
+void Member::copy(const LocalCopy& copy) {
+  working_->driver.copy_native({.destination = copy.to, .source = copy.from, .bytes = copy.bytes},
+                               working_->stream);
+}
+
+void Member::take_steps(const Call& call) {
+  working_->scratch.release_all();
+  const auto exchange_counts = [this](const std::vector<Count>& mine) { return exchange(mine); };
+  const Steps steps = steps_of(library_, call, seat_, working_->scratch, exchange_counts);
+  for (const LocalCopy& before : steps.before) copy(before);
+  for (const CollectiveCall& each : steps.calls) working_->ranks->run(each, working_->stream);
+  for (const LocalCopy& after : steps.after) copy(after);
+}
+
+// Programs make the same calls again and again: the results of the first call are kept.
+PersistentCall* Member::repeated(const Call& call) {
+  if (!is_repeatable(library_, call)) return nullptr;
+  auto& known = working_->repeated;
+  const std::string key = key_of(call);
+  if (const auto found = known.find(key); found != known.end()) return &found->second;
+  if (known.size() > kMostRepeated) known.clear();
+  const auto no_exchange = [](const std::vector<Count>& mine) { return mine; };
+  const Steps steps = steps_of(library_, call, seat_, working_->scratch, no_exchange);
+  if (steps.calls.size() != 1 || !steps.before.empty() || !steps.after.empty()) return nullptr;
+  return &known.emplace(key, PersistentCall(steps.calls.front())).first->second;
+}
+
+void Member::leave() noexcept { working_.reset(); }
+
+}  // namespace polypath::mpi

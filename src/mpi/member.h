@@ -1,0 +1,82 @@
+#pragma once
+// One rank of a communicator whose calls may be ours.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "collective/rank/node_collectives.h"
+#include "mpi/announcements.h"
+#include "mpi/memory.h"
+#include "mpi/scratch.h"
+#include "mpi/steps.h"
+
+namespace polypath::mpi {
+
+/// What all ranks of a communicator are told by its rank 0.
+struct Invitation {
+  std::int64_t block = -1;   ///< of the arena; negative: there is none
+  std::uint64_t number = 0;  ///< of the communicator, never given twice
+};
+
+/// Not thread-safe: MPI allows one collective call of a communicator at a time.
+class Member {
+ public:
+  /// `arena` must outlive it.
+  Member(const Library& library, Handle comm, Seat seat, Arena& arena, Invitation invitation);
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  /// As leave().
+  ~Member();
+
+  /// Says what this rank passes in its next call; returns whether the call is ours, which all ranks
+  /// find alike. Waits for other ranks only if it may be.
+  bool agree(Buffers buffers);
+  /// Whether memory of this GPU can be in calls of ours.
+  [[nodiscard]] bool is_at(int gpu) const { return !gpu_ || *gpu_ == gpu; }
+  /// Why none of its calls can be ours any more; empty if they can.
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+  /// Makes a call that all ranks have agreed on, and waits for it. `gpu` has its memory; negative:
+  /// it has none. False: ours cannot be made here, which all ranks find alike. Errors: as
+  /// NodeCollectives::run().
+  bool run(const Call& call, int gpu, const Surroundings& around);
+  /// Waits for queued work, and ends this rank.
+  void leave() noexcept;
+
+ private:
+  struct Working {
+    Working(const Surroundings& around, PlaceId gpu, std::unique_ptr<NodeCollectives> made);
+    ~Working();
+    Driver& driver;
+    std::unique_ptr<NodeCollectives> ranks;
+    StreamHandle stream;
+    Scratch scratch;
+    std::unordered_map<std::string, PersistentCall> repeated;
+  };
+
+  void join(const Call& call, int gpu, const Surroundings& around);
+  [[nodiscard]] std::unique_ptr<NodeCollectives> make(PlaceId gpu, const Surroundings& around);
+  [[nodiscard]] PlaceId place_of(const Call& call, const Surroundings& around) const;
+  void take_steps(const Call& call);
+  [[nodiscard]] PersistentCall* repeated(const Call& call);
+  void copy(const LocalCopy& copy);
+  [[nodiscard]] std::vector<Count> exchange(const std::vector<Count>& mine) const;
+  /// Lets MPI go on with messages that other ranks may wait for.
+  void let_others_go_on();
+
+  const Library& library_;
+  Handle comm_;
+  Seat seat_;
+  Arena& arena_;
+  Invitation invitation_;
+  Announcements announcements_;
+  std::optional<int> gpu_;
+  std::unique_ptr<Working> working_;
+  std::string why_not_;
+  int waits_ = 0;
+};
+
+}  // namespace polypath::mpi

@@ -1,0 +1,24 @@
+#pragma once
+// Where a program's memory is, as far as MPI's calls depend on it.
+
+#include <functional>
+#include <optional>
+
+#include "core/settings.h"
+#include "driver/driver.h"
+#include "machine/machine.h"
+
+namespace polypath::mpi {
+
+/// The driver's number of the GPU that has the memory; none of memory that the host reads and
+/// writes. Managed memory is a GPU's here. Must be quick.
+using GpuOf = std::optional<int> (*)(const void* memory);
+
+/// The GPUs of this process, with the program's own contexts.
+struct Surroundings {
+  Driver& driver;
+  const Machine& machine;
+  Settings settings;
+};
+
+}  // namespace polypath::mpi

@@ -1,0 +1,284 @@
+/* collectives SEED CALLS MEMORY [MOST]
+   Makes random collective calls, the same at all ranks, in memory of GPUs, and compares every byte
+   with what MPI itself makes of the same in memory of the host. MEMORY: device; host; mixed (some
+   ranks have memory of the host); sides (one of a call's memories is of the host). Counts are up to
+   MOST. Rank 0 prints "right N" with the number of calls; exit status 1 if a byte is wrong. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+enum operation {
+  ALLREDUCE,
+  REDUCE,
+  REDUCE_SCATTER,
+  REDUCE_SCATTER_BLOCK,
+  SCAN,
+  EXSCAN,
+  BCAST,
+  ALLGATHER,
+  ALLGATHERV,
+  GATHER,
+  GATHERV,
+  SCATTER,
+  SCATTERV,
+  ALLTOALL,
+  ALLTOALLV,
+  ALLTOALLW,
+  OPERATIONS
+};
+static const char* const names[] = {
+    "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan",     "exscan",   "bcast",     "allgather",
+    "allgatherv", "gather", "gatherv",        "scatter",              "scatterv", "alltoall", "alltoallv", "alltoallw"};
+enum { MOST_RANKS = 16 };
+
+struct call {
+  enum operation operation;
+  MPI_Comm comm;
+  int rank, size, root, in_place, large;
+  int count;
+  int counts[MOST_RANKS * MOST_RANKS]; /* from rank i to rank j, or of rank i */
+  int gap;                             /* elements between the parts of v */
+  MPI_Datatype type;
+  MPI_Op op;
+  size_t send_bytes, receive_bytes;
+};
+
+static uint64_t state;
+static unsigned chance(unsigned below) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)(state >> 33) % below;
+}
+
+static MPI_Comm comms[3];
+static MPI_Datatype strided;
+static MPI_Op own_sum;
+
+static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)type;
+  for (int i = 0; i < *count; ++i) ((int*)inout)[i] += 3 * ((int*)in)[i];
+}
+
+/* Small whole numbers, of which sums are exact in any order. */
+static void fill(unsigned char* bytes, size_t size, MPI_Datatype type, unsigned seed) {
+  const size_t words = size / 8;
+  for (size_t i = 0; i < words; ++i) {
+    const int value = (int)((i * 7 + seed) % 5) - (type == MPI_UNSIGNED_CHAR ? 0 : 2);
+    if (type == MPI_DOUBLE || type == MPI_C_DOUBLE_COMPLEX) ((double*)bytes)[i] = value;
+    if (type == MPI_FLOAT || type == MPI_C_FLOAT_COMPLEX)
+      ((float*)bytes)[2 * i] = (float)value, ((float*)bytes)[2 * i + 1] = (float)(value + 1);
+    if (type == MPI_INT || type == MPI_2INT || type == strided)
+      ((int*)bytes)[2 * i] = value, ((int*)bytes)[2 * i + 1] = value + 1;
+    if (type == MPI_SHORT)
+      for (int k = 0; k < 4; ++k) ((short*)bytes)[4 * i + (size_t)k] = (short)(value + k);
+    if (type == MPI_LONG) ((long*)bytes)[i] = value;
+    if (type == MPI_UNSIGNED_CHAR || type == MPI_BYTE)
+      for (int k = 0; k < 8; ++k) bytes[8 * i + (size_t)k] = (unsigned char)(value + k);
+  }
+}
+
+static void choose_type(struct call* call) {
+  static MPI_Datatype types[9];
+  types[0] = MPI_FLOAT, types[1] = MPI_DOUBLE, types[2] = MPI_INT, types[3] = MPI_SHORT;
+  types[4] = MPI_LONG, types[5] = MPI_C_FLOAT_COMPLEX, types[6] = MPI_C_DOUBLE_COMPLEX;
+  types[7] = MPI_2INT, types[8] = strided;
+  const int reduces = call->operation <= EXSCAN;
+  call->type = types[chance(reduces ? 8 : 9)];
+  const unsigned other = chance(8);
+  call->op = MPI_SUM;
+  if (other == 1 && call->type != MPI_C_FLOAT_COMPLEX && call->type != MPI_C_DOUBLE_COMPLEX) call->op = MPI_MAX;
+  if (other == 2 && call->type == MPI_INT) call->op = MPI_BAND;
+  if (other == 3 && call->type == MPI_INT) call->op = own_sum;
+  if (call->type == MPI_2INT) call->op = other % 2 ? MPI_MINLOC : MPI_MAXLOC;
+}
+
+static int some_count(int most) {
+  const unsigned kind = chance(10);
+  if (kind == 0) return 0;
+  if (kind < 6) return 1 + (int)chance(64);
+  return 1 + (int)chance((unsigned)most);
+}
+
+static struct call choose(int most) {
+  struct call call = {0};
+  call.operation = (enum operation)chance(OPERATIONS);
+  call.comm = comms[chance(3)];
+  MPI_Comm_rank(call.comm, &call.rank);
+  MPI_Comm_size(call.comm, &call.size);
+  const unsigned root = chance(1000), in_place = chance(3), gap = chance(2), large = chance(4);
+  call.root = (int)(root % (unsigned)call.size);
+  call.in_place = in_place == 0;
+  call.gap = gap ? 3 : 0;
+  call.large = large == 0;
+  choose_type(&call);
+  call.count = some_count(most);
+  const unsigned equal = chance(3);
+  /* As many numbers on every rank, whatever the size of its communicator is. */
+  int many[MOST_RANKS * MOST_RANKS];
+  for (int i = 0; i < MOST_RANKS * MOST_RANKS; ++i)
+    many[i] = equal == 0 ? call.count : (int)chance((unsigned)most / 8 + 2);
+  memcpy(call.counts, many, sizeof many);
+  if (call.operation == ALLTOALLV || call.operation == ALLTOALLW)
+    for (int i = 0; call.in_place && i < call.size; ++i)
+      for (int j = 0; j < i; ++j) call.counts[i * call.size + j] = call.counts[j * call.size + i];
+  return call;
+}
+
+struct arrays {
+  int send_counts[MOST_RANKS], send_at[MOST_RANKS], receive_counts[MOST_RANKS], receive_at[MOST_RANKS];
+  MPI_Datatype types[MOST_RANKS];
+  int send_all, receive_all; /* elements that they reach over */
+};
+
+static void lay_out(const struct call* call, struct arrays* arrays) {
+  MPI_Aint lower, extent;
+  MPI_Type_get_extent(call->type, &lower, &extent);
+  const int unit = call->operation == ALLTOALLW ? (int)extent : 1;
+  int sent = 0, received = 0;
+  const int matrix = call->operation == ALLTOALLV || call->operation == ALLTOALLW;
+  for (int i = 0; i < call->size; ++i) {
+    arrays->types[i] = call->type;
+    arrays->send_counts[i] = call->counts[matrix ? call->rank * call->size + i : i];
+    arrays->receive_counts[i] = call->counts[matrix ? i * call->size + call->rank : i];
+    arrays->send_at[i] = sent * unit;
+    arrays->receive_at[i] = received * unit;
+    sent += arrays->send_counts[i] + call->gap;
+    received += arrays->receive_counts[i] + call->gap;
+  }
+  arrays->send_all = sent;
+  arrays->receive_all = received;
+}
+
+/* By the name of the function, or by its profiling name. */
+#define CALL(name, ...) (real ? PMPI_##name(__VA_ARGS__) : MPI_##name(__VA_ARGS__))
+
+static void make(const struct call* c, const struct arrays* a, void* send, void* receive, int real) {
+  const int root = c->rank == c->root;
+  void* const in_place = c->in_place ? MPI_IN_PLACE : send;
+  void* const root_in_place = c->in_place && root ? MPI_IN_PLACE : send;
+  switch (c->operation) {
+    case ALLREDUCE: CALL(Allreduce, in_place, receive, c->count, c->type, c->op, c->comm); break;
+    case REDUCE: CALL(Reduce, root_in_place, receive, c->count, c->type, c->op, c->root, c->comm); break;
+    case REDUCE_SCATTER: CALL(Reduce_scatter, in_place, receive, c->counts, c->type, c->op, c->comm); break;
+    case REDUCE_SCATTER_BLOCK:
+      CALL(Reduce_scatter_block, in_place, receive, c->count, c->type, c->op, c->comm);
+      break;
+    case SCAN: CALL(Scan, in_place, receive, c->count, c->type, c->op, c->comm); break;
+    case EXSCAN: CALL(Exscan, in_place, receive, c->count, c->type, c->op, c->comm); break;
+    case BCAST: CALL(Bcast, receive, c->count, c->type, c->root, c->comm); break;
+    case ALLGATHER:
+      CALL(Allgather, in_place, c->count, c->type, receive, c->count, c->type, c->comm);
+      break;
+    case ALLGATHERV:
+      CALL(Allgatherv, in_place, a->send_counts[c->rank], c->type, receive, a->receive_counts, a->receive_at,
+           c->type, c->comm);
+      break;
+    case GATHER:
+      CALL(Gather, root_in_place, c->count, c->type, receive, c->count, c->type, c->root, c->comm);
+      break;
+    case GATHERV:
+      CALL(Gatherv, root_in_place, a->send_counts[c->rank], c->type, receive, a->receive_counts, a->receive_at,
+           c->type, c->root, c->comm);
+      break;
+    case SCATTER:
+      CALL(Scatter, send, c->count, c->type, c->in_place && root ? MPI_IN_PLACE : receive, c->count, c->type,
+           c->root, c->comm);
+      break;
+    case SCATTERV:
+      CALL(Scatterv, send, a->send_counts, a->send_at, c->type, c->in_place && root ? MPI_IN_PLACE : receive,
+           a->receive_counts[c->rank], c->type, c->root, c->comm);
+      break;
+    case ALLTOALL: CALL(Alltoall, in_place, c->count, c->type, receive, c->count, c->type, c->comm); break;
+    case ALLTOALLV:
+      CALL(Alltoallv, in_place, a->send_counts, a->send_at, c->type, receive, a->receive_counts, a->receive_at,
+           c->type, c->comm);
+      break;
+    case ALLTOALLW:
+      CALL(Alltoallw, in_place, a->send_counts, a->send_at, a->types, receive, a->receive_counts, a->receive_at,
+           a->types, c->comm);
+      break;
+    case OPERATIONS: break;
+  }
+}
+
+static size_t bytes_needed(const struct call* call, const struct arrays* arrays) {
+  MPI_Aint lower, extent;
+  MPI_Type_get_extent(call->type, &lower, &extent);
+  int most = call->count * call->size, all = 0;
+  for (int i = 0; i < call->size; ++i) all += call->counts[i];
+  if (all > most) most = all;
+  if (arrays->send_all > most) most = arrays->send_all;
+  if (arrays->receive_all > most) most = arrays->receive_all;
+  return ((size_t)most * (size_t)extent + 64 + 7) / 8 * 8;
+}
+
+static enum kind kind_of(const char* memory, int rank, int side, unsigned draw) {
+  if (strcmp(memory, "host") == 0) return HOST;
+  if (strcmp(memory, "mixed") == 0) return (draw >> rank) % 2 ? HOST : DEVICE;
+  if (strcmp(memory, "sides") == 0) return (draw + (unsigned)side) % 2 ? HOST : DEVICE;
+  if (strcmp(memory, "managed") == 0) return MANAGED;
+  return DEVICE;
+}
+
+static int is_right(const struct call* call, const char* memory, int world_rank) {
+  struct arrays arrays = {0};
+  lay_out(call, &arrays);
+  const size_t size = bytes_needed(call, &arrays);
+  const unsigned draw = chance(1u << 16);
+  unsigned char* const bytes = malloc(4 * size);
+  unsigned char *send = bytes, *expected = bytes + size, *found = bytes + 2 * size, *kept = bytes + 3 * size;
+  fill(send, size, call->type, (unsigned)world_rank + draw);
+  fill(expected, size, call->type, 3u * (unsigned)world_rank + draw + 1);
+  struct buffer given = allocate(kind_of(memory, world_rank, 0, draw), size);
+  struct buffer taken = allocate(kind_of(memory, world_rank, 1, draw), size);
+  write_bytes(given, 0, send, size);
+  write_bytes(taken, 0, expected, size);
+  memcpy(kept, send, size);
+  make(call, &arrays, send, expected, 1);
+  make(call, &arrays, given.address, taken.address, 0);
+  read_bytes(taken, 0, found, size);
+  int right = memcmp(found, expected, size) == 0;
+  read_bytes(given, 0, found, size);
+  right = right && memcmp(found, kept, size) == 0;
+  release(&given);
+  release(&taken);
+  free(bytes);
+  return right;
+}
+
+static void make_comms(int rank) {
+  comms[0] = MPI_COMM_WORLD;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[1]);
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[2]);
+  MPI_Type_vector(2, 1, 2, MPI_INT, &strided);
+  MPI_Type_commit(&strided);
+  MPI_Op_create(add, 1, &own_sum);
+}
+
+int main(int count, char** arguments) {
+  MPI_Init(&count, &arguments);
+  int rank, right = 1, calls = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (count < 4) return 2;
+  const int wanted = atoi(arguments[2]), most = count > 4 ? atoi(arguments[4]) : 3000;
+  state = strtoull(arguments[1], NULL, 10) * 977 + 5;
+  open_driver(rank);
+  make_comms(rank);
+  for (; calls < wanted; ++calls) {
+    const struct call call = choose(most);
+    if (is_right(&call, arguments[3], rank)) continue;
+    right = 0;
+    printf("rank %d of %d: %s is wrong (call %d, %d elements, root %d%s)\n", call.rank, call.size,
+           names[call.operation], calls, call.count, call.root, call.in_place ? ", in place" : "");
+  }
+  int all_right = 0;
+  MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (rank == 0 && all_right) printf("right %d\n", calls);
+  MPI_Comm_free(&comms[1]);
+  MPI_Comm_free(&comms[2]);
+  MPI_Finalize();
+  return all_right ? 0 : 1;
+}
