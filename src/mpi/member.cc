@@ -90,11 +90,20 @@ Member::Working::Working(const Surroundings& around, PlaceId gpu,
     : driver(around.driver),
       ranks(std::move(made)),
       stream(around.driver.create_stream(gpu)),
+      before(around.default_stream(gpu)),
+      begun(around.driver.create_event(gpu)),
       scratch(around.driver, gpu) {}
 
 Member::Working::~Working() {
   ranks->leave();
   ignore_errors([&] { driver.destroy_stream(stream); });
+  ignore_errors([&] { driver.destroy_event(begun); });
+}
+
+// What is in the default stream comes before the call.
+void Member::Working::begin() {
+  driver.record(begun, before);
+  driver.wait(stream, begun);
 }
 
 // A rank without memory in the call has the GPU of its number, if it can.
@@ -141,6 +150,7 @@ void Member::join(const Call& call, int gpu, const Surroundings& around) {
 bool Member::run(const Call& call, int gpu, const Surroundings& around) {
   if (working_ == nullptr) join(call, gpu, around);
   if (working_ == nullptr) return false;
+  working_->begin();
   if (PersistentCall* const known = repeated(call)) {
     working_->ranks->run(*known, working_->stream);
   } else {

@@ -52,7 +52,9 @@ class Member {
     ~Working();
     Driver& driver;
     std::unique_ptr<NodeCollectives> ranks;
-    StreamHandle stream;
+    void begin();
+    StreamHandle stream, before;
+    EventHandle begun;
     Scratch scratch;
     std::unordered_map<std::string, PersistentCall> repeated;
   };

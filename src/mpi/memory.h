@@ -19,6 +19,13 @@ struct Surroundings {
   Driver& driver;
   const Machine& machine;
   Settings settings;
+
+  /// The GPU's legacy default stream. What a program has copied from pageable memory may still be
+  /// under way there when it calls MPI.
+  [[nodiscard]] StreamHandle default_stream(PlaceId gpu) const {
+    constexpr std::uintptr_t kLegacy = 1;
+    return driver.foreign_stream(gpu, kLegacy);
+  }
 };
 
 }  // namespace polypath::mpi

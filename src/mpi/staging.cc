@@ -9,19 +9,12 @@ namespace {
 
 // Waited for: the bytes are there when it returns.
 void copy(const Surroundings& around, const void* from, void* to, std::size_t bytes, PlaceId gpu) {
-  const StreamHandle stream = around.driver.create_stream(gpu);
   const auto at = [](const void* memory) {
     return Address{reinterpret_cast<std::uintptr_t>(memory)};
   };
-  try {
-    around.driver.copy_native({.destination = at(to), .source = at(from), .bytes = {bytes}},
-                              stream);
-    around.driver.synchronize(stream);
-  } catch (const Error&) {
-    around.driver.destroy_stream(stream);
-    throw;
-  }
-  around.driver.destroy_stream(stream);
+  const StreamHandle stream = around.default_stream(gpu);
+  around.driver.copy_native({.destination = at(to), .source = at(from), .bytes = {bytes}}, stream);
+  around.driver.synchronize(stream);
 }
 
 // The bytes of one side in the host, while the call lasts.

@@ -139,13 +139,14 @@ class StepsOf {
     add(std::move(call), input, is_root() ? receive() : Address{});
   }
 
-  // Ours leaves a result in place in the rank's own part, MPI wants it in the first one.
+  // In place MPI wants the result in the first part, and leaves the others as they are.
   void add_reduce_scatter(Count count) {
     if (!sends_in_place()) return add_reduction(Collective::reduce_scatter, count);
     const Bytes part = element(call_.receive).bytes() * natural(count);
-    const Address result = receive() + part * own();
+    if (part.value == 0) return;
+    const Address result = scratch_.take(part);
     add(reduction(Collective::reduce_scatter, count), receive(), result);
-    if (own() > 0) steps_.after.push_back({result, receive(), part});
+    steps_.after.push_back({result, receive(), part});
   }
 
   void add_reduce_scatter_of_counts() {
