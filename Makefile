@@ -49,7 +49,7 @@ bench: bootstrap-bench  ## run the microbenchmarks of the library's own costs
 	build/bench/benchmarks/microbenchmarks
 
 clean:  ## remove the build folder and the virtual environment
-	rm -rf build .venv .venv-mpi
+	rm -rf build .venv .venv-mpi .venv-mpich
 
 package: $(PACKAGE)
 

