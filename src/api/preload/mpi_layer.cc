@@ -146,7 +146,10 @@ void* mpi_replacement(void* /*library*/, const char* name, void* real) {
 void* mpi_of_any_library(const char* name, void* found) {
   const MpiEntries ours = mpi_entries;
   if (ours == nullptr || found == nullptr || ours(name) != found) return found;
-  return mpi_file().library == nullptr ? nullptr : found;
+  const MpiFile file = mpi_file();
+  const bool has = file.library != nullptr &&
+                   system_lookup()(file.library, ("P" + std::string(name)).c_str()) != nullptr;
+  return has ? found : nullptr;
 }
 
 std::string mpi_lines(int process) {

@@ -26,7 +26,8 @@ inline bool is_of_mpi(const char* name) {
 /// Our function for a function that dlsym has found in a library, if that library is the MPI of
 /// this process. Else `real`.
 void* mpi_replacement(void* library, const char* name, void* real);
-/// The same for a program that asks for a function of any library: none where there is no MPI.
+/// The same for a program that asks for a function of any library: none where there is no MPI, or
+/// it has no such function.
 void* mpi_of_any_library(const char* name, void* found);
 
 /// The exported functions, by name; library/mpi.cc has them.

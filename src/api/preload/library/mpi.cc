@@ -2,8 +2,12 @@
 // that library. The arguments are MPI's: mpi/abi.h says why words stand for all handles.
 
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <limits>
+#include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "api/preload/mpi_layer.h"
 
@@ -59,13 +63,59 @@ Ranks ranks_of(const mpi::Library& library, Handle comm) {
   return ranks;
 }
 
-// The same function for counts of both widths: `FUNCTION` is MPI's name without the prefix.
-#define POLYPATH_REAL(function)                \
-  [](const Functions& functions) {             \
-    if constexpr (std::is_same_v<Number, int>) \
-      return functions.function;               \
-    else                                       \
-      return functions.function##_c;           \
+// Counts of 64 bits for a library without functions that take them: programs find ours, and
+// believe that there are some.
+class Narrowed {
+ public:
+  explicit Narrowed(int ranks) : ranks_(ranks) {}
+  [[nodiscard]] bool fits() const { return fits_; }
+
+  template <class Argument>
+  Argument operator()(Argument argument) {
+    return argument;
+  }
+  int operator()(Count count) {
+    fits_ = fits_ && count <= std::numeric_limits<int>::max() &&
+            count >= std::numeric_limits<int>::min();
+    return static_cast<int>(count);
+  }
+  const int* operator()(const Count* counts) {
+    if (counts == nullptr) return nullptr;
+    std::vector<int>& made = arrays_.emplace_back();
+    for (int rank = 0; rank < ranks_; ++rank) made.push_back((*this)(counts[rank]));
+    return made.data();
+  }
+
+ private:
+  int ranks_;
+  bool fits_ = true;
+  std::deque<std::vector<int>> arrays_;
+};
+
+template <class Wide, class Narrow>
+struct EitherWidth {
+  const Functions& functions;
+  Wide wide;
+  Narrow narrow;
+};
+
+template <class Wide, class Narrow, class... Arguments>
+Result call_if_there(const EitherWidth<Wide, Narrow>& either, Arguments... arguments) {
+  if (either.wide != nullptr) return either.wide(arguments...);
+  int ranks = 0;
+  const Handle comm = std::get<sizeof...(arguments) - 1>(std::tuple(arguments...));
+  if (const Result result = either.functions.Comm_size(comm, &ranks); result != mpi::kSuccess)
+    return result;
+  Narrowed narrowed(ranks);
+  const std::tuple<decltype(narrowed(arguments))...> all{narrowed(arguments)...};
+  return narrowed.fits() ? std::apply(either.narrow, all) : mpi::kMissing;
+}
+
+// The same function for counts of both widths: `function` is MPI's name without the prefix.
+#define POLYPATH_REAL(function)                                                     \
+  [](const Functions& functions) {                                                  \
+    if constexpr (std::is_same_v<Number, int>) return functions.function;           \
+    else return EitherWidth{functions, functions.function##_c, functions.function}; \
   }
 
 template <class Number, class Real>
