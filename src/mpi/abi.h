@@ -23,48 +23,55 @@ using Count = std::int64_t;
 
 }  // namespace polypath::mpi
 
-/// Collective functions that Polypath stands before: X(name, parameters…).
-#define POLYPATH_MPI_COLLECTIVES(X)                                                                \
-  X(Allreduce, const void*, void*, int, Handle, Handle, Handle)                                    \
-  X(Reduce, const void*, void*, int, Handle, Handle, int, Handle)                                  \
-  X(Reduce_scatter, const void*, void*, const int*, Handle, Handle, Handle)                        \
-  X(Reduce_scatter_block, const void*, void*, int, Handle, Handle, Handle)                         \
-  X(Scan, const void*, void*, int, Handle, Handle, Handle)                                         \
-  X(Exscan, const void*, void*, int, Handle, Handle, Handle)                                       \
-  X(Bcast, void*, int, Handle, int, Handle)                                                        \
-  X(Allgather, const void*, int, Handle, void*, int, Handle, Handle)                               \
-  X(Allgatherv, const void*, int, Handle, void*, const int*, const int*, Handle, Handle)           \
-  X(Gather, const void*, int, Handle, void*, int, Handle, int, Handle)                             \
-  X(Gatherv, const void*, int, Handle, void*, const int*, const int*, Handle, int, Handle)         \
-  X(Scatter, const void*, int, Handle, void*, int, Handle, int, Handle)                            \
-  X(Scatterv, const void*, const int*, const int*, Handle, void*, int, Handle, int, Handle)        \
-  X(Alltoall, const void*, int, Handle, void*, int, Handle, Handle)                                \
-  X(Alltoallv, const void*, const int*, const int*, Handle, void*, const int*, const int*, Handle, \
-    Handle)                                                                                        \
-  X(Alltoallw, const void*, const int*, const int*, const void*, void*, const int*, const int*,    \
-    const void*, Handle)
+/// Collective functions that Polypath stands before, and their non-blocking forms, which have a
+/// request as one more parameter: X(name, non-blocking name, parameters…).
+#define POLYPATH_MPI_COLLECTIVES(X)                                                               \
+  X(Allreduce, Iallreduce, const void*, void*, int, Handle, Handle, Handle)                       \
+  X(Reduce, Ireduce, const void*, void*, int, Handle, Handle, int, Handle)                        \
+  X(Reduce_scatter, Ireduce_scatter, const void*, void*, const int*, Handle, Handle, Handle)      \
+  X(Reduce_scatter_block, Ireduce_scatter_block, const void*, void*, int, Handle, Handle, Handle) \
+  X(Scan, Iscan, const void*, void*, int, Handle, Handle, Handle)                                 \
+  X(Exscan, Iexscan, const void*, void*, int, Handle, Handle, Handle)                             \
+  X(Bcast, Ibcast, void*, int, Handle, int, Handle)                                               \
+  X(Allgather, Iallgather, const void*, int, Handle, void*, int, Handle, Handle)                  \
+  X(Allgatherv, Iallgatherv, const void*, int, Handle, void*, const int*, const int*, Handle,     \
+    Handle)                                                                                       \
+  X(Gather, Igather, const void*, int, Handle, void*, int, Handle, int, Handle)                   \
+  X(Gatherv, Igatherv, const void*, int, Handle, void*, const int*, const int*, Handle, int,      \
+    Handle)                                                                                       \
+  X(Scatter, Iscatter, const void*, int, Handle, void*, int, Handle, int, Handle)                 \
+  X(Scatterv, Iscatterv, const void*, const int*, const int*, Handle, void*, int, Handle, int,    \
+    Handle)                                                                                       \
+  X(Alltoall, Ialltoall, const void*, int, Handle, void*, int, Handle, Handle)                    \
+  X(Alltoallv, Ialltoallv, const void*, const int*, const int*, Handle, void*, const int*,        \
+    const int*, Handle, Handle)                                                                   \
+  X(Alltoallw, Ialltoallw, const void*, const int*, const int*, const void*, void*, const int*,   \
+    const int*, const void*, Handle)
 
 /// The same with counts of 64 bits, which MPI has from version 4 on.
 #define POLYPATH_MPI_LARGE_COLLECTIVES(X)                                                          \
-  X(Allreduce_c, const void*, void*, Count, Handle, Handle, Handle)                                \
-  X(Reduce_c, const void*, void*, Count, Handle, Handle, int, Handle)                              \
-  X(Reduce_scatter_c, const void*, void*, const Count*, Handle, Handle, Handle)                    \
-  X(Reduce_scatter_block_c, const void*, void*, Count, Handle, Handle, Handle)                     \
-  X(Scan_c, const void*, void*, Count, Handle, Handle, Handle)                                     \
-  X(Exscan_c, const void*, void*, Count, Handle, Handle, Handle)                                   \
-  X(Bcast_c, void*, Count, Handle, int, Handle)                                                    \
-  X(Allgather_c, const void*, Count, Handle, void*, Count, Handle, Handle)                         \
-  X(Allgatherv_c, const void*, Count, Handle, void*, const Count*, const Count*, Handle, Handle)   \
-  X(Gather_c, const void*, Count, Handle, void*, Count, Handle, int, Handle)                       \
-  X(Gatherv_c, const void*, Count, Handle, void*, const Count*, const Count*, Handle, int, Handle) \
-  X(Scatter_c, const void*, Count, Handle, void*, Count, Handle, int, Handle)                      \
-  X(Scatterv_c, const void*, const Count*, const Count*, Handle, void*, Count, Handle, int,        \
+  X(Allreduce_c, Iallreduce_c, const void*, void*, Count, Handle, Handle, Handle)                  \
+  X(Reduce_c, Ireduce_c, const void*, void*, Count, Handle, Handle, int, Handle)                   \
+  X(Reduce_scatter_c, Ireduce_scatter_c, const void*, void*, const Count*, Handle, Handle, Handle) \
+  X(Reduce_scatter_block_c, Ireduce_scatter_block_c, const void*, void*, Count, Handle, Handle,    \
     Handle)                                                                                        \
-  X(Alltoall_c, const void*, Count, Handle, void*, Count, Handle, Handle)                          \
-  X(Alltoallv_c, const void*, const Count*, const Count*, Handle, void*, const Count*,             \
-    const Count*, Handle, Handle)                                                                  \
-  X(Alltoallw_c, const void*, const Count*, const Count*, const void*, void*, const Count*,        \
-    const Count*, const void*, Handle)
+  X(Scan_c, Iscan_c, const void*, void*, Count, Handle, Handle, Handle)                            \
+  X(Exscan_c, Iexscan_c, const void*, void*, Count, Handle, Handle, Handle)                        \
+  X(Bcast_c, Ibcast_c, void*, Count, Handle, int, Handle)                                          \
+  X(Allgather_c, Iallgather_c, const void*, Count, Handle, void*, Count, Handle, Handle)           \
+  X(Allgatherv_c, Iallgatherv_c, const void*, Count, Handle, void*, const Count*, const Count*,    \
+    Handle, Handle)                                                                                \
+  X(Gather_c, Igather_c, const void*, Count, Handle, void*, Count, Handle, int, Handle)            \
+  X(Gatherv_c, Igatherv_c, const void*, Count, Handle, void*, const Count*, const Count*, Handle,  \
+    int, Handle)                                                                                   \
+  X(Scatter_c, Iscatter_c, const void*, Count, Handle, void*, Count, Handle, int, Handle)          \
+  X(Scatterv_c, Iscatterv_c, const void*, const Count*, const Count*, Handle, void*, Count,        \
+    Handle, int, Handle)                                                                           \
+  X(Alltoall_c, Ialltoall_c, const void*, Count, Handle, void*, Count, Handle, Handle)             \
+  X(Alltoallv_c, Ialltoallv_c, const void*, const Count*, const Count*, Handle, void*,             \
+    const Count*, const Count*, Handle, Handle)                                                    \
+  X(Alltoallw_c, Ialltoallw_c, const void*, const Count*, const Count*, const void*, void*,        \
+    const Count*, const Count*, const void*, Handle)
 
 /// When the layer begins and ends.
 #define POLYPATH_MPI_LIFE(X)               \
@@ -72,23 +79,51 @@ using Count = std::int64_t;
   X(Init_thread, int*, char***, int, int*) \
   X(Finalize)
 
+/// Functions that complete requests: the layer completes its own before them.
+#define POLYPATH_MPI_COMPLETIONS(X)          \
+  X(Wait, void*, void*)                      \
+  X(Test, void*, int*, void*)                \
+  X(Waitall, int, void*, void*)              \
+  X(Testall, int, void*, int*, void*)        \
+  X(Waitany, int, void*, int*, void*)        \
+  X(Testany, int, void*, int*, int*, void*)  \
+  X(Waitsome, int, void*, int*, int*, void*) \
+  X(Testsome, int, void*, int*, int*, void*) \
+  X(Request_get_status, Handle, int*, void*)
+
+/// Functions that wait for messages of other ranks: calls of ours that these ranks wait for are
+/// begun meanwhile.
+#define POLYPATH_MPI_MESSAGES(X)                       \
+  X(Send, const void*, int, Handle, int, int, Handle)  \
+  X(Ssend, const void*, int, Handle, int, int, Handle) \
+  X(Recv, void*, int, Handle, int, int, Handle, void*) \
+  X(Probe, int, int, Handle, void*)                    \
+  X(Sendrecv, const void*, int, Handle, int, int, void*, int, Handle, int, int, Handle, void*)
+
 /// Functions that it calls only.
-#define POLYPATH_MPI_QUESTIONS(X)                                 \
-  X(Comm_rank, Handle, int*)                                      \
-  X(Comm_size, Handle, int*)                                      \
-  X(Comm_test_inter, Handle, int*)                                \
-  X(Comm_group, Handle, Handle*)                                  \
-  X(Group_free, Handle*)                                          \
-  X(Group_translate_ranks, Handle, int, const int*, Handle, int*) \
-  X(Comm_create_keyval, KeyvalCopy, KeyvalDelete, int*, void*)    \
-  X(Comm_set_attr, Handle, int, void*)                            \
-  X(Comm_get_attr, Handle, int, void*, int*)                      \
-  X(Comm_call_errhandler, Handle, int)                            \
-  X(Iprobe, int, int, Handle, int*, void*)                        \
-  X(Type_size, Handle, int*)                                      \
-  X(Type_get_extent, Handle, Count*, Count*)                      \
-  X(Type_get_true_extent, Handle, Count*, Count*)                 \
-  X(Type_get_name, Handle, char*, int*)                           \
+#define POLYPATH_MPI_QUESTIONS(X)                                           \
+  X(Comm_rank, Handle, int*)                                                \
+  X(Comm_size, Handle, int*)                                                \
+  X(Comm_test_inter, Handle, int*)                                          \
+  X(Comm_group, Handle, Handle*)                                            \
+  X(Group_free, Handle*)                                                    \
+  X(Group_translate_ranks, Handle, int, const int*, Handle, int*)           \
+  X(Comm_create_keyval, KeyvalCopy, KeyvalDelete, int*, void*)              \
+  X(Comm_set_attr, Handle, int, void*)                                      \
+  X(Comm_get_attr, Handle, int, void*, int*)                                \
+  X(Comm_call_errhandler, Handle, int)                                      \
+  X(Iprobe, int, int, Handle, int*, void*)                                  \
+  X(Isend, const void*, int, Handle, int, int, Handle, void*)               \
+  X(Issend, const void*, int, Handle, int, int, Handle, void*)              \
+  X(Irecv, void*, int, Handle, int, int, Handle, void*)                     \
+  X(Grequest_start, RequestQuery, RequestFree, RequestCancel, void*, void*) \
+  X(Grequest_complete, Handle)                                              \
+  X(Status_set_elements, void*, Handle, int)                                \
+  X(Status_set_cancelled, void*, int)                                       \
+  X(Type_size, Handle, int*)                                                \
+  X(Type_get_extent, Handle, Count*, Count*)                                \
+  X(Type_get_true_extent, Handle, Count*, Count*)                           \
+  X(Type_get_name, Handle, char*, int*)                                     \
   X(Type_get_envelope, Handle, int*, int*, int*, int*)
 
 namespace polypath::mpi {
@@ -96,5 +131,9 @@ namespace polypath::mpi {
 /// Of attributes: MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function.
 using KeyvalCopy = Result (*)(Handle, int, void*, void*, void*, int*);
 using KeyvalDelete = Result (*)(Handle, int, void*, void*);
+/// Of requests that MPI only keeps: MPI_Grequest_query_function and its relatives.
+using RequestQuery = Result (*)(void*, void*);
+using RequestFree = Result (*)(void*);
+using RequestCancel = Result (*)(void*, int);
 
 }  // namespace polypath::mpi

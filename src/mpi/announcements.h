@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "mpi/arena.h"
 
@@ -38,13 +39,12 @@ class Announcements {
     return call;
   }
 
-  /// Whether all ranks announce such a call as ours, and at least one of them has memory in it.
-  /// While that is not known `wait` is called.
-  template <class Wait>
-  bool is_ours_at_all(std::uint64_t call, const Wait& wait) {
+  /// Whether all ranks announce such a call as ours, and at least one of them has memory in it;
+  /// none as long as that is not known.
+  [[nodiscard]] std::optional<bool> is_ours_at_all(std::uint64_t call) const {
     bool any = false;
     for (int rank = 0; rank < size_; ++rank) {
-      while (of(rank).number.load(std::memory_order_acquire) <= call) wait();
+      if (of(rank).number.load(std::memory_order_acquire) <= call) return std::nullopt;
       switch (announced(rank, call)) {
         case Buffers::host:
         case Buffers::device: return false;

@@ -1,6 +1,7 @@
 #include "mpi/layer.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -39,6 +40,13 @@ struct Layer::Seen {
   Layer* layer;
   std::unique_ptr<Member> member;  ///< null: its calls are MPI's
 };
+
+Layer::Layer(Library library, Open open, GpuOf ask)
+    : library_(library),
+      open_(std::move(open)),
+      gpu_of_(ask),
+      nonblocking_(
+          library_, [this]() -> const Surroundings& { return open_(); }, gpu_of_, counts_) {}
 
 Result Layer::init(bool joins, const std::function<Result()>& make) {
   const std::string job = this_job();
@@ -85,6 +93,7 @@ bool Layer::share_arena() {
 }
 
 void Layer::finalize() noexcept {
+  nonblocking_.stop();
   const std::scoped_lock lock(mutex_);
   for (Seen* const each : all_) each->member.reset();
   if (presence_ && !arena_) presence_->forget();
@@ -95,8 +104,11 @@ Result Layer::forget_attribute(Handle /*comm*/, int /*keyval*/, void* value, voi
   return kSuccess;
 }
 
+// MPI frees a communicator once its calls are over.
 void Layer::forget(Seen* seen) noexcept {
   ++freed_;
+  if (seen->member != nullptr)
+    while (nonblocking_.any() && nonblocking_.is_any_of(*seen->member)) go_on();
   const std::scoped_lock lock(mutex_);
   all_.erase(seen);
   delete seen;  // NOLINT(cppcoreguidelines-owning-memory): MPI has kept it
@@ -167,32 +179,81 @@ std::optional<int> Layer::gpu_of(const Side& side) const {
   return has_memory(library_, side) ? gpu_of_(side.memory) : std::nullopt;
 }
 
-Result Layer::collective(const Call& call, const RealCall& real) {
+Layer::Passed Layer::passed(const Call& call, const Member* member) const {
   const auto sent = gpu_of(call.send), received = gpu_of(call.receive);
-  const bool is_on_gpu = sent || received;
-  Member* const member = arena_ ? seen(call.comm).member.get() : nullptr;
-  const auto as_it_is = [&] { return real(call.send.memory, call.receive.memory); };
-  if (member == nullptr || !member->why_not().empty())
-    return is_on_gpu ? staged(call, Fate::communicator, real) : as_it_is();
   const bool on_host = (!sent && has_memory(library_, call.send)) ||
                        (!received && has_memory(library_, call.receive));
-  if (!is_on_gpu) {
-    const bool none = !on_host && !is_empty(call);
-    if (!member->agree(none ? Buffers::none : Buffers::host)) return as_it_is();
-    return run_ours(*member, call, -1, real);
-  }
+  if (!sent && !received)
+    return {.buffers = on_host || is_empty(call) ? Buffers::host : Buffers::none};
   const int gpu = received.value_or(sent.value_or(-1));
-  const bool at_home = member->is_at(gpu) && sent.value_or(gpu) == gpu;
-  const bool ours = at_home && !on_host && is_ours(library_, call);
-  if (member->agree(ours ? Buffers::ours : Buffers::device))
-    return run_ours(*member, call, gpu, real);
-  if (!at_home) return staged(call, Fate::other_gpu, real);
-  return staged(call, ours ? Fate::mixed : Fate::other_kind, real);
+  Passed passed{.buffers = Buffers::device, .gpu = gpu, .fate = Fate::communicator};
+  if (member == nullptr || !member->why_not().empty()) return passed;
+  if (!member->is_at(gpu) || sent.value_or(gpu) != gpu) {
+    passed.fate = Fate::other_gpu;
+  } else if (on_host || !is_ours(library_, call)) {
+    passed.fate = Fate::other_kind;
+  } else {
+    passed = {.buffers = Buffers::ours, .gpu = gpu, .fate = Fate::mixed};
+  }
+  return passed;
+}
+
+Member* Layer::member_of(Handle comm) { return arena_ ? seen(comm).member.get() : nullptr; }
+
+// A rank may be held up by a message that this one sends: MPI sends on while it is asked something.
+void Layer::go_on() {
+  constexpr int kSpins = 200;  // about a microsecond
+  thread_local int waits = 0;
+  if (nonblocking_.any()) nonblocking_.go_on();
+  if (++waits % kSpins != 0) return;
+  int flag = 0;
+  library_.real.Iprobe(library_.any_source, library_.any_tag, library_.self, &flag,
+                       library_.status_ignore);
+  sched_yield();
+}
+
+Result Layer::collective(const Call& call, const RealCall& real) {
+  Member* const member = member_of(call.comm);
+  const Passed mine = passed(call, member);
+  bool ours = false;
+  if (member != nullptr) {
+    const auto wait = [this] { go_on(); };
+    while (nonblocking_.any() && nonblocking_.wait_for_ranks(*member)) wait();
+    const std::uint64_t number = member->announce(mine.buffers, wait);
+    if (mine.buffers == Buffers::ours || mine.buffers == Buffers::none) {
+      std::optional<bool> agreed;
+      while (!(agreed = member->is_ours(number))) wait();
+      ours = *agreed;
+    }
+  }
+  if (ours) return run_ours(*member, call, mine.gpu, real);
+  return mine.gpu < 0 ? real(call.send.memory, call.receive.memory) : staged(call, mine.fate, real);
+}
+
+// The host's memory is MPI's at once, unless calls before it have not been begun.
+Result Layer::begin(const Call& call, RealStart start, void* request) {
+  Member* const member = member_of(call.comm);
+  Passed mine = passed(call, member);
+  if (mine.buffers == Buffers::none) mine.buffers = Buffers::host;  // it does not wait to hear more
+  const bool is_behind =
+      member != nullptr && nonblocking_.any() && nonblocking_.wait_for_ranks(*member);
+  if (mine.buffers == Buffers::host && !is_behind) {
+    if (member != nullptr) member->announce(mine.buffers, [this] { go_on(); });
+    return start(call.send.memory, call.receive.memory, request);
+  }
+  return nonblocking_.begin({.call = call,
+                             .start = std::move(start),
+                             .member = member,
+                             .buffers = mine.buffers,
+                             .gpu = mine.gpu,
+                             .fate = mine.fate},
+                            request);
 }
 
 Result Layer::run_ours(Member& member, const Call& call, int gpu, const RealCall& real) {
   try {
-    if (member.run(call, gpu, open_())) {
+    if (member.enqueue(call, gpu, open_())) {
+      member.synchronize();
       counts_.count(call.operation, Fate::ours);
       return kSuccess;
     }
@@ -208,7 +269,10 @@ Result Layer::run_ours(Member& member, const Call& call, int gpu, const RealCall
 Result Layer::staged(const Call& call, Fate fate, const RealCall& real) {
   counts_.count(call.operation, fate);
   try {
-    return run_staged(library_, open_(), call, gpu_of_, real);
+    HostCopies copies(library_, open_(), call, gpu_of_);
+    const Result result = real(copies.send(), copies.receive());
+    if (result == kSuccess) copies.give_back();
+    return result;
   } catch (const Error& error) {
     log(LogLevel::error, fmt::format("MPI {}: {}", name_of(call.operation), error.what()));
     return library_.real.Comm_call_errhandler(call.comm, library_.other_error);

@@ -17,9 +17,27 @@
 #include "communicator/bootstrap/presence.h"
 #include "mpi/counts.h"
 #include "mpi/member.h"
+#include "mpi/nonblocking.h"
 #include "mpi/staging.h"
 
 namespace polypath::mpi {
+
+/// The program's own call, with memory of the caller's choice. The function must outlive it.
+class RealCall {
+ public:
+  template <class Function>
+  RealCall(const Function& function)  // NOLINT(google-explicit-constructor): for lambdas
+      : function_(&function), call_([](const void* what, const void* send, void* receive) {
+          return (*static_cast<const Function*>(what))(send, receive);
+        }) {}
+  Result operator()(const void* send, void* receive) const {
+    return call_(function_, send, receive);
+  }
+
+ private:
+  const void* function_;
+  Result (*call_)(const void*, const void*, void*);
+};
 
 /// Thread-safe as far as MPI is.
 class Layer {
@@ -28,8 +46,7 @@ class Layer {
   /// is left to MPI.
   using Open = std::function<const Surroundings&()>;
 
-  Layer(Library library, Open open, GpuOf ask)
-      : library_(library), open_(std::move(open)), gpu_of_(ask) {}
+  Layer(Library library, Open open, GpuOf ask);
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -39,6 +56,12 @@ class Layer {
   void finalize() noexcept;
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);
+  /// The same for a non-blocking call, whose request is to be at `request`.
+  Result begin(const Call& call, RealStart start, void* request);
+  /// True if requests of the layer's may be among those that the program waits for.
+  [[nodiscard]] bool has_requests() const { return nonblocking_.any(); }
+  /// For a program that waits: calls go on, and MPI with them.
+  void go_on();
 
   [[nodiscard]] const Library& library() const { return library_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
@@ -51,7 +74,16 @@ class Layer {
   [[nodiscard]] Seen& seen(Handle comm);
   [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm);
   [[nodiscard]] bool is_of_world(Handle comm, int size) const;
+  /// What this rank passes in a call.
+  struct Passed {
+    Buffers buffers = Buffers::none;
+    int gpu = -1;  ///< negative: no memory of a GPU
+    Fate fate = Fate::mixed;
+  };
+
   [[nodiscard]] std::optional<int> gpu_of(const Side& side) const;
+  [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
+  [[nodiscard]] Member* member_of(Handle comm);
   [[nodiscard]] Result run_ours(Member& member, const Call& call, int gpu, const RealCall& real);
   [[nodiscard]] Result staged(const Call& call, Fate fate, const RealCall& real);
   void forget(Seen* seen) noexcept;
@@ -61,6 +93,7 @@ class Layer {
   Open open_;
   GpuOf gpu_of_;
   Counts counts_;
+  NonblockingCalls nonblocking_;
   std::optional<RankPresence> presence_;
   std::optional<Arena> arena_;  ///< if all ranks of the job are on this computer, under Polypath
   int keyval_ = -1;

@@ -18,10 +18,16 @@ void find(const Find& look, const char* name, Function& function) {
 Functions functions_of(const Find& look) {
   Functions real;
 #define POLYPATH_FIND(name, ...) find(look, #name, real.name);
-  POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
-  POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_FIND)
+  POLYPATH_MPI_COMPLETIONS(POLYPATH_FIND)
+  POLYPATH_MPI_MESSAGES(POLYPATH_FIND)
   POLYPATH_MPI_LIFE(POLYPATH_FIND)
   POLYPATH_MPI_QUESTIONS(POLYPATH_FIND)
+#undef POLYPATH_FIND
+#define POLYPATH_FIND(name, nonblocking, ...) \
+  find(look, #name, real.name);               \
+  find(look, #nonblocking, real.nonblocking);
+  POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
+  POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_FIND)
 #undef POLYPATH_FIND
   return real;
 }
@@ -44,6 +50,7 @@ Library open_mpi(const Find& look) {
           .status_ignore = nullptr,
           .any_source = -1,
           .any_tag = -1,
+          .no_request = at("ompi_request_null"),
           .other_error = 16};
 }
 
@@ -62,6 +69,7 @@ Library mpich(const Find& look) {
           .status_ignore = word(1),
           .any_source = -2,
           .any_tag = -1,
+          .no_request = 0x2c000000,
           .other_error = 15};
 }
 
@@ -80,6 +88,7 @@ Library standard(const Find& look) {
           .status_ignore = nullptr,
           .any_source = -1,
           .any_tag = -2,
+          .no_request = 0x180,
           .other_error = 16};
 }
 

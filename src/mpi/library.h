@@ -13,10 +13,16 @@ namespace polypath::mpi {
 /// Null for those that the library does not have.
 struct Functions {
 #define POLYPATH_DECLARE(name, ...) Result (*name)(__VA_ARGS__) = nullptr;
-  POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
-  POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE)
+  POLYPATH_MPI_COMPLETIONS(POLYPATH_DECLARE)
+  POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
   POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
   POLYPATH_MPI_QUESTIONS(POLYPATH_DECLARE)
+#undef POLYPATH_DECLARE
+#define POLYPATH_DECLARE(name, nonblocking, ...) \
+  Result (*name)(__VA_ARGS__) = nullptr;         \
+  Result (*nonblocking)(__VA_ARGS__, void*) = nullptr;
+  POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
+  POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
 };
 
@@ -28,6 +34,7 @@ struct Library {
   void* in_place = nullptr;
   void* status_ignore = nullptr;
   int any_source = 0, any_tag = 0;
+  Handle no_request = 0;   ///< MPI_REQUEST_NULL
   Result other_error = 0;  ///< MPI_ERR_OTHER
 
   /// What MPI has written into a word of zeros, or a program passes as an argument.

@@ -1,9 +1,8 @@
 #include "mpi/member.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
-#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "communicator/bootstrap/bootstrap.h"
@@ -18,7 +17,6 @@ constexpr Seconds kTimeout{30};  // to join, once all ranks have said that they 
 // Programs wait for each other as long as they like: ranks that have ended are found without.
 constexpr Seconds kNoTimeout{1e8};
 constexpr std::size_t kMostRepeated = 4096;  // some KiB each
-constexpr int kSpins = 200;                  // about a microsecond
 
 // A call that needs nothing else than itself, if its addresses are the program's.
 bool is_repeatable(const Library& library, const Call& call) {
@@ -58,23 +56,7 @@ Member::~Member() {
   arena_.leave(static_cast<int>(invitation_.block), seat_.size);
 }
 
-bool Member::agree(Buffers buffers) {
-  const auto wait = [this] { let_others_go_on(); };
-  const std::uint64_t call = announcements_.announce(buffers, wait);
-  if (buffers == Buffers::host || buffers == Buffers::device) return false;
-  return announcements_.is_ours_at_all(call, wait);
-}
-
-// A rank may be held up by a message that this one sends: MPI sends on while it is asked something.
-void Member::let_others_go_on() {
-  if (++waits_ % kSpins != 0) return;
-  int flag = 0;
-  library_.real.Iprobe(library_.any_source, library_.any_tag, library_.self, &flag,
-                       library_.status_ignore);
-  sched_yield();
-}
-
-std::vector<Count> Member::exchange(const std::vector<Count>& mine) const {
+std::vector<Count> Member::exchange_by_mpi(const std::vector<Count>& mine) const {
   std::vector<Count> all(mine.size() * static_cast<std::size_t>(seat_.size));
   const int bytes = static_cast<int>(mine.size() * sizeof(Count));
   const Result result = library_.real.Allgather(mine.data(), bytes, library_.byte, all.data(),
@@ -85,14 +67,26 @@ std::vector<Count> Member::exchange(const std::vector<Count>& mine) const {
   return all;
 }
 
-Member::Working::Working(const Surroundings& around, PlaceId gpu,
+std::vector<Count> Member::exchange(const std::vector<Count>& mine) const {
+  const Blob own(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(Count));
+  std::vector<Count> all;
+  for (const Blob& blob : working_->ranks->communicator().all_gather(own)) {
+    const std::size_t before = all.size();
+    all.resize(before + mine.size());
+    std::memcpy(&all[before], blob.data(), own.size());
+  }
+  return all;
+}
+
+Member::Working::Working(const Surroundings& around, PlaceId place,
                          std::unique_ptr<NodeCollectives> made)
     : driver(around.driver),
+      gpu(place),
       ranks(std::move(made)),
-      stream(around.driver.create_stream(gpu)),
-      before(around.default_stream(gpu)),
-      begun(around.driver.create_event(gpu)),
-      scratch(around.driver, gpu) {}
+      stream(around.driver.create_stream(place)),
+      before(around.default_stream(place)),
+      begun(around.driver.create_event(place)),
+      scratch(around.driver, place) {}
 
 Member::Working::~Working() {
   ranks->leave();
@@ -124,41 +118,54 @@ std::unique_ptr<NodeCollectives> Member::make(PlaceId gpu, const Surroundings& a
   auto made = std::make_unique<NodeCollectives>(
       around.driver, around.machine, around.settings, gpu,
       std::make_unique<Communicator>(std::move(bootstrap), options));
-  made->set_timeout(kNoTimeout);
   return made;
 }
 
-// All ranks join, or none does.
+// All ranks join, or none does: none has joined before it has heard of all others.
 void Member::join(const Call& call, int gpu, const Surroundings& around) {
-  std::string problem;
-  std::unique_ptr<Working> made;
   try {
     const PlaceId place = place_of(call, around);
-    made = std::make_unique<Working>(around, place, make(place, around));
+    auto made = std::make_unique<Working>(around, place, make(place, around));
+    made->ranks->communicator().all_gather("joined");
+    made->ranks->set_timeout(kNoTimeout);
     if (gpu >= 0) gpu_ = gpu;
-  } catch (const Error& error) {
-    problem = error.what();
-  }
-  const std::vector<Count> failed = exchange({problem.empty() ? 0 : 1});
-  if (std::all_of(failed.begin(), failed.end(), [](Count each) { return each == 0; })) {
     working_ = std::move(made);
-    return;
+  } catch (const Error& error) {
+    why_not_ = error.what();
   }
-  why_not_ = problem.empty() ? "another rank cannot take part" : problem;
 }
 
-bool Member::run(const Call& call, int gpu, const Surroundings& around) {
+bool Member::enqueue(const Call& call, int gpu, const Surroundings& around, By by) {
   if (working_ == nullptr) join(call, gpu, around);
   if (working_ == nullptr) return false;
   working_->begin();
-  if (PersistentCall* const known = repeated(call)) {
-    working_->ranks->run(*known, working_->stream);
-  } else {
-    take_steps(call);
-  }
+  if (PersistentCall* const known = repeated(call)) working_->ranks->run(*known, working_->stream);
+  else take_steps(call, by);
+  return true;
+}
+
+// A simulated stream goes on by itself only once all that it waits for is queued.
+void Member::synchronize() {
+  if (!working_->driver.simulation().empty()) working_->ranks->await_messages();
   working_->driver.synchronize(working_->stream);
   working_->ranks->communicator().check();
-  return true;
+}
+
+EventHandle Member::record() {
+  const EventHandle event = working_->driver.create_event(working_->gpu);
+  working_->driver.record(event, working_->stream);
+  ++recorded_;
+  return event;
+}
+
+bool Member::is_done(EventHandle event) {
+  working_->ranks->communicator().check();
+  return working_->driver.is_done(event);
+}
+
+void Member::give_back(EventHandle event) noexcept {
+  --recorded_;
+  ignore_errors([&] { working_->driver.destroy_event(event); });
 }
 
 void Member::copy(const LocalCopy& copy) {
@@ -166,9 +173,11 @@ void Member::copy(const LocalCopy& copy) {
                                working_->stream);
 }
 
-void Member::take_steps(const Call& call) {
-  working_->scratch.release_all();
-  const auto exchange_counts = [this](const std::vector<Count>& mine) { return exchange(mine); };
+void Member::take_steps(const Call& call, By by) {
+  if (recorded_ == 0) working_->scratch.release_all();
+  const auto exchange_counts = [this, by](const std::vector<Count>& mine) {
+    return by == By::mpi ? exchange_by_mpi(mine) : exchange(mine);
+  };
   const Steps steps = steps_of(library_, call, seat_, working_->scratch, exchange_counts);
   for (const LocalCopy& before : steps.before) copy(before);
   for (const CollectiveCall& each : steps.calls) working_->ranks->run(each, working_->stream);

@@ -31,26 +31,42 @@ class Member {
   /// As leave().
   ~Member();
 
-  /// Says what this rank passes in its next call; returns whether the call is ours, which all ranks
-  /// find alike. Waits for other ranks only if it may be.
-  bool agree(Buffers buffers);
+  /// Says what this rank passes in its next call, and returns its number. While other ranks are far
+  /// behind, `wait` is called.
+  std::uint64_t announce(Buffers buffers, const std::function<void()>& wait) {
+    return announcements_.announce(buffers, wait);
+  }
+  /// Whether the call of that number is ours, which all ranks find alike; none as long as that is
+  /// not known.
+  [[nodiscard]] std::optional<bool> is_ours(std::uint64_t call) const {
+    return announcements_.is_ours_at_all(call);
+  }
   /// Whether memory of this GPU can be in calls of ours.
   [[nodiscard]] bool is_at(int gpu) const { return !gpu_ || *gpu_ == gpu; }
   /// Why none of its calls can be ours any more; empty if they can.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
-  /// Makes a call that all ranks have agreed on, and waits for it. `gpu` has its memory; negative:
-  /// it has none. False: ours cannot be made here, which all ranks find alike. Errors: as
-  /// NodeCollectives::run().
-  bool run(const Call& call, int gpu, const Surroundings& around);
+  /// How the ranks exchange counts: by MPI, which is fast, or without calling it.
+  enum class By { mpi, itself };
+  /// Enqueues a call that all ranks have agreed on. `gpu` has its memory; negative: it has none.
+  /// False: ours cannot be made here, which all ranks find alike. Waits for the other ranks where
+  /// they have not made such a call before. Errors: as NodeCollectives::run().
+  bool enqueue(const Call& call, int gpu, const Surroundings& around, By by = By::mpi);
+  /// Waits for what is enqueued. Errors: those of other ranks, too.
+  void synchronize();
+  /// An event for what is enqueued, to be given back.
+  [[nodiscard]] EventHandle record();
+  [[nodiscard]] bool is_done(EventHandle event);
+  void give_back(EventHandle event) noexcept;
   /// Waits for queued work, and ends this rank.
   void leave() noexcept;
 
  private:
   struct Working {
-    Working(const Surroundings& around, PlaceId gpu, std::unique_ptr<NodeCollectives> made);
+    Working(const Surroundings& around, PlaceId place, std::unique_ptr<NodeCollectives> made);
     ~Working();
     Driver& driver;
+    PlaceId gpu;
     std::unique_ptr<NodeCollectives> ranks;
     void begin();
     StreamHandle stream, before;
@@ -62,12 +78,11 @@ class Member {
   void join(const Call& call, int gpu, const Surroundings& around);
   [[nodiscard]] std::unique_ptr<NodeCollectives> make(PlaceId gpu, const Surroundings& around);
   [[nodiscard]] PlaceId place_of(const Call& call, const Surroundings& around) const;
-  void take_steps(const Call& call);
+  void take_steps(const Call& call, By by);
   [[nodiscard]] PersistentCall* repeated(const Call& call);
   void copy(const LocalCopy& copy);
+  [[nodiscard]] std::vector<Count> exchange_by_mpi(const std::vector<Count>& mine) const;
   [[nodiscard]] std::vector<Count> exchange(const std::vector<Count>& mine) const;
-  /// Lets MPI go on with messages that other ranks may wait for.
-  void let_others_go_on();
 
   const Library& library_;
   Handle comm_;
@@ -78,7 +93,7 @@ class Member {
   std::optional<int> gpu_;
   std::unique_ptr<Working> working_;
   std::string why_not_;
-  int waits_ = 0;
+  int recorded_ = 0;  ///< events that have not been given back: their calls use scratch memory
 };
 
 }  // namespace polypath::mpi

@@ -2,31 +2,55 @@
 // A call that MPI makes with copies in the host of what is a GPU's: right for every function, type
 // and reduction, with any MPI.
 
+#include <cstddef>
+#include <memory>
+
 #include "mpi/call.h"
 #include "mpi/memory.h"
 
 namespace polypath::mpi {
 
-/// The program's own call, with memory of the caller's choice.
-class RealCall {
+/// The bytes of one of a call's memories in the host, if it is a GPU's.
+class HostCopy {
  public:
-  template <class Function>
-  RealCall(const Function& function)  // NOLINT(google-explicit-constructor): for lambdas
-      : function_(&function), call_([](const void* what, const void* send, void* receive) {
-          return (*static_cast<const Function*>(what))(send, receive);
-        }) {}
-  Result operator()(const void* send, void* receive) const {
-    return call_(function_, send, receive);
+  /// Waits for the copy. Errors: those of the driver.
+  HostCopy(const Library& library, const Surroundings& around, const Side& side, GpuOf gpu_of);
+
+  /// Where MPI finds them: in the program's memory, if that is the host's.
+  [[nodiscard]] void* memory() const {
+    return bytes_ == nullptr ? static_cast<void*>(memory_) : bytes_.get() - range_.begin;
   }
+  /// Copies them to the program's memory, and waits for that.
+  void give_back();
 
  private:
-  const void* function_;
-  Result (*call_)(const void*, const void*, void*);
+  [[nodiscard]] std::size_t size() const {
+    return static_cast<std::size_t>(range_.end - range_.begin);
+  }
+
+  const Surroundings& around_;
+  std::byte* memory_;
+  Range range_;
+  PlaceId gpu_;
+  std::unique_ptr<std::byte[]> bytes_;
 };
 
-/// Waits for the call. Where only one of the memories is a GPU's, the other one is used as it is.
-/// Errors: out_of_memory; those of the driver.
-Result run_staged(const Library& library, const Surroundings& around, const Call& call,
-                  GpuOf gpu_of, const RealCall& real);
+/// Both memories of a call. What is received is copied first, too: bytes that the call leaves alone
+/// stay what they are, and in place they are what is sent.
+class HostCopies {
+ public:
+  HostCopies(const Library& library, const Surroundings& around, const Call& call, GpuOf gpu_of)
+      : received_(library, around, call.receive, gpu_of),
+        sent_(library, around, call.operation == Operation::broadcast ? Side{} : call.send, gpu_of),
+        is_one_(call.operation == Operation::broadcast) {}
+
+  [[nodiscard]] const void* send() const { return is_one_ ? receive() : sent_.memory(); }
+  [[nodiscard]] void* receive() const { return received_.memory(); }
+  void give_back() { received_.give_back(); }
+
+ private:
+  HostCopy received_, sent_;
+  bool is_one_;
+};
 
 }  // namespace polypath::mpi

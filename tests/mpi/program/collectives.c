@@ -1,8 +1,9 @@
-/* collectives SEED CALLS MEMORY [MOST]
+/* collectives SEED CALLS MEMORY [MOST [WINDOW]]
    Makes random collective calls, the same at all ranks, in memory of GPUs, and compares every byte
-   with what MPI itself makes of the same in memory of the host. MEMORY: device; host; mixed (some
+   with what it comes to in memory of the host, which is MPI's. MEMORY: device; host; mixed (some
    ranks have memory of the host); sides (one of a call's memories is of the host). Counts are up to
-   MOST. Rank 0 prints "right N" with the number of calls; exit status 1 if a byte is wrong. */
+   MOST. With a WINDOW the calls are non-blocking, up to so many under way, and messages go between
+   them. Rank 0 prints "right N" with the number of calls; exit status 1 if a byte is wrong. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,13 +32,15 @@ enum operation {
   OPERATIONS
 };
 static const char* const names[] = {
-    "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan",     "exscan",   "bcast",     "allgather",
-    "allgatherv", "gather", "gatherv",        "scatter",              "scatterv", "alltoall", "alltoallv", "alltoallw"};
+    "allreduce",  "reduce",   "reduce_scatter", "reduce_scatter_block",
+    "scan",       "exscan",   "bcast",          "allgather",
+    "allgatherv", "gather",   "gatherv",        "scatter",
+    "scatterv",   "alltoall", "alltoallv",      "alltoallw"};
 enum { MOST_RANKS = 16 };
 
 struct call {
   enum operation operation;
-  MPI_Comm comm;
+  MPI_Comm comm, own; /* the same ranks, for what MPI does itself */
   int rank, size, root, in_place, large;
   int count;
   int counts[MOST_RANKS * MOST_RANKS]; /* from rank i to rank j, or of rank i */
@@ -53,7 +56,7 @@ static unsigned chance(unsigned below) {
   return (unsigned)(state >> 33) % below;
 }
 
-static MPI_Comm comms[3];
+static MPI_Comm comms[3], own_comms[3];
 static MPI_Datatype strided;
 static MPI_Op own_xor;
 
@@ -89,7 +92,8 @@ static void choose_type(struct call* call) {
   call->type = types[chance(reduces ? 8 : 9)];
   const unsigned other = chance(8);
   call->op = MPI_SUM;
-  if (other == 1 && call->type != MPI_C_FLOAT_COMPLEX && call->type != MPI_C_DOUBLE_COMPLEX) call->op = MPI_MAX;
+  if (other == 1 && call->type != MPI_C_FLOAT_COMPLEX && call->type != MPI_C_DOUBLE_COMPLEX)
+    call->op = MPI_MAX;
   if (other == 2 && call->type == MPI_INT) call->op = MPI_BAND;
   if (other == 3 && call->type == MPI_INT) call->op = own_xor;
   if (call->type == MPI_2INT) call->op = other % 2 ? MPI_MINLOC : MPI_MAXLOC;
@@ -105,7 +109,9 @@ static int some_count(int most) {
 static struct call choose(int most) {
   struct call call = {0};
   call.operation = (enum operation)chance(OPERATIONS);
-  call.comm = comms[chance(3)];
+  const unsigned which = chance(3);
+  call.comm = comms[which];
+  call.own = own_comms[which];
   MPI_Comm_rank(call.comm, &call.rank);
   MPI_Comm_size(call.comm, &call.size);
   const unsigned root = chance(1000), in_place = chance(3), gap = chance(2), large = chance(4);
@@ -128,7 +134,8 @@ static struct call choose(int most) {
 }
 
 struct arrays {
-  int send_counts[MOST_RANKS], send_at[MOST_RANKS], receive_counts[MOST_RANKS], receive_at[MOST_RANKS];
+  int send_counts[MOST_RANKS], send_at[MOST_RANKS], receive_counts[MOST_RANKS],
+      receive_at[MOST_RANKS];
   MPI_Datatype types[MOST_RANKS];
   int send_all, receive_all; /* elements that they reach over */
 };
@@ -152,53 +159,69 @@ static void lay_out(const struct call* call, struct arrays* arrays) {
   arrays->receive_all = received;
 }
 
-/* By the name of the function, or by its profiling name. */
-#define CALL(name, ...) (real ? PMPI_##name(__VA_ARGS__) : MPI_##name(__VA_ARGS__))
+enum form { BLOCKING, NONBLOCKING };
+#define CALL(name, iname, ...)                                  \
+  do {                                                          \
+    if (form == BLOCKING) MPI_##name(__VA_ARGS__);              \
+    if (form == NONBLOCKING) MPI_##iname(__VA_ARGS__, request); \
+  } while (0)
 
-static void make(const struct call* c, const struct arrays* a, void* send, void* receive, int real) {
+static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, void* send,
+                 void* receive, enum form form, MPI_Request* request) {
   const int root = c->rank == c->root;
   void* const in_place = c->in_place ? MPI_IN_PLACE : send;
   void* const root_in_place = c->in_place && root ? MPI_IN_PLACE : send;
   switch (c->operation) {
-    case ALLREDUCE: CALL(Allreduce, in_place, receive, c->count, c->type, c->op, c->comm); break;
-    case REDUCE: CALL(Reduce, root_in_place, receive, c->count, c->type, c->op, c->root, c->comm); break;
-    case REDUCE_SCATTER: CALL(Reduce_scatter, in_place, receive, c->counts, c->type, c->op, c->comm); break;
-    case REDUCE_SCATTER_BLOCK:
-      CALL(Reduce_scatter_block, in_place, receive, c->count, c->type, c->op, c->comm);
+    case ALLREDUCE:
+      CALL(Allreduce, Iallreduce, in_place, receive, c->count, c->type, c->op, comm);
       break;
-    case SCAN: CALL(Scan, in_place, receive, c->count, c->type, c->op, c->comm); break;
-    case EXSCAN: CALL(Exscan, in_place, receive, c->count, c->type, c->op, c->comm); break;
-    case BCAST: CALL(Bcast, receive, c->count, c->type, c->root, c->comm); break;
+    case REDUCE:
+      CALL(Reduce, Ireduce, root_in_place, receive, c->count, c->type, c->op, c->root, comm);
+      break;
+    case REDUCE_SCATTER:
+      CALL(Reduce_scatter, Ireduce_scatter, in_place, receive, c->counts, c->type, c->op, comm);
+      break;
+    case REDUCE_SCATTER_BLOCK:
+      CALL(Reduce_scatter_block, Ireduce_scatter_block, in_place, receive, c->count, c->type, c->op,
+           comm);
+      break;
+    case SCAN: CALL(Scan, Iscan, in_place, receive, c->count, c->type, c->op, comm); break;
+    case EXSCAN: CALL(Exscan, Iexscan, in_place, receive, c->count, c->type, c->op, comm); break;
+    case BCAST: CALL(Bcast, Ibcast, receive, c->count, c->type, c->root, comm); break;
     case ALLGATHER:
-      CALL(Allgather, in_place, c->count, c->type, receive, c->count, c->type, c->comm);
+      CALL(Allgather, Iallgather, in_place, c->count, c->type, receive, c->count, c->type, comm);
       break;
     case ALLGATHERV:
-      CALL(Allgatherv, in_place, a->send_counts[c->rank], c->type, receive, a->receive_counts, a->receive_at,
-           c->type, c->comm);
+      CALL(Allgatherv, Iallgatherv, in_place, a->send_counts[c->rank], c->type, receive,
+           a->receive_counts, a->receive_at, c->type, comm);
       break;
     case GATHER:
-      CALL(Gather, root_in_place, c->count, c->type, receive, c->count, c->type, c->root, c->comm);
+      CALL(Gather, Igather, root_in_place, c->count, c->type, receive, c->count, c->type, c->root,
+           comm);
       break;
     case GATHERV:
-      CALL(Gatherv, root_in_place, a->send_counts[c->rank], c->type, receive, a->receive_counts, a->receive_at,
-           c->type, c->root, c->comm);
+      CALL(Gatherv, Igatherv, root_in_place, a->send_counts[c->rank], c->type, receive,
+           a->receive_counts, a->receive_at, c->type, c->root, comm);
       break;
     case SCATTER:
-      CALL(Scatter, send, c->count, c->type, c->in_place && root ? MPI_IN_PLACE : receive, c->count, c->type,
-           c->root, c->comm);
+      CALL(Scatter, Iscatter, send, c->count, c->type, c->in_place && root ? MPI_IN_PLACE : receive,
+           c->count, c->type, c->root, comm);
       break;
     case SCATTERV:
-      CALL(Scatterv, send, a->send_counts, a->send_at, c->type, c->in_place && root ? MPI_IN_PLACE : receive,
-           a->receive_counts[c->rank], c->type, c->root, c->comm);
+      CALL(Scatterv, Iscatterv, send, a->send_counts, a->send_at, c->type,
+           c->in_place && root ? MPI_IN_PLACE : receive, a->receive_counts[c->rank], c->type,
+           c->root, comm);
       break;
-    case ALLTOALL: CALL(Alltoall, in_place, c->count, c->type, receive, c->count, c->type, c->comm); break;
+    case ALLTOALL:
+      CALL(Alltoall, Ialltoall, in_place, c->count, c->type, receive, c->count, c->type, comm);
+      break;
     case ALLTOALLV:
-      CALL(Alltoallv, in_place, a->send_counts, a->send_at, c->type, receive, a->receive_counts, a->receive_at,
-           c->type, c->comm);
+      CALL(Alltoallv, Ialltoallv, in_place, a->send_counts, a->send_at, c->type, receive,
+           a->receive_counts, a->receive_at, c->type, comm);
       break;
     case ALLTOALLW:
-      CALL(Alltoallw, in_place, a->send_counts, a->send_at, a->types, receive, a->receive_counts, a->receive_at,
-           a->types, c->comm);
+      CALL(Alltoallw, Ialltoallw, in_place, a->send_counts, a->send_at, a->types, receive,
+           a->receive_counts, a->receive_at, a->types, comm);
       break;
     case OPERATIONS: break;
   }
@@ -223,36 +246,132 @@ static enum kind kind_of(const char* memory, int rank, int side, unsigned draw) 
   return DEVICE;
 }
 
-static int is_right(const struct call* call, const char* memory, int world_rank) {
-  struct arrays arrays = {0};
-  lay_out(call, &arrays);
-  const size_t size = bytes_needed(call, &arrays);
+/* A call under way, with what it is to come to. */
+struct flight {
+  struct call call;
+  struct arrays arrays;
+  size_t size;
+  unsigned char *send, *expected, *found;
+  struct buffer given, taken;
+  int number;
+};
+
+static void prepare(struct flight* flight, const struct call* call, const char* memory,
+                    int world_rank) {
+  memset(flight, 0, sizeof *flight);
+  flight->call = *call;
+  lay_out(call, &flight->arrays);
+  const size_t size = flight->size = bytes_needed(call, &flight->arrays);
   const unsigned draw = chance(1u << 16);
-  unsigned char* const bytes = malloc(4 * size);
-  unsigned char *send = bytes, *expected = bytes + size, *found = bytes + 2 * size, *kept = bytes + 3 * size;
-  fill(send, size, call->type, (unsigned)world_rank + draw);
-  fill(expected, size, call->type, 3u * (unsigned)world_rank + draw + 1);
-  struct buffer given = allocate(kind_of(memory, world_rank, 0, draw), size);
-  struct buffer taken = allocate(kind_of(memory, world_rank, 1, draw), size);
-  write_bytes(given, 0, send, size);
-  write_bytes(taken, 0, expected, size);
-  memcpy(kept, send, size);
-  make(call, &arrays, send, expected, 1);
-  make(call, &arrays, given.address, taken.address, 0);
-  read_bytes(taken, 0, found, size);
-  int right = memcmp(found, expected, size) == 0;
-  read_bytes(given, 0, found, size);
-  right = right && memcmp(found, kept, size) == 0;
-  release(&given);
-  release(&taken);
-  free(bytes);
+  flight->send = malloc(3 * size);
+  flight->expected = flight->send + size;
+  flight->found = flight->send + 2 * size;
+  fill(flight->send, size, call->type, (unsigned)world_rank + draw);
+  fill(flight->expected, size, call->type, 3u * (unsigned)world_rank + draw + 1);
+  flight->given = allocate(kind_of(memory, world_rank, 0, draw), size);
+  flight->taken = allocate(kind_of(memory, world_rank, 1, draw), size);
+  write_bytes(flight->given, 0, flight->send, size);
+  write_bytes(flight->taken, 0, flight->expected, size);
+  make(call, call->own, &flight->arrays, flight->send, flight->expected, BLOCKING, NULL);
+}
+
+static int is_right(struct flight* flight) {
+  read_bytes(flight->taken, 0, flight->found, flight->size);
+  int right = memcmp(flight->found, flight->expected, flight->size) == 0;
+  read_bytes(flight->given, 0, flight->found, flight->size);
+  right = right && memcmp(flight->found, flight->send, flight->size) == 0;
+  release(&flight->given);
+  release(&flight->taken);
+  free(flight->send);
+  if (!right)
+    printf("rank %d of %d: %s is wrong (call %d, %d elements, root %d%s)\n", flight->call.rank,
+           flight->call.size, names[flight->call.operation], flight->number, flight->call.count,
+           flight->call.root, flight->call.in_place ? ", in place" : "");
   return right;
+}
+
+enum { MOST_FLIGHTS = 8 };
+static struct flight* flights[MOST_FLIGHTS];
+static MPI_Request requests[MOST_FLIGHTS];
+static int under_way;
+
+/* Takes the results of those that are over; each rank waits in a way of its own. */
+static int land(unsigned way) {
+  int many = 0, which[MOST_FLIGHTS], done = 0, right = 1;
+  switch (way % 6) {
+    case 0:
+      MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+      which[many++] = 0;
+      break;
+    case 1:
+      while (!done) MPI_Test(&requests[under_way - 1], &done, MPI_STATUS_IGNORE);
+      which[many++] = under_way - 1;
+      break;
+    case 2: MPI_Waitany(under_way, requests, &which[many++], MPI_STATUS_IGNORE); break;
+    case 3: MPI_Waitsome(under_way, requests, &many, which, MPI_STATUSES_IGNORE); break;
+    case 4:
+      while (!done) MPI_Testall(under_way, requests, &done, MPI_STATUSES_IGNORE);
+      for (; many < under_way; ++many) which[many] = many;
+      break;
+    default:
+      MPI_Waitall(under_way, requests, MPI_STATUSES_IGNORE);
+      for (; many < under_way; ++many) which[many] = many;
+  }
+  for (int i = 0; i < many; ++i) {
+    right &= is_right(flights[which[i]]);
+    free(flights[which[i]]);
+    flights[which[i]] = NULL;
+  }
+  int kept = 0;
+  for (int i = 0; i < under_way; ++i)
+    if (flights[i] != NULL) {
+      flights[kept] = flights[i];
+      requests[kept++] = requests[i];
+    }
+  under_way = kept;
+  return right;
+}
+
+/* A neighbour waits for a message, and only then makes the call. */
+static void message(int rank, int sends) {
+  int size, word = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (rank % 2 == 0 && rank + 1 < size && sends)
+    MPI_Send(&rank, 1, MPI_INT, rank + 1, 7, MPI_COMM_WORLD);
+  if (rank % 2 == 1 && !sends)
+    MPI_Recv(&word, 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static int do_nonblocking(const struct call* call, const char* memory, int rank, int window,
+                          int number) {
+  const unsigned way = chance(1000), has_message = chance(3);
+  int right = 1;
+  struct flight* const flight = flights[under_way] = malloc(sizeof *flight);
+  prepare(flight, call, memory, rank);
+  flight->number = number;
+  if (has_message == 0) message(rank, 0);
+  make(&flight->call, call->comm, &flight->arrays, flight->given.address, flight->taken.address,
+       NONBLOCKING, &requests[under_way]);
+  ++under_way;
+  if (has_message == 0) message(rank, 1);
+  while (under_way >= window) right &= land(way + (unsigned)rank);
+  return right;
+}
+
+static int do_blocking(const struct call* call, const char* memory, int rank, int number) {
+  struct flight flight;
+  prepare(&flight, call, memory, rank);
+  flight.number = number;
+  make(call, call->comm, &flight.arrays, flight.given.address, flight.taken.address, BLOCKING,
+       NULL);
+  return is_right(&flight);
 }
 
 static void make_comms(int rank) {
   comms[0] = MPI_COMM_WORLD;
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[1]);
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[2]);
+  for (int i = 0; i < 3; ++i) MPI_Comm_dup(comms[i], &own_comms[i]);
   MPI_Type_vector(2, 1, 2, MPI_INT, &strided);
   MPI_Type_commit(&strided);
   MPI_Op_create(combine, 1, &own_xor);
@@ -264,16 +383,16 @@ int main(int count, char** arguments) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (count < 4) return 2;
   const int wanted = atoi(arguments[2]), most = count > 4 ? atoi(arguments[4]) : 3000;
+  const int window = count > 5 ? atoi(arguments[5]) : 1; /* MOST_FLIGHTS at most */
   state = strtoull(arguments[1], NULL, 10) * 977 + 5;
   open_driver(rank);
   make_comms(rank);
   for (; calls < wanted; ++calls) {
     const struct call call = choose(most);
-    if (is_right(&call, arguments[3], rank)) continue;
-    right = 0;
-    printf("rank %d of %d: %s is wrong (call %d, %d elements, root %d%s)\n", call.rank, call.size,
-           names[call.operation], calls, call.count, call.root, call.in_place ? ", in place" : "");
+    right &= window > 1 ? do_nonblocking(&call, arguments[3], rank, window, calls)
+                        : do_blocking(&call, arguments[3], rank, calls);
   }
+  while (under_way > 0) right &= land((unsigned)rank);
   int all_right = 0;
   MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (rank == 0 && all_right) printf("right %d\n", calls);

@@ -23,22 +23,24 @@ using mpi::Result;
 using mpi::Side;
 
 // Calls the layer before MPI, or the real functions alone; no exception goes on into the program.
-template <class Make, class Real>
-Result call(Handle comm, const Make& make, const Real& real, const void* send,
-            void* receive) noexcept {
+// `request`: none, or the place of the request of a non-blocking call, whose `real` is kept.
+template <class Make, class Real, class... Request>
+Result call(Handle comm, const Make& make, const Real& real, const void* send, void* receive,
+            Request... request) noexcept {
   try {
     const MpiLayer& here = mpi_layer();
-    if (here.layer == nullptr) return real(here.real, send, receive);
-    const auto with = [&](const void* other_send, void* other_receive) {
-      return real(here.real, other_send, other_receive);
-    };
+    if (here.layer == nullptr) return real(here.real, send, receive, request...);
     const mpi::Library& library = here.layer->library();
     Call described = make(library);
     described.comm = library.handle(comm);
     described.reduction = library.handle(described.reduction);
     described.send.type = library.handle(described.send.type);
     described.receive.type = library.handle(described.receive.type);
-    return here.layer->collective(described, with);
+    const auto with = [real, &here](const void* given, void* taken, auto... other) {
+      return real(here.real, given, taken, other...);
+    };
+    if constexpr (sizeof...(request) == 0) return here.layer->collective(described, with);
+    else return here.layer->begin(described, with, request...);
   } catch (const std::exception&) {
     return mpi::kMissing;
   }
@@ -92,6 +94,15 @@ class Narrowed {
   std::deque<std::vector<int>> arrays_;
 };
 
+// The communicator stands last, but for the request of a non-blocking call.
+template <class First, class... More>
+Handle last_handle(First first, More... more) {
+  if constexpr (sizeof...(more) == 0 ||
+                (sizeof...(more) == 1 && (std::is_same_v<More, void*> && ...)))
+    return static_cast<Handle>(first);
+  else return last_handle(more...);
+}
+
 template <class Wide, class Narrow>
 struct EitherWidth {
   const Functions& functions;
@@ -103,7 +114,7 @@ template <class Wide, class Narrow, class... Arguments>
 Result call_if_there(const EitherWidth<Wide, Narrow>& either, Arguments... arguments) {
   if (either.wide != nullptr) return either.wide(arguments...);
   int ranks = 0;
-  const Handle comm = std::get<sizeof...(arguments) - 1>(std::tuple(arguments...));
+  const Handle comm = last_handle(arguments...);
   if (const Result result = either.functions.Comm_size(comm, &ranks); result != mpi::kSuccess)
     return result;
   Narrowed narrowed(ranks);
@@ -111,16 +122,9 @@ Result call_if_there(const EitherWidth<Wide, Narrow>& either, Arguments... argum
   return narrowed.fits() ? std::apply(either.narrow, all) : mpi::kMissing;
 }
 
-// The same function for counts of both widths: `function` is MPI's name without the prefix.
-#define POLYPATH_REAL(function)                                                     \
-  [](const Functions& functions) {                                                  \
-    if constexpr (std::is_same_v<Number, int>) return functions.function;           \
-    else return EitherWidth{functions, functions.function##_c, functions.function}; \
-  }
-
-template <class Number, class Real>
+template <class Number, class Real, class... Request>
 Result reduction(Operation operation, Real real, const void* send, void* receive, Number count,
-                 Handle type, Handle op, Handle comm) {
+                 Handle type, Handle op, Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library&) {
@@ -130,16 +134,15 @@ Result reduction(Operation operation, Real real, const void* send, void* receive
                     .receive = {.memory = receive, .count = count, .type = type},
                     .reduction = op};
       },
-      [&](const Functions& all, const void* given, void* taken) {
-        return call_if_there(real(all), given, taken, count, type, op, comm);
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, count, type, op, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
-template <class Number>
-Result reduce(const void* send, void* receive, Number count, Handle type, Handle op, int root,
-              Handle comm) {
-  const auto real = POLYPATH_REAL(Reduce);
+template <class Number, class Real, class... Request>
+Result reduce(Real real, const void* send, void* receive, Number count, Handle type, Handle op,
+              int root, Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -150,16 +153,15 @@ Result reduce(const void* send, void* receive, Number count, Handle type, Handle
                     .reduction = op,
                     .root = root};
       },
-      [&](const Functions& all, const void* given, void* taken) {
-        return call_if_there(real(all), given, taken, count, type, op, root, comm);
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, count, type, op, root, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
-template <class Number>
-Result reduce_scatter(const void* send, void* receive, const Number* counts, Handle type, Handle op,
-                      Handle comm) {
-  const auto real = POLYPATH_REAL(Reduce_scatter);
+template <class Number, class Real, class... Request>
+Result reduce_scatter(Real real, const void* send, void* receive, const Number* counts, Handle type,
+                      Handle op, Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -176,16 +178,15 @@ Result reduce_scatter(const void* send, void* receive, const Number* counts, Han
         made.counts = counts;
         return made;
       },
-      [&](const Functions& all, const void* given, void* taken) {
-        return call_if_there(real(all), given, taken, counts, type, op, comm);
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, counts, type, op, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
-template <class Number>
-Result reduce_scatter_block(const void* send, void* receive, Number count, Handle type, Handle op,
-                            Handle comm) {
-  const auto real = POLYPATH_REAL(Reduce_scatter_block);
+template <class Number, class Real, class... Request>
+Result reduce_scatter_block(Real real, const void* send, void* receive, Number count, Handle type,
+                            Handle op, Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -196,31 +197,32 @@ Result reduce_scatter_block(const void* send, void* receive, Number count, Handl
                     .receive = {.memory = receive, .count = count, .type = type, .parts = parts},
                     .reduction = op};
       },
-      [&](const Functions& all, const void* given, void* taken) {
-        return call_if_there(real(all), given, taken, count, type, op, comm);
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, count, type, op, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
-template <class Number>
-Result broadcast(void* memory, Number count, Handle type, int root, Handle comm) {
-  const auto real = POLYPATH_REAL(Bcast);
+template <class Number, class Real, class... Request>
+Result broadcast(Real real, void* memory, Number count, Handle type, int root, Handle comm,
+                 Request... request) {
   return call(
       comm,
       [&](const mpi::Library&) {
         const Side side{.memory = memory, .count = count, .type = type};
         return Call{.operation = Operation::broadcast, .send = side, .receive = side, .root = root};
       },
-      [&](const Functions& all, const void*, void* other) {
-        return call_if_there(real(all), other, count, type, root, comm);
+      [=](const Functions& all, const void*, void* taken, auto... other) {
+        return call_if_there(real(all), taken, count, type, root, comm, other...);
       },
-      memory, memory);
+      memory, memory, request...);
 }
 
 // Every rank gives to all, or to each: allgather and alltoall.
-template <class Number, class Real>
+template <class Number, class Real, class... Request>
 Result to_all(Operation operation, Real real, const void* send, Number send_count, Handle send_type,
-              void* receive, Number receive_count, Handle receive_type, Handle comm) {
+              void* receive, Number receive_count, Handle receive_type, Handle comm,
+              Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -234,18 +236,17 @@ Result to_all(Operation operation, Real real, const void* send, Number send_coun
             .receive = {
                 .memory = receive, .count = receive_count, .type = receive_type, .parts = size}};
       },
-      [&](const Functions& all, const void* given, void* taken) {
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, receive_count,
-                             receive_type, comm);
+                             receive_type, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
-template <class Number>
-Result all_gather_v(const void* send, Number send_count, Handle send_type, void* receive,
+template <class Number, class Real, class... Request>
+Result all_gather_v(Real real, const void* send, Number send_count, Handle send_type, void* receive,
                     const Number* counts, const Number* displacements, Handle receive_type,
-                    Handle comm) {
-  const auto real = POLYPATH_REAL(Allgatherv);
+                    Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -257,18 +258,18 @@ Result all_gather_v(const void* send, Number send_count, Handle send_type, void*
                                 .counts = counts,
                                 .displacements = displacements}};
       },
-      [&](const Functions& all, const void* given, void* taken) {
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, counts, displacements,
-                             receive_type, comm);
+                             receive_type, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
 // The root gets from all (gather), or gives to all (scatter): only there the other side counts.
-template <class Number, class Real>
+template <class Number, class Real, class... Request>
 Result at_root(Operation operation, Real real, const void* send, Number send_count,
                Handle send_type, void* receive, Number receive_count, Handle receive_type, int root,
-               Handle comm) {
+               Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -286,18 +287,17 @@ Result at_root(Operation operation, Real real, const void* send, Number send_cou
                                 .parts = gathers ? many : 1},
                     .root = root};
       },
-      [&](const Functions& all, const void* given, void* taken) {
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, receive_count,
-                             receive_type, root, comm);
+                             receive_type, root, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
-template <class Number>
-Result gather_v(const void* send, Number send_count, Handle send_type, void* receive,
+template <class Number, class Real, class... Request>
+Result gather_v(Real real, const void* send, Number send_count, Handle send_type, void* receive,
                 const Number* counts, const Number* displacements, Handle receive_type, int root,
-                Handle comm) {
-  const auto real = POLYPATH_REAL(Gatherv);
+                Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -313,18 +313,17 @@ Result gather_v(const void* send, Number send_count, Handle send_type, void* rec
                     .receive = taken,
                     .root = root};
       },
-      [&](const Functions& all, const void* given, void* taken) {
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, counts, displacements,
-                             receive_type, root, comm);
+                             receive_type, root, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
-template <class Number>
-Result scatter_v(const void* send, const Number* counts, const Number* displacements,
+template <class Number, class Real, class... Request>
+Result scatter_v(Real real, const void* send, const Number* counts, const Number* displacements,
                  Handle send_type, void* receive, Number receive_count, Handle receive_type,
-                 int root, Handle comm) {
-  const auto real = POLYPATH_REAL(Scatterv);
+                 int root, Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -340,19 +339,19 @@ Result scatter_v(const void* send, const Number* counts, const Number* displacem
                     .receive = {.memory = receive, .count = receive_count, .type = receive_type},
                     .root = root};
       },
-      [&](const Functions& all, const void* given, void* taken) {
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, counts, displacements, send_type, taken,
-                             receive_count, receive_type, root, comm);
+                             receive_count, receive_type, root, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
 }
 
 // `w`: a type for each rank, and displacements in bytes.
-template <class Number, class Real, class Type>
+template <class Number, class Real, class Type, class... Request>
 Result all_to_all_v(Operation operation, Real real, const void* send, const Number* send_counts,
                     const Number* send_at, Type send_type, void* receive,
                     const Number* receive_counts, const Number* receive_at, Type receive_type,
-                    Handle comm) {
+                    Handle comm, Request... request) {
   return call(
       comm,
       [&](const mpi::Library& library) {
@@ -374,11 +373,65 @@ Result all_to_all_v(Operation operation, Real real, const void* send, const Numb
         }
         return Call{.operation = operation, .send = given, .receive = taken};
       },
-      [&](const Functions& all, const void* other_send, void* other_receive) {
-        return call_if_there(real(all), other_send, send_counts, send_at, send_type, other_receive,
-                             receive_counts, receive_at, receive_type, comm);
+      [=](const Functions& all, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, send_counts, send_at, send_type, taken,
+                             receive_counts, receive_at, receive_type, comm, other...);
       },
-      send, receive);
+      send, receive, request...);
+}
+
+// A wait of the program's: `test` says whether it is over. While no call of ours is under way it is
+// MPI's.
+template <class Test, class Wait>
+Result until_done(const Test& test, const Wait& wait) noexcept {
+  try {
+    const MpiLayer& here = mpi_layer();
+    if (here.layer == nullptr || !here.layer->has_requests()) return wait(here.real);
+    for (int done = 0;;) {
+      const Result result = test(here.real, &done);
+      if (result != mpi::kSuccess || done != 0) return result;
+      here.layer->go_on();
+    }
+  } catch (const std::exception&) {
+    return mpi::kMissing;
+  }
+}
+
+template <class Test>
+Result once(const Test& test) noexcept {
+  try {
+    const MpiLayer& here = mpi_layer();
+    if (here.layer != nullptr && here.layer->has_requests()) here.layer->go_on();
+    return test(here.real);
+  } catch (const std::exception&) {
+    return mpi::kMissing;
+  }
+}
+
+// `start` begins the message; `wait` is the program's call as it is. `sent` is the request of a
+// second message.
+template <class Start, class Wait>
+Result message(const Start& start, void* status, const Wait& wait,
+               Handle* sent = nullptr) noexcept {
+  try {
+    const MpiLayer& here = mpi_layer();
+    if (here.layer == nullptr || !here.layer->has_requests()) return wait(here.real);
+    Handle request = 0;
+    if (const Result result = start(here.real, &request); result != mpi::kSuccess) return result;
+    if (status == nullptr) status = here.layer->library().status_ignore;
+    const auto over = [&](Handle* which, void* into) {
+      return until_done(
+          [&](const Functions& real, int* done) { return real.Test(which, done, into); },
+          [&](const Functions& real) { return real.Wait(which, into); });
+    };
+    if (sent != nullptr)
+      if (const Result result = over(sent, here.layer->library().status_ignore);
+          result != mpi::kSuccess)
+        return result;
+    return over(&request, status);
+  } catch (const std::exception&) {
+    return mpi::kMissing;
+  }
 }
 
 template <class Real>
@@ -416,105 +469,252 @@ Result MPI_Finalize() {
   return call_if_there(here.real.Finalize);
 }
 
-// Both widths of counts: `number` is int, or MPI_Count with the suffix.
-#define POLYPATH_MPI_ENTRIES(number, suffix)                                                       \
-  Result MPI_Allreduce##suffix(const void* send, void* receive, number count, Handle type,         \
-                               Handle op, Handle comm) {                                           \
-    using Number = number;                                                                         \
-    return reduction<Number>(Operation::all_reduce, POLYPATH_REAL(Allreduce), send, receive,       \
-                             count, type, op, comm);                                               \
+// Functions of both widths of counts, blocking and not: `name` and `real` take the names of both
+// forms, PARAMETER and ARGUMENT are the request of those that do not block.
+#define POLYPATH_MPI_ENTRIES(number, name, real, PARAMETER, ARGUMENT)                              \
+  Result name(Allreduce, Iallreduce)(const void* send, void* receive, number count, Handle type,   \
+                                     Handle op, Handle comm PARAMETER) {                           \
+    return reduction<number>(Operation::all_reduce, real(Allreduce, Iallreduce), send, receive,    \
+                             count, type, op, comm ARGUMENT);                                      \
   }                                                                                                \
-  Result MPI_Scan##suffix(const void* send, void* receive, number count, Handle type, Handle op,   \
-                          Handle comm) {                                                           \
-    using Number = number;                                                                         \
-    return reduction<Number>(Operation::scan, POLYPATH_REAL(Scan), send, receive, count, type, op, \
-                             comm);                                                                \
+  Result name(Scan, Iscan)(const void* send, void* receive, number count, Handle type, Handle op,  \
+                           Handle comm PARAMETER) {                                                \
+    return reduction<number>(Operation::scan, real(Scan, Iscan), send, receive, count, type, op,   \
+                             comm ARGUMENT);                                                       \
   }                                                                                                \
-  Result MPI_Exscan##suffix(const void* send, void* receive, number count, Handle type, Handle op, \
-                            Handle comm) {                                                         \
-    using Number = number;                                                                         \
-    return reduction<Number>(Operation::exclusive_scan, POLYPATH_REAL(Exscan), send, receive,      \
-                             count, type, op, comm);                                               \
+  Result name(Exscan, Iexscan)(const void* send, void* receive, number count, Handle type,         \
+                               Handle op, Handle comm PARAMETER) {                                 \
+    return reduction<number>(Operation::exclusive_scan, real(Exscan, Iexscan), send, receive,      \
+                             count, type, op, comm ARGUMENT);                                      \
   }                                                                                                \
-  Result MPI_Reduce##suffix(const void* send, void* receive, number count, Handle type, Handle op, \
-                            int root, Handle comm) {                                               \
-    return reduce<number>(send, receive, count, type, op, root, comm);                             \
+  Result name(Reduce, Ireduce)(const void* send, void* receive, number count, Handle type,         \
+                               Handle op, int root, Handle comm PARAMETER) {                       \
+    return reduce<number>(real(Reduce, Ireduce), send, receive, count, type, op, root,             \
+                          comm ARGUMENT);                                                          \
   }                                                                                                \
-  Result MPI_Reduce_scatter##suffix(const void* send, void* receive, const number* counts,         \
-                                    Handle type, Handle op, Handle comm) {                         \
-    return reduce_scatter<number>(send, receive, counts, type, op, comm);                          \
+  Result name(Reduce_scatter, Ireduce_scatter)(const void* send, void* receive,                    \
+                                               const number* counts, Handle type, Handle op,       \
+                                               Handle comm PARAMETER) {                            \
+    return reduce_scatter<number>(real(Reduce_scatter, Ireduce_scatter), send, receive, counts,    \
+                                  type, op, comm ARGUMENT);                                        \
   }                                                                                                \
-  Result MPI_Reduce_scatter_block##suffix(const void* send, void* receive, number count,           \
-                                          Handle type, Handle op, Handle comm) {                   \
-    return reduce_scatter_block<number>(send, receive, count, type, op, comm);                     \
+  Result name(Reduce_scatter_block, Ireduce_scatter_block)(const void* send, void* receive,        \
+                                                           number count, Handle type, Handle op,   \
+                                                           Handle comm PARAMETER) {                \
+    return reduce_scatter_block<number>(real(Reduce_scatter_block, Ireduce_scatter_block), send,   \
+                                        receive, count, type, op, comm ARGUMENT);                  \
   }                                                                                                \
-  Result MPI_Bcast##suffix(void* memory, number count, Handle type, int root, Handle comm) {       \
-    return broadcast<number>(memory, count, type, root, comm);                                     \
+  Result name(Bcast, Ibcast)(void* memory, number count, Handle type, int root,                    \
+                             Handle comm PARAMETER) {                                              \
+    return broadcast<number>(real(Bcast, Ibcast), memory, count, type, root, comm ARGUMENT);       \
   }                                                                                                \
-  Result MPI_Allgather##suffix(const void* send, number send_count, Handle send_type,              \
-                               void* receive, number receive_count, Handle receive_type,           \
-                               Handle comm) {                                                      \
-    using Number = number;                                                                         \
-    return to_all<Number>(Operation::all_gather, POLYPATH_REAL(Allgather), send, send_count,       \
-                          send_type, receive, receive_count, receive_type, comm);                  \
+  Result name(Allgather, Iallgather)(const void* send, number send_count, Handle send_type,        \
+                                     void* receive, number receive_count, Handle receive_type,     \
+                                     Handle comm PARAMETER) {                                      \
+    return to_all<number>(Operation::all_gather, real(Allgather, Iallgather), send, send_count,    \
+                          send_type, receive, receive_count, receive_type, comm ARGUMENT);         \
   }                                                                                                \
-  Result MPI_Alltoall##suffix(const void* send, number send_count, Handle send_type,               \
-                              void* receive, number receive_count, Handle receive_type,            \
-                              Handle comm) {                                                       \
-    using Number = number;                                                                         \
-    return to_all<Number>(Operation::all_to_all, POLYPATH_REAL(Alltoall), send, send_count,        \
-                          send_type, receive, receive_count, receive_type, comm);                  \
+  Result name(Alltoall, Ialltoall)(const void* send, number send_count, Handle send_type,          \
+                                   void* receive, number receive_count, Handle receive_type,       \
+                                   Handle comm PARAMETER) {                                        \
+    return to_all<number>(Operation::all_to_all, real(Alltoall, Ialltoall), send, send_count,      \
+                          send_type, receive, receive_count, receive_type, comm ARGUMENT);         \
   }                                                                                                \
-  Result MPI_Allgatherv##suffix(const void* send, number send_count, Handle send_type,             \
-                                void* receive, const number* counts, const number* displacements,  \
-                                Handle receive_type, Handle comm) {                                \
-    return all_gather_v<number>(send, send_count, send_type, receive, counts, displacements,       \
-                                receive_type, comm);                                               \
+  Result name(Allgatherv, Iallgatherv)(                                                            \
+      const void* send, number send_count, Handle send_type, void* receive, const number* counts,  \
+      const number* displacements, Handle receive_type, Handle comm PARAMETER) {                   \
+    return all_gather_v<number>(real(Allgatherv, Iallgatherv), send, send_count, send_type,        \
+                                receive, counts, displacements, receive_type, comm ARGUMENT);      \
   }                                                                                                \
-  Result MPI_Gather##suffix(const void* send, number send_count, Handle send_type, void* receive,  \
-                            number receive_count, Handle receive_type, int root, Handle comm) {    \
-    using Number = number;                                                                         \
-    return at_root<Number>(Operation::gather, POLYPATH_REAL(Gather), send, send_count, send_type,  \
-                           receive, receive_count, receive_type, root, comm);                      \
+  Result name(Gather, Igather)(const void* send, number send_count, Handle send_type,              \
+                               void* receive, number receive_count, Handle receive_type, int root, \
+                               Handle comm PARAMETER) {                                            \
+    return at_root<number>(Operation::gather, real(Gather, Igather), send, send_count, send_type,  \
+                           receive, receive_count, receive_type, root, comm ARGUMENT);             \
   }                                                                                                \
-  Result MPI_Scatter##suffix(const void* send, number send_count, Handle send_type, void* receive, \
-                             number receive_count, Handle receive_type, int root, Handle comm) {   \
-    using Number = number;                                                                         \
-    return at_root<Number>(Operation::scatter, POLYPATH_REAL(Scatter), send, send_count,           \
-                           send_type, receive, receive_count, receive_type, root, comm);           \
+  Result name(Scatter, Iscatter)(const void* send, number send_count, Handle send_type,            \
+                                 void* receive, number receive_count, Handle receive_type,         \
+                                 int root, Handle comm PARAMETER) {                                \
+    return at_root<number>(Operation::scatter, real(Scatter, Iscatter), send, send_count,          \
+                           send_type, receive, receive_count, receive_type, root, comm ARGUMENT);  \
   }                                                                                                \
-  Result MPI_Gatherv##suffix(const void* send, number send_count, Handle send_type, void* receive, \
-                             const number* counts, const number* displacements,                    \
-                             Handle receive_type, int root, Handle comm) {                         \
-    return gather_v<number>(send, send_count, send_type, receive, counts, displacements,           \
-                            receive_type, root, comm);                                             \
+  Result name(Gatherv, Igatherv)(const void* send, number send_count, Handle send_type,            \
+                                 void* receive, const number* counts, const number* displacements, \
+                                 Handle receive_type, int root, Handle comm PARAMETER) {           \
+    return gather_v<number>(real(Gatherv, Igatherv), send, send_count, send_type, receive, counts, \
+                            displacements, receive_type, root, comm ARGUMENT);                     \
   }                                                                                                \
-  Result MPI_Scatterv##suffix(const void* send, const number* counts, const number* displacements, \
-                              Handle send_type, void* receive, number receive_count,               \
-                              Handle receive_type, int root, Handle comm) {                        \
-    return scatter_v<number>(send, counts, displacements, send_type, receive, receive_count,       \
-                             receive_type, root, comm);                                            \
+  Result name(Scatterv, Iscatterv)(                                                                \
+      const void* send, const number* counts, const number* displacements, Handle send_type,       \
+      void* receive, number receive_count, Handle receive_type, int root, Handle comm PARAMETER) { \
+    return scatter_v<number>(real(Scatterv, Iscatterv), send, counts, displacements, send_type,    \
+                             receive, receive_count, receive_type, root, comm ARGUMENT);           \
   }                                                                                                \
-  Result MPI_Alltoallv##suffix(const void* send, const number* send_counts, const number* send_at, \
-                               Handle send_type, void* receive, const number* receive_counts,      \
-                               const number* receive_at, Handle receive_type, Handle comm) {       \
-    using Number = number;                                                                         \
-    return all_to_all_v<Number>(Operation::all_to_all_v, POLYPATH_REAL(Alltoallv), send,           \
+  Result name(Alltoallv, Ialltoallv)(const void* send, const number* send_counts,                  \
+                                     const number* send_at, Handle send_type, void* receive,       \
+                                     const number* receive_counts, const number* receive_at,       \
+                                     Handle receive_type, Handle comm PARAMETER) {                 \
+    return all_to_all_v<number>(Operation::all_to_all_v, real(Alltoallv, Ialltoallv), send,        \
                                 send_counts, send_at, send_type, receive, receive_counts,          \
-                                receive_at, receive_type, comm);                                   \
+                                receive_at, receive_type, comm ARGUMENT);                          \
   }                                                                                                \
-  Result MPI_Alltoallw##suffix(const void* send, const number* send_counts, const number* send_at, \
-                               const void* send_types, void* receive,                              \
-                               const number* receive_counts, const number* receive_at,             \
-                               const void* receive_types, Handle comm) {                           \
-    using Number = number;                                                                         \
-    return all_to_all_v<Number>(Operation::all_to_all_w, POLYPATH_REAL(Alltoallw), send,           \
-                                send_counts, send_at, send_types, receive, receive_counts,         \
-                                receive_at, receive_types, comm);                                  \
+  Result name(Alltoallw, Ialltoallw)(const void* send, const number* send_counts,                  \
+                                     const number* send_at, const void* send_type, void* receive,  \
+                                     const number* receive_counts, const number* receive_at,       \
+                                     const void* receive_type, Handle comm PARAMETER) {            \
+    return all_to_all_v<number>(Operation::all_to_all_w, real(Alltoallw, Ialltoallw), send,        \
+                                send_counts, send_at, send_type, receive, receive_counts,          \
+                                receive_at, receive_type, comm ARGUMENT);                          \
   }
 
-POLYPATH_MPI_ENTRIES(int, )
-POLYPATH_MPI_ENTRIES(Count, _c)
+#define POLYPATH_BLOCKING(blocking, nonblocking) MPI_##blocking
+#define POLYPATH_BLOCKING_C(blocking, nonblocking) MPI_##blocking##_c
+#define POLYPATH_NONBLOCKING(blocking, nonblocking) MPI_##nonblocking
+#define POLYPATH_NONBLOCKING_C(blocking, nonblocking) MPI_##nonblocking##_c
+#define POLYPATH_REAL(blocking, nonblocking) \
+  [](const Functions& functions) { return functions.blocking; }
+#define POLYPATH_REAL_C(blocking, nonblocking)                                 \
+  [](const Functions& functions) {                                             \
+    return EitherWidth{functions, functions.blocking##_c, functions.blocking}; \
+  }
+#define POLYPATH_REAL_I(blocking, nonblocking) \
+  [](const Functions& functions) { return functions.nonblocking; }
+#define POLYPATH_REAL_I_C(blocking, nonblocking)                                     \
+  [](const Functions& functions) {                                                   \
+    return EitherWidth{functions, functions.nonblocking##_c, functions.nonblocking}; \
+  }
+#define POLYPATH_REQUEST_PARAMETER , void* request
+#define POLYPATH_REQUEST_ARGUMENT , request
+
+POLYPATH_MPI_ENTRIES(int, POLYPATH_BLOCKING, POLYPATH_REAL, , )
+POLYPATH_MPI_ENTRIES(Count, POLYPATH_BLOCKING_C, POLYPATH_REAL_C, , )
+POLYPATH_MPI_ENTRIES(int, POLYPATH_NONBLOCKING, POLYPATH_REAL_I, POLYPATH_REQUEST_PARAMETER,
+                     POLYPATH_REQUEST_ARGUMENT)
+POLYPATH_MPI_ENTRIES(Count, POLYPATH_NONBLOCKING_C, POLYPATH_REAL_I_C, POLYPATH_REQUEST_PARAMETER,
+                     POLYPATH_REQUEST_ARGUMENT)
+Result MPI_Wait(void* request, void* status) {
+  return until_done(
+      [&](const Functions& real, int* done) { return real.Test(request, done, status); },
+      [&](const Functions& real) { return call_if_there(real.Wait, request, status); });
+}
+
+Result MPI_Waitall(int count, void* requests, void* statuses) {
+  return until_done([&](const Functions& real,
+                        int* done) { return real.Testall(count, requests, done, statuses); },
+                    [&](const Functions& real) {
+                      return call_if_there(real.Waitall, count, requests, statuses);
+                    });
+}
+
+Result MPI_Waitany(int count, void* requests, int* which, void* status) {
+  return until_done([&](const Functions& real,
+                        int* done) { return real.Testany(count, requests, which, done, status); },
+                    [&](const Functions& real) {
+                      return call_if_there(real.Waitany, count, requests, which, status);
+                    });
+}
+
+Result MPI_Waitsome(int count, void* requests, int* many, int* which, void* statuses) {
+  return until_done(
+      [&](const Functions& real, int* done) {
+        const Result result = real.Testsome(count, requests, many, which, statuses);
+        *done = *many;  // MPI_UNDEFINED, if there is nothing to wait for
+        return result;
+      },
+      [&](const Functions& real) {
+        return call_if_there(real.Waitsome, count, requests, many, which, statuses);
+      });
+}
+
+Result MPI_Test(void* request, int* done, void* status) {
+  return once(
+      [&](const Functions& real) { return call_if_there(real.Test, request, done, status); });
+}
+
+Result MPI_Testall(int count, void* requests, int* done, void* statuses) {
+  return once([&](const Functions& real) {
+    return call_if_there(real.Testall, count, requests, done, statuses);
+  });
+}
+
+Result MPI_Testany(int count, void* requests, int* which, int* done, void* status) {
+  return once([&](const Functions& real) {
+    return call_if_there(real.Testany, count, requests, which, done, status);
+  });
+}
+
+Result MPI_Testsome(int count, void* requests, int* many, int* which, void* statuses) {
+  return once([&](const Functions& real) {
+    return call_if_there(real.Testsome, count, requests, many, which, statuses);
+  });
+}
+
+Result MPI_Request_get_status(Handle request, int* done, void* status) {
+  return once([&](const Functions& real) {
+    return call_if_there(real.Request_get_status, request, done, status);
+  });
+}
+
+// Messages block: while calls of ours are to be begun, they are waited for piece by piece.
+
+Result MPI_Send(const void* memory, int count, Handle type, int to, int tag, Handle comm) {
+  return message(
+      [&](const Functions& real, void* request) {
+        return real.Isend(memory, count, type, to, tag, comm, request);
+      },
+      nullptr,
+      [&](const Functions& real) {
+        return call_if_there(real.Send, memory, count, type, to, tag, comm);
+      });
+}
+
+Result MPI_Ssend(const void* memory, int count, Handle type, int to, int tag, Handle comm) {
+  return message(
+      [&](const Functions& real, void* request) {
+        return real.Issend(memory, count, type, to, tag, comm, request);
+      },
+      nullptr,
+      [&](const Functions& real) {
+        return call_if_there(real.Ssend, memory, count, type, to, tag, comm);
+      });
+}
+
+Result MPI_Recv(void* memory, int count, Handle type, int from, int tag, Handle comm,
+                void* status) {
+  return message(
+      [&](const Functions& real, void* request) {
+        return real.Irecv(memory, count, type, from, tag, comm, request);
+      },
+      status,
+      [&](const Functions& real) {
+        return call_if_there(real.Recv, memory, count, type, from, tag, comm, status);
+      });
+}
+
+Result MPI_Probe(int from, int tag, Handle comm, void* status) {
+  return until_done(
+      [&](const Functions& real, int* done) { return real.Iprobe(from, tag, comm, done, status); },
+      [&](const Functions& real) { return call_if_there(real.Probe, from, tag, comm, status); });
+}
+
+Result MPI_Sendrecv(const void* send, int send_count, Handle send_type, int to, int send_tag,
+                    void* receive, int receive_count, Handle receive_type, int from,
+                    int receive_tag, Handle comm, void* status) {
+  Handle sent = 0;
+  return message(
+      [&](const Functions& real, void* request) {
+        const Result result =
+            real.Irecv(receive, receive_count, receive_type, from, receive_tag, comm, request);
+        if (result != polypath::mpi::kSuccess) return result;
+        return real.Isend(send, send_count, send_type, to, send_tag, comm, &sent);
+      },
+      status,
+      [&](const Functions& real) {
+        return call_if_there(real.Sendrecv, send, send_count, send_type, to, send_tag, receive,
+                             receive_count, receive_type, from, receive_tag, comm, status);
+      },
+      &sent);
+}
 }
 #pragma GCC visibility pop
 
@@ -527,9 +727,13 @@ struct MpiEntry {
 };
 
 #define POLYPATH_ENTRY(name, ...) {"MPI_" #name, reinterpret_cast<void*>(&MPI_##name)},
-const MpiEntry kEntries[] = {POLYPATH_MPI_COLLECTIVES(POLYPATH_ENTRY)
-                                 POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_ENTRY)
-                                     POLYPATH_MPI_LIFE(POLYPATH_ENTRY)};
+#define POLYPATH_TWO_ENTRIES(name, nonblocking, ...) \
+  POLYPATH_ENTRY(name) POLYPATH_ENTRY(nonblocking)
+const MpiEntry kEntries[] = {
+    POLYPATH_MPI_COLLECTIVES(POLYPATH_TWO_ENTRIES)
+        POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_TWO_ENTRIES) POLYPATH_MPI_LIFE(POLYPATH_ENTRY)
+            POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY) POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)};
+#undef POLYPATH_TWO_ENTRIES
 #undef POLYPATH_ENTRY
 
 void* entry_of(const char* name) {

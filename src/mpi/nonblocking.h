@@ -1,0 +1,93 @@
+#pragma once
+// Non-blocking calls that are the layer's: on memory of GPUs, or behind such a call of the same
+// communicator.
+//
+//   begun by the program ─▶ all ranks have announced it? ─▶ on the GPU, or by MPI with copies in
+//   the (it has a request)      in the order of their calls      host ─▶ over: the request is
+//   completed
+//
+// The request is one of those that MPI only keeps (MPI_Grequest_start). Calls are begun on the GPU
+// by a thread, so that other ranks' calls come to their end whatever this rank does meanwhile. What
+// needs MPI goes on whenever the program waits for something in it: the thread must not call MPI.
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "mpi/counts.h"
+#include "mpi/member.h"
+#include "mpi/staging.h"
+
+namespace polypath::mpi {
+
+/// Begins the program's own call with other memory, and another place for the request.
+using RealStart = std::function<Result(const void* send, void* receive, void* request)>;
+
+struct NonblockingCall {
+  Call call;
+  RealStart start;
+  Member* member = nullptr;  ///< null: MPI's, without other ranks being asked
+  Buffers buffers = Buffers::device;
+  int gpu = -1;                    ///< of its memory; negative: it has none there
+  Fate fate = Fate::communicator;  ///< if it is not ours
+};
+
+/// Thread-safe.
+class NonblockingCalls {
+ public:
+  using Around = std::function<const Surroundings&()>;
+  NonblockingCalls(const Library& library, Around around, GpuOf gpu_of, Counts& counts);
+  NonblockingCalls(const NonblockingCalls&) = delete;
+  NonblockingCalls& operator=(const NonblockingCalls&) = delete;
+  ~NonblockingCalls();
+
+  /// `request` is where the program wants its request.
+  Result begin(NonblockingCall call, void* request);
+  /// False if there is none: then nothing here has to be called.
+  [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
+  /// Begins what can be begun, and completes what is over. Does nothing where it is called by what
+  /// it calls itself.
+  void go_on();
+  /// The program makes no more calls.
+  void stop() noexcept;
+  /// True while calls of the communicator have not been begun.
+  [[nodiscard]] bool wait_for_ranks(const Member& member);
+  /// True while calls of the communicator are not over.
+  [[nodiscard]] bool is_any_of(const Member& member);
+
+ private:
+  struct Request;
+  struct Running;
+
+  /// Which thread begins a call.
+  enum class By { program, worker };
+
+  void begin_all(By by);
+  bool begin_now(Running& running, By by);
+  void work();
+  void begin_ours(Running& running);
+  void begin_in_mpi(Running& running);
+  [[nodiscard]] bool is_over(Running& running);
+  void fail(Running& running, const char* why) noexcept;
+  void complete(Running& running);
+
+  const Library& library_;
+  Around around_;
+  GpuOf gpu_of_;
+  Counts& counts_;
+  std::atomic<int> count_{0};
+  std::recursive_mutex mutex_;  ///< guards the members below
+  bool goes_on_ = false;
+  bool stops_ = false;
+  int not_begun_ = 0;
+  std::condition_variable_any asked_;
+  std::thread worker_;
+  std::deque<std::unique_ptr<Running>> running_;  ///< in the order of the program's calls
+};
+
+}  // namespace polypath::mpi
