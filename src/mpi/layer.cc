@@ -203,11 +203,14 @@ Member* Layer::member_of(Handle comm) { return arena_ ? seen(comm).member.get() 
 // A rank may be held up by a message that this one sends: MPI sends on while it is asked something.
 void Layer::go_on() {
   constexpr int kSpins = 200;  // about a microsecond
+  // Every MPI has it. Of a message that is there MPI would tell without looking any further, and for
+  // MPI_COMM_SELF MPICH does not look at all.
+  constexpr int kUnusedTag = 32749;
   thread_local int waits = 0;
   if (nonblocking_.any()) nonblocking_.go_on();
   if (++waits % kSpins != 0) return;
   int flag = 0;
-  library_.real.Iprobe(library_.any_source, library_.any_tag, library_.self, &flag,
+  library_.real.Iprobe(library_.any_source, kUnusedTag, library_.world, &flag,
                        library_.status_ignore);
   sched_yield();
 }

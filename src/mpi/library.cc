@@ -40,7 +40,6 @@ Library open_mpi(const Find& look) {
   return {.abi = Abi::open_mpi,
           .real = functions_of(look),
           .world = at("ompi_mpi_comm_world"),
-          .self = at("ompi_mpi_comm_self"),
           .byte = at("ompi_mpi_byte"),
           .sum = at("ompi_mpi_op_sum"),
           .product = at("ompi_mpi_op_prod"),
@@ -49,7 +48,6 @@ Library open_mpi(const Find& look) {
           .in_place = word(1),
           .status_ignore = nullptr,
           .any_source = -1,
-          .any_tag = -1,
           .no_request = at("ompi_request_null"),
           .other_error = 16};
 }
@@ -59,7 +57,6 @@ Library mpich(const Find& look) {
   return {.abi = Abi::mpich,
           .real = functions_of(look),
           .world = 0x44000000,
-          .self = 0x44000001,
           .byte = 0x4c00010d,
           .sum = 0x58000003,
           .product = 0x58000004,
@@ -68,7 +65,6 @@ Library mpich(const Find& look) {
           .in_place = word(-1),
           .status_ignore = word(1),
           .any_source = -2,
-          .any_tag = -1,
           .no_request = 0x2c000000,
           .other_error = 15};
 }
@@ -78,7 +74,6 @@ Library standard(const Find& look) {
   return {.abi = Abi::standard,
           .real = functions_of(look),
           .world = 0x101,
-          .self = 0x102,
           .byte = 0x247,
           .sum = 0x21,
           .product = 0x24,
@@ -87,7 +82,6 @@ Library standard(const Find& look) {
           .in_place = word(1),
           .status_ignore = nullptr,
           .any_source = -1,
-          .any_tag = -2,
           .no_request = 0x180,
           .other_error = 16};
 }

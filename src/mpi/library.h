@@ -29,11 +29,11 @@ struct Functions {
 struct Library {
   Abi abi = Abi::open_mpi;
   Functions real;
-  Handle world = 0, self = 0, byte = 0;
+  Handle world = 0, byte = 0;
   Handle sum = 0, product = 0, maximum = 0, minimum = 0;
   void* in_place = nullptr;
   void* status_ignore = nullptr;
-  int any_source = 0, any_tag = 0;
+  int any_source = 0;
   Handle no_request = 0;   ///< MPI_REQUEST_NULL
   Result other_error = 0;  ///< MPI_ERR_OTHER
 
