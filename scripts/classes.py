@@ -29,7 +29,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Contexts": (26, 14, 2),
     "CudaDriver": (93, 19, 9),
     "Driver": (48, 12, 2),
-    "Engine": (127, 38, 9),
     "Fluid": (27, 14, 2),
     "ForwardingDriver": (47, 12, 2),
     "HostMail": (27, 12, 2),

@@ -1,6 +1,6 @@
 // Plans are made in the call, or in the background and then found.
 
-#include "engine/decide/plans.h"
+#include "engine/planning/plans.h"
 
 #include <gtest/gtest.h>
 

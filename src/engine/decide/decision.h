@@ -1,8 +1,13 @@
 #pragma once
 // How a copy is to be done. Deciding enqueues nothing; enqueuing decides nothing.
 
+#include <memory>
+#include <optional>
+
 #include "engine/call/copy_call.h"
+#include "engine/learn/experience.h"
 #include "engine/load/load_tracker.h"
+#include "plan/single/contention.h"
 
 namespace polypath {
 
@@ -35,6 +40,10 @@ struct Decision {
   /// It is timed; null: it is not.
   std::shared_ptr<Measurement> measurement = nullptr;
 
+  /// Of transfers whose times are comparable.
+  [[nodiscard]] TransferKind kind() const {
+    return {ends.source, ends.destination, size_class(call.bytes)};
+  }
   /// Too small to be planned.
   [[nodiscard]] bool below_threshold() const {
     return call.bytes < native_threshold && !call.options.forced();

@@ -112,8 +112,6 @@ class Plans {
   Bytes make_smallest(const PlanRequest& request);
   Bytes find_smallest(const PlanRequest& request, Background& background);
 
-  [[nodiscard]] const Predictor& predictor() const { return planner_.predictor(); }
-
  private:
   using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, ConcurrentTransfers>;
   using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;

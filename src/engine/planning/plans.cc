@@ -1,4 +1,4 @@
-#include "engine/decide/plans.h"
+#include "engine/planning/plans.h"
 
 #include <string>
 #include <utility>
