@@ -13,6 +13,14 @@ namespace polypath {
 
 struct Measurement;
 
+/// What a decision's plan takes into account.
+enum class PlannedFor {
+  itself,          ///< the copy, beside what is in flight
+  calls_together,  ///< all that Engine::copy_many was given: by itself it might go another way
+  recurring_set,   ///< what recurs with the copy, which is given its part of a joint plan
+  ready_relays,    ///< the copy, over those relays only that are ready
+};
+
 /// A copy, with all that was learnt about it. It refers to the call, which has to live longer.
 struct Decision {
   const CopyCall& call;
@@ -21,6 +29,7 @@ struct Decision {
   Bytes native_threshold = {};
   Method means = Method::nothing;
   PlanPointer plan = nullptr;  ///< null: it needs none, or none is known yet
+  PlannedFor planned_for = PlannedFor::itself;
   Contention contention = {};  ///< beside which it is planned
   /// When, by the driver's clock; none where others need not know of it.
   std::optional<Seconds> time = std::nullopt;
@@ -29,12 +38,9 @@ struct Decision {
   bool recalled = false;      ///< as the last one like it; neither memory nor plan was asked
   bool stays_native = false;  ///< whatever else is in flight: see CopyCall::cautious
   bool yields_to_other_processes = false;  ///< native, because others leave no room
-  bool joint = false;     ///< planned with others: by itself it might go another way
   bool learnt = false;    ///< native, because the last ones like it took less so, or to compare
   bool compared = false;  ///< natively in pageable memory, to time that; may block, as windows do
   bool until_graph = false;  ///< its plan will be a graph, once that pays
-  bool of_set = false;       ///< its part of the joint plan for what recurs with it
-  bool of_ready = false;     ///< planned over those relays only that are ready
   bool may_be_held = false;  ///< what is before it in its stream may wait for the program
   bool may_block = false;    ///< the driver's own copy may, so the lock is not held during it
   /// It is timed; null: it is not.
@@ -44,6 +50,8 @@ struct Decision {
   [[nodiscard]] TransferKind kind() const {
     return {ends.source, ends.destination, size_class(call.bytes)};
   }
+  /// By its part of the joint plan for what recurs with it.
+  [[nodiscard]] bool is_of_set() const { return planned_for == PlannedFor::recurring_set; }
   /// Too small to be planned.
   [[nodiscard]] bool below_threshold() const {
     return call.bytes < native_threshold && !call.options.forced();

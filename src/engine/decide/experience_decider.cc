@@ -10,7 +10,7 @@ namespace {
 // True of a transfer that has the machine to itself, as far as is known.
 bool is_alone(const Decision& decision) {
   const Contention& contention = decision.contention;
-  return !decision.of_set && contention.load.empty() && contention.foreign_load.empty() &&
+  return !decision.is_of_set() && contention.load.empty() && contention.foreign_load.empty() &&
          contention.both_ways == BothWays::no && !contention.meets_same_way;
 }
 
@@ -53,7 +53,7 @@ void ExperienceDecider::compare_exchange(Decision& decision) {
   const bool follows = !exchanges.goes_natively(kind) && exchanges.goes_natively(back);
   const bool natively = follows || found.way == ComparedWay::native;
   if (natively && !go_natively(decision)) return;
-  if (natively) decision.of_set = false;
+  if (natively) decision.planned_for = PlannedFor::itself;
   if (follows || !found.timed || !learner_.may_time()) return;
   decision.measurement = learner_.measure(kind, Advice{.natively = natively, .timed = true}, plan,
                                           decision.call.stream, *decision.time);

@@ -50,7 +50,7 @@ void PathDecider::leave_hosts_out(Decision& decision) {
   PlanRequest request = plans_.request_for(decision.call, decision.ends);
   request.options.left_out = plans_.left_out_for(decision.call, decision.ends);
   decision.plan = plans_.find(request);
-  decision.of_set = false;
+  decision.planned_for = PlannedFor::itself;
   if (decision.plan && decision.plan->executor() != Executor::native) return;
   decision.means = Method::native;
   decision.obstacle = decision.plan ? FallbackReason::reads_peer : FallbackReason::preparing;
@@ -88,7 +88,7 @@ void PathDecider::plan_alone(Decision& decision) {
 void PathDecider::decide_beside_others(Decision& decision) {
   look_around(decision, decision.ends.source, decision.ends.destination);
   const FallbackReason obstacle = use_joint_plan(decision);
-  if (!decision.of_set) plan_by_itself(decision);
+  if (!decision.is_of_set()) plan_by_itself(decision);
   if (decision.obstacle == FallbackReason::none) decision.obstacle = obstacle;
   const bool native = !decision.plan || decision.plan->executor() == Executor::native;
   decision.means = native ? Method::native : Method::paths;
@@ -109,7 +109,7 @@ FallbackReason PathDecider::use_joint_plan(Decision& decision) {
   const JointTransfer own{decision.ends.source, decision.ends.destination, call.bytes};
   const auto part = std::find(set.transfers.begin(), set.transfers.end(), own);
   decision.plan = joint->plans[static_cast<std::size_t>(part - set.transfers.begin())];
-  decision.of_set = true;
+  decision.planned_for = PlannedFor::recurring_set;
   return FallbackReason::none;
 }
 
@@ -172,8 +172,9 @@ bool PathDecider::yields_to_other_processes(const Decision& decision) const {
 // (results/h200x4/own_contexts.json).
 std::optional<Decision> PathDecider::over_ready_relays(const Decision& decision) {
   const CopyCall& call = decision.call;
-  const bool by_itself = !decision.joint && !decision.of_set && !call.options.asks_for_paths();
-  if (!by_itself || decision.of_ready || decision.means != Method::paths) return std::nullopt;
+  if (decision.planned_for != PlannedFor::itself || decision.means != Method::paths)
+    return std::nullopt;
+  if (call.options.asks_for_paths()) return std::nullopt;
   if (!decision.contention.load.empty() || decision.contention.both_ways != BothWays::no)
     return std::nullopt;
   const PlaceSet relays = preparer_.ready_relays(*decision.plan, call.stream);
@@ -185,7 +186,7 @@ std::optional<Decision> PathDecider::over_ready_relays(const Decision& decision)
   if (!ready.plan || ready.plan->executor() == Executor::native || yields_to_other_processes(ready))
     return std::nullopt;
   ready.measurement = nullptr;
-  ready.of_ready = true;
+  ready.planned_for = PlannedFor::ready_relays;
   return ready;
 }
 

@@ -26,6 +26,29 @@ bool is_alone(const std::vector<JointTransfer>& set, const JointTransfer& transf
                      });
 }
 
+Decision recalled_part(const SetDecision& many, std::size_t number, const CopyCall& call) {
+  return {.call = call,
+          .means = Method::native,
+          .plan = many.joint->plans[number],
+          .planned_for = PlannedFor::calls_together,
+          .time = many.time,
+          .recalled = true};
+}
+
+Decision part_of_joint_plan(const SetDecision& many, std::size_t transfer, const CopyCall& call,
+                            const CopyEnds& ends) {
+  const PlanPointer& plan = many.joint->plans[transfer];
+  const bool native = plan->executor() == Executor::native;
+  return {.call = call,
+          .ends = ends,
+          .means = native ? Method::native : Method::paths,
+          .plan = plan,
+          .planned_for = PlannedFor::calls_together,
+          .contention = many.contentions[transfer],
+          .time = many.time,
+          .yields_to_other_processes = many.yields_to_other_processes};
+}
+
 }  // namespace
 
 SetDecider::SetDecider(Driver& driver, const Settings& settings, PlanFinder& plans,
@@ -161,30 +184,18 @@ bool SetDecider::lacks_room(const JointPlan& joint, const SetDecision& many) con
 }
 
 Decision SetDecider::decide_one(const SetDecision& many, std::size_t number, const CopyCall& call) {
-  if (many.recalled)
-    return {.call = call,
-            .means = Method::native,
-            .plan = many.joint->plans[number],
-            .time = many.time,
-            .recalled = true,
-            .joint = true};
+  if (many.recalled) return recalled_part(many, number, call);
   const SetMember& member = many.members[number];
-  const auto transfer = many.part(number).transfer;
   // Copies below the threshold are not examined further: there may be hundreds of them.
   if (call.bytes.value > 0 && member.ends.stay_where_they_are() && !call.options.forced() &&
       call.bytes < plans_.native_threshold(call, member.ends))
-    return {.call = call, .ends = member.ends, .means = Method::native, .joint = true};
-  if (!transfer) return decider_.decide(call, member.captured ? nullptr : &member.ends);
-  const PlanPointer& plan = many.joint->plans[*transfer];
-  const bool native = plan->executor() == Executor::native;
-  return {.call = call,
-          .ends = member.ends,
-          .means = native ? Method::native : Method::paths,
-          .plan = plan,
-          .contention = many.contentions[*transfer],
-          .time = many.time,
-          .yields_to_other_processes = many.yields_to_other_processes,
-          .joint = true};
+    return {.call = call,
+            .ends = member.ends,
+            .means = Method::native,
+            .planned_for = PlannedFor::calls_together};
+  if (const auto transfer = many.part(number).transfer)
+    return part_of_joint_plan(many, *transfer, call, member.ends);
+  return decider_.decide(call, member.captured ? nullptr : &member.ends);
 }
 
 }  // namespace polypath

@@ -13,8 +13,8 @@ void CopyRecords::note(const Decision& decision, const CopyResult& result) {
   const bool by_decision =
       result.means == Method::native && result.obstacle == FallbackReason::none;
   const bool knows_why = decision.plan || decision.call.bytes < decision.native_threshold;
-  const bool lasts =
-      !decision.recalled && !decision.joint && !decision.learnt && !decision.until_graph;
+  const bool by_itself = decision.planned_for != PlannedFor::calls_together;
+  const bool lasts = by_itself && !decision.recalled && !decision.learnt && !decision.until_graph;
   if (by_decision && knows_why && lasts) recent_.remember(decision);
 }
 

@@ -20,8 +20,8 @@ Executor LaneRunner::executor_for(const Decision& decision) const {
 // Null: there is none.
 Lane* LaneRunner::lane_for(const Decision& decision) {
   const StreamHandle stream = decision.call.stream;
-  if (decision.joint) return lanes_.lend_apart(stream);
-  return decision.of_set ? lanes_.lend_idle(stream) : lanes_.lend(stream);
+  if (decision.planned_for == PlannedFor::calls_together) return lanes_.lend_apart(stream);
+  return decision.is_of_set() ? lanes_.lend_idle(stream) : lanes_.lend(stream);
 }
 
 FallbackReason LaneRunner::run(const Decision& decision, Executor& executor) {

@@ -24,10 +24,7 @@ std::vector<CopyResult> SetEnqueuer::copy(std::span<const CopyCall> calls, std::
   if (enqueued != nullptr) *enqueued = 0;
   Progress set{.many = {.calls = calls}};
   std::unique_lock lock(mutex_);
-  decider_.decide(set.many);
-  fork(set);
-  lanes_.start_set();
-  set.results.reserve(calls.size());
+  begin(set);
   std::exception_ptr failure;
   try {
     while (const std::optional<Decision> blocking = enqueue_until_blocking(set)) {
@@ -53,6 +50,13 @@ bool SetEnqueuer::take_batch(std::span<const CopyCall> calls) {
   if (!decider_.decide_batch(many)) return false;
   lanes_.start_set();
   return pieces_.enqueue_batch(many);
+}
+
+void SetEnqueuer::begin(Progress& set) {
+  decider_.decide(set.many);
+  fork(set);
+  lanes_.start_set();
+  set.results.reserve(set.many.calls.size());
 }
 
 // Without streams for a joint plan each copy is by itself.

@@ -38,6 +38,7 @@ class SetEnqueuer {
     std::optional<CopyCall> beside = std::nullopt;  ///< the present one, if it is in a branch
   };
 
+  void begin(Progress& set);
   void fork(Progress& set);
   [[nodiscard]] const CopyCall& next_call(Progress& set) const;
   [[nodiscard]] std::optional<Decision> enqueue_until_blocking(Progress& set);
