@@ -32,6 +32,7 @@
 #include "engine/learn/learner.h"
 #include "engine/load/load_tracker.h"
 #include "engine/pageable/pageable.h"
+#include "engine/planning/background_plans.h"
 #include "engine/planning/plan_finder.h"
 #include "engine/planning/plans.h"
 #include "engine/prepare/kernel_preparer.h"
@@ -64,7 +65,9 @@ struct EngineParts {
   std::unique_ptr<Background> making = background();
   BackgroundThreads threads{.planning = planning.get(), .making = making.get()};
   Plans plans;
-  PlanFinder finder{machine, settings, plans, threads.planning};
+  std::unique_ptr<BackgroundPlans> background_plans =
+      planning ? std::make_unique<BackgroundPlans>(settings, plans, *planning) : nullptr;
+  PlanFinder finder{machine, settings, plans, background_plans.get()};
   Statistics statistics;
   TransferIds ids;
   LoadedKernels kernels{driver, machine};  ///< before the lanes, whose streams run them

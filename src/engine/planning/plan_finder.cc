@@ -5,7 +5,7 @@
 namespace polypath {
 
 PlanFinder::PlanFinder(const Machine& machine, const Settings& settings, Plans& plans,
-                       Background* background)
+                       BackgroundPlans* background)
     : machine_(machine),
       settings_(settings),
       executor_(parse_executor(settings.executor)),
@@ -63,7 +63,7 @@ PlanRequest PlanFinder::limited_to(const PlaceSet& relays, PlanRequest request) 
 
 template <class Request>
 auto PlanFinder::find_known(const Request& request) {
-  return background_ != nullptr ? plans_.find(request, *background_) : plans_.make(request);
+  return background_ != nullptr ? background_->find(request) : plans_.make(request);
 }
 
 PlanPointer PlanFinder::find(const PlanRequest& request) {
@@ -81,7 +81,7 @@ Bytes PlanFinder::native_threshold(const CopyCall& call, const CopyEnds& ends) {
   if (settings_.min_message || call.bytes >= most || ends.source == ends.destination) return most;
   if (call.bytes < kNeverPlannedBelow) return kNeverPlannedBelow;
   const PlanRequest request = request_for(call, ends);
-  return background_ != nullptr ? plans_.find_smallest(request, *background_)
+  return background_ != nullptr ? background_->find_smallest(request)
                                 : plans_.make_smallest(request);
 }
 

@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "core/background.h"
 #include "core/settings.h"
 #include "engine/call/copy_call.h"
+#include "engine/planning/background_plans.h"
 #include "engine/planning/plans.h"
 #include "machine/machine.h"
 #include "plan/options.h"
@@ -16,9 +16,9 @@ namespace polypath {
 /// Not thread-safe; the engine guards it.
 class PlanFinder {
  public:
-  /// Plans are made by `background`; null: in the call.
+  /// Without `background` all plans are made in the call.
   PlanFinder(const Machine& machine, const Settings& settings, Plans& plans,
-             Background* background);
+             BackgroundPlans* background);
 
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why) { left_out_.add(relay, why); }
@@ -60,7 +60,7 @@ class PlanFinder {
   const Settings& settings_;
   std::optional<Executor> executor_;  ///< of the settings
   Plans& plans_;
-  Background* background_;
+  BackgroundPlans* background_;
   LeftOutRelays left_out_;
 };
 

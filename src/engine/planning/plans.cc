@@ -13,12 +13,7 @@ Plans::Plans(const Machine& machine, const Settings& settings, std::shared_ptr<P
       planner_(machine, settings),
       joint_planner_(planner_),
       piece_planner_(planner_),
-      known_(static_cast<std::size_t>(settings.plan_cache)),
-      known_joint_(static_cast<std::size_t>(settings.plan_cache)),
-      known_split_(static_cast<std::size_t>(settings.plan_cache)),
-      splits_(static_cast<std::size_t>(settings.plan_cache)),
-      known_pieces_(static_cast<std::size_t>(settings.plan_cache)),
-      known_smallest_(static_cast<std::size_t>(settings.plan_cache)) {}
+      splits_(static_cast<std::size_t>(settings.plan_cache)) {}
 
 // A file is read for the first plan that is asked for, not for an engine that never needs one.
 std::unique_lock<std::mutex> Plans::start_planning() {
@@ -34,7 +29,6 @@ std::unique_lock<std::mutex> Plans::start_planning() {
 std::size_t Plans::searches() const { return planner_.searches() + joint_planner_.searches(); }
 
 void Plans::keep() noexcept {
-  will_keep_ = false;
   if (!keeper_) return;
   try {
     std::unique_lock lock(planning_);
@@ -48,11 +42,6 @@ void Plans::keep() noexcept {
   } catch (const std::exception& error) {
     log(LogLevel::info, std::string("plans are not kept: ") + error.what());
   }
-}
-
-// After the tasks that wait already: of plans that are asked for together one file is written.
-void Plans::keep_later(Background& background) {
-  if (keeper_ && !will_keep_.exchange(true)) background.post([this] { keep(); });
 }
 
 PlanPointer Plans::make(const PlanRequest& request) {
@@ -84,37 +73,6 @@ PieceRecipePointer Plans::make(const PieceRequest& request) {
   return piece_planner_.recipe(request);
 }
 
-// A request that cannot be planned is stored as null, and not tried again.
-template <class Request>
-auto Plans::task_of(const Request& request, Background& background) {
-  return [this, request, &background]() -> decltype(make(request)) {
-    try {
-      auto made = make(request);
-      keep_later(background);
-      return made;
-    } catch (const std::exception& error) {
-      log(LogLevel::info, std::string("copies cannot be planned: ") + error.what());
-      return nullptr;
-    }
-  };
-}
-
-PlanPointer Plans::find(const PlanRequest& request, Background& background) {
-  return known_.find(key_of(request), background, [&] { return task_of(request, background); });
-}
-
-JointPlanPointer Plans::find(const JointRequest& request, Background& background) {
-  return known_joint_.find(request, background, [&] { return task_of(request, background); });
-}
-
-PlanPointer Plans::find(const SplitRequest& request, Background& background) {
-  return known_split_.find(request, background, [&] { return task_of(request, background); });
-}
-
-PieceRecipePointer Plans::find(const PieceRequest& request, Background& background) {
-  return known_pieces_.find(request, background, [&] { return task_of(request, background); });
-}
-
 Bytes Plans::make_smallest(const PlanRequest& request) {
   const auto lock = start_planning();
   return planner_.smallest_planned(request.source, request.destination, request.bytes,
@@ -124,28 +82,6 @@ Bytes Plans::make_smallest(const PlanRequest& request) {
 Bytes Plans::least_smallest() {
   const auto lock = start_planning();
   return planner_.least_smallest_planned();
-}
-
-Bytes Plans::find_smallest(const PlanRequest& request, Background& background) {
-  const PlanOptions& options = request.options;
-  const SmallestKey key{request.source, request.destination, options.executor, options.left_out};
-  const auto task = [&] {
-    return [this, request, &background]() -> std::optional<Bytes> {
-      try {
-        const Bytes smallest = make_smallest(request);
-        keep_later(background);
-        return smallest;
-      } catch (const std::exception& error) {
-        log(LogLevel::info, std::string("small copies cannot be planned: ") + error.what());
-        return kAlwaysPlanned;
-      }
-    };
-  };
-  return known_smallest_.find(key, background, task).value_or(kAlwaysPlanned);
-}
-
-Plans::Key Plans::key_of(const PlanRequest& request) {
-  return {request.source, request.destination, request.bytes, request.options, request.concurrent};
 }
 
 }  // namespace polypath
