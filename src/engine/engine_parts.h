@@ -1,5 +1,5 @@
 #pragma once
-// What an engine consists of: each part is given those before it that it needs.
+// The parts of an engine: each is given those before it that it needs.
 
 #include <algorithm>
 #include <memory>
@@ -60,7 +60,7 @@ struct EngineParts {
   std::shared_ptr<LoadTracker> load;
   mutable BriefMutex mutex;  ///< guards all that is not thread-safe
 
-  // What makes plans and what carries them out.
+  // Makers of plans, and the means to carry them out.
   std::unique_ptr<Background> planning = background();
   std::unique_ptr<Background> making = background();
   BackgroundThreads threads{.planning = planning.get(), .making = making.get()};

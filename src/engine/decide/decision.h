@@ -13,7 +13,7 @@ namespace polypath {
 
 struct Measurement;
 
-/// What a decision's plan takes into account.
+/// The transfers that a decision's plan takes into account.
 enum class PlannedFor {
   itself,          ///< the copy, beside what is in flight
   calls_together,  ///< all that Engine::copy_many was given: by itself it might go another way

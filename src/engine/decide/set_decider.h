@@ -1,5 +1,5 @@
 #pragma once
-// Decides how several copies that start together are done: what each needs, and one plan for those
+// Decides how several copies that start together are done: each by itself, or by one plan for those
 // that can have one.
 
 #include "driver/driver.h"
@@ -22,11 +22,11 @@ class SetDecider {
   void decide(SetDecision& many);
   /// True if the copies go as one stream of bytes, all of them.
   [[nodiscard]] bool decide_batch(SetDecision& many);
-  /// What becomes of one of them, in the stream of `call`.
+  /// About one of them, in the stream of `call`.
   [[nodiscard]] Decision decide_one(const SetDecision& many, std::size_t number,
                                     const CopyCall& call);
 
-  /// They went like that.
+  /// They were done like that.
   void remember(const SetDecision& many, std::span<const CopyResult> results);
   void forget(const SetDecision& many);
 

@@ -20,7 +20,7 @@ class LaneRunner {
   [[nodiscard]] Executor executor_for(const Decision& decision) const;
   /// None: the decision's plan is enqueued, by `executor`. Else nothing of it is queued.
   [[nodiscard]] FallbackReason run(const Decision& decision, Executor& executor);
-  /// The same for a transfer that the lane has what it needs for, and room.
+  /// The same for a transfer for which the lane is prepared and has room.
   [[nodiscard]] FallbackReason run_in(Lane& lane, const Transfer& transfer, Executor executor);
 
  private:

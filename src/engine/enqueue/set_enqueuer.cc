@@ -77,7 +77,7 @@ const CopyCall& SetEnqueuer::next_call(Progress& set) const {
   return *set.beside;
 }
 
-// Enqueues the copies up to one that may block, if there is one. Returns what becomes of that.
+// Enqueues the copies up to one that may block, if there is one. Returns the decision about it.
 std::optional<Decision> SetEnqueuer::enqueue_until_blocking(Progress& set) {
   SetDecision& many = set.many;
   while (set.results.size() < many.calls.size()) {

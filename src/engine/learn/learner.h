@@ -1,5 +1,5 @@
 #pragma once
-// What an engine learns: transfers under way are timed, and their times are experience for the next
+// Learns from transfers: those under way are timed, and their times are experience for the next
 // ones, which is stored for later processes.
 
 #include <memory>

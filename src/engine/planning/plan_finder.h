@@ -30,7 +30,7 @@ class PlanFinder {
 
   /// The executor that the caller or the settings ask for.
   [[nodiscard]] std::optional<Executor> choice_of(const PlanOptions& options) const;
-  /// Not from what the caller has chosen.
+  /// Not from copies whose paths or executor the caller has chosen.
   [[nodiscard]] bool may_learn(const PlanOptions& options) const;
   /// The options with those of the engine.
   [[nodiscard]] PlanOptions complete(const PlanOptions& options) const;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether to prepare in the background what copies by plan need.
+// Whether a preparation in the background for copies by plan pays.
 //
 // Background preparation holds up calls of the program: peer access for 1.2 ms, pinned memory for 1
 // ms, staging memory and streams for 0.7 ms (results/h200x2/driver_behaviour.json); other delays

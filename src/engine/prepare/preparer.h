@@ -24,7 +24,7 @@ struct BackgroundThreads {
   Background* making = nullptr;    ///< makes contexts, streams and memory beside that
 };
 
-/// Not thread-safe but for what says so; the engine guards it by `mutex`, which background work
+/// Not thread-safe but where that is said; the engine guards it by `mutex`, which background work
 /// takes, too.
 class Preparer {
  public:
