@@ -6,6 +6,7 @@
 #include "core/standard_error.h"
 #include "core/text.h"
 #include "engine/call/dependence.h"
+#include "engine/execute/events.h"
 
 namespace polypath {
 namespace {

@@ -3,62 +3,38 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
 #include "core/process.h"
+#include "engine/engine_parts.h"
 
 namespace polypath {
 
 Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
                std::shared_ptr<LoadTracker> load, std::shared_ptr<ExperienceKeeper> keeper,
                std::shared_ptr<PlanKeeper> plan_keeper)
-    : driver_(driver),
-      machine_(machine),
-      settings_(settings),
-      executor_(parse_executor(settings.executor)),
-      process_(getpid()),
+    : process_(getpid()),
       generation_(process_generation()),
-      plans_(machine_, settings_, settings.keep_plans ? std::move(plan_keeper) : nullptr),
-      kernels_(driver, machine_),
-      side_streams_(driver),
-      lanes_(driver, machine_, settings_, statistics_),
-      load_(load ? std::move(load) : std::make_shared<LoadTracker>(machine_)),
-      experience_(static_cast<std::size_t>(settings.plan_cache)),
-      timing_events_(driver),
-      keeper_(std::move(keeper)),
-      recent_(settings.min_message.value_or(kAlwaysPlanned)),
-      recent_sets_(
-          std::min(settings.min_message.value_or(kNeverPlannedBelow), settings.pageable_min)),
-      graph_amortizer_(machine.costs, settings.graph_after,
-                       static_cast<std::size_t>(settings.plan_cache)),
-      compared_(static_cast<std::size_t>(settings.plan_cache)),
-      pageable_(driver, machine_.driver, settings_,
-                [this](const PageableCopies::WindowCall& sent) { return send_window(sent); }),
-      background_(settings.prepare == "background" ? std::make_unique<Background>() : nullptr),
-      maker_(background_ ? std::make_unique<Background>() : nullptr) {
+      parts_(std::make_unique<EngineParts>(driver, machine, settings, std::move(load),
+                                           std::move(keeper), std::move(plan_keeper))) {
   set_log_level(settings.log_level);
-  if (keeper_ && settings_.learn)
-    for (const auto& [kind, learnt] : keeper_->read()) experience_.recall(kind, learnt);
+  parts_->learner.recall();
 }
 
-// Stops the background work before the members that it uses are destroyed.
+// Stops the background work before the parts that it uses are destroyed.
 Engine::~Engine() {
   stop_preparing();
   if (process_generation() != generation_) return;
-  if (keeper_ && experience_.changes() != kept_changes_) keeper_->keep(experience_.learnt());
-  plans_.keep();
+  parts_->learner.keep();
+  parts_->plans.keep();
 }
 
 void Engine::stop_preparing() noexcept {
-  for (const auto& thread : {&background_, &maker_})
+  for (const auto& thread : {&parts_->planning, &parts_->making})
     if (*thread) (*thread)->stop();
-}
-
-void Engine::leave_out(PlaceId relay, LeftOutBecause why) {
-  const std::scoped_lock lock(mutex_);
-  left_out_.add(relay, why);
 }
 
 // A forked child has its parent's memory but not its driver: handles mean nothing there.
@@ -69,55 +45,103 @@ void Engine::check_process() const {
 }
 
 // One lock for deciding and enqueuing: no other thread decides in between without knowing of this
-// copy.
+// copy. With pageable or managed memory at an end the driver may block, so that no lock is held.
 CopyResult Engine::copy(const CopyCall& call) {
   check_process();
-  std::unique_lock lock(mutex_);
-  const Decision decision = decide_locked(call, nullptr);
-  if (!decision.may_block) return enqueue_locked(decision, NativeCopyBy::engine);
+  std::unique_lock lock(parts_->mutex);
+  const Decision decision = parts_->decider.decide(call);
+  if (!decision.may_block) return parts_->enqueuer.enqueue(decision, NativeCopyBy::engine);
   lock.unlock();
-  return enqueue_unpinned(decision, NativeCopyBy::engine);
+  return parts_->pageable_enqueuer.enqueue(decision, NativeCopyBy::engine);
 }
 
-std::optional<Executor> Engine::choice_of(const PlanOptions& options) const {
-  return options.executor ? options.executor : executor_;
+std::vector<CopyResult> Engine::copy_many(std::span<const CopyCall> calls, std::size_t* enqueued) {
+  if (enqueued != nullptr) *enqueued = 0;
+  check_process();
+  return parts_->set_enqueuer.copy(calls, enqueued);
 }
 
-PlanOptions Engine::complete(const PlanOptions& options) const {
-  PlanOptions completed = options;
-  completed.executor = choice_of(options);
-  completed.left_out = left_out_;
-  return completed;
+bool Engine::take_batch(std::span<const CopyCall> calls) {
+  check_process();
+  return parts_->set_enqueuer.take_batch(calls);
 }
 
-// Paths that the caller names explicitly are planned, or refused, in the call.
-PlanPointer Engine::plan_for(const PlanRequest& request) {
-  const bool asked_for = request.options.asks_for_paths();
-  return background_ && !asked_for ? plans_.find(request, *background_) : plans_.make(request);
+bool Engine::may_take_batch(const CopyCall& like, const CopyEnds& ends, std::size_t copies,
+                            Bytes bytes) {
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->piece_decider.may_take_batch(like, ends, copies, bytes);
 }
+
+Decision Engine::decide(const CopyCall& call) {
+  check_process();
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->decider.decide(call);
+}
+
+Decision Engine::decide(const CopyCall& call, const CopyEnds& ends) {
+  check_process();
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->decider.decide(call, &ends);
+}
+
+std::optional<Decision> Engine::recall(const CopyCall& call) {
+  check_process();
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->decider.recall(call);
+}
+
+CopyResult Engine::enqueue(const Decision& decision) {
+  check_process();
+  if (decision.may_block) return parts_->pageable_enqueuer.enqueue(decision, NativeCopyBy::engine);
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->enqueuer.enqueue(decision, NativeCopyBy::engine);
+}
+
+CopyResult Engine::enqueue_or_leave(const Decision& decision) {
+  check_process();
+  if (decision.may_block) return parts_->pageable_enqueuer.enqueue(decision, NativeCopyBy::caller);
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->enqueuer.enqueue(decision, NativeCopyBy::caller);
+}
+
+void Engine::leave_out(PlaceId relay, LeftOutBecause why) {
+  const std::scoped_lock lock(parts_->mutex);
+  parts_->finder.leave_out(relay, why);
+}
+
+void Engine::note_allocation() noexcept { parts_->budget.note_allocation(); }
+bool Engine::give_back(Seconds timeout) noexcept { return parts_->preparer.give_back(timeout); }
+bool Engine::release_memory(Seconds timeout) noexcept {
+  return parts_->preparer.release_memory(timeout);
+}
+bool Engine::has_staging() const { return parts_->preparer.has_staging(); }
 
 PlanPointer Engine::plan(PlaceId source, PlaceId destination, Bytes bytes,
                          const PlanOptions& options) {
-  std::unique_lock lock(mutex_);
-  const PlanRequest request{source, destination, bytes, complete(options)};
+  std::unique_lock lock(parts_->mutex);
+  const PlanRequest request{source, destination, bytes, parts_->finder.complete(options)};
   lock.unlock();
-  return plans_.make(request);
+  return parts_->plans.make(request);
 }
 
 PlanPointer Engine::known_plan(PlaceId source, PlaceId destination, Bytes bytes,
                                const PlanOptions& options) {
-  const std::scoped_lock lock(mutex_);
-  return plan_for({source, destination, bytes, complete(options)});
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->finder.find(
+      PlanRequest{source, destination, bytes, parts_->finder.complete(options)});
+}
+
+Bytes Engine::smallest_planned() { return parts_->plans.least_smallest(); }
+bool Engine::windows_pay() const { return parts_->pageable.pays(); }
+
+Statistics Engine::statistics() const {
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->statistics;
 }
 
 LearntKinds Engine::learnt() const {
-  const std::scoped_lock lock(mutex_);
-  return experience_.learnt();
-}
-
-Statistics Engine::statistics() const {
-  const std::scoped_lock lock(mutex_);
-  return statistics_;
+  const std::scoped_lock lock(parts_->mutex);
+  return parts_->learner.learnt();
 }
 
 }  // namespace polypath

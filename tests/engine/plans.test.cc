@@ -1,11 +1,10 @@
 // Plans are made in the call, or in the background and then found.
 
-#include "engine/decide/plans.h"
-
 #include <gtest/gtest.h>
 
 #include <future>
 
+#include "engine/planning/background_plans.h"
 #include "machine/load_machine.h"
 
 namespace polypath::plans_test {
@@ -13,6 +12,8 @@ namespace {
 
 class PlansOfBeluga : public testing::Test {
  protected:
+  ~PlansOfBeluga() override { background_.stop(); }
+
   PlanRequest request(Bytes bytes) const {
     return {machine_.find_place("gpu0"), machine_.find_place("gpu1"), bytes, {}};
   }
@@ -25,12 +26,13 @@ class PlansOfBeluga : public testing::Test {
   Machine machine_ = load_machine("beluga");
   Plans plans_{machine_, Settings{}};
   Background background_;
+  BackgroundPlans in_background_{Settings{}, plans_, background_};
 };
 
 TEST_F(PlansOfBeluga, AreNotKnownAtFirstAndThenAreWhatACallWouldMake) {
-  const PlanPointer first = plans_.find(request(64_MiB), background_);
+  const PlanPointer first = in_background_.find(request(64_MiB));
   finish_background();
-  const PlanPointer later = plans_.find(request(64_MiB), background_);
+  const PlanPointer later = in_background_.find(request(64_MiB));
 
   EXPECT_EQ(first, nullptr);
   ASSERT_NE(later, nullptr);
@@ -38,25 +40,25 @@ TEST_F(PlansOfBeluga, AreNotKnownAtFirstAndThenAreWhatACallWouldMake) {
 }
 
 TEST_F(PlansOfBeluga, AreKnownByWhatTheyWereAskedFor) {
-  (void)plans_.find(request(64_MiB), background_);
+  (void)in_background_.find(request(64_MiB));
   finish_background();
 
-  EXPECT_EQ(plans_.find(request(32_MiB), background_), nullptr);
+  EXPECT_EQ(in_background_.find(request(32_MiB)), nullptr);
 }
 
 TEST_F(PlansOfBeluga, ThatCannotBeMadeAreNotTriedAgain) {
   const PlanRequest nonsense{machine_.find_place("gpu0"), machine_.find_place("gpu0"), 64_MiB, {}};
 
-  EXPECT_EQ(plans_.find(nonsense, background_), nullptr);
+  EXPECT_EQ(in_background_.find(nonsense), nullptr);
   finish_background();
-  EXPECT_EQ(plans_.find(nonsense, background_), nullptr);
+  EXPECT_EQ(in_background_.find(nonsense), nullptr);
 }
 
 TEST_F(PlansOfBeluga, AreAskedForByNobodyAfterTheEnd) {
   background_.stop();
 
-  EXPECT_EQ(plans_.find(request(64_MiB), background_), nullptr);
-  EXPECT_EQ(plans_.find(request(64_MiB), background_), nullptr);
+  EXPECT_EQ(in_background_.find(request(64_MiB)), nullptr);
+  EXPECT_EQ(in_background_.find(request(64_MiB)), nullptr);
 }
 
 // What was found, and how often something was.
@@ -79,8 +81,10 @@ class KeptPlansOfBeluga : public PlansOfBeluga {
 };
 
 TEST_F(KeptPlansOfBeluga, AreKeptInTheBackgroundOnceTheyHaveBeenMade) {
-  (void)searching_.find(request(64_MiB), background_);
-  (void)searching_.find(request(8_MiB), background_);
+  BackgroundPlans in_background(Settings{}, searching_, background_);
+
+  (void)in_background.find(request(64_MiB));
+  (void)in_background.find(request(8_MiB));
   finish_background();
   finish_background();
 

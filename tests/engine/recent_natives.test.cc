@@ -151,7 +151,7 @@ TEST(RecentNatives, AKnownExchangeIsKeptAtOnce) {
   Decision decision = native(call, std::make_shared<Plan>());
   decision.contention.both_ways = BothWays::by_threads;
   decision.contention.set.transfers = {{{0}, {1}, 2_MiB}, {{1}, {0}, 2_MiB}};
-  decision.of_set = true;
+  decision.planned_for = PlannedFor::recurring_set;
 
   recent.remember(decision);
 

@@ -20,7 +20,18 @@ BACKENDS = ("driver/cuda", "driver/sim")
 
 # Folders within a layer, from the bottom up: each may use those before it. "" is the layer's own.
 ROOMS = {
-    "engine": ("call", "load", "execute", "learn", "decide", "pageable", ""),
+    "engine": (
+        "call",
+        "load",
+        "execute",
+        "pageable",
+        "planning",
+        "learn",
+        "prepare",
+        "decide",
+        "enqueue",
+        "",
+    ),
     "plan": ("", "single", "joint", "pieces"),
     "communicator": ("bootstrap", "node", "", "transport"),
     "collective": ("program", "algorithms", "division", "choose", "rank", "internode", ""),

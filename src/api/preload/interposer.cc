@@ -18,6 +18,7 @@
 #include "core/standard_error.h"
 #include "core/text.h"
 #include "driver/cuda/imports.h"
+#include "engine/prepare/preparation_budget.h"
 #include "machine/driver_behaviour.h"
 
 namespace polypath::preload {

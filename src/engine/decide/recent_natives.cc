@@ -9,7 +9,7 @@ bool has_options(const PlanOptions& options) {
 
 // Not where it depends on what else is in flight, which is never twice the same.
 bool stays(const Decision& decision) {
-  if (!decision.plan || decision.stays_native || decision.of_set) return true;
+  if (!decision.plan || decision.stays_native || decision.is_of_set()) return true;
   return decision.contention.load.empty() && !decision.yields_to_other_processes;
 }
 
@@ -47,10 +47,11 @@ void RecentNatives::forget(const CopyCall& call) {
 // An exchange that is not known yet will be, after some rounds, and may have a joint plan then.
 void RecentNatives::note_company(const Decision& decision, Known& known) {
   const Contention& contention = decision.contention;
-  const bool exchange = decision.of_set && contention.set.transfers.size() == 2;
-  if (decision.of_set) known.set = contention.set;
+  const bool exchange = decision.is_of_set() && contention.set.transfers.size() == 2;
+  if (decision.is_of_set()) known.set = contention.set;
   else if (contention.both_ways == BothWays::no) known.alone = true;
-  const bool is_settled = exchange || (!decision.of_set && ++known.beside_unknown > kUntilKnown);
+  const bool is_settled =
+      exchange || (!decision.is_of_set() && ++known.beside_unknown > kUntilKnown);
   if (is_settled && contention.both_ways != BothWays::no) known.both_ways = contention.both_ways;
 }
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/decide/plans.h"
 #include "engine/load/recurring_set.h"
+#include "engine/planning/plans.h"
 
 namespace polypath {
 

@@ -1,6 +1,7 @@
 #pragma once
 // A program bound to addresses and a stream, and its executor.
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -21,6 +22,15 @@ struct Transfer {
   std::uint64_t id = 0;
   std::span<const KernelHandle> kernels = {};  ///< those that the program's calls name
   Stopwatch* stopwatch = nullptr;              ///< of its paths; they are not timed without it
+};
+
+/// Numbers the transfers of an engine, from 1 on. Thread-safe.
+class TransferIds {
+ public:
+  [[nodiscard]] std::uint64_t next() { return next_++; }
+
+ private:
+  std::atomic<std::uint64_t> next_{1};
 };
 
 }  // namespace polypath

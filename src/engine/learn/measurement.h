@@ -25,7 +25,7 @@ struct Measurement {
   StreamHandle stream;
   Seconds look_at;  ///< it is not asked for before
   Stopwatch watch;
-  bool of_exchange = false;  ///< compared with native copies; see Engine::compare_exchange()
+  bool of_exchange = false;  ///< compared with native copies; see ExperienceDecider
 };
 
 }  // namespace polypath

@@ -68,12 +68,4 @@ class WayTimes {
   LruCache<TransferKind, Record> records_;
 };
 
-/// What is compared so.
-struct ComparedTimes {
-  explicit ComparedTimes(std::size_t kinds) : pageable(kinds), exchanges(kinds) {}
-
-  WayTimes pageable;
-  WayTimes exchanges;  ///< transfers over several paths that meet one of the other way
-};
-
 }  // namespace polypath

@@ -1,10 +1,11 @@
-// Kernels for small pieces: whether they may be used, and loading them.
+#include "engine/prepare/kernel_preparer.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "core/ignore_errors.h"
-#include "engine/engine_many.h"
 #include "plan/pieces/piece_kernels.h"
 
 namespace polypath {
@@ -32,24 +33,32 @@ std::set<Address> allocations_of(const PieceSet& set, std::span<const SetMember>
 
 }  // namespace
 
-// True if all its GPUs have them, or will, and can use all the memory. The driver is asked each
-// time: an address may be that of other memory by now. On a GPU without a context there is no
-// kernel yet, and to ask would make one.
-bool Engine::kernels_may(const PieceRecipe& recipe, const PieceSet& set,
-                         std::span<const SetMember> members) {
+KernelPreparer::KernelPreparer(Driver& driver, const Machine& machine, BriefMutex& mutex,
+                               LoadedKernels& kernels, PreparationBudget& budget,
+                               Background* background)
+    : driver_(driver),
+      machine_(machine),
+      mutex_(mutex),
+      kernels_(kernels),
+      budget_(budget),
+      background_(background) {}
+
+// The driver is asked each time: an address may be that of other memory by now. On a GPU without a
+// context there is no kernel yet, and to ask would make one.
+bool KernelPreparer::may_run(const PieceRecipe& recipe, const PieceSet& set,
+                             std::span<const SetMember> members) {
   const std::set<Address> allocations = allocations_of(set, members);
   if (allocations.size() > kMostAllocations) return false;
   const std::vector<PlaceId> carriers = carriers_of(machine_, *recipe.plan);
   return std::all_of(carriers.begin(), carriers.end(), [&](PlaceId gpu) {
     if (kernels_.state_of(gpu) == LoadedKernels::State::unusable) return false;
-    if (background_ && !driver_.is_open(gpu)) return true;
+    if (background_ != nullptr && !driver_.is_open(gpu)) return true;
     return std::all_of(allocations.begin(), allocations.end(),
                        [&](Address allocation) { return driver_.kernels_reach(gpu, allocation); });
   });
 }
 
-// As provide.
-FallbackReason Engine::provide_kernels(const PlanPointer& plan) {
+FallbackReason KernelPreparer::provide(const PlanPointer& plan) {
   std::vector<PlaceId> missing;
   bool loading = false;
   for (const PlaceId gpu : carriers_of(machine_, *plan)) {
@@ -59,19 +68,19 @@ FallbackReason Engine::provide_kernels(const PlanPointer& plan) {
     loading = loading || state == LoadedKernels::State::loading;
   }
   if (missing.empty()) return loading ? FallbackReason::preparing : FallbackReason::none;
-  if (background_) {
-    if (!is_worth_preparing(*plan, 1)) return FallbackReason::preparing;
+  if (background_ != nullptr) {
+    if (!budget_.pays(*plan, 1)) return FallbackReason::preparing;
     for (const PlaceId gpu : missing) kernels_.expect(gpu);
-    maker_->post([=, this] { load_kernels(plan, missing); });
+    background_->post([=, this] { load(plan, missing); });
     return FallbackReason::preparing;
   }
   open_hops(*plan);
   for (const PlaceId gpu : missing) kernels_.install(gpu, kernels_.make(gpu));
-  return provide_kernels(plan);
+  return provide(plan);
 }
 
 // In the background: the lock is held for moments only.
-void Engine::load_kernels(const PlanPointer& plan, const std::vector<PlaceId>& gpus) {
+void KernelPreparer::load(const PlanPointer& plan, const std::vector<PlaceId>& gpus) {
   open_hops(*plan);
   for (const PlaceId gpu : gpus) {
     LoadedKernels::OfGpu made = kernels_.make(gpu);
@@ -81,7 +90,7 @@ void Engine::load_kernels(const PlanPointer& plan, const std::vector<PlaceId>& g
 }
 
 // The copy that needs a hop reports it if the hop cannot be opened.
-void Engine::open_hops(const Plan& plan) noexcept {
+void KernelPreparer::open_hops(const Plan& plan) noexcept {
   for (const PathShape& part : plan.shape.paths)
     for (const HopId hop : {part.path.first, part.path.second})
       if (hop.valid())

@@ -1,13 +1,15 @@
 #pragma once
-// Declarations that only the sources of Engine::copy_many share.
+// How several copies that are asked for together are to be done, and how they were.
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/call/copy_set.h"
 #include "engine/call/piece_set.h"
-#include "engine/engine.h"
+#include "engine/load/load_tracker.h"
+#include "plan/joint/joint.h"
+#include "plan/pieces/piece_planner.h"
 
 namespace polypath {
 
@@ -21,7 +23,8 @@ struct Pieces {
   std::optional<CopyResult> result = std::nullopt;
 };
 
-struct Engine::Many {
+/// It refers to the calls, which have to live longer.
+struct SetDecision {
   std::span<const CopyCall> calls;
   std::vector<SetMember> members = {};
   std::optional<Executor> executor = std::nullopt;  ///< that all plannable ones ask for
@@ -32,9 +35,7 @@ struct Engine::Many {
   bool batched = false;                      ///< natively they are one batch
   bool recalled = false;                     ///< as Decision's: nothing above but the time is known
   JointPlanPointer joint = nullptr;          ///< null: each by itself, in its own stream
-  SideStreams::Lent sides = {};              ///< by branch
   std::optional<Pieces> pieces = std::nullopt;
-  std::vector<CopyResult> results = {};
 
   [[nodiscard]] CopySet::Part part(std::size_t number) const {
     return joint && !recalled ? set.parts[number] : CopySet::Part{};

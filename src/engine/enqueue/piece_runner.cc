@@ -1,0 +1,105 @@
+#include "engine/enqueue/piece_runner.h"
+
+#include <exception>
+
+#include "core/error.h"
+#include "core/ignore_errors.h"
+
+namespace polypath {
+
+PieceRunner::PieceRunner(Lanes& lanes, LoadedKernels& kernels, TransferIds& ids, Preparer& preparer,
+                         KernelPreparer& kernel_preparer, LaneRunner& runner, Enqueuer& enqueuer,
+                         LoadTracker& load, CopyRecords& records)
+    : lanes_(lanes),
+      kernels_(kernels),
+      ids_(ids),
+      preparer_(preparer),
+      kernel_preparer_(kernel_preparer),
+      runner_(runner),
+      enqueuer_(enqueuer),
+      load_(load),
+      records_(records) {}
+
+CopyResult PieceRunner::enqueue(SetDecision& many, std::size_t number) {
+  Pieces& pieces = *many.pieces;
+  try {
+    if (!pieces.result) enqueue_all(many);
+  } catch (const Error&) {
+    records_.count_failed_piece(many.calls[number]);
+    throw;
+  }
+  if (pieces.result->means == Method::paths) {
+    records_.count_piece(many.calls[number]);
+    return *pieces.result;
+  }
+  const Decision decision{.call = many.calls[number],
+                          .ends = many.members[number].ends,
+                          .means = Method::native,
+                          .obstacle = pieces.result->obstacle};
+  return enqueuer_.enqueue(decision, NativeCopyBy::engine);
+}
+
+bool PieceRunner::enqueue_batch(SetDecision& many) {
+  enqueue_all(many);
+  if (many.pieces->result->means != Method::paths) return false;
+  for (const CopyCall& call : many.calls) records_.count_piece(call);
+  return true;
+}
+
+void PieceRunner::enqueue_all(SetDecision& many) {
+  Pieces& pieces = *many.pieces;
+  const CopyCall& first = many.calls[pieces.set.members.front()];
+  const FallbackReason obstacle = pieces.plan ? run(many) : FallbackReason::preparing;
+  if (obstacle != FallbackReason::none) {
+    pieces.result = CopyResult{.obstacle = obstacle};
+    return;
+  }
+  pieces.result =
+      CopyResult{.executor = Executor::stream, .plan = pieces.plan, .means = Method::paths};
+  records_.count_staged(*pieces.plan);
+  load_.add(first.stream, pieces.plan, many.time, pieces.contention);
+}
+
+// The resources are looked up by the recipe's plan, because that is the same the next time.
+FallbackReason PieceRunner::run(const SetDecision& many) {
+  const Pieces& pieces = *many.pieces;
+  const CopyCall& first = many.calls[pieces.set.members.front()];
+  if (lanes_.any_held_beside(first.stream)) return FallbackReason::no_lane;
+  Lane* lane = lanes_.lend(first.stream);
+  if (lane == nullptr) return FallbackReason::no_lane;
+  const bool by_kernels = pieces.recipe->issuer.has_value();
+  const PlanPointer& needed = pieces.recipe->plan;
+  const FallbackReason obstacle =
+      by_kernels ? kernel_preparer_.provide(needed) : preparer_.provide(*lane, needed);
+  if (obstacle != FallbackReason::none) return obstacle;
+  if (!lane->fits(pieces.plan->program)) return FallbackReason::queue_full;
+  const Transfer transfer{.program = &pieces.plan->program,
+                          .structure = pieces.plan->structure,
+                          .buffers = pieces.set.buffers,
+                          .stream = first.stream,
+                          .stream_gpu = first.stream_gpu,
+                          .id = ids_.next(),
+                          .kernels = kernels_.handles()};
+  return by_kernels ? run_kernels(*lane, transfer)
+                    : runner_.run_in(*lane, transfer, Executor::stream);
+}
+
+// Also of a launch that failed in the middle others may be in the stream.
+FallbackReason PieceRunner::run_kernels(Lane& lane, const Transfer& transfer) {
+  const bool in_callers = transfer.program->nodes_in(Program::kCallersQueue) > 0;
+  if (in_callers &&
+      !ignore_errors([&] { kernels_.expect_use(transfer.stream, transfer.stream_gpu); }))
+    return FallbackReason::failed;
+  FallbackReason met = FallbackReason::none;
+  std::exception_ptr unsettled;
+  try {
+    met = runner_.run_in(lane, transfer, Executor::stream);
+  } catch (const UnsettledError&) {
+    unsettled = std::current_exception();
+  }
+  if (in_callers) kernels_.note_use(transfer.stream, transfer.stream_gpu);
+  if (unsettled) std::rethrow_exception(unsettled);
+  return met;
+}
+
+}  // namespace polypath

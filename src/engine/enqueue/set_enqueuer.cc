@@ -1,0 +1,96 @@
+#include "engine/enqueue/set_enqueuer.h"
+
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "core/error.h"
+
+namespace polypath {
+
+SetEnqueuer::SetEnqueuer(BriefMutex& mutex, Lanes& lanes, SideStreams& side_streams,
+                         SetDecider& decider, Enqueuer& enqueuer, PageableEnqueuer& pageable,
+                         PieceRunner& pieces)
+    : mutex_(mutex),
+      lanes_(lanes),
+      side_streams_(side_streams),
+      decider_(decider),
+      enqueuer_(enqueuer),
+      pageable_(pageable),
+      pieces_(pieces) {}
+
+// Where the caller waits for a driver that may block, no lock is held.
+std::vector<CopyResult> SetEnqueuer::copy(std::span<const CopyCall> calls, std::size_t* enqueued) {
+  if (enqueued != nullptr) *enqueued = 0;
+  Progress set{.many = {.calls = calls}};
+  std::unique_lock lock(mutex_);
+  begin(set);
+  std::exception_ptr failure;
+  try {
+    while (const std::optional<Decision> blocking = enqueue_until_blocking(set)) {
+      lock.unlock();
+      set.results.push_back(pageable_.enqueue(*blocking, NativeCopyBy::engine));
+      lock.lock();
+    }
+    decider_.remember(set.many, set.results);
+  } catch (const Error&) {
+    failure = std::current_exception();
+    decider_.forget(set.many);
+  }
+  if (enqueued != nullptr) *enqueued = set.results.size();
+  if (!lock.owns_lock()) lock.lock();
+  side_streams_.join(set.sides);
+  if (failure) std::rethrow_exception(failure);
+  return std::move(set.results);
+}
+
+bool SetEnqueuer::take_batch(std::span<const CopyCall> calls) {
+  SetDecision many{.calls = calls};
+  const std::scoped_lock lock(mutex_);
+  if (!decider_.decide_batch(many)) return false;
+  lanes_.start_set();
+  return pieces_.enqueue_batch(many);
+}
+
+void SetEnqueuer::begin(Progress& set) {
+  decider_.decide(set.many);
+  fork(set);
+  lanes_.start_set();
+  set.results.reserve(set.many.calls.size());
+}
+
+// Without streams for a joint plan each copy is by itself.
+void SetEnqueuer::fork(Progress& set) {
+  if (!set.many.joint || set.many.set.branches.empty()) return;
+  set.sides = side_streams_.fork(set.many.set.branches);
+  if (set.sides.empty()) set.many.joint = nullptr;
+}
+
+// In the stream of its branch, if it has one.
+const CopyCall& SetEnqueuer::next_call(Progress& set) const {
+  const std::size_t number = set.results.size();
+  const CopyCall& call = set.many.calls[number];
+  const auto branch = set.many.part(number).branch;
+  if (!branch) return call;
+  set.beside = call;
+  set.beside->stream = set.sides[*branch]->stream;
+  return *set.beside;
+}
+
+// Enqueues the copies up to one that may block, if there is one. Returns the decision about it.
+std::optional<Decision> SetEnqueuer::enqueue_until_blocking(Progress& set) {
+  SetDecision& many = set.many;
+  while (set.results.size() < many.calls.size()) {
+    const std::size_t number = set.results.size();
+    if (many.pieces && many.members[number].piece) {
+      set.results.push_back(pieces_.enqueue(many, number));
+      continue;
+    }
+    const Decision decision = decider_.decide_one(many, number, next_call(set));
+    if (decision.may_block) return decision;
+    set.results.push_back(enqueuer_.enqueue(decision, NativeCopyBy::engine));
+  }
+  return std::nullopt;
+}
+
+}  // namespace polypath
