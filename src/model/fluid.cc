@@ -88,12 +88,6 @@ bool Fluid::play_until(const Activity& activity) {
   return true;
 }
 
-Seconds Fluid::advance_until(const Activity& activity) {
-  if (!play_until(activity))
-    fail(ErrorCode::internal, "an activity waits for ever", "nothing is left that could end it");
-  return activity.finished;
-}
-
 void Fluid::resume(const ActivityPointer& activity, Seconds delay) {
   schedule(now_ + delay, Step::finish, activity);
 }

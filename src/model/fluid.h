@@ -101,8 +101,6 @@ class Fluid {
   void resume(const ActivityPointer& activity, Seconds delay);
   /// Plays until `activity` has finished; false if nothing is left that could end it.
   bool play_until(const Activity& activity);
-  /// The same; returns when that was. Error (internal) if it never finishes.
-  Seconds advance_until(const Activity& activity);
   /// Plays until nothing is left.
   void drain();
   /// Plays so many steps; false if nothing is left.

@@ -6,6 +6,7 @@
 #include "model/burst_credit.h"
 #include "model/fair_rates.h"
 #include "model/pipeline.h"
+#include "model/tolerance.h"
 
 namespace polypath {
 namespace {
@@ -175,7 +176,7 @@ bool may_contend(const Machine& machine, const std::vector<ActivePath>& paths,
         asked[claim.resource.index()] += claim.weight * machine.hop(hop).bandwidth.value;
     }
   for (std::size_t r = 0; r < asked.size(); ++r)
-    if (asked[r] > capacities[r].value * 1.001) return true;
+    if (asked[r] > capacities[r].value * (1 + kAlike / 2)) return true;
   return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include "model/fair_rates.h"
 #include "model/share_program.h"
+#include "model/tolerance.h"
 
 namespace polypath {
 namespace {
@@ -93,10 +94,10 @@ ShareSolution solve_shares(std::span<const SharedPath> paths, std::span<const Ca
   const auto best = program_shares(paths, available, n, std::max(1.0, smallest.real()), used);
   const double best_time = time_of(paths, available, best, n);
   ShareSolution fair = fair_split(paths, used, mean_until(best_time, available), n);
-  constexpr double kAsGood = 1.002;  // half of the smallest gain worth planning for
   const bool complete =
       std::all_of(used.begin(), used.end(), [&](std::size_t i) { return fair.shares[i] > 0; });
-  if (complete && time_of(paths, available, fair.shares, n) <= best_time * kAsGood) return fair;
+  if (complete && time_of(paths, available, fair.shares, n) <= best_time * (1 + kAlike))
+    return fair;
   return {{best_time}, best};
 }
 

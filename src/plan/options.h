@@ -106,9 +106,4 @@ struct PlanOptions {
   auto operator<=>(const PlanOptions&) const = default;
 };
 
-/// Reads "direct=0.9,host=0.1"; error (invalid_argument) quotes the part that cannot be read.
-std::map<std::string, double> parse_shares(const std::string& text);
-/// Reads "host=8,gpu2=4".
-std::map<std::string, int> parse_chunks(const std::string& text);
-
 }  // namespace polypath

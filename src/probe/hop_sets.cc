@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "model/fair_rates.h"
+#include "model/tolerance.h"
 
 namespace polypath::probe {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t kMostAtOnce = 24;
 constexpr std::size_t kMostOverOneHop = 2;
 // A hop that adds less than this is not worth another stream.
-constexpr double kWorthAHop = 1.002;
+constexpr double kWorthAHop = 1 + kAlike;
 
 // True if all copies of the set can run at once.
 bool engines_allow(const Machine& machine, const HopSet& set) {

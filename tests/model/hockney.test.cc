@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/close.h"
+#include "model/paper_times.h"
 #include "support/random.h"
 
 namespace polypath::test::hockney_test {
@@ -73,98 +74,6 @@ TEST(Hockney, OneChunkIsNoPipeline) {
 
 TEST(Hockney, ADirectPathIsNeverCut) {
   EXPECT_TRUE(close(pipelined_time(direct(), 8000_B, 7), 20_us));
-  EXPECT_EQ(best_chunk_count(direct(), 1_GiB), 1);
-  EXPECT_EQ(linear_chunk_count(direct(), 1_GiB, 0.5), 1);
-}
-
-// eq. 14: k = √(b/αβ') = √(160000/(10·1000)) = 4
-// eq. 17: T = 2√(bα/β') + b/β + ε + α' = 2·40 + 320 + 6 + 4 = 410 us
-TEST(Hockney, BestCountBehindASlowerFirstLeg) {
-  const double count = best_chunk_count(first_slower(), 160000_B);
-
-  EXPECT_TRUE(close(count, 4));
-  EXPECT_TRUE(close(pipelined_time(first_slower(), 160000_B, count), 410_us));
-}
-
-// eq. 15: k = √(b/β(ε + α')) = √(160000/(1000·10)) = 4
-// eq. 18: T = 2√(b(ε + α')/β) + b/β' + α = 2·40 + 320 + 3 = 403 us
-TEST(Hockney, BestCountBehindASlowerSecondLeg) {
-  const double count = best_chunk_count(second_slower(), 160000_B);
-
-  EXPECT_TRUE(close(count, 4));
-  EXPECT_TRUE(close(pipelined_time(second_slower(), 160000_B, count), 403_us));
-}
-
-TEST(Hockney, NoOtherCountIsBetterThanTheBest) {
-  for (const HockneyPath& path : {first_slower(), second_slower()})
-    for (const Bytes bytes : {64_KiB, 1_MiB, 64_MiB}) {
-      const double best = best_chunk_count(path, bytes);
-
-      for (const double factor : {0.5, 0.9, 1.1, 2.0})
-        EXPECT_LT(pipelined_time(path, bytes, best), pipelined_time(path, bytes, best * factor));
-    }
-}
-
-// √(1000/(10·1000)) = 0.3, but there is at least one chunk.
-TEST(Hockney, LittleGoesInOneChunk) {
-  EXPECT_EQ(best_chunk_count(first_slower(), 1000_B), 1);
-  EXPECT_EQ(linear_chunk_count(first_slower(), 1000_B, 1), 1);
-}
-
-// φ·b/αβ' = √(b/αβ') at the reference, where both are 4: φ = 4/16. At four times the bytes the
-// linear count is four times as many (eq. 19), the best one only twice (eq. 14).
-TEST(Hockney, LinearCountIsTheBestOneAtTheReferenceOnly) {
-  for (const HockneyPath& path : {first_slower(), second_slower()}) {
-    const double phi = topology_constant(path, 160000_B);
-
-    EXPECT_TRUE(close(phi, 0.25));
-    EXPECT_TRUE(close(linear_chunk_count(path, 160000_B, phi), 4));
-    EXPECT_TRUE(close(linear_chunk_count(path, 640000_B, phi), 16));
-    EXPECT_TRUE(close(best_chunk_count(path, 640000_B), 8));
-  }
-}
-
-// eq. 22, β < β', φ = 1/4: Ω = 1/β + φ/β' = 2 + 0.25 us/kB, Δ = ε + α' + α/φ = 6 + 4 + 40 us
-TEST(Hockney, LinearTimeBehindASlowerFirstLeg) {
-  const LinearTime time = linear_time(first_slower(), 0.25);
-
-  EXPECT_TRUE(close(time.slope, 2.25e-9));
-  EXPECT_TRUE(close(time.offset, 50_us));
-}
-
-// eq. 22, β >= β', φ = 1/4: Ω = φ/β + 1/β' = 0.25 + 2 us/kB, Δ = α + (ε + α')/φ = 3 + 40 us
-TEST(Hockney, LinearTimeBehindASlowerSecondLeg) {
-  const LinearTime time = linear_time(second_slower(), 0.25);
-
-  EXPECT_TRUE(close(time.slope, 2.25e-9));
-  EXPECT_TRUE(close(time.offset, 43_us));
-}
-
-// eq. 1 as Ω·b + Δ: Ω = 1/β = 1.25 us/kB, Δ = α = 10 us
-TEST(Hockney, LinearTimeOfADirectPathIsItsTime) {
-  const LinearTime time = linear_time(direct(), 1);
-
-  EXPECT_TRUE(close(time.slope, 1.25e-9));
-  EXPECT_TRUE(close(time.offset, 10_us));
-}
-
-// eq. 20 is eq. 13 with k from eq. 19.
-TEST(Hockney, LinearTimeIsThePipelineWithTheLinearCount) {
-  for (const HockneyPath& path : {first_slower(), second_slower()})
-    for (const Bytes bytes : {100000_B, 160000_B, 5000000_B}) {
-      const double phi = 0.25;
-
-      const Seconds pipelined = pipelined_time(path, bytes, linear_chunk_count(path, bytes, phi));
-
-      EXPECT_TRUE(close(time_of(linear_time(path, phi), bytes.real()), pipelined));
-    }
-}
-
-// 001, algorithm 1: the α of paths started earlier is part of Δ.
-TEST(Hockney, EarlierPathsDelayLaterOnes) {
-  EXPECT_TRUE(close(linear_time(direct(), 1, 5_us).offset, 15_us));
-  EXPECT_TRUE(close(linear_time(first_slower(), 0.25, 5_us).offset, 55_us));
-  EXPECT_TRUE(close(linear_time(second_slower(), 0.25, 5_us).offset, 48_us));
 }
 
 // eq. 24 with Δ = 0: θᵢ = (1/Ωᵢ)/Σ(1/Ωⱼ) = 0.8/(0.8 + 0.2)

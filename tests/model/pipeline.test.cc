@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "model/close.h"
+#include "model/paper_times.h"
 
 namespace polypath::test::pipeline_test {
 namespace {

@@ -11,6 +11,7 @@
 #include "model/chunks.h"
 #include "model/close.h"
 #include "model/issue.h"
+#include "model/paper_times.h"
 #include "model/paths.h"
 #include "model/pipeline.h"
 #include "model/share_problem.h"

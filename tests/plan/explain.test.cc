@@ -61,7 +61,7 @@ TEST(Decisions, NameWhatGpuPathsShareBehindASwitch) {
 // What one path more may save without being worth it: see is_worth_a_path.
 Seconds least_saving(const Planner& planner, const Plan& plan) {
   const Seconds call = planner.predictor().call_time(plan.shape, planner.settings().staging_slots);
-  return plan.predicted * kLeastSavedByAPath + call * kCallWeight;
+  return plan.predicted * kAlike + call * kCallWeight;
 }
 
 // Nobody can be shown a faster plan than the one that was chosen without being told why.

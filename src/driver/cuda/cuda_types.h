@@ -73,10 +73,6 @@ constexpr int kDeviceVirtualMemory = 102;
 // CUcomputemode: any number of processes may use the GPU.
 constexpr int kComputeModeDefault = 0;
 
-// CUdevice_P2PAttribute
-constexpr int kPeerPerformanceRank = 1;
-constexpr int kPeerAccessSupported = 2;
-
 constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kEventDefault = 0;
 constexpr unsigned kEventDisableTiming = 2;

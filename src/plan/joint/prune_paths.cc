@@ -5,14 +5,15 @@
 #include <optional>
 #include <utility>
 
+#include "model/tolerance.h"
 #include "plan/joint/joint_optimiser.h"
 
 namespace polypath {
 namespace {
 
-constexpr double kNothingLost = 1.002;    // what fewer paths may cost more
-constexpr double kClearlyLessHarm = 0.8;  // what a repair must leave of the harm
-constexpr double kClearlyBetter = 0.998;  // what a relief must leave of the cost
+constexpr double kNothingLost = 1 + kAlike;    // what fewer paths may cost more
+constexpr double kClearlyLessHarm = 0.8;       // what a repair must leave of the harm
+constexpr double kClearlyBetter = 1 - kAlike;  // what a relief must leave of the cost
 
 // The paths but one, which carry its share among them.
 std::vector<PathDraft> without(std::vector<PathDraft> paths, std::size_t one) {

@@ -17,6 +17,7 @@
 #include <map>
 #include <vector>
 
+#include "model/tolerance.h"
 #include "plan/options.h"
 #include "plan/plan.h"
 
@@ -45,8 +46,8 @@ using ConcurrentTransfers = std::vector<ConcurrentTransfer>;
 /// With more there is no room for staged paths anyway, and playing them all takes too long.
 inline constexpr std::size_t kMostConcurrent = 16;
 
-/// The most by which predictions of two plans may differ though they are as good.
-inline constexpr double kAsGoodAsNatively = 1.002;
+/// A transfer that ends at most so many times as late as natively is not harmed.
+inline constexpr double kAsGoodAsNatively = 1 + kAlike;
 
 /// Sizes with three significant binary digits, eight to a power of two: this one or less.
 Bytes size_class(Bytes bytes);

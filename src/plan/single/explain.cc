@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "model/tolerance.h"
 #include "plan/load.h"
 #include "plan/single/optimiser.h"
 
@@ -109,7 +110,7 @@ std::string Explainer::reason_though_faster(bool harms) const {
   return fmt::format(
       "saves less than the {} % that one more path must save, beside what its calls "
       "take of the thread",
-      100 * kLeastSavedByAPath);
+      100 * kAlike);
 }
 
 std::string Explainer::verdict(const PathDecision& decision) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/tolerance.h"
 #include "plan/single/contention.h"
 
 namespace polypath {
@@ -14,7 +15,7 @@ constexpr int kReplayRounds = 4;             // the same, from a start that is a
 constexpr std::size_t kReplayedDrafts = 5;   // quick predictions order the rest reliably
 constexpr std::size_t kReplayedInTurns = 4;  // of those whose order counts
 constexpr double kOutOfStep = 1.04;  // a replay this far above the quick prediction has a cause
-constexpr double kWorthAPath = 1 - kLeastSavedByAPath;
+constexpr double kWorthAPath = 1 - kAlike;  // what another path must leave of the cost
 
 // True if one of `drafts` uses the very paths of `other`, with any shares.
 bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {

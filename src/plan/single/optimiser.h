@@ -36,9 +36,6 @@ struct Draft {
 /// the one with fewer calls leaves the thread to the program and to its other transfers.
 inline constexpr double kCallWeight = 0.05;
 
-/// Another path must save so much, or it is left idle.
-inline constexpr double kLeastSavedByAPath = 0.002;
-
 /// The cost by which drafts are compared: the transfer's time, and a little of the calling
 /// thread's.
 Seconds cost_of(const Draft& draft);
