@@ -65,7 +65,7 @@ Bytes LeastTime::carried(std::size_t path, int percent) const {
 
 Seconds LeastTime::alone(std::size_t path, Bytes bytes, int chunks) const {
   const HockneyPath hockney = hockney_path(machine_, paths_[path]);
-  if (!hockney.second) return unpipelined_time(hockney, bytes);
+  if (!hockney.second) return hockney.first.latency + bytes / hockney.first.bandwidth;
   const Seconds release = machine_.staging(paths_[path].second, paths_[path].first);
   StagedPipeline pipeline(hockney.first, *hockney.second, hockney.staging, release,
                           settings_.staging_slots);

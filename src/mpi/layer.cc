@@ -109,6 +109,7 @@ void Layer::forget(Seen* seen) noexcept {
   ++freed_;
   if (seen->member != nullptr)
     while (nonblocking_.any() && nonblocking_.is_any_of(*seen->member)) go_on();
+  if (seen->member != nullptr) nonblocking_.stop(*seen->member);
   const std::scoped_lock lock(mutex_);
   all_.erase(seen);
   delete seen;  // NOLINT(cppcoreguidelines-owning-memory): MPI has kept it
@@ -187,7 +188,7 @@ Layer::Passed Layer::passed(const Call& call, const Member* member) const {
     return {.buffers = on_host || is_empty(call) ? Buffers::host : Buffers::none};
   const int gpu = received.value_or(sent.value_or(-1));
   Passed passed{.buffers = Buffers::device, .gpu = gpu, .fate = Fate::communicator};
-  if (member == nullptr || !member->why_not().empty()) return passed;
+  if (member == nullptr || member->is_out()) return passed;
   if (!member->is_at(gpu) || sent.value_or(gpu) != gpu) {
     passed.fate = Fate::other_gpu;
   } else if (on_host || !is_ours(library_, call)) {
@@ -203,8 +204,8 @@ Member* Layer::member_of(Handle comm) { return arena_ ? seen(comm).member.get() 
 // A rank may be held up by a message that this one sends: MPI sends on while it is asked something.
 void Layer::go_on() {
   constexpr int kSpins = 200;  // about a microsecond
-  // Every MPI has it. Of a message that is there MPI would tell without looking any further, and for
-  // MPI_COMM_SELF MPICH does not look at all.
+  // Every MPI has it. Of a message that is there MPI would tell without looking any further, and
+  // for MPI_COMM_SELF MPICH does not look at all.
   constexpr int kUnusedTag = 32749;
   thread_local int waits = 0;
   if (nonblocking_.any()) nonblocking_.go_on();

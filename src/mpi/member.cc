@@ -132,11 +132,12 @@ void Member::join(const Call& call, int gpu, const Surroundings& around) {
     working_ = std::move(made);
   } catch (const Error& error) {
     why_not_ = error.what();
+    is_out_ = true;
   }
 }
 
 bool Member::enqueue(const Call& call, int gpu, const Surroundings& around, By by) {
-  if (working_ == nullptr) join(call, gpu, around);
+  if (working_ == nullptr && !is_out_) join(call, gpu, around);
   if (working_ == nullptr) return false;
   working_->begin();
   if (PersistentCall* const known = repeated(call)) working_->ranks->run(*known, working_->stream);

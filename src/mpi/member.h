@@ -1,6 +1,7 @@
 #pragma once
 // One rank of a communicator whose calls may be ours.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,9 +43,10 @@ class Member {
     return announcements_.is_ours_at_all(call);
   }
   /// Whether memory of this GPU can be in calls of ours.
-  [[nodiscard]] bool is_at(int gpu) const { return !gpu_ || *gpu_ == gpu; }
+  [[nodiscard]] bool is_at(int gpu) const { return gpu_ < 0 || gpu_ == gpu; }
   /// Why none of its calls can be ours any more; empty if they can.
-  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+  [[nodiscard]] std::string why_not() const { return is_out_ ? why_not_ : std::string(); }
+  [[nodiscard]] bool is_out() const { return is_out_; }
 
   /// How the ranks exchange counts: by MPI, which is fast, or without calling it.
   enum class By { mpi, itself };
@@ -90,10 +92,12 @@ class Member {
   Arena& arena_;
   Invitation invitation_;
   Announcements announcements_;
-  std::optional<int> gpu_;
+  std::atomic<int> gpu_ = -1;
   std::unique_ptr<Working> working_;
   std::string why_not_;
-  int recorded_ = 0;  ///< events that have not been given back: their calls use scratch memory
+  std::atomic<bool> is_out_ = false;  ///< and the text is there
+  std::atomic<int> recorded_ =
+      0;  ///< events that have not been given back: their calls use scratch memory
 };
 
 }  // namespace polypath::mpi

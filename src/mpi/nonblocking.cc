@@ -37,7 +37,13 @@ struct NonblockingCalls::Running {
   Handle request = 0;
   Request* state = nullptr;
   std::uint64_t number = 0;  ///< of the communicator's calls
-  bool is_begun = false;
+  /// What is to be done next, and by which thread.
+  enum class Stage {
+    asked,    ///< hear of the other ranks, and begin it if it is ours: the communicator's
+    for_mpi,  ///< begin it by MPI: the program's
+    begun     ///< wait for its end: the program's
+  };
+  Stage stage = Stage::asked;
   std::optional<EventHandle> event;  ///< on the GPU
   std::unique_ptr<HostCopies> copies;
   Handle inner = 0;  ///< MPI's own request
@@ -49,13 +55,23 @@ NonblockingCalls::NonblockingCalls(const Library& library, Around around, GpuOf 
 
 NonblockingCalls::~NonblockingCalls() = default;
 
-void NonblockingCalls::stop() noexcept {
+void NonblockingCalls::stop(Member& member) noexcept {
+  std::thread ended;
   {
     const std::scoped_lock lock(mutex_);
-    stops_ = true;
+    const auto found = workers_.find(&member);
+    if (found == workers_.end()) return;
+    found->second.stops = true;
+    ended = std::move(found->second.thread);
   }
   asked_.notify_all();
-  if (worker_.joinable()) worker_.join();
+  ended.join();
+  const std::scoped_lock lock(mutex_);
+  workers_.erase(&member);
+}
+
+void NonblockingCalls::stop() noexcept {
+  while (!workers_.empty()) stop(*workers_.begin()->first);
 }
 
 // A call that cannot be ours is begun at once, as MPI begins its own.
@@ -67,43 +83,48 @@ Result NonblockingCalls::begin(NonblockingCall call, void* request) {
   if (result != kSuccess) return result;
   made->state = state.release();
   made->request = library_.handle_at(request, 0);
-  if (Member* const member = made->asked.member)
-    made->number = member->announce(made->asked.buffers, [this] { go_on(); });
+  Member* const member = made->asked.member;
+  if (member != nullptr) made->number = member->announce(made->asked.buffers, [this] { go_on(); });
+  const bool may_be_ours = made->asked.buffers == Buffers::ours;
+  if (!may_be_ours) made->stage = Running::Stage::for_mpi;
   const std::scoped_lock lock(mutex_);
   ++count_;
-  ++not_begun_;
   running_.push_back(std::move(made));
-  begin_all(By::program);
-  if (not_begun_ == 0) return kSuccess;
-  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+  if (!may_be_ours) begin_all_in_mpi();
+  if (!may_be_ours) return kSuccess;
+  Worker& worker = workers_[member];
+  if (!worker.thread.joinable()) worker.thread = std::thread([this, member] { work(*member); });
   asked_.notify_all();
   return kSuccess;
 }
 
-// Other ranks take as long as they like to come: the longer, the less often they are looked for.
-void NonblockingCalls::work() {
-  using std::chrono::microseconds;
-  constexpr microseconds kLeast{20}, kMost{1000};
-  for (microseconds pause = kLeast;;) {
-    std::unique_lock lock(mutex_);
-    asked_.wait(lock, [this] { return stops_ || not_begun_ > 0; });
-    if (stops_) return;
-    const int before = not_begun_;
-    begin_all(By::worker);
-    pause = not_begun_ < before ? kLeast : std::min(2 * pause, kMost);
-    lock.unlock();
-    std::this_thread::sleep_for(pause);
-  }
+NonblockingCalls::Running* NonblockingCalls::next_of(const Member& member) {
+  for (const auto& each : running_)
+    if (each->asked.member == &member && each->stage == Running::Stage::asked) return each.get();
+  return nullptr;
 }
 
-// Calls of a communicator are begun in order.
-void NonblockingCalls::begin_all(By by) {
-  if (not_begun_ == 0) return;
-  std::vector<const Member*> held;
-  for (const auto& each : running_) {
-    const Member* const member = each->asked.member;
-    if (each->is_begun || std::find(held.begin(), held.end(), member) != held.end()) continue;
-    if (!begin_now(*each, by)) held.push_back(member);
+// Other ranks take as long as they like to come: the longer, the less often they are looked for.
+void NonblockingCalls::work(Member& member) {
+  using std::chrono::microseconds;
+  constexpr microseconds kLeast{20}, kMost{1000};
+  microseconds pause = kLeast;
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    Running* next = nullptr;
+    asked_.wait(lock, [&] { return workers_[&member].stops || (next = next_of(member)); });
+    if (next == nullptr) return;
+    lock.unlock();
+    const auto agreed = member.is_ours(next->number);
+    if (!agreed) {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kMost);
+      continue;
+    }
+    pause = kLeast;
+    const bool is_begun = *agreed && begin_ours(*next);
+    lock.lock();
+    next->stage = is_begun ? Running::Stage::begun : Running::Stage::for_mpi;
   }
 }
 
@@ -112,38 +133,45 @@ void NonblockingCalls::go_on() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || goes_on_) return;
   goes_on_ = true;
-  begin_all(By::program);
+  begin_all_in_mpi();
   std::erase_if(running_, [&](const std::unique_ptr<Running>& each) {
-    if (!each->is_begun || !is_over(*each)) return false;
+    if (each->stage != Running::Stage::begun || !is_over(*each)) return false;
     complete(*each);
     return true;
   });
   goes_on_ = false;
 }
 
-bool NonblockingCalls::begin_now(Running& running, By by) {
-  const NonblockingCall& asked = running.asked;
-  try {
-    if (asked.buffers == Buffers::ours) {
-      const auto agreed = asked.member->is_ours(running.number);
-      if (!agreed) return false;
-      if (*agreed && asked.member->why_not().empty()) begin_ours(running);
+// MPI gets a communicator's calls in their order: none while one before it may still be MPI's.
+void NonblockingCalls::begin_all_in_mpi() {
+  std::vector<const Member*> held;
+  for (const auto& each : running_) {
+    const Member* const member = each->asked.member;
+    if (member != nullptr && each->stage == Running::Stage::asked) held.push_back(member);
+    if (each->stage != Running::Stage::for_mpi ||
+        std::find(held.begin(), held.end(), member) != held.end())
+      continue;
+    try {
+      begin_in_mpi(*each);
+    } catch (const Error& error) {
+      fail(*each, error.what());
     }
-    if (!running.event && by == By::worker) return false;
-    if (!running.event) begin_in_mpi(running);
+    each->stage = Running::Stage::begun;
+  }
+}
+
+// False: it is MPI's after all, at every rank.
+bool NonblockingCalls::begin_ours(Running& running) {
+  Member& member = *running.asked.member;
+  try {
+    if (!member.enqueue(running.asked.call, running.asked.gpu, around_(), Member::By::itself))
+      return false;
+    running.event = member.record();
+    counts_.count(running.asked.call.operation, Fate::ours);
   } catch (const Error& error) {
     fail(running, error.what());
   }
-  running.is_begun = true;
-  --not_begun_;
   return true;
-}
-
-void NonblockingCalls::begin_ours(Running& running) {
-  Member& member = *running.asked.member;
-  if (!member.enqueue(running.asked.call, running.asked.gpu, around_(), Member::By::itself)) return;
-  running.event = member.record();
-  counts_.count(running.asked.call.operation, Fate::ours);
 }
 
 void NonblockingCalls::begin_in_mpi(Running& running) {
@@ -190,7 +218,7 @@ void NonblockingCalls::complete(Running& running) {
 bool NonblockingCalls::wait_for_ranks(const Member& member) {
   const std::scoped_lock lock(mutex_);
   return std::any_of(running_.begin(), running_.end(), [&](const auto& each) {
-    return each->asked.member == &member && !each->is_begun;
+    return each->asked.member == &member && each->stage != Running::Stage::begun;
   });
 }
 

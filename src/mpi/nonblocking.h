@@ -7,13 +7,15 @@
 //   completed
 //
 // The request is one of those that MPI only keeps (MPI_Grequest_start). Calls are begun on the GPU
-// by a thread, so that other ranks' calls come to their end whatever this rank does meanwhile. What
-// needs MPI goes on whenever the program waits for something in it: the thread must not call MPI.
+// by a thread of their communicator, so that other ranks' calls come to their end whatever this
+// rank does meanwhile, and communicators do not wait for each other. What needs MPI goes on
+// whenever the program waits for something in it: those threads must not call MPI.
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,7 +55,8 @@ class NonblockingCalls {
   /// Begins what can be begun, and completes what is over. Does nothing where it is called by what
   /// it calls itself.
   void go_on();
-  /// The program makes no more calls.
+  /// The program makes no more calls, of this communicator or of any.
+  void stop(Member& member) noexcept;
   void stop() noexcept;
   /// True while calls of the communicator have not been begun.
   [[nodiscard]] bool wait_for_ranks(const Member& member);
@@ -64,14 +67,11 @@ class NonblockingCalls {
   struct Request;
   struct Running;
 
-  /// Which thread begins a call.
-  enum class By { program, worker };
-
-  void begin_all(By by);
-  bool begin_now(Running& running, By by);
-  void work();
-  void begin_ours(Running& running);
+  void work(Member& member);
+  [[nodiscard]] Running* next_of(const Member& member);
+  bool begin_ours(Running& running);
   void begin_in_mpi(Running& running);
+  void begin_all_in_mpi();
   [[nodiscard]] bool is_over(Running& running);
   void fail(Running& running, const char* why) noexcept;
   void complete(Running& running);
@@ -83,10 +83,12 @@ class NonblockingCalls {
   std::atomic<int> count_{0};
   std::recursive_mutex mutex_;  ///< guards the members below
   bool goes_on_ = false;
-  bool stops_ = false;
-  int not_begun_ = 0;
+  struct Worker {
+    std::thread thread;
+    bool stops = false;
+  };
   std::condition_variable_any asked_;
-  std::thread worker_;
+  std::map<Member*, Worker> workers_;
   std::deque<std::unique_ptr<Running>> running_;  ///< in the order of the program's calls
 };
 

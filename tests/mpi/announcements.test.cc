@@ -1,0 +1,122 @@
+// Ranks agree on each call, whatever the others do meanwhile.
+
+#include "mpi/announcements.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace polypath::test::mpi_announcements_test {
+namespace {
+
+using mpi::Announcements;
+using mpi::Arena;
+using mpi::Buffers;
+
+void give_way() { std::this_thread::yield(); }
+
+// What rank r passes in a call: the same wherever it is asked.
+Buffers passed(int rank, std::uint64_t call, unsigned hosts) {
+  std::mt19937 random(static_cast<unsigned>(call * 31 + static_cast<unsigned>(rank)));
+  if (random() % 100 < hosts) return Buffers::host;
+  return random() % 8 == 0 ? Buffers::none : Buffers::ours;
+}
+
+bool expected(int ranks, std::uint64_t call, unsigned hosts) {
+  bool any = false;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (passed(rank, call, hosts) == Buffers::host) return false;
+    any = any || passed(rank, call, hosts) == Buffers::ours;
+  }
+  return any;
+}
+
+class Agreement : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Agreement, IsTheSameAtAllRanksInEveryCall) {
+  constexpr int kRanks = 3;
+  constexpr std::uint64_t kCalls = 3000;  // many times what is remembered
+  Arena arena = Arena::make();
+  const int block = arena.take();
+  std::vector<int> wrong(kRanks);
+
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      Announcements own(arena.block(block), rank, kRanks);
+      for (std::uint64_t call = 0; call < kCalls; ++call) {
+        const Buffers mine = passed(rank, call, GetParam());
+        const std::uint64_t number = own.announce(mine, give_way);
+        if (mine == Buffers::host) continue;  // it never waits
+        std::optional<bool> agreed;
+        while (!(agreed = own.is_ours_at_all(number))) give_way();
+        if (*agreed != expected(kRanks, call, GetParam())) ++wrong[static_cast<std::size_t>(rank)];
+      }
+    });
+  threads.clear();
+
+  EXPECT_EQ(wrong, std::vector<int>(kRanks, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(HostsInPercent, Agreement, testing::Values(0, 1, 30, 100));
+
+TEST(Announcements, AreNotOverwrittenBeforeTheSlowestRankHasComeBy) {
+  Arena arena = Arena::make();
+  const int block = arena.take();
+  Announcements fast(arena.block(block), 0, 2), slow(arena.block(block), 1, 2);
+  int waits = 0;
+  std::uint64_t last = 0;
+  const auto wait = [&] {
+    if (++waits > 1) throw std::runtime_error("held up");
+  };
+
+  EXPECT_THROW(for (;;) last = fast.announce(Buffers::ours, wait), std::runtime_error);
+
+  EXPECT_LT(last, mpi::AnnouncedCalls::kRemembered);
+  EXPECT_EQ(slow.announce(Buffers::ours, wait), 0u);
+  EXPECT_EQ(slow.is_ours_at_all(0), true);
+}
+
+TEST(ArenaOfAJob, GivesABlockBackWhenItsLastRankHasLeft) {
+  Arena arena = Arena::make();
+  const int first = arena.take();
+  Announcements of_first(arena.block(first), 0, 2);
+  of_first.announce(Buffers::ours, give_way);
+
+  arena.leave(first, 2);
+  const int second = arena.take();
+  arena.leave(first, 2);
+  const int third = arena.take();
+
+  EXPECT_NE(second, first);
+  EXPECT_EQ(third, first);
+  EXPECT_EQ(Announcements(arena.block(third), 1, 2).is_ours_at_all(0), std::nullopt);
+}
+
+TEST(ArenaOfAJob, SaysWhenAllBlocksAreTaken) {
+  Arena arena = Arena::make();
+
+  int last = 0, taken = 0;
+  while ((last = arena.take()) >= 0) ++taken;
+
+  EXPECT_EQ(taken, 512);
+  EXPECT_EQ(arena.take(), -1);
+}
+
+TEST(ArenaOfAJob, IsTheSameInAnotherMapping) {
+  Arena arena = Arena::make();
+  Arena other = Arena::open(arena.name());
+  const int block = arena.take();
+  Announcements here(arena.block(block), 0, 2), there(other.block(block), 1, 2);
+
+  here.announce(Buffers::ours, give_way);
+  there.announce(Buffers::host, give_way);
+
+  EXPECT_EQ(here.is_ours_at_all(0), false);
+  EXPECT_NE(other.take(), block);
+}
+
+}  // namespace
+}  // namespace polypath::test::mpi_announcements_test
