@@ -79,6 +79,18 @@ using Count = std::int64_t;
   X(Init_thread, int*, char***, int, int*) \
   X(Finalize)
 
+/// Functions that make communicators: their ranks are told of the layer's then. Others are so at
+/// their first blocking call.
+#define POLYPATH_MPI_COMMUNICATORS(X)                             \
+  X(Comm_dup, Handle, void*)                                      \
+  X(Comm_dup_with_info, Handle, Handle, void*)                    \
+  X(Comm_split, Handle, int, int, void*)                          \
+  X(Comm_split_type, Handle, int, int, Handle, void*)             \
+  X(Comm_create, Handle, Handle, void*)                           \
+  X(Comm_create_group, Handle, Handle, int, void*)                \
+  X(Cart_create, Handle, int, const int*, const int*, int, void*) \
+  X(Cart_sub, Handle, const int*, void*)
+
 /// Functions that complete requests: the layer completes its own before them.
 #define POLYPATH_MPI_COMPLETIONS(X)          \
   X(Wait, void*, void*)                      \

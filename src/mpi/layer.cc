@@ -67,6 +67,7 @@ void Layer::meet() {
   if (rank == 0 && presence_) presence_->forget();
   if (arena_)
     library_.real.Comm_create_keyval(&copy_no_attribute, &forget_attribute, &keyval_, this);
+  note_made(library_.world);
 }
 
 // Rank 0 makes it. All ranks have it, or none uses it.
@@ -116,7 +117,7 @@ void Layer::forget(Seen* seen) noexcept {
 }
 
 // MPI's own answer takes longer than a small call of the host's may.
-Layer::Seen& Layer::seen(Handle comm) {
+Layer::Seen* Layer::seen_if_any(Handle comm) {
   struct Last {
     Handle comm = 0;
     std::uint64_t freed = 0;
@@ -124,19 +125,28 @@ Layer::Seen& Layer::seen(Handle comm) {
   };
   thread_local Last last;
   const std::uint64_t freed = freed_.load(std::memory_order_relaxed);
-  if (last.seen != nullptr && last.comm == comm && last.freed == freed) return *last.seen;
+  if (last.seen != nullptr && last.comm == comm && last.freed == freed) return last.seen;
   void* value = nullptr;
   int is_there = 0;
   library_.real.Comm_get_attr(comm, keyval_, &value, &is_there);
-  if (is_there == 0) {
-    auto made = look_at(comm);
-    value = made.get();
-    const std::scoped_lock lock(mutex_);
-    library_.real.Comm_set_attr(comm, keyval_, value);
-    all_.insert(made.release());
-  }
+  if (is_there == 0) return nullptr;
   last = {comm, freed, static_cast<Seen*>(value)};
-  return *last.seen;
+  return last.seen;
+}
+
+// Waits for the communicator's ranks if it has not been looked at.
+Layer::Seen& Layer::seen(Handle comm) {
+  if (Seen* const known = seen_if_any(comm)) return *known;
+  auto made = look_at(comm);
+  Seen* const seen = made.get();
+  const std::scoped_lock lock(mutex_);
+  library_.real.Comm_set_attr(comm, keyval_, seen);
+  all_.insert(made.release());
+  return *seen;
+}
+
+void Layer::note_made(Handle comm) {
+  if (arena_ && comm != library_.no_communicator) (void)seen(comm);
 }
 
 std::unique_ptr<Layer::Seen> Layer::look_at(Handle comm) {
@@ -199,8 +209,6 @@ Layer::Passed Layer::passed(const Call& call, const Member* member) const {
   return passed;
 }
 
-Member* Layer::member_of(Handle comm) { return arena_ ? seen(comm).member.get() : nullptr; }
-
 // A rank may be held up by a message that this one sends: MPI sends on while it is asked something.
 void Layer::go_on() {
   constexpr int kSpins = 200;  // about a microsecond
@@ -217,7 +225,7 @@ void Layer::go_on() {
 }
 
 Result Layer::collective(const Call& call, const RealCall& real) {
-  Member* const member = member_of(call.comm);
+  Member* const member = arena_ ? seen(call.comm).member.get() : nullptr;
   const Passed mine = passed(call, member);
   bool ours = false;
   if (member != nullptr) {
@@ -234,9 +242,11 @@ Result Layer::collective(const Call& call, const RealCall& real) {
   return mine.gpu < 0 ? real(call.send.memory, call.receive.memory) : staged(call, mine.fate, real);
 }
 
-// The host's memory is MPI's at once, unless calls before it have not been begun.
+// The host's memory is MPI's at once, unless calls before it have not been begun. This must not
+// wait for other ranks, and so looks at no communicator.
 Result Layer::begin(const Call& call, RealStart start, void* request) {
-  Member* const member = member_of(call.comm);
+  Seen* const seen = arena_ ? seen_if_any(call.comm) : nullptr;
+  Member* const member = seen == nullptr ? nullptr : seen->member.get();
   Passed mine = passed(call, member);
   if (mine.buffers == Buffers::none) mine.buffers = Buffers::host;  // it does not wait to hear more
   const bool is_behind =

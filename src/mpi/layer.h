@@ -54,6 +54,8 @@ class Layer {
   Result init(bool joins, const std::function<Result()>& make);
   /// MPI is about to end.
   void finalize() noexcept;
+  /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
+  void note_made(Handle comm);
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);
   /// The same for a non-blocking call, whose request is to be at `request`.
@@ -71,6 +73,8 @@ class Layer {
 
   void meet();
   [[nodiscard]] bool share_arena();
+  /// Null: it has not been looked at, which is so at all its ranks or at none.
+  [[nodiscard]] Seen* seen_if_any(Handle comm);
   [[nodiscard]] Seen& seen(Handle comm);
   [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm);
   [[nodiscard]] bool is_of_world(Handle comm, int size) const;
@@ -83,7 +87,6 @@ class Layer {
 
   [[nodiscard]] std::optional<int> gpu_of(const Side& side) const;
   [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
-  [[nodiscard]] Member* member_of(Handle comm);
   [[nodiscard]] Result run_ours(Member& member, const Call& call, int gpu, const RealCall& real);
   [[nodiscard]] Result staged(const Call& call, Fate fate, const RealCall& real);
   void forget(Seen* seen) noexcept;

@@ -18,6 +18,7 @@ void find(const Find& look, const char* name, Function& function) {
 Functions functions_of(const Find& look) {
   Functions real;
 #define POLYPATH_FIND(name, ...) find(look, #name, real.name);
+  POLYPATH_MPI_COMMUNICATORS(POLYPATH_FIND)
   POLYPATH_MPI_COMPLETIONS(POLYPATH_FIND)
   POLYPATH_MPI_MESSAGES(POLYPATH_FIND)
   POLYPATH_MPI_LIFE(POLYPATH_FIND)
@@ -41,6 +42,7 @@ Library open_mpi(const Find& look) {
           .real = functions_of(look),
           .world = at("ompi_mpi_comm_world"),
           .byte = at("ompi_mpi_byte"),
+          .no_communicator = at("ompi_mpi_comm_null"),
           .sum = at("ompi_mpi_op_sum"),
           .product = at("ompi_mpi_op_prod"),
           .maximum = at("ompi_mpi_op_max"),
@@ -58,6 +60,7 @@ Library mpich(const Find& look) {
           .real = functions_of(look),
           .world = 0x44000000,
           .byte = 0x4c00010d,
+          .no_communicator = 0x04000000,
           .sum = 0x58000003,
           .product = 0x58000004,
           .maximum = 0x58000001,
@@ -75,6 +78,7 @@ Library standard(const Find& look) {
           .real = functions_of(look),
           .world = 0x101,
           .byte = 0x247,
+          .no_communicator = 0x100,
           .sum = 0x21,
           .product = 0x24,
           .maximum = 0x23,

@@ -13,6 +13,7 @@ namespace polypath::mpi {
 /// Null for those that the library does not have.
 struct Functions {
 #define POLYPATH_DECLARE(name, ...) Result (*name)(__VA_ARGS__) = nullptr;
+  POLYPATH_MPI_COMMUNICATORS(POLYPATH_DECLARE)
   POLYPATH_MPI_COMPLETIONS(POLYPATH_DECLARE)
   POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
   POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
@@ -30,6 +31,7 @@ struct Library {
   Abi abi = Abi::open_mpi;
   Functions real;
   Handle world = 0, byte = 0;
+  Handle no_communicator = 0;  ///< MPI_COMM_NULL
   Handle sum = 0, product = 0, maximum = 0, minimum = 0;
   void* in_place = nullptr;
   void* status_ignore = nullptr;

@@ -380,6 +380,20 @@ Result all_to_all_v(Operation operation, Real real, const void* send, const Numb
       send, receive, request...);
 }
 
+// By `real` a communicator is made, whose handle is at `made` then.
+template <class Real>
+Result communicator(const Real& real, void* made) noexcept {
+  try {
+    const MpiLayer& here = mpi_layer();
+    const Result result = real(here.real);
+    if (result == mpi::kSuccess && here.layer != nullptr)
+      here.layer->note_made(here.layer->library().handle_at(made, 0));
+    return result;
+  } catch (const std::exception&) {
+    return mpi::kMissing;
+  }
+}
+
 // A wait of the program's: `test` says whether it is over. While no call of ours is under way it is
 // MPI's.
 template <class Test, class Wait>
@@ -592,6 +606,61 @@ POLYPATH_MPI_ENTRIES(int, POLYPATH_NONBLOCKING, POLYPATH_REAL_I, POLYPATH_REQUES
                      POLYPATH_REQUEST_ARGUMENT)
 POLYPATH_MPI_ENTRIES(Count, POLYPATH_NONBLOCKING_C, POLYPATH_REAL_I_C, POLYPATH_REQUEST_PARAMETER,
                      POLYPATH_REQUEST_ARGUMENT)
+Result MPI_Comm_dup(Handle comm, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Comm_dup, comm, made); }, made);
+}
+
+Result MPI_Comm_dup_with_info(Handle comm, Handle info, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Comm_dup_with_info, comm, info, made);
+      },
+      made);
+}
+
+Result MPI_Comm_split(Handle comm, int color, int key, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Comm_split, comm, color, key, made); },
+      made);
+}
+
+Result MPI_Comm_split_type(Handle comm, int type, int key, Handle info, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Comm_split_type, comm, type, key, info, made);
+      },
+      made);
+}
+
+Result MPI_Comm_create(Handle comm, Handle group, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Comm_create, comm, group, made); },
+      made);
+}
+
+Result MPI_Comm_create_group(Handle comm, Handle group, int tag, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Comm_create_group, comm, group, tag, made);
+      },
+      made);
+}
+
+Result MPI_Cart_create(Handle comm, int dimensions, const int* sizes, const int* are_rings,
+                       int reorders, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Cart_create, comm, dimensions, sizes, are_rings, reorders, made);
+      },
+      made);
+}
+
+Result MPI_Cart_sub(Handle comm, const int* kept, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Cart_sub, comm, kept, made); }, made);
+}
+
 Result MPI_Wait(void* request, void* status) {
   return until_done(
       [&](const Functions& real, int* done) { return real.Test(request, done, status); },
@@ -732,7 +801,8 @@ struct MpiEntry {
 const MpiEntry kEntries[] = {
     POLYPATH_MPI_COLLECTIVES(POLYPATH_TWO_ENTRIES)
         POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_TWO_ENTRIES) POLYPATH_MPI_LIFE(POLYPATH_ENTRY)
-            POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY) POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)};
+            POLYPATH_MPI_COMMUNICATORS(POLYPATH_ENTRY) POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY)
+                POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)};
 #undef POLYPATH_TWO_ENTRIES
 #undef POLYPATH_ENTRY
 
