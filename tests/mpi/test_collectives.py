@@ -67,9 +67,18 @@ def test_large_calls_are_right(library: Library, preload: str, collectives: Path
     assert outcome.output.split() == ["right", "60"]
 
 
-def test_calls_are_counted_by_their_fate(
-    library: Library, preload: str, collectives: Path
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("memory", ["device", "mixed", "host"])
+def test_calls_that_do_not_block_are_right_in_any_order_of_their_ends(
+    library: Library, preload: str, collectives: Path, memory: str, ranks: int
 ) -> None:
+    outcome = library.ranks(ranks, collectives, "6", "60", memory, "3000", "4", LD_PRELOAD=preload)
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "60"]
+
+
+def test_calls_are_counted_by_their_fate(library: Library, preload: str, collectives: Path) -> None:
     outcome = library.ranks(
         4, collectives, "5", "150", "device", LD_PRELOAD=preload, POLYPATH_STATS="1"
     )
@@ -97,9 +106,7 @@ def test_memory_of_the_host_is_left_alone(
 def test_nothing_is_ours_if_it_is_switched_off(
     library: Library, preload: str, collectives: Path
 ) -> None:
-    outcome = library.ranks(
-        2, collectives, "5", "20", "host", LD_PRELOAD=preload, POLYPATH_MPI="0"
-    )
+    outcome = library.ranks(2, collectives, "5", "20", "host", LD_PRELOAD=preload, POLYPATH_MPI="0")
 
     assert outcome.status == 0, outcome.output + outcome.errors
     assert outcome.output.split() == ["right", "20"]

@@ -342,19 +342,26 @@ static void message(int rank, int sends) {
     MPI_Recv(&word, 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static int do_nonblocking(const struct call* call, const char* memory, int rank, int window,
-                          int number) {
-  const unsigned way = chance(1000), has_message = chance(3);
+/* Calls that are begun together: what they come to is worked out before, because that blocks. */
+static int do_nonblocking(const char* memory, int rank, int window, int most, int number) {
+  unsigned messages[MOST_FLIGHTS];
   int right = 1;
-  struct flight* const flight = flights[under_way] = malloc(sizeof *flight);
-  prepare(flight, call, memory, rank);
-  flight->number = number;
-  if (has_message == 0) message(rank, 0);
-  make(&flight->call, call->comm, &flight->arrays, flight->given.address, flight->taken.address,
-       NONBLOCKING, &requests[under_way]);
-  ++under_way;
-  if (has_message == 0) message(rank, 1);
-  while (under_way >= window) right &= land(way + (unsigned)rank);
+  const unsigned way = chance(1000);
+  for (int i = 0; i < window; ++i) {
+    const struct call call = choose(most);
+    flights[i] = malloc(sizeof *flights[i]);
+    prepare(flights[i], &call, memory, rank);
+    flights[i]->number = number + i;
+    messages[i] = chance(3);
+  }
+  for (under_way = 0; under_way < window; ++under_way) {
+    struct flight* const flight = flights[under_way];
+    if (messages[under_way] == 0) message(rank, 0);
+    make(&flight->call, flight->call.comm, &flight->arrays, flight->given.address,
+         flight->taken.address, NONBLOCKING, &requests[under_way]);
+    if (messages[under_way] == 0) message(rank, 1);
+  }
+  for (unsigned turn = 0; under_way > 0; ++turn) right &= land(way + turn + (unsigned)rank);
   return right;
 }
 
@@ -387,12 +394,15 @@ int main(int count, char** arguments) {
   state = strtoull(arguments[1], NULL, 10) * 977 + 5;
   open_driver(rank);
   make_comms(rank);
-  for (; calls < wanted; ++calls) {
-    const struct call call = choose(most);
-    right &= window > 1 ? do_nonblocking(&call, arguments[3], rank, window, calls)
-                        : do_blocking(&call, arguments[3], rank, calls);
+  while (calls < wanted) {
+    if (window > 1) {
+      right &= do_nonblocking(arguments[3], rank, window, most, calls);
+      calls += window;
+    } else {
+      const struct call call = choose(most);
+      right &= do_blocking(&call, arguments[3], rank, calls++);
+    }
   }
-  while (under_way > 0) right &= land((unsigned)rank);
   int all_right = 0;
   MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (rank == 0 && all_right) printf("right %d\n", calls);
